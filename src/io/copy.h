@@ -17,7 +17,13 @@
 #include "sql/parse/ast.h"
 #include "storage/table.h"
 
-typedef enum CopyFormat { COPY_TEXT, COPY_CSV, COPY_TBL, COPY_JSON /* lines; read as files only */ } CopyFormat;
+typedef enum CopyFormat {
+    COPY_TEXT,
+    COPY_CSV,
+    COPY_TBL,
+    COPY_JSON,   /* lines; read as files only */
+    COPY_PARQUET /* COPY TO a file only */
+} CopyFormat;
 /* How the texts of a column are read. */
 typedef struct CopyForm {
     const char *format; /* of dates and timestamps, or NULL */

@@ -24,6 +24,7 @@ static Status set_format(const AstOption *x, CopyOptions *out, Err *e) {
     if (!strcmp(v, "text")) out->format = COPY_TEXT;
     else if (!strcmp(v, "csv")) out->format = COPY_CSV;
     else if (!strcmp(v, "tbl")) out->format = COPY_TBL;
+    else if (!strcmp(v, "parquet")) out->format = COPY_PARQUET;
     else if (!strcmp(v, "auto")) {
         out->format = COPY_CSV;
         out->sniff = true;
@@ -200,13 +201,31 @@ static Status check_auto(const AstCopy *stmt, const Given *g, const CopyOptions 
     return ST_OK;
 }
 
+/* Parquet files have all that the other options are about. */
+static Status check_parquet(const AstCopy *stmt, const Given *g, Err *e) {
+    if (stmt->from || !stmt->path) {
+        err_set(e, ERR_FEATURE_NOT_SUPPORTED, "COPY format \"parquet\" is for COPY TO a file");
+        if (stmt->from) err_hint(e, "INSERT INTO ... SELECT * FROM 'x.parquet' reads one.");
+        return ST_ERROR;
+    }
+    for (int64_t i = 0; i < stmt->n_options; i++)
+        if (&stmt->options[i] != g->format)
+            return err_at(e, stmt->options[i].location, ERR_INVALID_PARAMETER,
+                          "COPY %s cannot be used with format \"parquet\"", stmt->options[i].name);
+    return ST_OK;
+}
+
 Status copy_options(const AstCopy *stmt, int64_t n, const char *const *names, Arena *a, CopyOptions *out, Err *e) {
     Given g = {0};
     *out = (CopyOptions){.format = COPY_TEXT};
     TRY(collect(stmt, &g, e));
     if (g.format) TRY(set_format(g.format, out, e));
     else if (stmt->path && !stmt->program)
-        out->format = ends_with(stmt->path, ".tbl") ? COPY_TBL : ends_with(stmt->path, ".csv") ? COPY_CSV : COPY_TEXT;
+        out->format = ends_with(stmt->path, ".tbl")       ? COPY_TBL
+                      : ends_with(stmt->path, ".csv")     ? COPY_CSV
+                      : ends_with(stmt->path, ".parquet") ? COPY_PARQUET
+                                                          : COPY_TEXT;
+    if (out->format == COPY_PARQUET) return check_parquet(stmt, &g, e);
     bool csv = out->format == COPY_CSV;
     out->delimiter = csv ? ',' : out->format == COPY_TBL ? '|' : '\t';
     out->quote = out->escape = '"';

@@ -6,6 +6,7 @@
  */
 
 #include "io/copy_int.h"
+#include "io/parquet.h"
 
 enum { OUT_BATCH = 1024 };
 static const int64_t out_buffer = INT64_C(1) << 20;
@@ -272,6 +273,8 @@ static void specials(Out *w) {
 Status copy_to(RowStore *rows, int32_t first_col, int32_t n_cols, const Type *types, const char *const *names,
                const CopyOptions *o, Vfs *vfs, const char *path, CopyWrite write, void *ctx, int tz_offset,
                int64_t *n_rows, Err *e) {
+    if (o->format == COPY_PARQUET)
+        return parquet_write(rows, first_col, n_cols, types, names, vfs, path, tz_offset, n_rows, e);
     *n_rows = 0;
     if (!path && !write) return err_internal(e, "COPY TO without a target");
     Out w = {.o = o, .vfs = vfs, .write = write, .ctx = ctx, .n_cols = n_cols, .tz_offset = tz_offset, .e = e};

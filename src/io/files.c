@@ -8,6 +8,7 @@
 
 #include "io/csv_int.h"
 #include "io/date_format.h"
+#include "io/parquet.h"
 
 /* ---- paths ------------------------------------------------------------------------------------------------------- */
 
@@ -134,11 +135,8 @@ static const char *alias_of(Arena *a, const char *path) {
 static const struct {
     const char *name;
     FileFormat format;
-} functions[] = {{"read_csv", FF_CSV},
-                 {"read_csv_auto", FF_CSV},
-                 {"read_json", FF_JSON},
-                 {"read_json_auto", FF_JSON},
-                 {"read_ndjson", FF_JSON}};
+} functions[] = {{"read_csv", FF_CSV},        {"read_csv_auto", FF_CSV}, {"read_json", FF_JSON},
+                 {"read_json_auto", FF_JSON}, {"read_ndjson", FF_JSON},  {"read_parquet", FF_PARQUET}};
 static FileFormat function_format(const char *name) {
     for (int64_t i = 0; i < ARRAY_LEN(functions); i++)
         if (strcmp(functions[i].name, name) == 0) return functions[i].format;
@@ -377,6 +375,21 @@ static Status open_csv(const FileFinder *x, Arena *a, const StreamCall *call, Fi
     return finish_stream(a, f, call->paths[0]);
 }
 
+static Status open_parquet(const FileFinder *x, Arena *a, const StreamCall *call, int32_t n, const char *const *paths,
+                           const RowStream **out, Err *e) {
+    if (call->n_options)
+        return err_at(e, call->options[0].position, ERR_UNDEFINED_OBJECT,
+                      "option \"%s\" of read_parquet does not exist", call->options[0].name);
+    if (call->n_cols)
+        return err_at(e, call->position, ERR_FEATURE_NOT_SUPPORTED, "a Parquet file has names and types of its own");
+    TRY(parquet_open(x, a, n, paths, out, e));
+    RowStream *s = (RowStream *)(uintptr_t)*out;
+    s->alias = alias_of(a, call->paths[0]);
+    s->label =
+        n == 1 ? arena_printf(a, "file %s", call->paths[0]) : arena_printf(a, "%d files %s", (int)n, call->paths[0]);
+    return s->alias && s->label ? ST_OK : err_oom(e);
+}
+
 static Status file_open(const StreamFinder *finder, Arena *a, const StreamCall *call, const RowStream **out, Err *e) {
     const FileFinder *x = (const FileFinder *)finder;
     CsvFile *f = arena_new_of(a, CsvFile);
@@ -388,11 +401,12 @@ static Status file_open(const StreamFinder *finder, Arena *a, const StreamCall *
         err_hint(e, "Say it: FROM read_csv('%s').", call->paths[0]);
         return ST_ERROR;
     }
-    if (call->function && (function_format(call->function) == FF_JSON || format != FF_TBL))
+    if (call->function && (function_format(call->function) != FF_CSV || format != FF_TBL))
         format = function_format(call->function);
-    if (format != FF_CSV && format != FF_TBL && format != FF_JSON)
+    if (format != FF_CSV && format != FF_TBL && format != FF_JSON && format != FF_PARQUET)
         return err_at(e, call->position, ERR_FEATURE_NOT_SUPPORTED, "files as \"%s\" cannot be read", call->paths[0]);
     TRY(file_paths(x->vfs, a, call->n_paths, call->paths, &f->n_paths, &f->paths, e));
+    if (format == FF_PARQUET) return open_parquet(x, a, call, f->n_paths, f->paths, out, e);
     if (open_csv(x, a, call, format, f, e) != ST_OK) return err_is_set(e) ? ST_ERROR : err_oom(e);
     *out = &f->stream;
     return ST_OK;
