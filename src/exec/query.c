@@ -402,6 +402,13 @@ static Status stream_morsels(SegmentRun *g, Arena *a, int *workers) {
     for (int32_t i = 0; i < g->p->n_instrs; i++)
         if (g->p->instrs[i].op == OP_LOAD) wanted[g->p->instrs[i].imm] = true;
     use.wanted = wanted;
+    const Source *src = &g->p->source;
+    StreamBound *bounds = arena_array(a, StreamBound, src->n_zone + 1);
+    if (!bounds) return err_oom(g->err);
+    for (int32_t i = 0; i < src->n_zone; i++)
+        bounds[i] = (StreamBound){src->zone[i].col, src->zone[i].lo, src->zone[i].hi};
+    use.n_bounds = src->n_zone;
+    use.bounds = bounds;
     if (s->est_rows <= 8192) *workers = 1;
     g->n_morsels = *workers;
     return s->begin(s, &use, &g->stream, g->err);
@@ -657,7 +664,10 @@ done:
         frame_free(g.frames[i]);
     }
     vm_free(g.vm);
-    if (g.stream) g.stream->free(g.stream);
+    if (g.stream) {
+        stats->tablets_skipped += atomic_load(&g.stream->skipped);
+        g.stream->free(g.stream);
+    }
     arena_free(a);
     stats->wall_ns += clock_ns() - start;
     if (st != ST_OK && !err_is_set(e)) err_oom(e);

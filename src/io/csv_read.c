@@ -403,7 +403,7 @@ static Status worker_init(CsvRun *r, CsvWorker *w, Err *e) {
 Status csv_begin(const RowStream *s, const StreamUse *use, StreamRun **out, Err *e) {
     CsvRun *r = mem_calloc(use->account, (int64_t)sizeof *r, e);
     if (!r) return ST_ERROR;
-    r->run = (StreamRun){csv_next, csv_end, csv_fraction, csv_free};
+    r->run = (StreamRun){.next = csv_next, .end = csv_end, .fraction = csv_fraction, .free = csv_free};
     r->f = (const CsvFile *)s;
     r->use = *use;
     atomic_store(&r->fail_order, INT64_MAX);

@@ -4,6 +4,8 @@
  * batches of PARQUET_BATCH rows. The library allocates by itself; what a row group's columns may take is charged to the
  * statement while it is read.
  *
+ * Row groups whose statistics show that the statement wants none of their rows are left out.
+ *
  * Files are read, not mapped: one that shrinks meanwhile is an error and no signal. They are opened by the library and
  * not through the Vfs.
  *
@@ -296,6 +298,44 @@ static Status open_file(ParquetRun *r, ParquetWorker *w, int32_t file, Err *e) {
     return same_columns(r, w, e);
 }
 
+static Status cell_of(const ParquetColumn *c, const void *values, int64_t i, void *cell, Err *e);
+
+/* A value of the statistics as the cell that it would be; false where their order is not that of cells. */
+static bool bound_of(const ParquetColumn *c, const void *value, int32_t size, int64_t *out) {
+    bool wide = c->physical == CARQUET_PHYSICAL_INT64;
+    int64_t aligned = 0;
+    Err ignored;
+    if ((!wide && c->physical != CARQUET_PHYSICAL_INT32) || size != (wide ? 8 : 4) || !value) return false;
+    if (c->form == PF_U32 || c->form == PF_U64) return false;
+    memcpy(&aligned, value, (size_t)size);
+    union {
+        int16_t i16;
+        int32_t i32;
+        int64_t i64;
+        int128_t i128;
+    } cell = {0};
+    err_clear(&ignored);
+    if (cell_of(c, &aligned, 0, &cell, &ignored) != ST_OK) return false;
+    Phys phys = type_phys(c->type);
+    *out = phys == PH_I16 ? cell.i16 : phys == PH_I32 ? cell.i32 : cell.i64;
+    return phys == PH_I16 || phys == PH_I32 || phys == PH_I64;
+}
+
+/* Whether no row of the group can be wanted. */
+static bool left_out(const ParquetRun *r, const ParquetWorker *w, int32_t group) {
+    for (int32_t i = 0; i < r->use.n_bounds; i++) {
+        const StreamBound *b = &r->use.bounds[i];
+        const ParquetColumn *c = &r->f->cols[b->col];
+        carquet_column_statistics_t s = {0};
+        int64_t min, max;
+        if (carquet_reader_column_statistics(w->reader, group, c->leaf, &s) != CARQUET_OK || !s.has_min_max) continue;
+        if (!bound_of(c, s.min_value, s.min_value_size, &min) || !bound_of(c, s.max_value, s.max_value_size, &max))
+            continue;
+        if (max < b->lo || min > b->hi) return true;
+    }
+    return false;
+}
+
 /* The next row group of the next file that has one. Under mu. */
 static Status take_group(ParquetRun *r, ParquetWorker *w, bool *got, Err *e) {
     *got = false;
@@ -304,6 +344,11 @@ static Status take_group(ParquetRun *r, ParquetWorker *w, bool *got, Err *e) {
             TRY(open_file(r, w, r->file, e));
             r->n_groups = carquet_reader_num_row_groups(w->reader);
             r->group = 0;
+        }
+        TRY(open_file(r, w, r->file, e));
+        while (r->group < r->n_groups && left_out(r, w, r->group)) {
+            r->group++;
+            atomic_fetch_add(&r->run.skipped, 1);
         }
         if (r->group < r->n_groups) {
             *got = true;
@@ -446,6 +491,39 @@ static Status cell_of(const ParquetColumn *c, const void *values, int64_t i, voi
     return numeric_exceeds(v, c->type.precision) ? err_set(e, ERR_BAD_COPY, "a value has too many digits") : ST_OK;
 }
 
+/* All bytes below 128: most texts, which need no closer look. */
+static inline bool is_ascii(const char *p, int64_t n) {
+    uint64_t all = 0, word;
+    for (; n >= 8; n -= 8, p += 8) {
+        memcpy(&word, p, 8);
+        all |= word;
+    }
+    for (; n > 0; n--) all |= (uint8_t)*p++;
+    return (all & UINT64_C(0x8080808080808080)) == 0;
+}
+
+/* n values without NULLs of the commonest forms; *done false: none of these. */
+static Status many_cells(const ParquetColumn *c, const void *values, int64_t n, void *cells, bool *done, Err *e) {
+    const carquet_byte_array_t *b = values;
+    *done = true;
+    switch (c->form) {
+    case PF_I32:
+    case PF_F32: memcpy(cells, values, (size_t)n * 4); return ST_OK;
+    case PF_I64:
+    case PF_F64: memcpy(cells, values, (size_t)n * 8); return ST_OK;
+    case PF_TEXT:
+        for (int64_t i = 0; i < n; i++) {
+            /* a NUL is no text either */
+            bool plain = b[i].length > 0 && is_ascii((const char *)b[i].data, b[i].length) &&
+                         !memchr(b[i].data, 0, (size_t)b[i].length);
+            if (plain) ((Str *)cells)[i] = str_make((const char *)b[i].data, b[i].length);
+            else TRY(text_of(c, &b[i], (Str *)cells + i, e));
+        }
+        return ST_OK;
+    default: *done = false; return ST_OK;
+    }
+}
+
 static Status read_column(ParquetRun *r, ParquetWorker *w, int32_t i, int64_t n, Err *e) {
     const ParquetColumn *c = &r->f->cols[i];
     carquet_error_t why = CARQUET_ERROR_INIT;
@@ -454,12 +532,15 @@ static Status read_column(ParquetRun *r, ParquetWorker *w, int32_t i, int64_t n,
     int64_t got = carquet_column_read_batch_ex(w->columns[i], values, n, w->levels, NULL, &why);
     if (got != n || why.code != CARQUET_OK) return failed(e, r->f->paths[w->file], &why);
     int64_t size = phys_size(type_phys(c->type)), at = 0;
-    bool nulls = false;
+    bool nulls = false, done = false;
+    for (int64_t k = 0; c->max_level > 0 && k < n; k++) nulls |= w->levels[k] < c->max_level;
+    w->vecs[i].valid = nulls ? w->valid[i] : NULL;
+    if (!nulls) TRY(many_cells(c, values, n, w->cells[i], &done, e));
+    if (done) return ST_OK;
     for (int64_t k = 0; k < n; k++) {
         char *cell = (char *)w->cells[i] + k * size;
         bool null = c->max_level > 0 && w->levels[k] < c->max_level;
         w->valid[i][k] = !null;
-        nulls |= null;
         if (!null) {
             TRY(cell_of(c, values, at++, cell, e));
             continue;
@@ -467,7 +548,6 @@ static Status read_column(ParquetRun *r, ParquetWorker *w, int32_t i, int64_t n,
         memset(cell, 0, (size_t)size);
         if (type_phys(c->type) == PH_STR) *(Str *)(void *)cell = str_make("", 0);
     }
-    w->vecs[i].valid = nulls ? w->valid[i] : NULL;
     return ST_OK;
 }
 
@@ -494,18 +574,6 @@ static Status parquet_next(StreamRun *run, int worker, StreamBatch *out, Err *un
     return ST_OK;
 }
 
-static Status parquet_end(StreamRun *run, Err *e) {
-    const ParquetRun *r = (const ParquetRun *)run;
-    if (atomic_load(&r->fail_order) == INT64_MAX) return ST_OK;
-    err_copy(e, &r->fail);
-    return ST_ERROR;
-}
-
-static double parquet_fraction(StreamRun *run) {
-    ParquetRun *r = (ParquetRun *)run;
-    return atomic_load(&r->done) / MAX_OF(r->f->n_paths, 1);
-}
-
 static void parquet_free(StreamRun *run) {
     ParquetRun *r = (ParquetRun *)run;
     MemAccount *a = r->use.account;
@@ -518,6 +586,18 @@ static void parquet_free(StreamRun *run) {
     if (r->wanted) mem_free(a, r->wanted, r->f->n_cols + 1);
     mutex_destroy(&r->mu);
     mem_free(a, r, (int64_t)sizeof *r);
+}
+
+static Status parquet_end(StreamRun *run, Err *e) {
+    const ParquetRun *r = (const ParquetRun *)run;
+    if (atomic_load(&r->fail_order) == INT64_MAX) return ST_OK;
+    err_copy(e, &r->fail);
+    return ST_ERROR;
+}
+
+static double parquet_fraction(StreamRun *run) {
+    ParquetRun *r = (ParquetRun *)run;
+    return atomic_load(&r->done) / MAX_OF(r->f->n_paths, 1);
 }
 
 static Status worker_init(const ParquetRun *r, ParquetWorker *w, Err *e) {
@@ -551,7 +631,7 @@ static Status worker_init(const ParquetRun *r, ParquetWorker *w, Err *e) {
 static Status parquet_begin(const RowStream *s, const StreamUse *use, StreamRun **out, Err *e) {
     ParquetRun *r = mem_calloc(use->account, (int64_t)sizeof *r, e);
     if (!r) return ST_ERROR;
-    r->run = (StreamRun){parquet_next, parquet_end, parquet_fraction, parquet_free};
+    r->run = (StreamRun){.next = parquet_next, .end = parquet_end, .fraction = parquet_fraction, .free = parquet_free};
     r->f = (const ParquetFile *)s;
     r->use = *use;
     r->n_groups = -1;

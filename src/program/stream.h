@@ -13,6 +13,13 @@
 #include "base/vfs.h"
 #include "types/func.h"
 
+/* Rows whose cell of the column is NULL or outside of lo .. hi are dropped by the program: they may be left out. For
+ * columns of 16 to 64 bits: integers, decimals, dates and times. */
+typedef struct StreamBound {
+    int32_t col;
+    int64_t lo, hi;
+} StreamBound;
+
 typedef struct StreamUse {
     int threads; /* workers 0 .. threads - 1 */
     MemAccount *account;
@@ -21,6 +28,8 @@ typedef struct StreamUse {
     _Atomic bool *cancel; /* NULL: cannot be cancelled; `next` looks at it per block of input */
     int64_t deadline_ns;  /* on clock_ns(); 0 = none */
     const bool *wanted;   /* by column: the others are not converted */
+    int32_t n_bounds;
+    const StreamBound *bounds;
 } StreamUse;
 
 /* Rows of one worker, valid until its next call. Batches of one `order` come from one worker, in their order. */
@@ -36,6 +45,7 @@ struct StreamRun {
     Status (*end)(StreamRun *r, Err *e);                                /* no worker is in next any more */
     double (*fraction)(StreamRun *r);                                   /* of the input that was read, for progress */
     void (*free)(StreamRun *r);
+    _Atomic int64_t skipped; /* pieces of the input that were left out by the bounds */
 };
 
 typedef struct RowStream RowStream;

@@ -274,7 +274,8 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
                 line = arena_printf(a, "%s, out %lld, %.3f ms, %d worker%s", line, (long long)t->rows_out,
                                     (double)t->wall_ns / 1e6, t->workers, t->workers == 1 ? "" : "s");
             if (line && t->tablets_skipped)
-                line = arena_printf(a, "%s, %lld tablets skipped", line, (long long)t->tablets_skipped);
+                line = arena_printf(a, "%s, %lld %s skipped", line, (long long)t->tablets_skipped,
+                                    g->program->source.kind == SRC_STREAM ? "row groups" : "tablets");
             if (line && t->spilled_bytes)
                 line = arena_printf(a, "%s, %s spilled", line, size_text(a, t->spilled_bytes));
             if (line && t->note) line = arena_printf(a, "%s, %s", line, t->note);

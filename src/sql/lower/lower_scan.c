@@ -417,8 +417,24 @@ Status lower_scan_ranges_flush(Lower *l, Pipe *p) {
     return ST_OK;
 }
 
+/* What a stream may leave out; the condition is computed as any other. */
+static Status stream_bound(Lower *l, Pipe *p, const Expr *cond) {
+    ColId id;
+    int128_t lo, hi;
+    bool negate;
+    if (!rule_on(l->c, RULE_ZONE_MAPS) || !lower_col_bounds(cond, &id, &lo, &hi, &negate) || negate) return ST_OK;
+    if (id <= 0 || id >= p->n_cols) return ST_OK;
+    const ColEntry *e = pipe_col(p, id);
+    if (e->where != CW_SOURCE || e->imm < 0 || e->phys < PH_I16 || e->phys > PH_I64) return ST_OK;
+    lo = MAX_OF(lo, (int128_t)INT64_MIN);
+    hi = MIN_OF(hi, (int128_t)INT64_MAX);
+    ZonePred z = {(int32_t)e->imm, lo > hi ? 1 : (int64_t)lo, lo > hi ? 0 : (int64_t)hi};
+    return vec_push(l->arena, &p->zones, z) ? ST_OK : ST_ERROR;
+}
+
 Status lower_scan_filter(Lower *l, Pipe *p, Expr *cond, bool *done) {
     *done = false;
+    if (p->source.kind == SRC_STREAM && p->depth == 0) return stream_bound(l, p, cond);
     if (p->source.kind != SRC_TABLE || p->depth > 0) return ST_OK;
     ColId id;
     int128_t lo, hi;
