@@ -85,27 +85,32 @@ class Graph:
         return self.where.get(name, (obj, name))
 
     def read_code(self, lib):
-        fn, instr = None, ''
+        fn, instr, direct = None, '', None
+
+        def add(to):
+            if to and (to != fn or '\tcall' in instr):
+                self.edges[fn].add(to)
+
         for obj, line in lines_of(lib, '-dr', '--no-show-raw-insn'):
+            m = RELOC.search(line) if fn else None
+            if m:  # it says where the instruction before goes; as that is written, a tail call seems to go to the function behind
+                direct = None
+                add(self.node(obj, *m.groups()))
+                continue
+            add(direct)
+            direct = None
             m = FUNCTION.match(line)
             if m:
                 fn = (obj, base(m.group(1)))
             if m or not fn:
                 continue
-            m = RELOC.search(line)
-            to = None
-            if m:
-                to = self.node(obj, *m.groups())
-            else:
-                instr = line
-                m = TARGET.search(line)
-                if m:
-                    to = (obj, base(m.group(1)))
-                self.frame[fn] += 8 if '\tpush ' in line else 0
-                m = SUB.search(line)
-                self.frame[fn] += int(m.group(1), 16) if m and len(m.group(1)) < 8 else 0
-            if to and (to != fn or '\tcall' in instr):
-                self.edges[fn].add(to)
+            instr = line
+            m = TARGET.search(line)
+            direct = (obj, base(m.group(1))) if m else None
+            self.frame[fn] += 8 if '\tpush ' in line else 0
+            m = SUB.search(line)
+            self.frame[fn] += int(m.group(1), 16) if m and len(m.group(1)) < 8 else 0
+        add(direct)
 
     def read_tables(self, lib):
         section = None
