@@ -87,6 +87,7 @@ static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Ty
     p->of_version = session_reads_version(s);
     plan_ctx_init_client(s, p->arena, &c);
     c.guarded = guarded;
+    c.shows_rows = true;
     BoundStmt *b;
     TRY(sql_bind(&c, ast, n_params, param_types, &b));
     if (c.calls_routine || c.runs_bulk) TRY(session_read_locked(s));

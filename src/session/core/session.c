@@ -644,6 +644,7 @@ static Status bind_shape(Session *s, SqlText *t, const AstStmt *query) {
     Arena *tmp = arena_new(&s->account, &s->err), *a = t->arena;
     if (!tmp) return ST_ERROR;
     plan_ctx_init_client(s, tmp, &c);
+    c.shows_rows = true;
     Status r = sql_bind(&c, query, 0, NULL, &b);
     t->runs_bulk = c.runs_bulk;
     t->once |= c.reads_client_rows || c.reads_stream;
@@ -1050,6 +1051,7 @@ static Status execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_p
     TRY(session_begin_write(s));
     PlanCtx c;
     plan_ctx_init_client(s, st->run_arena, &c);
+    c.shows_rows = true;
     BoundStmt *b;
     TRY(sql_bind(&c, ast, n_params, param_types, &b));
     TRY(set_shape(st, st->run_arena, &c, b));

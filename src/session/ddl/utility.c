@@ -346,6 +346,7 @@ static Status prepare_statement(Session *s, Statement *st, const AstPrepare *x) 
         if (sql_bind_type(x->types[i], &given[i], &s->err) != ST_OK) goto done;
     PlanCtx c;
     plan_ctx_init_client(s, st->run_arena, &c);
+    c.shows_rows = true;
     BoundStmt *b;
     if (sql_bind(&c, p->ast, (int32_t)x->n_types, given, &b) != ST_OK) goto done;
     p->n_params = b->n_params;

@@ -101,6 +101,7 @@ static Status add_returning(Binder *b, Query *q, const AstTarget *list, int64_t 
     if (!n) return ST_OK;
     TargetVec targets = {0};
     q->clause = "RETURNING";
+    q->rows_ok = b->returning_rows;
     TRY(bind_targets(b, q, list, n, &targets));
     out->result = arena_array(b->a, ColId, targets.len);
     out->names = arena_array(b->a, const char *, targets.len);

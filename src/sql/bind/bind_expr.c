@@ -87,6 +87,21 @@ static Expr *bind_sql_value(Binder *b, const AstSqlValue *v) {
     return bind_coerce(b, e, t, CAST_EXPLICIT, v->location);
 }
 
+/* A row as its text, others as they are. */
+static Expr *bind_as_text(Binder *b, Query *q, const AstExpr *e) {
+    RowValue row;
+    bool is_row;
+    if (bind_row_value(b, q, e, true, &row, &is_row) != ST_OK) return NULL;
+    return is_row ? bind_row_text(b, &row, e->location) : bind_expr(b, q, e);
+}
+
+Expr **bind_texts(Binder *b, Query *q, AstExpr *const *items, int64_t n) {
+    Expr **e = arena_array(b->a, Expr *, n + 1);
+    for (int64_t i = 0; e && i < n; i++)
+        if (!(e[i] = bind_as_text(b, q, items[i]))) return NULL;
+    return e;
+}
+
 static Expr *bind_cast(Binder *b, Query *q, const AstCast *c) {
     Type t;
     if (bind_type(b, c->type, &t) != ST_OK) return NULL;
@@ -100,22 +115,17 @@ static Expr *bind_cast(Binder *b, Query *q, const AstCast *c) {
     } else if (c->arg->kind == AST_ARRAY && t.id == T_ARRAY) {
         arg = bind_array(b, q, AST_AS_CONST(AstList, c->arg), &t);
     } else {
-        arg = bind_expr(b, q, c->arg);
+        arg = type_is_text(t) ? bind_as_text(b, q, c->arg) : bind_expr(b, q, c->arg);
     }
     return bind_coerce(b, arg, t, CAST_EXPLICIT, c->location);
 }
 
 static Expr *bind_is(Binder *b, Query *q, const AstIs *is) {
     if (is->test == AST_IS_NULL) {
-        if (is->arg->kind == AST_ROW) { /* every field */
-            const AstList *row = AST_AS_CONST(AstList, is->arg);
-            Expr **parts = bind_list(b, q, row->items, row->n_items);
-            if (!parts) return NULL;
-            for (int64_t i = 0; i < row->n_items; i++)
-                if (!(parts[i] = bind_unary(b, is->negated ? EX_IS_NOT_NULL : EX_IS_NULL, parts[i], is->location)))
-                    return NULL;
-            return row->n_items ? bind_nary(b, EX_AND, row->n_items, parts, is->location) : expr_bool(b->c, true);
-        }
+        RowValue row;
+        bool is_row;
+        if (bind_row_value(b, q, is->arg, false, &row, &is_row) != ST_OK) return NULL;
+        if (is_row) return bind_row_null(b, &row, is->negated, is->location);
         Expr *arg = bind_expr(b, q, is->arg);
         if (arg && bind_is_unknown(arg)) arg = bind_coerce(b, arg, type_make(T_TEXT), CAST_IMPLICIT, is->location);
         return bind_unary(b, is->negated ? EX_IS_NOT_NULL : EX_IS_NULL, arg, is->location);
@@ -168,8 +178,21 @@ static Expr *bind_distinct_from(Binder *b, Query *q, const AstDistinctFrom *d) {
             if (!(x[i] = bind_distinct(b, d->negated, x[i], y[i], d->location))) return NULL;
         return bind_nary(b, d->negated ? EX_AND : EX_OR, l->n_items, x, d->location);
     }
-    Expr *l = bind_expr(b, q, d->left);
-    return bind_distinct(b, d->negated, l, l ? bind_expr(b, q, d->right) : NULL, d->location);
+    RowValue x, y;
+    bool is_x = false, is_y = false;
+    if (bind_row_value(b, q, d->left, false, &x, &is_x) != ST_OK ||
+        (is_x && bind_row_value(b, q, d->right, false, &y, &is_y) != ST_OK))
+        return NULL;
+    if (is_x && is_y && bind_row_pair(b, &x, &y, d->location) != ST_OK) return NULL;
+    if (is_x && !is_y && d->right->kind != AST_NULL_LIT) {
+        bind_unsupported(b, d->location, "comparing a row with a value");
+        return NULL;
+    }
+    Expr *l = is_x ? bind_row_key(b, &x, d->location) : bind_expr(b, q, d->left),
+         *r = !l     ? NULL
+              : is_y ? bind_row_key(b, &y, d->location)
+                     : bind_expr(b, q, d->right);
+    return bind_distinct(b, d->negated, l, r, d->location);
 }
 
 static Expr *between_once(Binder *b, const Expr *x, const Expr *lo, const Expr *hi, int64_t location) {
@@ -300,6 +323,19 @@ static Expr *bind_operator(Binder *b, Query *q, const AstOp *o) {
         Expr *arg = bind_expr(b, q, o->right);
         return bind_call(b, o->op, true, 1, &arg, o->location);
     }
+    if (strcmp(o->op, "||") == 0) {
+        Expr *text = bind_as_text(b, q, o->left);
+        return bind_op(b, o->op, text, text ? bind_as_text(b, q, o->right) : NULL, o->location);
+    }
+    bool rows = o->left->kind == AST_ROW && o->right->kind == AST_ROW;
+    if (!rows && (o->left->kind == AST_COLUMN || o->right->kind == AST_COLUMN)) {
+        RowValue x, y;
+        bool is_x, is_y = false;
+        if (bind_row_value(b, q, o->left, false, &x, &is_x) != ST_OK ||
+            (is_x && bind_row_value(b, q, o->right, false, &y, &is_y) != ST_OK))
+            return NULL;
+        if (is_x && is_y) return bind_row_keys_op(b, o->op, &x, &y, o->location);
+    }
     if (o->left->kind == AST_ROW || o->right->kind == AST_ROW)
         return bind_row_op(b, q, o->op, o->left, o->right, o->location);
     Expr *l = bind_expr(b, q, o->left);
@@ -350,7 +386,7 @@ static Expr *bind_node(Binder *b, Query *q, const AstExpr *e) {
     case AST_STAR:
         err_at(b->err, bind_pos(b, e->location), ERR_SYNTAX, "row expansion via \"*\" is not supported here");
         return NULL;
-    case AST_FIELD: bind_unsupported(b, e->location, "field selection from a composite value"); return NULL;
+    case AST_FIELD: return bind_row_field(b, q, AST_AS_CONST(AstField, e));
     case AST_SUBSCRIPT: return bind_subscript(b, q, AST_AS_CONST(AstSubscript, e));
     case AST_COLLATE: return bind_collate(b, q, AST_AS_CONST(AstCollate, e));
     case AST_OP: return bind_operator(b, q, AST_AS_CONST(AstOp, e));

@@ -449,9 +449,11 @@ static Plan *from_func(Binder *b, Query *q, const AstFromFunc *f) {
     }
     q->clause = clause;
     NsItem item;
+    bool scalar = f->n_funcs == 1 && !f->ordinality && !f->n_column_defs && !f->funcs[0].n_column_defs;
     if (!p || plan_item(b, p, alias, &item) != ST_OK || rename_columns(b, &f->alias, &item, f->location) != ST_OK ||
         add_item(b, q, &item, f->location) != ST_OK)
         return NULL;
+    q->ns.items[q->ns.len - 1].scalar = scalar && p->n_out == 1;
     return p;
 }
 
@@ -520,6 +522,7 @@ static Plan *merge_columns(Binder *b, Query *q, Plan *join, AstJoinType type, in
         if (!(m[i].out = bind_proj_add(b, &proj, NULL, e, m[i].name))) return NULL;
     }
     if (!compute) return join;
+    for (int64_t i = start; i < q->ns.len; i++) q->ns.items[i].projected = true;
     for (int64_t i = start; i < q->ns.len; i++)
         for (int32_t k = 0; k < q->ns.items[i].n_cols; k++) {
             ColId id = q->ns.items[i].cols[k].id;
@@ -587,6 +590,8 @@ static Plan *from_join(Binder *b, Query *q, const AstFromJoin *f) {
     for (int64_t i = start; bad && i < mid; i++) q->ns.items[i].lateral_bad = false;
     Plan *p = bind_join(b, (JoinKind)kinds[f->type], l, r);
     if (!p) return NULL;
+    for (int64_t i = start; i < q->ns.len; i++)
+        q->ns.items[i].nullable |= i < mid ? bad : f->type == AST_JOIN_LEFT || f->type == AST_JOIN_FULL;
     p->join.dependent = bind_depends(b, r, l);
     const char **names = f->using_columns;
     int64_t n = f->n_using;
@@ -634,6 +639,7 @@ static Plan *from_join(Binder *b, Query *q, const AstFromJoin *f) {
 static Plan *from_item(Binder *b, Query *q, const AstFrom *f) {
     if (stack_check_at(b->err, bind_pos(b, f->location)) != ST_OK) return NULL;
     Plan *p = NULL;
+    int64_t at = q->ns.len;
     switch ((int)f->kind) {
     case AST_FROM_TABLE: p = from_table(b, q, AST_AS_CONST(AstFromTable, f)); break;
     case AST_FROM_SUBQUERY: p = from_subquery(b, q, AST_AS_CONST(AstFromSubquery, f)); break;
@@ -641,6 +647,7 @@ static Plan *from_item(Binder *b, Query *q, const AstFrom *f) {
     case AST_FROM_JOIN: p = from_join(b, q, AST_AS_CONST(AstFromJoin, f)); break;
     default: err_internal(b->err, "binder: unexpected FROM item %s", ast_kind_name(f->kind)); break;
     }
+    if (p && f->kind != AST_FROM_JOIN && q->ns.len > at) q->ns.items[at].plan = p;
     return p;
 }
 

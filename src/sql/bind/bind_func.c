@@ -331,6 +331,16 @@ void bind_hint_function(Binder *b, const char *name, const char *what) {
         err_hint(b->err, "No %s matches the given name and argument types. Perhaps you meant \"%s\".", what, s.best);
 }
 
+/* count(row): rows are distinct as their keys are. */
+static Expr **count_args(Binder *b, Query *q, const AstFunc *f) {
+    RowValue row;
+    bool is_row;
+    Expr **args = arena_array(b->a, Expr *, 1);
+    if (!args || bind_row_value(b, q, f->args[0], false, &row, &is_row) != ST_OK) return NULL;
+    args[0] = is_row ? bind_row_key(b, &row, f->location) : bind_expr(b, q, f->args[0]);
+    return args[0] ? args : NULL;
+}
+
 Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     const char *name = f->name.name;
     if (f->star && strcmp(name, "count") != 0) {
@@ -348,7 +358,8 @@ Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     const char *inside = f->over ? "window function calls cannot be nested"
                                  : "aggregate function calls cannot contain window function calls";
     q->window_error = inside;
-    Expr **args = bind_list(b, q, f->args, f->n_args);
+    Expr **args =
+        strcmp(name, "count") == 0 && f->n_args == 1 ? count_args(b, q, f) : bind_list(b, q, f->args, f->n_args);
     Expr *filter = NULL;
     q->window_error = "window functions are not allowed in FILTER";
     if (args && f->filter && !(filter = bind_bool(b, bind_expr(b, q, f->filter), "FILTER", f->filter->location)))
@@ -456,7 +467,8 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
     if (bind_is_rows(f)) return bind_rows_target(b, q, f);
     if (strcmp(name, "overlaps") == 0 && f->n_args == 4) return bind_overlaps(b, q, f);
     if (strcmp(name, "extract") == 0 && f->n_args == 2) return bind_extract(b, q, f);
-    Expr **args = bind_list(b, q, f->args, f->n_args);
+    bool texts = strcmp(name, "concat") == 0 || strcmp(name, "concat_ws") == 0 || strcmp(name, "format") == 0;
+    Expr **args = texts ? bind_texts(b, q, f->args, f->n_args) : bind_list(b, q, f->args, f->n_args);
     if (!args) return NULL;
     if (f->n_args > 1664) {
         err_at(b->err, pos, ERR_PROGRAM_LIMIT, "cannot pass more than 1664 arguments to a function");

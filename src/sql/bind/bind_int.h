@@ -33,6 +33,11 @@ typedef struct NsItem {
     bool rel_visible;  /* name.col works */
     bool cols_visible; /* col works, and * shows the columns */
     bool lateral_bad;  /* left of a RIGHT or FULL join: LATERAL must not refer to it */
+    bool scalar;       /* a function's one column: the item's name is its value */
+    bool nullable;     /* an outer join may have NULLs in place of a row */
+    bool projected;    /* a projection above has named columns only */
+    ColId found;       /* TRUE in its rows; 0: not made yet (bind_row.c) */
+    Plan *plan;        /* of its rows; NULL: of several items */
     bool target;       /* (lateral_bad) the table that UPDATE or DELETE changes, while its FROM is bound */
     Table *table;      /* base table, else NULL */
 } NsItem;
@@ -62,7 +67,16 @@ typedef struct RowsFunc {
     int32_t n_cols;
     Type *types;
     ColId *cols; /* they have their names */
+    ColId found; /* not 0: whether there is such a row, for rows as values */
 } RowsFunc;
+
+/* A row as a value (bind_row.c). */
+typedef struct RowValue {
+    ExprVec fields;     /* copied by what uses them */
+    Expr *found;        /* NULL or FALSE: the row is NULL; none: it never is */
+    const NsItem *item; /* of a whole row */
+    int64_t location;
+} RowValue;
 
 /* A set-returning function of a select list, ORDER BY or GROUP BY. */
 typedef enum SrfStage { SRF_BELOW_GROUPS, SRF_BELOW_WINDOWS, SRF_ABOVE } SrfStage;
@@ -106,6 +120,7 @@ struct Query {
     bool no_columns;        /* LIMIT */
     bool is_default;        /* neither columns nor subqueries */
     bool is_check;          /* no subqueries */
+    bool rows_ok;           /* its select list is the statement's result: rows are shown as text */
     bool srf_ok;            /* set-returning functions are allowed: in the select list, GROUP BY, ORDER BY */
     bool srf_again;         /* a call equal to one of the level is that one: GROUP BY, ORDER BY */
     const char *srf_clause; /* where they are not allowed, and clause is NULL */
@@ -163,6 +178,7 @@ typedef struct Binder {
     const AstSelect *step; /* the recursive term of a query with SEARCH or CYCLE, ... */
     Cte *step_of;          /* ... which is that one */
     VEC(WithMember) members;
+    bool returning_rows; /* RETURNING is the statement's result, likewise */
     const ViewGuard *views;
     VEC(Type) params;
     bool params_ok;      /* false: $n is an error (defaults, checks) */
@@ -221,6 +237,8 @@ Status bind_own(Binder *b, Query *q, ColId id, bool agg);
 ColOwner bind_owner(const Binder *b, ColId id);
 Status bind_add_item(Binder *b, Query *q, const NsItem *item);
 Expr *bind_column(Binder *b, Query *q, const AstColumn *col);
+/* The item whose whole row the name means, and its level; NULL: it means something else, or an error is set. */
+NsItem *bind_whole_row(Binder *b, Query *q, const AstColumn *col, Query **level);
 /* Only this level, unqualified; 0 = not found, -1 = error (ambiguous). */
 ColId bind_local_column(Binder *b, Query *q, const char *name, int64_t location);
 /* Expands a star into ids and names. */
@@ -234,7 +252,8 @@ const char *bind_column_label(Binder *b, const Query *q, ColId id); /* "t.x" */
 /* ---- bind_expr.c, bind_func.c, bind_sub.c ---------------------------------------------- */
 Expr *bind_expr(Binder *b, Query *q, const AstExpr *e);
 Expr **bind_list(Binder *b, Query *q, AstExpr *const *items, int64_t n);
-const char *bind_target_name(const AstExpr *e); /* PostgreSQL's choice of a column's name */
+Expr **bind_texts(Binder *b, Query *q, AstExpr *const *items, int64_t n); /* rows among them as their texts */
+const char *bind_target_name(const AstExpr *e);                           /* PostgreSQL's choice of a column's name */
 Expr *bind_func(Binder *b, Query *q, const AstFunc *f);
 Expr *bind_compare_rows(Binder *b, const char *op, int64_t n, Expr **l, Expr **r, int64_t location);
 Expr *bind_row_op(Binder *b, Query *q, const char *op, const AstExpr *l, const AstExpr *r, int64_t location);
@@ -255,6 +274,18 @@ Plan *bind_stream_file(Binder *b, const AstFromTable *f);
 
 /* An aggregate; with OVER its column is bind_window_agg's. */
 Expr *bind_agg(Binder *b, Query *q, const AstFunc *f);
+
+/* ---- bind_row.c ---------------------------------------------------------------------------- */
+/* The fields of ROW(...) or a whole row; nested: rows in it are texts. */
+Status bind_row_value(Binder *b, Query *q, const AstExpr *e, bool nested, RowValue *out, bool *is_row);
+Expr *bind_row_text(Binder *b, const RowValue *r, int64_t location);
+Expr *bind_row_key(Binder *b, const RowValue *r, int64_t location);
+Expr *bind_row_null(Binder *b, const RowValue *r, bool negated, int64_t location); /* IS [NOT] NULL */
+/* Makes the fields of two rows comparable, in place; 42804. */
+Status bind_row_pair(Binder *b, RowValue *x, RowValue *y, int64_t location);
+/* As record_eq() and its like compare in PostgreSQL: NULLs are equal, and the greatest. */
+Expr *bind_row_keys_op(Binder *b, const char *op, const RowValue *l, const RowValue *r, int64_t location);
+Expr *bind_row_field(Binder *b, Query *q, const AstField *f);
 
 /* ---- bind_window.c ------------------------------------------------------------------------- */
 void bind_hint_function(Binder *b, const char *name, const char *what); /* an error is set; of 42883 */
@@ -293,8 +324,9 @@ Status bind_rows_allowed(Binder *b, const Query *q, int64_t location); /* 0A000 
 /* The elements of an array, each (or NULL) called with one of them. */
 Status bind_rows_array(Binder *b, Expr *array, const char *each, const char *name, int64_t location, RowsFunc *out);
 Plan *bind_from_rows(Binder *b, Query *q, const AstFromFunc *f);
-Expr *bind_rows_target(Binder *b, Query *q, const AstFunc *f); /* in a select list: its column */
-Expr *bind_srf(Binder *b, Query *q, const RowsFunc *f);        /* likewise, bound */
+Expr *bind_rows_target(Binder *b, Query *q, const AstFunc *f);        /* in a select list: its column */
+Expr *bind_srf(Binder *b, Query *q, const RowsFunc *f);               /* likewise, bound */
+Status bind_srf_row(Binder *b, Query *q, RowsFunc *f, RowValue *out); /* likewise, of records */
 /* The calls in e stand no higher than that. */
 void bind_srf_stage(Binder *b, Query *q, Expr *e, SrfStage stage);
 bool bind_srf_is_below(const Query *q, ColId id); /* that call stands below the grouping */
@@ -310,6 +342,8 @@ Plan *bind_srf_plan(Binder *b, const Query *q, Plan *p, SrfStage stage);
 /* ---- bind_routine.c ------------------------------------------------------------------------- */
 /* A function of the catalog. NULL without an error: no such one, a builtin may be meant. */
 Expr *bind_routine_call(Binder *b, Query *q, const AstFunc *f);
+/* A call whose rows are records; *is_rows false: it is none. */
+Status bind_routine_records(Binder *b, Query *q, const AstFunc *f, RowsFunc *out, bool *is_rows);
 Plan *bind_system_rows(Binder *b, int relation);
 Plan *bind_bulk_rows(Binder *b, Query *q, const AstFunc *f);
 /* In FROM: its rows, out->routine NULL if there is no such one. out->n_cols 0: of whatever columns. */
@@ -367,6 +401,7 @@ typedef struct SelectEnv {
     Query *outer;
     Query *sibling;
     Cte *ctes;
+    bool rows_ok;      /* it is the statement's result (Query.rows_ok) */
     bool keep_unknown; /* untyped literals of the select list stay untyped (set operations, INSERT) */
 } SelectEnv;
 Status bind_select(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out);
@@ -404,6 +439,7 @@ typedef struct Target {
     Expr *expr;
     const char *name;
     const AstExpr *ast; /* NULL for a star's column */
+    RowValue *row;      /* of which expr is the text, or NULL */
 } Target;
 typedef VEC(Target) TargetVec;
 Status bind_targets(Binder *b, Query *q, const AstTarget *t, int64_t n, TargetVec *out);

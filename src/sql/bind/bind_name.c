@@ -257,11 +257,11 @@ Expr *bind_column(Binder *b, Query *q, const AstColumn *col) {
         const bool columns_first = b->c->variables && b->c->variables->prefer_column; /* whole rows too */
         if (!columns_first && (variable = find_variable(b, col, false, &type)) != 0)
             return variable > 0 ? bind_variable(b, variable, type, col->location) : NULL;
-        for (Query *s = q; s; s = s->outer)
-            if (find_item(s, col->name)) {
-                bind_unsupported(b, col->location, "a whole-row reference");
-                return NULL;
-            }
+        for (Query *s = q; s; s = s->outer) {
+            const NsItem *it = find_item(s, col->name);
+            if (it && it->scalar) return column_ref(b, it->cols[0].id, col->location);
+            if (it) return bind_unsupported(b, col->location, "a whole-row reference"), NULL;
+        }
         if (columns_first && (variable = find_variable(b, col, false, &type)) != 0)
             return variable > 0 ? bind_variable(b, variable, type, col->location) : NULL;
         no_column(b, q, col);
@@ -288,6 +288,23 @@ Expr *bind_column(Binder *b, Query *q, const AstColumn *col) {
     if ((variable = find_variable(b, col, false, &type)) != 0)
         return variable > 0 ? bind_variable(b, variable, type, col->location) : NULL;
     no_table(b, q, col->table, col->location);
+    return NULL;
+}
+
+NsItem *bind_whole_row(Binder *b, Query *q, const AstColumn *col, Query **level) {
+    Type type;
+    if (col->table || col->schema || q->no_columns || q->is_default) return NULL;
+    for (Query *s = q; s; s = s->outer)
+        if (bind_local_column(b, s, col->name, col->location) != 0) return NULL;
+    const bool columns_first = b->c->variables && b->c->variables->prefer_column;
+    if (!columns_first && find_variable(b, col, false, &type) != 0) return NULL;
+    for (Query *s = q; s; s = s->outer) {
+        const NsItem *it = find_item(s, col->name);
+        if (!it) continue;
+        if (it->lateral_bad) (void)lateral_error(b, it, col->location);
+        *level = s;
+        return it->scalar || it->lateral_bad ? NULL : &s->ns.items[it - s->ns.items];
+    }
     return NULL;
 }
 

@@ -226,6 +226,10 @@ static Plan *side_by_side(Binder *b, int64_t n, const RowsFunc *f, ColId ordinal
     for (int64_t i = 0; i < n; i++)
         for (int32_t k = 0; k < f[i].n_cols; k++)
             if (proj_push(b, &values, f[i].cols[k], number_value(b, &x[i], k, number, n == 1)) != ST_OK) return NULL;
+    for (int64_t i = 0; i < n; i++)
+        if (f[i].found && proj_push(b, &values, f[i].found,
+                                    bind_unary(b, EX_IS_NOT_NULL, element(b, &x[i], number), f[i].location)) != ST_OK)
+            return NULL;
     if (ordinality && proj_push(b, &values, ordinality, expr_col(b->c, number)) != ST_OK) return NULL;
     return bind_proj_plan(b, &values, p);
 }
@@ -468,8 +472,12 @@ static bool same_call(const RowsFunc *x, const RowsFunc *y) {
 
 /* The call whose column that is, or NULL. */
 static Srf *srf_of(const Query *q, ColId id) {
-    for (int64_t i = 0; i < q->srfs.len; i++)
-        if (q->srfs.items[i].f.cols[0] == id) return &q->srfs.items[i];
+    for (int64_t i = 0; i < q->srfs.len; i++) {
+        const RowsFunc *f = &q->srfs.items[i].f;
+        for (int32_t k = 0; k < f->n_cols; k++)
+            if (f->cols[k] == id) return &q->srfs.items[i];
+        if (f->found == id) return &q->srfs.items[i];
+    }
     return NULL;
 }
 
@@ -512,12 +520,19 @@ bool bind_srf_args(const Query *q, ColId id, bool (*fn)(void *ctx, Expr *e), voi
     return true;
 }
 
+static Status own_srf(Binder *b, Query *q, ColId id) {
+    TRY(bind_own(b, q, id, true));
+    b->owner.items[id - b->owner_first].srf = true;
+    return ST_OK;
+}
+
 static Expr *add_srf(Binder *b, Query *q, Srf *s) {
     Finding x = {.b = b, .q = q, .stage = SRF_ABOVE};
     for (int64_t i = 0; i < s->f.n_args; i++) (void)expr_walk(s->f.args[i], find_srf, &x);
     s->depth = x.depth + 1;
-    if (bind_own(b, q, s->f.cols[0], true) != ST_OK || !vec_push(b->a, &q->srfs, *s)) return NULL;
-    b->owner.items[s->f.cols[0] - b->owner_first].srf = true;
+    for (int32_t k = 0; k < s->f.n_cols; k++)
+        if (own_srf(b, q, s->f.cols[k]) != ST_OK) return NULL;
+    if ((s->f.found && own_srf(b, q, s->f.found) != ST_OK) || !vec_push(b->a, &q->srfs, *s)) return NULL;
     Expr *e = expr_col(b->c, s->f.cols[0]);
     if (e) e->location = s->f.location;
     return e;
@@ -540,6 +555,19 @@ Expr *bind_srf(Binder *b, Query *q, const RowsFunc *f) {
     return add_srf(b, q, &s);
 }
 
+Status bind_srf_row(Binder *b, Query *q, RowsFunc *f, RowValue *out) {
+    q->srf_calls++;
+    q->srf_location = f->location;
+    if ((f->found = plan_new_col(b->c, "found", type_make(T_BOOL), false)) <= 0) return ST_ERROR;
+    Srf s = {.f = *f, .stage = SRF_ABOVE};
+    if (!add_srf(b, q, &s)) return ST_ERROR;
+    for (int32_t k = 0; k < f->n_cols; k++) {
+        Expr *e = expr_col(b->c, f->cols[k]);
+        if (!e || !vec_push(b->a, &out->fields, e)) return ST_ERROR;
+    }
+    return (out->found = expr_col(b->c, f->found)) ? ST_OK : ST_ERROR;
+}
+
 Expr *bind_rows_target(Binder *b, Query *q, const AstFunc *f) {
     RowsFunc x;
     if (bind_rows_allowed(b, q, f->location) != ST_OK) return NULL;
@@ -549,6 +577,7 @@ Expr *bind_rows_target(Binder *b, Query *q, const AstFunc *f) {
 
 Expr *bind_srf_above(Binder *b, Query *q, ColId id, Status (*fn)(void *ctx, Expr **slot), void *ctx) {
     Srf *below = srf_of(q, id);
+    if (below->f.found) return bind_unsupported(b, below->f.location, "a set of records as a key and otherwise"), NULL;
     if (below->above) return expr_col(b->c, below->above);
     Srf s = {.f = below->f, .stage = SRF_ABOVE, .ready = true};
     ColInfo info = b->c->cols.items[id];
@@ -573,7 +602,11 @@ Status bind_srfs_each(Query *q, Status (*fn)(void *ctx, Expr **slot), void *ctx)
 }
 
 void bind_srfs_end(Binder *b, const Query *q) {
-    for (int64_t i = 0; i < q->srfs.len; i++) b->owner.items[q->srfs.items[i].f.cols[0] - b->owner_first].srf = false;
+    for (int64_t i = 0; i < q->srfs.len; i++) {
+        const RowsFunc *f = &q->srfs.items[i].f;
+        for (int32_t k = 0; k < f->n_cols; k++) b->owner.items[f->cols[k] - b->owner_first].srf = false;
+        if (f->found) b->owner.items[f->found - b->owner_first].srf = false;
+    }
 }
 
 static bool is_volatile(const RowsFunc *f) {
@@ -585,6 +618,7 @@ static bool is_volatile(const RowsFunc *f) {
 /* A call by itself whose rows may be made without the rows of p, or along with each by a join. */
 static bool stands_alone(const RowsFunc *f, const Plan *p) {
     bool one = p->kind == LP_VALUES && p->n_out == 0 && p->values.n_rows == 1;
+    if (f->found) return false;
     if (f->kind == ROWS_SERIES) return !is_volatile(f) && !has_subquery(f);
     return f->kind == ROWS_ROUTINE && fixed_args(f) && (one || !is_volatile(f));
 }

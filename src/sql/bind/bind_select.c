@@ -56,9 +56,14 @@ Status bind_targets(Binder *b, Query *q, const AstTarget *t, int64_t n, TargetVe
             }
             continue;
         }
-        Target x = {.expr = bind_expr(b, q, t[i].expr),
+        RowValue row;
+        bool is_row = false;
+        if (q->rows_ok) TRY(bind_row_value(b, q, t[i].expr, true, &row, &is_row));
+        Target x = {.expr = is_row ? bind_row_text(b, &row, t[i].expr->location) : bind_expr(b, q, t[i].expr),
                     .name = t[i].alias ? t[i].alias : bind_target_name(t[i].expr),
                     .ast = t[i].expr};
+        if (is_row && !(x.row = arena_new_of(b->a, RowValue))) return ST_ERROR;
+        if (is_row) *x.row = row;
         if (!x.expr || !vec_push(b->a, out, x)) return ST_ERROR;
     }
     return ST_OK;
@@ -188,15 +193,28 @@ static bool uses_srf(const Binder *b, const Query *q, const Expr *e) {
     ColSet used = colset_new(b->c);
     if (e) expr_cols(b->c, e, &used);
     for (int64_t i = 0; i < q->srfs.len; i++)
-        if (q->srfs.items[i].stage == SRF_ABOVE && colset_has(&used, q->srfs.items[i].f.cols[0])) return true;
+        for (int32_t k = 0; q->srfs.items[i].stage == SRF_ABOVE && k < q->srfs.items[i].f.n_cols; k++)
+            if (colset_has(&used, q->srfs.items[i].f.cols[k])) return true;
     return false;
 }
 
 /* A key that repeats a target is the target's own tree, not a copy: regrouping replaces it there (also when it holds a
  * subquery, which compares equal only to itself). */
+static Status add_group_key(Binder *b, Query *q, Expr *e, int64_t location, ExprVec *keys, KeySet *set);
+
+/* A row: its fields are the keys, which are found in the row's text too. */
+static Status group_row(Binder *b, Query *q, const RowValue *r, ExprVec *keys, KeySet *set) {
+    for (int64_t i = 0; i < r->fields.len; i++)
+        TRY(add_group_key(b, q, bind_copy(b, r->fields.items[i]), r->location, keys, set));
+    return r->found ? add_group_key(b, q, bind_copy(b, r->found), r->location, keys, set) : ST_OK;
+}
+
 Status bind_group_key(Binder *b, Query *q, const AstExpr *ast, const TargetVec *targets, ExprVec *keys, KeySet *set) {
     TRY(stack_check(b->err));
     Expr *e = NULL;
+    RowValue row;
+    bool is_row = false;
+    const RowValue *target_row = NULL;
     if (ast->kind == AST_ROW) {
         const AstList *l = AST_AS_CONST(AstList, ast);
         for (int64_t i = 0; i < l->n_items; i++) TRY(bind_group_key(b, q, l->items[i], targets, keys, set));
@@ -208,6 +226,7 @@ Status bind_group_key(Binder *b, Query *q, const AstExpr *ast, const TargetVec *
             return err_at(b->err, bind_pos(b, ast->location), ERR_INVALID_COLUMN_REFERENCE,
                           "GROUP BY position %lld is not in select list", (long long)k);
         e = targets->items[k - 1].expr;
+        target_row = targets->items[k - 1].row;
     } else if (ast->kind == AST_STRING_LIT || ast->kind == AST_NUMBER_LIT || ast->kind == AST_BOOL_LIT ||
                ast->kind == AST_NULL_LIT) {
         return err_at(b->err, bind_pos(b, ast->location), ERR_SYNTAX, "non-integer constant in GROUP BY");
@@ -223,20 +242,25 @@ Status bind_group_key(Binder *b, Query *q, const AstExpr *ast, const TargetVec *
                 return err_at(b->err, bind_pos(b, ast->location), ERR_AMBIGUOUS_COLUMN, "GROUP BY \"%s\" is ambiguous",
                               name);
             same = targets->items[i].expr;
+            target_row = targets->items[i].row;
         }
-        e = same ? same : bind_expr(b, q, ast);
+        if (!same) TRY(bind_row_value(b, q, ast, false, &row, &is_row));
+        e = same ? same : is_row ? NULL : bind_expr(b, q, ast);
     } else {
         e = bind_expr(b, q, ast);
     }
-    if (e && e->type.id == T_UNKNOWN) e = bind_coerce(b, e, type_make(T_TEXT), CAST_IMPLICIT, ast->location);
-    if (!e || bind_check_groupable(b, e->type, ast->location) != ST_OK) return ST_ERROR;
+    if (is_row || target_row) return group_row(b, q, is_row ? &row : target_row, keys, set);
+    return add_group_key(b, q, e, ast->location, keys, set);
+}
+
+static Status add_group_key(Binder *b, Query *q, Expr *e, int64_t location, ExprVec *keys, KeySet *set) {
+    if (e && e->type.id == T_UNKNOWN) e = bind_coerce(b, e, type_make(T_TEXT), CAST_IMPLICIT, location);
+    if (!e || bind_check_groupable(b, e->type, location) != ST_OK) return ST_ERROR;
     void *k[2] = {b, q};
     if (bind_uses_window(b, e))
-        return err_at(b->err, bind_pos(b, ast->location), ERR_WINDOWING,
-                      "window functions are not allowed in GROUP BY");
+        return err_at(b->err, bind_pos(b, location), ERR_WINDOWING, "window functions are not allowed in GROUP BY");
     if (!expr_walk(e, no_agg_col, k))
-        return err_at(b->err, bind_pos(b, ast->location), ERR_GROUPING,
-                      "aggregate functions are not allowed in GROUP BY");
+        return err_at(b->err, bind_pos(b, location), ERR_GROUPING, "aggregate functions are not allowed in GROUP BY");
     int64_t key = 0;
     while (key < keys->len && !expr_equal(keys->items[key], e)) key++;
     if (key == keys->len && !vec_push(b->a, keys, e)) return ST_ERROR;
@@ -255,6 +279,14 @@ typedef struct OrderKey {
 } OrderKey;
 typedef VEC(OrderKey) OrderVec;
 
+/* A target that is a row's text is sorted by the row. */
+static Status order_row(Binder *b, const TargetVec *targets, OrderKey *key) {
+    const RowValue *row = targets->items[key->target].row;
+    if (!row) return ST_OK;
+    key->target = -1;
+    return (key->expr = bind_row_key(b, row, key->location)) ? ST_OK : ST_ERROR;
+}
+
 static Status order_key(Binder *b, Query *q, const AstOrderItem *o, const TargetVec *targets, OrderKey *key) {
     const AstExpr *ast = o->expr;
     *key = (OrderKey){.target = -1,
@@ -267,7 +299,7 @@ static Status order_key(Binder *b, Query *q, const AstOrderItem *o, const Target
             return err_at(b->err, bind_pos(b, ast->location), ERR_INVALID_COLUMN_REFERENCE,
                           "ORDER BY position %lld is not in select list", (long long)k);
         key->target = k - 1;
-        return ST_OK;
+        return order_row(b, targets, key);
     }
     if (ast->kind == AST_STRING_LIT || ast->kind == AST_NUMBER_LIT || ast->kind == AST_BOOL_LIT ||
         ast->kind == AST_NULL_LIT)
@@ -281,9 +313,12 @@ static Status order_key(Binder *b, Query *q, const AstOrderItem *o, const Target
                               name);
             if (key->target < 0) key->target = i;
         }
-        if (key->target >= 0) return ST_OK;
+        if (key->target >= 0) return order_row(b, targets, key);
     }
-    Expr *e = bind_expr(b, q, ast);
+    RowValue row;
+    bool is_row;
+    TRY(bind_row_value(b, q, ast, false, &row, &is_row));
+    Expr *e = is_row ? bind_row_key(b, &row, ast->location) : bind_expr(b, q, ast);
     if (e && e->type.id == T_UNKNOWN) e = bind_coerce(b, e, type_make(T_TEXT), CAST_IMPLICIT, ast->location);
     if (!e) return ST_ERROR;
     for (int64_t i = 0; i < targets->len && key->target < 0; i++)
@@ -629,9 +664,12 @@ static Status level_targets(Level *l, const SelectEnv *env) {
     const AstSelect *s = l->s;
     q->clause = NULL;
     q->srf_ok = q->window_ok = true;
+    q->rows_ok = env->rows_ok;
     TRY(bind_targets(b, q, s->targets, s->n_targets, &l->targets));
     if (b->step == s) TRY(bind_search_targets(b, q, &l->targets));
-    q->srf_ok = q->window_ok = false;
+    q->srf_ok = q->window_ok = q->rows_ok = false;
+    for (int64_t i = 0; s->distinct && i < l->targets.len; i++)
+        if (l->targets.items[i].row) return bind_unsupported(b, l->targets.items[i].row->location, "DISTINCT of rows");
     bool keep = env->keep_unknown && !s->distinct && !s->n_order_by;
     for (int64_t i = 0; i < l->targets.len && !keep; i++) {
         Target *t = &l->targets.items[i];

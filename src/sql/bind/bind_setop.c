@@ -141,6 +141,7 @@ Status bind_setop(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out)
     }
     asts[0] = x;
     SelectEnv sub = *env;
+    sub.rows_ok = false;
     sub.keep_unknown = true;
     for (int64_t i = 0; i < n; i++) {
         uint8_t context = b->rec_context;

@@ -67,7 +67,10 @@ static WinDef *add_window(Binder *b, Query *q, const AstWindow *ast) {
 }
 
 static Status add_key(Binder *b, Query *q, const AstExpr *ast, Expr **out) {
-    Expr *e = bind_expr(b, q, ast);
+    RowValue row;
+    bool is_row;
+    TRY(bind_row_value(b, q, ast, false, &row, &is_row));
+    Expr *e = is_row ? bind_row_key(b, &row, ast->location) : bind_expr(b, q, ast);
     if (e && e->type.id == T_UNKNOWN) e = bind_coerce(b, e, type_make(T_TEXT), CAST_IMPLICIT, ast->location);
     if (e && e->type.id == T_ARRAY) {
         TRY(bind_check_groupable(b, e->type, ast->location));

@@ -108,10 +108,9 @@ static Status bind_with_recursive(Binder *b, const SelectEnv *env, const AstWith
     return ST_OK;
 }
 
-Status bind_with(Binder *b, Query *outer, const AstWith *w, Cte **ctes, Query *sibling) {
+static Status bind_members(Binder *b, Query *outer, const AstWith *w, Cte **ctes, Query *sibling) {
     SelectEnv env = {.outer = outer, .sibling = sibling};
     const Cte *before = *ctes;
-    if (!w) return ST_OK;
     TRY(bind_check_changes(b, w));
     if (w->recursive) return bind_with_recursive(b, &env, w, ctes);
     for (int64_t i = 0; i < w->n_ctes; i++) {
@@ -122,6 +121,14 @@ Status bind_with(Binder *b, Query *outer, const AstWith *w, Cte **ctes, Query *s
         *ctes = c;
     }
     return ST_OK;
+}
+Status bind_with(Binder *b, Query *outer, const AstWith *w, Cte **ctes, Query *sibling) {
+    if (!w) return ST_OK;
+    bool returning_rows = b->returning_rows;
+    b->returning_rows = false;
+    Status st = bind_members(b, outer, w, ctes, sibling);
+    b->returning_rows = returning_rows;
+    return st;
 }
 
 static Status stop_volatile(void *ctx, Expr **slot) {

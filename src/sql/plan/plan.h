@@ -81,6 +81,7 @@ typedef struct PlanCtx {
     bool runs_bulk;                     /* bulk_call in FROM */
     const StreamFinder *streams;        /* NULL: nothing outside the database can be read */
     bool reads_stream;                  /* the statement does: its plan and its shape are good for once */
+    bool shows_rows;                    /* the result is shown: rows in it may be texts (bind_row.c) */
     bool locks_rows;                    /* FOR UPDATE and the like */
     struct ClientRows **client_rows;    /* that names in FROM may mean (client_rows.h); NULL: none */
     bool (*resolve)(void *ctx, const char *name); /* the client may add some for a name that means nothing, or NULL */
