@@ -361,6 +361,76 @@ static void part_beside(stele_db *db, stele_conn *c, const Args *x, int64_t size
     if (size > 0) figure(what, "calls/s", quantile(rate, opt.runs, 0.5));
 }
 
+/* ---- analytical queries beside bulks ----------------------------------------------------------------------------- */
+static const struct {
+    const char *name, *sql;
+} queries[] = {
+    {"groups of accounts", "SELECT bid, count(*), sum(abalance), avg(abalance) FROM accounts GROUP BY bid"},
+    {"history joined with accounts",
+     "SELECT a.bid, count(*), sum(h.delta), max(a.abalance) FROM history h JOIN accounts a USING (aid) GROUP BY 1"},
+};
+enum { QUERIES = sizeof queries / sizeof queries[0] };
+/* Queries for --seconds, one after the other: how many a second, and the longest. */
+static double query_rate(stele_conn *c, const char *sql, double *longest) {
+    const double began = now_s();
+    double now = began;
+    int64_t n = 0;
+    for (; now - began < opt.seconds; n++) {
+        const double at = now;
+        run_statement(c, sql);
+        now = now_s();
+        if (now - at > *longest) *longest = now - at;
+    }
+    return (double)n / (now - began);
+}
+static double bulk_rate(stele_db *db, const Args *x, int64_t size, stele_conn *c, const char *sql, double *queries_s,
+                        double *longest) {
+    Runner r = {.db = db, .x = x, .size = size};
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, run_bulks, &r) != 0) fail("no thread");
+    while (!atomic_load(&r.ready)) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    if (sql) *queries_s = query_rate(c, sql, longest);
+    else nanosleep(&(struct timespec){(time_t)opt.seconds, 0}, NULL);
+    atomic_store(&r.stop, true);
+    pthread_join(thread, NULL);
+    return (double)r.calls / r.seconds;
+}
+/* Each side's rate beside the other, as a part of its rate alone. History has the rows of a bulk of all calls at the
+ * beginning of each. */
+static void part_analysis(stele_db *db, stele_conn *c, const Args *x, int64_t size) {
+    double alone_bulks[RUNS_MAX], alone[RUNS_MAX], rate[RUNS_MAX], kept_bulks[RUNS_MAX], kept[RUNS_MAX], most[RUNS_MAX];
+    for (int q = 0; q < QUERIES; q++) {
+        for (int k = 0; k < opt.runs; k++) {
+            double longest = 0, with = 0;
+            exec_sql(c, "TRUNCATE history");
+            alone_bulks[k] = bulk_rate(db, x, size, c, NULL, NULL, NULL);
+            exec_sql(c, "TRUNCATE history");
+            run_api(c, x, 0, x->n);
+            run_statement(c, queries[q].sql);
+            alone[k] = query_rate(c, queries[q].sql, &longest);
+            most[k] = 0;
+            rate[k] = bulk_rate(db, x, size, c, queries[q].sql, &with, &most[k]);
+            kept_bulks[k] = rate[k] / alone_bulks[k];
+            kept[k] = with / alone[k];
+            most[k] *= 1e3;
+        }
+        char what[120];
+        const struct {
+            const char *name, *unit;
+            double *v;
+        } rows[] = {{"alone", "queries/s", alone},
+                    {"beside: kept", "", kept},
+                    {"beside: longest", "ms", most},
+                    {"the bulks' rate", "calls/s", rate},
+                    {"the bulks' rate: kept", "", kept_bulks}};
+        for (int i = 0; i < 5; i++) {
+            snprintf(what, sizeof what, "%s, bulks of %lldk: %s", queries[q].name, (long long)size / 1000,
+                     rows[i].name);
+            figure(what, rows[i].unit, quantile(rows[i].v, opt.runs, 0.5));
+        }
+    }
+}
+
 /* ---- the table: point reads beside what others do ----------------------------------------------------------------
  */
 /* A connection that does something again and again until it is to stop. */
@@ -578,12 +648,13 @@ static void part_memory(stele_conn *c) {
 }
 
 static void usage(void) {
-    fputs("usage: stele-beside rates|reads|memory|lines|all [options]    bulks of TPC-B beside SQL, medians\n"
+    fputs("usage: stele-beside rates|reads|analysis|memory|lines|all [options]    bulks of TPC-B beside SQL, medians\n"
           "  --scale N (50)  --calls N (1000000)  --runs N (5)  --seconds S (3) of each part of reads  --read-rate R "
           "(1000)\n"
           "  --threads N  --set SQL  --oltp DIR (bench/oltp)  --json FILE\n"
           "  lines: --load-mb N (200) of the file that is loaded  --lock-timeout MS (200)  --work DIR (/tmp)\n"
-          "all: memory, rates, reads, lines, in one process; memory of one that has run nothing else is memory's "
+          "all: memory, rates, reads, analysis, lines, in one process; memory of one that has run nothing else is "
+          "memory's "
           "alone.\n",
           stderr);
     exit(2);
@@ -617,7 +688,8 @@ int main(int argc, char **argv) {
     const bool all = strcmp(part, "all") == 0;
     const bool rates = all || strcmp(part, "rates") == 0, reads = all || strcmp(part, "reads") == 0,
                memory = all || strcmp(part, "memory") == 0, table = all || strcmp(part, "lines") == 0;
-    if (!rates && !reads && !memory && !table) usage();
+    const bool analysis = all || strcmp(part, "analysis") == 0;
+    if (!rates && !reads && !analysis && !memory && !table) usage();
     options(argc, argv);
     stele_db *db;
     stele_conn *c;
@@ -642,6 +714,10 @@ int main(int argc, char **argv) {
         part_beside(db, c, &x, 0);
         part_beside(db, c, &x, opt.calls < 16000 ? opt.calls : 16000);
         part_beside(db, c, &x, opt.calls);
+    }
+    if (analysis) {
+        part_analysis(db, c, &x, opt.calls < 16000 ? opt.calls : 16000);
+        part_analysis(db, c, &x, opt.calls);
     }
     if (table) part_lines(db, c);
     if (*executor) printf("  bulks ran: %s\n", executor);

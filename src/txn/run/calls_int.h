@@ -181,7 +181,7 @@ typedef struct ImageEntry {
     ColumnUse *cols;
     int128_t *bound; /* per column: no |value| is greater; < 0: not known */
     Arena *arena;
-    int idle; /* times that images_in_use has counted since a bulk used it */
+    int idle;        /* times that images_in_use has counted since a bulk used it */
     int64_t garbage; /* when images_garbage looked */
 } ImageEntry;
 typedef struct ProcEntry {
