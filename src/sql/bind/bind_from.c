@@ -429,18 +429,30 @@ static bool constant_unnest(const AstFunc *call) {
     return l->n_items > 0;
 }
 
+/* WITH ORDINALITY of bulk_call: its first column is the call's number. */
+static Plan *number_bulk(Binder *b, Plan *p) {
+    Proj proj = {0};
+    for (int32_t i = 0; p && i < p->n_out; i++)
+        if (!bind_proj_add(b, &proj, NULL, expr_col(b->c, p->out_cols[i]), b->c->cols.items[p->out_cols[i]].name))
+            return NULL;
+    Expr *n = p ? bind_coerce(b, expr_col(b->c, p->out_cols[0]), type_make(T_INT8), CAST_IMPLICIT, 0) : NULL;
+    return bind_proj_add(b, &proj, NULL, n, "ordinality") ? bind_proj_plan(b, &proj, p) : NULL;
+}
+
 static Plan *from_func(Binder *b, Query *q, const AstFromFunc *f) {
     if (f->n_funcs == 1 && bind_is_stream(b, f->funcs[0].call))
         return from_stream(b, q, bind_stream_call(b, f), &f->alias, f->location);
     const char *clause = q->clause;
-    const AstExpr *only = f->n_funcs == 1 && !f->ordinality && !f->n_column_defs ? f->funcs[0].call : NULL;
+    const AstExpr *only = f->n_funcs == 1 && !f->n_column_defs ? f->funcs[0].call : NULL;
     const AstFunc *call = only && only->kind == AST_FUNC ? AST_AS_CONST(AstFunc, only) : NULL;
     const char *alias = f->alias.name ? f->alias.name : bind_target_name(f->funcs[0].call);
     Plan *p = NULL;
     q->clause = "functions in FROM";
     if (call && sql_is_bulk_call(call)) {
         p = bind_bulk_rows(b, q, call);
-    } else if (call && !call->name.schema && strcmp(call->name.name, "unnest") == 0 && constant_unnest(call)) {
+        if (f->ordinality) p = number_bulk(b, p);
+    } else if (call && !f->ordinality && !call->name.schema && strcmp(call->name.name, "unnest") == 0 &&
+               constant_unnest(call)) {
         const AstList *l = AST_AS_CONST(AstList, call->args[0]);
         Expr **items = bind_list(b, q, l->items, l->n_items);
         if (items) p = from_unnest(b, call, items, l->n_items, alias);

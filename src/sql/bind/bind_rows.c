@@ -380,7 +380,7 @@ static Status from_call(Binder *b, Query *q, const AstExpr *e, AstColumnDef *con
     RowsFunc x = {0};
     bool record = false;
     if (f && sql_is_bulk_call(f))
-        return bind_unsupported(b, e->location, "bulk_call in ROWS FROM, WITH ORDINALITY or with column definitions");
+        return bind_unsupported(b, e->location, "bulk_call in ROWS FROM or with column definitions");
     if (f && b->c->catalog && b->c->catalog->n_routines) {
         TRY(bind_rows_routine(b, q, f, name, &x));
         record = x.routine && x.routine->returns_record;
