@@ -47,6 +47,7 @@ struct Query {
     int32_t segment;                /* running */
     int64_t round;                  /* of the innermost loop that runs */
     const LoopSpec *loop;           /* it */
+    int64_t loop_rows;              /* in its result, if it has a limit */
     RowLayout **layouts;            /* of row stores */
     DevQuery *dev;                  /* while segments run on a device */
     char **join_texts, **agg_texts; /* of states that were on the device */
@@ -654,6 +655,8 @@ static Status run_segment(Query *q, int32_t index, Err *e) {
     if (st == ST_OK && g.stream && !atomic_load(&g.stop)) st = g.stream->end(g.stream, e);
     if (st == ST_OK && g.vm->has_partitioned) st = replay_partitions(&g, stats, q->threads);
     unreserve(&g);
+    if (q->loop && q->loop->limit >= 0 && p->sink.kind == SINK_ROWS && p->sink.id == q->loop->result)
+        q->loop_rows += atomic_load(&g.out_rows);
     if (st == ST_OK && !feeds_again(q, index, &p->sink)) st = finish_state(q, &p->sink, e);
 done:
     for (int i = 0; g.frames && i < q->threads; i++) {
@@ -1010,16 +1013,18 @@ static Status run_range(Query *q, int32_t from, int32_t end, const LoopSpec *wit
 
 static Status run_loop(Query *q, const LoopSpec *l, Err *e) {
     const LoopSpec *loop = q->loop;
-    int64_t round = q->round, n = 0;
+    int64_t round = q->round, rows = q->loop_rows;
     Sink result = {.kind = SINK_ROWS, .id = l->result};
     Fresh fresh = {0};
     Status st = fresh_init(q, l, &fresh, e);
     q->round = 0;
+    q->loop_rows = 0;
     if (st == ST_OK) st = keep_fresh(q, l, &fresh, e);
-    while (st == ST_OK && rows_count(q->rows[l->work]) > 0 && (l->limit < 0 || n < l->limit)) {
-        n += rows_count(q->rows[l->work]);
+    while (st == ST_OK && rows_count(q->rows[l->work]) > 0) {
         q->loop = l;
-        st = run_range(q, l->first, l->end, l, e);
+        st = run_range(q, l->first, l->step, l, e);
+        if (st != ST_OK || (l->limit >= 0 && q->loop_rows >= l->limit)) break;
+        st = run_range(q, l->step, l->end, l, e);
         if (st == ST_OK) {
             end_round(q, l);
             st = keep_fresh(q, l, &fresh, e);
@@ -1029,6 +1034,7 @@ static Status run_loop(Query *q, const LoopSpec *l, Err *e) {
     fresh_release(&fresh);
     q->loop = NULL;
     q->round = round;
+    q->loop_rows = rows;
     if (st == ST_OK) st = make_state(q, &result, e);
     if (st == ST_OK) st = finish_state(q, &result, e);
     q->loop = loop;

@@ -137,11 +137,12 @@ typedef struct SegmentPlan {
 } SegmentPlan;
 
 /* Segments that run again and again: a recursive query. Before them `work` holds the first rows; each round reads it,
- * leaves its rows in `next`, which is the next round's `work`, and the loop ends when that is empty or `result` has
- * `limit` rows. A round appends `work` to `result`. With `distinct`, groups by all columns that live as long as the
+ * leaves its rows in `next`, which is the next round's `work`, and the loop ends when that is empty. The segments up to
+ * `step` hand the rows of `work` on to the row store `result`: all of them, or what is made of them for a LIMIT above;
+ * then the loop ends, too, when there are `limit` rows. With `distinct`, groups by all columns that live as long as the
  * loop, only rows that are new are in `work`. The loop's states but these and `result` live for a round. */
 typedef struct LoopSpec {
-    int32_t first, end; /* segments [first, end) */
+    int32_t first, step, end; /* segments [first, end); [step, end) make the next round's rows */
     int32_t work, next, result;
     int64_t limit;           /* -1: none */
     const AggSpec *distinct; /* NULL: equal rows stay */

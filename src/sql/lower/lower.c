@@ -1433,7 +1433,8 @@ static AggSpec *distinct_rows(Lower *l, int32_t n, const CellSpec *cells) {
     return a;
 }
 
-static Pipe *lower_recursive(Lower *l, Plan *p, int64_t limit) {
+static Pipe *lower_recursive(Lower *l, Plan *p) {
+    bool streamed = l->streamed == p;
     int32_t n = p->n_out;
     CellSpec *cells = arena_array(l->arena, CellSpec, n + 1);
     ColEntry *entries = arena_array(l->arena, ColEntry, n + 1);
@@ -1445,18 +1446,82 @@ static Pipe *lower_recursive(Lower *l, Plan *p, int64_t limit) {
     }
     LoopSpec loop = {.work = lower_rows_spec(l, n, cells, -1, 0, true, -1),
                      .next = lower_rows_spec(l, n, cells, -1, 0, true, -1),
-                     .result = lower_rows_spec(l, n, cells, -1, 0, true, -1),
-                     .limit = limit};
-    if (loop.work < 0 || loop.next < 0 || loop.result < 0 || recursive_term(l, p, 0, loop.work, cells) != ST_OK)
+                     .result = streamed ? -1 : lower_rows_spec(l, n, cells, -1, 0, true, -1),
+                     .limit = -1};
+    if (loop.work < 0 || loop.next < 0 || (loop.result < 0 && !streamed) ||
+        recursive_term(l, p, 0, loop.work, cells) != ST_OK)
         return NULL;
     loop.first = (int32_t)l->segments.len;
     CteInfo work = {.id = p->cte.id, .rows = loop.work, .entries = entries, .cols = p->out_cols, .n_cols = n};
     if (p->set.op == SO_RECURSIVE && !(loop.distinct = distinct_rows(l, n, cells))) return NULL;
-    if (!vec_push(l->arena, &l->ctes, work) || copy_rows(l, loop.work, loop.result, n, p->out_cols, entries) != ST_OK ||
-        recursive_term(l, p, 1, loop.next, cells) != ST_OK)
+    if (!vec_push(l->arena, &l->ctes, work) ||
+        (!streamed && copy_rows(l, loop.work, loop.result, n, p->out_cols, entries) != ST_OK))
         return NULL;
+    loop.step = (int32_t)l->segments.len;
+    if (recursive_term(l, p, 1, loop.next, cells) != ST_OK) return NULL;
     loop.end = (int32_t)l->segments.len;
-    return vec_push(l->arena, &l->loops, loop) ? rows_pipe(l, loop.result, n, p->out_cols, entries) : NULL;
+    l->stream_loop = l->loops.len;
+    if (!vec_push(l->arena, &l->loops, loop)) return NULL;
+    return rows_pipe(l, streamed ? loop.work : loop.result, n, p->out_cols, entries);
+}
+
+/* The recursive query that p's rows come from one by one: nothing between but projections, filters and joins that are
+ * probed with them; the other side becomes the build side. NULL: there is none. */
+static const Plan *streamed_source(Plan *p) {
+    if (stack_stop()) return NULL;
+    if (p->kind == LP_SETOP) return p->cte.id ? p : NULL;
+    if (p->kind == LP_PROJECT || p->kind == LP_FILTER) return streamed_source(p->children[0]);
+    if (p->kind != LP_JOIN || p->join.kind == JN_FULL) return NULL;
+    const Plan *left = p->join.kind != JN_RIGHT ? streamed_source(p->children[0]) : NULL;
+    const Plan *right =
+        !left && (p->join.kind == JN_RIGHT || p->join.kind == JN_INNER) ? streamed_source(p->children[1]) : NULL;
+    if (left || right) p->join.build_left = right != NULL;
+    return left ? left : right;
+}
+
+/* The segments behind the loop's, which end in the store of a LIMIT, become the first of each round. */
+static Status stream_rows(Lower *l, int32_t store, int64_t limit) {
+    LoopSpec loop = l->loops.items[l->stream_loop];
+    SegmentPlan *s = l->segments.items;
+    int32_t steps = loop.end - loop.step, more = (int32_t)l->segments.len - loop.end;
+    SegmentPlan *step = arena_array(l->arena, SegmentPlan, steps + 1);
+    if (!step) return ST_ERROR;
+    memcpy(step, s + loop.step, (size_t)steps * sizeof *step);
+    memmove(s + loop.step, s + loop.end, (size_t)more * sizeof *s);
+    memcpy(s + loop.step + more, step, (size_t)steps * sizeof *step);
+    for (int64_t i = 0; i < l->loops.len; i++) {
+        LoopSpec *x = &l->loops.items[i];
+        if (i == l->stream_loop || x->first < loop.step) continue;
+        int32_t by = x->first < loop.end ? more : -steps;
+        x->first += by;
+        x->step += by;
+        x->end += by;
+    }
+    loop.step += more;
+    loop.end += more;
+    loop.result = store;
+    loop.limit = limit;
+    for (int64_t i = l->stream_loop; i + 1 < l->loops.len; i++) l->loops.items[i] = l->loops.items[i + 1];
+    l->loops.items[l->loops.len - 1] = loop; /* behind those in it */
+    return ST_OK;
+}
+
+static Pipe *lower_limit(Lower *l, Plan *p, const ColSet *needed) {
+    const Plan *outer = l->streamed;
+    int64_t offset = MAX_OF(p->limit.offset, 0), most = 0;
+    bool bounded = p->limit.rows >= 0 && !__builtin_add_overflow(p->limit.rows, offset, &most);
+    l->streamed = bounded ? streamed_source(p->children[0]) : NULL;
+    const Plan *streamed = l->streamed;
+    Pipe *cp = lower_plan(l, p->children[0], needed);
+    int64_t loop = l->stream_loop;
+    l->streamed = outer;
+    if (!cp || lower_scan_ranges_flush(l, cp) != ST_OK) return NULL;
+    int32_t n = 0;
+    ColId *ids = lower_needed_of(l, p, needed, &n);
+    Pipe *out = ids ? materialise(l, cp, n, ids, p->limit.rows, offset, true) : NULL;
+    if (!out || !streamed) return out;
+    l->stream_loop = loop;
+    return stream_rows(l, out->source.id, most) == ST_OK ? out : NULL;
 }
 
 static Pipe *lower_cte(Lower *l, Plan *p, const ColSet *needed) {
@@ -1545,24 +1610,9 @@ Pipe *lower_plan(Lower *l, Plan *p, const ColSet *needed) {
         int32_t store = lower_sort_store(l, p, n, ids, false, entries);
         return store < 0 ? NULL : rows_pipe(l, store, n, ids, entries);
     }
-    case LP_LIMIT: {
-        const Plan *in = p->children[0];
-        while (in->kind == LP_PROJECT) in = in->children[0];
-        int64_t most = 0;
-        if (in->kind == LP_SETOP && in->cte.id && p->limit.rows >= 0 &&
-            !__builtin_add_overflow(p->limit.rows, MAX_OF(p->limit.offset, 0), &most)) {
-            l->stopped = in;
-            l->stop_rows = most;
-        }
-        Pipe *cp = lower_plan(l, p->children[0], needed);
-        if (!cp || lower_scan_ranges_flush(l, cp) != ST_OK) return NULL;
-        int32_t n = 0;
-        ColId *ids = lower_needed_of(l, p, needed, &n);
-        return ids ? materialise(l, cp, n, ids, p->limit.rows, MAX_OF(p->limit.offset, 0), true) : NULL;
-    }
+    case LP_LIMIT: return lower_limit(l, p, needed);
     case LP_SETOP:
-        if (p->set.op == SO_RECURSIVE_ALL || p->set.op == SO_RECURSIVE)
-            return lower_recursive(l, p, l->stopped == p ? l->stop_rows : -1);
+        if (p->set.op == SO_RECURSIVE_ALL || p->set.op == SO_RECURSIVE) return lower_recursive(l, p);
         if (p->set.op != SO_UNION_ALL)
             return err_internal(l->err, "set operation %d reached the lowering", (int)p->set.op), NULL;
         return lower_union(l, p, needed);

@@ -97,8 +97,8 @@ typedef struct Lower {
     VEC(RowsSpec) rows;
     VEC(JoinInfo) join_infos;
     VEC(LoopSpec) loops;
-    const Plan *stopped; /* the recursive query of which a LIMIT above wants stop_rows rows */
-    int64_t stop_rows;
+    const Plan *streamed; /* the recursive query whose rows go to a LIMIT above round by round, ... */
+    int64_t stream_loop;  /* ... and its loop, so far without a result */
     VEC(CteInfo) ctes;
     VEC(ColSet) cte_needed; /* by cte id */
     VEC(ColMap) aliases;    /* column -> the column it copies */
