@@ -35,6 +35,7 @@ CONFIGS = [
     ("vector 64", ["--set", "vector_size=64", "--set", "morsel_rows=100"]),
     ("little memory", ["--set", "memory_limit=48MB"]),
     ("tiny memory", ["--set", "memory_limit=24MB"]),
+    ("results on disk", ["--set", "result_memory=1", "--set", "vector_size=3"]),
     ("rules off", ["--set", "disabled_rules=constant_folding,predicate_pushdown,outer_join_simplification,join_order,build_side,functional_dependencies,grouping_sets,runtime_filters,common_subexpressions,zone_maps,top_n,or_factoring,dictionary_codes,value_ranges"]),
     ("constant hash", ["--set", "hash_constant=on"]),
     ("baseline instructions", ["--set", "instruction_set=baseline"]),

@@ -528,7 +528,9 @@ static Status make_state(Query *q, const Sink *s, Err *e) {
                 return err_is_set(e) ? ST_ERROR : err_oom(e);
             q->layouts[s->id] = l;
         }
-        return rows_new(q->layouts[s->id], q->threads, &q->account, o->vfs, o->temp_dir, &q->rows[s->id], e);
+        TRY(rows_new(q->layouts[s->id], q->threads, &q->account, o->vfs, o->temp_dir, &q->rows[s->id], e));
+        if (s->id == plan->result) rows_set_most(q->rows[s->id], o->result_bytes);
+        return ST_OK;
     }
     case SINK_AGG:
         if (q->aggs[s->id]) return ST_OK;

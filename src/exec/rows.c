@@ -51,6 +51,7 @@ struct RowStore {
     RowWorker *w;
     int workers;
     int64_t max_page_bytes, first_page_bytes, reserve;
+    int64_t most; /* bytes in memory; 0: as many as there are */
     bool no_spill, has_heap, finished;
     int32_t n_heap_cols;
     int32_t *heap_cols; /* PH_STR columns whose bytes are copied */
@@ -153,6 +154,7 @@ void rows_set_page_bytes(RowStore *r, int64_t first_bytes, int64_t max_bytes) {
     r->max_page_bytes = max_bytes;
     for (int i = 0; i < r->workers; i++) r->w[i].next_bytes = first_bytes;
 }
+void rows_set_most(RowStore *r, int64_t bytes) { r->most = bytes; }
 void rows_set_no_spill(RowStore *r) { r->no_spill = true; }
 
 static void *store_alloc(RowStore *r, int64_t bytes, Err *e) {
@@ -286,9 +288,10 @@ static Status spill_full_pages(RowStore *r, RowWorker *k, bool all, Err *e) {
 }
 Status rows_spill_worker(RowStore *r, int worker, Err *e) { return spill_full_pages(r, &r->w[worker], true, e); }
 
-/* True when `bytes` more would eat into the reserve and there is something to write. */
+/* True when `bytes` more would eat into the reserve, or be too much for the store, and there is something to write. */
 static bool wants_spill(const RowStore *r, const RowWorker *k, int64_t bytes) {
-    return !r->no_spill && k->first_unspilled < k->n_pages - 1 && mem_headroom(r->acct) - r->reserve < bytes;
+    if (r->no_spill || k->first_unspilled >= k->n_pages - 1) return false;
+    return mem_headroom(r->acct) - r->reserve < bytes || (r->most > 0 && rows_bytes(r) + bytes > r->most);
 }
 
 /* ---- appending ---------------------------------------------------------------------- */

@@ -26,6 +26,8 @@ typedef struct RowStore RowStore;
 Status rows_new(const RowLayout *layout, int workers, MemAccount *acct, Vfs *vfs, const char *temp_dir, RowStore **out,
                 Err *e);
 void rows_free(RowStore *r);
+/* Pages go to disk, too, when the store has more than so many bytes; 0: only when memory runs out. */
+void rows_set_most(RowStore *r, int64_t bytes);
 const RowLayout *rows_layout(const RowStore *r);
 /* Appends n rows from vectors, cols[i] of layout column i. `order` (morsel number) is remembered per page run when rows
  * are to be read in order. Spills to disk by itself when the account's headroom runs out and spilling is allowed.

@@ -318,6 +318,13 @@ static bool read_options(Start *s, int argc, char **argv, int *status) {
 
 /* ---- databases ------------------------------------------------------------------------------------------ */
 
+/* A large result goes to temporary files, so that memory does not grow with its rows. */
+static void begin_session(Shell *sh, stele_conn *conn) {
+    stele_set_copy_streams(conn, read_copy, write_copy, sh);
+    stele_set_notice(conn, show_notice, sh);
+    (void)stele_exec(conn, "set result_memory = '128MB'", NULL, NULL);
+}
+
 static bool open_database(Shell *sh, const char *path, stele_db **db, stele_conn **conn) {
     stele_error_info e;
     if (stele_open(path, &sh->open, db, &e) != STELE_OK) {
@@ -327,8 +334,7 @@ static bool open_database(Shell *sh, const char *path, stele_db **db, stele_conn
         return false;
     }
     if (stele_connect(*db, conn) == STELE_OK) {
-        stele_set_copy_streams(*conn, read_copy, write_copy, sh);
-        stele_set_notice(*conn, show_notice, sh);
+        begin_session(sh, *conn);
         return true;
     }
     (void)say_no_memory();
@@ -346,8 +352,7 @@ bool change_database(Shell *sh, const char *path) {
     if (!same && !name) return say_no_memory();
     if (same && !memory) {
         if (stele_connect(db, &conn) != STELE_OK) return say_no_memory();
-        stele_set_copy_streams(conn, read_copy, write_copy, sh);
-        stele_set_notice(conn, show_notice, sh);
+        begin_session(sh, conn);
         stele_disconnect(sh->conn);
         sh->conn = conn;
     } else {

@@ -932,6 +932,18 @@ def test_options_like_those_of_other_shells():
     same(run("-P", "format=nonsense", "-c", "select 1")[0], 2)
 
 
+def test_large_results_take_no_more_memory():
+    """Rows beyond result_memory are in temporary files; a peak that grew with the result would be several times as high."""
+    def peak(rows):
+        p = subprocess.Popen([STELE, "-q", "--csv", "-c", "set result_memory = '1MB'", "-c", f"select i, 'row ' || i as t from generate_series(1, {rows}) g(i)"], stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(p.pid, 0)
+        same(status, 0)
+        return usage.ru_maxrss
+    few, many = peak(100000), peak(1000000)
+    assert many < few + 8 * 1024, (few, many)
+    same(ok("--csv", "-c", "set result_memory = '64kB'", "-q", "-c", "select i from generate_series(1, 100000) g(i)"), "i\n" + "".join(f"{i}\n" for i in range(1, 100001)))
+
+
 def test_table_fits_the_terminal():
     t = Terminal()
     out = t.ask("select repeat('x', 300) as a, 1 as b;")

@@ -64,10 +64,11 @@ static inline Status query_stop_check(const QueryStop *s, Err *e) {
 
 typedef struct QueryOptions {
     Pool *pool;
-    int threads;         /* at most that many workers */
-    int64_t vector_size; /* rows per vector, 1 .. 65536; default 1024 */
-    int64_t morsel_rows; /* default 65536, at most TABLET_ROWS */
-    MemAccount *account; /* parent; its limits are what spilling reacts to */
+    int threads;          /* at most that many workers */
+    int64_t vector_size;  /* rows per vector, 1 .. 65536; default 1024 */
+    int64_t morsel_rows;  /* default 65536, at most TABLET_ROWS */
+    MemAccount *account;  /* parent; its limits are what spilling reacts to */
+    int64_t result_bytes; /* of the result's rows at most so many are kept in memory; 0: as memory allows */
     const char *temp_dir;
     Vfs *vfs;
     const SessionInfo *session;

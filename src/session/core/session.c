@@ -880,6 +880,7 @@ static Status run_lowered(Session *s, const QueryPlan *plan, MemAccount *acct, s
                       .vector_size = s->settings.exec.vector_size,
                       .morsel_rows = s->settings.exec.morsel_rows,
                       .account = acct,
+                      .result_bytes = s->settings.exec.result_memory,
                       .temp_dir = s->settings.exec.temp_directory[0] ? s->settings.exec.temp_directory : NULL,
                       .vfs = s->db->vfs,
                       .session = &s->info,

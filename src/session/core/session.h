@@ -22,7 +22,7 @@
 
 /* What SET changes, by what changes together; settings.c has the table of names, ranges and defaults. */
 typedef struct ExecSettings { /* how a statement is planned and run */
-    int64_t threads, memory_limit, vector_size, morsel_rows;
+    int64_t threads, memory_limit, result_memory, vector_size, morsel_rows;
     uint32_t disabled_rules;
     char rules_text[256]; /* disabled_rules as given */
     char temp_directory[1024];

@@ -29,6 +29,8 @@ static const Def defs[] = {
     {"threads", K_INT, AT(exec.threads), 1, 1024, NULL, "worker threads a statement may use"},
     {"memory_limit", K_BYTES, AT(exec.memory_limit), 1 << 20, INT64_MAX, NULL,
      "memory of the whole database; operators spill to temporary files beyond it"},
+    {"result_memory", K_BYTES, AT(exec.result_memory), 0, INT64_MAX, "0",
+     "memory for the rows of a statement's result, which go to temporary files beyond it; 0 = as memory_limit allows"},
     {"temp_directory", K_TEXT, AT(exec.temp_directory), 0, 0, "",
      "directory of temporary files ($TMPDIR or /tmp when empty)"},
     {"vector_size", K_INT, AT(exec.vector_size), 1, 65536, "1024", "rows per vector of the virtual machine"},
