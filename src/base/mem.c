@@ -48,6 +48,7 @@ void mem_account_init(MemAccount *a, MemAccount *parent, const char *name, int64
     a->parent = parent;
     a->name = name;
     a->setting = setting;
+    atomic_init(&a->refused, 0);
     a->n_parts = 0;
     a->parts = NULL;
     atomic_init(&a->used, 0);
@@ -86,6 +87,7 @@ static const MemAccount *largest_part(const MemAccount *a) {
 Status mem_charge(MemAccount *a, int64_t bytes, Err *e) {
     MemAccount *refused = charge_chain(a, bytes);
     if (LIKELY(!refused)) return ST_OK;
+    atomic_fetch_add_explicit(&refused->refused, 1, memory_order_relaxed);
     const char *name = refused->name ? refused->name : "unnamed";
     int64_t limit = atomic_load(&refused->limit), used = atomic_load(&refused->used);
     bool fresh = e && !err_is_set(e);

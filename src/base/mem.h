@@ -32,6 +32,7 @@ typedef struct MemAccount {
     _Atomic int64_t reserve; /* beyond limits, its own included */
     const char *name;        /* "query", "database": named in messages */
     const char *setting;     /* "memory_limit" or NULL */
+    _Atomic int64_t refused; /* charges that its limit refused, with an error */
     int n_parts;             /* accounts below it that messages name; 0: none */
     const struct MemAccount *parts;
 } MemAccount;

@@ -3,6 +3,8 @@
  * A workload of constant size, as that of TPC-C with orders that are deleted when they are old: each bulk changes
  * strings of a table, and inserts as many rows into two others as it deletes there. What is charged for the database
  * after many bulks is compared with what it was after the first ones.
+ *
+ * At memory_limit tables are packed and what bulks work on goes before a statement or a bulk fails.
  */
 #include "unit_session.h"
 
@@ -102,8 +104,61 @@ static void test_device(void **state) {
     constant_size(by_copies, some_read);
 }
 
+/* ---- at the limit ---- */
+/* What bulks need of `stock` is there, and so little room is left that what they need of `orders` is not to be had. */
+static void fill_up(Database **db, Session **s) {
+    session_open(db, s);
+    session_sql(*s, "set executor = 'vm'");
+    define(*s);
+    session_sql(*s, "create procedure sold(k int) language plpgsql as $$ begin"
+                    "  update stock set qty = qty + 1, info = 'sold ' || k where id = k; end $$;"
+                    "create procedure late(k int) language plpgsql as $$ begin"
+                    "  update orders set at = at + 1, note = 'late ' || k where id = k; end $$;"
+                    "call bulk_call('sold', 'select generate_series(0, 11999)');"
+                    "select sum(qty) from stock");
+    int64_t room = atomic_load(&(*db)->parts[DB_HOMES].used) + atomic_load(&(*db)->parts[DB_IMAGES].used);
+    atomic_store(&(*db)->account.limit, atomic_load(&(*db)->account.used) + room * 3 / 4);
+}
+static void sql_fails(Session *s, const char *sql) {
+    Statement *st = NULL;
+    int64_t used = 0;
+    assert_int_equal(statement_prepare(s, slice_of(sql), &st, &used), ST_OK);
+    assert_int_equal(statement_run(st), ST_ERROR);
+    assert_memory_equal(s->err.sqlstate, "53", 2);
+    statement_free(st);
+}
+/* A transaction that has changed something has rows where they are: it fails, where others do not. */
+static void fails_in_transaction_only(const char *sql) {
+    Database *db;
+    Session *s;
+    fill_up(&db, &s);
+    session_sql(s, "begin; insert into queue values (-1, 0)");
+    sql_fails(s, sql);
+    session_sql(s, "rollback");
+    int64_t refused = atomic_load(&db->account.refused);
+    session_sql(s, sql);
+    assert_true(atomic_load(&db->account.refused) > refused);
+    atomic_store(&db->account.limit, 0);
+    session_sql(s, "create table seen as select (select sum(qty) from stock) as a, (select sum(qty) from stock"
+                   "  where info = 'sold ' || id) as b");
+    session_sql(s, "select 1 / (a = 12000 and b = 12000)::int from seen");
+    session_close(db, s);
+}
+static void test_bulk_at_limit(void **state) {
+    (void)state;
+    fails_in_transaction_only("call bulk_call('late', 'select generate_series(0, 11999)')");
+}
+static void test_statements_at_limit(void **state) {
+    (void)state;
+    fails_in_transaction_only(
+        "insert into orders select i, i, 'note of order ' || i, i from generate_series(100000, 132000) i");
+    fails_in_transaction_only("create table other as select i, 'text ' || i as t from generate_series(1, 40000) i");
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_statements), cmocka_unit_test(test_vm),
-                                       cmocka_unit_test(test_updates), cmocka_unit_test(test_device)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_statements),    cmocka_unit_test(test_vm),
+        cmocka_unit_test(test_updates),       cmocka_unit_test(test_device),
+        cmocka_unit_test(test_bulk_at_limit), cmocka_unit_test(test_statements_at_limit)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

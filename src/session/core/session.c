@@ -1091,7 +1091,7 @@ void session_begin_clock(Session *s) {
     s->info.tz_offset = s->settings.client.tz_offset;
 }
 
-static Status run_statement(Statement *st) {
+static Status run_once(Statement *st) {
     Session *s = st->session;
     drop_results(st);
     st->run_arena = arena_new(&st->account, &s->err);
@@ -1123,6 +1123,37 @@ static Status run_statement(Statement *st) {
     st->ran = true;
     st->next_row = 0;
     return ST_OK;
+}
+
+/* Nothing but its result comes of it, so that it can run once more when it has failed as a whole. */
+static bool is_repeatable(const AstStmt *ast) {
+    if (!ast) return false;
+    if (ast->kind == AST_COPY) return AST_AS_CONST(AstCopy, ast)->from && AST_AS_CONST(AstCopy, ast)->path;
+    return ast->kind == AST_SELECT || ast->kind == AST_INSERT || ast->kind == AST_UPDATE || ast->kind == AST_DELETE ||
+           ast->kind == AST_CREATE_TABLE_AS;
+}
+/* memory_limit has refused something: what can be had from tables and bulks is given back. */
+static bool give_back(Session *s) {
+    Err why;
+    err_copy(&why, &s->err);
+    err_clear(&s->err);
+    Status st = session_begin_bulk(s);
+    bool more = st == ST_OK && session_give_back(s);
+    (void)session_end_statement(s, st);
+    err_clear(&s->err);
+    err_copy(&s->err, &why);
+    return more;
+}
+static Status run_statement(Statement *st) {
+    Session *s = st->session;
+    const bool alone = s->state == 'I';
+    const int64_t refused = atomic_load(&s->db->account.refused), notices = s->n_notices;
+    Status r = run_once(st);
+    if (r == ST_OK || strncmp(s->err.sqlstate, "53", 2) != 0 || atomic_load(&s->db->account.refused) == refused)
+        return r;
+    if (!alone || !is_repeatable(st->ast) || s->n_notices != notices || !give_back(s)) return r;
+    err_clear(&s->err);
+    return run_once(st);
 }
 
 Status statement_run(Statement *st) {

@@ -169,6 +169,7 @@ typedef struct Session {
     LockMode lock;
     bool gives_way; /* taking the lock, those that wait for it come first */
     SessionRead read;
+    int64_t n_notices;   /* so far */
     bool reserve_shared; /* while it has the lock alone, the database's account has its reserve: tables are charged
                             there */
     UndoLog *undo;

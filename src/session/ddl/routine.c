@@ -12,6 +12,7 @@
 #include "sql/pl/pl.h"
 
 void session_notice(Session *s, const SessionNotice *n) {
+    s->n_notices++;
     if (s->client.notice) s->client.notice(s->client.notice_ctx, n);
 }
 void session_notice_text(Session *s, const char *severity, const char *sqlstate, const char *fmt, ...) {

@@ -153,6 +153,10 @@ bool session_bulk_uses(const Session *s, const Table *t) {
     return h && h->state.images && images_in_use(h->state.images, t->id);
 }
 
+bool session_give_back(Session *s) {
+    BulkHub *h = s->db->bulk_hub;
+    return bulk_state_give_back(s, h ? &h->state : NULL);
+}
 bool session_bulk_has_image(const Session *s, const Table *t) {
     BulkHub *h = s->db->bulk_hub;
     const Image *im = h && h->state.images ? images_find(h->state.images, t->id) : NULL;

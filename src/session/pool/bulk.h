@@ -54,6 +54,8 @@ int64_t session_bulks_list(const Session *s, struct BulkLogEntry *out, int64_t m
 /* Bulks use the table; by how often this was asked since the last one that did (images_in_use). Under the lock held
  * alone. */
 bool session_bulk_uses(const Session *s, const Table *t);
+/* What bulk_state_give_back does, with the lock held alone. */
+bool session_give_back(Session *s);
 bool session_bulk_has_image(const Session *s, const Table *t); /* bulks work on the table as it is */
 bool session_bulk_unapplied(const Session *s);                 /* there are such changes; under any lock */
 /* The session's changes are about to be committed: images that fitted the tables before keep up with small ones. */

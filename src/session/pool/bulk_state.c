@@ -72,6 +72,8 @@ Status bulk_state_sync(BulkState *x, UndoLog *undo, Err *e) {
     return ST_OK;
 }
 
+static bool is_refused(const Err *e) { return strncmp(e->sqlstate, "53", 2) == 0; }
+
 /* ---- garbage ---- */
 /* Of tables, and of what bulks have of them. */
 static int64_t data_bytes(const Database *db) {
@@ -102,10 +104,53 @@ Status bulk_state_trim(Session *s, BulkState *x) {
     for (int64_t i = 0; i < x->db->catalog.n_tables; i++) bytes += table_garbage(x->db->catalog.tables[i]);
     if (bytes < much) return ST_OK;
     if (session_bulk_sync(s) == ST_OK) pack_tables(s, x, bytes / TABLES);
-    else if (strncmp(s->err.sqlstate, "53", 2) == 0) err_clear(&s->err); /* the bulk may do with what there is */
+    else if (is_refused(&s->err)) err_clear(&s->err); /* the bulk may do with what there is */
     return err_is_set(&s->err) ? ST_ERROR : ST_OK;
 }
 
+/* ---- at the limit ---- */
+/* What may come back: rows and inputs of bulks, and what open tablets have. */
+static int64_t loose_bytes(const Database *db) {
+    int64_t bytes = atomic_load(&db->parts[DB_HOMES].used) + atomic_load(&db->parts[DB_IMAGES].used) +
+                    atomic_load(&db->parts[DB_INPUTS].used);
+    for (int64_t i = 0; i < db->catalog.n_tables; i++) {
+        const Table *t = db->catalog.tables[i];
+        if (table_has_undo(t)) continue;
+        bytes +=
+            table_part_bytes(t, TABLE_OPEN) + table_part_bytes(t, TABLE_TEXTS) + table_part_bytes(t, TABLE_VERSIONS);
+    }
+    return bytes;
+}
+static void pack_all(Session *s) {
+    const Catalog *c = &s->db->catalog;
+    for (int64_t i = 0; i < c->n_tables; i++) {
+        Err e = {0};
+        if (!table_has_undo(c->tables[i]) && table_merge(c->tables[i], s->db->pool, &e) != ST_OK)
+            log_write(LOG_INFO, "table \"%s\" could not be packed: %s", c->tables[i]->name, e.message);
+    }
+}
+bool bulk_state_give_back(Session *s, BulkState *x) {
+    enum { PART = 16, RESERVE = 16 << 20 };
+    Database *db = s->db;
+    const int64_t limit = atomic_load(&db->account.limit), before = atomic_load(&db->account.used);
+    if (limit <= 0 || s->state == 'T' || loose_bytes(db) < limit / PART) return false;
+    Err why;
+    err_copy(&why, &s->err);
+    err_clear(&s->err);
+    /* Giving back takes memory first (base/mem.h). */
+    int64_t reserve = atomic_exchange(&db->account.reserve, MAX_OF((int64_t)RESERVE, limit / 4));
+    database_unpublish(db);
+    bool current = session_bulk_sync(s) == ST_OK;
+    if (current && x && x->images) images_drop_all(x->images);
+    if (current) pack_all(s);
+    atomic_store(&db->account.reserve, reserve);
+    err_clear(&s->err);
+    err_copy(&s->err, &why);
+    const int64_t after = atomic_load(&db->account.used);
+    log_write(LOG_INFO, "tables were packed, for memory_limit: %lld bytes are in use, %lld were", (long long)after,
+              (long long)before);
+    return after < before;
+}
 /* Inputs of the bulk that runs. */
 typedef struct Keep {
     BulkState *x;
@@ -199,12 +244,22 @@ Status bulk_state_run(Session *s, BulkState *x, int32_t n, const CallGroup *grou
         ((discrete && writes && (!x->covered || replay_bytes(x->replay) > inputs_limit(s))) ||
          !images_fit(x->images, &x->db->catalog, n, procs) || (may_be_undone(s, opt) && images_settled(x->images))))
         TRY(session_bulk_sync(s));
-    const bool unapplied = atomic_load(&x->unapplied);
+    bool unapplied = atomic_load(&x->unapplied);
     keeps &= writes && s->settings.bulk.replay && (discrete || (unapplied && x->covered));
     Keep keep = {.x = x, .n = n, .groups = groups, .q = opt->query, .failed = !keeps};
     opt->launched = keep_inputs;
     opt->launched_ctx = &keep;
+    const int64_t refused = atomic_load(&x->db->account.refused);
     Status st = run_once(s, x, n, groups, procs, opt, writes, out);
+    if (st != ST_OK && is_refused(&s->err) && atomic_load(&x->db->account.refused) > refused) {
+        if (keep.kept) replay_drop_last(x->replay);
+        keep.kept = false;
+        if (bulk_state_give_back(s, x)) {
+            err_clear(&s->err);
+            unapplied = atomic_load(&x->unapplied);
+            st = run_once(s, x, n, groups, procs, opt, writes, out);
+        }
+    }
     if (st == ST_OK) keep_inputs(&keep);
     if (keep.kept && st != ST_OK) replay_drop_last(x->replay);
     if (st != ST_OK && is_loss(&s->err)) {

@@ -41,6 +41,9 @@ void bulk_state_clear(BulkState *x);               /* images and inputs go */
 Status bulk_state_sync(BulkState *x, UndoLog *undo, Err *e);
 /* Before a bulk: what is garbage goes, when it has become much. */
 Status bulk_state_trim(Session *s, BulkState *x);
+/* memory_limit has refused something: tables are brought up to date and packed, and what bulks can make anew goes; x
+ * NULL: there were no bulks. Outside of transactions that have changed something. True: there is more room now. */
+bool bulk_state_give_back(Session *s, BulkState *x);
 /* images_get and bulk_run; procs: of the groups. The tables may be brought up to date before and behind it, by the
  * session. */
 Status bulk_state_run(Session *s, BulkState *x, int32_t n, const CallGroup *groups, const Proc *const *procs,

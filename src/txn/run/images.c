@@ -298,6 +298,15 @@ void images_drop(ImageSet *s, int64_t table_id) {
     for (int i = 0; i < x->need.table->n_cols; i++) x->bound[i] = -1;
 }
 
+void images_drop_all(ImageSet *s) {
+    for (int64_t i = 0; i < s->n; i++) images_drop(s, s->entries[i].table_id);
+    (void)images_wait_prefetch(s);
+    for (int i = 0; i < s->n_kept; i++) mem_free(&s->account, s->kept[i].ops, s->kept[i].cap * (int64_t)sizeof(TxnOp));
+    for (int i = 0; i < s->n_kept; i++) s->kept[i] = (KeptOps){0};
+    schedule_scratch_free(s->scratch);
+    s->scratch = NULL;
+}
+
 void images_forget(ImageSet *s, int64_t table_id) {
     ImageEntry *x = images_entry(s, table_id);
     if (!x) return;
