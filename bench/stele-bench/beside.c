@@ -16,7 +16,6 @@ typedef struct Connection {
     int k; /* of the readers, or of the callers */
     pthread_t thread;
     bool started, reads;
-    atomic_bool round_done;
     bool wrong;
     char why[WHY_MAX];
     int64_t looks, statements, conflicts;
@@ -41,7 +40,6 @@ static void go_wrong(Connection *x, const char *fmt, ...) {
     vsnprintf(x->why, sizeof x->why, fmt, args);
     va_end(args);
     x->wrong = true;
-    atomic_store(&x->round_done, true);
     fprintf(stderr, "stele-bench %s: %s %d beside: %s\n", x->all->w->name, x->reads ? "reader" : "caller", x->k + 1,
             x->why);
 }
@@ -238,11 +236,10 @@ static void *work(void *ctx) {
         stele_error(x->c, &e);
         go_wrong(x, "%s: %s", mine[i], e.message);
     }
-    for (int64_t round = 0; !x->wrong && (round < WAYS || !atomic_load(&x->all->stop)); round++) {
+    const int64_t least = x->reads ? 2 : WAYS;
+    for (int64_t round = 0; !x->wrong && (round < least || !atomic_load(&x->all->stop)); round++) {
         if (x->reads) read_round(x, round);
         else call_round(x, round);
-        if (round >= (x->reads ? 1 : WAYS - 1)) atomic_store(&x->round_done, true);
-        if (x->reads && atomic_load(&x->round_done) && atomic_load(&x->all->stop)) break;
     }
     return NULL;
 }
