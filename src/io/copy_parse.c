@@ -659,6 +659,7 @@ ALWAYS_INLINE Status parse_rows(CopyParser *p, const char **at, const char *end,
             if (UNLIKELY(*s != delim)) {
                 if (c == 0 && p->skip_blank && s == p->rows[row] && at_line_end(p, s)) {
                     s += *s == eol ? 1 : 2;
+                    k->valid[row] = 1; /* the empty field was NULL */
                     row--;
                     goto next_row;
                 }

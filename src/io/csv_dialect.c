@@ -103,13 +103,15 @@ static int32_t usual_fields(const Shape *s) {
 
 /* The first record that is one of the table's: its number of fields is the usual one, and that of most behind it. */
 static int32_t first_record(const Shape *s, int32_t usual) {
-    for (int32_t i = 0; i < MIN_OF(s->n, (int32_t)FRONT_MAX); i++) {
+    int32_t passed = 0; /* records with that number that are in front all the same: not many are */
+    for (int32_t i = 0; i < MIN_OF(s->n, (int32_t)FRONT_MAX) && passed < 3; i++) {
         int32_t same = 0, n = MIN_OF(s->n - i, 8);
         if (s->fields[i] != usual) continue;
+        passed++;
         /* of comments at most the last line is the header */
         if (s->comment[i] && i + 1 < s->n && (s->comment[i + 1] || s->fields[i + 1] != usual)) continue;
         for (int32_t k = i; k < i + n; k++) same += s->fields[k] == usual;
-        if (same * 4 >= n * 3) return i;
+        if (same * 2 >= n) return i;
     }
     return 0;
 }

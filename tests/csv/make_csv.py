@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Varied CSV files, and what is in them. The same files every time.
 
-files() yields (name, bytes, columns, n_rows) with columns as a list of (name, types): the types that are right answers.
+files() yields (name, bytes, columns, rows) with columns as a list of (name, types): the types that are right answers; and
+rows of texts as they were before they were quoted, None for NULL.
 Written from the kinds of files that people have: exports of spreadsheets in several countries, data frames, databases,
 logs, statistics offices' tables with titles above.
 """
@@ -136,7 +137,7 @@ def build(seed, cols, n, f):
             lines.append("")
     text = f.eol.join(lines) + (f.eol if f.last_eol else "")
     names = [c.name if f.header else "column%d" % (k + 1) for k, c in enumerate(cols)]
-    return (b"\xef\xbb\xbf" if f.bom else b"") + text.encode(), [(a, c.types) for a, c in zip(names, cols)], n
+    return (b"\xef\xbb\xbf" if f.bom else b"") + text.encode(), [(a, c.types) for a, c in zip(names, cols)], rows
 
 
 def recipes():

@@ -1,441 +1,296 @@
-/* test_files.c - saving and opening databases: round trips, every byte damaged, every length cut, writes failing. */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stdio.h>
+/* test_files.c - files as streams: block borders at every offset, several workers, line numbers of failures, paths,
+ * formats of dates. */
+#include "unit.h"
+
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
-#include "db/database.h"
-#include "storage/storage_int.h"
+#include "base/pool.h"
+#include "io/csv_int.h"
+#include "io/date_format.h"
 
-static char dir[64];
-static Type ty(TypeId id) {
-    Type t;
-    memset(&t, 0, sizeof t);
-    t.id = (uint8_t)id;
-    return t;
-}
+static MemAccount account;
+static SessionInfo session;
+static FileFinder finder;
 
-/* ---- a Vfs that fails at the n-th change ---- */
-static int64_t fail_countdown;
-static bool torn;
-static Vfs faulty;
-static bool must_fail(void) { return fail_countdown > 0 && --fail_countdown == 0; }
-#define FAULT(e)                                                                        \
-    do {                                                                                \
-        if (must_fail()) return err_set(e, ERR_DISK_FULL, "could not write: no space"); \
-    } while (0)
-static Status f_write(VfsFile *f, const void *b, int64_t n, int64_t at, Err *e) {
-    if (must_fail()) {
-        Err ignored = {0};
-        if (torn) vfs_posix()->write_at(f, b, n / 2, at, &ignored);
-        return err_set(e, ERR_DISK_FULL, "could not write: no space");
-    }
-    return vfs_posix()->write_at(f, b, n, at, e);
-}
-static Status f_open(Vfs *v, const char *p, int mode, VfsFile **out, Err *e) {
-    if (mode & VFS_WRITE) FAULT(e);
-    Status st = vfs_posix()->open(vfs_posix(), p, mode, out, e);
-    if (st == ST_OK) (*out)->vfs = v;
-    return st;
-}
-static Status f_sync(VfsFile *f, Err *e) {
-    FAULT(e);
-    return vfs_posix()->sync(f, e);
-}
-static Status f_rename(Vfs *v, const char *a, const char *b, Err *e) {
-    (void)v;
-    FAULT(e);
-    return vfs_posix()->rename(vfs_posix(), a, b, e);
-}
-static Status f_sync_dir(Vfs *v, const char *p, Err *e) {
-    (void)v;
-    FAULT(e);
-    return vfs_posix()->sync_dir(vfs_posix(), p, e);
-}
-static Status f_make_dir(Vfs *v, const char *p, Err *e) {
-    (void)v;
-    FAULT(e);
-    return vfs_posix()->make_dir(vfs_posix(), p, e);
-}
-
-/* ---- helpers ---- */
-static void fill(Table *t, int32_t first, int64_t n, bool bulk) {
-    enum { MAX = 5000 };
-    static int32_t k[MAX];
-    static Str a[MAX], b[MAX];
-    static char text[MAX][32];
-    static uint8_t valid[MAX];
-    static double f[MAX];
-    for (int64_t i = 0; i < n; i++) {
-        k[i] = first + (int32_t)i;
-        a[i] = str_make(&"red green blue"[(k[i] % 3) * 4], 4);
-        b[i] = str_make(text[i], snprintf(text[i], sizeof text[i], "text number %d", k[i]));
-        valid[i] = k[i] % 7 != 0;
-        f[i] = k[i] / 4.0;
-    }
-    Vec v[] = {{.data = k, .phys = PH_I32, .type = ty(T_INT4)},
-               {.data = a, .phys = PH_STR, .type = ty(T_TEXT)},
-               {.data = b, .valid = valid, .phys = PH_STR, .type = ty(T_TEXT)},
-               {.data = f, .valid = valid, .phys = PH_F64, .type = ty(T_FLOAT8)}};
+static const char *write_file(const char *name, const char *text) {
+    static char path[8][64];
+    static int next;
+    char *p = path[next++ % 8];
     Err e = {0};
-    if (!bulk) {
-        if (table_append(t, n, v, NULL, NULL, &e) != ST_OK) fail_msg("%s", e.message);
+    snprintf(p, 64, "/tmp/stele_files_unit_%s", name);
+    assert_int_equal(vfs_write_file(vfs_posix(), p, text, (int64_t)strlen(text), &e), ST_OK);
+    return p;
+}
+
+static void put_cell(char **w, const Vec *v, int64_t row) {
+    if (v->valid && !v->valid[row]) {
+        *w += sprintf(*w, "NULL|");
         return;
     }
-    TableLoad *l;
-    assert_int_equal(load_begin(t, 1, &l, &e), ST_OK);
-    assert_int_equal(load_add(l, 0, 0, n, v, &e), ST_OK);
-    if (load_finish(l, NULL, NULL, NULL, &e) != ST_OK) fail_msg("%s", e.message);
-    load_cancel(l);
+    if (v->phys == PH_STR) {
+        Str s = ((const Str *)v->data)[row];
+        *w += sprintf(*w, "%.*s|", (int)s.len, s.ptr);
+        return;
+    }
+    Value x = {.type = v->type};
+    char text[VALUE_TEXT_MAX];
+    int64_t size = phys_size((Phys)v->phys);
+    memcpy(value_cell(&x), (const char *)v->data + row * size, (size_t)size);
+    int64_t n = cell_to_text(v->type, value_cell(&x), 0, text);
+    *w += sprintf(*w, "%.*s|", (int)n, text);
 }
-static Table *new_table(Database *db, const char *name) {
-    ColumnDef cd[] = {{.name = "k", .type = ty(T_INT4), .not_null = true, .default_sql = "1 + 1"},
-                      {.name = "a", .type = ty(T_TEXT)},
-                      {.name = "b", .type = ty(T_TEXT)},
-                      {.name = "f", .type = ty(T_FLOAT8)}};
-    static const int pk[] = {0}, uq[] = {2, 0};
-    KeyDef keys[] = {{"pkey", true, 1, pk}, {"uq", false, 2, uq}};
-    CheckDef check = {"positive", "k >= 0"};
-    Table *t;
-    Err e = {0};
-    assert_int_equal(table_new(&db->account, name, 4, cd, 2, keys, 1, &check, &t, &e), ST_OK);
-    assert_int_equal(catalog_add_table(&db->catalog, t, &e), ST_OK);
-    return t;
+
+typedef struct Piece {
+    int64_t order, seq;
+    char *text;
+} Piece;
+static int by_order(const void *a, const void *b) {
+    const Piece *x = a, *y = b;
+    if (x->order != y->order) return x->order < y->order ? -1 : 1;
+    return x->seq < y->seq ? -1 : 1;
 }
-/* A checksum over all live rows, in order. */
-static uint64_t content(Database *db) {
-    uint64_t h = (uint64_t)db->catalog.n_tables * 31 + (uint64_t)db->catalog.n_views;
-    for (int64_t i = 0; i < db->catalog.n_tables; i++) {
-        const Table *t = db->catalog.tables[i];
-        h = hash_combine(h, hash_bytes(t->name, (int64_t)strlen(t->name)));
-        for (int c = 0; c < t->n_cols; c++) {
-            h = hash_combine(h, (uint64_t)t->cols[c].type.id + (t->cols[c].default_sql ? 100 : 0));
-            Phys p = type_phys(t->cols[c].type);
-            for (int64_t k = 0; k < t->n_tablets; k++) {
-                for (int64_t r = 0; r < t->tablets[k]->rows; r++) {
-                    int32_t pos = (int32_t)r;
-                    char cell[16] = {0};
-                    uint8_t valid = 1;
-                    bool nulls, ident;
-                    if (tablet_live_rows(t->tablets[k], r, 1, &pos, &ident) == 0) continue;
-                    tablet_decode(t, t->tablets[k], c, 0, &pos, 1, (uint8_t)p, cell, &valid, &nulls);
-                    h = hash_combine(h, valid ? cell_hash(p, cell) : 7);
-                }
+
+/* All rows of the stream as text, read by so many workers in turn; NULL when it fails. */
+static char *read_all(const RowStream *s, int workers, const bool *wanted, Err *e) {
+    bool all[64];
+    memset(all, 1, sizeof all);
+    StreamUse use = {.threads = workers,
+                     .account = &account,
+                     .vfs = vfs_posix(),
+                     .session = &session,
+                     .wanted = wanted ? wanted : all};
+    StreamRun *r;
+    assert_int_equal(s->begin(s, &use, &r, e), ST_OK);
+    Piece *pieces = calloc(100000, sizeof *pieces);
+    int64_t n = 0, left = workers;
+    bool *ended = calloc((size_t)workers, sizeof *ended);
+    while (left > 0)
+        for (int w = 0; w < workers; w++) {
+            StreamBatch b;
+            if (ended[w]) continue;
+            assert_int_equal(r->next(r, w, &b, e), ST_OK);
+            if (b.n == 0) {
+                ended[w] = true;
+                left--;
+                continue;
             }
-        }
-        h = hash_combine(h, (uint64_t)t->n_keys * 10 + (uint64_t)t->n_checks);
-        h = hash_combine(h, (uint64_t)t->expected_rows);
-    }
-    for (int64_t i = 0; i < db->catalog.n_views; i++) {
-        const View *v = db->catalog.views[i];
-        h = hash_combine(h, hash_bytes(v->sql, (int64_t)strlen(v->sql)) + (uint64_t)v->n_cols);
-        for (int k = 0; k < v->n_sources; k++) {
-            const ViewSource *q = &v->sources[k];
-            h = hash_combine(h, hash_bytes(q->relation, (int64_t)strlen(q->relation)) + (uint64_t)q->location);
-            for (int c = 0; c < q->n_cols; c++) {
-                h = hash_combine(h, hash_bytes(q->cols[c], (int64_t)strlen(q->cols[c])));
-                h = hash_combine(h, hash_bytes(q->names[c], (int64_t)strlen(q->names[c])));
+            char *text = malloc((size_t)b.n * 1000), *to = text;
+            for (int64_t row = 0; row < b.n; row++) {
+                for (int32_t c = 0; c < s->n_cols; c++)
+                    if (use.wanted[c]) put_cell(&to, &b.cols[c], row);
+                *to++ = '\n';
             }
+            *to = 0;
+            pieces[n] = (Piece){b.order, n, text};
+            n++;
         }
+    Status st = r->end(r, e);
+    r->free(r);
+    qsort(pieces, (size_t)n, sizeof *pieces, by_order);
+    int64_t size = 1;
+    for (int64_t i = 0; i < n; i++) size += (int64_t)strlen(pieces[i].text);
+    char *out = calloc((size_t)size, 1), *w = out;
+    for (int64_t i = 0; i < n; i++) {
+        w += sprintf(w, "%s", pieces[i].text);
+        free(pieces[i].text);
     }
-    for (int64_t i = 0; i < db->catalog.n_foreign; i++) {
-        const ForeignKey *f = db->catalog.foreign[i];
-        char text[256];
-        snprintf(text, sizeof text, "%s %s %s %c %c", f->name, f->table, f->ref_table, f->on_delete, f->on_update);
-        for (int c = 0; c < f->n_cols; c++)
-            snprintf(text + strlen(text), sizeof text - strlen(text), " %s %s", f->cols[c], f->ref_cols[c]);
-        h = hash_combine(h, hash_bytes(text, (int64_t)strlen(text)));
-    }
-    return h;
+    free(pieces);
+    free(ended);
+    if (st == ST_OK) return out;
+    free(out);
+    return NULL;
 }
-static void clean(void) {
-    char cmd[128];
-    snprintf(cmd, sizeof cmd, "rm -rf %s", dir);
-    assert_int_equal(system(cmd), 0);
+
+static const RowStream *open_files(Arena *a, const char *function, int32_t n, const char *const *paths, Err *e) {
+    const StreamCall call = {.function = function, .n_paths = n, .paths = paths};
+    const RowStream *s = NULL;
+    return finder.finder.open(&finder.finder, a, &call, &s, e) == ST_OK ? s : NULL;
 }
-static bool views_read; /* the view of make_small says what it reads */
-static uint64_t make_small(Vfs *v, int64_t expected_rows) {
+
+/* ---- tests ---- */
+
+static void test_borders(void **state) {
+    (void)state;
+    static const char rows[] =
+        "1,plain,2020-01-01\n2,\"a\nb\",\n3,\"q\"\"q, \n\n\",2020-02-03\n4,,2020-02-04\n\n5,\"\",2020-02-05";
+    static const char want[] = "1|plain|2020-01-01|\n2|a\nb|NULL|\n3|q\"q, \n\n|2020-02-03|\n4|NULL|2020-02-04|\n"
+                               "5||2020-02-05|\n";
+    char text[400];
     Err e = {0};
-    Database *db;
-    clean();
-    if (database_open(dir, v, 1, 0, &db, &e) != ST_OK) fail_msg("%s", e.message);
-    Table *t = new_table(db, "t");
-    t->expected_rows = expected_rows;
-    fill(t, 0, 60, true);
-    fill(t, 60, 6, false);
-    int64_t ids[] = {0, 5, 11}, done;
-    assert_int_equal(table_delete(t, 3, ids, NULL, &done, &e), ST_OK);
-    static char *cols[] = {(char *)"x", NULL};
-    static char *read[] = {(char *)"k", (char *)"a"}, *as[] = {(char *)"k", (char *)"old name"};
-    static ViewSource sources[] = {{24, (char *)"t", 2, read, as}, {27, (char *)"t", 0, read, as}};
-    View v1 = {.name = (char *)"v", .sql = (char *)"SELECT 1, k::text FROM t, t u", .n_cols = 2, .cols = cols};
-    if (views_read) v1.n_sources = 2, v1.sources = sources;
-    assert_int_equal(catalog_add_view(&db->catalog, view_new(&v1, &e), &e), ST_OK);
-    static char *from[] = {(char *)"b", (char *)"f"}, *to[] = {(char *)"k", (char *)"a"};
-    ForeignKey f = {.name = (char *)"fk",
-                    .table = (char *)"t",
-                    .ref_table = (char *)"t",
-                    .n_cols = 2,
-                    .cols = from,
-                    .ref_cols = to,
-                    .on_delete = 'c',
-                    .on_update = 'n'};
-    assert_int_equal(catalog_add_foreign(&db->catalog, foreign_new(&f, &e), &e), ST_OK);
-    db->dirty = true;
-    if (database_save(db, &e) != ST_OK) fail_msg("%s", e.message);
-    assert_false(db->dirty);
-    uint64_t h = content(db);
-    database_close(db);
-    return h;
+    int64_t before = copy_chunk_bytes;
+    snprintf(text, sizeof text, "\xEF\xBB\xBFid,\"the text\",day\n%s", rows);
+    const char *path = write_file("borders.csv", text);
+    for (int64_t chunk = 1; chunk < 140; chunk++)
+        for (int workers = 1; workers <= 3; workers++) {
+            Arena *a = arena_new(&account, &e);
+            copy_chunk_bytes = before; /* the sample is the whole file */
+            const RowStream *s = open_files(a, NULL, 1, &path, &e);
+            assert_non_null(s);
+            assert_int_equal(s->n_cols, 3);
+            assert_string_equal(s->names[1], "the text");
+            copy_chunk_bytes = chunk;
+            char *got = read_all(s, workers, NULL, &e);
+            assert_non_null(got);
+            assert_string_equal(got, want);
+            free(got);
+            const bool some[] = {true, false, false};
+            got = read_all(s, workers, some, &e);
+            assert_string_equal(got, "1|\n2|\n3|\n4|\n5|\n");
+            free(got);
+            arena_free(a);
+        }
+    copy_chunk_bytes = before;
 }
 
-static void test_round_trip(void **state) {
+static void test_json_borders(void **state) {
     (void)state;
+    const char *path = write_file("borders.jsonl", "{\"a\": 1, \"b\": \"x\\ny\"}\n\n{\"b\": [1, \"}\"]}\n{\"a\": 3}");
     Err e = {0};
-    Database *db, *other;
-    clean();
-    assert_int_equal(database_open(dir, NULL, 2, 0, &db, &e), ST_OK);
-    assert_int_equal(database_open(dir, NULL, 2, 0, &other, &e), ST_ERROR);
-    assert_string_equal(e.sqlstate, ERR_OBJECT_IN_USE);
-    err_clear(&e);
-    for (int round = 0; round < 4; round++) {
-        char name[16];
-        snprintf(name, sizeof name, "t%d", round);
-        Table *t = new_table(db, name);
-        fill(t, 0, 5000, round & 1);
-        fill(t, 5000, 3000, false);
-        int64_t ids[] = {1, 2, 77}, done;
-        assert_int_equal(table_delete(t, 3, ids, NULL, &done, &e), ST_OK);
-        db->dirty = true;
-        uint64_t h = content(db);
-        if (database_save(db, &e) != ST_OK) fail_msg("%s", e.message);
-        database_close(db);
-        if (database_open(dir, NULL, 2, 0, &db, &e) != ST_OK) fail_msg("%s", e.message);
-        assert_true(content(db) == h);
-        for (int64_t i = 0; i < db->catalog.n_tables; i++) {
-            t = db->catalog.tables[i];
-            if (table_verify(t, &e) != ST_OK) fail_msg("%s", e.message);
-            assert_string_equal(t->cols[0].default_sql, "1 + 1");
-            assert_true(t->cols[0].stats.has_range && t->cols[0].stats.max == 7999);
-            Value key = {.type = ty(T_INT4)};
-            key.u.i32 = 5;
-            assert_true(table_lookup(t, 0, &key) >= 0);
-            key.u.i32 = 1;
-            assert_int_equal(table_lookup(t, 0, &key), -1);
-        }
+    int64_t before = copy_chunk_bytes;
+    for (int64_t chunk = 1; chunk < 70; chunk++) {
+        Arena *a = arena_new(&account, &e);
+        copy_chunk_bytes = before;
+        const RowStream *s = open_files(a, NULL, 1, &path, &e);
+        assert_non_null(s);
+        copy_chunk_bytes = chunk;
+        char *got = read_all(s, 2, NULL, &e);
+        assert_non_null(got);
+        assert_string_equal(got, "1|x\ny|\nNULL|[1, \"}\"]|\n3|NULL|\n");
+        free(got);
+        arena_free(a);
     }
-    database_close(db);
+    copy_chunk_bytes = before;
 }
 
-/* Opens; a failure must be XX001, a success must show the same rows. */
-static bool open_damaged(uint64_t want, const char *what, int64_t at) {
+/* The first failure of the file is the one that is reported, with its line, wherever blocks end. */
+static void test_failures(void **state) {
+    (void)state;
+    const char *path = write_file("fails.csv", "title\n\na,b\n1,\"x\ny\"\n2,z\n3,z,z\nq\n4,z\n");
     Err e = {0};
-    Database *db;
-    if (database_open(dir, NULL, 1, 0, &db, &e) == ST_OK) {
-        if (content(db) != want) fail_msg("%s: damage at %d goes unnoticed", what, (int)at);
-        database_close(db);
-        return true;
-    }
-    if (strcmp(e.sqlstate, ERR_DATA_CORRUPTED) != 0) fail_msg("%s at %d: %s %s", what, (int)at, e.sqlstate, e.message);
-    assert_non_null(strstr(e.message, dir));
-    return false;
-}
-static void damage_files(int64_t expected_rows) {
-    static const char *files[] = {"CURRENT", "g1/catalog", "g1/1.tab"};
-    uint64_t want = make_small(NULL, expected_rows);
-    for (int i = 0; i < 3; i++) {
-        char path[128];
-        snprintf(path, sizeof path, "%s/%s", dir, files[i]);
-        FILE *f = fopen(path, "r+b");
-        assert_non_null(f);
-        static uint8_t data[1 << 20];
-        int64_t n = (int64_t)fread(data, 1, sizeof data, f);
-        assert_true(n > 0 && n < (int64_t)sizeof data);
-        fclose(f);
-        for (int64_t at = 0; at < n; at++) {
-            f = fopen(path, "r+b");
-            fseek(f, (long)at, SEEK_SET);
-            fputc(data[at] ^ (1 << (at % 8)), f);
-            fclose(f);
-            assert_false(open_damaged(want, files[i], at));
-            f = fopen(path, "r+b");
-            fseek(f, (long)at, SEEK_SET);
-            fputc(data[at], f);
-            fclose(f);
-        }
-        assert_true(open_damaged(want, files[i], -1));
-        for (int64_t len = 0; len < n; len += len < 300 || len > n - 300 ? 1 : 7) {
-            f = fopen(path, "wb");
-            fwrite(data, 1, (size_t)len, f);
-            fclose(f);
-            assert_false(open_damaged(want, files[i], len));
-        }
-        f = fopen(path, "wb");
-        fwrite(data, 1, (size_t)n, f);
-        fputc(0, f);
-        fclose(f);
-        assert_false(open_damaged(want, files[i], n));
-        remove(path);
-        assert_false(open_damaged(want, files[i], 0));
-        f = fopen(path, "wb");
-        fwrite(data, 1, (size_t)n, f);
-        fclose(f);
-    }
-}
-
-static void test_damage(void **state) {
-    (void)state;
-    damage_files(0);
-    damage_files(1234567);
-    views_read = true;
-    damage_files(0);
-    views_read = false;
-}
-
-static int64_t catalog_format(void) {
-    char path[128], head[16];
-    snprintf(path, sizeof path, "%s/g1/catalog", dir);
-    FILE *f = fopen(path, "rb");
-    assert_non_null(f);
-    assert_int_equal(fread(head, 1, sizeof head, f), sizeof head);
-    fclose(f);
-    int64_t format;
-    memcpy(&format, head + 8, 8);
-    return format;
-}
-/* What tables expect is in files that say so, and only where some table does: others are as they always were. */
-static void test_expected_rows(void **state) {
-    (void)state;
-    static const int64_t expected[] = {0, 1, EXPECTED_ROWS_MAX};
-    for (int i = 0; i < 3; i++) {
-        Err e = {0};
-        Database *db;
-        uint64_t want = make_small(NULL, expected[i]);
-        assert_int_equal(catalog_format(), expected[i] ? 4 : 2);
-        if (database_open(dir, NULL, 1, 0, &db, &e) != ST_OK) fail_msg("%s", e.message);
-        assert_int_equal(db->catalog.tables[0]->expected_rows, expected[i]);
-        assert_int_equal(db->catalog.n_foreign, 1);
-        assert_true(content(db) == want);
-        Table *t = new_table(db, "u"); /* of several tables each has its own */
-        db->dirty = true;
-        assert_int_equal(database_save(db, &e), ST_OK);
-        t->expected_rows = 99;
-        db->dirty = true;
-        assert_int_equal(database_save(db, &e), ST_OK);
-        database_close(db);
-        assert_int_equal(database_open(dir, NULL, 1, 0, &db, &e), ST_OK);
-        assert_int_equal(catalog_table(&db->catalog, slice_of("t"))->expected_rows, expected[i]);
-        assert_int_equal(catalog_table(&db->catalog, slice_of("u"))->expected_rows, 99);
-        database_close(db);
-    }
-}
-
-/* What views read is in files that say so, and only where some view does. */
-static void test_view_sources(void **state) {
-    (void)state;
-    for (int i = 0; i < 3; i++) {
-        Err e = {0};
-        Database *db;
-        views_read = i > 0;
-        uint64_t want = make_small(NULL, i == 2 ? 7 : 0);
-        views_read = false;
-        assert_int_equal(catalog_format(), i ? 5 : 2);
-        assert_int_equal(database_open(dir, NULL, 1, 0, &db, &e), ST_OK);
-        assert_true(content(db) == want);
-        assert_int_equal(db->catalog.tables[0]->expected_rows, i == 2 ? 7 : 0);
-        assert_int_equal(db->catalog.views[0]->n_sources, i ? 2 : 0);
-        database_close(db);
-    }
-}
-
-static void test_failing_writes(void **state) {
-    (void)state;
-    faulty = *vfs_posix();
-    faulty.write_at = f_write;
-    faulty.open = f_open;
-    faulty.sync = f_sync;
-    faulty.rename = f_rename;
-    faulty.sync_dir = f_sync_dir;
-    faulty.make_dir = f_make_dir;
-    for (int t = 0; t < 2; t++) {
-        torn = t;
-        for (int64_t n = 1;; n++) {
-            fail_countdown = 0;
-            uint64_t old = make_small(&faulty, 10 * t);
-            Err e = {0};
-            Database *db;
-            assert_int_equal(database_open(dir, &faulty, 1, 0, &db, &e), ST_OK);
-            fill(db->catalog.tables[0], 1000, 10, false);
-            uint64_t new = content(db);
-            db->dirty = true;
-            fail_countdown = n;
-            Status st = database_save(db, &e);
-            bool reached = fail_countdown == 0;
-            fail_countdown = 0;
-            if (st != ST_OK) {
-                assert_string_equal(e.sqlstate, ERR_DISK_FULL);
-                assert_true(db->dirty);
-                assert_true(content(db) == new);
-            }
-            /* as after a crash here: old or new, complete */
-            char cmd[256];
-            snprintf(cmd, sizeof cmd, "cp -r %s %s.copy && rm -rf %s.copy/LOCK", dir, dir, dir);
-            assert_int_equal(system(cmd), 0);
-            char keep[64];
-            memcpy(keep, dir, sizeof keep);
-            snprintf(dir, sizeof dir, "%.50s.copy", keep);
-            Database *copy;
+    int64_t before = copy_chunk_bytes;
+    for (int64_t chunk = 1; chunk < 60; chunk++)
+        for (int workers = 1; workers <= 3; workers++) {
+            Arena *a = arena_new(&account, &e);
+            copy_chunk_bytes = before;
+            const RowStream *s = open_files(a, NULL, 1, &path, &e);
+            assert_non_null(s);
+            copy_chunk_bytes = chunk;
+            assert_null(read_all(s, workers, NULL, &e));
+            assert_string_equal(e.sqlstate, "22P04");
+            assert_string_equal(e.message, "extra data after last expected column");
+            assert_non_null(strstr(e.context, "line 7: \"3,z,z\""));
             err_clear(&e);
-            if (database_open(dir, NULL, 1, 0, &copy, &e) != ST_OK) fail_msg("%s", e.message);
-            uint64_t h = content(copy);
-            assert_true(h == new || (st != ST_OK && h == old));
-            database_close(copy);
-            clean();
-            memcpy(dir, keep, sizeof keep);
-            /* the next save succeeds */
-            if (st != ST_OK) {
-                err_clear(&e);
-                if (database_save(db, &e) != ST_OK) fail_msg("%s", e.message);
-            }
-            database_close(db);
-            assert_int_equal(database_open(dir, NULL, 1, 0, &db, &e), ST_OK);
-            assert_true(content(db) == new);
-            database_close(db);
-            if (st == ST_OK && !reached) break;
+            arena_free(a);
+        }
+    copy_chunk_bytes = before;
+}
+
+static void test_several_files(void **state) {
+    (void)state;
+    Err e = {0};
+    (void)write_file("part1.csv", "a,b\n1,x\n");
+    (void)write_file("part2.csv", "a,b\n2,y\n");
+    (void)write_file("part3.csv", "a,b\n");
+    const char *pattern = "/tmp/stele_files_unit_part[1-3].c?v", *none = "/tmp/stele_files_unit_*.nope";
+    Arena *a = arena_new(&account, &e);
+    const RowStream *s = open_files(a, "read_csv", 1, &pattern, &e);
+    assert_non_null(s);
+    char *got = read_all(s, 2, NULL, &e);
+    assert_string_equal(got, "1|x|\n2|y|\n");
+    free(got);
+    assert_null(open_files(a, "read_csv", 1, &none, &e));
+    assert_string_equal(e.sqlstate, "58P01");
+    err_clear(&e);
+    int32_t n;
+    const char *const *paths, *dirs = "/t?p/stele_files_unit_part*";
+    assert_int_equal(file_paths(vfs_posix(), a, 1, &dirs, &n, &paths, &e), ST_OK);
+    assert_int_equal(n, 3);
+    assert_string_equal(paths[2], "/tmp/stele_files_unit_part3.csv");
+    arena_free(a);
+}
+
+static bool parses(const char *format, const char *text, const char *want) {
+    int32_t day = 0;
+    int64_t micros = 0;
+    char out[VALUE_TEXT_MAX + 1];
+    if (!date_format_parse(format, slice_of(text), NULL, type_make(T_TIMESTAMP), &day, &micros)) return !want;
+    out[cell_to_text(type_make(T_TIMESTAMP), &micros, 0, out)] = 0;
+    return want && strcmp(out, want) == 0;
+}
+
+static void test_date_formats(void **state) {
+    (void)state;
+    bool date, time, zone;
+    assert_true(date_format_valid("%d.%m.%Y", &date, &time, &zone) && date && !time && !zone);
+    assert_true(date_format_valid("%D %R %z", &date, &time, &zone) && date && time && zone);
+    assert_true(date_format_valid("%Y %j", &date, &time, &zone) && date);
+    assert_false(date_format_valid("%d.%m.", &date, &time, &zone));
+    assert_false(date_format_valid("%q", &date, &time, &zone));
+    assert_false(date_format_valid("%", &date, &time, &zone));
+    assert_true(parses("%d.%m.%Y", "1.2.2020", "2020-02-01 00:00:00"));
+    assert_true(parses("%d.%m.%y", "01.02.69", "1969-02-01 00:00:00"));
+    assert_true(parses("%d.%m.%Y", "30.02.2020", NULL));
+    assert_true(parses("%d.%m.%Y", "1.2.20", NULL));
+    assert_true(parses("%d.%m.%Y", "1.2.2020x", NULL));
+    assert_true(parses("%F %T", "2020-01-02 03:04:05.67", "2020-01-02 03:04:05.67"));
+    assert_true(parses("%m/%d/%Y %I:%M %p", "1/2/2020 12:05 AM", "2020-01-02 00:05:00"));
+    assert_true(parses("%m/%d/%Y %I:%M %p", "1/2/2020 12:05 pm", "2020-01-02 12:05:00"));
+    assert_true(parses("%m/%d/%Y %I:%M %p", "1/2/2020 13:05 pm", NULL));
+    assert_true(parses("%a, %d %b %Y", "Thu, 02 January 2020", "2020-01-02 00:00:00"));
+    assert_true(parses("%Y %j", "2020 366", "2020-12-31 00:00:00"));
+    assert_true(parses("%Y %j", "2021 366", NULL));
+    assert_true(parses("%Y-%m-%d %H:%M", "2020-01-02 24:00", NULL));
+}
+
+/* Failing allocations leave nothing behind. */
+static void test_memory(void **state) {
+    (void)state;
+    const char *path = write_file("memory.csv", "a,b\n1,x\n2,\"y\"\"\"\n");
+    for (int64_t n = 1;; n++) {
+        Err e = {0};
+        Arena *a = arena_new(&account, &e);
+        mem_fail_at(n);
+        const RowStream *s = open_files(a, NULL, 1, &path, &e);
+        StreamRun *r = NULL;
+        bool wanted[] = {true, true};
+        StreamUse use = {.threads = 2, .account = &account, .vfs = vfs_posix(), .session = &session, .wanted = wanted};
+        Status st = s ? s->begin(s, &use, &r, &e) : ST_ERROR;
+        if (st == ST_OK) {
+            StreamBatch b;
+            do {
+                assert_int_equal(r->next(r, 0, &b, &e), ST_OK);
+            } while (b.n > 0);
+            st = r->end(r, &e);
+        }
+        bool over = mem_fail_at(0) > 0;
+        if (r) r->free(r);
+        arena_free(a);
+        if (st != ST_OK) assert_string_equal(e.sqlstate, "53200");
+        if (over) {
+            assert_int_equal(st, ST_OK);
+            break;
         }
     }
 }
 
-static void test_memory_database(void **state) {
+static int setup(void **state) {
     (void)state;
-    Err e = {0};
-    Database *db;
-    assert_int_equal(database_open(":memory:", NULL, 1, 0, &db, &e), ST_OK);
-    Table *t = new_table(db, "t");
-    fill(t, 0, 10, false);
-    ColumnDef cd = {.name = "k", .type = ty(T_INT4)};
-    Table *dup;
-    assert_int_equal(table_new(&db->account, "t", 1, &cd, 0, NULL, 0, NULL, &dup, &e), ST_OK);
-    assert_int_equal(catalog_add_table(&db->catalog, dup, &e), ST_ERROR);
-    assert_string_equal(e.sqlstate, ERR_DUPLICATE_TABLE);
-    table_free(dup);
-    err_clear(&e);
-    db->dirty = true;
-    assert_int_equal(database_save(db, &e), ST_OK);
-    assert_ptr_equal(catalog_remove_table(&db->catalog, slice_of("t")), t);
-    assert_null(catalog_table(&db->catalog, slice_of("t")));
-    assert_int_equal(catalog_add_table(&db->catalog, t, &e), ST_OK);
-    database_close(db);
+    mem_account_init(&account, NULL, "test", 0, NULL);
+    file_finder_init(&finder, vfs_posix(), &account, &session);
+    return 0;
+}
+static int teardown(void **state) {
+    (void)state;
+    assert_int_equal(atomic_load(&account.used), 0);
+    return 0;
 }
 
 int main(void) {
-    snprintf(dir, sizeof dir, "/tmp/stele_files_%d", (int)getpid());
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_damage),
-                                       cmocka_unit_test(test_expected_rows),  cmocka_unit_test(test_view_sources),
-                                       cmocka_unit_test(test_failing_writes), cmocka_unit_test(test_memory_database)};
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    clean();
-    return failed;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_borders),       cmocka_unit_test(test_json_borders), cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_several_files), cmocka_unit_test(test_date_formats), cmocka_unit_test(test_memory),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
 }
