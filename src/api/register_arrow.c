@@ -80,7 +80,7 @@ static Status take_stream(ClientRows *r, struct ArrowArrayStream *stream, Err *e
 }
 
 static ClientRows **find(Session *s, const char *name) {
-    ClientRows **r = &s->client_rows;
+    ClientRows **r = &s->client.rows;
     while (*r && strcmp((*r)->name, name) != 0) r = &(*r)->next;
     return r;
 }
@@ -100,8 +100,8 @@ stele_status stele_register_arrow(stele_conn *c, const char *name, struct ArrowA
         return STELE_ERROR;
     }
     stele_unregister(c, name);
-    r->next = s->client_rows;
-    s->client_rows = r;
+    r->next = s->client.rows;
+    s->client.rows = r;
     return STELE_OK;
 }
 

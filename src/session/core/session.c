@@ -545,9 +545,9 @@ void session_free(Session *s) {
     pl_session_free(s);
     call_session_free(s);
     text_unlist_all(s);
-    while (s->client_rows) {
-        ClientRows *r = s->client_rows;
-        s->client_rows = r->next;
+    while (s->client.rows) {
+        ClientRows *r = s->client.rows;
+        s->client.rows = r->next;
         client_rows_unref(r);
     }
     epoch_unregister(s->read.slot);
@@ -614,7 +614,7 @@ void plan_ctx_init(Session *s, Arena *a, PlanCtx *c) {
 void plan_ctx_init_client(Session *s, Arena *a, PlanCtx *c) {
     plan_ctx_init(s, a, c);
     c->streams = &s->files.finder;
-    c->client_rows = &s->client_rows;
+    c->client_rows = &s->client.rows;
     c->resolve = s->client.resolve;
     c->resolve_ctx = s->client.resolve_ctx;
 }

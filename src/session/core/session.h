@@ -98,6 +98,7 @@ typedef struct ClientHooks {
     void *copy_ctx;
     void (*notice)(void *ctx, const SessionNotice *n); /* NULL: dropped */
     void *notice_ctx;
+    struct ClientRows *rows;                      /* under names, for FROM (client_rows.h) */
     bool (*resolve)(void *ctx, const char *name); /* PlanCtx */
     void *resolve_ctx;
 } ClientHooks;
@@ -183,7 +184,6 @@ typedef struct Session {
     /* statements */
     SqlPrepared *prepared;
     struct Statement *statements;
-    struct ClientRows *client_rows; /* sql/plan/client_rows.h */
     KeptTexts kept;
     struct PlSession *pl;              /* pl_run.c: routines made ready, calls under way */
     const struct RunningPlan *running; /* queries under way that call routines, innermost first */
@@ -368,7 +368,7 @@ Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const C
 Status session_run_member(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct,
                           RunOutput *out);
 void plan_ctx_init(Session *s, Arena *a, PlanCtx *c);
-/* Of a client's statement, which sees files and its client_rows. */
+/* Of a client's statement, which sees files and what the client has registered. */
 void plan_ctx_init_client(Session *s, Arena *a, PlanCtx *c);
 /* The columns that INSERT, UPDATE and DELETE need of their plan: [rowid] [hit, set values] values checks returning.
  * NULL: out of memory. */
