@@ -192,9 +192,13 @@ static bool no_agg_col(void *ctx, Expr *e) {
 static bool uses_srf(const Binder *b, const Query *q, const Expr *e) {
     ColSet used = colset_new(b->c);
     if (e) expr_cols(b->c, e, &used);
-    for (int64_t i = 0; i < q->srfs.len; i++)
-        for (int32_t k = 0; q->srfs.items[i].stage == SRF_ABOVE && k < q->srfs.items[i].f.n_cols; k++)
-            if (colset_has(&used, q->srfs.items[i].f.cols[k])) return true;
+    for (int64_t i = 0; i < q->srfs.len; i++) {
+        const RowsFunc *f = &q->srfs.items[i].f;
+        if (q->srfs.items[i].stage != SRF_ABOVE) continue;
+        if (f->found && colset_has(&used, f->found)) return true;
+        for (int32_t k = 0; k < f->n_cols; k++)
+            if (colset_has(&used, f->cols[k])) return true;
+    }
     return false;
 }
 
@@ -668,7 +672,7 @@ static Status level_targets(Level *l, const SelectEnv *env) {
     TRY(bind_targets(b, q, s->targets, s->n_targets, &l->targets));
     if (b->step == s) TRY(bind_search_targets(b, q, &l->targets));
     q->srf_ok = q->window_ok = q->rows_ok = false;
-    for (int64_t i = 0; s->distinct && i < l->targets.len; i++)
+    for (int64_t i = 0; s->distinct && !s->n_distinct_on && i < l->targets.len; i++)
         if (l->targets.items[i].row) return bind_unsupported(b, l->targets.items[i].row->location, "DISTINCT of rows");
     bool keep = env->keep_unknown && !s->distinct && !s->n_order_by;
     for (int64_t i = 0; i < l->targets.len && !keep; i++) {
