@@ -36,6 +36,7 @@ typedef enum PagerUse { PAGER_OFF, PAGER_ON, PAGER_ALWAYS } PagerUse;
 typedef struct Format {
     const char *name, *help;
     void (*print)(Printer *p);
+    bool data; /* rows and nothing else: no tag behind those of RETURNING */
 } Format;
 
 /* What \pset sets. Texts are owned; NULL: the default. */

@@ -222,9 +222,9 @@ static bool show_results(Shell *sh, stele_stmt *s, double ms) {
     } else if (stele_column_count(s) > 0) {
         ok = print_result(sh, s, &rows);
         const char *tag = stele_command_tag(s);
-        if (!sh->set.quiet &&
-            (strncmp(tag, "INSERT", 6) == 0 || strncmp(tag, "UPDATE", 6) == 0 || strncmp(tag, "DELETE", 6) == 0))
-            fprintf(sh->out, "%s\n", tag);
+        bool changes =
+            strncmp(tag, "INSERT", 6) == 0 || strncmp(tag, "UPDATE", 6) == 0 || strncmp(tag, "DELETE", 6) == 0;
+        if (changes && !sh->set.quiet && !sh->print.format->data) fprintf(sh->out, "%s\n", tag);
     } else if (!sh->set.quiet && !sh->copy.wrote) {
         fprintf(sh->out, "%s\n", stele_command_tag(s));
     }

@@ -929,6 +929,8 @@ def test_options_like_those_of_other_shells():
     has(ok("-l"), "List of databases")
     has(run("-b", "-c", "select nope")[2], "STATEMENT:  select nope")
     same(run("-F")[0], 2)
+    same(ok("-c", "create table t(a int)", "-c", "insert into t values (1) returning a"), "CREATE TABLE\n a \n---\n 1\n(1 row)\n\nINSERT 0 1\n")
+    same(ok("--csv", "-c", "create table t(a int)", "-c", "insert into t values (1) returning a"), "CREATE TABLE\na\n1\n") # data only
     same(run("-P", "format=nonsense", "-c", "select 1")[0], 2)
 
 
