@@ -12,6 +12,7 @@ static bool next_copy_line(Shell *sh) {
     read_begins();
     ssize_t n = getline(&sh->copy.line, &sh->copy.cap, f);
     read_ends();
+    if (n >= 0) count_script_line();
     sh->copy.failed = n < 0 && !feof(f);
     if (n < 0) clearerr(f); /* Ctrl-D ends the data, not the session */
     const char *l = sh->copy.line;

@@ -15,6 +15,7 @@
  * handler restarts system calls: a read that waits returns. SIGPIPE and SIGXFSZ have a handler that does nothing, so
  * that writing fails instead; unlike SIG_IGN it is not inherited by editors. */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -173,6 +174,18 @@ static bool count_tables(void *ctx, const char *name, const char *kind, int64_t 
     return false;
 }
 
+/* Until there is something to read, or a signal has come: one that comes just before is not missed. */
+static void await_answer(void) {
+    sigset_t block, before;
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    sigemptyset(&block);
+    const int signals[] = {SIGINT, SIGHUP, SIGTERM, SIGQUIT};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) sigaddset(&block, signals[i]);
+    pthread_sigmask(SIG_BLOCK, &block, &before);
+    if (!shell_stop && !shell_signal) (void)ppoll(&in, 1, NULL, &before);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 /* What would go: an open transaction's changes, the tables of a database in memory. An end of file is yes. */
 bool ask_to_leave(Shell *sh) {
     int64_t tables = 0;
@@ -187,9 +200,9 @@ bool ask_to_leave(Shell *sh) {
     fflush(stdout);
     char *line = NULL;
     size_t cap = 0;
-    read_begins();
-    ssize_t n = getline(&line, &cap, stdin);
-    read_ends();
+    await_answer();
+    ssize_t n = -1;
+    if (!shell_stop && !shell_signal) n = getline(&line, &cap, stdin);
     bool yes = n <= 0 || *line == 'y' || *line == 'Y';
     if (n <= 0) {
         clearerr(stdin);

@@ -24,6 +24,8 @@ static void put_location(FILE *f) {
     if (script_name) fprintf(f, "stele:%s:%lld: ", script_name, script_line);
 }
 
+void count_script_line(void) { script_line++; }
+
 void say_error(const char *format, ...) {
     va_list args;
     va_start(args, format);
@@ -114,6 +116,7 @@ void print_error(Shell *sh, const char *sql) {
 void show_notice(void *ctx, const stele_notice *n) {
     Shell *sh = ctx;
     fflush(sh->out);
+    put_location(stderr);
     fprintf(stderr, "%s:  %s\n", n->severity, n->message);
     if (*n->detail) fprintf(stderr, "DETAIL:  %s\n", n->detail);
     if (*n->hint) fprintf(stderr, "HINT:  %s\n", n->hint);
@@ -485,7 +488,7 @@ static int run_lines(Shell *sh, FILE *f, const char *path) {
     int status = 0;
     while (status == 0 && !sh->quit && !shell_stop && !shell_ends(sh) && (n = getline(&line, &cap, f)) >= 0) {
         while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r')) line[--n] = 0;
-        script_line++;
+        count_script_line();
         if (!feed_line(sh, line, (size_t)n) && error_ends(sh)) status = EXIT_SCRIPT;
     }
     free(line);

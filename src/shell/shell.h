@@ -135,7 +135,8 @@ void drop_query(Shell *sh);              /* ... is not run; \p and \e still have
 const char *query_text(const Shell *sh); /* that statement; "" when there is none */
 /* A message of the shell's own, with where the script is; it ends with a line break. */
 void say_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-bool say_no_memory(void); /* false */
+void count_script_line(void); /* one has been read */
+bool say_no_memory(void);     /* false */
 /* A file, "-" for standard input: 0, EXIT_ERROR when it cannot be read, EXIT_SCRIPT when an error in it ended it. */
 int run_file(Shell *sh, const char *path);
 /* copy.c */

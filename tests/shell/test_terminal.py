@@ -589,6 +589,9 @@ class Terminal:
             for _ in range(20):
                 if not self.ended():
                     self.read(0.1)
+                if "Leave? [y/N] " in self.text:
+                    self.text = ""
+                    self.send("y\n")
         status = self.wait()
         os.close(self.fd)
         os.close(self.slave)

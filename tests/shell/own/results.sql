@@ -15,6 +15,8 @@ create table copy_of (like_month text, amount numeric(10,2));
 \copy copy_of(like_month) from stdin
 typed
 \.
+select this_line_is_18;
+do $$ begin raise notice 'at 19'; end $$;
 \copy (select * from copy_of where amount is null order by 1) to stdout
 \copy (select 'to' as "from") to pstdout csv header
 \copy copy_of from program 'printf "p,1\nq,2\n"' csv
