@@ -161,6 +161,8 @@ bool run_command(Shell *sh, const char *line, const char **rest) {
     }
     if (!is_active(sh) && !(c && (c->flags & COMMAND_ALWAYS))) {
         a.skips = true;
+        if (sh->interactive && !sh->in)
+            say_error("\\%s command ignored; use \\endif or Ctrl-C to exit current \\if block\n", name);
         while (next_arg(&a, line_all ? ARG_LINE : ARG_PLAIN)) continue;
     } else if (!c) {
         ok = unknown_command(name);

@@ -466,6 +466,8 @@ bool feed_line(Shell *sh, const char *line, size_t n) {
         if (found == SCAN_COMMAND) ok &= run_command_in_buffer(sh);
         else if (found == SCAN_VARIABLE) ok &= expand_in_buffer(sh);
         else if (is_active(sh)) ok &= run_front(sh, sh->query.scan.at);
+        else if (sh->interactive && !sh->in)
+            say_error("query ignored; use \\endif or Ctrl-C to exit current \\if block\n");
     }
     if (shell_stop) forget_buffer(sh); /* the rest of the line too */
     return ok;

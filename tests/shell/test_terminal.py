@@ -677,6 +677,24 @@ def test_commands_on_the_statement_being_typed():
     same(t.close(), 0)
 
 
+def test_skipped_branch_at_the_prompt():
+    t = Terminal()
+    t.line("\\if false")
+    t.expect("stele@> ")
+    has(t.ask("select 1 as one;", "@...> "), "query ignored")
+    t.line("\\echo no")
+    has(t.expect("@...> "), "\\echo command ignored")
+    t.line("\\endif")
+    t.expect("stele> ")
+    t.line("\\if false")
+    t.expect("stele@> ")
+    t.raw()
+    t.send("\x03") # forgets the block
+    t.expect("stele> ")
+    has(t.ask("select 2 as two;"), "two", "(1 row)")
+    same(t.close(), 0)
+
+
 def test_interrupt_at_the_prompt_forgets_the_line():
     t = Terminal()
     t.line("select 1,")
