@@ -29,18 +29,20 @@ static void define(Session *s) {
                    "  delete from orders where id = old;"
                    "  delete from queue where id = old; end $$");
 }
-static void run_bulk(Session *s, int64_t b) {
+/* from: by SELECT .. FROM bulk_call, which may have to be undone as a whole. */
+static void run_bulk(Session *s, int64_t b, bool from) {
     char text[512];
     snprintf(text, sizeof text,
-             "call bulk_call('step', 'select (i * 7) %% %d, i, i - %d from generate_series(%lld, %lld) as g(i)')", ROWS,
-             ROWS, (long long)(ROWS + b * CALLS), (long long)(ROWS + (b + 1) * CALLS - 1));
+             "%s bulk_call('step', 'select (i * 7) %% %d, i, i - %d from generate_series(%lld, %lld) as g(i)')",
+             from ? "select count(*) from" : "call", ROWS, ROWS, (long long)(ROWS + b * CALLS),
+             (long long)(ROWS + (b + 1) * CALLS - 1));
     session_sql(s, text);
 }
 static int64_t charged(const Database *db) {
     return atomic_load(&db->account.used) - atomic_load(&db->parts[DB_CONNECTIONS].used);
 }
 /* `read`: statements behind each bulk, NULL: none. */
-static void constant_size(const char *settings, const char *read) {
+static void constant_size(const char *settings, bool from, const char *read) {
     Database *db;
     Session *s;
     int64_t warm = 0, most = 0;
@@ -48,7 +50,7 @@ static void constant_size(const char *settings, const char *read) {
     session_sql(s, settings);
     define(s);
     for (int64_t b = 0; b < BULKS; b++) {
-        run_bulk(s, b);
+        run_bulk(s, b, from);
         if (read) session_sql(s, read);
         int64_t *to = b < WARM ? &warm : &most;
         *to = MAX_OF(*to, charged(db));
@@ -89,19 +91,21 @@ static const char some_update[] = "update stock set qty = qty + 1; update orders
                                   "update queue set n = n + 1; select count(*) from queue";
 static void test_updates(void **state) {
     (void)state;
-    constant_size("set executor = 'vm'", some_update);
+    constant_size("set executor = 'vm'", false, some_update);
 }
 static void test_vm(void **state) {
     (void)state;
-    constant_size("set executor = 'vm'", NULL);
-    constant_size("set executor = 'vm'", some_read);
+    constant_size("set executor = 'vm'", false, NULL);
+    constant_size("set executor = 'vm'", false, some_read);
+    constant_size("set executor = 'vm'", true, NULL);
 }
 static void test_device(void **state) {
     (void)state;
-    constant_size(by_device, NULL);
-    constant_size(by_device, some_read);
-    constant_size(by_copies, NULL);
-    constant_size(by_copies, some_read);
+    constant_size(by_device, false, NULL);
+    constant_size(by_device, false, some_read);
+    constant_size(by_copies, false, NULL);
+    constant_size(by_copies, false, some_read);
+    constant_size(by_copies, true, NULL);
 }
 
 /* ---- at the limit ---- */

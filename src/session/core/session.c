@@ -317,6 +317,7 @@ static bool is_mostly_garbage(const Table *t) {
  * has the next merge due. What it would save, packed columns, is less than the image has of the same rows. */
 static void merge_grown(Session *s) {
     if (!s->settings.txn.merge_auto) return;
+    session_bulk_trim(s);
     for (int64_t i = 0; i < s->db->catalog.n_tables; i++) {
         Table *t = s->db->catalog.tables[i];
         int64_t d = table_delta_rows(t);

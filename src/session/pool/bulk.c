@@ -153,6 +153,12 @@ bool session_bulk_uses(const Session *s, const Table *t) {
     return h && h->state.images && images_in_use(h->state.images, t->id);
 }
 
+void session_bulk_trim(Session *s) {
+    BulkHub *h = s->db->bulk_hub;
+    if (!h || bulk_state_trim(s, &h->state) == ST_OK) return;
+    log_write(LOG_WARNING, "tables could not be packed: %s", s->err.message);
+    err_clear(&s->err);
+}
 bool session_give_back(Session *s) {
     BulkHub *h = s->db->bulk_hub;
     return bulk_state_give_back(s, h ? &h->state : NULL);

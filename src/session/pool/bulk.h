@@ -54,6 +54,7 @@ int64_t session_bulks_list(const Session *s, struct BulkLogEntry *out, int64_t m
 /* Bulks use the table; by how often this was asked since the last one that did (images_in_use). Under the lock held
  * alone. */
 bool session_bulk_uses(const Session *s, const Table *t);
+void session_bulk_trim(Session *s); /* at the end of a statement that has the lock alone: bulk_state_trim */
 /* What bulk_state_give_back does, with the lock held alone. */
 bool session_give_back(Session *s);
 bool session_bulk_has_image(const Session *s, const Table *t); /* bulks work on the table as it is */

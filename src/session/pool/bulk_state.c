@@ -98,8 +98,8 @@ Status bulk_state_trim(Session *s, BulkState *x) {
     const int64_t much = MAX_OF((int64_t)LEAST, data_bytes(x->db) / PART);
     int64_t bytes = 0;
     Err quiet = {0};
-    if (!x->images || s->state == 'T' || !s->settings.txn.merge_auto || images_grown(x->images) < much / LOOKS)
-        return ST_OK;
+    if (!x->images || s->state == 'T' || s->bulk_is_undone || !s->settings.txn.merge_auto) return ST_OK;
+    if (images_grown(x->images) < much / LOOKS) return ST_OK;
     if (images_garbage(x->images, &bytes, &quiet) != ST_OK) return ST_OK; /* the bulk finds out why */
     for (int64_t i = 0; i < x->db->catalog.n_tables; i++) bytes += table_garbage(x->db->catalog.tables[i]);
     if (bytes < much) return ST_OK;
@@ -133,7 +133,7 @@ bool bulk_state_give_back(Session *s, BulkState *x) {
     enum { PART = 16, RESERVE = 16 << 20 };
     Database *db = s->db;
     const int64_t limit = atomic_load(&db->account.limit), before = atomic_load(&db->account.used);
-    if (limit <= 0 || s->state == 'T' || loose_bytes(db) < limit / PART) return false;
+    if (limit <= 0 || s->state == 'T' || s->bulk_is_undone || loose_bytes(db) < limit / PART) return false;
     Err why;
     err_copy(&why, &s->err);
     err_clear(&s->err);

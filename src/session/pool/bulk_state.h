@@ -39,10 +39,11 @@ ImageSet *bulk_state_images(Database *db, Err *e); /* new ones */
 void bulk_state_clear(BulkState *x);               /* images and inputs go */
 /* Tables are brought up to date. 58000: a device was lost, and what it was ahead by. */
 Status bulk_state_sync(BulkState *x, UndoLog *undo, Err *e);
-/* Before a bulk: what is garbage goes, when it has become much. */
+/* Before a bulk, or at the end of a statement: what is garbage goes, when it has become much. Not while a statement's
+ * plan has looked at tables (bulk_call in FROM). */
 Status bulk_state_trim(Session *s, BulkState *x);
 /* memory_limit has refused something: tables are brought up to date and packed, and what bulks can make anew goes; x
- * NULL: there were no bulks. Outside of transactions that have changed something. True: there is more room now. */
+ * NULL: there were no bulks. Outside of transactions and of bulk_call in FROM. True: there is more room now. */
 bool bulk_state_give_back(Session *s, BulkState *x);
 /* images_get and bulk_run; procs: of the groups. The tables may be brought up to date before and behind it, by the
  * session. */
