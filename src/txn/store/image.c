@@ -406,12 +406,12 @@ int64_t count_live(const uint8_t *live, int64_t rows) {
 /* A larger table for the index: no call runs, so no dead row comes back. Unique keys are those of live rows. Groups may
  * be far fewer than rows, so they are counted first, and their lists stay unless many of their rows are dead. */
 static Status grow_index(Image *im, ImageIndex *x, int64_t rows, int64_t inserts, Err *e) {
-    if (2 * (x->used + inserts) <= x->mask + 1) return ST_OK;
+    if (slots_suffice(x->mask + 1, x->used + inserts)) return ST_OK;
     const int64_t live = count_live(im->live, rows);
     int64_t had = x->mask + 1, ahead = inserts * (im->device_copy ? SPARE_BULKS : 1);
     bool anew = x->unique || (rows - live) * 4 >= rows;
     int64_t kept = x->unique ? live : image_count_entries(x);
-    if (!anew && 2 * (kept + inserts) <= had) {
+    if (!anew && slots_suffice(had, kept + inserts)) {
         x->used = kept;
         return ST_OK;
     }
@@ -483,7 +483,7 @@ static Status reserve_spare(Image *im, int64_t rows, int64_t inserts, Err *e) {
     if (!device_copy_current(im)) return device_copy_to_host(im, e); /* growth failed half way */
     for (int32_t i = 0; i < im->n_indexes && device_copy_newer(im); i++) {
         ImageIndex *x = &im->indexes[i];
-        if (2 * (x->used + inserts) > x->mask + 1)
+        if (!slots_suffice(x->mask + 1, x->used + inserts))
             TRY(device_copy_rehash(im, x, inserts, inserts * INDEX_SPARE_BULKS, e));
     }
     if (device_copy_newer(im) && rows + inserts > im->cap)

@@ -165,10 +165,10 @@ ALWAYS_INLINE bool key_is(const KeyCols *k, int64_t i, int64_t row) {
 ALWAYS_INLINE uint64_t slot_load(const uint64_t *slot) { return __atomic_load_n(slot, __ATOMIC_ACQUIRE); }
 
 /* ---- finding ---- */
-/* From slot i on. */
+/* From the search's n-th slot on. */
 static int64_t find_from(const Image *im, const ImageIndex *x, const KeyCols *k, int64_t key, uint64_t hash,
-                         int64_t i) {
-    for (uint64_t s; (s = slot_load(&x->slots[i])) != 0; i = (i + 1) & x->mask) {
+                         uint64_t n) {
+    for (uint64_t s; (s = slot_load(&x->slots[slot_at(x, hash, n)])) != 0; n++) {
         if (!entry_is(s, hash)) continue;
         int64_t row = entry_row(s);
         if (key_is(k, key, row) && (!x->unique || row_state(im, row) == ROW_LIVE)) return row;
@@ -189,7 +189,7 @@ static int64_t find_one(const Image *im, const ImageIndex *x, const void *const 
     bool skip;
     image_key_cols(im, x, keys, &k);
     image_hash_keys(&k, NULL, 0, 1, &hash, &skip);
-    return find_from(im, x, &k, 0, hash, (int64_t)(hash & (uint64_t)x->mask));
+    return find_from(im, x, &k, 0, hash, 0);
 }
 int64_t image_find(const Image *im, int32_t index, const void *const *keys) {
     return find_one(im, &im->indexes[index], keys);
@@ -206,20 +206,17 @@ void image_find_many(const Image *im, int32_t index, int64_t n, const Vec *keys,
         k.col[c].stride = keys[c].is_const ? 0 : phys_size((Phys)k.col[c].phys);
         k.col[c].valid_stride = !keys[c].is_const;
     }
-    uint64_t hash[IMAGE_BATCH], entry[IMAGE_BATCH];
-    int64_t at[IMAGE_BATCH];
+    uint64_t hash[IMAGE_BATCH], entry[IMAGE_BATCH], seen[IMAGE_BATCH];
     bool skip[IMAGE_BATCH];
     for (int64_t first = 0; first < n; first += IMAGE_BATCH) {
         int64_t m = MIN_OF(IMAGE_BATCH, n - first);
         image_hash_keys(&k, NULL, first, m, hash, skip);
+        for (int64_t i = 0; i < m; i++) __builtin_prefetch(&x->slots[hash[i] & (uint64_t)x->mask]);
         for (int64_t i = 0; i < m; i++) {
-            at[i] = (int64_t)(hash[i] & (uint64_t)x->mask);
-            __builtin_prefetch(&x->slots[at[i]]);
-        }
-        for (int64_t i = 0; i < m; i++) {
-            uint64_t s;
-            while ((s = slot_load(&x->slots[at[i]])) != 0 && !entry_is(s, hash[i])) at[i] = (at[i] + 1) & x->mask;
+            uint64_t s, at = 0;
+            while ((s = slot_load(&x->slots[slot_at(x, hash[i], at)])) != 0 && !entry_is(s, hash[i])) at++;
             entry[i] = skip[i] ? 0 : s;
+            seen[i] = at + 1;
             if (!s) continue;
             int64_t row = entry_row(s);
             for (int32_t c = 0; c < k.n; c++) __builtin_prefetch(k.col[c].cells + row * k.col[c].row_stride);
@@ -228,7 +225,7 @@ void image_find_many(const Image *im, int32_t index, int64_t n, const Vec *keys,
         for (int64_t i = 0; i < m; i++) {
             int64_t row = entry_row(entry[i]); /* -1 for none */
             if (row >= 0 && !(key_is(&k, first + i, row) && (!x->unique || row_state(im, row) == ROW_LIVE)))
-                row = find_from(im, x, &k, first + i, hash[i], (at[i] + 1) & x->mask);
+                row = find_from(im, x, &k, first + i, hash[i], seen[i]);
             rows[first + i] = x->unique ? row : first_of(im, x, row);
         }
     }
@@ -278,10 +275,11 @@ int64_t image_next(const Image *im, int32_t index, int64_t row) {
 }
 
 /* ---- entering ---- */
-/* Takes the first free slot from i on. */
-ALWAYS_INLINE void put(ImageIndex *x, uint64_t entry, int64_t i, bool shared) {
-    for (;; i = (i + 1) & x->mask) {
+/* Takes the first free slot of the hash. */
+ALWAYS_INLINE void put(ImageIndex *x, uint64_t entry, uint64_t hash, bool shared) {
+    for (uint64_t n = 0;; n++) {
         uint64_t s = 0;
+        const int64_t i = slot_at(x, hash, n);
         if (!shared) {
             if (x->slots[i]) continue;
             x->slots[i] = entry;
@@ -293,7 +291,8 @@ ALWAYS_INLINE void put(ImageIndex *x, uint64_t entry, int64_t i, bool shared) {
 }
 /* Puts the row in its place. */
 static void enter_order(const Image *im, ImageIndex *x, const KeyCols *k, int64_t key, uint64_t hash, int64_t row) {
-    for (int64_t i = (int64_t)(hash & (uint64_t)x->mask);; i = (i + 1) & x->mask) {
+    for (uint64_t n = 0;; n++) {
+        const int64_t i = slot_at(x, hash, n);
         uint64_t s = slot_load(&x->slots[i]);
         if (!s) {
             order_begin(x, row);
@@ -313,7 +312,8 @@ static void push(const Image *im, ImageIndex *x, const KeyCols *k, int64_t key, 
         enter_order(im, x, k, key, hash, row);
         return;
     }
-    for (int64_t i = (int64_t)(hash & (uint64_t)x->mask);; i = (i + 1) & x->mask) {
+    for (uint64_t n = 0;; n++) {
+        const int64_t i = slot_at(x, hash, n);
         uint64_t s = slot_load(&x->slots[i]);
         while (!s || (entry_is(s, hash) && key_is(k, key, entry_row(s)))) {
             __atomic_store_n(&x->next[row], s ? entry_row(s) + 1 : 0, __ATOMIC_RELAXED);
@@ -341,7 +341,7 @@ void image_enter_rows(Image *im, ImageIndex *x, int64_t first, int64_t last, boo
         for (int64_t i = 0; i < m; i++) {
             if (skip[i]) continue;
             if (!x->unique) push(im, x, &k, row + i, hash[i], row + i);
-            else put(x, entry_make(hash[i], row + i), (int64_t)(hash[i] & (uint64_t)x->mask), shared);
+            else put(x, entry_make(hash[i], row + i), hash[i], shared);
         }
     }
 }
@@ -367,7 +367,7 @@ void image_move_entries(const Image *im, ImageIndex *x, const uint64_t *from, in
         }
         for (int32_t j = 0; j < m; j++) {
             image_hash_keys(&k, NULL, entry_row(entries[j]), 1, &hash, &skip);
-            put(x, entries[j], (int64_t)(hash & (uint64_t)x->mask), false);
+            put(x, entries[j], hash, false);
         }
     }
 }
@@ -386,7 +386,8 @@ bool image_enter_unique(Image *im, ImageIndex *x, int64_t row) {
     own_key_cols(im, x, &k);
     image_hash_keys(&k, NULL, row, 1, &hash, &skip);
     if (skip) return true;
-    for (int64_t i = (int64_t)(hash & (uint64_t)x->mask);; i = (i + 1) & x->mask) {
+    for (uint64_t n = 0;; n++) {
+        const int64_t i = slot_at(x, hash, n);
         uint64_t s = slot_load(&x->slots[i]);
         if (!s && __atomic_compare_exchange_n(&x->slots[i], &s, entry_make(hash, row), false, __ATOMIC_ACQ_REL,
                                               __ATOMIC_ACQUIRE))
@@ -414,7 +415,7 @@ void image_back_in_order(const Image *im, int64_t row) {
         if (!x->order) continue;
         own_key_cols(im, x, &k);
         image_hash_keys(&k, NULL, row, 1, &hash, &skip);
-        if (!skip) order_again(im, x, find_from(im, x, &k, row, hash, (int64_t)(hash & (uint64_t)x->mask)), row);
+        if (!skip) order_again(im, x, find_from(im, x, &k, row, hash, 0), row);
     }
 }
 
@@ -446,14 +447,14 @@ static Status verify_index(const Image *im, int32_t index, Err *e) {
                                     (long long)row);
         }
     }
-    if (taken * 2 > x->mask + 1) return err_internal(e, "index %d of table \"%s\" is too full", index, name);
+    if (!slots_suffice(x->mask + 1, taken)) return err_internal(e, "index %d of table \"%s\" is too full", index, name);
     for (int64_t row = 0; row < rows; row++) {
         uint64_t hash;
         bool skip;
         image_hash_keys(&k, im->live, row, 1, &hash, &skip);
         if (skip) continue;
         want++;
-        int64_t got = find_from(im, x, &k, row, hash, (int64_t)(hash & (uint64_t)x->mask));
+        int64_t got = find_from(im, x, &k, row, hash, 0);
         if (x->unique ? got != row : got < 0)
             return err_internal(e, "index %d of table \"%s\" finds row %lld instead of %lld", index, name,
                                 (long long)got, (long long)row);

@@ -12,6 +12,9 @@
 #define DIRTY_UPDATED 1u
 #define DIRTY_INSERTED 2u
 #define DIRTY_DELETED 4u
+/* The slot of an index where the search of a hash looks as its n-th, counted from 0: all 8 of a cache line before the
+ * next line, and of these the 4 first that one memory transaction of a GPU brings. Of 64 bits all. */
+#define SLOT_AT(h, n, mask) ((((h) + ((n) - ((n)&7))) ^ ((n)&7)) & (mask))
 #define TEXT_PIECE 2048 /* bytes for strings that an item takes at a time, on the host */
 
 /* ---- failures of calls --------------------------------------------------------------------------------- */

@@ -34,14 +34,15 @@
 /* False when a row that is there has the key (unique); `mine`: the row that is entered; `next`: the links of groups. */
 #if SLOTS_AT_ONCE > 0
 FN_BIG bool INDEX(enter_on)(u64 slots, u64 mask, u64 live, u64 next, ORDER_PARAM i64 mine KEY_PARAMS, const u64 h,
-                            const u64 entry, u64 from) {
+                            const u64 entry, const u64 from) {
 #else
 FN bool INDEX(enter)(u64 slots, u64 mask, u64 live, u64 next, ORDER_PARAM i64 mine KEY_PARAMS) {
     INDEX_HASH
     const u64 entry = (h & ~ENTRY_ROWS) | ((u64)mine + 1);
-    const u64 from = h & mask;
+    const u64 from = 0;
 #endif
-    for (u64 i = from;; i = (i + 1) & mask) {
+    for (u64 n = from;; n++) {
+        const u64 i = SLOT_AT(h, n, mask);
         u64 s = GVOL(u64, slots)[i];
 #if INDEX_UNIQUE
         if (s == 0) {
@@ -100,7 +101,7 @@ FN bool INDEX(enter)(u64 slots, u64 mask, u64 live, u64 next, ORDER_PARAM i64 mi
     const u64 entry = (h & ~ENTRY_ROWS) | ((u64)mine + 1);
     const slot_seen seen = slots_look(slots, mask, h);
     bool here = seen.ahead < SLOTS_AT_ONCE;
-    const u64 at = (h + (here ? seen.ahead : SLOTS_AT_ONCE - 1)) & mask, s = seen.slot;
+    const u64 n = seen.ahead, s = seen.slot;
     bool made = false;
     if (here && s == 0) {
 #if INDEX_ORDER != 0
@@ -111,10 +112,9 @@ FN bool INDEX(enter)(u64 slots, u64 mask, u64 live, u64 next, ORDER_PARAM i64 mi
 #if !INDEX_UNIQUE
         FENCE_GIVE();
 #endif
-        made = ga_cas_u64(slots + at * 8, 0, entry) == 0;
+        made = ga_cas_u64(slots + SLOT_AT(h, n, mask) * 8, 0, entry) == 0;
     }
-    if (!made)
-        made = INDEX(enter_on)(slots, mask, live, next, ORDER_ARG mine KEY_ARGS, h, entry, here ? at : (at + 1) & mask);
+    if (!made) made = INDEX(enter_on)(slots, mask, live, next, ORDER_ARG mine KEY_ARGS, h, entry, n);
     return made;
 }
 #endif

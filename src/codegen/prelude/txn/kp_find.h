@@ -1,7 +1,7 @@
 /* kp_find.h - looking for a row by a key: a template, taken in once for each index that kernels look in.
  *
- * An index is a hash table of 64-bit slots (kp_rows.h, ENTRY_ROWS), with linear probing; entries are never moved or
- * removed while kernels run, so a search needs no lock. It may run beside kp_enter.h: an entry names its row
+ * An index is a hash table of 64-bit slots (kp_rows.h, ENTRY_ROWS), searched in the order of SLOT_AT; entries are never
+ * moved or removed while kernels run, so a search needs no lock. It may run beside kp_enter.h: an entry names its row
  * only after the cells of the row's key were written (release there; the reader's loads depend on the entry, and are
  * fresh). A unique index may have entries of rows that are not there (ROW_DEAD, ROW_PENDING): these are passed over.
  * In other indexes the entry names the first row of a group, and a call that follows the group looks at `live`.
@@ -22,14 +22,21 @@
 
 /* The row that has the key, or the first one of its group; -1 none. */
 #if SLOTS_AT_ONCE > 0
-FN_BIG i64 INDEX(find_on)(u64 slots, u64 mask, u64 live KEY_PARAMS, const u64 h, u64 from) {
+FN_BIG i64 INDEX(find_on)(u64 slots, u64 mask, u64 live KEY_PARAMS, const u64 h, const u64 from) {
 #else
 FN i64 INDEX(find)(u64 slots, u64 mask, u64 live KEY_PARAMS) {
     INDEX_HASH
-    const u64 from = h & mask;
+    const u64 from = 0;
+#if SLOTS_BY_LINE
+    const u64 near = slot_in_line(slots, mask, h);
+    if (near != 0) {
+        const i64 row = (i64)(near & ENTRY_ROWS) - 1;
+        if (KEY_FOUND) return row;
+    }
 #endif
-    for (u64 i = from;; i = (i + 1) & mask) {
-        const u64 s = GFRESH(u64, slots)[i];
+#endif
+    for (u64 n = from;; n++) {
+        const u64 s = GFRESH(u64, slots)[SLOT_AT(h, n, mask)];
         if (s == 0) return -1;
         if (((s ^ h) & ~ENTRY_ROWS) != 0) continue;
         const i64 row = (i64)(s & ENTRY_ROWS) - 1;
@@ -41,13 +48,13 @@ FN i64 INDEX(find)(u64 slots, u64 mask, u64 live KEY_PARAMS) {
     INDEX_HASH
     const slot_seen seen = slots_look(slots, mask, h);
     bool here = seen.ahead < SLOTS_AT_ONCE;
-    const u64 at = (h + (here ? seen.ahead : SLOTS_AT_ONCE - 1)) & mask, s = seen.slot;
+    const u64 n = here ? seen.ahead + 1 : SLOTS_AT_ONCE, s = seen.slot;
     i64 row = -1;
     if (here && s != 0) {
         row = (i64)(s & ENTRY_ROWS) - 1;
         here = KEY_FOUND;
     }
-    if (!here) row = INDEX(find_on)(slots, mask, live KEY_ARGS, h, (at + 1) & mask);
+    if (!here) row = INDEX(find_on)(slots, mask, live KEY_ARGS, h, n);
     return row;
 }
 #endif

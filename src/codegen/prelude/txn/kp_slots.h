@@ -21,7 +21,7 @@ typedef struct {
 FN_SLOTS slot_seen slots_look(const u64 slots, const u64 mask, const u64 h) {
     u64 at[SLOTS_AT_ONCE];
     slot_seen seen = {0, SLOTS_AT_ONCE};
-    UNROLL for (u32 k = 0; k < SLOTS_AT_ONCE; k++) at[k] = GFRESH(u64, slots)[(h + k) & mask];
+    UNROLL for (u32 k = 0; k < SLOTS_AT_ONCE; k++) at[k] = GFRESH(u64, slots)[SLOT_AT(h, (u64)k, mask)];
     UNROLL for (u32 k = SLOTS_AT_ONCE; k-- > 0;) {
         if (at[k] == 0 || ((at[k] ^ h) & ~ENTRY_ROWS) == 0) {
             seen.slot = at[k];

@@ -14,6 +14,7 @@
 #ifndef KR_DEVICE_ROWS_H
 #define KR_DEVICE_ROWS_H
 #include "codegen/prelude/kc_state.h"
+#include "codegen/prelude/txn/kp_codes.h"
 #include "codegen/prelude/txn/kr_device_rows_codes.h"
 
 #define TABLET(t, word) GRO(u64, P(RD_TABLETS))[(t)*RD_TABLET_WORDS + (word)]
@@ -175,8 +176,8 @@ KERNEL(rd_find) {
     const u64 slots = P(RD_SLOTS), mask = P(RD_MASK), hash = P(RD_HASH), to = P(RD_TO);
     if (GID != 0 || LID != 0) return;
     u64 found = 0;
-    for (u64 i = hash & mask; found == 0; i = (i + 1) & mask) {
-        const u64 s = GRO(u64, slots)[i];
+    for (u64 n = 0; found == 0; n++) {
+        const u64 s = GRO(u64, slots)[SLOT_AT(hash, n, mask)];
         if (s == 0) break;
         if (((s ^ hash) & ~RD_ENTRY_ROWS) != 0) continue;
         if (rd_has_key((s & RD_ENTRY_ROWS) - 1, P(RD_LIVE), P(RD_COLS), P(RD_N_COLS), P(RD_TEXTS)))

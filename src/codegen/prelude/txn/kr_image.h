@@ -15,6 +15,7 @@
 #define KR_IMAGE_H
 #include "codegen/prelude/kc_gen.h"
 #include "codegen/prelude/kc_text.h"
+#include "codegen/prelude/txn/kp_codes.h"
 #include "codegen/prelude/txn/kr_image_codes.h"
 
 #define ENTRY_ROWS U64C(0xffffffffff)
@@ -73,8 +74,9 @@ FN bool image_has_key(u64 cols, u64 n_cols, u64 row) {
     }
     return true;
 }
-FN void image_put_slot(u64 to, u64 mask, u64 at, u64 s) {
-    while (ga_cas_u64(to + (at & mask) * 8, 0, s) != 0) at++;
+FN void image_put_slot(u64 to, u64 mask, u64 hash, u64 s) {
+    u64 n = 0;
+    while (ga_cas_u64(to + SLOT_AT(hash, n, mask) * 8, 0, s) != 0) n++;
 }
 /* A unique index by rows, which lie side by side; the entries of groups are wherever their hashes are. */
 KERNEL(image_rehash) {
