@@ -473,10 +473,10 @@ static Status raise_cap(Image *im, int64_t rows, Err *e) {
     im->generation++;
     return ST_OK;
 }
-/* How many rows there should be room for: a device takes more than the host, because growing takes longer there.
- */
+/* How many rows there should be room for: a device takes more than the host, because growing takes longer there. On the
+ * host it is a change of mappings, and room that is not used counts against limits. */
 static int64_t more_rows(const Image *im, int64_t rows, int64_t inserts) {
-    return rows + MAX_OF(rows / 2, inserts * (im->device_copy ? SPARE_BULKS : 1));
+    return rows + (im->device_copy ? MAX_OF(rows / 2, inserts * SPARE_BULKS) : MAX_OF(rows / 4, inserts));
 }
 /* A device has a newer image: what has no room gets it there, too, unless the device cannot; then the host has it. */
 static Status reserve_spare(Image *im, int64_t rows, int64_t inserts, Err *e) {
