@@ -342,9 +342,20 @@ void *mem_realloc(MemAccount *a, void *p, int64_t old_bytes, int64_t new_bytes, 
         if (more < 0) mem_discharge(a, -more);
         return q;
     }
+    if (new_bytes < old_bytes) { /* no limit refuses what gives memory back */
+        void *less = raw_alloc(new_bytes, true);
+        if (!less) {
+            report_oom(new_bytes, e);
+            return NULL;
+        }
+        memcpy(less, p, (size_t)new_bytes);
+        raw_free(p, old_bytes);
+        mem_discharge(a, old_bytes - new_bytes);
+        return less;
+    }
     void *q = mem_alloc(a, new_bytes, e);
     if (!q) return NULL;
-    memcpy(q, p, (size_t)MIN_OF(old_bytes, new_bytes));
+    memcpy(q, p, (size_t)old_bytes);
     mem_free(a, p, old_bytes);
     return q;
 }

@@ -31,6 +31,23 @@ static void test_account_tree(void **state) {
     assert_true(mem_headroom(&child) == INT64_MAX);
 }
 
+/* A block becomes smaller at the limit, also where that is another kind of block. */
+static void test_shrink_at_limit(void **state) {
+    (void)state;
+    MemAccount a;
+    Err e = {0};
+    mem_account_init(&a, NULL, "database", 200000, "memory_limit");
+    char *p = mem_alloc(&a, 150000, &e);
+    assert_non_null(p);
+    memset(p, 7, 150000);
+    p = mem_realloc(&a, p, 150000, 75000, &e);
+    assert_non_null(p);
+    assert_int_equal(p[74999], 7);
+    assert_int_equal(atomic_load(&a.used), 75000);
+    mem_free(&a, p, 75000);
+    assert_int_equal(atomic_load(&a.used), 0);
+}
+
 /* The message of a refused charge names the part that holds most. */
 static void test_account_parts(void **state) {
     (void)state;
@@ -401,11 +418,17 @@ static void test_err(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_account_tree), cmocka_unit_test(test_account_parts),
-        cmocka_unit_test(test_reserve),      cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_kept),         cmocka_unit_test(test_spans),
-        cmocka_unit_test(test_touch),        cmocka_unit_test(test_failure_injection),
-        cmocka_unit_test(test_hooks),        cmocka_unit_test(test_arena),
+        cmocka_unit_test(test_account_tree),
+        cmocka_unit_test(test_account_parts),
+        cmocka_unit_test(test_shrink_at_limit),
+        cmocka_unit_test(test_reserve),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_spans),
+        cmocka_unit_test(test_touch),
+        cmocka_unit_test(test_failure_injection),
+        cmocka_unit_test(test_hooks),
+        cmocka_unit_test(test_arena),
         cmocka_unit_test(test_err),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
