@@ -1140,6 +1140,8 @@ static bool give_back(Session *s) {
     err_clear(&s->err);
     Status st = session_begin_bulk(s);
     bool more = st == ST_OK && session_give_back(s);
+    if (st == ST_OK && err_is_set(&s->err)) err_copy(&why, &s->err); /* a device was lost */
+    err_clear(&s->err);
     (void)session_end_statement(s, st);
     err_clear(&s->err);
     err_copy(&s->err, &why);

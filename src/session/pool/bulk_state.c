@@ -144,6 +144,7 @@ bool bulk_state_give_back(Session *s, BulkState *x) {
     if (current && x && x->images) images_drop_all(x->images);
     if (current) pack_all(s);
     atomic_store(&db->account.reserve, reserve);
+    if (!current && is_loss(&s->err)) return false; /* what a device had is lost: that is the error now */
     err_clear(&s->err);
     err_copy(&s->err, &why);
     const int64_t after = atomic_load(&db->account.used);
