@@ -97,8 +97,8 @@ static const Def defs[] = {
      "keep the inputs of bulks whose changes only a device has, and run them again on the processors when it is lost; "
      "off: what it has is lost with it"},
     {"bulk_replay_memory", K_BYTES, AT(bulk.replay_memory), 0, INT64_MAX, "0",
-     "memory for such inputs, beyond which tables are brought up to date; 0 = an eighth of what tables and bulks hold "
-     "or 1 GB, whichever is more, at most a quarter of memory_limit"},
+     "memory for such inputs, beyond which tables are brought up to date; 0 = an eighth of memory_limit or of what "
+     "tables and bulks hold, whichever is more, at most a quarter of memory_limit"},
     {"bulk_copies", K_BOOL, AT(bulk.copies), 0, 0, "off",
      "testing: bulks run as if no device shared the host's memory"},
     {"bulk_partitions", K_INT, AT(bulk.partitions), 0, INT64_MAX, "0",

@@ -93,9 +93,14 @@ static void pack_tables(Session *s, BulkState *x, int64_t least) {
             log_write(LOG_WARNING, "merge of \"%s\" failed: %s", t->name, e.message);
     }
 }
+/* Less garbage is not worth bringing tables up to date: a small table that changes much would be all the time. */
+static int64_t least_garbage(const Session *s) {
+    enum { LEAST = 1 << 20, MOST = 256 << 20, PART = 256 };
+    return MIN_OF(MAX_OF(s->settings.exec.memory_limit / PART, (int64_t)LEAST), (int64_t)MOST);
+}
 Status bulk_state_trim(Session *s, BulkState *x) {
-    enum { LEAST = 1 << 20, PART = 8, LOOKS = 4, TABLES = 16 };
-    const int64_t much = MAX_OF((int64_t)LEAST, data_bytes(x->db) / PART);
+    enum { PART = 8, LOOKS = 4, TABLES = 16 };
+    const int64_t much = MAX_OF(least_garbage(s), data_bytes(x->db) / PART);
     int64_t bytes = 0;
     Err quiet = {0};
     if (!x->images || s->state == 'T' || s->bulk_is_undone || !s->settings.txn.merge_auto) return ST_OK;
@@ -177,7 +182,7 @@ static bool is_discrete(const BulkOptions *o) {
 }
 static int64_t inputs_limit(const Session *s) {
     const Settings *x = &s->settings;
-    const int64_t few = INT64_C(1) << 30, limit = x->exec.memory_limit;
+    const int64_t limit = x->exec.memory_limit, few = limit > 0 ? limit / 8 : INT64_C(1) << 30;
     if (x->bulk.replay_memory > 0) return x->bulk.replay_memory;
     return MIN_OF(limit > 0 ? limit / 4 : INT64_MAX, MAX_OF(few, data_bytes(s->db) / 8));
 }

@@ -402,19 +402,16 @@ bool device_copy_bound(const Image *im, int32_t col, uint64_t *bound) {
 }
 
 Status device_copy_live(const Image *im, int64_t *live, Err *e) {
-    const DeviceCopy *m = im->device_copy;
+    DeviceCopy *m = im->device_copy;
     DevQueue *q = NULL;
-    const int64_t rows = atomic_load(&im->rows);
-    *live = 0;
-    if (rows == 0) return ST_OK;
-    uint8_t *marks = mem_alloc_raw(im->account, rows, e);
-    if (!marks) return ST_ERROR;
+    uint64_t found = 0;
+    RehashTable t = {.n = atomic_load(&im->rows), .live = device_copy_address(im, im->live)};
+    *live = t.n;
+    if (t.n == 0 || !rehash_ready(&m->kernels, m->d, im->account)) return ST_OK;
     Status st = m->d->ops->queue_new(m->d, &q, e);
-    if (st == ST_OK) st = m->d->ops->copy_out(q, marks, device_copy_address(im, im->live), rows, e);
-    if (q && m->d->ops->sync(q, NULL, NULL, st == ST_OK ? e : NULL) != ST_OK) st = ST_ERROR;
+    if (st == ST_OK) st = rehash_live(&m->kernels, m->d, q, &t, &found, e);
     if (q) m->d->ops->queue_free(m->d, q);
-    if (st == ST_OK) *live = count_live(marks, rows);
-    mem_free(im->account, marks, rows);
+    if (st == ST_OK) *live = (int64_t)found;
     return st;
 }
 
@@ -439,7 +436,7 @@ bool device_copy_text_bytes(const Image *im, int32_t n, const int32_t *cols, con
     describe_texts(im, n, cols, dead_too, &t);
     Status st = image_kernels_need(&m->kernels, m->d, im->account, &why);
     if (st == ST_OK) st = m->d->ops->queue_new(m->d, &q, &why);
-    if (st == ST_OK) st = image_rehash_sizes(&m->kernels, m->d, q, &t, &found, &why);
+    if (st == ST_OK) st = rehash_sizes(&m->kernels, m->d, q, &t, &found, &why);
     if (q) m->d->ops->queue_free(m->d, q);
     if (st != ST_OK)
         log_write(LOG_INFO, "strings of table \"%s\" are gathered on the host: %s", im->table->name, why.message);
@@ -459,7 +456,7 @@ Status device_copy_move_texts(Image *im, int32_t n, const int32_t *cols, const b
     if (st == ST_OK) st = device_span_new(m->d, size, &fresh, &why);
     if (st != ST_OK) {
         log_write(LOG_INFO, "strings of table \"%s\" are gathered on the host: %s", im->table->name, why.message);
-    } else if (image_rehash_texts(&m->kernels, m->d, q, &t, fresh.at, (uint64_t)(uintptr_t)to, e) != ST_OK) {
+    } else if (rehash_texts(&m->kernels, m->d, q, &t, fresh.at, (uint64_t)(uintptr_t)to, e) != ST_OK) {
         m->broken = true;
         st = ST_ERROR;
     } else {

@@ -62,7 +62,7 @@ bool device_copy_newer(const Image *im);
 /* The greatest |value| that rows have in a column of whole numbers (PH_I16 .. PH_I64), of an image whose copy is newer.
  * False: the device could not say. */
 bool device_copy_bound(const Image *im, int32_t col, uint64_t *bound);
-/* Rows that live in a newer copy. */
+/* Rows that live in a newer copy; all, as long as the kernel that counts them is being compiled. */
 Status device_copy_live(const Image *im, int64_t *live, Err *e);
 /* Copies back what kernels changed. 58000: the host's arrays are as they were before. */
 Status device_copy_to_host(Image *im, Err *e);

@@ -23,12 +23,18 @@ void image_kernels_ask(ImageKernels *k, Device *d, MemAccount *account) {
     Err later = {0};
     if (k->cache && !k->code.module) (void)get(k, d, account, false, &later);
 }
+bool rehash_ready(ImageKernels *k, Device *d, MemAccount *account) {
+    Err e = {0};
+    image_kernels_ask(k, d, account);
+    return k->code.module && image_kernels_need(k, d, account, &e) == ST_OK;
+}
 Status image_kernels_need(ImageKernels *k, Device *d, MemAccount *account, Err *e) {
     if (k->rehash) return ST_OK;
     if (!k->cache) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "device \"%s\" has no kernels for images", d->info.id);
     if (!k->code.module && get(k, d, account, true, e) != CODE_READY) return ST_ERROR;
     TRY(d->ops->kernel(k->code.module, "image_count", &k->count, e));
     TRY(d->ops->kernel(k->code.module, "image_bound", &k->bound, e));
+    TRY(d->ops->kernel(k->code.module, "rows_live", &k->live, e));
     TRY(d->ops->kernel(k->code.module, "image_sizes", &k->sizes, e));
     TRY(d->ops->kernel(k->code.module, "image_texts", &k->texts, e));
     return d->ops->kernel(k->code.module, "image_rehash", &k->rehash, e);
@@ -96,13 +102,16 @@ Status image_rehash_bound(const ImageKernels *k, Device *d, DevQueue *q, const R
     uint64_t p[IK_PARAMS] = {0};
     return look_at_rows(k->bound, d, q, t, IK_BOUND, p, bound, e);
 }
-Status image_rehash_sizes(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, uint64_t *bytes,
-                          Err *e) {
+Status rehash_live(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, uint64_t *rows, Err *e) {
+    uint64_t p[IK_PARAMS] = {0};
+    return look_at_rows(k->live, d, q, t, IK_COUNTS, p, rows, e);
+}
+Status rehash_sizes(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, uint64_t *bytes, Err *e) {
     uint64_t p[IK_PARAMS] = {0};
     return look_at_rows(k->sizes, d, q, t, IK_COUNTS, p, bytes, e);
 }
-Status image_rehash_texts(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, DevPtr to, uint64_t base,
-                          Err *e) {
+Status rehash_texts(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, DevPtr to, uint64_t base,
+                    Err *e) {
     uint64_t p[IK_PARAMS] = {[IK_TO] = to, [IK_BASE] = base}, bytes;
     return look_at_rows(k->texts, d, q, t, IK_COUNTS, p, &bytes, e);
 }

@@ -15,11 +15,13 @@ extern const char kernel_image_text[]; /* made at build time */
 typedef struct ImageKernels {
     CodeCache *cache; /* NULL: there are none */
     CodeRef code;
-    DevKernel *count, *rehash, *bound, *sizes, *texts;
+    DevKernel *count, *rehash, *bound, *live, *sizes, *texts;
 } ImageKernels;
 
 /* Has them compiled, but does not wait; errors wait as well. */
 void image_kernels_ask(ImageKernels *k, Device *d, MemAccount *account);
+/* They are there already; asks for them. */
+bool rehash_ready(ImageKernels *k, Device *d, MemAccount *account);
 /* They are there. 58000, 53200; 0A000 without a cache. */
 Status image_kernels_need(ImageKernels *k, Device *d, MemAccount *account, Err *e);
 void image_kernels_release(ImageKernels *k);
@@ -44,12 +46,14 @@ Status image_rehash(const ImageKernels *k, Device *d, DevQueue *q, const RehashT
 /* The greatest |value| of t->cols[0], of int16, int32 or int64, in those of n rows that live (t->n, t->live). Waits.
  * 53200, 58000. */
 Status image_rehash_bound(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, uint64_t *bound, Err *e);
+/* How many of t->n rows live (t->live). Waits. 53200, 58000. */
+Status rehash_live(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, uint64_t *rows, Err *e);
 /* The bytes of the strings of t->n rows, in columns of t->cols, whose `phys` says instead whether rows that do not live
  * (t->live) keep theirs. Waits. 53200, 58000. */
-Status image_rehash_sizes(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, uint64_t *bytes, Err *e);
+Status rehash_sizes(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, uint64_t *bytes, Err *e);
 /* These strings go to `to`, which has room for them all and is `base` on the host; cells say so. t->texts: as cells
  * have them now. Waits; after a failure cells may be anything. */
-Status image_rehash_texts(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, DevPtr to, uint64_t base,
-                          Err *e);
+Status rehash_texts(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, DevPtr to, uint64_t base,
+                    Err *e);
 
 #endif

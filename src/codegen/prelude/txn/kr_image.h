@@ -107,16 +107,23 @@ KERNEL(image_bound) {
     if (most > 0) ga_max_u64(P(IK_BOUND), most);
 }
 
+KERNEL(rows_live) {
+    const u64 n = P(IK_N), live = P(IK_LIVE);
+    u64 found = 0;
+    for (u64 i = GID * LSIZE + LID; i < n; i += NGROUPS * LSIZE)
+        if ((u32)GRO(u8, live)[i] == IMAGE_ROW_LIVE) found++;
+    if (found > 0) ga_add_u64(P(IK_COUNTS), found);
+}
+
 /* A string begins at a multiple of 8. */
-FN u64 image_text_room(u32 len) { return ((u64)len + 7) & ~U64C(7); }
+FN u64 text_room(u32 len) { return ((u64)len + 7) & ~U64C(7); }
 /* Of the row, all strings that are kept. */
 FN u64 image_row_bytes(u64 cols, u64 n_cols, u64 live, u64 row) {
     const bool lives = (u32)GRO(u8, live)[row] == IMAGE_ROW_LIVE;
     u64 bytes = 0;
     for (u64 c = 0; c < n_cols; c++) {
         const u64 col = cols + c * IMAGE_COL_WORDS * 8;
-        if (lives || GRO(u64, col)[0] != 0)
-            bytes += image_text_room(G(u32, GRO(u64, col)[1] + row * GRO(u64, col)[2])[2]);
+        if (lives || GRO(u64, col)[0] != 0) bytes += text_room(G(u32, GRO(u64, col)[1] + row * GRO(u64, col)[2])[2]);
     }
     return bytes;
 }
@@ -142,7 +149,7 @@ KERNEL(image_texts) {
             if (len > 0) {
                 copy_words(to + at, G(u64, cell)[0] + texts, (i64)len);
                 G(u64, cell)[0] = base + at;
-                at += image_text_room(len);
+                at += text_room(len);
             } else {
                 G(u64, cell)[0] = base;
                 G(u64, cell)[1] = 0;
