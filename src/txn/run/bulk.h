@@ -210,8 +210,8 @@ bool images_in_use(ImageSet *s, int64_t table_id);
 /* Applies changes of tables to images, under the lock held alone, while no image had unapplied changes: images that
  * were up to date stay so, or are stale (images_follow.c). The lists of new rows are used up. */
 void images_follow(ImageSet *s, int64_t n, NetChange *net);
-/* What images hold that nothing needs (txn/store/image.h): by how much it may have grown; looked at, of all. */
-int64_t images_grown(const ImageSet *s);
+/* What images hold that nothing needs (txn/store/image.h): the most that it may be; looked at, of all. */
+int64_t images_garbage_at_most(const ImageSet *s);
 Status images_garbage(ImageSet *s, int64_t *bytes, Err *e);
 int64_t images_garbage_of(ImageSet *s, int64_t table_id); /* of one table, when images_garbage looked */
 void images_drop_all(ImageSet *s);                 /* those that are not ahead, and memory kept for the next bulk */

@@ -268,10 +268,10 @@ bool images_settled(const ImageSet *s) {
     return false;
 }
 
-int64_t images_grown(const ImageSet *s) {
+int64_t images_garbage_at_most(const ImageSet *s) {
     int64_t bytes = 0;
     for (int64_t i = 0; i < s->n; i++)
-        if (s->entries[i].image) bytes += garbage_growth(s->entries[i].image);
+        if (s->entries[i].image) bytes += s->entries[i].garbage + garbage_growth(s->entries[i].image);
     return bytes;
 }
 Status images_garbage(ImageSet *s, int64_t *bytes, Err *e) {
