@@ -677,16 +677,17 @@ static bool all_open(const Tablet *tab, int n_set, const int *set_cols) {
 /* Whether n rows of a tablet change in place. Opening a column of a main tablet costs a copy of it and up to 16 bytes a
  * row, moving a row to the delta all its columns and an entry in each key index; rows that have left count as well,
  * since many small changes come to the same. Keys of main tablets are not changed: an index may be their order. */
-static bool changes_in_place(const Table *t, const Tablet *tab, int64_t n, int n_set, const int *set_cols) {
+static bool changes_in_place(const Table *t, const Tablet *tab, int64_t n, int n_set, const int *set_cols, bool stay) {
     enum { OPEN_FROM = 64 }; /* a row in so many */
     if (tab->block->heap.total >= TABLET_STR_BYTES) return false;
     if (tab->is_delta) return true;
     if (any_key_is_set(t, n_set, set_cols)) return false;
-    return all_open(tab, n_set, set_cols) || (n + tab->n_deleted) * OPEN_FROM >= tab->rows;
+    return stay || all_open(tab, n_set, set_cols) || (n + tab->n_deleted) * OPEN_FROM >= tab->rows;
 }
 /* Sorts positions of rows that are there into those that change in place and those that move. */
 static Status choose_places(const Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols,
-                            Arena *tmp, int64_t *placed, int64_t *n_placed, int64_t *moved, int64_t *n_moved) {
+                            bool all_stay, Arena *tmp, int64_t *placed, int64_t *n_placed, int64_t *moved,
+                            int64_t *n_moved) {
     enum { FEW = 64 }; /* so few count as rows of one tablet: what that opens at most is small */
     int64_t *rows = n < FEW ? NULL : arena_array(tmp, int64_t, MAX_OF(t->n_tablets, 1));
     if (n >= FEW && !rows) return ST_ERROR;
@@ -698,7 +699,8 @@ static Status choose_places(const Table *t, int64_t n, const int64_t *rowids, in
     for (int64_t i = 0; i < n; i++) {
         if (!row_exists(t, rowids[i])) continue;
         int64_t tablet = rowids[i] >> 32;
-        if (tablet != last) stay = changes_in_place(t, t->tablets[tablet], rows ? rows[tablet] : n, n_set, set_cols);
+        if (tablet != last)
+            stay = changes_in_place(t, t->tablets[tablet], rows ? rows[tablet] : n, n_set, set_cols, all_stay);
         last = tablet;
         if (stay) placed[(*n_placed)++] = i;
         else moved[(*n_moved)++] = i;
@@ -733,11 +735,11 @@ static Status move_rows(Table *t, int64_t n, int64_t *moved, const int64_t *rowi
 }
 
 static Status update_rows(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals,
-                          UndoLog *undo, Arena *tmp, int64_t *n_done, Err *e) {
+                          bool stay, UndoLog *undo, Arena *tmp, int64_t *n_done, Err *e) {
     int64_t *moved = arena_alloc(tmp, n * 8), *placed = arena_alloc(tmp, n * 8), *ids = arena_alloc(tmp, n * 8);
     int64_t n_moved = 0, n_placed = 0;
     if (!moved || !placed || !ids) return ST_ERROR;
-    TRY(choose_places(t, n, rowids, n_set, set_cols, tmp, placed, &n_placed, moved, &n_moved));
+    TRY(choose_places(t, n, rowids, n_set, set_cols, stay, tmp, placed, &n_placed, moved, &n_moved));
     TRY(update_in_place(t, n_placed, placed, rowids, n_set, set_cols, vals, undo, e));
     TRY(move_rows(t, n_moved, moved, rowids, n_set, set_cols, vals, undo, ids, &n_moved, e));
     for (int k = 0; k < t->n_keys; k++) {
@@ -749,8 +751,8 @@ static Status update_rows(Table *t, int64_t n, const int64_t *rowids, int n_set,
     return ST_OK;
 }
 
-Status table_update(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals,
-                    UndoLog *undo, Err *e) {
+static Status update(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals,
+                     bool stay, UndoLog *undo, Err *e) {
     if (n <= 0 || n_set <= 0) return ST_OK;
     dbg_assert(table_vecs_agree(t, n_set, set_cols, n, vals));
     Arena *tmp = arena_new(&t->account, e);
@@ -797,10 +799,19 @@ Status table_update(Table *t, int64_t n, const int64_t *rowids, int n_set, const
             st = table_not_null_error(t, set_cols[s], 0, cols, e);
         }
     }
-    if (st == ST_OK) st = update_rows(t, n, rowids, n_set, set_cols, vals, ch.log, tmp, &done, e);
+    if (st == ST_OK) st = update_rows(t, n, rowids, n_set, set_cols, vals, stay, ch.log, tmp, &done, e);
     st = change_end(&ch, st, done);
     arena_free(tmp);
     return st;
+}
+
+Status table_update(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals,
+                    UndoLog *undo, Err *e) {
+    return update(t, n, rowids, n_set, set_cols, vals, false, undo, e);
+}
+Status table_update_in_place(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols,
+                             const Vec *vals, UndoLog *undo, Err *e) {
+    return update(t, n, rowids, n_set, set_cols, vals, true, undo, e);
 }
 
 Status table_truncate(Table *t, UndoLog *undo, Err *e) {

@@ -287,6 +287,10 @@ Status table_delete(Table *t, int64_t n, const int64_t *rowids, UndoLog *undo, i
  * in the order given. Key checks happen as if all rows changed at once (statement end), as SQL demands. */
 Status table_update(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals,
                     UndoLog *undo, Err *e);
+/* The same, but rows of main tablets change in place however few they are, where no key is set and the tablet has room
+ * for strings: bulks and devices know rows by their places. */
+Status table_update_in_place(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols,
+                             const Vec *vals, UndoLog *undo, Err *e);
 Status table_truncate(Table *t, UndoLog *undo, Err *e); /* undo NULL: immediate */
 /* Turns delta into main, drops deleted rows (rowids change), rebuilds dictionaries, statistics and key indexes. No open
  * undo. */

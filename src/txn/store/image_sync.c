@@ -224,7 +224,7 @@ static Status update_batch(Sync *s, int64_t n, const int64_t *rows, int64_t *ids
     for (int k = 0; k < n_set; k++)
         if (!gather(s, set[k], n, rows, &vals[k])) return ST_ERROR;
     DeltaEnd end = delta_end(t);
-    TRY(table_update(t, n, ids, n_set, set, vals, s->undo, e));
+    TRY(table_update_in_place(t, n, ids, n_set, set, vals, s->undo, e));
     for (int64_t i = 0; i < n; i++) {
         if (!tablet_row_deleted(t->tablets[ids[i] >> 32], ids[i] & 0xffffffff)) continue;
         skip_full(t, &end);
