@@ -20,12 +20,13 @@ find_program(OBJCOPY NAMES ${CMAKE_OBJCOPY} objcopy REQUIRED)
 set(STELE_STATIC ${CMAKE_BINARY_DIR}/libstele.a)
 if(NOT STELE_SANITIZE)
   add_custom_command(OUTPUT ${STELE_STATIC}
-    COMMAND ${CMAKE_C_COMPILER} -r -nostdlib -o libstele.o $<TARGET_OBJECTS:stele_objects> ${PG_QUERY_LIB}
+    COMMAND ${CMAKE_C_COMPILER} -r -nostdlib -o libstele.o $<TARGET_OBJECTS:stele_objects> $<TARGET_FILE:carquet>
+            ${PG_QUERY_LIB}
     COMMAND ${OBJCOPY} --wildcard --keep-global-symbol=stele_* libstele.o
     COMMAND ${CMAKE_COMMAND} -E rm -f ${STELE_STATIC}
     COMMAND ${CMAKE_AR} rcsD ${STELE_STATIC} libstele.o
     COMMAND ${CMAKE_COMMAND} -E rm -f libstele.o
-    DEPENDS $<TARGET_OBJECTS:stele_objects> ${PG_QUERY_LIB} WORKING_DIRECTORY ${CMAKE_BINARY_DIR}
+    DEPENDS $<TARGET_OBJECTS:stele_objects> carquet ${PG_QUERY_LIB} WORKING_DIRECTORY ${CMAKE_BINARY_DIR}
     COMMAND_EXPAND_LISTS VERBATIM)
   add_custom_target(stele_static ALL DEPENDS ${STELE_STATIC})
 endif()

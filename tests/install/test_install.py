@@ -167,7 +167,7 @@ def completions(here, tmp):
         else:
             print(f"skipped: completions of {shell}: it is not installed")
     os.makedirs(tmp + "/words/some-data")
-    for line, wanted in (("stele --c", ["--csv"]), ("stele du", ["dump"]), ("stele dump --sch", ["--schema-only"]), ("stele calibrate --q", ["--quick"]), ("stele some", ["some-data"]), ("stele -v ", ["ON_ERROR_STOP=1"])):
+    for line, wanted in (("stele --cs", ["--csv"]), ("stele du", ["dump"]), ("stele dump --sch", ["--schema-only"]), ("stele calibrate --q", ["--quick"]), ("stele some", ["some-data"]), ("stele -v ", ["ON_ERROR_STOP=1"])):
         script = ('source "$1"; COMP_LINE=$2; COMP_WORDS=($2); [[ $2 == *" " ]] && COMP_WORDS+=(""); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); '
                   'compopt() { :; }; _stele; printf "%s\\n" "${COMPREPLY[@]}"')
         rc, out = run(["bash", "-c", script, "-", os.path.join(here, "share", paths["bash"]), line], cwd=tmp + "/words")

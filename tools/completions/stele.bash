@@ -3,6 +3,8 @@ _stele()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
     local options="-c -f -v --set --variable --csv --json --markdown --timing --threads --memory-limit --quiet -q --version --help -h"
+    options+=" -d --readonly --command --file -A --no-align -t --tuples-only -x --expanded -H --html -P --pset"
+    options+=" --nullvalue -o --output -1 --single-transaction -a --echo-all -e --echo-queries -b --echo-errors -l --list"
     local dump="-o --file -s --schema-only -a --data-only -t --table --inserts -c --clean --if-exists --memory-limit --help"
     local IFS=$' \t\n'
     COMPREPLY=()
