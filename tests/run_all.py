@@ -416,7 +416,7 @@ def main():
         script("bulks on copies", [os.path.join(build, "slt"), *ON_CPU, "--set", "bulk_copies=on", *sorted(glob.glob("tests/sql/bulk/*.test"))], env)
         shell(o, py)
         script("Debian packages", [py, "tests/install/test_deb.py", "--build", o.build])
-        script("fuzz", ["tests/fuzz/run.sh", os.path.abspath(o.build), "12"])
+        script("fuzz", ["tests/fuzz/run.sh", os.path.abspath(o.build), "8"])
     return done()
 
 
