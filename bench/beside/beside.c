@@ -26,7 +26,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "stele/stele.h"
+#define PROGRAM "stele-beside"
+#include "common.h"
 
 enum { RUNS_MAX = 64, PER_BRANCH = 100000, SAMPLES_MAX = 1 << 22 };
 typedef struct Options {
@@ -47,34 +48,11 @@ static Options opt = {.scale = 50,
                       .folder = "bench/oltp",
                       .work = "/tmp"};
 
-static _Noreturn void fail(const char *fmt, ...) {
-    va_list args;
-    va_start(args, fmt);
-    fputs("stele-beside: ", stderr);
-    vfprintf(stderr, fmt, args);
-    fputc('\n', stderr);
-    va_end(args);
-    exit(1);
-}
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 /* CPU time of the process in user mode: what the kernel does for fresh pages is not in it. */
 static double user_s(void) {
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
     return (double)u.ru_utime.tv_sec + (double)u.ru_utime.tv_usec * 1e-6;
-}
-static double resident_mb(void) {
-    FILE *f = fopen("/proc/self/status", "r");
-    char line[256];
-    long kb = 0;
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "VmRSS: %ld", &kb) == 1) break;
-    if (f) fclose(f);
-    return (double)kb / 1024;
 }
 static int by_value(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -87,12 +65,6 @@ static double quantile(double *v, int64_t n, double q) {
     return v[rank > 0 ? rank - 1 : 0];
 }
 
-static void check(stele_conn *c, stele_status st, const char *what) {
-    if (st != STELE_ERROR) return;
-    stele_error_info e;
-    stele_error(c, &e);
-    fail("%s: %s: %s", what, e.sqlstate, e.message);
-}
 /* Bulks and reads wait for each other however long that takes: it is what is measured. */
 #define UNHURRIED "SET lock_timeout = 0"
 static void exec_sql(stele_conn *c, const char *sql) { check(c, stele_exec(c, sql, NULL, NULL), sql); }

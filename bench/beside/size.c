@@ -12,7 +12,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "stele/stele.h"
+#define PROGRAM "stele-size"
+#include "common.h"
 
 typedef struct Options {
     long long rows, calls, read_every;
@@ -22,35 +23,6 @@ typedef struct Options {
 } Options;
 static Options opt = {.rows = 1000000, .calls = 50000, .seconds = 3600, .every = 60, .settings = ""};
 
-static _Noreturn void fail(const char *fmt, ...) {
-    va_list args;
-    va_start(args, fmt);
-    fputs("stele-size: ", stderr);
-    vfprintf(stderr, fmt, args);
-    fputc('\n', stderr);
-    va_end(args);
-    exit(1);
-}
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-static double resident_mb(void) {
-    FILE *f = fopen("/proc/self/status", "r");
-    char line[256];
-    long kb = 0;
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "VmRSS: %ld", &kb) == 1) break;
-    if (f) fclose(f);
-    return (double)kb / 1024;
-}
-static void check(stele_conn *c, stele_status st, const char *what) {
-    stele_error_info e;
-    if (st != STELE_ERROR) return;
-    stele_error(c, &e);
-    fail("%s: %s: %s", what, e.sqlstate, e.message);
-}
 static void run(stele_conn *c, const char *fmt, ...) {
     char sql[2048];
     va_list args;

@@ -15,21 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PASSED = FAILED = 0
-
-
-def check(name, ok, said=""):
-    global PASSED, FAILED
-    PASSED += bool(ok)
-    FAILED += not ok
-    if not ok:
-        print(f"{name}: {said}")
-
-
-def run(cmd, env=None, **more):
-    p = subprocess.run(cmd, cwd=more.pop("cwd", ROOT), env={**os.environ, **(env or {})}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **more)
-    return p.returncode, p.stdout
+from checks import ROOT, check, run, summary
 
 
 def ask(*cmd):
@@ -177,8 +163,7 @@ def main():
                 check("what is left", everything(top) == before, sorted(set(everything(top)) ^ set(before)))
             else:
                 print("skipped: packages in a root of their own: neither root nor unshare")
-    print(f"{PASSED} passed, {FAILED} failed")
-    return 1 if FAILED else 0
+    return summary()
 
 
 if __name__ == "__main__":

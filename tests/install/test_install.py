@@ -11,27 +11,14 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from checks import ROOT, check, run, summary
+
 PREFIX = "/opt/stele"
-PASSED = FAILED = 0
 
 EXPECTED = ["bin/stele", "include/stele/stele.h", "lib/libstele.a", "lib/libstele.so", "lib/libstele.so.0", "lib/libstele.so.{version}",
             "lib/cmake/stele/stele-config.cmake", "lib/cmake/stele/stele-config-version.cmake", "lib/pkgconfig/stele.pc",
             "share/bash-completion/completions/stele", "share/fish/vendor_completions.d/stele.fish", "share/man/man1/stele.1",
             "share/man/man3/libstele.3", "share/zsh/site-functions/_stele"]
-
-
-def check(name, ok, said=""):
-    global PASSED, FAILED
-    PASSED += bool(ok)
-    FAILED += not ok
-    if not ok:
-        print(f"{name}: {said}")
-
-
-def run(cmd, env=None, **more):
-    p = subprocess.run(cmd, cwd=more.pop("cwd", ROOT), env={**os.environ, **(env or {})}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **more)
-    return p.returncode, p.stdout
 
 
 def header():
@@ -195,8 +182,7 @@ def main():
         check("what is left", files(top) == [os.path.relpath(here + "/bin/other", top)], files(top))
         folders = sorted(d for d, _, _ in os.walk(here) if os.path.basename(d) == "stele" and d != here)
         check("folders that are left", folders == [], folders)
-    print(f"{PASSED} passed, {FAILED} failed")
-    return 1 if FAILED else 0
+    return summary()
 
 
 if __name__ == "__main__":
