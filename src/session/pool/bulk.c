@@ -165,8 +165,7 @@ bool session_give_back(Session *s) {
 }
 bool session_bulk_has_image(const Session *s, const Table *t) {
     BulkHub *h = s->db->bulk_hub;
-    const Image *im = h && h->state.images ? images_find(h->state.images, t->id) : NULL;
-    return im && im->table == t && im->version == t->content;
+    return h && h->state.images && images_current(h->state.images, t);
 }
 
 static bool reads_ahead(const Session *s, const PlanCtx *c) {

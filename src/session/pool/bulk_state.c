@@ -99,16 +99,17 @@ static int64_t least_garbage(const Session *s) {
     return MIN_OF(MAX_OF(s->settings.exec.memory_limit / PART, (int64_t)LEAST), (int64_t)MOST);
 }
 Status bulk_state_trim(Session *s, BulkState *x) {
-    enum { PART = 8, TABLES = 16 };
+    enum { PART = 8, LOOKS = 16, TABLES = 16 };
     const int64_t much = MAX_OF(least_garbage(s), data_bytes(x->db) / PART);
-    int64_t bytes = 0;
+    int64_t bytes = 0, grown;
     Err quiet = {0};
     if (!x->images || s->state == 'T' || s->bulk_is_undone || !s->settings.txn.merge_auto) return ST_OK;
-    if (images_garbage_at_most(x->images) < much / 2) return ST_OK;       /* tables have some, too */
-    if (images_garbage(x->images, &bytes, &quiet) != ST_OK) return ST_OK; /* the bulk finds out why */
+    if (images_garbage_at_most(x->images, &grown) < much / 2) return ST_OK; /* tables have some, too */
+    if (grown < much / LOOKS) return ST_OK;                                 /* as when it was looked at */
+    if (images_garbage(x->images, &bytes, &quiet) != ST_OK) return ST_OK;   /* the bulk finds out why */
     for (int64_t i = 0; i < x->db->catalog.n_tables; i++) bytes += table_garbage(x->db->catalog.tables[i]);
     if (bytes < much) return ST_OK;
-    if (session_bulk_sync(s) == ST_OK) pack_tables(s, x, bytes / TABLES);
+    if (session_bulk_sync(s) == ST_OK) pack_tables(s, x, bytes / MAX_OF((int64_t)TABLES, x->db->catalog.n_tables));
     else if (is_refused(&s->err)) err_clear(&s->err); /* the bulk may do with what there is */
     return err_is_set(&s->err) ? ST_ERROR : ST_OK;
 }

@@ -188,8 +188,9 @@ Image *images_find(ImageSet *s, int64_t table_id);
 /* Whether images_get uses the images with unapplied changes as they are; else it applies all changes to the tables
  * first. */
 bool images_fit(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *procs);
-bool images_only_there(const Image *im);  /* a device has newer rows of it */
-bool images_on_device(const ImageSet *s); /* a device has changes that the host does not */
+bool images_current(ImageSet *s, const Table *t); /* bulks have an image of the table as it is */
+bool images_only_there(const Image *im);          /* a device has newer rows of it */
+bool images_on_device(const ImageSet *s);         /* a device has changes that the host does not */
 /* device_rows_view of the table's image; NULL: the table has everything. *there false: its newer rows are on the host,
  * and not in the table. */
 Status images_view(ImageSet *s, const Table *t, const Table **out, bool *there, Err *e);
@@ -210,8 +211,9 @@ bool images_in_use(ImageSet *s, int64_t table_id);
 /* Applies changes of tables to images, under the lock held alone, while no image had unapplied changes: images that
  * were up to date stay so, or are stale (images_follow.c). The lists of new rows are used up. */
 void images_follow(ImageSet *s, int64_t n, NetChange *net);
-/* What images hold that nothing needs (txn/store/image.h): the most that it may be; looked at, of all. */
-int64_t images_garbage_at_most(const ImageSet *s);
+/* What images hold that nothing needs (txn/store/image.h): the most that it may be, and how much of
+ * that may have come since it was looked at; looked at, of all. */
+int64_t images_garbage_at_most(const ImageSet *s, int64_t *grown);
 Status images_garbage(ImageSet *s, int64_t *bytes, Err *e);
 int64_t images_garbage_of(ImageSet *s, int64_t table_id); /* of one table, when images_garbage looked */
 void images_drop_all(ImageSet *s);                 /* those that are not ahead, and memory kept for the next bulk */

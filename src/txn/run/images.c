@@ -33,14 +33,22 @@ static void drop_programs(ImageSet *s, ProcEntry *x) {
     *x = (ProcEntry){.proc = x->proc};
 }
 
+/* Memory kept for the next bulk. */
+static void drop_kept(ImageSet *s) {
+    for (int i = 0; i < s->n_kept; i++) {
+        mem_free(&s->account, s->kept[i].ops, s->kept[i].cap * (int64_t)sizeof(TxnOp));
+        s->kept[i] = (KeptOps){0};
+    }
+    schedule_scratch_free(s->scratch);
+    s->scratch = NULL;
+}
 void images_free(ImageSet *s) {
     if (!s) return;
     (void)images_wait_prefetch(s);
     for (int64_t i = 0; i < s->n; i++) entry_release(&s->entries[i]);
     for (int64_t i = 0; i < s->n_procs; i++) drop_programs(s, &s->procs[i]);
-    for (int i = 0; i < s->n_kept; i++) mem_free(&s->account, s->kept[i].ops, s->kept[i].cap * (int64_t)sizeof(TxnOp));
+    drop_kept(s);
     mem_free(&s->account, s->kept, s->n_kept * (int64_t)sizeof(KeptOps));
-    schedule_scratch_free(s->scratch);
     images_drop_queue(s);
     for (int i = 0; i < 2; i++) bulk_give_back(&s->numbers[i]);
     images_drop_code(s, NULL);
@@ -164,13 +172,16 @@ static bool is_good(const ImageEntry *x) {
     const Table *t = x->need.table;
     return x->image && x->image->version == t->content && !(x->need.inserts && x->image->cap < t->expected_rows);
 }
-static Status make_image(ImageSet *s, ImageEntry *x, Pool *pool, Err *e) {
-    if (is_ahead(x)) return err_internal(e, "the image of table \"%s\" is ahead of it", x->need.table->name);
+static void drop_image(ImageSet *s, ImageEntry *x) {
     (void)images_wait_prefetch(s);
     image_free(x->image);
     x->image = NULL;
     x->garbage = 0;
     for (int i = 0; i < x->need.table->n_cols; i++) x->bound[i] = -1;
+}
+static Status make_image(ImageSet *s, ImageEntry *x, Pool *pool, Err *e) {
+    if (is_ahead(x)) return err_internal(e, "the image of table \"%s\" is ahead of it", x->need.table->name);
+    drop_image(s, x);
     return image_make(&x->need, &s->account, pool, &x->image, e);
 }
 
@@ -202,9 +213,7 @@ Status images_get(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *p
             if (!x) TRY(add_entry(s, t, &x, e));
             x->idle = 0;
             if (covers(&x->need, &pt->need)) continue;
-            (void)images_wait_prefetch(s);
-            image_free(x->image);
-            x->image = NULL;
+            drop_image(s, x);
             if (widen(x, &pt->need) != ST_OK) return err_oom(e);
         }
     for (int32_t i = 0; i < n; i++)
@@ -215,6 +224,10 @@ Status images_get(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *p
     return ST_OK;
 }
 
+bool images_current(ImageSet *s, const Table *t) {
+    const Image *im = images_find(s, t->id);
+    return im && im->table == t && im->version == t->content;
+}
 bool images_only_there(const Image *im) { return device_copy_newer(im); }
 bool images_on_device(const ImageSet *s) {
     for (int64_t i = 0; i < s->n; i++)
@@ -224,7 +237,7 @@ bool images_on_device(const ImageSet *s) {
 Status images_view(ImageSet *s, const Table *t, const Table **out, bool *there, Err *e) {
     Image *im = images_find(s, t->id);
     *out = NULL;
-    *there = !im || (im->table == t && im->version == t->content);
+    *there = !im || images_current(s, t);
     if (!im || !*there) return ST_OK;
     if (device_copy_newer(im)) return device_rows_view(im, out, e);
     *there = !is_ahead(images_entry(s, t->id));
@@ -268,11 +281,15 @@ bool images_settled(const ImageSet *s) {
     return false;
 }
 
-int64_t images_garbage_at_most(const ImageSet *s) {
-    int64_t bytes = 0;
-    for (int64_t i = 0; i < s->n; i++)
-        if (s->entries[i].image) bytes += s->entries[i].garbage + garbage_growth(s->entries[i].image);
-    return bytes;
+int64_t images_garbage_at_most(const ImageSet *s, int64_t *grown) {
+    int64_t found = 0;
+    *grown = 0;
+    for (int64_t i = 0; i < s->n; i++) {
+        if (!s->entries[i].image) continue;
+        *grown += garbage_growth(s->entries[i].image);
+        found += s->entries[i].garbage;
+    }
+    return found + *grown;
 }
 Status images_garbage(ImageSet *s, int64_t *bytes, Err *e) {
     *bytes = 0;
@@ -290,21 +307,13 @@ int64_t images_garbage_of(ImageSet *s, int64_t table_id) {
 }
 void images_drop(ImageSet *s, int64_t table_id) {
     ImageEntry *x = images_entry(s, table_id);
-    if (!x || is_ahead(x)) return;
-    (void)images_wait_prefetch(s);
-    image_free(x->image);
-    x->image = NULL;
-    x->garbage = 0;
-    for (int i = 0; i < x->need.table->n_cols; i++) x->bound[i] = -1;
+    if (x && !is_ahead(x)) drop_image(s, x);
 }
 
 void images_drop_all(ImageSet *s) {
     for (int64_t i = 0; i < s->n; i++) images_drop(s, s->entries[i].table_id);
     (void)images_wait_prefetch(s);
-    for (int i = 0; i < s->n_kept; i++) mem_free(&s->account, s->kept[i].ops, s->kept[i].cap * (int64_t)sizeof(TxnOp));
-    for (int i = 0; i < s->n_kept; i++) s->kept[i] = (KeptOps){0};
-    schedule_scratch_free(s->scratch);
-    s->scratch = NULL;
+    drop_kept(s);
 }
 
 void images_forget(ImageSet *s, int64_t table_id) {

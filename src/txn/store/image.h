@@ -117,8 +117,9 @@ bool image_texts_fit(const Image *im, int64_t room); /* there is room already */
 /* That piece, NULL when there is none; the bytes that are used of it. */
 char *image_texts(const Image *im, int64_t *size, int64_t *used);
 /* What the image holds that nothing needs, in bytes, about: rows that are gone, on the device that has the newer copy,
- * too; strings that no row has, or that the table has as well once it is up to date. garbage_growth: how much that can
- * have grown by at most since garbage_bytes looked last; quick. No call running. 58000, 53200 */
+ * too; strings that no row has, or that the table has as well once it is up to date. garbage_growth: the
+ * rows and strings that have come since garbage_bytes looked last: what bulks of constant size delete, these insert; a
+ * table that only loses rows does not grow. Quick. No call running. 58000, 53200 */
 int64_t garbage_growth(const Image *im);
 Status garbage_bytes(Image *im, int64_t *bytes, Err *e);
 uint64_t key_hash(int32_t n, const uint8_t *phys, const void *const *keys);
