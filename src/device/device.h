@@ -201,9 +201,9 @@ typedef struct DevSpan {
 } DevSpan; /* most: addresses there are; 0: of alloc */
 /* 53200, 58000: s stays as it was. */
 Status device_span_new(Device *d, int64_t bytes, DevSpan *s, Err *e);
-/* To `bytes`, when it has less. The first `keep` bytes stay; `q` was waited for when it has moved. */
 /* A copy of its first `keep` bytes in another span of `bytes`; waits for the queue. */
 Status device_span_copy(Device *d, DevQueue *q, const DevSpan *from, int64_t bytes, int64_t keep, DevSpan *out, Err *e);
+/* To `bytes`, when it has less. The first `keep` bytes stay; `q` was waited for when it has moved. */
 Status device_span_grow(Device *d, DevQueue *q, DevSpan *s, int64_t bytes, int64_t keep, Err *e);
 void device_span_free(Device *d, DevSpan *s);
 

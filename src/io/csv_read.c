@@ -59,8 +59,7 @@ struct CsvRun {
     Mutex fail_mu;
     _Atomic int64_t fail_order; /* INT64_MAX: none */
     int64_t fail_line;          /* within its block, from 1; 0: no place in the file */
-    int32_t fail_file, fail_col;
-    bool fail_has_text, fail_guess;
+    int32_t fail_col;
     Err fail;
     char fail_text[VALUE_SHOWN + 8];
 };
@@ -93,13 +92,11 @@ static void fail(CsvWorker *w, int64_t order, const Err *e, const char *row, int
         err_copy(&r->fail, e);
         r->fail_line = 0;
         r->fail_col = col;
-        r->fail_has_text = false;
         if (row) {
             const char *end = w->block.buf + w->block.len, *stop = copy_record_end(p, row, end);
             if (stop == end && w->block.sentinel) stop--;
             r->fail_line = 1 + lines_until(w->block.buf, row, p->eol);
             if (stop > row && stop[-1] == '\r') stop--;
-            r->fail_has_text = true;
             if (value) show_text(r->fail_text, value->ptr, value->len);
             else show_text(r->fail_text, row, stop - row);
         }

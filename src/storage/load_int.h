@@ -15,7 +15,6 @@
 enum {
     RAW_ROWS = 16384,  /* of a worker's buffer */
     DICT_CHUNK = 4096, /* entries of a dictionary that are allocated together */
-    DICT_SMALL = 1024, /* so few entries are always worth a dictionary (dict_keeps) */
 };
 
 /* A dictionary that all workers of a load share: look-ups take no lock, additions do. */

@@ -40,7 +40,8 @@ struct DictImpl {
     StrHeap heap;
 };
 /* Of a table with so many rows, a dictionary has at most so many entries when it is made anew. */
-static inline int64_t dict_keeps(int64_t rows) { return MAX_OF(rows / 3, INT64_C(1024)); }
+enum { DICT_SMALL = 1024 }; /* so few entries are always worth a dictionary */
+static inline int64_t dict_keeps(int64_t rows) { return MAX_OF(rows / 3, (int64_t)DICT_SMALL); }
 Dict *dict_new(MemAccount *acct, Err *e);
 void dict_free(Dict *d);
 /* The dictionary as it is now, for readers that run while it grows. dict_free. */

@@ -48,8 +48,9 @@ struct TableVersion {
 static const TableVersion *version_of(const Table *view) {
     return (const TableVersion *)(const void *)((const char *)view - offsetof(TableVersion, view));
 }
-uint64_t table_version_epoch(const Table *view) { return version_of(view)->node.birth; }
-uint64_t table_version_birth(const Table *t) { return t->impl && t->impl->version == t ? table_version_epoch(t) : 0; }
+uint64_t table_version_birth(const Table *t) {
+    return t->impl && t->impl->version == t ? version_of(t)->node.birth : 0;
+}
 
 /* ---- the end ---- */
 static void drop_hold(TableVersions *vs) {

@@ -72,9 +72,7 @@ const Table *table_version_current(const Table *t);
 const Table *table_version_view(const TableVersion *v);
 /* No version is current any more; the last one is retired. Inside of a boundary. */
 void table_versions_unpublish(Table *t);
-/* Of a version: the epoch it was born in. */
-uint64_t table_version_epoch(const Table *version);
-/* The same; 0: the table is no version, but the writer's working state. */
+/* The epoch that the version was born in; 0: the table is no version, but the writer's working state. */
 uint64_t table_version_birth(const Table *t);
 /* Debug: every invariant that table_verify knows, keys included, and shared counts. */
 Status table_version_verify(const Table *version, Err *e);

@@ -222,7 +222,7 @@ static void test_versions(void **state) {
     epoch_unpin(a);
     uint64_t p = epoch_pin(a, "statement", 0);
     const Table *v = table_version_at(t, a);
-    assert_int_equal(table_version_epoch(v), p);
+    assert_int_equal(table_version_birth(v), p);
     assert_int_equal(v->live_rows, 100);
     assert_same(digest(v), digest(t));
     append(t, 100, 50, 10, 7, NULL); /* behind the published rows */

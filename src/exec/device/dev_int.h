@@ -414,7 +414,6 @@ Status dev_translate(DevQuery *q, uint64_t address, int64_t len, Str *out, Err *
 
 /* ---- residency.c ---- */
 void res_free(DevRuntime *r);
-ResTable *res_table(DevRuntime *r, const Table *t); /* NULL: nothing of this version is there; under res_lock */
 /* Frees unpinned columns, dictionaries and lists of tablets, least recently used first, until `bytes` are free or
  * nothing is left; true when something was. */
 bool res_evict(DevRuntime *r, int64_t bytes);

@@ -431,7 +431,8 @@ done:
 static uint64_t birth_of(const DevRuntime *r, const Table *t) {
     return r->d->info.shares_memory ? table_version_birth(t) : 0;
 }
-ResTable *res_table(DevRuntime *r, const Table *t) {
+/* NULL: nothing of this version is there. */
+static ResTable *res_table(DevRuntime *r, const Table *t) {
     ResTable *x = r->tables;
     while (x && (x->id != t->id || x->version != t->version || x->birth != birth_of(r, t) || x->n_cols != t->n_cols))
         x = x->next;

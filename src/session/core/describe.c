@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/bytes.h"
 #include "session/core/session.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
@@ -85,21 +86,31 @@ static const Measure measures[] = {
 enum { MEASURES = sizeof measures / sizeof *measures, HEADS = MEASURES + 3 };
 
 /* select count(*), min("a")::text, ... from (query) s */
-static char *summary_sql(Arena *a, const AstDescribe *x, const PlanCtx *c, const BoundStmt *b) {
-    char *sql = arena_strdup(a, "select count(*)");
-    for (int32_t i = 0; sql && i < b->n_result; i++)
-        for (int m = 0; sql && m < MEASURES; m++) {
+static void put(BytesOut *o, const char *s) { bytes_put(o, s, (int64_t)strlen(s)); }
+static char *summary_sql(Session *s, Arena *a, const AstDescribe *x, const PlanCtx *c, const BoundStmt *b) {
+    BytesOut o = {.acct = &s->account, .e = &s->err};
+    char col[16], call[48];
+    put(&o, "select count(*)");
+    for (int32_t i = 0; i < b->n_result; i++)
+        for (int m = 0; m < MEASURES; m++) {
             bool fits = !measures[m].numbers || type_is_number(c->cols.items[b->result[i]].type);
-            const char *col = arena_printf(a, "c%d", (int)i);
-            const char *call = !col ? NULL : fits ? arena_printf(a, measures[m].sql, col) : "null";
-            sql = call ? arena_printf(a, "%s, cast(%s as text)", sql, call) : NULL;
+            snprintf(col, sizeof col, "c%d", (int)i);
+            snprintf(call, sizeof call, measures[m].sql, col);
+            put(&o, ", cast(");
+            put(&o, fits ? call : "null");
+            put(&o, " as text)");
         }
-    if (sql) sql = arena_printf(a, "%s from ", sql);
-    Slice q = x->query_source;
-    if (sql)
-        sql = arena_printf(a, x->is_query ? "%s(%.*s\n) s(" : "%s(select * from %.*s\n) s(", sql, (int)q.len, q.ptr);
-    for (int32_t i = 0; sql && i < b->n_result; i++) sql = arena_printf(a, i ? "%s, c%d" : "%sc%d", sql, (int)i);
-    return sql ? arena_printf(a, "%s)", sql) : NULL;
+    put(&o, x->is_query ? " from (" : " from (select * from ");
+    bytes_put(&o, x->query_source.ptr, x->query_source.len);
+    put(&o, "\n) s(");
+    for (int32_t i = 0; i < b->n_result; i++) {
+        snprintf(col, sizeof col, "%sc%d", i ? ", " : "", (int)i);
+        put(&o, col);
+    }
+    put(&o, ")");
+    char *sql = o.failed ? NULL : arena_strndup(a, o.p, o.len);
+    bytes_out_release(&o);
+    return sql;
 }
 
 static Status cell_of(Session *s, Arena *a, const RunOutput *r, int32_t col, const char **out) {
@@ -134,7 +145,7 @@ static Status summarize(Session *s, Statement *st, const AstDescribe *x) {
     PlanCtx c, sum;
     BoundStmt *b, *bound;
     TRY(bind_query(s, a, x, &c, &b));
-    char *sql = summary_sql(a, x, &c, b);
+    char *sql = summary_sql(s, a, x, &c, b);
     AstStmt **list;
     int64_t n;
     if (!sql) return ST_ERROR;

@@ -33,15 +33,12 @@ static void drop_catalog(Session *s, Catalog *c) {
         if (c->tables[i]->on_device) device_rows_release(c->tables[i]);
     mem_free(&s->account, c, catalog_bytes(c->n_tables));
 }
-static void end(Session *s) {
-    drop_catalog(s, s->read.on_device);
-    if (s->read.unlocks) database_read_end(s->db, s->read.slot);
-    s->read.unlocks = s->read.unlocked = false;
-}
 
 void session_read_device_end(Session *s) {
-    if (s->read.on_device) end(s);
+    drop_catalog(s, s->read.on_device);
     s->read.on_device = NULL;
+    if (s->read.unlocks) database_read_end(s->db, s->read.slot);
+    s->read.unlocks = s->read.unlocked = false;
 }
 
 /* Under the shared lock: views in place of tables. *all false: some rows are wanted on the host in any case. */

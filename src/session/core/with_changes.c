@@ -266,7 +266,7 @@ static Status begin(Changes *x) {
     for (int32_t i = 0; i < b->n_members; i++) x->members[i].with = &b->members[i];
     TRY(session_begin_write(s));
     x->outer = s->undo;
-    if (!(x->log = undo_new(&s->db->account, &s->err))) return ST_ERROR;
+    if (!(x->log = undo_new(&s->db->parts[DB_UNDO], &s->err))) return ST_ERROR;
     s->undo = x->log;
     return ST_OK;
 }

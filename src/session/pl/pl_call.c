@@ -544,7 +544,10 @@ static Status inside_begin(Inside *x, int64_t id, int n) {
     Session *s = x->s;
     x->r = NULL;
     if (x->e != &s->err && err_is_set(&s->err)) {
-        if (!(x->own = mem_alloc(&s->account, (int64_t)sizeof *x->own, x->e))) return ST_ERROR;
+        if (!(x->own = mem_alloc(&s->account, (int64_t)sizeof *x->own, x->e))) {
+            x->e = NULL; /* has that error; the session keeps its own */
+            return ST_ERROR;
+        }
         err_copy(x->own, &s->err);
         err_clear(&s->err);
     }
@@ -556,7 +559,7 @@ static Status inside_begin(Inside *x, int64_t id, int n) {
 }
 static Status inside_end(Inside *x, Status st) {
     Session *s = x->s;
-    if (x->e == &s->err || (st != ST_OK && !err_is_set(&s->err))) return st;
+    if (!x->e || x->e == &s->err || (st != ST_OK && !err_is_set(&s->err))) return st;
     if (st != ST_OK) err_copy(x->e, &s->err);
     err_clear(&s->err);
     if (x->own) err_copy(&s->err, x->own);
@@ -641,30 +644,38 @@ Status pl_lone_call(Session *s, Statement *st, const AstSelect *x, int32_t n_par
 
 /* ---- sets ------------------------------------------------------------------------------------------------ */
 
+/* The n cells of a row in the types of the column definition list. */
+static Status take_defined(PlFrame *fr, PlRows *rows, int32_t n, Value *row) {
+    Type *types = arena_array(rows->arena, Type, n + 1);
+    if (!types) return err_oom(&fr->s->err);
+    for (int32_t i = 0; i < n; i++) types[i] = row[i].type;
+    if (n) /* none: NULL was returned */
+        TRY(pl_check_row(fr, rows, n, types, "returned record type does not match expected record type"));
+    for (int32_t i = 0; i < n && i < rows->n_cols; i++) {
+        Value made;
+        EvalCtx x;
+        pl_eval_ctx(fr, &x);
+        TRY(eval_assign(&x, &row[i], rows->types[i], &made));
+        if (value_copy(rows->arena, &made, &row[i]) != ST_OK) return err_oom(&fr->s->err);
+    }
+    return ST_OK;
+}
 static Status take_row(void *ctx, PlFrame *fr) {
     PlRows *rows = ctx;
     if (fr->f->returns_set) return ST_OK;
     Value *row = arena_array(rows->arena, Value, MAX_OF(rows->n_cols, row_width(fr)) + 1);
-    Type *types = arena_array(rows->arena, Type, row_width(fr) + 1);
     int32_t n;
-    if (!row || !types) return err_oom(&fr->s->err);
+    if (!row) return err_oom(&fr->s->err);
     if (fr->f->returns_void) {
         row[n = 0] = (Value){.type = type_make(T_TEXT), .u.str = str_make("", 0)};
         n = 1;
     } else {
         TRY(row_of(fr, rows->arena, &n, row));
     }
-    for (int32_t i = 0; i < n; i++) types[i] = row[i].type;
-    if (rows->defined && n) /* none: NULL was returned */
-        TRY(pl_check_row(fr, rows, n, types, "returned record type does not match expected record type"));
+    if (rows->defined) TRY(take_defined(fr, rows, n, row));
     for (int32_t i = 0; i < rows->n_cols; i++) {
-        Value v = i < n ? row[i] : (Value){.type = rows->types[i], .is_null = true}, given = v;
-        EvalCtx x;
-        pl_eval_ctx(fr, &x);
-        if (rows->defined) TRY(eval_assign(&x, &given, rows->types[i], &v));
-        Value kept = v;
-        if (value_copy(rows->arena, &kept, &v) != ST_OK || !vec_push(rows->arena, &rows->cells, v))
-            return err_oom(&fr->s->err);
+        Value v = i < n ? row[i] : (Value){.type = rows->types[i], .is_null = true};
+        if (!vec_push(rows->arena, &rows->cells, v)) return err_oom(&fr->s->err);
     }
     rows->n = 1;
     return ST_OK;

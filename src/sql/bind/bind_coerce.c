@@ -411,13 +411,12 @@ static Status refuse_records(Binder *b, const FuncDef *f, const char *name, bool
                              int64_t location) {
     bool some = false;
     const char *types = "";
-    for (int i = 0; i < n && types; i++) {
-        some |= type_is_record(args[i]->type);
-        types = arena_printf(b->a, "%s%s%s", types, i ? ", " : "", type_plain_name(args[i]->type));
-    }
+    for (int i = 0; i < n; i++) some |= type_is_record(args[i]->type);
     if (!some || (is_operator && is_comparison(name)) || strcmp(name, "pg_typeof") == 0 ||
         (f->doc && strncmp(f->doc, "internal:", 9) == 0))
         return ST_OK;
+    for (int i = 0; i < n && types; i++)
+        types = arena_printf(b->a, "%s%s%s", types, i ? ", " : "", type_plain_name(args[i]->type));
     if (!types) return ST_ERROR;
     if (is_operator && n == 2)
         err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_FUNCTION, "operator does not exist: %s %s %s",

@@ -273,8 +273,8 @@ static Status from_table_columns(Binder *b, const AstFromTable *f, const ViewSou
     return vec_push(b->a, &b->c->sources, s) ? ST_OK : ST_ERROR;
 }
 
-/* A file's columns. */
-static Plan *from_stream(Binder *b, Query *q, Plan *p, const AstAlias *a, int64_t location) {
+/* The columns of a file, or of rows that the client has registered. */
+static Plan *from_outside(Binder *b, Query *q, Plan *p, const AstAlias *a, int64_t location) {
     NsItem item;
     if (!p || plan_item(b, p, a->name ? a->name : p->alias, &item) != ST_OK ||
         rename_columns(b, a, &item, location) != ST_OK)
@@ -353,7 +353,7 @@ static Plan *from_table(Binder *b, Query *q, const AstFromTable *f) {
             item.n_hidden = c->n_extra;
         }
     if (!p && f->file && f->sample) return no_sample(b, f);
-    if (!p && f->file) return from_stream(b, q, bind_stream_file(b, f), &f->alias, f->location);
+    if (!p && f->file) return from_outside(b, q, bind_stream_file(b, f), &f->alias, f->location);
     if (!p) {
         Table *t;
         View *v;
@@ -369,11 +369,7 @@ static Plan *from_table(Binder *b, Query *q, const AstFromTable *f) {
             return add_item(b, q, &item, f->location) == ST_OK ? p : NULL;
         }
         ClientRows *rows = find_client_rows(b, &name);
-        if (rows) {
-            if (!(p = bind_client_rows(b, rows)) || plan_item(b, p, alias, &item) != ST_OK) return NULL;
-            if (rename_columns(b, &f->alias, &item, f->location) != ST_OK) return NULL;
-            return add_item(b, q, &item, f->location) == ST_OK ? p : NULL;
-        }
+        if (rows) return from_outside(b, q, bind_client_rows(b, rows), &f->alias, f->location);
         if (err_is_set(b->err) || bind_find_table(b, &name, &t, &v) != ST_OK) return NULL;
         if (t) p = bind_scan(b, q, t, alias, f->sample ? &rowid : NULL, &item);
         else if ((p = bind_view(b, v, f->location, &r)) && rel_item(b, &r, alias, &item) != ST_OK) return NULL;
@@ -441,7 +437,7 @@ static Plan *number_bulk(Binder *b, Plan *p) {
 
 static Plan *from_func(Binder *b, Query *q, const AstFromFunc *f) {
     if (f->n_funcs == 1 && bind_is_stream(b, f->funcs[0].call))
-        return from_stream(b, q, bind_stream_call(b, f), &f->alias, f->location);
+        return from_outside(b, q, bind_stream_call(b, f), &f->alias, f->location);
     const char *clause = q->clause;
     const AstExpr *only = f->n_funcs == 1 && !f->n_column_defs ? f->funcs[0].call : NULL;
     const AstFunc *call = only && only->kind == AST_FUNC ? AST_AS_CONST(AstFunc, only) : NULL;

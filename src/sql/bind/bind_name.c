@@ -293,7 +293,10 @@ Expr *bind_column(Binder *b, Query *q, const AstColumn *col) {
 
 NsItem *bind_whole_row(Binder *b, Query *q, const AstColumn *col, Query **level) {
     Type type;
+    bool named = false;
     if (col->table || col->schema || q->no_columns || q->is_default) return NULL;
+    for (const Query *s = q; s && !named; s = s->outer) named = find_item(s, col->name) != NULL;
+    if (!named) return NULL;
     for (Query *s = q; s; s = s->outer)
         if (bind_local_column(b, s, col->name, col->location) != 0) return NULL;
     const bool columns_first = b->c->variables && b->c->variables->prefer_column;

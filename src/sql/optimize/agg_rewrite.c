@@ -1,11 +1,16 @@
 /* agg_rewrite.c - aggregates, set operations and CTEs in terms of what the executor has.
  *
  * Set operations (before decorrelation, also inside subqueries): only UNION ALL and recursive ones stay. Rows are
- * compared null-safely. Aggregates (after decorrelation): FILTER (WHERE f)     moves into the argument: CASE WHEN f
- * THEN x END avg(x)               sum(x) / count(x), shared with sums and counts that are there anyway one DISTINCT set
- * two levels: group by keys and argument, then aggregate; the others re-aggregate several              one aggregation
- * per set over a shared CTE, joined on the keys Group keys that another key determines become AGG_ANY (opt_group_keys,
- * after join ordering does not matter: before it). */
+ * compared null-safely.
+ *
+ * Aggregates (after decorrelation):
+ *   FILTER (WHERE f)     moves into the argument: CASE WHEN f THEN x END
+ *   avg(x)               sum(x) / count(x), shared with sums and counts that are there anyway
+ *   one DISTINCT set     two levels: group by keys and argument, then aggregate; the others re-aggregate
+ *   several              one aggregation per set over a shared CTE, joined on the keys
+ *
+ * Group keys that another key determines become AGG_ANY (opt_group_keys, after join ordering does not matter: before
+ * it). */
 #include "sql/optimize/optimize_int.h"
 
 /* ---- set operations -------------------------------------------------------------------------- */
