@@ -131,12 +131,20 @@ def manuals(here):
 
 
 def options():
-    """Those that --help names: of the shell, of dump."""
+    """Those that --help names, of the shell and of dump: in usage[], and the rows of the shell's options[] that have a help."""
     found = []
     for src in ("main.c", "dump.c"):
         with open(os.path.join(ROOT, "src", "shell", src), encoding="utf-8") as f:
-            usage = re.search(r"static const char usage\[\] =\n(.*?);\n", f.read(), re.S).group(1)
-        found.append(sorted(set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", usage))))
+            text = f.read()
+        usage = re.search(r"static const char usage\[\] =\n(.*?);\n", text, re.S).group(1)
+        names = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", usage))
+        table = re.search(r"\} options\[\] = \{\n(.*?)\n\};", text, re.S)
+        check(f"options[] of {src}", bool(table) == (src == "main.c"), "is not as expected")
+        for row in re.findall(r"\{(.*?), \w+_option\}", table.group(1) if table else ""):
+            brief, full, _, described = re.findall(r'NULL|"(?:\\.|[^"\\])*"', row)
+            if described != "NULL":
+                names.update(x.strip('"') for x in (brief, full) if x != "NULL")
+        found.append(sorted(names))
     return found
 
 
@@ -154,7 +162,8 @@ def completions(here, tmp):
         else:
             print(f"skipped: completions of {shell}: it is not installed")
     os.makedirs(tmp + "/words/some-data")
-    for line, wanted in (("stele --cs", ["--csv"]), ("stele du", ["dump"]), ("stele dump --sch", ["--schema-only"]), ("stele calibrate --q", ["--quick"]), ("stele some", ["some-data"]), ("stele -v ", ["ON_ERROR_STOP=1"])):
+    for line, wanted in (("stele --cs", ["--csv"]), ("stele du", ["dump"]), ("stele dump --sch", ["--schema-only"]), ("stele calibrate --q", ["--quick"]), ("stele some", ["some-data"]), ("stele -v ", ["ON_ERROR_STOP=1"]),
+                         ("stele --file some", ["some-data"]), ("stele -o some", ["some-data"]), ("stele --command so", []), ("stele -P so", [])):
         script = ('source "$1"; COMP_LINE=$2; COMP_WORDS=($2); [[ $2 == *" " ]] && COMP_WORDS+=(""); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); '
                   'compopt() { :; }; _stele; printf "%s\\n" "${COMPREPLY[@]}"')
         rc, out = run(["bash", "-c", script, "-", os.path.join(here, "share", paths["bash"]), line], cwd=tmp + "/words")

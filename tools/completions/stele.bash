@@ -2,9 +2,10 @@
 _stele()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
-    local options="-c -f -v --set --variable --csv --json --markdown --timing --threads --memory-limit --quiet -q --version --help -h"
-    options+=" -d --readonly --command --file -A --no-align -t --tuples-only -x --expanded -H --html -P --pset"
-    options+=" --nullvalue -o --output -1 --single-transaction -a --echo-all -e --echo-queries -b --echo-errors -l --list"
+    local options="-c --command -f --file -v --set --variable -d --readonly -A --no-align -t --tuples-only -x --expanded"
+    options+=" -H --html --csv --json --markdown -P --pset -F --field-separator -R --record-separator --nullvalue"
+    options+=" -o --output -1 --single-transaction -a --echo-all -e --echo-queries -b --echo-errors -l --list"
+    options+=" --timing --threads --memory-limit -q --quiet -V --version -h --help"
     local dump="-o --file -s --schema-only -a --data-only -t --table --inserts -c --clean --if-exists --memory-limit --help"
     local IFS=$' \t\n'
     COMPREPLY=()
@@ -19,9 +20,10 @@ _stele()
     calibrate) options="--quick" ;;
     *)
         case $prev in
-        -f) compopt -o filenames; COMPREPLY=($(compgen -f -- "$cur")); return ;;
+        -f | --file | -o | --output) compopt -o filenames; COMPREPLY=($(compgen -f -- "$cur")); return ;;
         -v | --set | --variable) COMPREPLY=($(compgen -W "ON_ERROR_STOP=1" -- "$cur")); return ;;
-        -c | --threads | --memory-limit) return ;;
+        -c | --command | -P | --pset | -F | --field-separator | -R | --record-separator) return ;;
+        --nullvalue | --threads | --memory-limit) return ;;
         esac
         [ "$COMP_CWORD" = 1 ] && [[ $cur != -* ]] && COMPREPLY=($(compgen -W "dump devices calibrate" -- "$cur")) ;;
     esac
