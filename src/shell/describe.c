@@ -23,15 +23,6 @@ static bool each_definition(void *ctx, const stele_definition *x) {
     return d->failed = !to->kind || !to->name || !to->table || !to->create;
 }
 
-bool definitions_load(Shell *sh, Definitions *d) {
-    *d = (Definitions){0};
-    if (stele_list_definitions(sh->conn, each_definition, d) != STELE_OK) {
-        print_error(sh, NULL);
-        return false;
-    }
-    return !d->failed || say_no_memory();
-}
-
 void definitions_free(Definitions *d) {
     for (int64_t i = 0; i < d->n; i++) {
         free(d->items[i].kind);
@@ -40,6 +31,17 @@ void definitions_free(Definitions *d) {
         free(d->items[i].create);
     }
     free(d->items);
+}
+
+bool definitions_load(Shell *sh, Definitions *d) {
+    *d = (Definitions){0};
+    bool ok = stele_list_definitions(sh->conn, each_definition, d) == STELE_OK;
+    if (ok && !d->failed) return true;
+    if (ok) (void)say_no_memory();
+    else print_error(sh, NULL);
+    definitions_free(d);
+    *d = (Definitions){0};
+    return false;
 }
 
 static bool each_relation(void *ctx, const char *name, const char *kind, int64_t rows) {
@@ -61,20 +63,23 @@ static int compare_relations(const void *a, const void *b) {
     return strcmp(x->name, y->name);
 }
 
-bool relations_load(Shell *sh, Relations *r) {
-    *r = (Relations){0};
-    if (stele_list_tables(sh->conn, each_relation, r) != STELE_OK) {
-        print_error(sh, NULL);
-        return false;
-    }
-    if (r->failed) return say_no_memory();
-    if (r->n > 0) qsort(r->items, (size_t)r->n, sizeof *r->items, compare_relations);
-    return true;
-}
-
 void relations_free(Relations *r) {
     for (int64_t i = 0; i < r->n; i++) free(r->items[i].name);
     free(r->items);
+}
+
+bool relations_load(Shell *sh, Relations *r) {
+    *r = (Relations){0};
+    bool ok = stele_list_tables(sh->conn, each_relation, r) == STELE_OK;
+    if (ok && !r->failed) {
+        if (r->n > 0) qsort(r->items, (size_t)r->n, sizeof *r->items, compare_relations);
+        return true;
+    }
+    if (ok) (void)say_no_memory();
+    else print_error(sh, NULL);
+    relations_free(r);
+    *r = (Relations){0};
+    return false;
 }
 
 /* The relation whose name differs least. */
@@ -275,9 +280,8 @@ static bool describe_matching(Shell *sh, const char *pattern, bool more) {
     Definitions d;
     int64_t found = 0;
     if (!relations_load(sh, &all)) return false;
-    bool ok = definitions_load(sh, &d);
-    if (!ok) d = (Definitions){0}; /* columns are shown all the same */
-    ok = true;
+    (void)definitions_load(sh, &d); /* after an error there are none: columns are shown all the same */
+    bool ok = true;
     for (int64_t i = 0; i < all.n && ok; i++) {
         if (!name_matches(pattern, all.items[i].name)) continue;
         found++;

@@ -13,7 +13,7 @@ typedef struct Definitions {
     int64_t n, cap;
     bool failed; /* the list could not be read */
 } Definitions;
-bool definitions_load(Shell *sh, Definitions *d); /* false: an error, which has been shown */
+bool definitions_load(Shell *sh, Definitions *d); /* false: an error, which has been shown; *d is empty */
 void definitions_free(Definitions *d);
 
 typedef struct Relation {
