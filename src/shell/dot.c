@@ -207,13 +207,13 @@ static bool create_from_header(Shell *sh, const Import *m) {
     for (int i = 0; i <= m->skip && ok; i++) ok = getline(&line, &cap, f) >= 0;
     if (!ok) say_error("Error: cannot read \"%s\"%s%s\n", m->file, errno ? ": " : "", errno ? strerror(errno) : "");
     FILE *to = ok ? open_memstream(&sql, &size) : NULL;
-    char *table = sql_quoted_name(m->table);
+    char *table = sql_quoted_always(m->table);
     ok = ok && ((to && table) || say_no_memory());
     if (ok) fprintf(to, "create table %s (", table);
     bool first = true;
     for (const char *s = line; ok; s++) {
         s = header_field(s, m->separator, field, sizeof field);
-        char *name = sql_quoted_name(field);
+        char *name = sql_quoted_always(field);
         if (name) fprintf(to, "%s%s text", first ? "" : ", ", name);
         ok = name || say_no_memory();
         free(name);
@@ -238,7 +238,7 @@ static bool copy_import(Shell *sh, const Import *m) {
         return false;
     }
     const char separator[2] = {m->separator, 0};
-    char *table = sql_quoted_name(m->table), *file = sql_quoted_text(m->file), *sql = NULL,
+    char *table = sql_quoted_always(m->table), *file = sql_quoted_text(m->file), *sql = NULL,
          *sep = sql_quoted_text(separator);
     bool header = m->header || m->skip > 0;
     bool ok = table && file && sep &&

@@ -292,6 +292,8 @@ char *sql_quoted_name(const char *text) {
     return plain ? strdup(text) : quoted(text, '"');
 }
 
+char *sql_quoted_always(const char *text) { return quoted(text, '"'); }
+
 /* :name, :'name', :"name", :{?name} */
 char *variable_expand(const Shell *sh, const char *s, size_t n, size_t *len, bool *failed) {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";

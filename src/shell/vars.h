@@ -17,7 +17,8 @@ bool read_bool(const char *text, bool *value); /* as psql: the beginning of a wo
  * is not set, or (`failed`) cannot be quoted. */
 char *variable_expand(const Shell *sh, const char *s, size_t n, size_t *len, bool *failed);
 char *sql_quoted_text(const char *text); /* owned; NULL: out of memory */
-char *sql_quoted_name(const char *text); /* in double quotes unless it is plain */
+char *sql_quoted_name(const char *text); /* in double quotes unless it is plain, which a reserved word may be */
+char *sql_quoted_always(const char *text);
 
 /* conditional.c */
 Conditions *conditions_new(void); /* of a file, or the prompt; NULL: out of memory */

@@ -64,6 +64,9 @@ select * from t3 order by a;
 .shell printf 'a\tb\n1\tx\n' > data.tsv
 .import data.tsv t4
 select * from t4;
+.shell printf 'order,User\n1,x\n' > words.csv
+.import words.csv table
+select * from "table";
 .import data.tsv
 .output out.txt
 select 1 as in_file;
