@@ -57,20 +57,22 @@ void print_jsonlines(Printer *p) {
 
 /* ---- SQL --------------------------------------------------------------------------------------------------- */
 
+void put_quoted(FILE *f, const char *s, char quote) {
+    fputc(quote, f);
+    for (; *s; s++) {
+        if (*s == quote) fputc(quote, f);
+        fputc(*s, f);
+    }
+    fputc(quote, f);
+}
+
 static void sql_literal(Printer *p, int64_t i, const char *v) {
     FILE *f = p->f;
     const char *type = p->rows->type(p->rows, i);
     if (!v) fputs("NULL", f);
     else if (strcmp(type, "boolean") == 0) fputs(*v == 't' ? "true" : "false", f);
     else if (is_finite_number(p, i, v)) fputs(v, f);
-    else {
-        fputc('\'', f);
-        for (; *v; v++) {
-            if (*v == '\'') fputc('\'', f);
-            fputc(*v, f);
-        }
-        fputc('\'', f);
-    }
+    else put_quoted(f, v, '\'');
 }
 
 /* A name as SQL has it: in double quotes unless it is plain. */
@@ -78,16 +80,8 @@ static void sql_name(FILE *f, const char *name) {
     bool plain = (*name >= 'a' && *name <= 'z') || *name == '_';
     for (const char *s = name; *s && plain; s++)
         plain = (*s >= 'a' && *s <= 'z') || *s == '_' || (*s >= '0' && *s <= '9');
-    if (plain && strcmp(name, "table") != 0) {
-        fputs(name, f);
-        return;
-    }
-    fputc('"', f);
-    for (; *name; name++) {
-        if (*name == '"') fputc('"', f);
-        fputc(*name, f);
-    }
-    fputc('"', f);
+    if (plain && strcmp(name, "table") != 0) fputs(name, f);
+    else put_quoted(f, name, '"');
 }
 
 void print_insert(Printer *p) {
@@ -111,12 +105,9 @@ void print_insert(Printer *p) {
 
 void print_quote(Printer *p) {
     for (int64_t i = 0; i < p->n && !p->o->tuples_only; i++) {
-        fprintf(p->f, "%s'", i ? "," : "");
-        for (const char *s = p->rows->name(p->rows, i); *s; s++) {
-            if (*s == '\'') fputc('\'', p->f);
-            fputc(*s, p->f);
-        }
-        fputs(i == p->n - 1 ? "'\n" : "'", p->f);
+        if (i) fputc(',', p->f);
+        put_quoted(p->f, p->rows->name(p->rows, i), '\'');
+        if (i == p->n - 1) fputc('\n', p->f);
     }
     while (next_row(p))
         for (int64_t i = 0; i < p->n; i++) {

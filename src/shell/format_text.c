@@ -61,16 +61,8 @@ static void csv_cell(Printer *p, const char *s, char separator) {
         return;
     }
     const char special[] = {separator, '"', '\n', '\r', 0};
-    if (!strpbrk(s, special) && strcmp(s, "\\.") != 0) {
-        fputs(s, f);
-        return;
-    }
-    fputc('"', f);
-    for (; *s; s++) {
-        if (*s == '"') fputc('"', f);
-        fputc(*s, f);
-    }
-    fputc('"', f);
+    if (!strpbrk(s, special) && strcmp(s, "\\.") != 0) fputs(s, f);
+    else put_quoted(f, s, '"');
 }
 
 void print_csv(Printer *p) {
