@@ -183,9 +183,7 @@ static bool ends_alias(const char *s) {
     static const char *const other[] = {"where", "on",      "join",   "left",      "right", "full",  "inner",
                                         "cross", "natural", "using",  "group",     "order", "limit", "union",
                                         "set",   "values",  "select", "returning", "as",    NULL};
-    for (int i = 0; other[i]; i++)
-        if (strcmp(other[i], s) == 0) return true;
-    return false;
+    return is_one_of(s, other);
 }
 
 /* Calls `each` for every table that the statement names, with its alias ("": none). */

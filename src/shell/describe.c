@@ -317,11 +317,6 @@ typedef struct Functions {
     bool more, operators, aggregates;
 } Functions;
 
-static bool is_one_of(const char *name, const char *const *names) {
-    for (; *names; names++)
-        if (strcmp(*names, name) == 0) return true;
-    return false;
-}
 static bool is_aggregate(const char *name) {
     static const char *const names[] = {
         "array_agg",   "avg",   "bit_and",  "bit_or",  "bit_xor",  "bool_and",        "bool_or",         "corr",

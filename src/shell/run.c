@@ -40,6 +40,12 @@ bool say_no_memory(void) {
     return false;
 }
 
+bool is_one_of(const char *word, const char *const *words) {
+    for (; *words; words++)
+        if (strcmp(*words, word) == 0) return true;
+    return false;
+}
+
 /* ---- messages --------------------------------------------------------------------------------- */
 
 /* The line of the statement that an error points at, and a caret under the place. Long lines are cut around it. */
@@ -164,12 +170,6 @@ static void first_word(const char *sql, const char *end, char *word, size_t size
     }
     for (; sql < end && (*sql | 32) >= 'a' && (*sql | 32) <= 'z' && n + 1 < size; sql++) word[n++] = (char)(*sql & ~32);
     word[n] = 0;
-}
-
-static bool is_one_of(const char *word, const char *const *words) {
-    for (; *words; words++)
-        if (strcmp(*words, word) == 0) return true;
-    return false;
 }
 
 /* AUTOCOMMIT off begins transactions; ON_ERROR_ROLLBACK sets a savepoint before each statement in one. */
@@ -303,9 +303,14 @@ void forget_buffer(Shell *sh) {
     if (sh->query.text) sh->query.text[0] = 0;
 }
 
-const char *query_text(const Shell *sh) {
+/* Something other than blanks has been collected. */
+static bool has_text(const Shell *sh) {
     const char *text = sh->query.text;
-    if (sh->query.len > 0 && text[strspn(text, " \t\r\n\f\v")]) return text;
+    return sh->query.len > 0 && text[strspn(text, " \t\r\n\f\v")];
+}
+
+const char *query_text(const Shell *sh) {
+    if (has_text(sh)) return sh->query.text;
     return sh->last ? sh->last : "";
 }
 
@@ -360,14 +365,12 @@ static bool run_front(Shell *sh, size_t n) {
 }
 
 void drop_query(Shell *sh) {
-    const char *text = sh->query.text;
-    if (sh->query.len > 0 && text[strspn(text, " \t\r\n\f\v")]) remember(sh, text, sh->query.len);
+    if (has_text(sh)) remember(sh, sh->query.text, sh->query.len);
     forget_buffer(sh);
 }
 
 bool run_buffer(Shell *sh) {
-    const char *text = sh->query.text;
-    if (sh->query.len > 0 && text[strspn(text, " \t\r\n\f\v")]) return run_front(sh, sh->query.len);
+    if (has_text(sh)) return run_front(sh, sh->query.len);
     forget_buffer(sh);
     if (!sh->last) return true;
     char *sql = strdup(sh->last);

@@ -131,12 +131,12 @@ bool flush_buffer(Shell *sh);                          /* runs what is left at t
 void forget_buffer(Shell *sh);
 bool run_buffer(Shell *sh);              /* \g: the statement being collected, or the last one again */
 void drop_query(Shell *sh);              /* ... is not run; \p and \e still have it */
-void drop_query(Shell *sh);              /* ... is not run; \p and \e still have it */
 const char *query_text(const Shell *sh); /* that statement; "" when there is none */
 /* A message of the shell's own, with where the script is; it ends with a line break. */
 void say_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void count_script_line(void); /* one has been read */
-bool say_no_memory(void);     /* false */
+void count_script_line(void);                               /* one has been read */
+bool say_no_memory(void);                                   /* false */
+bool is_one_of(const char *word, const char *const *words); /* NULL ends them */
 /* A file, "-" for standard input: 0, EXIT_ERROR when it cannot be read, EXIT_SCRIPT when an error in it ended it. */
 int run_file(Shell *sh, const char *path);
 /* copy.c */
