@@ -124,8 +124,7 @@ void put_size(char *out, size_t size, int64_t bytes) {
 
 /* ---- constraints: texts of definitions ---------------------------------------------------------------- */
 
-/* Behind a name, which may be in double quotes. */
-static const char *behind_name(const char *s) {
+const char *behind_name(const char *s) {
     if (*s != '"') return s + strcspn(s, " (");
     for (s++; *s && (*s != '"' || s[1] == '"'); s++) s += *s == '"';
     return s + (*s == '"');

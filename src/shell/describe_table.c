@@ -99,13 +99,7 @@ static void add_checks(Grid *g, const char *create) {
         size_t n = (size_t)(p - from);
         while (n > 0 && (from[n - 1] == ' ' || from[n - 1] == '\n')) n--;
         if (strncmp(from, "CONSTRAINT ", 11) == 0) {
-            const char *name = from + 11, *end = name;
-            if (*end == '"') {
-                for (end++; *end && *end != '"'; end++) continue;
-                end += *end == '"';
-            } else {
-                end += strcspn(end, " ");
-            }
+            const char *name = from + 11, *end = behind_name(name);
             if (strncmp(end, " CHECK ", 7) == 0) {
                 if (!any) grid_footer(g, "Check constraints:");
                 any = true;
@@ -143,6 +137,14 @@ static void add_indexes(Grid *g, const Definitions *d, const char *table) {
     }
 }
 
+/* A name in a definition, which is in double quotes only where it must be (that depends on the reserved words), is
+ * the one of `quoted`. */
+static bool is_name_at(const char *s, const char *quoted) {
+    size_t n = strlen(quoted), k = (size_t)(behind_name(s) - s);
+    if (*s != '"') return k == n - 2 && strncmp(s, quoted + 1, k) == 0;
+    return k == n && strncmp(s, quoted, n) == 0;
+}
+
 static void add_foreign_keys(Grid *g, const Definitions *d, const char *table) {
     bool any = false;
     char name[256];
@@ -154,12 +156,11 @@ static void add_foreign_keys(Grid *g, const Definitions *d, const char *table) {
         grid_footer(g, "    \"%s\" %s", constraint_name(x, name, sizeof name), constraint_text(x));
     }
     any = false;
-    char *quoted = sql_quoted_name(table);
-    size_t n = quoted ? strlen(quoted) : 0;
+    char *quoted = sql_quoted_always(table);
     for (int64_t i = 0; i < d->n && quoted; i++) {
         const Defined *x = &d->items[i];
         const char *to = strcmp(x->kind, "FK CONSTRAINT") == 0 ? strstr(x->create, " REFERENCES ") : NULL;
-        if (!to || strncmp(to + 12, quoted, n) != 0 || to[12 + n] != '(') continue;
+        if (!to || !is_name_at(to + 12, quoted)) continue;
         if (!any) grid_footer(g, "Referenced by:");
         any = true;
         grid_footer(g, "    TABLE \"%s\" CONSTRAINT \"%s\" %s", x->table, constraint_name(x, name, sizeof name),

@@ -285,13 +285,6 @@ static char *quoted(const char *text, char quote) {
 
 char *sql_quoted_text(const char *text) { return quoted(text, '\''); }
 
-char *sql_quoted_name(const char *text) {
-    bool plain = (*text >= 'a' && *text <= 'z') || *text == '_';
-    for (const char *s = text; *s && plain; s++)
-        plain = (*s >= 'a' && *s <= 'z') || *s == '_' || (*s >= '0' && *s <= '9');
-    return plain ? strdup(text) : quoted(text, '"');
-}
-
 char *sql_quoted_always(const char *text) { return quoted(text, '"'); }
 
 /* :name, :'name', :"name", :{?name} */

@@ -16,9 +16,8 @@ bool read_bool(const char *text, bool *value); /* as psql: the beginning of a wo
 /* The variable that begins at s, a colon: `len` bytes of text, whose value as a text (owned), or NULL when it is none,
  * is not set, or (`failed`) cannot be quoted. */
 char *variable_expand(const Shell *sh, const char *s, size_t n, size_t *len, bool *failed);
-char *sql_quoted_text(const char *text); /* owned; NULL: out of memory */
-char *sql_quoted_name(const char *text); /* in double quotes unless it is plain, which a reserved word may be */
-char *sql_quoted_always(const char *text);
+char *sql_quoted_text(const char *text);   /* owned; NULL: out of memory */
+char *sql_quoted_always(const char *text); /* a name: reserved words need the quotes, too */
 
 /* conditional.c */
 Conditions *conditions_new(void); /* of a file, or the prompt; NULL: out of memory */

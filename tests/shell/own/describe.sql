@@ -66,3 +66,8 @@ insert into a select i, 'n', i from generate_series(2, 4) i;
 \dconfig time*
 \d stele_bulks
 \conninfo
+create table "order"(id int primary key, constraint "a ""b"" c" check (id > 0));
+create table "we ""x"""(id int primary key references "order");
+create table lines(o int references "order", w int references "we ""x""");
+\d "order"
+\d "we ""x"""
