@@ -181,9 +181,15 @@ bool run_command(Shell *sh, const char *line, const char **rest) {
     return written && ok;
 }
 
-bool run_text(Shell *sh, const char *command, const char *arg) {
-    Args a = {.sh = sh, .command = command, .at = ""};
+bool run_rest(Shell *sh, const char *command, const char *rest) {
+    Args a = {.sh = sh, .command = command, .at = rest};
     const Command *c = find_command(command);
+    bool ok = c && c->run(sh, &a) && !a.failed;
+    args_free(&a);
+    return check_output(sh) && ok;
+}
+
+bool run_text(Shell *sh, const char *command, const char *arg) {
     char *quoted = NULL;
     if (arg && *arg) { /* as one argument, whatever is in it */
         size_t n = strlen(arg), to = 0;
@@ -196,12 +202,10 @@ bool run_text(Shell *sh, const char *command, const char *arg) {
         }
         quoted[to++] = '\'';
         quoted[to] = 0;
-        a.at = quoted;
     }
-    bool ok = c && c->run(sh, &a) && !a.failed;
-    args_free(&a);
+    bool ok = run_rest(sh, command, quoted ? quoted : "");
     free(quoted);
-    return check_output(sh) && ok;
+    return ok;
 }
 
 /* ---- general ---------------------------------------------------------------------------------------------------- */

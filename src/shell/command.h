@@ -46,7 +46,9 @@ extern const Command general_commands[], help_commands[], query_commands[], buff
 /* command.c */
 /* Runs the command at `line`, a backslash; *rest: behind it and its arguments. */
 bool run_command(Shell *sh, const char *line, const char **rest);
-bool run_text(Shell *sh, const char *command, const char *arg); /* as if it had been typed, with one argument */
+/* As if it had been typed: with the rest of its line, with one argument. */
+bool run_rest(Shell *sh, const char *command, const char *rest);
+bool run_text(Shell *sh, const char *command, const char *arg);
 void help_commands_list(FILE *f);
 const Command *each_command(const Command *c); /* the one behind c; NULL: the first, or there are no more */
 /* main.c */

@@ -316,12 +316,7 @@ static bool prompt_dot(Shell *sh, const Words *w) {
 static bool shell_dot(Shell *sh, const Words *w) {
     const char *rest = w->line + strcspn(w->line, " \t");
     if (!rest[strspn(rest, " \t")]) return usage(w);
-    Args a = {.sh = sh, .command = "!", .at = rest};
-    const Command *c = each_command(NULL);
-    while (c && strcmp(c->name, "!") != 0) c = each_command(c);
-    bool ok = c && c->run(sh, &a);
-    args_free(&a);
-    return ok;
+    return run_rest(sh, "!", rest);
 }
 
 static bool help_dot(Shell *sh, const Words *w) {
