@@ -544,7 +544,7 @@ static bool connect_command(Shell *sh, Args *a) {
             return false;
         }
     if (path && strcmp(path, "-") == 0) path = NULL;
-    return change_database(sh, path ? path : NULL);
+    return change_database(sh, path);
 }
 
 static bool password_command(Shell *sh, Args *a) {

@@ -453,7 +453,7 @@ static int dump(Dump *d) {
 bool dump_open_database(Shell *sh, const char *pattern) {
     Dump d = {.sh = *sh};
     if (stele_transaction_state(sh->conn) != 'I') {
-        fprintf(stderr, "a transaction is open; a dump is one of its own\n");
+        say_error("a transaction is open; a dump is one of its own\n");
         return false;
     }
     if (pattern) {

@@ -52,12 +52,12 @@ static int machine_command(int argc, char **argv) {
         else if (calibrate && argv[i][0] != '-' && !device) device = argv[i];
         else {
             fprintf(stderr, "stele: bad argument \"%s\"\n%s", argv[i], usage);
-            return 2;
+            return EXIT_USAGE;
         }
     }
     if (stele_open(":memory:", NULL, &sh.db, &e) != STELE_OK) {
         fprintf(stderr, "stele: %s: %s\n", e.sqlstate, e.message);
-        return 1;
+        return EXIT_ERROR;
     }
     int rc = EXIT_ERROR;
     if (stele_connect(sh.db, &sh.conn) != STELE_OK) {

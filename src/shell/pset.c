@@ -124,33 +124,29 @@ static bool set_format(Shell *sh, const char *v) {
     return false;
 }
 static void say_format(Shell *sh) { fprintf(sh->out, "Output format is %s.\n", sh->print.format->name); }
+static const char *const line_styles[] = {"ascii", "old-ascii", "unicode"}; /* by LineStyle */
 static bool set_lines(Shell *sh, const char *v) {
-    static const char *const words[] = {"ascii", "old-ascii", "unicode"};
     if (!*v) return true;
     for (int i = 0; i < 3; i++)
-        if (strncasecmp(words[i], v, strlen(v)) == 0) {
+        if (strncasecmp(line_styles[i], v, strlen(v)) == 0) {
             sh->print.lines = (LineStyle)i;
             return true;
         }
     say_error("\\pset: allowed line styles are ascii, old-ascii, unicode\n");
     return false;
 }
-static void say_lines(Shell *sh) {
-    static const char *const words[] = {"ascii", "old-ascii", "unicode"};
-    fprintf(sh->out, "Line style is %s.\n", words[sh->print.lines]);
-}
+static void say_lines(Shell *sh) { fprintf(sh->out, "Line style is %s.\n", line_styles[sh->print.lines]); }
 static bool set_null(Shell *sh, const char *v) { return put_text(&sh->print.null_text, v); }
 static void say_null(Shell *sh) {
     fprintf(sh->out, "Null display is \"%s\".\n", sh->print.null_text ? sh->print.null_text : "");
 }
 static bool set_pager(Shell *sh, const char *v) {
-    bool on = sh->print.pager == PAGER_OFF;
+    bool on = sh->print.pager != PAGER_OFF;
     if (strcasecmp(v, "always") == 0) {
         sh->print.pager = PAGER_ALWAYS;
         return true;
     }
     if (!toggle("pager", v, &on)) return false;
-    if (!*v) on = sh->print.pager == PAGER_OFF;
     sh->print.pager = on ? PAGER_ON : PAGER_OFF;
     return true;
 }
@@ -214,7 +210,6 @@ bool set_print_option(Shell *sh, const char *name, const char *value, bool quiet
 
 static void list_options(Shell *sh) {
     static const char *const toggles[] = {"off", "on", "auto"};
-    static const char *const lines[] = {"ascii", "old-ascii", "unicode"};
     const PrintOptions *o = &sh->print;
     FILE *f = sh->out;
     fprintf(f, "border                   %d\n", o->border);
@@ -225,7 +220,7 @@ static void list_options(Shell *sh) {
     fprintf(f, "footer                   %s\n", toggles[!o->no_footer]);
     fprintf(f, "format                   %s\n", o->format->name);
     fprintf(f, "insert_table             %s\n", o->insert_table ? o->insert_table : "");
-    fprintf(f, "linestyle                %s\n", lines[o->lines]);
+    fprintf(f, "linestyle                %s\n", line_styles[o->lines]);
     fprintf(f, "null                     '%s'\n", o->null_text ? o->null_text : "");
     fprintf(f, "pager                    %d\n", (int)o->pager);
     fprintf(f, "pager_min_lines          %d\n", o->pager_min_lines);
