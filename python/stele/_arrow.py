@@ -167,7 +167,7 @@ def stream_capsule(batch: Batch) -> Any:
 
 
 def is_frame(x: object) -> bool:
-    """Whether stream_of() knows what to do with it."""
+    """Whether a Stream can be made of it."""
     return hasattr(x, "__arrow_c_stream__") or type(x).__module__.split(".")[0] == "pandas" and hasattr(x, "columns")
 
 

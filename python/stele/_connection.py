@@ -391,8 +391,7 @@ class Connection:
                     self._check(lib.stele_bulk_add_arrow(bulk, byref(schema), byref(batch)))
             else:
                 self._add_rows(bulk, calls)
-            if not self.autocommit and not self.in_transaction:
-                self._simple("begin")
+            self._begin(b"")
             if _interruptible(self, lambda: lib.stele_bulk_run(bulk)) != OK:
                 raise self._error()
             results, info = Batch(), _BulkInfo()
@@ -497,9 +496,9 @@ class Cursor:
     def executemany(self, query: str, parameters: Iterable[Parameters]) -> Cursor:
         """Runs the statement for each of the parameters."""
         self._open()
-        total, tag, self._result = 0, "", None
+        total, tag, self._result, caller = 0, "", None, _caller()
         for each in parameters:
-            done = self.connection._execute(query, each, _caller())
+            done = self.connection._execute(query, each, caller)
             total, tag = total + done.rowcount, done.statusmessage
         self._result = Result(Batch(), [], tag, total)
         return self
