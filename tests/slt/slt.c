@@ -15,9 +15,12 @@
  * count. With --vacuum, VACUUM comes before every Nth record, outside of transactions: tables are packed (1), or some
  * rows are and others have changed or come since.
  *
+ * "/tmp/" in a file stands for a directory of this process, which is removed at the end: several may run at a time.
+ *
  * Prints a line per failed record and one per file; exit status 1 when something failed.
  */
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
@@ -25,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "stele/stele.h"
 
@@ -38,6 +42,45 @@ static long passed, failed;
 static const char *sets[64];
 static int n_sets;
 static int threads, again, vacuum;
+static char own_dir[] = "/tmp/slt-XXXXXX"; /* made by main */
+
+static void *allocate(size_t n) {
+    void *p = malloc(n);
+    if (!p) {
+        fprintf(stderr, "slt: out of memory\n");
+        exit(3);
+    }
+    return p;
+}
+
+/* A copy of `text` with own_dir in place of "/tmp". Frees `text`. */
+static char *with_own_dir(char *text) {
+    static const char tmp[] = "/tmp/";
+    size_t n = 0;
+    for (const char *p = text; (p = strstr(p, tmp)); p++) n++;
+    char *copy = allocate(strlen(text) + n * sizeof own_dir + 2);
+    char *to = copy;
+    const char *from = text;
+    for (const char *p; (p = strstr(from, tmp)); from = p + strlen("/tmp")) {
+        memcpy(to, from, (size_t)(p - from));
+        to += p - from;
+        to = stpcpy(to, own_dir);
+    }
+    memcpy(to, from, strlen(from) + 1);
+    free(text);
+    return copy;
+}
+
+static void remove_own_dir(void) {
+    DIR *d = opendir(own_dir);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        char path[sizeof own_dir + sizeof e->d_name + 1];
+        snprintf(path, sizeof path, "%s/%s", own_dir, e->d_name);
+        if (e->d_type == DT_REG) unlink(path);
+    }
+    if (d) closedir(d);
+    rmdir(own_dir);
+}
 
 static bool read_lines(const char *path, Lines *out) {
     FILE *f = fopen(path, "rb");
@@ -48,14 +91,13 @@ static bool read_lines(const char *path, Lines *out) {
     fseek(f, 0, SEEK_END);
     long size = ftell(f);
     fseek(f, 0, SEEK_SET);
-    out->text = malloc((size_t)size + 2);
-    out->line = malloc(sizeof(char *) * ((size_t)size + 2));
-    if (!out->text || !out->line || (long)fread(out->text, 1, (size_t)size, f) != size) {
-        fclose(f);
-        return false;
-    }
+    out->text = allocate((size_t)size + 1);
+    bool whole = (long)fread(out->text, 1, (size_t)size, f) == size;
     fclose(f);
+    if (!whole) return false;
     out->text[size] = 0;
+    out->text = with_own_dir(out->text);
+    out->line = allocate(sizeof(char *) * (strlen(out->text) + 2));
     out->n = 0;
     for (char *p = out->text; *p;) {
         out->line[out->n++] = p;
@@ -361,7 +403,12 @@ int main(int argc, char **argv) {
             return 2;
         }
     }
+    if (!mkdtemp(own_dir)) {
+        fprintf(stderr, "slt: %s: %s\n", own_dir, strerror(errno));
+        return 2;
+    }
     for (; i < argc; i++) run_file(argv[i]);
+    remove_own_dir();
     printf("%ld passed, %ld failed\n", passed, failed);
     return failed > 0;
 }
