@@ -6,7 +6,8 @@ compiler, OpenCL through PoCL), kernels under NVRTC and oclgrind, the differenti
 installation with examples that are built against it, Debian packages, the Python package, short fuzzing.
 With --preset asan|tsan: unit tests and corpus of that build. With --quick (`make check`): what finds most in under 4 minutes on 2 cores, for daily work.
 
-Compiled kernels are kept under build/cache between configurations and runs: there are some 2,000 of them.
+Parts run beside each other, one for each processor: most use only one. Compiled kernels are kept under build/cache between configurations and
+runs: there are some 2,000 of them.
 """
 import argparse
 import collections
@@ -19,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 HANG = 3600  # seconds: a part that takes as long hangs; no test depends on how busy the machine is
@@ -66,13 +68,35 @@ SMALL = ("select/joins.test", "select/aggregates.test", "select/setops.test", "s
          "dml/update_delete.test")
 
 
+COUNT_LOCK = threading.Lock()
+
+
 def count(name, passed, failed, seconds, output=""):
     global PASSED, FAILED
-    PASSED += passed
-    FAILED += failed
-    print(f"  {name:45s} {passed:7d} passed {failed:5d} failed  {seconds:6.1f} s", flush=True)
-    if failed:
-        print("\n".join("      " + line for line in output.strip().splitlines()[-60:]), flush=True)
+    with COUNT_LOCK:
+        PASSED += passed
+        FAILED += failed
+        print(f"  {name:45s} {passed:7d} passed {failed:5d} failed  {seconds:6.1f} s", flush=True)
+        if failed:
+            print("\n".join("      " + line for line in output.strip().splitlines()[-60:]), flush=True)
+
+
+class Parts:
+    """Parts of a run: what is added between two calls of `run` may go beside each other."""
+
+    def __init__(self):
+        self.waiting = []
+
+    def add(self, part, *args, **named):
+        self.waiting.append((part, args, named))
+
+    def run(self):
+        """Ends when all parts have. A part that raises ends the run."""
+        with concurrent.futures.ThreadPoolExecutor(max(1, os.cpu_count() or 1)) as pool:
+            started = [pool.submit(part, *args, **named) for part, args, named in self.waiting]
+            self.waiting = []
+            for future in concurrent.futures.as_completed(started):
+                future.result()
 
 
 def run(cmd, env=None):
@@ -88,45 +112,46 @@ def run(cmd, env=None):
 SLOW_UNIT = ("test_emit", "test_emit_proc", "test_interp", "test_rank_device", "test_replay")
 
 
-def unit(build, skip=()):
+def unit_program(path):
+    rc, out, s = run([path])
+    ok = len(re.findall(r"^\[       OK \]", out, re.M))
+    bad = len(set(re.findall(r"^\[  FAILED  \] (\w+)", out, re.M)))
+    if rc != 0 and bad == 0:
+        bad = 1
+    count(os.path.basename(path), ok, bad, s, out)
+
+
+def unit(parts, build, skip=()):
     for path in sorted(glob.glob(os.path.join(build, "tests", "test_*"))):
-        if not os.access(path, os.X_OK) or os.path.basename(path) in skip:
-            continue
-        rc, out, s = run([path])
-        ok = len(re.findall(r"^\[       OK \]", out, re.M))
-        bad = len(set(re.findall(r"^\[  FAILED  \] (\w+)", out, re.M)))
-        if rc != 0 and bad == 0:
-            bad = 1
-        count(os.path.basename(path), ok, bad, s, out)
+        if os.access(path, os.X_OK) and os.path.basename(path) not in skip:
+            parts.add(unit_program, path)
 
 
-def corpus(build, configs, small=()):
-    """small: configurations that leave out large tables."""
-    files = sorted(glob.glob(os.path.join(ROOT, "tests", "sql", "**", "*.test"), recursive=True))
-    for name, args in configs:
-        use = files
-        if name in ("vector 1", "constant hash", "tables packed", *small):  # quadratic, a vector per row, or packed time and again: not on large tables
-            use = [f for f in use if "/big/" not in f]
-        if name in small:
-            use = [f for f in use if not f.endswith("review_bulk.test")]
-        if name == "constant hash":
-            use = [f for f in use if not f.endswith("copy/copy.test")]  # 100,000 distinct values
-        if name in ("constant hash", "tiny memory"):  # 180,000 rows: for the second, its tables alone are larger than the limit
-            use = [f for f in use if not f.endswith("review_bulk.test")]
-        if name in ("little memory", "tiny memory"):  # procedures kept prepared, with images of their tables, want 60 MB; levels of recursion more than the stack has
-            use = [f for f in use if not f.endswith(("bulk/keys.test", "bulk/recursion.test"))]
-        if name == "tiny memory":  # the same: 30 MB; bulks of 50,000 calls; an image of 140,000 rows
-            use = [f for f in use if not f.endswith(("bulk/again.test", "bulk/part.test", "big/bulk_proofs.test"))]
-        if "packed" in name:  # what shows tablets as they are
-            use = [f for f in use if not f.endswith("session/system.test")]
-        if name == "kept plans":  # calls of what changes data cannot be repeated
-            use = [f for f in use if "/pl/" not in f and not f.endswith(("bulk/from.test", "bulk/ahead.test"))]
-        rc, out, s = run([os.path.join(build, "slt"), *args, *use])
-        m = re.search(r"(\d+) passed, (\d+) failed\s*$", out)
-        ok, bad = (int(m.group(1)), int(m.group(2))) if m else (0, 1)
-        if rc != 0 and bad == 0:
-            bad = 1
-        count("corpus: " + name, ok, bad, s, out)
+def corpus(build, name, args, small=()):
+    """The corpus in one configuration. small: configurations that leave out large tables."""
+    use = sorted(glob.glob(os.path.join(ROOT, "tests", "sql", "**", "*.test"), recursive=True))
+    if name in ("vector 1", "constant hash", "tables packed", *small):  # quadratic, a vector per row, or packed time and again: not on large tables
+        use = [f for f in use if "/big/" not in f]
+    if name in small:
+        use = [f for f in use if not f.endswith("review_bulk.test")]
+    if name == "constant hash":
+        use = [f for f in use if not f.endswith("copy/copy.test")]  # 100,000 distinct values
+    if name in ("constant hash", "tiny memory"):  # 180,000 rows: for the second, its tables alone are larger than the limit
+        use = [f for f in use if not f.endswith("review_bulk.test")]
+    if name in ("little memory", "tiny memory"):  # procedures kept prepared, with images of their tables, want 60 MB; levels of recursion more than the stack has
+        use = [f for f in use if not f.endswith(("bulk/keys.test", "bulk/recursion.test"))]
+    if name == "tiny memory":  # the same: 30 MB; bulks of 50,000 calls; an image of 140,000 rows
+        use = [f for f in use if not f.endswith(("bulk/again.test", "bulk/part.test", "big/bulk_proofs.test"))]
+    if "packed" in name:  # what shows tablets as they are
+        use = [f for f in use if not f.endswith("session/system.test")]
+    if name == "kept plans":  # calls of what changes data cannot be repeated
+        use = [f for f in use if "/pl/" not in f and not f.endswith(("bulk/from.test", "bulk/ahead.test"))]
+    rc, out, s = run([os.path.join(build, "slt"), *args, *use])
+    m = re.search(r"(\d+) passed, (\d+) failed\s*$", out)
+    ok, bad = (int(m.group(1)), int(m.group(2))) if m else (0, 1)
+    if rc != 0 and bad == 0:
+        bad = 1
+    count("corpus: " + name, ok, bad, s, out)
 
 
 def cache_env(build):
@@ -138,25 +163,24 @@ def cache_env(build):
     return env
 
 
-def device_corpus(build, configs, env):
+def device_corpus(build, name, args, small, env):
     """As corpus(), with the files shared out to several processes: compilers take most of the time."""
     files = sorted(glob.glob(os.path.join(ROOT, "tests", "sql", "**", "*.test"), recursive=True), key=lambda f: -os.path.getsize(f))
     jobs = max(1, min(os.cpu_count() or 1, 16))
-    for name, args, small in configs:
-        use = [f for f in files if f.endswith(SMALL)] if small else files
-        t0 = time.monotonic()
-        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            done = list(pool.map(lambda f: run([os.path.join(build, "slt"), *args, f], env), use))
-        ok = bad = 0
-        text = []
-        for f, (rc, out, _) in zip(use, done):
-            m = re.search(r"(\d+) passed, (\d+) failed\s*$", out)
-            ok += int(m.group(1)) if m else 0
-            lost = int(m.group(2)) if m else 1
-            bad += lost or int(rc != 0)
-            if rc != 0:
-                text.append(out if m else f"{out}\n{f}: ended with {rc}")
-        count("corpus: " + name, ok, bad, time.monotonic() - t0, "\n".join(text))
+    use = [f for f in files if f.endswith(SMALL)] if small else files
+    t0 = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        done = list(pool.map(lambda f: run([os.path.join(build, "slt"), *args, f], env), use))
+    ok = bad = 0
+    text = []
+    for f, (rc, out, _) in zip(use, done):
+        m = re.search(r"(\d+) passed, (\d+) failed\s*$", out)
+        ok += int(m.group(1)) if m else 0
+        lost = int(m.group(2)) if m else 1
+        bad += lost or int(rc != 0)
+        if rc != 0:
+            text.append(out if m else f"{out}\n{f}: ended with {rc}")
+    count("corpus: " + name, ok, bad, time.monotonic() - t0, "\n".join(text))
 
 
 def has_opencl(build):
@@ -206,25 +230,29 @@ def setup_sql(build, scale):
     return path
 
 
-def kernels(build, preset_dir):
+def nvrtc(what, cmd):
+    rc, out, s = run(cmd)
+    skipped(what, out) if rc == 77 else tally(what, rc, out, s)
+
+
+def kernels(parts, build, preset_dir):
     """Generated kernels under NVRTC (all of TPC-H) and oclgrind (a sample)."""
     tool = os.path.join(preset_dir, "kernels")
+    small, tiny = setup_sql(build, "0.01"), setup_sql(build, "0.001")
     queries = [os.path.join(ROOT, "bench", "tpch", "queries", f"q{n:02d}.sql") for n in range(1, 23)]
-    for what, cmd in (("NVRTC: kernels of TPC-H, sm_80 and sm_90", [tool, "nvrtc", "sm_80,sm_90", setup_sql(build, "0.01"), *queries]),
-                      ("NVRTC: pipelines of TPC-H, sm_90", [tool, "--executor", "pipelined", "nvrtc", "sm_90", setup_sql(build, "0.01"), *[queries[n - 1] for n in (5, 9, 14)]])):
-        rc, out, s = run(cmd)
-        skipped(what, out) if rc == 77 else tally(what, rc, out, s)
-    script("faults of the device, TPC-H", [tool, "faults", "cpu", setup_sql(build, "0.001"), *[queries[n - 1] for n in (3, 13, 18)]], cache_env(build))
-    sample = [queries[n - 1] for n in (1, 3, 6, 9, 13, 16, 18, 21)]
-    oclgrind("kernels of TPC-H", build, [tool, "oclgrind", setup_sql(build, "0.001"), *sample])
-    oclgrind("pipelines of TPC-H", build, [tool, "--executor", "pipelined", "oclgrind", setup_sql(build, "0.001"), queries[4], queries[13]])
-    oclgrind("ranks of bulks", build, [os.path.join(preset_dir, "tests", "test_rank_device"), "check", "oclgrind", "24"], ["--uniform-writes", "--check-api"])
+    some = [queries[n - 1] for n in (1, 3, 6, 9, 13, 16, 18, 21)]
+    parts.add(oclgrind, "kernels of TPC-H", build, [tool, "oclgrind", tiny, *some])
+    parts.add(oclgrind, "ranks of bulks", build, [os.path.join(preset_dir, "tests", "test_rank_device"), "check", "oclgrind", "24"], ["--uniform-writes", "--check-api"])
+    parts.add(oclgrind, "pipelines of TPC-H", build, [tool, "--executor", "pipelined", "oclgrind", tiny, queries[4], queries[13]])
+    parts.add(nvrtc, "NVRTC: kernels of TPC-H, sm_80 and sm_90", [tool, "nvrtc", "sm_80,sm_90", small, *queries])
+    parts.add(nvrtc, "NVRTC: pipelines of TPC-H, sm_90", [tool, "--executor", "pipelined", "nvrtc", "sm_90", small, *[queries[n - 1] for n in (5, 9, 14)]])
+    parts.add(script, "faults of the device, TPC-H", [tool, "faults", "cpu", tiny, *[queries[n - 1] for n in (3, 13, 18)]], cache_env(build))
 
 
 def oclgrind(what, build, cmd, options=()):
     if not shutil.which("oclgrind"):
         return skipped(f"oclgrind: {what}", "oclgrind is not installed")
-    log = os.path.join(build, "oclgrind.log")
+    log = os.path.join(build, f"oclgrind-{what.replace(' ', '-')}.log")
     if os.path.exists(log):
         os.remove(log)
     rc, out, s = run(["oclgrind", "--data-races", *options, "--max-errors", "1000000", "--log", log, *cmd])
@@ -283,33 +311,28 @@ OLTP = [("tpcc", "--scale", "1", "--bulk", "1k,2k"), ("tpcc", "--scale", "2", "-
         ("tm1", "--scale", "1", "--bulk", "1k,4k"), *(("ycsb", "--workload", w, "--scale", "1", "--skew", "0.99", "--bulk", "2k") for w in "ADEF")]
 
 
-ON_HOST = (("vm", "kset,tpl,part"), ("compiled", "kset,tpl,part"))  # executor, strategies
-
-
-def oltp(build, env, device="cpu", ways=ON_HOST, benchmarks=OLTP):
+def oltp(build, env, executor, order, strategies, device="cpu", benchmarks=OLTP):
     """A line that ran where it was asked to is a test, and so is an invariant."""
-    for executor, strategies in ways:
-        for order in ("timestamp", "any"):
-            ok = bad = 0
-            t0, text = time.monotonic(), []
-            for args in benchmarks:
-                with tempfile.TemporaryDirectory() as tmp:
-                    path = os.path.join(tmp, "oltp.json")
-                    rc, out, _ = run([os.path.join(build, "stele-bench"), *args, "--seconds", "0.1", "--strategies", strategies, "--json", path,
-                                      "--set", f"set device = '{device}'; set executor = '{executor}'; set device_wait = on; set bulk_order = '{order}'"], env)
-                    lines = []
-                    if os.path.exists(path):
-                        with open(path) as f:
-                            lines = json.load(f)["results"]
-                held = re.search(r"^  (\d+) invariants? holds?, (\d+) broken$", out, re.M)
-                wanted = len(strategies.split(",")) * len(args[-1].split(","))
-                there = sum(line["executor"] == executor and line["calls"] > 0 for line in lines)
-                lost = (int(held.group(2)) if held else 1) + wanted - there
-                ok += (int(held.group(1)) if held else 0) + there
-                bad += lost or int(rc != 0)
-                if lost or rc:
-                    text.append(f"{' '.join(args)}, {executor}, order {order}: exit status {rc}, {there} of {wanted} lines\n{out}")
-            count(f"transactions: {executor}, order {order}", ok, bad, time.monotonic() - t0, "\n".join(text))
+    ok = bad = 0
+    t0, text = time.monotonic(), []
+    for args in benchmarks:
+        with tempfile.TemporaryDirectory() as tmp:
+            path = os.path.join(tmp, "oltp.json")
+            rc, out, _ = run([os.path.join(build, "stele-bench"), *args, "--seconds", "0.1", "--strategies", strategies, "--json", path,
+                              "--set", f"set device = '{device}'; set executor = '{executor}'; set device_wait = on; set bulk_order = '{order}'"], env)
+            lines = []
+            if os.path.exists(path):
+                with open(path) as f:
+                    lines = json.load(f)["results"]
+        held = re.search(r"^  (\d+) invariants? holds?, (\d+) broken$", out, re.M)
+        wanted = len(strategies.split(",")) * len(args[-1].split(","))
+        there = sum(line["executor"] == executor and line["calls"] > 0 for line in lines)
+        lost = (int(held.group(2)) if held else 1) + wanted - there
+        ok += (int(held.group(1)) if held else 0) + there
+        bad += lost or int(rc != 0)
+        if lost or rc:
+            text.append(f"{' '.join(args)}, {executor}, order {order}: exit status {rc}, {there} of {wanted} lines\n{out}")
+    count(f"transactions: {executor}, order {order}", ok, bad, time.monotonic() - t0, "\n".join(text))
 
 
 COPIES = "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_slice_calls = 100"
@@ -335,28 +358,100 @@ def beside(build, env):
     count("transactions: readers and callers beside", ok, bad, time.monotonic() - t0, "\n".join(text))
 
 
-def quick(o, build):
+def quick(parts, o, build):
     """Each part for what it finds: the corpus where vectors end in the middle of things, where all spills, and where the optimiser does nothing; a few rounds of each random test."""
     py, env = sys.executable, cache_env(o.build)
     compiled = "set executor = 'compiled'; set device = 'cpu'; set device_wait = on"
-    unit(build, SLOW_UNIT)
-    corpus(build, [c for c in CONFIGS if c[0] in ("default", "vector 3", "tiny memory", "rules off")], small=("rules off",))
-    device_corpus(build, [("compiled", ON_CPU, True)], env)
-    script("bulk oracle", [py, "tests/bulk/oracle.py", "--build", o.build, "--seed", "7000", "--rounds", "40", "--seconds", "1800"])
-    script("bulk oracle, kernels on cpu", [py, "tests/bulk/oracle.py", "--build", o.build, "--seed", "1", "--rounds", "3", "--seconds", "1800", "--set", compiled], env)
-    script("against PostgreSQL", [py, "tests/diff/diff.py", "--build", o.build, "--seed", "7000", "--rounds", "6", "--seconds", "1800"])
-    script("PL/pgSQL against PostgreSQL", [py, "tests/diff/pl.py", "--build", o.build, "--seed", "5000", "--rounds", "40", "--seconds", "1800"])
-    shell(o, py)
+    for name, args in CONFIGS:
+        if name in ("default", "vector 3", "tiny memory", "rules off"):
+            parts.add(corpus, build, name, args, small=("rules off",))
+    unit(parts, build, SLOW_UNIT)
+    parts.add(device_corpus, build, "compiled", ON_CPU, True, env)
+    parts.add(script, "bulk oracle", [py, "tests/bulk/oracle.py", "--build", o.build, "--seed", "7000", "--rounds", "40", "--seconds", "1800"])
+    parts.add(script, "bulk oracle, kernels on cpu", [py, "tests/bulk/oracle.py", "--build", o.build, "--seed", "1", "--rounds", "3", "--seconds", "1800", "--set", compiled], env)
+    parts.add(script, "against PostgreSQL", [py, "tests/diff/diff.py", "--build", o.build, "--seed", "7000", "--rounds", "6", "--seconds", "1800"])
+    parts.add(script, "PL/pgSQL against PostgreSQL", [py, "tests/diff/pl.py", "--build", o.build, "--seed", "5000", "--rounds", "40", "--seconds", "1800"])
+    shell(parts, o, py)
 
 
-def shell(o, py):
-    script("shell", [py, "tests/shell/test_shell.py", "--build", o.build])
-    script("csv files", [py, "tests/csv/test_sniff.py", "--build", o.build])
-    script("shell: scripts", [py, "tests/shell/test_scripts.py", "--build", o.build])
-    script("shell: dump", [py, "tests/shell/test_dump.py", "--build", o.build])
-    script("shell on a terminal", [py, "tests/shell/test_terminal.py", "--build", o.build])
-    script("install, examples", [py, "tests/install/test_install.py", "--build", o.build])
-    script("Python package", [py, "python/tests/test_stele.py", "--build", o.build])
+def shell(parts, o, py):
+    for name, path in (("install, examples", "tests/install/test_install.py"), ("Python package", "python/tests/test_stele.py"), ("csv files", "tests/csv/test_sniff.py"), ("shell", "tests/shell/test_shell.py"),
+                       ("shell: scripts", "tests/shell/test_scripts.py"), ("shell: dump", "tests/shell/test_dump.py"), ("shell on a terminal", "tests/shell/test_terminal.py")):
+        parts.add(script, name, [py, path, "--build", o.build])
+
+
+def sanitized(parts, o, build):
+    """Unit tests and a part of the corpus in a build with a sanitizer."""
+    unit(parts, build)
+    for name, args in CONFIGS:
+        if name in ("default", "vector 3", "little memory"):
+            parts.add(corpus, build, name, args)
+    oracle = [sys.executable, "tests/bulk/oracle.py", "--build", o.build, "--driver", os.path.join(build, "bulk_oracle")]
+    parts.add(script, "bulk oracle", [*oracle, "--seed", "1", "--seconds", "60"])
+    parts.add(script, "bulk oracle, large bulks", [*oracle, "--seed", "1", "--big", "1500", "--seconds", "30"])
+    if o.preset != "asan":
+        return
+    env = {**cache_env(o.build), "STELE_CC_OPTIONS": "-O1 -g0"}  # kernels are checked as the library is
+    parts.add(device_corpus, build, "compiled, with kernels checked", ON_CPU, True, env)
+    parts.add(device_corpus, build, "compiled, restarts", [*ON_CPU, "--set", "device_initial_rows=1"], True, env)
+    if os.path.exists(os.path.join(o.build, "tpch", "sf0.001", ".complete")):  # made by `make test`
+        query = os.path.join(ROOT, "bench", "tpch", "queries", "q03.sql")
+        parts.add(script, "faults of the device, TPC-H", [os.path.join(build, "kernels"), "faults", "cpu", setup_sql(o.build, "0.001"), query], cache_env(o.build))
+
+
+def oracles(parts, o, env, devices):
+    """Bulks against single calls. A number of rounds, so that the same are run whatever the machine does besides."""
+    py = sys.executable
+    oracle = [py, "tests/bulk/oracle.py", "--build", o.build, "--seconds", "1800"]
+    by_statement = "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_release = 'statement'"
+    parts.add(script, "bulk oracle", [*oracle, "--seed", "1", "--rounds", "120"])
+    parts.add(script, "bulk oracle, large bulks", [*oracle, "--seed", "1", "--big", "1500", "--rounds", "10"])
+    parts.add(script, "bulk oracle, slices", [*oracle, "--seed", "500", "--rounds", "20", "--set", "set bulk_slice_calls = 7"])
+    for device in devices:
+        cpu = device == "cpu"
+        parts.add(script, f"bulks on {device} against PostgreSQL", [py, "tests/bulk/postgres.py", "--build", o.build, "--seed", "1000", "--rounds", "10" if cpu else "2", "--seconds", "1800", "--devices", device], env)
+        parts.add(script, f"bulk oracle, kernels on {device}",
+                  [*oracle, "--seed", "1", "--rounds", "12" if cpu else "3", "--set", f"set executor = 'compiled'; set device = '{device}'; set device_wait = on"], env)
+    parts.add(script, "bulk oracle, locks by statement", [*oracle, "--seed", "2", "--rounds", "10", "--set", by_statement], env)
+    parts.add(script, "bulk oracle, calls that meet", [*oracle, "--seed", "5", "--calm", "--big", "800", "--rounds", "10", "--set", by_statement], env)
+    parts.add(script, "bulk oracle, failures time and again", [*oracle, "--seed", "31", "--big", "10000", "--rounds", "1", "--set", by_statement], env)
+    parts.add(lanes, build_dir(o), [py, "tests/bulk/oracle.py", "--build", o.build])
+
+
+def build_dir(o):
+    return os.path.join(os.path.abspath(o.build), o.preset)
+
+
+def everything(parts, o, build):
+    """The longest parts first, so that no processor waits at the end."""
+    py, env = sys.executable, cache_env(o.build)
+    opencl = has_opencl(build)
+    kernels(parts, o.build, build)
+    oracles(parts, o, env, ["cpu"] + ["opencl:0"] * opencl)
+    if opencl:
+        for name, args, small in OPENCL_CONFIGS:
+            parts.add(device_corpus, build, name, args, small, env)
+    else:
+        skipped("corpus: OpenCL", "SHOW devices has no opencl:0 that is ready")
+    for name, args, small in DEVICE_CONFIGS:
+        parts.add(device_corpus, build, name, args, small, env)
+    parts.add(script, "against PostgreSQL", [py, "tests/diff/diff.py", "--build", o.build, "--seconds", "60"])
+    for name, args in CONFIGS:
+        parts.add(corpus, build, name, args)
+    for executor in ("vm", "compiled"):
+        for order in ("timestamp", "any"):
+            parts.add(oltp, build, env, executor, order, "kset,tpl,part")
+    unit(parts, build)
+    parts.add(beside, build, env)
+    parts.add(script, "fuzz", ["tests/fuzz/run.sh", os.path.abspath(o.build), "8"])
+    parts.add(script, "PL/pgSQL against PostgreSQL", [py, "tests/diff/pl.py", "--build", o.build, "--seed", "5000", "--seconds", "15"])
+    parts.add(script, "TPC-H answers, scale 0.01", [py, "tests/tpch/check.py", "--build", o.build])
+    parts.add(script, "TPC-H answers, compiled", [py, "tests/tpch/check.py", "--build", o.build, "--devices", "cpu"], env)
+    parts.add(script, "TPC-H answers, OpenCL", [py, "tests/tpch/check.py", "--build", o.build, "--devices", "opencl:0"], env)
+    parts.add(script, "bulks on copies", [os.path.join(build, "slt"), *ON_CPU, "--set", "bulk_copies=on", *sorted(glob.glob("tests/sql/bulk/*.test"))], env)
+    shell(parts, o, py)
+    parts.run()
+    script("Debian packages", [py, "tests/install/test_deb.py", "--build", o.build])  # configures the build anew, as the one before does
 
 
 def main():
@@ -365,58 +460,17 @@ def main():
     a.add_argument("--preset", default="release")
     a.add_argument("--quick", action="store_true")
     o = a.parse_args()
-    build = os.path.join(os.path.abspath(o.build), o.preset)
+    build = build_dir(o)
+    parts = Parts()
     if o.preset == "release":
-        script("lint", [sys.executable, "tools/lint.py"])
+        parts.add(script, "lint", [sys.executable, "tools/lint.py"])
     if o.quick:
-        quick(o, build)
-        return done()
-    unit(build)
-    if o.preset != "release":
-        corpus(build, [c for c in CONFIGS if c[0] in ("default", "vector 3", "little memory")])
-        oracle = [sys.executable, "tests/bulk/oracle.py", "--build", o.build, "--driver", os.path.join(build, "bulk_oracle")]
-        script("bulk oracle", [*oracle, "--seed", "1", "--seconds", "60"])
-        script("bulk oracle, large bulks", [*oracle, "--seed", "1", "--big", "1500", "--seconds", "30"])
-        if o.preset == "asan":  # kernels are checked as the library is
-            device_corpus(build, [("compiled, with kernels checked", ON_CPU, True), ("compiled, restarts", [*ON_CPU, "--set", "device_initial_rows=1"], True)],
-                          {**cache_env(o.build), "STELE_CC_OPTIONS": "-O1 -g0"})
-            if os.path.exists(os.path.join(o.build, "tpch", "sf0.001", ".complete")):  # made by `make test`
-                query = os.path.join(ROOT, "bench", "tpch", "queries", "q03.sql")
-                script("faults of the device, TPC-H", [os.path.join(build, "kernels"), "faults", "cpu", setup_sql(o.build, "0.001"), query], cache_env(o.build))
+        quick(parts, o, build)
+    elif o.preset != "release":
+        sanitized(parts, o, build)
     else:
-        corpus(build, CONFIGS)
-        env = cache_env(o.build)
-        device_corpus(build, DEVICE_CONFIGS, env)
-        if has_opencl(build):
-            device_corpus(build, OPENCL_CONFIGS, env)
-        else:
-            skipped("corpus: OpenCL", "SHOW devices has no opencl:0 that is ready")
-        py = sys.executable
-        script("TPC-H answers, scale 0.01", [py, "tests/tpch/check.py", "--build", o.build])
-        script("TPC-H answers, compiled", [py, "tests/tpch/check.py", "--build", o.build, "--devices", "cpu"], env)
-        script("TPC-H answers, OpenCL", [py, "tests/tpch/check.py", "--build", o.build, "--devices", "opencl:0"], env)
-        kernels(o.build, build)
-        script("against PostgreSQL", [py, "tests/diff/diff.py", "--build", o.build, "--seconds", "60"])
-        script("PL/pgSQL against PostgreSQL", [py, "tests/diff/pl.py", "--build", o.build, "--seed", "5000", "--seconds", "15"])
-        oracle = [py, "tests/bulk/oracle.py", "--build", o.build]
-        # a number of rounds, so that the same are run whatever the machine does besides
-        script("bulk oracle", [*oracle, "--seed", "1", "--rounds", "120", "--seconds", "1800"])
-        script("bulk oracle, large bulks", [*oracle, "--seed", "1", "--big", "1500", "--rounds", "10", "--seconds", "1800"])
-        script("bulk oracle, slices", [*oracle, "--seed", "500", "--rounds", "20", "--seconds", "1800", "--set", "set bulk_slice_calls = 7"])
-        for device in ["cpu"] + ["opencl:0"] * has_opencl(build):
-            script(f"bulks on {device} against PostgreSQL", [py, "tests/bulk/postgres.py", "--build", o.build, "--seed", "1000", "--rounds", "10" if device == "cpu" else "2", "--seconds", "1800", "--devices", device], env)
-            script(f"bulk oracle, kernels on {device}", [*oracle, "--seed", "1", "--rounds", "12" if device == "cpu" else "3", "--seconds", "1800", "--set", f"set executor = 'compiled'; set device = '{device}'; set device_wait = on"], env)
-        by_statement = "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_release = 'statement'"
-        script("bulk oracle, locks by statement", [*oracle, "--seed", "2", "--rounds", "10", "--seconds", "1800", "--set", by_statement], env)
-        script("bulk oracle, calls that meet", [*oracle, "--seed", "5", "--calm", "--big", "800", "--rounds", "10", "--seconds", "1800", "--set", by_statement], env)
-        script("bulk oracle, failures time and again", [*oracle, "--seed", "31", "--big", "10000", "--rounds", "1", "--seconds", "1800", "--set", by_statement], env)
-        lanes(build, oracle)
-        oltp(build, env)
-        beside(build, env)
-        script("bulks on copies", [os.path.join(build, "slt"), *ON_CPU, "--set", "bulk_copies=on", *sorted(glob.glob("tests/sql/bulk/*.test"))], env)
-        shell(o, py)
-        script("Debian packages", [py, "tests/install/test_deb.py", "--build", o.build])
-        script("fuzz", ["tests/fuzz/run.sh", os.path.abspath(o.build), "8"])
+        everything(parts, o, build)
+    parts.run()
     return done()
 
 
