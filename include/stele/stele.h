@@ -85,7 +85,8 @@ STELE_API void stele_set_logger(void (*log)(void *ctx, int level, const char *me
 
 typedef struct stele_options {
     int32_t threads;            /* worker threads, 0 = all processors */
-    int64_t memory_limit;       /* bytes, 0 = 80 % of physical memory; RESET memory_limit gives this one back */
+    int64_t memory_limit;       /* bytes, 0 = 80 % of physical memory, or of what the process's cgroup has; RESET
+                                   memory_limit gives this one back */
     const char *temp_directory; /* NULL = $TMPDIR or /tmp; of connections that do not set another */
     bool existing;              /* a path without a database is an error (58P01) instead of becoming one */
     bool read_only; /* so is it then; transactions only read (25006), nothing is saved, and other processes may

@@ -2,10 +2,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "api/api_int.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "session/core/idle.h"
 #include "session/core/transaction.h"
 #include "session/ddl/definition.h"
@@ -87,9 +87,7 @@ stele_status stele_open(const char *path, const stele_options *options, stele_db
         return STELE_ERROR;
     }
     int threads = options && options->threads > 0 ? options->threads : cpu_count();
-    int64_t limit = options && options->memory_limit > 0
-                        ? options->memory_limit
-                        : (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 5 * 4;
+    int64_t limit = options && options->memory_limit > 0 ? options->memory_limit : machine_memory_usable() / 5 * 4;
     bool memory = !path || !*path || strcmp(path, ":memory:") == 0;
     bool read_only = options && options->read_only && !memory;
     if (options && (options->existing || read_only) && !memory && check_existing(path) != ST_OK) {

@@ -17,14 +17,13 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/mem.h"
 
 enum { SPIN_NS = 50 * 1000, TRIES = 2000 };
@@ -202,75 +201,3 @@ void pool_run(Pool *p, int workers, PoolFn fn, void *ctx) {
     mutex_unlock(&p->lock);
     pthread_cond_destroy(&job.done);
 }
-
-/* ---- processors ------------------------------------------------------------ */
-
-static int affinity_count(void) {
-    for (int n = 1024; n <= 1 << 20; n *= 2) {
-        cpu_set_t *set = CPU_ALLOC((size_t)n);
-        if (!set) break;
-        size_t size = CPU_ALLOC_SIZE((size_t)n);
-        int rc = sched_getaffinity(0, size, set);
-        int count = rc == 0 ? CPU_COUNT_S(size, set) : 0;
-        CPU_FREE(set);
-        if (count > 0) return count;
-        if (rc != 0 && errno != EINVAL) break;
-    }
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n > 0 ? (int)n : 1;
-}
-
-/* Whole processors a quota of `path` (cgroup 2: "quota period") allows; 0 = no limit. */
-static int quota_v2(const char *path) {
-    FILE *f = fopen(path, "re");
-    if (!f) return 0;
-    long long quota = 0, period = 0;
-    int got = fscanf(f, "%lld %lld", &quota, &period); /* "max" reads as nothing */
-    fclose(f);
-    return got == 2 && quota > 0 && period > 0 ? (int)((quota + period - 1) / period) : 0;
-}
-
-static long long read_number(const char *path) {
-    FILE *f = fopen(path, "re");
-    if (!f) return 0;
-    long long v = 0;
-    int got = fscanf(f, "%lld", &v);
-    fclose(f);
-    return got == 1 ? v : 0;
-}
-
-static int cgroup_count(int count) {
-    char line[1024], path[1200];
-    char own[1024] = "";
-    FILE *f = fopen("/proc/self/cgroup", "re");
-    if (f) {
-        while (fgets(line, sizeof line, f)) {
-            if (strncmp(line, "0::", 3) == 0) {
-                line[strcspn(line, "\n")] = 0;
-                snprintf(own, sizeof own, "%s", line + 3);
-            }
-        }
-        fclose(f);
-    }
-    /* Quotas of all ancestors apply. */
-    for (;;) {
-        size_t n = strlen(own);
-        while (n > 0 && own[n - 1] == '/') own[--n] = 0;
-        snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", own);
-        int q = quota_v2(path);
-        if (q > 0 && q < count) count = q;
-        if (n == 0) break;
-        char *slash = strrchr(own, '/');
-        if (!slash) break;
-        *slash = 0;
-    }
-    long long quota = read_number("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
-    long long period = read_number("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-    if (quota > 0 && period > 0) {
-        int q = (int)((quota + period - 1) / period);
-        if (q < count) count = q;
-    }
-    return count < 1 ? 1 : count;
-}
-
-int cpu_count(void) { return cgroup_count(affinity_count()); }

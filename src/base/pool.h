@@ -22,6 +22,5 @@ int pool_threads(const Pool *p);
 int pool_at_once(const Pool *p);               /* of its threads, those that processors run at the same time */
 typedef void (*PoolFn)(void *ctx, int worker); /* worker in 0..workers-1 */
 void pool_run(Pool *p, int workers, PoolFn fn, void *ctx);
-int cpu_count(void); /* processors this process may use (affinity and cgroup quota respected) */
 
 #endif

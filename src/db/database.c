@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/hash.h"
+#include "base/machine.h"
 #include "db/catalog_file.h"
 #include "db/published.h"
 #include "storage/table_file.h"

@@ -46,7 +46,6 @@ static void test_run(void **state) {
         pool_free(p);
     }
     pool_free(NULL);
-    assert_true(cpu_count() >= 1);
 }
 
 static void *caller(void *arg) {

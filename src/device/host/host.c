@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/machine.h"
 #include "base/mutex.h"
 #include "device/host/host_int.h"
 
@@ -70,15 +71,10 @@ static void read_cpu(Cpu *c) {
     if (!c->model[0]) snprintf(c->model, sizeof c->model, "%.60s processor", c->arch);
 }
 
-static int64_t machine_memory(void) {
-    int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    return pages > 0 && page > 0 ? pages * page : 0;
-}
-
 static void probe(void (*add)(void *ctx, const DeviceEntry *e), void *ctx) {
     Cpu cpu;
     read_cpu(&cpu);
-    DeviceEntry entry = {.id = "host", .state = "ready", .kind = DEVICE_HOST, .memory_bytes = machine_memory()};
+    DeviceEntry entry = {.id = "host", .state = "ready", .kind = DEVICE_HOST, .memory_bytes = machine_memory_bytes()};
     snprintf(entry.name, sizeof entry.name, "%s", cpu.model);
     char path[HOST_PATH_MAX];
     entry.usable = host_compiler_find(path, sizeof path, entry.state, sizeof entry.state);
@@ -357,7 +353,7 @@ static void fill_info(HostDevice *h, const Cpu *cpu) {
     i->kind = DEVICE_HOST;
     i->shares_memory = i->native_threads = i->can_map = i->concurrent = true;
     i->span_unit = PAGE;
-    i->memory_bytes = machine_memory();
+    i->memory_bytes = machine_memory_bytes();
     i->units = h->threads;
     i->warp = i->group_max = i->group_rows = i->group_calls = i->items_per_unit = 1;
     i->measure_bytes = INT64_C(1) << 30;
