@@ -48,7 +48,9 @@ struct VfsFile {
 };
 
 Vfs *vfs_posix(void);
-/* A file in the temporary directory that is unlinked at once (spilling). dir may be NULL: $TMPDIR or /tmp. */
+/* Where temporary files go when no setting says it: $TMPDIR or /tmp. */
+const char *vfs_temp_directory(void);
+/* A file in the temporary directory that is unlinked at once (spilling). dir may be NULL: vfs_temp_directory. */
 Status vfs_open_temp(Vfs *v, const char *dir, VfsFile **out, Err *e);
 /* Writes and syncs a whole file, in place of one that is there. */
 Status vfs_write_file(Vfs *v, const char *path, const void *p, int64_t n, Err *e);

@@ -223,12 +223,16 @@ Vfs *vfs_posix(void) {
     return &posix;
 }
 
+const char *vfs_temp_directory(void) {
+    const char *dir = secure_getenv("TMPDIR");
+    return dir && *dir ? dir : "/tmp";
+}
+
 Status vfs_open_temp(Vfs *v, const char *dir, VfsFile **out, Err *e) {
     static _Atomic uint64_t serial;
     char path[4096];
     *out = NULL;
-    if (!dir || !*dir) dir = secure_getenv("TMPDIR");
-    if (!dir || !*dir) dir = "/tmp";
+    if (!dir || !*dir) dir = vfs_temp_directory();
     for (int attempt = 0;; attempt++) {
         struct timespec t;
         clock_gettime(CLOCK_REALTIME, &t);

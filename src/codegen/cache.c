@@ -98,6 +98,7 @@ struct CodeCache {
     int dir; /* -1: memory only */
     char *path;
     int64_t path_bytes;
+    char why[1024]; /* memory only: the reason */
     _Atomic int64_t max_bytes, disk_bytes;
     _Atomic uint64_t serial;
     _Atomic bool write_failed; /* and logged */
@@ -804,7 +805,10 @@ Status code_cache_new(const char *dir, int64_t max_bytes, CodeCache **out, Err *
         c->dir = open_dir(c->path, &story);
         why = story.message;
     }
-    if (c->dir < 0) log_write(LOG_WARNING, "code cache: compiled kernels are kept in memory only: %s", why);
+    if (c->dir < 0) {
+        snprintf(c->why, sizeof c->why, "%s", why);
+        log_write(LOG_WARNING, "code cache: compiled kernels are kept in memory only: %s", why);
+    }
     *out = c;
     return ST_OK;
 }
@@ -874,4 +878,6 @@ void code_cache_stats(CodeCache *c, CodeStats *out) {
     out->pending = c->busy + c->queue.n;
     mutex_unlock(&c->lock);
     out->disk_bytes = MAX_OF(atomic_load(&c->disk_bytes), 0);
+    out->path = c->path;
+    out->why = c->dir < 0 ? c->why : NULL;
 }

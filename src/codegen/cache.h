@@ -38,6 +38,8 @@ typedef struct CodeStats { /* since code_cache_new */
     int64_t pending;          /* now: queued or under way */
     int64_t compile_ns;
     int64_t disk_bytes; /* of the directory, as last seen: other processes change it too */
+    const char *path;   /* the directory; "" when none is named. Valid as long as the cache */
+    const char *why;    /* why kernels are kept in memory only; NULL: they are in the directory */
 } CodeStats;
 
 /* dir NULL: from the environment as above; "": memory only. max_bytes of the directory's files: 0 keeps none, negative

@@ -242,6 +242,14 @@ Status session_show_devices(Session *s, Statement *st) {
     return ST_OK;
 }
 
+Status session_devices(Session *s, Devices **devices, CodeCache **cache) {
+    DeviceHub *h;
+    TRY(hub_get(s->db, &h, &s->err));
+    *devices = h->devices;
+    *cache = h->cache;
+    return ST_OK;
+}
+
 Status session_calibrate(Session *s, const char *device, bool quick) {
     DeviceHub *h;
     TRY(hub_get(s->db, &h, &s->err));

@@ -278,7 +278,18 @@ int64_t settings_for_bulks(const Settings *s, uint8_t *out);
 /* Text of a setting in the arena; NULL and 42704 when unknown. */
 const char *settings_show(Session *s, Arena *a, const char *name, Err *e);
 int64_t settings_count(void);
-void settings_at(int64_t i, const char **name, const char **doc);
+/* What there is to know of a setting; texts are static, but for boot, which is the arena's. */
+typedef struct SettingInfo {
+    const char *name, *doc;
+    const char *type;    /* bool, integer, enum or string, as PostgreSQL's pg_settings has them */
+    const char *unit;    /* of numbers without one: B, ms, us; NULL: none */
+    const char *choices; /* of enum: a|b, the default first; else NULL */
+    const char *boot;    /* the default, in the form of settings_show; NULL: out of memory, which is set */
+    bool ranged;         /* min and max hold */
+    int64_t min, max;
+} SettingInfo;
+const char *settings_name(int64_t i);
+void settings_info(Session *s, Arena *a, int64_t i, SettingInfo *out);
 
 /* ---- read.c ---- */
 /* What the session's statement reads is there: a published version, which is pinned (session_catalog then has its
@@ -353,6 +364,10 @@ typedef struct BulkMeasured {
 } BulkMeasured;
 BulkMeasured session_bulk_measured(Session *s, struct DevRuntime *r);
 Status session_show_devices(Session *s, Statement *st);
+/* The machine's devices and the cache of their code; both live as long as the database. */
+struct Devices;
+struct CodeCache;
+Status session_devices(Session *s, struct Devices **devices, struct CodeCache **cache);
 /* Measures the CPU and all usable devices (device NULL) or one ("cpu", "cuda:0") and saves the profile
  * (cost/profile.h). */
 Status session_calibrate(Session *s, const char *device, bool quick);

@@ -146,10 +146,7 @@ static const Def defs[] = {
 };
 
 int64_t settings_count(void) { return ARRAY_LEN(defs); }
-void settings_at(int64_t i, const char **name, const char **doc) {
-    *name = defs[i].name;
-    *doc = defs[i].doc;
-}
+const char *settings_name(int64_t i) { return defs[i].name; }
 
 static const Def *find(const char *name) {
     for (int64_t i = 0; i < ARRAY_LEN(defs); i++)
@@ -465,6 +462,32 @@ void settings_restore(Session *s, const Settings *to) {
     }
 }
 
+/* A number in the largest unit in which it is whole. */
+static const char *time_text(Arena *a, const Def *d, int64_t n) {
+    static const struct {
+        int64_t us;
+        const char *unit;
+    } units[] = {{3600000000, "h"}, {60000000, "min"}, {1000000, "s"}, {1000, "ms"}, {1, "us"}};
+    int64_t own = d->kind == K_US ? 1 : 1000; /* in microseconds */
+    for (int i = 0; n != 0 && i < 5; i++)
+        if (n % MAX_OF(units[i].us / own, INT64_C(1)) == 0 && units[i].us >= own)
+            return arena_printf(a, "%lld%s", (long long)(n / (units[i].us / own)), units[i].unit);
+    return "0";
+}
+static const char *bytes_text(Arena *a, int64_t n) {
+    static const char *const unit[] = {"B", "kB", "MB", "GB", "TB"};
+    int u = 0;
+    while (u < 4 && n >= 1024 && n % 1024 == 0) n /= 1024, u++;
+    return arena_printf(a, "%lld%s", (long long)n, unit[u]);
+}
+static const char *number_text(Arena *a, const Def *d, int64_t n) {
+    if (d->kind == K_BYTES) return bytes_text(a, n);
+    return d->kind == K_INT ? arena_printf(a, "%lld", (long long)n) : time_text(a, d, n);
+}
+static bool is_number(const Def *d) {
+    return d->kind == K_INT || d->kind == K_BYTES || d->kind == K_MS || d->kind == K_US;
+}
+
 const char *settings_show(Session *s, Arena *a, const char *name, Err *e) {
     const Def *d = find(name);
     if (!d) {
@@ -472,30 +495,13 @@ const char *settings_show(Session *s, Arena *a, const char *name, Err *e) {
         return NULL;
     }
     const char *base = (const char *)&s->settings;
-    int64_t n;
-    switch (d->kind) {
-    case K_INT: memcpy(&n, base + d->offset, sizeof n); return arena_printf(a, "%lld", (long long)n);
-    case K_MS:
-    case K_US: {
-        memcpy(&n, base + d->offset, sizeof n);
-        static const struct {
-            int64_t us;
-            const char *unit;
-        } units[] = {{3600000000, "h"}, {60000000, "min"}, {1000000, "s"}, {1000, "ms"}, {1, "us"}};
-        int64_t own = d->kind == K_US ? 1 : 1000; /* in microseconds */
-        for (int i = 0; n != 0 && i < 5; i++)
-            if (n % MAX_OF(units[i].us / own, INT64_C(1)) == 0 && units[i].us >= own)
-                return arena_printf(a, "%lld%s", (long long)(n / (units[i].us / own)), units[i].unit);
-        return "0";
-    }
-    case K_BYTES: {
+    if (is_number(d)) {
+        int64_t n;
         memcpy(&n, base + d->offset, sizeof n);
         if (strcmp(d->name, "memory_limit") == 0) n = atomic_load(&s->db->account.limit); /* of all connections */
-        static const char *const unit[] = {"B", "kB", "MB", "GB", "TB"};
-        int u = 0;
-        while (u < 4 && n >= 1024 && n % 1024 == 0) n /= 1024, u++;
-        return arena_printf(a, "%lld%s", (long long)n, unit[u]);
+        return number_text(a, d, n);
     }
+    switch (d->kind) {
     case K_BOOL: return base[d->offset] ? "on" : "off";
     case K_TEXT:
     case K_ENUM: return arena_strdup(a, base + d->offset);
@@ -503,4 +509,22 @@ const char *settings_show(Session *s, Arena *a, const char *name, Err *e) {
     case K_TZ: return arena_strdup(a, s->settings.client.tz_text);
     default: return d->def;
     }
+}
+
+/* What RESET sets. */
+static const char *boot_text(const Def *d, Database *db, Arena *a) {
+    char buf[128];
+    const char *dir = db->temp_directory, *text = default_of(d, db, buf, sizeof buf);
+    if (strcmp(d->name, "memory_limit") == 0) return number_text(a, d, db->memory_limit);
+    if (strcmp(d->name, "temp_directory") == 0 && dir) text = dir;
+    return is_number(d) ? number_text(a, d, strtoll(text, NULL, 10)) : arena_strdup(a, text);
+}
+void settings_info(Session *s, Arena *a, int64_t i, SettingInfo *out) {
+    const Def *d = &defs[i];
+    bool number = is_number(d);
+    *out = (SettingInfo){.name = d->name, .doc = d->doc, .min = d->min, .max = d->max, .ranged = number};
+    out->type = number ? "integer" : d->kind == K_BOOL ? "bool" : d->kind == K_ENUM ? "enum" : "string";
+    out->unit = d->kind == K_BYTES ? "B" : d->kind == K_MS ? "ms" : d->kind == K_US ? "us" : NULL;
+    out->choices = d->kind == K_ENUM ? d->def : NULL;
+    out->boot = boot_text(d, s->db, a);
 }

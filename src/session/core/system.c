@@ -2,25 +2,19 @@
  *
  * stele_tablets and stele_tablet_columns are of the tables as the statement sees them; stele_snapshots of the moment:
  * pins of the database's epochs (base/epoch.h), and open transactions, whose snapshots are kept by undo logs
- * (transaction.h); stele_bulks of the last bulks; stele_memory of the accounts below the database's.
+ * (transaction.h); stele_bulks of the last bulks; stele_memory of the accounts below the database's. stele_settings and
+ * stele_machine are in system_machine.c.
  */
 #include "db/published.h"
 #include "session/core/session.h"
+#include "session/core/system_int.h"
 #include "session/core/transaction.h"
 #include "session/pool/bulk.h"
 #include "session/pool/bulk_log.h"
 #include "sql/bind/bind.h"
 #include "storage/tablet_block.h"
 
-/* Rows of columns p->out_cols, grown as they come. */
-typedef struct Rows {
-    PlanCtx *c;
-    Plan *p;
-    int64_t n, cap;
-    Err *err;
-} Rows;
-
-static Status grow(Rows *r) {
+static Status grow(SystemRows *r) {
     Arena *a = r->c->arena;
     int64_t cap = r->cap ? r->cap * 2 : 64;
     for (int32_t i = 0; i < r->p->n_out; i++) {
@@ -34,8 +28,8 @@ static Status grow(Rows *r) {
     r->cap = cap;
     return ST_OK;
 }
-static Status begin(Rows *r, Session *s, PlanCtx *c, Plan *p) {
-    *r = (Rows){.c = c, .p = p, .err = &s->err};
+static Status begin(SystemRows *r, Session *s, PlanCtx *c, Plan *p) {
+    *r = (SystemRows){.c = c, .p = p, .err = &s->err};
     if (!(p->values.cells = arena_array(c->arena, Vec, p->n_out + 1))) return err_oom(&s->err);
     for (int32_t i = 0; i < p->n_out; i++) {
         Type t = c->cols.items[p->out_cols[i]].type;
@@ -43,20 +37,19 @@ static Status begin(Rows *r, Session *s, PlanCtx *c, Plan *p) {
     }
     return grow(r);
 }
-static Status next_row(Rows *r) {
+Status system_next_row(SystemRows *r) {
     if (r->n == r->cap) TRY(grow(r));
     r->n++;
     return ST_OK;
 }
-/* Cells of the last row. What is not set is NULL. */
-static void *cell(Rows *r, int32_t col) {
+static void *cell(SystemRows *r, int32_t col) {
     Vec *v = &r->p->values.cells[col];
     v->valid[r->n - 1] = 1;
     return (char *)v->data + (r->n - 1) * phys_size((Phys)v->phys);
 }
-static void put_int(Rows *r, int32_t col, int64_t value) { memcpy(cell(r, col), &value, sizeof value); }
-static void put_bool(Rows *r, int32_t col, bool value) { memcpy(cell(r, col), &value, sizeof value); }
-static Status put_text(Rows *r, int32_t col, const char *text) {
+void system_put_int(SystemRows *r, int32_t col, int64_t value) { memcpy(cell(r, col), &value, sizeof value); }
+void system_put_bool(SystemRows *r, int32_t col, bool value) { memcpy(cell(r, col), &value, sizeof value); }
+Status system_put_text(SystemRows *r, int32_t col, const char *text) {
     char *copy = arena_strdup(r->c->arena, text);
     if (!copy) return err_oom(r->err);
     Str t = str_make(copy, (int64_t)strlen(copy));
@@ -65,24 +58,24 @@ static Status put_text(Rows *r, int32_t col, const char *text) {
 }
 
 /* Which devices have it, too. */
-static Status put_copies(Session *s, Rows *r, int32_t at, const Table *t, int64_t tablet, int32_t col) {
+static Status put_copies(Session *s, SystemRows *r, int32_t at, const Table *t, int64_t tablet, int32_t col) {
     const char *names;
     TRY(session_device_copies(s, r->c->arena, t, tablet, col, &names));
-    return names ? put_text(r, at, names) : ST_OK;
+    return names ? system_put_text(r, at, names) : ST_OK;
 }
-static Status tablets(Session *s, Rows *r) {
+static Status tablets(Session *s, SystemRows *r) {
     TRY(session_read_locked(s)); /* what a device has of rows are no tablets */
     const Catalog *c = session_catalog(s);
     for (int64_t i = 0; i < c->n_tables; i++)
         for (int64_t k = 0; k < c->tables[i]->n_tablets; k++) {
             const Tablet *t = c->tables[i]->tablets[k];
-            TRY(next_row(r));
-            TRY(put_text(r, 0, c->tables[i]->name));
-            put_int(r, 1, k);
-            TRY(put_text(r, 2, t->is_delta ? "open" : tablet_has_open(t) ? "partly open" : "packed"));
-            put_int(r, 3, t->rows);
-            put_int(r, 4, t->n_deleted);
-            put_int(r, 5, tablet_bytes(t));
+            TRY(system_next_row(r));
+            TRY(system_put_text(r, 0, c->tables[i]->name));
+            system_put_int(r, 1, k);
+            TRY(system_put_text(r, 2, t->is_delta ? "open" : tablet_has_open(t) ? "partly open" : "packed"));
+            system_put_int(r, 3, t->rows);
+            system_put_int(r, 4, t->n_deleted);
+            system_put_int(r, 5, tablet_bytes(t));
             TRY(put_copies(s, r, 6, c->tables[i], k, -1));
         }
     return ST_OK;
@@ -106,7 +99,7 @@ static const char *column_encoding(const Column *col, const TabletColumn *c) {
     return c->encoding == ENC_FOR ? "frame of reference" : c->encoding == ENC_STR ? "strings" : "plain";
 }
 /* A bound of a tablet's column; of a dictionary's codes, which are not all in order, it says nothing. */
-static Status put_bound(Rows *r, int32_t at, const Column *col, const TabletColumn *c, int64_t bound) {
+static Status put_bound(SystemRows *r, int32_t at, const Column *col, const TabletColumn *c, int64_t bound) {
     Value v = {.type = col->type};
     Phys phys = type_phys(col->type);
     int64_t n;
@@ -114,25 +107,25 @@ static Status put_bound(Rows *r, int32_t at, const Column *col, const TabletColu
     if (phys == PH_I128) v.u.i128 = bound;
     else memcpy(value_cell(&v), &bound, (size_t)phys_size(phys)); /* little-endian */
     const char *text = value_to_text(r->c->arena, &v, &n);
-    return text ? put_text(r, at, text) : err_oom(r->err);
+    return text ? system_put_text(r, at, text) : err_oom(r->err);
 }
-static Status tablet_column(Session *s, Rows *r, const Table *t, int64_t k, int i) {
+static Status tablet_column(Session *s, SystemRows *r, const Table *t, int64_t k, int i) {
     const Tablet *tab = t->tablets[k];
     const TabletColumn *c = &tab->cols[i];
-    TRY(next_row(r));
-    TRY(put_text(r, 0, t->name));
-    put_int(r, 1, k);
-    TRY(put_text(r, 2, t->cols[i].name));
-    TRY(put_text(r, 3, c->stride ? "open by rows" : c->is_delta ? "open" : "packed"));
-    TRY(put_text(r, 4, column_encoding(&t->cols[i], c)));
-    if (column_bits(c) >= 0) put_int(r, 5, column_bits(c));
-    put_int(r, 6, c->null_count);
+    TRY(system_next_row(r));
+    TRY(system_put_text(r, 0, t->name));
+    system_put_int(r, 1, k);
+    TRY(system_put_text(r, 2, t->cols[i].name));
+    TRY(system_put_text(r, 3, c->stride ? "open by rows" : c->is_delta ? "open" : "packed"));
+    TRY(system_put_text(r, 4, column_encoding(&t->cols[i], c)));
+    if (column_bits(c) >= 0) system_put_int(r, 5, column_bits(c));
+    system_put_int(r, 6, c->null_count);
     TRY(put_bound(r, 7, &t->cols[i], c, c->min));
     TRY(put_bound(r, 8, &t->cols[i], c, c->max));
-    put_int(r, 9, column_bytes(c, tab->rows));
+    system_put_int(r, 9, column_bytes(c, tab->rows));
     return put_copies(s, r, 10, t, k, i);
 }
-static Status tablet_columns(Session *s, Rows *r) {
+static Status tablet_columns(Session *s, SystemRows *r) {
     TRY(session_read_locked(s));
     const Catalog *c = session_catalog(s);
     for (int64_t i = 0; i < c->n_tables; i++)
@@ -143,70 +136,70 @@ static Status tablet_columns(Session *s, Rows *r) {
 
 enum { LISTED = 1024 /* pins, and transactions, that are listed at most */ };
 
-static Status pins(Session *s, Rows *r) {
+static Status pins(Session *s, SystemRows *r) {
     EpochPinInfo *p = arena_array(r->c->arena, EpochPinInfo, LISTED);
     if (!p) return err_oom(r->err);
     int64_t n = MIN_OF((int64_t)LISTED, epoch_pins(s->db->epochs, p, LISTED)), now = clock_ns();
     for (int64_t i = 0; i < n; i++) {
-        TRY(next_row(r));
-        TRY(put_text(r, 0, "version"));
-        put_int(r, 1, p[i].session);
-        if (p[i].label) TRY(put_text(r, 2, p[i].label));
-        if (p[i].since_ns) put_int(r, 3, (now - p[i].since_ns) / 1000000);
-        put_int(r, 4, (int64_t)p[i].lower);
-        put_int(r, 5, p[i].held_bytes);
-        put_bool(r, 6, false);
+        TRY(system_next_row(r));
+        TRY(system_put_text(r, 0, "version"));
+        system_put_int(r, 1, p[i].session);
+        if (p[i].label) TRY(system_put_text(r, 2, p[i].label));
+        if (p[i].since_ns) system_put_int(r, 3, (now - p[i].since_ns) / 1000000);
+        system_put_int(r, 4, (int64_t)p[i].lower);
+        system_put_int(r, 5, p[i].held_bytes);
+        system_put_bool(r, 6, false);
     }
     return ST_OK;
 }
-static Status snapshots(Session *s, Rows *r) {
+static Status snapshots(Session *s, SystemRows *r) {
     TRY(pins(s, r));
     TxnInfo *x = arena_array(r->c->arena, TxnInfo, LISTED);
     if (!x) return err_oom(r->err);
     int64_t n = MIN_OF((int64_t)LISTED, transactions_list(s, x, LISTED)), now = clock_ns();
     for (int64_t i = 0; i < n; i++) {
-        TRY(next_row(r));
-        TRY(put_text(r, 0, "transaction"));
-        put_int(r, 1, x[i].session);
-        put_int(r, 3, (now - x[i].since_ns) / 1000000);
-        if (x[i].held_bytes >= 0) put_int(r, 5, x[i].held_bytes);
-        put_bool(r, 6, x[i].lost);
+        TRY(system_next_row(r));
+        TRY(system_put_text(r, 0, "transaction"));
+        system_put_int(r, 1, x[i].session);
+        system_put_int(r, 3, (now - x[i].since_ns) / 1000000);
+        if (x[i].held_bytes >= 0) system_put_int(r, 5, x[i].held_bytes);
+        system_put_bool(r, 6, x[i].lost);
     }
     return ST_OK;
 }
 
-static void put_ms(Rows *r, int32_t col, int64_t ns) {
+static void put_ms(SystemRows *r, int32_t col, int64_t ns) {
     double ms = (double)ns / 1e6;
     memcpy(cell(r, col), &ms, sizeof ms);
 }
 /* The order it kept, why its strategy, further times, and what went wrong. */
-static Status put_bulk_more(Rows *r, int32_t col, const BulkLogEntry *e) {
+static Status put_bulk_more(SystemRows *r, int32_t col, const BulkLogEntry *e) {
     const bool failed = e->sqlstate[0] != 0;
-    if (!failed) TRY(put_text(r, col, e->any_order ? "any" : "timestamp"));
-    if (e->why) TRY(put_text(r, col + 1, e->why));
+    if (!failed) TRY(system_put_text(r, col, e->any_order ? "any" : "timestamp"));
+    if (e->why) TRY(system_put_text(r, col + 1, e->why));
     put_ms(r, col + 2, e->send_ns);
     put_ms(r, col + 3, e->transfer_ns);
-    put_int(r, col + 4, e->retries);
-    put_int(r, col + 5, e->alone);
-    if (failed) TRY(put_text(r, col + 6, e->sqlstate));
+    system_put_int(r, col + 4, e->retries);
+    system_put_int(r, col + 5, e->alone);
+    if (failed) TRY(system_put_text(r, col + 6, e->sqlstate));
     return ST_OK;
 }
-static Status bulks(Session *s, Rows *r) {
+static Status bulks(Session *s, SystemRows *r) {
     BulkLogEntry *e = arena_array(r->c->arena, BulkLogEntry, BULK_LOG_MAX);
     if (!e) return err_oom(r->err);
     int64_t n = session_bulks_list(s, e, BULK_LOG_MAX), now = clock_ns();
     for (int64_t i = 0; i < n; i++) {
-        TRY(next_row(r));
-        put_int(r, 0, e[i].number);
-        TRY(put_text(r, 1, e[i].why_cut));
-        put_int(r, 2, (now - e[i].ended_ns) / 1000000);
-        put_int(r, 3, e[i].calls);
-        put_int(r, 4, e[i].failed);
-        if (e[i].strategy) TRY(put_text(r, 5, e[i].strategy));
-        if (e[i].depth) put_int(r, 6, e[i].depth);
-        if (e[i].executor[0]) TRY(put_text(r, 7, e[i].executor));
-        if (e[i].device[0]) TRY(put_text(r, 8, e[i].device));
-        if (e[i].reason[0]) TRY(put_text(r, 9, e[i].reason));
+        TRY(system_next_row(r));
+        system_put_int(r, 0, e[i].number);
+        TRY(system_put_text(r, 1, e[i].why_cut));
+        system_put_int(r, 2, (now - e[i].ended_ns) / 1000000);
+        system_put_int(r, 3, e[i].calls);
+        system_put_int(r, 4, e[i].failed);
+        if (e[i].strategy) TRY(system_put_text(r, 5, e[i].strategy));
+        if (e[i].depth) system_put_int(r, 6, e[i].depth);
+        if (e[i].executor[0]) TRY(system_put_text(r, 7, e[i].executor));
+        if (e[i].device[0]) TRY(system_put_text(r, 8, e[i].device));
+        if (e[i].reason[0]) TRY(system_put_text(r, 9, e[i].reason));
         put_ms(r, 10, e[i].footprint_ns);
         put_ms(r, 11, e[i].schedule_ns);
         put_ms(r, 12, e[i].reserve_ns);
@@ -219,16 +212,17 @@ static Status bulks(Session *s, Rows *r) {
 
 /* ---- memory ---- */
 /* Bytes of one account; what all of them come to is `charged`. */
-static Status put_held(Rows *r, const char *what, const char *table, int64_t bytes, int64_t charged, int64_t limit) {
-    TRY(next_row(r));
-    TRY(put_text(r, 0, what));
-    if (table) TRY(put_text(r, 1, table));
-    put_int(r, 2, bytes);
-    put_int(r, 3, charged);
-    if (limit > 0) put_int(r, 4, limit);
+static Status put_held(SystemRows *r, const char *what, const char *table, int64_t bytes, int64_t charged,
+                       int64_t limit) {
+    TRY(system_next_row(r));
+    TRY(system_put_text(r, 0, what));
+    if (table) TRY(system_put_text(r, 1, table));
+    system_put_int(r, 2, bytes);
+    system_put_int(r, 3, charged);
+    if (limit > 0) system_put_int(r, 4, limit);
     return ST_OK;
 }
-static Status memory(Session *s, Rows *r) {
+static Status memory(Session *s, SystemRows *r) {
     static const char *const kinds[N_TABLE_PARTS] = {[TABLE_PACKED] = "packed",
                                                      [TABLE_OPEN] = "open cells",
                                                      [TABLE_TEXTS] = "texts",
@@ -260,7 +254,7 @@ static Status memory(Session *s, Rows *r) {
 }
 
 Status session_system_rows(Session *s, PlanCtx *c, Plan *p) {
-    Rows r;
+    SystemRows r;
     s->kept.n_runs++; /* the plan is good for once */
     TRY(begin(&r, s, c, p));
     switch ((SystemRelation)(-1 - p->values.routine_id)) {
@@ -269,6 +263,8 @@ Status session_system_rows(Session *s, PlanCtx *c, Plan *p) {
     case SYSTEM_SNAPSHOTS: TRY(snapshots(s, &r)); break;
     case SYSTEM_BULKS: TRY(bulks(s, &r)); break;
     case SYSTEM_MEMORY: TRY(memory(s, &r)); break;
+    case SYSTEM_SETTINGS: TRY(session_system_settings(s, &r)); break;
+    case SYSTEM_MACHINE: TRY(session_system_machine(s, &r)); break;
     case N_SYSTEM_RELATIONS: break;
     }
     for (int32_t i = 0; i < p->n_out; i++) p->values.cells[i].valid = r.n ? p->values.cells[i].valid : NULL;

@@ -218,11 +218,7 @@ static Status change_setting(Session *s, const AstSet *x, const char *name, cons
 
 static Status reset_settings(Session *s, const AstSet *x) {
     TRY(change_setting(s, x, "memory_limit", NULL)); /* the one that may be refused: then all stay */
-    for (int64_t i = 0; i < settings_count(); i++) {
-        const char *name, *doc;
-        settings_at(i, &name, &doc);
-        TRY(change_setting(s, x, name, NULL));
-    }
+    for (int64_t i = 0; i < settings_count(); i++) TRY(change_setting(s, x, settings_name(i), NULL));
     return ST_OK;
 }
 
@@ -278,11 +274,11 @@ static Status show_statement(Session *s, Statement *st, const AstShow *x) {
     if (strcmp(x->name, "all") == 0) {
         TRY(statement_text_columns(st, 3, (const char *[]){"name", "setting", "description"}));
         for (int64_t i = 0; i < settings_count(); i++) {
-            const char *name, *doc;
-            settings_at(i, &name, &doc);
-            const char *v = settings_show(s, a, name, &s->err);
+            SettingInfo info;
+            settings_info(s, a, i, &info);
+            const char *v = settings_show(s, a, info.name, &s->err);
             if (!v) return ST_ERROR;
-            TRY(statement_text_row(st, (const char *[]){name, v, doc}));
+            TRY(statement_text_row(st, (const char *[]){info.name, v, info.doc}));
         }
         return ST_OK;
     }

@@ -36,6 +36,8 @@ typedef enum SystemRelation {
     SYSTEM_SNAPSHOTS,
     SYSTEM_BULKS,
     SYSTEM_MEMORY,
+    SYSTEM_SETTINGS,
+    SYSTEM_MACHINE,
     N_SYSTEM_RELATIONS
 } SystemRelation;
 int sql_system_relation(const char *name); /* -1: none */

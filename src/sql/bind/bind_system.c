@@ -33,14 +33,21 @@ static const SystemColumn bulks[] = {
 static const SystemColumn memory[] = {{"what", T_TEXT},    {"table_name", T_TEXT},   {"bytes", T_INT8},
                                       {"charged", T_INT8}, {"memory_limit", T_INT8}, {NULL, T_UNKNOWN}};
 
+/* Named as those of PostgreSQL's pg_settings. */
+static const SystemColumn settings[] = {
+    {"name", T_TEXT},    {"setting", T_TEXT},  {"unit", T_TEXT},     {"vartype", T_TEXT},    {"min_val", T_INT8},
+    {"max_val", T_INT8}, {"enumvals", T_TEXT}, {"boot_val", T_TEXT}, {"short_desc", T_TEXT}, {NULL, T_UNKNOWN}};
+static const SystemColumn machine[] = {
+    {"topic", T_TEXT}, {"item", T_TEXT}, {"value", T_TEXT}, {"problem", T_TEXT}, {NULL, T_UNKNOWN}};
+
 static const struct {
     const char *name;
     const SystemColumn *cols;
-} relations[N_SYSTEM_RELATIONS] = {[SYSTEM_TABLETS] = {"stele_tablets", tablets},
-                                   [SYSTEM_COLUMNS] = {"stele_tablet_columns", tablet_columns},
-                                   [SYSTEM_SNAPSHOTS] = {"stele_snapshots", snapshots},
-                                   [SYSTEM_BULKS] = {"stele_bulks", bulks},
-                                   [SYSTEM_MEMORY] = {"stele_memory", memory}};
+} relations[N_SYSTEM_RELATIONS] = {
+    [SYSTEM_TABLETS] = {"stele_tablets", tablets},       [SYSTEM_COLUMNS] = {"stele_tablet_columns", tablet_columns},
+    [SYSTEM_SNAPSHOTS] = {"stele_snapshots", snapshots}, [SYSTEM_BULKS] = {"stele_bulks", bulks},
+    [SYSTEM_MEMORY] = {"stele_memory", memory},          [SYSTEM_SETTINGS] = {"stele_settings", settings},
+    [SYSTEM_MACHINE] = {"stele_machine", machine}};
 
 int sql_system_relation(const char *name) {
     for (int i = 0; i < N_SYSTEM_RELATIONS; i++)
