@@ -374,9 +374,21 @@ def quick(parts, o, build):
     shell(parts, o, py)
 
 
+# Tests that are programs of their own, the longest first.
+PROGRAMS = [
+    ("install, examples", "tests/install/test_install.py"),
+    ("Python package", "python/tests/test_stele.py"),
+    ("csv files", "tests/csv/test_sniff.py"),
+    ("shell", "tests/shell/test_shell.py"),
+    ("shell: scripts", "tests/shell/test_scripts.py"),
+    ("shell: dump", "tests/shell/test_dump.py"),
+    ("shell: doctor", "tests/shell/test_doctor.py"),
+    ("shell on a terminal", "tests/shell/test_terminal.py"),
+]
+
+
 def shell(parts, o, py):
-    for name, path in (("install, examples", "tests/install/test_install.py"), ("Python package", "python/tests/test_stele.py"), ("csv files", "tests/csv/test_sniff.py"), ("shell", "tests/shell/test_shell.py"),
-                       ("shell: scripts", "tests/shell/test_scripts.py"), ("shell: dump", "tests/shell/test_dump.py"), ("shell on a terminal", "tests/shell/test_terminal.py")):
+    for name, path in PROGRAMS:
         parts.add(script, name, [py, path, "--build", o.build])
 
 

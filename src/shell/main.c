@@ -19,6 +19,7 @@ static const char usage[] =
     "       stele dump DATABASE [options]     write a database as SQL (stele dump --help)\n"
     "       stele devices                     list the processors found, and why others cannot be used\n"
     "       stele calibrate [DEVICE] [--quick]   measure them (seconds each), for placement and EXPLAIN\n"
+    "       stele doctor [--json] [--disk]    what was found on this machine, and what would make it faster\n"
     "  DATABASE      a directory (created when missing), or :memory: (the default); also -d DATABASE\n"
     "  --readonly    DATABASE must be there, is not changed, and others may read it too\n";
 
@@ -32,6 +33,12 @@ typedef struct Start {
     int n_jobs;
     bool have_path, single_transaction, list, ends; /* ends: what was asked for is done */
 } Start;
+
+const char *version_line(void) {
+    static char line[128];
+    snprintf(line, sizeof line, "stele %s" COMMIT, stele_version());
+    return line;
+}
 
 /* Of what is printed without a database. */
 static int printed(int status) {
@@ -181,7 +188,7 @@ static bool nothing_option(Start *s, const char *v) {
 }
 static bool version_option(Start *s, const char *v) {
     (void)v;
-    printf("stele %s" COMMIT "\n", stele_version());
+    puts(version_line());
     return s->ends = true;
 }
 static bool help_option(Start *s, const char *v);
@@ -426,6 +433,7 @@ int main(int argc, char **argv) {
     if (argc > 1 && (strcmp(argv[1], "devices") == 0 || strcmp(argv[1], "calibrate") == 0))
         return machine_command(argc, argv);
     if (argc > 1 && strcmp(argv[1], "dump") == 0) return dump_command(argc, argv);
+    if (argc > 1 && strcmp(argv[1], "doctor") == 0) return doctor_command(argc, argv);
     Shell sh = {.out = stdout, .print = {.format = formats, .border = 1, .pager = PAGER_ON}, .path = ":memory:"};
     Start s = {.sh = &sh, .jobs = calloc((size_t)argc * 2, sizeof *s.jobs)};
     int status = EXIT_ERROR;

@@ -152,6 +152,10 @@ bool run_bulk(Shell *sh, char *arg); /* \bulk PROCEDURE FILE [SETTING=VALUE ...]
 int dump_command(int argc, char **argv);                  /* stele dump DATABASE [options]: the exit status */
 bool dump_open_database(Shell *sh, const char *pattern);  /* .dump; pattern NULL: all tables */
 bool name_matches(const char *pattern, const char *name); /* as \d and -t take patterns */
+/* doctor.c */
+int doctor_command(int argc, char **argv); /* stele doctor [options]: the exit status */
+/* main.c */
+const char *version_line(void); /* "stele 0.1.0 (commit)" */
 /* leave.c */
 void catch_signals(Shell *sh);
 void interrupt_again(void); /* in a handler: the statement that runs, a little later */

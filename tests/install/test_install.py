@@ -118,25 +118,56 @@ def by_cmake(top, tmp):
         outputs(what, folder, {})
 
 
-def manuals(here):
-    for page in ("man1/stele.1", "man3/libstele.3"):
-        if not shutil.which("groff"):
-            print("skipped: man pages: groff is not installed")
-            return
-        rc, out = run(["groff", "-man", "-ww", "-z", "-Tutf8", here + "/share/man/" + page])
-        check(page, rc == 0 and not out, out)
+OPTION = re.compile(r"(?<![\w./-])--?[A-Za-z](?:[a-z]|-(?=[a-z]))*(?![\w])")
+
+
+def helped(*cmd):
+    """The options that a program's --help names."""
+    rc, out = run([*cmd, "--help"])
+    check(" ".join([os.path.basename(cmd[0]), *cmd[1:], "--help"]), rc == 0, out)
+    return set(OPTION.findall(out))
+
+
+def accepted():
+    """All options of the shell, those that --help does not list too, the names of formats, and options of .import."""
+    found = {"--skip", "--tsv"}
+    for src, pattern in (("main.c", r'^    \{(NULL|"-\S"), "(--[a-z-]+)"'), ("output.c", r'^    \{()"([a-z-]+)"')):
+        with open(os.path.join(ROOT, "src", "shell", src), encoding="utf-8") as f:
+            for brief, full in re.findall(pattern, f.read(), re.M):
+                found |= {brief.strip('"'), full if full.startswith("--") else "--" + full}
+    return found
+
+
+def manuals(here, build):
+    """Manual pages are well formed, and have the options that the programs' --help has, and no others."""
+    if not shutil.which("groff"):
+        print("skipped: man pages: groff is not installed")
+        return
+    bench, stele = os.path.join(ROOT, "docs", "man", "stele-bench.1"), here + "/bin/stele"
+    of_stele = helped(stele) | helped(stele, "dump") | helped(stele, "doctor")
+    of_bench = helped(os.path.join(build, "release", "stele-bench"))
+    pages = ((here + "/share/man/man1/stele.1", of_stele, of_stele | accepted()), (bench, of_bench, of_bench | {"-h", "--help"}), (here + "/share/man/man3/libstele.3", set(), {"--cflags", "--libs"}))
+    for page, wanted, known in pages:
+        name = os.path.basename(page)
+        rc, out = run(["groff", "-man", "-ww", "-z", "-Tutf8", page])
+        check(name, rc == 0 and not out, out)
+        rc, out = run(["groff", "-man", "-Tascii", "-rHY=0", "-P-cbou", page])
+        said = set(OPTION.findall(out))
+        check(f"{name} has all options", not wanted - said, f"--help has also {sorted(wanted - said)}")
+        long = {x for x in said if x.startswith("--")}
+        check(f"{name} has no others", not long - known, f"{sorted(long - known)} are not known to the program")
     with open(here + "/share/man/man3/libstele.3", encoding="utf-8") as f:
         for name in re.findall(r"\bstele_\w+", f.read()):
             check("libstele.3: " + name, re.search(rf"\b{name}\b", header()), "is not in stele.h")
 
 
 def options():
-    """Those that --help names, of the shell and of dump: in usage[], and the rows of the shell's options[] that have a help."""
+    """Those that --help names, of the shell, dump and doctor: in usage[], and the rows of the shell's options[] that have a help."""
     found = []
-    for src in ("main.c", "dump.c"):
+    for src in ("main.c", "dump.c", "doctor.c"):
         with open(os.path.join(ROOT, "src", "shell", src), encoding="utf-8") as f:
             text = f.read()
-        usage = re.search(r"static const char usage\[\] =\n(.*?);\n", text, re.S).group(1)
+        usage = re.search(r"static const char usage\[\] =\s+(.*?);\n", text, re.S).group(1)
         names = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", usage))
         table = re.search(r"\} options\[\] = \{\n(.*?)\n\};", text, re.S)
         check(f"options[] of {src}", bool(table) == (src == "main.c"), "is not as expected")
@@ -162,7 +193,7 @@ def completions(here, tmp):
         else:
             print(f"skipped: completions of {shell}: it is not installed")
     os.makedirs(tmp + "/words/some-data")
-    for line, wanted in (("stele --cs", ["--csv"]), ("stele du", ["dump"]), ("stele dump --sch", ["--schema-only"]), ("stele calibrate --q", ["--quick"]), ("stele some", ["some-data"]), ("stele -v ", ["ON_ERROR_STOP=1"]),
+    for line, wanted in (("stele --cs", ["--csv"]), ("stele du", ["dump"]), ("stele dump --sch", ["--schema-only"]), ("stele calibrate --q", ["--quick"]), ("stele doctor --j", ["--json"]), ("stele doc", ["doctor"]), ("stele some", ["some-data"]), ("stele -v ", ["ON_ERROR_STOP=1"]),
                          ("stele --file some", ["some-data"]), ("stele -o some", ["some-data"]), ("stele --command so", []), ("stele -P so", [])):
         script = ('source "$1"; COMP_LINE=$2; COMP_WORDS=($2); [[ $2 == *" " ]] && COMP_WORDS+=(""); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); '
                   'compopt() { :; }; _stele; printf "%s\\n" "${COMPREPLY[@]}"')
@@ -182,7 +213,7 @@ def main():
         exported(here)
         by_pkg_config(top, tmp)
         by_cmake(top, tmp)
-        manuals(here)
+        manuals(here, build)
         completions(here, tmp)
         with open(here + "/bin/other", "w", encoding="utf-8") as f:
             f.write("of another program\n")

@@ -18,6 +18,7 @@ _stele()
         options=$dump ;;
     devices) return ;;
     calibrate) options="--quick" ;;
+    doctor) options="--json --disk --help" ;;
     *)
         case $prev in
         -f | --file | -o | --output) compopt -o filenames; COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -25,11 +26,11 @@ _stele()
         -c | --command | -P | --pset | -F | --field-separator | -R | --record-separator) return ;;
         --nullvalue | --threads | --memory-limit) return ;;
         esac
-        [ "$COMP_CWORD" = 1 ] && [[ $cur != -* ]] && COMPREPLY=($(compgen -W "dump devices calibrate" -- "$cur")) ;;
+        [ "$COMP_CWORD" = 1 ] && [[ $cur != -* ]] && COMPREPLY=($(compgen -W "dump devices calibrate doctor" -- "$cur")) ;;
     esac
     if [[ $cur == -* ]]; then
         COMPREPLY=($(compgen -W "$options" -- "$cur"))
-    elif [ "$command" != calibrate ]; then
+    elif [ "$command" != calibrate ] && [ "$command" != doctor ]; then
         compopt -o filenames 2>/dev/null
         local IFS=$'\n'
         COMPREPLY+=($(compgen -d -- "$cur"))

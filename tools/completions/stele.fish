@@ -1,12 +1,13 @@
 # Completion of `stele` for fish.
-set -l commands dump devices calibrate
+set -l commands dump devices calibrate doctor
 set -l shell "not __fish_seen_subcommand_from $commands"
 set -l dump "__fish_seen_subcommand_from dump"
 complete -c stele -f
 complete -c stele -n __fish_use_subcommand -a dump -d "Write a database as SQL"
 complete -c stele -n __fish_use_subcommand -a devices -d "List the processors found"
 complete -c stele -n __fish_use_subcommand -a calibrate -d "Measure the processors"
-complete -c stele -n "not __fish_seen_subcommand_from devices calibrate" -a "(__fish_complete_directories)"
+complete -c stele -n __fish_use_subcommand -a doctor -d "What was found on this machine"
+complete -c stele -n "not __fish_seen_subcommand_from devices calibrate doctor" -a "(__fish_complete_directories)"
 complete -c stele -n "$shell" -s c -l command -x -d "Run SQL or a backslash command, and leave"
 complete -c stele -n "$shell" -s f -l file -r -F -d "Run a file, and leave"
 complete -c stele -n "$shell" -s v -l set -l variable -x -a ON_ERROR_STOP=1 -d "Set a variable"
@@ -45,3 +46,6 @@ complete -c stele -n "$dump" -l if-exists -d "With --clean: DROP ... IF EXISTS"
 complete -c stele -n "$dump" -l memory-limit -x -d Bytes
 complete -c stele -n "$dump" -l help -d "Print help"
 complete -c stele -n "__fish_seen_subcommand_from calibrate" -l quick -d "Rough results"
+complete -c stele -n "__fish_seen_subcommand_from doctor" -l json -d "As JSON"
+complete -c stele -n "__fish_seen_subcommand_from doctor" -l disk -d "Measure writing"
+complete -c stele -n "__fish_seen_subcommand_from doctor" -l help -d "Print help"
