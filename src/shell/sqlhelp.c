@@ -8,6 +8,8 @@
 static const struct Topic {
     const char *name, *what, *syntax;
 } topics[] = {
+    {"ABORT", "end the transaction, its changes go", "ABORT [ WORK | TRANSACTION ] [ AND [ NO ] CHAIN ]"},
+    {"ALTER INDEX", "change the name of an index", "ALTER INDEX [ IF EXISTS ] name RENAME TO new_name"},
     {"ALTER TABLE", "change the definition of a table",
      "ALTER TABLE [ IF EXISTS ] name action [, ... ]\n"
      "ALTER TABLE [ IF EXISTS ] name RENAME [ COLUMN ] column TO new_column\n"
@@ -24,6 +26,9 @@ static const struct Topic {
      "    DROP CONSTRAINT [ IF EXISTS ] constraint [ RESTRICT | CASCADE ]\n"
      "    SET ( expected_rows = number )\n"
      "    RESET ( expected_rows )"},
+    {"ALTER VIEW", "change the name of a view, or of one of its columns",
+     "ALTER VIEW [ IF EXISTS ] name RENAME TO new_name\n"
+     "ALTER VIEW [ IF EXISTS ] name RENAME [ COLUMN ] column TO new_column"},
     {"ANALYZE", "collect statistics about tables", "ANALYZE [ VERBOSE ] [ table [, ...] ]"},
     {"BEGIN", "start a transaction",
      "BEGIN [ WORK | TRANSACTION ] [ transaction_mode [, ...] ]\n\n"
@@ -40,7 +45,7 @@ static const struct Topic {
      "COPY table [ ( column [, ...] ) ] FROM { 'file' | STDIN } [ [ WITH ] ( option [, ...] ) ]\n"
      "COPY { table [ ( column [, ...] ) ] | ( query ) } TO { 'file' | STDOUT } [ [ WITH ] ( option [, ...] ) ]\n\n"
      "where option can be one of:\n\n"
-     "    FORMAT { text | csv }\n"
+     "    FORMAT { text | csv | auto | tbl | parquet }    -- auto: FROM only, parquet: TO only\n"
      "    DELIMITER 'character'\n"
      "    NULL 'text'\n"
      "    HEADER [ boolean | MATCH ]\n"
@@ -48,15 +53,20 @@ static const struct Topic {
      "    ESCAPE 'character'\n"
      "    FORCE_QUOTE { ( column [, ...] ) | * }\n"
      "    FORCE_NOT_NULL ( column [, ...] )\n"
-     "    FORCE_NULL ( column [, ...] )"},
+     "    FORCE_NULL ( column [, ...] )\n"
+     "    ON_ERROR { stop | ignore }    -- FROM; lines that cannot be read are left out\n"
+     "    REJECT_LIMIT number           -- so many of them at most\n"
+     "    REJECT 'file'                 -- and written there, with the reason\n"
+     "    DATE_FORMAT 'format'\n"
+     "    TIMESTAMP_FORMAT 'format'\n"
+     "    DECIMAL_SEPARATOR 'character'"},
     {"CREATE FUNCTION", "define a function",
      "CREATE [ OR REPLACE ] FUNCTION name ( [ [ mode ] [ argument ] type [ { DEFAULT | = } expression ] [, ...] ] )\n"
      "    [ RETURNS type | RETURNS SETOF type | RETURNS TABLE ( column type [, ...] ) ]\n"
      "    LANGUAGE { sql | plpgsql }\n"
      "    [ IMMUTABLE | STABLE | VOLATILE ] [ STRICT | CALLED ON NULL INPUT ]\n"
      "    AS 'body'"},
-    {"CREATE INDEX", "define an index",
-     "CREATE [ UNIQUE ] INDEX [ IF NOT EXISTS ] [ name ] ON table ( column [, ...] )"},
+    {"CREATE INDEX", "define an index", "CREATE UNIQUE INDEX [ IF NOT EXISTS ] [ name ] ON table ( column [, ...] )"},
     {"CREATE PROCEDURE", "define a procedure",
      "CREATE [ OR REPLACE ] PROCEDURE name ( [ [ mode ] [ argument ] type [ { DEFAULT | = } expression ] [, ...] ] )\n"
      "    LANGUAGE { sql | plpgsql }\n"
@@ -83,13 +93,18 @@ static const struct Topic {
      "    [ USING from_item [, ...] ]\n"
      "    [ WHERE condition ]\n"
      "    [ RETURNING { * | expression [ [ AS ] name ] } [, ...] ]"},
+    {"DESCRIBE", "show the columns of a query, a table or a file", "DESCRIBE { query | table | 'file' }"},
+    {"DISCARD", "forget the settings and prepared statements of the session", "DISCARD ALL"},
     {"DO", "run an anonymous block", "DO [ LANGUAGE plpgsql ] 'body'"},
     {"DROP FUNCTION", "remove a function",
      "DROP FUNCTION [ IF EXISTS ] name [ ( [ type [, ...] ] ) ] [, ...] [ CASCADE | RESTRICT ]"},
     {"DROP PROCEDURE", "remove a procedure",
      "DROP PROCEDURE [ IF EXISTS ] name [ ( [ type [, ...] ] ) ] [, ...] [ CASCADE | RESTRICT ]"},
+    {"DROP ROUTINE", "remove a function or a procedure",
+     "DROP ROUTINE [ IF EXISTS ] name [ ( [ type [, ...] ] ) ] [, ...] [ CASCADE | RESTRICT ]"},
     {"DROP TABLE", "remove a table", "DROP TABLE [ IF EXISTS ] name [, ...] [ CASCADE | RESTRICT ]"},
     {"DROP VIEW", "remove a view", "DROP VIEW [ IF EXISTS ] name [, ...] [ CASCADE | RESTRICT ]"},
+    {"END", "end the transaction, its changes stay", "END [ WORK | TRANSACTION ] [ AND [ NO ] CHAIN ]"},
     {"EXECUTE", "run a prepared statement", "EXECUTE name [ ( parameter [, ...] ) ]"},
     {"EXPLAIN", "show how a statement is run",
      "EXPLAIN [ ANALYZE ] [ VERBOSE ] statement\n"
@@ -121,14 +136,20 @@ static const struct Topic {
      "    [ LIMIT { count | ALL } ] [ OFFSET start ]\n"
      "    [ FETCH { FIRST | NEXT } [ count ] { ROW | ROWS } { ONLY | WITH TIES } ]\n\n"
      "where from_item can be one of:\n\n"
-     "    table [ [ AS ] alias [ ( column [, ...] ) ] ]\n"
+     "    table [ [ AS ] alias [ ( column [, ...] ) ] ] [ TABLESAMPLE { BERNOULLI | SYSTEM } ( percent ) ]\n"
+     "    'file' [ [ AS ] alias [ ( column [, ...] ) ] ]\n"
      "    [ LATERAL ] ( query ) [ [ AS ] alias [ ( column [, ...] ) ] ]\n"
      "    [ LATERAL ] function ( [ argument [, ...] ] ) [ WITH ORDINALITY ] [ [ AS ] alias [ ( column [, ...] ) ] ]\n"
      "    from_item join_type from_item { ON condition | USING ( column [, ...] ) }\n"
      "    from_item { NATURAL join_type | CROSS JOIN } from_item\n\n"
      "and grouping_element: ( ), expression, ROLLUP (...), CUBE (...), GROUPING SETS (...)"},
     {"SET", "change a setting of the session", "SET [ SESSION | LOCAL ] name { TO | = } { value | DEFAULT }"},
+    {"SET TRANSACTION", "say what the transaction may do", "SET TRANSACTION transaction_mode [, ...]    -- see BEGIN"},
     {"SHOW", "show a setting", "SHOW { name | ALL | TABLES | DEVICES }"},
+    {"START TRANSACTION", "start a transaction", "START TRANSACTION [ transaction_mode [, ...] ]    -- see BEGIN"},
+    {"SUMMARIZE", "show least and greatest values, averages and NULLs of columns",
+     "SUMMARIZE { query | table | 'file' }"},
+    {"TABLE", "read all rows of a table", "TABLE name"},
     {"TRUNCATE", "empty tables", "TRUNCATE [ TABLE ] name [, ...] [ CASCADE | RESTRICT ]"},
     {"UPDATE", "change rows of a table",
      "[ WITH query [, ...] ]\n"
