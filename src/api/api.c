@@ -9,6 +9,7 @@
 #include "session/core/idle.h"
 #include "session/core/transaction.h"
 #include "session/ddl/definition.h"
+#include "session/ddl/index_program.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
 
@@ -97,6 +98,8 @@ stele_status stele_open(const char *path, const stele_options *options, stele_db
     }
     Status opened = read_only ? database_open_read_only(path, vfs_posix(), threads, limit, &d->db, &open_error)
                               : database_open(memory ? NULL : path, vfs_posix(), threads, limit, &d->db, &open_error);
+    if (opened == ST_OK && (opened = index_programs_of_all(&d->db->catalog, &open_error)) != ST_OK)
+        database_close(d->db);
     if (opened != ST_OK) {
         mem_free(NULL, d, (int64_t)sizeof *d);
         fill_error(&open_error, error);

@@ -11,7 +11,8 @@ enum {
     CATALOG_FOREIGN = 2 /* a catalog with foreign keys */,
     CATALOG_ROUTINES = 3 /* and routines */,
     CATALOG_EXPECTED = 4 /* and the rows that tables expect */,
-    CATALOG_SOURCES = 5 /* and what views read */
+    CATALOG_SOURCES = 5 /* and what views read */,
+    CATALOG_INDEXES = 6 /* and unique indexes that are no constraints, or whose keys are computed */
 };
 static_assert(sizeof(Type) == 8, "file format");
 
@@ -86,13 +87,34 @@ static void put_view_sources(BytesOut *o, const View *v) {
         }
     }
 }
+static bool has_indexes(const Table *t) {
+    bool yes = t->n_exprs > 0;
+    for (int k = 0; k < t->n_keys; k++) yes |= t->keys[k].is_index;
+    return yes;
+}
+static void put_indexes(BytesOut *o, const Table *t) {
+    for (int k = 0; k < t->n_keys; k++) bytes_put_bool(o, t->keys[k].is_index);
+    bytes_put_i64(o, t->n_exprs);
+    for (int i = 0; i < t->n_exprs; i++) {
+        const ExprIndex *x = &t->exprs[i];
+        bytes_put_text(o, x->name);
+        bytes_put_text(o, x->where);
+        bytes_put_bool(o, x->nulls_not_distinct);
+        bytes_put_i64(o, x->n_parts);
+        for (int p = 0; p < x->n_parts; p++) bytes_put_text(o, x->parts[p]);
+    }
+}
 Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccount *a, Err *e) {
     BytesOut o = {.acct = a, .e = e};
     bytes_put(&o, CATALOG_MAGIC, 8);
-    bool expects = false, sources = false;
-    for (int64_t i = 0; i < c->n_tables; i++) expects |= c->tables[i]->expected_rows > 0;
+    bool expects = false, sources = false, indexes = false;
+    for (int64_t i = 0; i < c->n_tables; i++) {
+        expects |= c->tables[i]->expected_rows > 0;
+        indexes |= has_indexes(c->tables[i]);
+    }
     for (int64_t i = 0; i < c->n_views; i++) sources |= c->views[i]->n_sources > 0;
-    int64_t format = sources         ? CATALOG_SOURCES
+    int64_t format = indexes         ? CATALOG_INDEXES
+                     : sources       ? CATALOG_SOURCES
                      : expects       ? CATALOG_EXPECTED
                      : c->n_routines ? CATALOG_ROUTINES
                      : c->n_foreign  ? CATALOG_FOREIGN
@@ -116,6 +138,7 @@ Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccoun
     for (int64_t i = 0; i < c->n_tables && format >= CATALOG_EXPECTED; i++)
         bytes_put_i64(&o, c->tables[i]->expected_rows);
     for (int64_t i = 0; i < c->n_views && format >= CATALOG_SOURCES; i++) put_view_sources(&o, c->views[i]);
+    for (int64_t i = 0; i < c->n_tables && format >= CATALOG_INDEXES; i++) put_indexes(&o, c->tables[i]);
     bytes_put_i64(&o, o.failed ? 0 : (int64_t)checksum64(o.p, o.len));
     Status st = o.failed ? ST_ERROR : vfs_write_file(vfs, path, o.p, o.len, e);
     bytes_out_release(&o);
@@ -208,6 +231,25 @@ static Status load_view_sources(BytesIn *in, const char *path, View **slot, Err 
     *slot = full;
     return ST_OK;
 }
+static Status load_indexes(BytesIn *in, const char *path, Table *t, Err *e) {
+    for (int k = 0; k < t->n_keys; k++) t->keys[k].is_index = bytes_get_bool(in);
+    int64_t n = bytes_get_count(in, in->len / 25);
+    ExprIndexDef *defs = arena_array(in->arena, ExprIndexDef, n + 1);
+    if (!defs) return ST_ERROR;
+    for (int64_t i = 0; i < n && !in->failed; i++) {
+        defs[i].name = bytes_get_text(in, false);
+        defs[i].where = bytes_get_text(in, true);
+        defs[i].nulls_not_distinct = bytes_get_bool(in);
+        defs[i].n_parts = (int)bytes_get_count(in, KEYINDEX_MAX_COLS);
+        const char **parts = arena_array(in->arena, const char *, defs[i].n_parts + 1);
+        if (!parts) return ST_ERROR;
+        if (defs[i].n_parts == 0) in->failed = true;
+        for (int p = 0; p < defs[i].n_parts && !in->failed; p++) parts[p] = bytes_get_text(in, false);
+        defs[i].parts = parts;
+    }
+    if (in->failed) return err_corrupted(e, path, in->at, "index is invalid");
+    return table_add_exprs(t, (int)n, defs, e);
+}
 static Status load_one_foreign(Catalog *c, BytesIn *in, const char *path, Err *e) {
     ForeignKey f = {0};
     f.name = bytes_get_text(in, false);
@@ -286,7 +328,7 @@ Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *acc
     if (!checksum_matches(p, len - 8, sum)) return err_corrupted(e, path, 0, "checksum does not match");
     BytesIn in = {.p = p, .len = len - 8, .at = 8, .arena = a};
     int64_t format = bytes_get_i64(&in);
-    if (format < CATALOG_FIRST || format > CATALOG_SOURCES) return err_corrupted(e, path, 8, "unknown format");
+    if (format < CATALOG_FIRST || format > CATALOG_INDEXES) return err_corrupted(e, path, 8, "unknown format");
     int64_t next_id = bytes_get_i64(&in), n = bytes_get_count(&in, len);
     for (int64_t i = 0; i < n; i++) TRY(load_one_table(c, account, &in, path, e));
     n = bytes_get_count(&in, len);
@@ -299,6 +341,8 @@ Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *acc
         c->tables[i]->expected_rows = bytes_get_count(&in, EXPECTED_ROWS_MAX);
     for (int64_t i = 0; i < c->n_views && format >= CATALOG_SOURCES; i++)
         TRY(load_view_sources(&in, path, &c->views[i], e));
+    for (int64_t i = 0; i < c->n_tables && format >= CATALOG_INDEXES; i++)
+        TRY(load_indexes(&in, path, c->tables[i], e));
     if (in.failed || in.at != in.len) return err_corrupted(e, path, in.at, "catalog is invalid");
     c->next_id = next_id;
     return ST_OK;

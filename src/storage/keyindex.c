@@ -1,34 +1,15 @@
-/* keyindex.c - see keyindex.h for the design.
- *
- * Row numbers are 36 bits: tablet << 17 | offset, which is 2^19 tablets of 2^17 rows.
- */
-#include "storage/storage_int.h"
-
-enum { ROW_BITS = 36, TAG_BITS = 28, OFFSET_BITS = 17, MIN_BITS = 6 };
-static_assert(TABLET_ROWS == 1 << OFFSET_BITS, "row numbers");
-
-static uint64_t row_pack(int64_t tablet, int64_t row) { return (uint64_t)(tablet << OFFSET_BITS | row) + 1; }
-static int64_t row_unpack(uint64_t entry) {
-    int64_t r = (int64_t)(entry & ((UINT64_C(1) << ROW_BITS) - 1)) - 1;
-    return rowid_make(r >> OFFSET_BITS, r & (TABLET_ROWS - 1));
-}
-static int64_t home(int bits, uint64_t tag) {
-    return (int64_t)(bits <= TAG_BITS ? tag >> (TAG_BITS - bits) : tag << (bits - TAG_BITS));
-}
+/* keyindex.c - see keyindex.h for the design, keyslots.h for the slots. */
+#include "storage/exprindex.h"
+#include "storage/keyslots.h"
 
 HashIndex *keyindex_new(MemAccount *acct, Err *e) {
     HashIndex *x = mem_calloc(acct, (int64_t)sizeof *x, e);
     if (x) x->acct = acct;
     return x;
 }
-static void drop_slots(HashIndex *x) {
-    if (x->share) shared_drop(x->share);
-    else if (x->slots) mem_free(x->acct, x->slots, INT64_C(8) << x->bits);
-    x->share = NULL;
-}
 void keyindex_free(HashIndex *x) {
     if (!x) return;
-    drop_slots(x);
+    keyslots_drop(x);
     mem_free(x->acct, x, (int64_t)sizeof *x);
 }
 
@@ -89,7 +70,6 @@ static bool key_cell_eq(const Column *col, const KeyCell *a, const KeyCell *b) {
 
 /* PostgreSQL's limit of columns in a key (INDEX_MAX_KEYS); table_new refuses more. */
 enum { KEY_MAX = KEYINDEX_MAX_COLS };
-static uint64_t tag_of(uint64_t hash) { return hash_constant ? 0 : hash >> (64 - TAG_BITS); }
 
 static bool stored_key(const Table *t, const KeyConstraint *kc, int64_t rowid, KeyCell *cells, uint64_t *hash) {
     const Tablet *tab = t->tablets[rowid >> 32];
@@ -102,12 +82,6 @@ static bool stored_key(const Table *t, const KeyConstraint *kc, int64_t rowid, K
     return true;
 }
 
-static bool row_live(const Table *t, int64_t rowid) {
-    int64_t tablet = rowid >> 32, row = rowid & 0xffffffff;
-    if (tablet >= t->n_tablets) return false;
-    const Tablet *tab = t->tablets[tablet];
-    return row < tab->rows && !tablet_row_deleted(tab, row);
-}
 static bool row_has_key(const Table *t, const KeyConstraint *kc, int64_t rowid, const KeyCell *cells, int from) {
     const Tablet *tab = t->tablets[rowid >> 32];
     for (int i = from; i < kc->n_cols; i++) {
@@ -151,105 +125,29 @@ static int64_t sorted_find(const Table *t, const KeyConstraint *kc, const KeyCel
 }
 
 /* ---- the hash form ---- */
-static uint64_t slot_load(const uint64_t *slot) { return __atomic_load_n(slot, __ATOMIC_RELAXED); }
-
 static int64_t hash_find(const Table *t, const KeyConstraint *kc, const KeyCell *cells, uint64_t hash, int64_t self) {
-    const HashIndex *x = kc->index;
-    if (x->bits == 0) return -1;
-    uint64_t tag = tag_of(hash);
-    int64_t mask = (INT64_C(1) << x->bits) - 1;
-    uint64_t entry;
-    for (int64_t i = home(x->bits, tag); (entry = slot_load(&x->slots[i])) != 0; i = (i + 1) & mask) {
-        if (entry >> ROW_BITS != tag) continue;
-        int64_t id = row_unpack(entry);
+    const uint64_t tag = tag_of(hash);
+    int64_t at = slot_of(kc->index, tag);
+    for (uint64_t entry; (entry = keyslots_next(kc->index, tag, &at)) != 0;) {
+        int64_t id = entry_rowid(entry);
         if (id != self && row_live(t, id) && row_has_key(t, kc, id, cells, 0)) return id;
     }
     return -1;
 }
 
-/* False: it is there already, of a row that had the same place and key. */
-static bool hash_put(uint64_t *slots, int bits, uint64_t entry) {
-    int64_t mask = (INT64_C(1) << bits) - 1;
-    int64_t i = home(bits, entry >> ROW_BITS);
-    while (slots[i]) {
-        if (slots[i] == entry) return false;
-        i = (i + 1) & mask;
-    }
-    __atomic_store_n(&slots[i], entry, __ATOMIC_RELAXED);
-    return true;
-}
-
 /* Whether an entry still names a row with that key; only called without open undo. */
-static bool entry_alive(const Table *t, const KeyConstraint *kc, uint64_t entry) {
+static bool entry_alive(const Table *t, int k, uint64_t entry) {
     KeyCell cells[KEY_MAX];
     uint64_t hash;
-    int64_t id = row_unpack(entry);
-    return row_live(t, id) && stored_key(t, kc, id, cells, &hash) && tag_of(hash) == entry >> ROW_BITS;
-}
-
-/* What a sweep leaves. Rows that are deleted or hidden may come back while there is undo; those whose place is gone do
- * not. */
-static bool stays(const Table *t, const KeyConstraint *kc, uint64_t entry) {
-    if (t->impl->undo_open == 0) return entry_alive(t, kc, entry);
-    int64_t id = row_unpack(entry);
-    return id >> 32 < t->n_tablets && (id & 0xffffffff) < t->tablets[id >> 32]->rows;
-}
-
-enum { SWEEP_MIN = 1024 };
-static int64_t next_look(int64_t used) { return used + used / 4 + SWEEP_MIN; }
-/* More than half of the entries are of no live row. Counting costs a look at each tablet: not again until there are a
- * quarter more. */
-static bool is_stale(const Table *t, HashIndex *x) {
-    if (x->used < x->sweep_at) return false;
-    int64_t live = t->live_rows;
-    for (int64_t i = 0; i < x->sorted_tablets && i < t->n_tablets; i++)
-        live -= t->tablets[i]->rows - t->tablets[i]->n_deleted;
-    if (x->used > 2 * live + SWEEP_MIN) return true;
-    x->sweep_at = next_look(x->used);
-    return false;
-}
-
-/* Other slots, for the entries and `more`; stale entries go when they are many. Versions keep the old ones. */
-static Status rebuild(const Table *t, KeyConstraint *kc, bool sweep, int64_t more, Err *e) {
-    HashIndex *x = kc->index;
-    int64_t n = INT64_C(1) << x->bits, left = x->used;
-    if (sweep) {
-        left = 0;
-        for (int64_t i = 0; x->bits && i < n; i++) left += x->slots[i] && stays(t, kc, x->slots[i]);
-    }
-    int bits = left > x->used / 2 && more > 0
-                   ? x->bits + 1
-                   : MIN_BITS; /* little has gone: it grows, else the next rows would come here again */
-    bits = MAX_OF(bits, MIN_BITS);
-    while (INT64_C(1) << bits < (left + more) * 2) bits++;
-    uint64_t *slots = mem_calloc(x->acct, INT64_C(8) << bits, e);
-    if (!slots) return ST_ERROR;
-    int64_t used = 0;
-    for (int64_t i = 0; x->bits && i < n; i++) {
-        uint64_t entry = x->slots[i];
-        if (entry && (!sweep || stays(t, kc, entry))) used += hash_put(slots, bits, entry);
-    }
-    drop_slots(x);
-    x->slots = slots;
-    x->bits = bits;
-    x->used = used;
-    x->sweep_at = next_look(used);
-    return ST_OK;
-}
-
-static Status hash_reserve(Table *t, KeyConstraint *kc, int64_t more, Err *e) {
-    HashIndex *x = kc->index;
-    if (x->bits && (x->used + more) * 2 <= INT64_C(1) << x->bits) return ST_OK;
-    return rebuild(t, kc, is_stale(t, x), more, e);
+    int64_t id = entry_rowid(entry);
+    return row_live(t, id) && stored_key(t, &t->keys[k], id, cells, &hash) && tag_of(hash) == entry_tag(entry);
 }
 
 void keyindex_settled(Table *t) {
     if (t->impl->undo_open > 0) return;
-    for (int k = 0; k < t->n_keys; k++) {
-        HashIndex *x = t->keys[k].index;
-        Err quiet = {0};
-        if (!x || x->bits == 0) continue;
-        if (is_stale(t, x)) (void)rebuild(t, &t->keys[k], true, 0, &quiet); /* without memory it stays as it is */
+    for (int k = 0; k < table_indexes(t); k++) {
+        HashIndex *x = *table_index(t, k);
+        if (x) keyslots_sweep(t, k, x, k < t->n_keys ? entry_alive : exprindex_alive);
     }
 }
 
@@ -265,29 +163,28 @@ static Status enter(Table *t, int k, int64_t n, const int64_t *rowids, Err *e) {
     bool has[AT_A_TIME];
     for (int64_t i = 0; i < n; i++) {
         has[i] = stored_key(t, kc, rowids[i], cells[i], &hash[i]);
-        if (has[i]) __builtin_prefetch(&x->slots[home(x->bits, tag_of(hash[i]))], 1);
+        if (has[i]) __builtin_prefetch(&x->slots[slot_of(x, tag_of(hash[i]))], 1);
     }
     for (int64_t i = 0; i < n; i++) {
         if (!has[i]) continue;
         if (sorted_find(t, kc, cells[i], rowids[i]) >= 0 || hash_find(t, kc, cells[i], hash[i], rowids[i]) >= 0)
             return table_key_error(t, k, rowids[i], e);
-        x->used += hash_put(x->slots, x->bits,
-                            tag_of(hash[i]) << ROW_BITS | row_pack(rowids[i] >> 32, rowids[i] & 0xffffffff));
+        keyslots_put(x, entry_make(hash[i], rowids[i]));
     }
     return ST_OK;
 }
 
 Status keyindex_add_rows(Table *t, int k, int64_t n, const int64_t *rowids, Err *e) {
     if (n == 0) return ST_OK;
-    for (int64_t i = 0; i < n; i++)
-        if (rowids[i] >> 32 >= INT64_C(1) << (ROW_BITS - OFFSET_BITS))
-            return err_set(e, ERR_PROGRAM_LIMIT, "table \"%s\" is too large for a key", t->name);
-    TRY(hash_reserve(t, &t->keys[k], n, e));
+    TRY(keyslots_check_rows(t, n, rowids, e));
+    if (k >= t->n_keys) return exprindex_add_rows(t, k, n, rowids, e);
+    TRY(keyslots_reserve(t, k, t->keys[k].index, entry_alive, n, e));
     for (int64_t i = 0; i < n; i += AT_A_TIME) TRY(enter(t, k, MIN_OF((int64_t)AT_A_TIME, n - i), rowids + i, e));
     return ST_OK;
 }
 
 Status keyindex_check_row(Table *t, int k, int64_t rowid, Err *e) {
+    if (k >= t->n_keys) return exprindex_check_row(t, k, rowid, e);
     const KeyConstraint *kc = &t->keys[k];
     KeyCell cells[KEY_MAX];
     uint64_t hash;
@@ -351,8 +248,8 @@ static Status continues_sorted(Table *t, int k, int64_t n, bool *yes, Err *e) {
 }
 
 Status keyindex_add_tablets(Table *t, int k, int64_t first, Err *e) {
-    KeyConstraint *kc = &t->keys[k];
-    HashIndex *x = kc->index;
+    if (k >= t->n_keys) return exprindex_add_tablets(t, k, first, e);
+    HashIndex *x = t->keys[k].index;
     if (t->n_tablets > INT64_C(1) << (ROW_BITS - OFFSET_BITS))
         return err_set(e, ERR_PROGRAM_LIMIT, "table \"%s\" is too large for a key", t->name);
     int64_t n = first, rows = 0;
@@ -364,7 +261,7 @@ Status keyindex_add_tablets(Table *t, int k, int64_t first, Err *e) {
     }
     for (int64_t i = n; i < t->n_tablets; i++) rows += t->tablets[i]->rows - t->tablets[i]->n_deleted;
     if (rows == 0) return ST_OK;
-    TRY(hash_reserve(t, kc, rows, e));
+    TRY(keyslots_reserve(t, k, x, entry_alive, rows, e));
     for (; n < t->n_tablets; n++) {
         const Tablet *tab = t->tablets[n];
         int64_t some[AT_A_TIME], n_some = 0;
@@ -409,6 +306,7 @@ int64_t keyindex_lookup(const Table *t, int k, const Value *vals) {
 }
 
 Status keyindex_verify(const Table *t, int k, Err *e) {
+    if (k >= t->n_keys) return exprindex_verify(t, k, e);
     const KeyConstraint *kc = &t->keys[k];
     for (int64_t n = 0; n < t->n_tablets; n++) {
         const Tablet *tab = t->tablets[n];

@@ -1,18 +1,18 @@
-/* keyindex.h - from the key of a PRIMARY KEY or UNIQUE constraint to its row.
+/* keyindex.h - from the key of a unique index to its row: PRIMARY KEY, UNIQUE, CREATE UNIQUE INDEX.
+ *
+ * Indexes of a table are numbered: its keys (columns), then those whose keys are computed (exprindex.h).
  *
  * Two forms side by side, split by tablet:
  *   sorted   the first `sorted_tablets` tablets are main, their first key column is an
  *            integer without NULLs, non-decreasing over all of them, with short runs of equal values:
  *            no storage at all; a lookup searches the tablets' zone maps, then the column, then
  *            the run.
- *   hash     rows of all other tablets: open addressing, 8-byte entries
- *            (28 bits of hash, 36 bits of row number + 1), linear probing by the hash's high bits.
+ *   hash     rows of all other tablets, and all rows of computed keys: keyslots.h.
  *
  * Entries are hints: a lookup always compares the row's key and checks that the row is there and not deleted. Therefore
  * deletes, in-place updates, undo, hiding and showing never touch the index: undone entries are skipped, and an old
- * key's entry comes back to life with its row. Growing moves entries by their own bits, without reading rows. Stale
- * entries are swept when they are more than half: all of them when the table's last undo has gone (keyindex_settled),
- * those of rows whose place is gone when the index would grow.
+ * key's entry comes back to life with its row. Stale entries are swept when they are more than half: all of them when
+ * the table's last undo has gone (keyindex_settled), those of rows whose place is gone when the index would grow.
  *
  * Keys with a NULL in any column are never entered (UNIQUE treats NULLs as distinct).
  *

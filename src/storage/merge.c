@@ -256,7 +256,7 @@ static Status install_tablets(TableLoad *l, Pool *pool, bool rows_may_return, Er
         l->protos[i]->tablet = NULL;
         t->live_rows += l->protos[i]->rows;
     }
-    for (int k = 0; k < t->n_keys; k++) TRY(keyindex_add_tablets(t, k, first, e));
+    for (int k = 0; k < table_indexes(t); k++) TRY(keyindex_add_tablets(t, k, first, e));
     return stats_extend(t, first, pool, rows_may_return, e);
 }
 static Status install_fresh(TableLoad *l, Pool *pool, UndoLog *undo, Err *e) {

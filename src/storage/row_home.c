@@ -306,7 +306,7 @@ static Status append_rows(Table *t, const HomeRows *r, Pool *pool, UndoLog *undo
 }
 /* Keys of rows that are there; the others are deleted. */
 static Status settle_rows(Table *t, const HomeRows *r, int64_t first, UndoLog *undo, Err *e) {
-    if (!r->dead && t->n_keys == 0) return ST_OK;
+    if (!r->dead && table_indexes(t) == 0) return ST_OK;
     int64_t *ids = undo_alloc(undo, r->n * 8, e), n = 0, done;
     if (!ids) return ST_ERROR;
     for (int64_t i = 0; r->dead && i < r->n; i++)
@@ -315,7 +315,7 @@ static Status settle_rows(Table *t, const HomeRows *r, int64_t first, UndoLog *u
     n = 0;
     for (int64_t i = 0; i < r->n; i++)
         if (!r->dead || !r->dead[i]) ids[n++] = first + i;
-    for (int k = 0; k < t->n_keys; k++) TRY(keyindex_add_rows(t, k, n, ids, e));
+    for (int k = 0; k < table_indexes(t); k++) TRY(keyindex_add_rows(t, k, n, ids, e));
     return ST_OK;
 }
 Status table_append_home(Table *t, const HomeRows *r, Pool *pool, UndoLog *undo, int64_t *first, Err *e) {

@@ -111,7 +111,7 @@ typedef struct TableState {
     int64_t live_rows, changed_rows, dead_text, generation;
     Dict **dicts;        /* per column */
     ColumnStats *stats;  /* per column */
-    HashIndex **indexes; /* per key */
+    HashIndex **indexes; /* by number (table_index) */
     Arena *stats_arena;  /* bytes of most common values */
 } TableState;
 
@@ -144,6 +144,9 @@ static inline void table_changed(Table *t) {
     t->content = ++t->impl->contents;
 }
 static inline int64_t rowid_make(int64_t tablet, int64_t row) { return tablet << 32 | row; }
+static inline HashIndex **table_index(Table *t, int k) {
+    return k < t->n_keys ? &t->keys[k].index : &t->exprs[k - t->n_keys].index;
+}
 
 /* ---- undo log (undo.c; read by undo_net.c) ---- */
 typedef enum UndoKind { UNDO_APPEND, UNDO_DELETE, UNDO_UPDATE, UNDO_STATE, UNDO_TABLETS } UndoKind;

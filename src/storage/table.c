@@ -5,6 +5,7 @@
  * undo records. Statistics and min/max only ever widen here: rolling back leaves them conservative.
  * See keyindex.h on why undo does not touch the key indexes.
  */
+#include "storage/exprindex.h"
 #include "storage/storage_int.h"
 
 /* ---- creation ---- */
@@ -33,6 +34,7 @@ static Status copy_constraints(Table *t, int n_keys, const KeyDef *keys, int n_c
         if (keys[i].n_cols > KEYINDEX_MAX_COLS)
             return err_set(e, ERR_TOO_MANY_COLUMNS, "cannot use more than %d columns in an index", KEYINDEX_MAX_COLS);
         k->primary = keys[i].primary;
+        k->is_index = keys[i].is_index;
         k->n_cols = keys[i].n_cols;
         k->name = arena_strdup(a, keys[i].name);
         k->cols = arena_array(a, int, k->n_cols > 0 ? k->n_cols : 1);
@@ -79,11 +81,45 @@ fail:
     return ST_ERROR;
 }
 
+static Status copy_expr(Table *t, ExprIndex *x, const ExprIndexDef *d, Err *e) {
+    Arena *a = t->impl->names;
+    if (d->n_parts > KEYINDEX_MAX_COLS)
+        return err_set(e, ERR_TOO_MANY_COLUMNS, "cannot use more than %d columns in an index", KEYINDEX_MAX_COLS);
+    x->name = arena_strdup(a, d->name);
+    x->parts = arena_array(a, char *, d->n_parts);
+    x->cols = arena_array(a, int, t->n_cols + 1);
+    x->where = d->where ? arena_strdup(a, d->where) : NULL;
+    if (!x->name || !x->parts || !x->cols || (d->where && !x->where)) return err_oom(e);
+    for (int i = 0; i < d->n_parts; i++)
+        if (!(x->parts[i] = arena_strdup(a, d->parts[i]))) return err_oom(e);
+    x->n_parts = d->n_parts;
+    x->nulls_not_distinct = d->nulls_not_distinct;
+    return ST_OK;
+}
+Status table_add_exprs(Table *t, int n, const ExprIndexDef *defs, Err *e) {
+    if (n == 0) return ST_OK;
+    t->exprs = arena_array(t->impl->names, ExprIndex, n);
+    if (!t->exprs) return err_oom(e);
+    for (int i = 0; i < n; i++) {
+        TRY(copy_expr(t, &t->exprs[i], &defs[i], e));
+        if (!(t->exprs[i].index = keyindex_new(table_part(t, TABLE_INDEX), e))) return ST_ERROR;
+        t->n_exprs++;
+    }
+    return ST_OK;
+}
+bool table_index_reads(const Table *t, int k, int col) {
+    const int *cols = k < t->n_keys ? t->keys[k].cols : t->exprs[k - t->n_keys].cols;
+    const int n = k < t->n_keys ? t->keys[k].n_cols : t->exprs[k - t->n_keys].n_cols;
+    for (int i = 0; i < n; i++)
+        if (cols[i] == col) return true;
+    return false;
+}
+
 static void free_data(Table *t) {
     for (int64_t i = 0; i < t->n_tablets; i++) tablet_free(t->tablets[i]);
     if (t->tablets) mem_free(&t->account, t->tablets, t->impl->cap_tablets * (int64_t)sizeof(Tablet *));
     for (int i = 0; i < t->n_cols; i++) dict_free(t->cols[i].dict);
-    for (int i = 0; i < t->n_keys; i++) keyindex_free(t->keys[i].index);
+    for (int i = 0; i < table_indexes(t); i++) keyindex_free(*table_index(t, i));
     arena_free(t->impl->stats_arena);
 }
 void table_free(Table *t) {
@@ -94,6 +130,8 @@ void table_free(Table *t) {
 }
 void table_free_end(Table *t) {
     MemAccount *parent = t->impl->parent;
+    for (int i = 0; i < t->n_exprs; i++)
+        if (t->exprs[i].program) t->exprs[i].program->free(t->exprs[i].program);
     arena_free(t->impl->names);
     mem_free(parent, t, (int64_t)(sizeof(Table) + sizeof(struct TableImpl)));
 }
@@ -110,7 +148,7 @@ int table_find_column(const Table *t, Slice name) {
 /* ---- states ---- */
 static int64_t state_bytes(const Table *t) {
     return (int64_t)(sizeof(TableState) + ((size_t)t->n_cols * (sizeof(ColumnStats) + sizeof(Dict *))) +
-                     (size_t)t->n_keys * sizeof(HashIndex *));
+                     (size_t)table_indexes(t) * sizeof(HashIndex *));
 }
 static void load_whole(Table *t, const TableState *s) { /* what is not by column or key */
     t->n_tablets = s->n_tablets;
@@ -128,7 +166,7 @@ static void state_load(Table *t, const TableState *s) {
         t->cols[i].dict = s->dicts[i];
         t->cols[i].stats = s->stats[i];
     }
-    for (int i = 0; i < t->n_keys; i++) t->keys[i].index = s->indexes[i];
+    for (int i = 0; i < table_indexes(t); i++) *table_index(t, i) = s->indexes[i];
 }
 Status table_state_take(Table *t, TableState **out, Err *e) {
     TableState *s = mem_calloc(&t->account, state_bytes(t), e);
@@ -139,19 +177,19 @@ Status table_state_take(Table *t, TableState **out, Err *e) {
     /* First hold what the empty table needs, then swap. */
     Arena *arena = arena_new(&t->account, e);
     bool ok = arena != NULL;
-    for (int i = 0; ok && i < t->n_keys; i++)
+    for (int i = 0; ok && i < table_indexes(t); i++)
         ok = (s->indexes[i] = keyindex_new(table_part(t, TABLE_INDEX), e)) != NULL;
     if (!ok) {
-        for (int i = 0; i < t->n_keys; i++) keyindex_free(s->indexes[i]);
+        for (int i = 0; i < table_indexes(t); i++) keyindex_free(s->indexes[i]);
         arena_free(arena);
         mem_free(&t->account, s, state_bytes(t));
         return ST_ERROR;
     }
     arena_set_err(arena, NULL);
-    for (int i = 0; i < t->n_keys; i++) {
+    for (int i = 0; i < table_indexes(t); i++) {
         HashIndex *fresh = s->indexes[i];
-        s->indexes[i] = t->keys[i].index;
-        t->keys[i].index = fresh;
+        s->indexes[i] = *table_index(t, i);
+        *table_index(t, i) = fresh;
     }
     s->n_tablets = t->n_tablets;
     s->cap_tablets = t->impl->cap_tablets;
@@ -201,9 +239,9 @@ void table_state_exchange(Table *t, TableState *s) {
         s->dicts[i] = dict;
         s->stats[i] = stats;
     }
-    for (int i = 0; i < t->n_keys; i++) {
-        HashIndex *index = t->keys[i].index;
-        t->keys[i].index = s->indexes[i];
+    for (int i = 0; i < table_indexes(t); i++) {
+        HashIndex *index = *table_index(t, i);
+        *table_index(t, i) = s->indexes[i];
         s->indexes[i] = index;
     }
     *s = now;
@@ -212,7 +250,7 @@ void table_state_free(Table *t, TableState *s) {
     for (int64_t i = 0; i < s->n_tablets; i++) tablet_free(s->tablets[i]);
     if (s->tablets) mem_free(&t->account, s->tablets, s->cap_tablets * (int64_t)sizeof(Tablet *));
     for (int i = 0; i < t->n_cols; i++) dict_free(s->dicts[i]);
-    for (int i = 0; i < t->n_keys; i++) keyindex_free(s->indexes[i]);
+    for (int i = 0; i < table_indexes(t); i++) keyindex_free(s->indexes[i]);
     arena_free(s->stats_arena);
     mem_free(&t->account, s, state_bytes(t));
 }
@@ -456,7 +494,7 @@ static Status append_rows(Table *t, int64_t n, const Vec *cols, const bool *code
 }
 
 static Status enter_keys(Table *t, int64_t n, const int64_t *rowids, Err *e) {
-    for (int k = 0; k < t->n_keys; k++) TRY(keyindex_add_rows(t, k, n, rowids, e));
+    for (int k = 0; k < table_indexes(t); k++) TRY(keyindex_add_rows(t, k, n, rowids, e));
     return ST_OK;
 }
 
@@ -498,7 +536,7 @@ Status table_append(Table *t, int64_t n, const Vec *cols, UndoLog *undo, int64_t
     TRY(check_not_null(t, n, cols, e));
     int64_t one, *ids = rowids, *mem = NULL;
     if (!ids && n == 1) ids = &one;
-    if (!ids && t->n_keys > 0) {
+    if (!ids && table_indexes(t) > 0) {
         ids = mem = mem_alloc(&t->account, n * 8, e);
         if (!mem) return ST_ERROR;
     }
@@ -506,7 +544,7 @@ Status table_append(Table *t, int64_t n, const Vec *cols, UndoLog *undo, int64_t
     Status st = change_begin(&ch, t, undo, e);
     if (st == ST_OK) {
         st = append_rows(t, n, cols, NULL, ch.log, ids, e);
-        if (st == ST_OK && t->n_keys) st = enter_keys(t, n, ids, e);
+        if (st == ST_OK && table_indexes(t) > 0) st = enter_keys(t, n, ids, e);
         st = change_end(&ch, st, n);
     }
     if (mem) mem_free(&t->account, mem, n * 8);
@@ -658,15 +696,14 @@ static Status update_by_moving(Table *t, int64_t n, const int64_t *idx, const in
     return delete_rows(t, n, old, undo, &done, e);
 }
 
-static bool key_is_set(const KeyConstraint *k, int n_set, const int *set_cols) {
-    for (int i = 0; i < k->n_cols; i++)
-        for (int s = 0; s < n_set; s++)
-            if (k->cols[i] == set_cols[s]) return true;
+static bool index_is_set(const Table *t, int k, int n_set, const int *set_cols) {
+    for (int s = 0; s < n_set; s++)
+        if (table_index_reads(t, k, set_cols[s])) return true;
     return false;
 }
 static bool any_key_is_set(const Table *t, int n_set, const int *set_cols) {
     for (int k = 0; k < t->n_keys; k++)
-        if (key_is_set(&t->keys[k], n_set, set_cols)) return true;
+        if (index_is_set(t, k, n_set, set_cols)) return true;
     return false;
 }
 static bool all_open(const Tablet *tab, int n_set, const int *set_cols) {
@@ -742,9 +779,9 @@ static Status update_rows(Table *t, int64_t n, const int64_t *rowids, int n_set,
     TRY(choose_places(t, n, rowids, n_set, set_cols, stay, tmp, placed, &n_placed, moved, &n_moved));
     TRY(update_in_place(t, n_placed, placed, rowids, n_set, set_cols, vals, undo, e));
     TRY(move_rows(t, n_moved, moved, rowids, n_set, set_cols, vals, undo, ids, &n_moved, e));
-    for (int k = 0; k < t->n_keys; k++) {
+    for (int k = 0; k < table_indexes(t); k++) {
         TRY(keyindex_add_rows(t, k, n_moved, ids, e));
-        if (!key_is_set(&t->keys[k], n_set, set_cols)) continue;
+        if (!index_is_set(t, k, n_set, set_cols)) continue;
         for (int64_t i = 0; i < n_placed; i++) TRY(keyindex_add_rows(t, k, 1, &rowids[placed[i]], e));
     }
     *n_done = n_moved; /* a merge has nothing to gain from rows that stay */
@@ -935,6 +972,6 @@ Status table_verify(const Table *t, Err *e) {
         return err_internal(e, "table counts %lld rows, not %lld", (long long)live, (long long)t->live_rows);
     for (int c = 0; c < t->n_cols; c++)
         if (t->cols[c].dict) TRY(verify_dict(t, c, e));
-    for (int k = 0; k < t->n_keys; k++) TRY(keyindex_verify(t, k, e));
+    for (int k = 0; k < table_indexes(t); k++) TRY(keyindex_verify(t, k, e));
     return ST_OK;
 }

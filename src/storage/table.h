@@ -127,7 +127,23 @@ typedef struct KeyConstraint {
     int n_cols;
     int *cols;
     struct HashIndex *index; /* storage/keyindex.h */
+    bool is_index;           /* made by CREATE UNIQUE INDEX: no constraint */
 } KeyConstraint;
+
+/* A unique index whose key is computed from the row: by expressions, by a predicate that leaves rows out, or with NULLs
+ * that are equal. (Unique indexes of plain columns are KeyConstraints.) Storage has the rows' entries; what computes a
+ * key comes from above (exprindex.h). */
+typedef struct ExprIndex {
+    char *name;
+    int n_parts;
+    char **parts; /* SQL: a column's name, quoted where it must be, f(...), or (expression) */
+    char *where;  /* SQL of the predicate; NULL: all rows */
+    bool nulls_not_distinct;
+    int n_cols;
+    int *cols; /* columns that parts and predicate read, ascending */
+    struct KeyProgram *program;
+    struct HashIndex *index; /* storage/keyindex.h */
+} ExprIndex;
 
 typedef struct CheckConstraint {
     char *name;
@@ -146,6 +162,8 @@ typedef struct Table {
     KeyConstraint *keys;
     int n_checks;
     CheckConstraint *checks;
+    int n_exprs;
+    ExprIndex *exprs; /* unique indexes with computed keys */
     int64_t n_tablets;
     Tablet **tablets;
     int64_t live_rows;
@@ -180,7 +198,15 @@ typedef struct KeyDef {
     bool primary;
     int n_cols;
     const int *cols;
+    bool is_index;
 } KeyDef;
+typedef struct ExprIndexDef {
+    const char *name;
+    int n_parts;
+    const char *const *parts;
+    const char *where; /* NULL: none */
+    bool nulls_not_distinct;
+} ExprIndexDef;
 typedef struct CheckDef {
     const char *name;
     const char *sql;
@@ -189,10 +215,16 @@ typedef struct CheckDef {
 /* Everything is copied. The table is freed by table_free. */
 Status table_new(MemAccount *parent, const char *name, int n_cols, const ColumnDef *cols, int n_keys,
                  const KeyDef *keys, int n_checks, const CheckDef *checks, Table **out, Err *e);
+/* Indexes with computed keys, copied, for a table without rows. Rows can be stored as soon as each has its program
+ * (exprindex_set_program). */
+Status table_add_exprs(Table *t, int n, const ExprIndexDef *defs, Err *e);
 void table_free(Table *t);
 int table_find_column(const Table *t, Slice name); /* -1 */
-bool tablet_has_open(const Tablet *t);             /* some column is open: changed in place */
-int64_t tablet_bytes(const Tablet *t);             /* of its columns, strings and deleted bitmap */
+/* Unique indexes by number: those of keys, then those whose keys are computed. */
+static inline int table_indexes(const Table *t) { return t->n_keys + t->n_exprs; }
+bool table_index_reads(const Table *t, int k, int col); /* column `col` has a part in its key, or in its predicate */
+bool tablet_has_open(const Tablet *t);                  /* some column is open: changed in place */
+int64_t tablet_bytes(const Tablet *t);                  /* of its columns, strings and deleted bitmap */
 
 /* ---- reading ------------------------------------------------------------- */
 /* Decodes `n` rows at positions pos[i] (NULL: first, first+1, ...) of a tablet's column into cells of `phys`

@@ -279,6 +279,8 @@ static void copy_definition(TableVersion *v, const Table *t, HashIndex *indexes)
     for (int k = 0; k < t->n_keys; k++) v->view.keys[k].index = &indexes[k];
     v->view.n_keys = t->n_keys;
     v->view.n_checks = t->n_checks;
+    v->view.exprs = t->exprs; /* the definition; keys are the writer's to compute and to find */
+    v->view.n_exprs = t->n_exprs;
 }
 static TableVersion *version_alloc(Table *t, Err *e) {
     int64_t bytes = 0, texts = 0;

@@ -438,19 +438,14 @@ void undo_drop_table(UndoLog *u, const Table *t) {
 }
 
 /* ---- keys ---- */
-static bool in_key(const KeyConstraint *k, int col) {
-    for (int i = 0; i < k->n_cols; i++)
-        if (k->cols[i] == col) return true;
-    return false;
-}
 Status undo_check_keys(const UndoLog *u, Err *e) {
     for (int64_t i = 0; i < u->recs.len; i++) {
         const UndoRecord *r = &u->recs.items[i];
-        for (int k = 0; r->t && k < r->t->n_keys; k++) {
+        for (int k = 0; r->t && k < table_indexes(r->t); k++) {
             if (r->kind == UNDO_APPEND)
                 for (int64_t row = 0; row < r->n; row++)
                     TRY(keyindex_check_row(r->t, k, rowid_make(r->tablet, r->rows + row), e));
-            if (r->kind == UNDO_UPDATE && in_key(&r->t->keys[k], r->col))
+            if (r->kind == UNDO_UPDATE && table_index_reads(r->t, k, r->col))
                 for (int64_t row = 0; row < r->n; row++) TRY(keyindex_check_row(r->t, k, r->rowids[row], e));
             for (int64_t n = r->rows; r->kind == UNDO_TABLETS && n < r->tablet; n++)
                 for (int64_t row = 0; row < r->t->tablets[n]->rows; row++)

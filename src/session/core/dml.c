@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "session/core/changes.h"
 #include "session/core/transaction.h"
+#include "storage/exprindex.h"
 
 enum { LOAD_ROWS = 50000 }; /* inserts of at least that many rows are encoded straight into main */
 
@@ -147,9 +148,10 @@ static Status raise_fault(Session *s, Arena *a, const BoundStmt *b, const Chunk 
 }
 
 /* ---- ON CONFLICT ---- */
-/* The table's row that has row r's key, of the key whose conflicts count, or -1. vals: the table's columns. */
-static int64_t conflicting_row(const BoundStmt *b, const Vec *vals, int64_t r) {
-    const Table *t = b->table;
+/* *row: the table's that has row r's key, of the index whose conflicts count, or -1. vals: the table's columns. */
+static Status conflicting_row(Session *s, const BoundStmt *b, const Vec *vals, int64_t r, int64_t *row) {
+    Table *t = b->table;
+    *row = -1;
     for (int k = 0; k < t->n_keys; k++) {
         if (b->conflict_key >= 0 && k != b->conflict_key) continue;
         Value key[32];
@@ -159,10 +161,11 @@ static int64_t conflicting_row(const BoundStmt *b, const Vec *vals, int64_t r) {
             cell_value(&vals[col], r, t->cols[col].type, &key[j]);
             null_key |= key[j].is_null;
         }
-        int64_t row = null_key ? -1 : table_lookup(t, k, key);
-        if (row >= 0) return row;
+        if (!null_key && (*row = table_lookup(t, k, key)) >= 0) return ST_OK;
     }
-    return -1;
+    for (int i = 0; i < t->n_exprs && *row < 0; i++)
+        if (b->conflict_key < 0 || b->conflict_key == t->n_keys + i) TRY(exprindex_find(t, i, vals, r, row, &s->err));
+    return ST_OK;
 }
 
 /* A proposed row must be possible even when it conflicts. */
@@ -180,8 +183,10 @@ static Status check_not_null(Session *s, Table *t, const Vec *vals, int64_t r) {
 static Status insert_skipping(Session *s, const BoundStmt *b, const Vec *vals, int64_t n, int64_t first,
                               int64_t *inserted, int64_t *done) {
     for (int64_t r = 0; r < n; r++) {
+        int64_t there;
         TRY(check_not_null(s, b->table, vals, r));
-        if (conflicting_row(b, vals, r) >= 0) continue;
+        TRY(conflicting_row(s, b, vals, r, &there));
+        if (there >= 0) continue;
         TRY(append_one(s, b->table, vals, r));
         inserted[(*done)++] = first + r;
     }
@@ -268,7 +273,8 @@ static Status upsert_row(Upsert *u, const Chunk *c, int64_t r, int64_t row, bool
     int64_t planned = cell_null(&c->cols[0], r) ? -1 : ((const int64_t *)c->cols[0].data)[r];
     if (faulty) TRY(raise_own_fault(u, c, r, false));
     TRY(check_not_null(u->s, b->table, vals, r));
-    int64_t there = planned >= 0 && !b->sets_keys ? planned : conflicting_row(b, vals, r);
+    int64_t there = planned;
+    if (planned < 0 || b->sets_keys) TRY(conflicting_row(u->s, b, vals, r, &there));
     if (there < 0) {
         TRY(append_one(u->s, b->table, vals, r));
         u->shown[(*u->done)++] = planned < 0 ? row : -1 - row; /* the plan thought that the key was taken */

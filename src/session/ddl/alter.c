@@ -1,8 +1,11 @@
-/* alter.c - ALTER TABLE, RENAME and CREATE INDEX: a table gets another definition by being built anew under it. */
+/* alter.c - ALTER TABLE and RENAME: a table gets another definition by being built anew under it. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "catalog/similar_names.h"
+#include "session/ddl/definition.h"
 #include "session/ddl/depend.h"
+#include "session/ddl/index_program.h"
 #include "session/core/session.h"
 #include "session/ddl/utility_int.h"
 #include "sql/bind/bind.h"
@@ -51,6 +54,32 @@ static Status default_result(Session *s, PlanCtx *c, BoundStmt *b, int col, cons
     return replace_result(c, b, col, def, e);
 }
 
+/* Two rows that the table has already have one key: in PostgreSQL's words. */
+static void key_of_old_rows(Err *e) {
+    static const char quote[] = "unique constraint ", exists[] = " already exists.";
+    const char *name = strstr(e->message, quote);
+    char *end = strstr(e->detail, exists);
+    if (strcmp(e->sqlstate, ERR_UNIQUE_VIOLATION) != 0 || !name || !end) return;
+    char text[sizeof e->message];
+    snprintf(text, sizeof text, "could not create unique index %s", name + sizeof quote - 1);
+    memcpy(e->message, text, sizeof text);
+    snprintf(end, (size_t)(e->detail + sizeof e->detail - end), " is duplicated.");
+}
+
+/* A table of the draft's definition, without rows. */
+static Status draft_table(Session *s, const TableDraft *d, const char *name, Table **out) {
+    Table *t;
+    TRY(table_new(&s->db->parts[DB_TABLES], name, d->n_cols, d->cols, d->n_keys, d->keys, d->n_checks, d->checks, &t,
+                  &s->err));
+    if (table_add_exprs(t, d->n_exprs, d->exprs, &s->err) != ST_OK ||
+        index_programs(&s->db->catalog, t, &s->err) != ST_OK) {
+        table_free(t);
+        return ST_ERROR;
+    }
+    *out = t;
+    return ST_OK;
+}
+
 /* Rebuilds a table under a new definition from the rows of `select_sql`, then swaps it in. cast_col >= 0: that column
  * is still of its old type. new_col >= 0: that column is new, and NULL in these rows: its default takes its place. */
 static Status rebuild(Session *s, Statement *st, Table *old, const TableDraft *d, const char *new_name,
@@ -68,8 +97,7 @@ static Status rebuild(Session *s, Statement *st, Table *old, const TableDraft *d
     if (new_col >= 0 && d->cols[new_col].default_sql) TRY(default_result(s, &c, b, new_col, &d->cols[new_col]));
     RunOutput r;
     TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &r));
-    if (table_new(&s->db->parts[DB_TABLES], new_name, d->n_cols, d->cols, d->n_keys, d->keys, d->n_checks, d->checks,
-                  &t, &s->err) != ST_OK) {
+    if (draft_table(s, d, new_name, &t) != ST_OK) {
         query_free(r.query);
         return ST_ERROR;
     }
@@ -78,6 +106,7 @@ static Status rebuild(Session *s, Statement *st, Table *old, const TableDraft *d
     UndoLog *undo = s->undo;
     s->undo = NULL; /* the new table is undone as a whole */
     Status out = fill_table(s, t, r.rows, a, &rows);
+    if (out != ST_OK) key_of_old_rows(&s->err);
     s->undo = undo;
     query_free(r.query);
     if (out == ST_OK) out = session_drop_table(s, old);
@@ -97,6 +126,11 @@ static char *select_columns(Arena *a, const Table *t, int skip, const char *extr
     }
     if (sql && extra) sql = arena_printf(a, "%s%s%s", sql, any ? ", " : "", extra);
     return sql ? arena_printf(a, "%s from %s", sql, quote_name(a, t->name)) : NULL;
+}
+
+Status rebuild_as(Session *s, Statement *st, Table *t, const TableDraft *d) {
+    char *sql = select_columns(st->run_arena, t, -1, NULL);
+    return sql ? rebuild(s, st, t, d, t->name, sql, -1, -1) : err_oom(&s->err);
 }
 
 /* The columns of t with an expression in the place of one. */
@@ -179,7 +213,7 @@ static Status validate_constraint(Session *s, Statement *st, const Table *t, con
     for (int64_t i = 0; i < c->n_foreign; i++)
         if (strcmp(c->foreign[i]->table, t->name) == 0 && strcmp(c->foreign[i]->name, k->name) == 0) return ST_OK;
     for (int i = 0; i < t->n_keys; i++)
-        if (strcmp(t->keys[i].name, k->name) == 0)
+        if (!t->keys[i].is_index && strcmp(t->keys[i].name, k->name) == 0)
             return err_at(&s->err, k->location, ERR_WRONG_OBJECT_TYPE,
                           "constraint \"%s\" of relation \"%s\" is not a foreign key or check constraint", k->name,
                           t->name);
@@ -215,10 +249,6 @@ static bool names_column(AstAlterKind kind) {
     }
 }
 
-static void remove_key(TableDraft *d, int i) {
-    memmove(&d->keys[i], &d->keys[i + 1], sizeof(KeyDef) * (size_t)(d->n_keys - i - 1));
-    d->n_keys--;
-}
 static void remove_check(TableDraft *d, int i) {
     memmove(&d->checks[i], &d->checks[i + 1], sizeof(CheckDef) * (size_t)(d->n_checks - i - 1));
     d->n_checks--;
@@ -266,13 +296,15 @@ static Status alter_drop_column(Alter *x) {
     TRY(foreign_drop_column(x->s, x->t, x->k->name));
     TRY(views_drop_column(x->s, x->a, x->t->name, x->k->name));
     for (int i = d->n_keys - 1; i >= 0; i--)
-        if (key_has_column(&d->keys[i], col)) remove_key(d, i);
+        if (key_has_column(&d->keys[i], col)) draft_remove_index(d, i);
     for (int i = 0; i < d->n_keys; i++) {
         int *c = arena_array(x->a, int, d->keys[i].n_cols);
         if (!c) return ST_ERROR;
         for (int j = 0; j < d->keys[i].n_cols; j++) c[j] = d->keys[i].cols[j] - (d->keys[i].cols[j] > col);
         d->keys[i].cols = c;
     }
+    for (int i = d->n_exprs - 1; i >= 0; i--)
+        if (table_index_reads(x->t, x->t->n_keys + i, col)) draft_remove_index(d, d->n_keys + i);
     for (int i = d->n_checks - 1; i >= 0; i--)
         if (check_uses(x->s, x->a, x->t, d->checks[i].sql, col)) remove_check(d, i);
     x->sql = select_columns(x->a, x->t, col, NULL);
@@ -307,10 +339,11 @@ static Status alter_drop_constraint(Alter *x) {
     if (x->done) return ST_OK;
     bool found = false;
     for (int i = 0; i < x->t->n_keys; i++)
-        if (strcmp(x->t->keys[i].name, k->name) == 0) TRY(drop_dependents_of_key(x->s, x->st, x->t, i, k->cascade));
+        if (!x->t->keys[i].is_index && strcmp(x->t->keys[i].name, k->name) == 0)
+            TRY(drop_dependents_of_key(x->s, x->st, x->t, i, k->cascade));
     for (int i = d->n_keys - 1; i >= 0; i--)
-        if (strcmp(d->keys[i].name, k->name) == 0) {
-            remove_key(d, i);
+        if (!d->keys[i].is_index && strcmp(d->keys[i].name, k->name) == 0) {
+            draft_remove_index(d, i);
             found = true;
         }
     for (int i = d->n_checks - 1; i >= 0; i--)
@@ -429,8 +462,8 @@ static int by_location(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* A CHECK's text when its table, or (col >= 0) a column of it, is about to get another name: its columns without the
- * table's name, and the column under the new one. */
+/* A text of its definition, such as a CHECK's, when a table, or (col >= 0) a column of it, is about to get another
+ * name: its columns without the table's name, and the column under the new one. */
 static Status rename_in_check(Session *s, Arena *a, const Table *t, int col, const char *new_name, const char *check,
                               const char **out) {
     static const char before[] = "select (";
@@ -453,48 +486,25 @@ static Status rename_in_check(Session *s, Arena *a, const Table *t, int col, con
         int64_t start = c.columns.items[i].location - 1 - (int64_t)strlen(before);
         if (start < at) continue; /* bound more than once */
         int k = c.cols.items[c.columns.items[i].id].col;
-        char *name = quote_name(a, k == col ? new_name : t->cols[k].name);
+        char *name = definition_name(a, k == col ? new_name : t->cols[k].name);
         done = name ? arena_printf(a, "%s%.*s%s", done, (int)(start - at), check + at, name) : NULL;
         at = sql_column_end(text, start);
     }
     *out = done ? arena_printf(a, "%s%s", done, check + at) : NULL;
     return *out ? ST_OK : err_oom(&s->err);
 }
-static Status rename_in_checks(Session *s, Arena *a, const Table *t, int col, const char *new_name, TableDraft *d) {
+/* In all texts of the definition: CHECKs, parts and predicates of indexes. */
+static Status rename_in_texts(Session *s, Arena *a, const Table *t, int col, const char *new_name, TableDraft *d) {
     for (int i = 0; i < d->n_checks; i++)
         TRY(rename_in_check(s, a, t, col, new_name, d->checks[i].sql, &d->checks[i].sql));
-    return ST_OK;
-}
-
-/* Keys share the names of tables and views. */
-static bool index_name_taken(const Session *s, const char *name) {
-    const Catalog *c = &s->db->catalog;
-    if (catalog_table(c, slice_of(name)) || catalog_view(c, slice_of(name))) return true;
-    for (int64_t i = 0; i < c->n_tables; i++)
-        for (int k = 0; k < c->tables[i]->n_keys; k++)
-            if (strcmp(c->tables[i]->keys[k].name, name) == 0) return true;
-    return false;
-}
-
-/* An index is the key that it is of. */
-static Status rename_index(Session *s, Statement *st, const AstRename *x) {
-    const Catalog *c = &s->db->catalog;
-    for (int64_t i = 0; i < c->n_tables; i++)
-        for (int k = 0; k < c->tables[i]->n_keys; k++) {
-            if (strcmp(c->tables[i]->keys[k].name, x->name.name) != 0) continue;
-            if (index_name_taken(s, x->new_name))
-                return err_set(&s->err, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", x->new_name);
-            AstRename y = *x;
-            y.object = AST_OBJ_CONSTRAINT;
-            y.old_name = x->name.name;
-            y.name.name = c->tables[i]->name;
-            TRY(rename_object(s, st, &y));
-            return tag(st, "ALTER INDEX");
-        }
-    tag(st, "ALTER INDEX");
-    if (!x->if_exists)
-        return err_at(&s->err, x->name.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->name.name);
-    session_notice_text(s, "NOTICE", "00000", "relation \"%s\" does not exist, skipping", x->name.name);
+    for (int i = 0; i < d->n_exprs; i++) {
+        ExprIndexDef *x = &d->exprs[i];
+        const char **parts = arena_array(a, const char *, x->n_parts);
+        if (!parts) return err_oom(&s->err);
+        for (int p = 0; p < x->n_parts; p++) TRY(rename_in_check(s, a, t, col, new_name, x->parts[p], &parts[p]));
+        x->parts = parts;
+        if (x->where) TRY(rename_in_check(s, a, t, col, new_name, x->where, &x->where));
+    }
     return ST_OK;
 }
 
@@ -527,7 +537,7 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
         if (draft_column(&d, x->new_name) >= 0)
             return err_set(&s->err, ERR_DUPLICATE_COLUMN, "column \"%s\" of relation \"%s\" already exists",
                            x->new_name, t->name);
-        TRY(rename_in_checks(s, a, t, c, x->new_name, &d));
+        TRY(rename_in_texts(s, a, t, c, x->new_name, &d));
         d.cols[c].name = x->new_name;
         TRY(foreign_rename(s, t->name, x->old_name, x->new_name));
         TRY(views_rename(s, a, t->name, x->old_name, x->new_name));
@@ -536,7 +546,8 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
         TRY(foreign_rename_constraint(s, t, x->old_name, x->new_name, &found));
         if (found) return ST_OK;
         for (int i = 0; i < d.n_keys; i++)
-            if (strcmp(d.keys[i].name, x->old_name) == 0) d.keys[i].name = x->new_name, found = true;
+            if (!d.keys[i].is_index && strcmp(d.keys[i].name, x->old_name) == 0)
+                d.keys[i].name = x->new_name, found = true;
         for (int i = 0; i < d.n_checks; i++)
             if (strcmp(d.checks[i].name, x->old_name) == 0) d.checks[i].name = x->new_name, found = true;
         if (!found)
@@ -544,78 +555,10 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
                            x->old_name, t->name);
     } else {
         name = x->new_name;
-        TRY(rename_in_checks(s, a, t, -1, NULL, &d));
+        TRY(rename_in_texts(s, a, t, -1, NULL, &d));
         TRY(foreign_rename(s, t->name, NULL, x->new_name));
         TRY(views_rename(s, a, t->name, NULL, x->new_name));
     }
     char *sql = select_columns(a, t, -1, NULL);
     return sql ? rebuild(s, st, t, &d, name, sql, -1, -1) : err_oom(&s->err);
-}
-
-/* ---- CREATE INDEX: a unique index is a key constraint; others are accepted for later --------------- */
-
-/* What is said of a key's column in an index, which changes nothing where it is right: order, operator class,
- * collation. */
-static Status check_index_elem(Session *s, const Table *t, const AstIndexElem *e) {
-    static const char *const classes[] = {
-        "text_ops", "varchar_ops", "bpchar_ops",    "text_pattern_ops", "varchar_pattern_ops", "bpchar_pattern_ops",
-        "int2_ops", "int4_ops",    "int8_ops",      "numeric_ops",      "float4_ops",          "float8_ops",
-        "date_ops", "time_ops",    "timestamp_ops", "timestamptz_ops",  "interval_ops",        "uuid_ops",
-        "bool_ops", "bytea_ops",   "array_ops"};
-    if (!e->column)
-        return err_at(&s->err, e->location, ERR_FEATURE_NOT_SUPPORTED, "indexes on expressions are not supported");
-    int col = table_find_column(t, slice_of(e->column));
-    if (col < 0) return err_at(&s->err, e->location, ERR_UNDEFINED_COLUMN, "column \"%s\" does not exist", e->column);
-    if (e->collation.name) TRY(sql_check_collation(&e->collation, t->cols[col].type, e->location, &s->err));
-    bool known = !e->opclass;
-    for (int64_t i = 0; i < ARRAY_LEN(classes) && !known; i++) known = strcmp(e->opclass, classes[i]) == 0;
-    return known ? ST_OK
-                 : err_at(&s->err, e->location, ERR_UNDEFINED_OBJECT,
-                          "operator class \"%s\" does not exist for access method \"btree\"", e->opclass);
-}
-
-static Status check_index_method(Session *s, const AstCreateIndex *x) {
-    static const char *const others[] = {"hash", "gist", "spgist", "gin", "brin"};
-    if (strcmp(x->method, "btree") == 0) return ST_OK;
-    for (int64_t i = 0; i < ARRAY_LEN(others); i++)
-        if (strcmp(x->method, others[i]) == 0)
-            return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "access method \"%s\" does not support unique indexes",
-                           x->method);
-    return err_set(&s->err, ERR_UNDEFINED_OBJECT, "access method \"%s\" does not exist", x->method);
-}
-
-Status create_index(Session *s, Statement *st, const AstCreateIndex *x) {
-    TRY(session_begin_write(s));
-    tag(st, "CREATE INDEX");
-    TRY(session_check_schema(s, &x->table));
-    Table *t = catalog_table(&s->db->catalog, slice_of(x->table.name));
-    if (!t) TRY(sql_refuse_system_relation(x->table.name, &s->err));
-    if (!t) return catalog_no_relation(&s->db->catalog, x->table.name, x->table.location, &s->err);
-    if (!x->unique || x->where)
-        return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED,
-                      "only CREATE UNIQUE INDEX on columns is supported");
-    if (x->name && index_name_taken(s, x->name)) {
-        if (!x->if_not_exists) return err_set(&s->err, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", x->name);
-        session_notice_text(s, "NOTICE", "42P07", "relation \"%s\" already exists, skipping", x->name);
-        return ST_OK;
-    }
-    TRY(check_index_method(s, x));
-    TRY(storage_options_index(x->n_options, x->options, &s->err));
-    Arena *a = st->run_arena;
-    AstConstraint k = {.kind = AST_CON_UNIQUE,
-                       .location = x->location,
-                       .n_columns = x->n_elems,
-                       .nulls_not_distinct = x->nulls_not_distinct};
-    k.columns = arena_array(a, const char *, x->n_elems + 1);
-    if (!k.columns) return ST_ERROR;
-    for (int64_t i = 0; i < x->n_elems; i++) {
-        TRY(check_index_elem(s, t, &x->elems[i]));
-        k.columns[i] = x->elems[i].column;
-    }
-    for (int64_t i = 0; i < x->n_include; i++)
-        if (table_find_column(t, slice_of(x->include[i])) < 0)
-            return err_at(&s->err, x->location, ERR_UNDEFINED_COLUMN, "column \"%s\" does not exist", x->include[i]);
-    k.name = x->name;
-    AstAlterCmd cmd = {.kind = AST_ALTER_ADD_CONSTRAINT, .constraint = &k, .location = x->location};
-    return alter_one(s, st, t, &cmd);
 }

@@ -20,15 +20,23 @@ Status draft_of(Session *s, Arena *a, const Table *t, TableDraft *d) {
     d->cols = arena_array(a, ColumnDef, t->n_cols + 2);
     d->keys = arena_array(a, KeyDef, t->n_keys + 2);
     d->checks = arena_array(a, CheckDef, t->n_checks + 2);
-    if (!d->cols || !d->keys || !d->checks) return err_oom(&s->err);
+    d->exprs = arena_array(a, ExprIndexDef, t->n_exprs + 1);
+    if (!d->cols || !d->keys || !d->checks || !d->exprs) return err_oom(&s->err);
     d->n_cols = t->n_cols;
     for (int i = 0; i < t->n_cols; i++)
         d->cols[i] = (ColumnDef){t->cols[i].name, t->cols[i].type, t->cols[i].not_null, t->cols[i].default_sql};
     d->n_keys = t->n_keys;
     for (int i = 0; i < t->n_keys; i++)
-        d->keys[i] = (KeyDef){t->keys[i].name, t->keys[i].primary, t->keys[i].n_cols, t->keys[i].cols};
+        d->keys[i] =
+            (KeyDef){t->keys[i].name, t->keys[i].primary, t->keys[i].n_cols, t->keys[i].cols, t->keys[i].is_index};
     d->n_checks = t->n_checks;
     for (int i = 0; i < t->n_checks; i++) d->checks[i] = (CheckDef){t->checks[i].name, t->checks[i].sql};
+    d->n_exprs = t->n_exprs;
+    for (int i = 0; i < t->n_exprs; i++) {
+        const ExprIndex *x = &t->exprs[i];
+        d->exprs[i] =
+            (ExprIndexDef){x->name, x->n_parts, (const char *const *)x->parts, x->where, x->nulls_not_distinct};
+    }
     return ST_OK;
 }
 

@@ -244,9 +244,61 @@ static Text begin_constraint(Lister *l, const char *name, const char *what) {
     text_put(&x, what);
     return x;
 }
+/* CREATE UNIQUE INDEX name ON t USING btree (<x>, as pg_get_indexdef writes it. */
+static Text begin_index(Lister *l, const Table *t, const char *name) {
+    Text x = {.a = l->a};
+    text_put(&x, "CREATE UNIQUE INDEX ");
+    text_name(&x, name);
+    text_put(&x, " ON ");
+    text_name(&x, t->name);
+    text_put(&x, " USING btree (");
+    return x;
+}
+static Status add_index(Lister *l, const Table *t, const char *name, const Text *x) {
+    const char *quoted = definition_name(l->a, name);
+    if (!quoted) return ST_ERROR;
+    return add(l, (Definition){.kind = "INDEX",
+                               .name = name,
+                               .table = t->name,
+                               .target = "",
+                               .create = text_take(x),
+                               .drop = arena_printf(l->a, "DROP INDEX %s", quoted),
+                               .drop_if_exists = arena_printf(l->a, "DROP INDEX IF EXISTS %s", quoted),
+                               .problem = "",
+                               .after_data = true});
+}
+static Status add_expr_indexes(Lister *l, const Table *t) {
+    for (int i = 0; i < t->n_exprs; i++) {
+        const ExprIndex *e = &t->exprs[i];
+        Text x = begin_index(l, t, e->name);
+        for (int p = 0; p < e->n_parts; p++) {
+            if (p) text_put(&x, ", ");
+            text_own(&x, e->parts[p]);
+        }
+        text_put(&x, ")");
+        if (e->nulls_not_distinct) text_put(&x, " NULLS NOT DISTINCT");
+        if (e->where) {
+            text_put(&x, " WHERE (");
+            text_own(&x, e->where);
+            text_put(&x, ")");
+        }
+        TRY(add_index(l, t, e->name, &x));
+    }
+    return ST_OK;
+}
 static Status add_keys(Lister *l, const Table *t) {
     for (int k = 0; k < t->n_keys; k++) {
         const KeyConstraint *key = &t->keys[k];
+        if (key->is_index) {
+            Text x = begin_index(l, t, key->name);
+            for (int c = 0; c < key->n_cols; c++) {
+                if (c) text_put(&x, ", ");
+                text_name(&x, t->cols[key->cols[c]].name);
+            }
+            text_put(&x, ")");
+            TRY(add_index(l, t, key->name, &x));
+            continue;
+        }
         Text x = begin_constraint(l, key->name, key->primary ? "PRIMARY KEY (" : "UNIQUE (");
         for (int c = 0; c < key->n_cols; c++) {
             if (c) text_put(&x, ", ");
@@ -255,7 +307,7 @@ static Status add_keys(Lister *l, const Table *t) {
         text_put(&x, ")");
         TRY(add_part(l, "CONSTRAINT", t, key->name, &x, NULL));
     }
-    return ST_OK;
+    return add_expr_indexes(l, t);
 }
 static Status add_calling_parts(Lister *l, const Table *t) {
     for (int c = 0; c < t->n_cols; c++) {

@@ -3,7 +3,7 @@
  *     tables          without keys, and without the defaults and checks that call routines
  *     routines, views each behind what it refers to
  *     (the data)
- *     keys            PRIMARY KEY and UNIQUE
+ *     keys            PRIMARY KEY and UNIQUE, unique indexes
  *     routines, views that need a key: GROUP BY a primary key with other columns of its table
  *     defaults, checks that call routines
  *     foreign keys
@@ -16,11 +16,11 @@
 #include "session/core/session.h"
 
 typedef struct Definition {
-    const char *kind;   /* "TABLE", "FUNCTION", "PROCEDURE", "VIEW", "CONSTRAINT", "DEFAULT", "FK CONSTRAINT" */
-    const char *name;   /* as it is called: t; t t_pkey; f(integer) */
-    const char *table;  /* the table or view that this is or belongs to, "" for routines */
-    const char *target; /* of a table: t (a, b), for COPY and INSERT; else "" */
-    const char *create; /* without a semicolon */
+    const char *kind;  /* "TABLE", "FUNCTION", "PROCEDURE", "VIEW", "CONSTRAINT", "INDEX", "DEFAULT", "FK CONSTRAINT" */
+    const char *name;  /* as it is called: t; t t_pkey; f(integer) */
+    const char *table; /* the table or view that this is or belongs to, "" for routines */
+    const char *target;                /* of a table: t (a, b), for COPY and INSERT; else "" */
+    const char *create;                /* without a semicolon */
     const char *drop, *drop_if_exists; /* "" where it goes with its table */
     const char *problem; /* "", or why `create` fails: it refers to what is gone, or to what comes later */
     bool after_data;

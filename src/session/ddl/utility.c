@@ -105,6 +105,7 @@ static Status drop(Session *s, Statement *st, const AstDrop *x) {
     Arena *a = st->run_arena;
     TRY(session_begin_write(s));
     snprintf(st->tag, sizeof st->tag, "DROP %s", x->object_name);
+    if (x->object == AST_OBJ_INDEX) return drop_index(s, st, x);
     if (x->object != AST_OBJ_TABLE && x->object != AST_OBJ_VIEW)
         return x->if_exists ? ST_OK
                             : err_at(&s->err, x->names[0].location, ERR_FEATURE_NOT_SUPPORTED,

@@ -1,5 +1,5 @@
-/* utility_int.h - what the files of utility statements share: utility.c, create_table.c, alter.c and copy_statement.c;
- * no other file includes it. */
+/* utility_int.h - what the files of utility statements share: utility.c, create_table.c, alter.c, indexes.c and
+ * copy_statement.c; no other file includes it. */
 #ifndef STELE_SESSION_DDL_UTILITY_INT_H
 #define STELE_SESSION_DDL_UTILITY_INT_H
 
@@ -20,12 +20,14 @@ typedef struct TableDraft {
     int n_keys;
     CheckDef *checks;
     int n_checks;
+    ExprIndexDef *exprs;
+    int n_exprs;
 } TableDraft;
 
 /* ---- create_table.c ---- */
 Status create_table(Session *s, Statement *st, const AstCreateTable *x);
 Status create_table_as(Session *s, Statement *st, const AstCreateTableAs *x);
-/* The draft of an existing table, with room for one more column, key and CHECK. */
+/* The draft of an existing table, with room for one more column, key, CHECK and index. */
 Status draft_of(Session *s, Arena *a, const Table *t, TableDraft *d);
 int draft_column(const TableDraft *d, const char *name); /* -1: there is none */
 Status column_type(Session *s, const AstColumnDef *c, Type *out);
@@ -45,7 +47,15 @@ Status fill_table(Session *s, Table *t, RowStore *rows, Arena *a, int64_t *count
 /* ---- alter.c ---- */
 Status alter_table(Session *s, Statement *st, const AstAlterTable *x);
 Status rename_object(Session *s, Statement *st, const AstRename *x);
+/* The table is built anew under a draft whose columns are those that it has. 23505 */
+Status rebuild_as(Session *s, Statement *st, Table *t, const TableDraft *d);
+
+/* ---- indexes.c ---- */
 Status create_index(Session *s, Statement *st, const AstCreateIndex *x);
+Status drop_index(Session *s, Statement *st, const AstDrop *x);
+Status rename_index(Session *s, Statement *st, const AstRename *x);
+/* Takes index number k (keys first) out of the draft. */
+void draft_remove_index(TableDraft *d, int k);
 
 /* ---- copy_statement.c ---- */
 Status copy_statement(Session *s, Statement *st, const AstCopy *x);

@@ -13,6 +13,11 @@ Status sql_bind(PlanCtx *c, const AstStmt *stmt, int32_t n_params, const Type *p
 Status sql_bind_view(PlanCtx *c, const View *v, BoundStmt **out);
 /* A bare expression with no columns (DEFAULT, SET, EXECUTE arguments), cast to `type` unless T_UNKNOWN. */
 Status sql_bind_scalar(PlanCtx *c, const AstExpr *ast, Type type, Expr **out);
+/* A part of an index's key, or its predicate, over a row of the table whose columns get the ids[] (n_cols of them, one
+ * behind the other). Errors as PostgreSQL's for such expressions, but for volatility. */
+Status sql_bind_index_expr(PlanCtx *c, const Table *t, const char *sql, bool predicate, ColId *ids, Expr **out);
+/* What an unnamed index calls a part that is an expression: "lower", "expr". */
+const char *sql_index_column_name(const AstExpr *e);
 /* An expression with PlanCtx.variables: no columns of its own, subqueries allowed. `type` as above, with assignment
  * casts. */
 Status sql_bind_value(PlanCtx *c, const AstExpr *ast, Type type, Expr **out);

@@ -57,14 +57,6 @@ static Expr *default_value(Binder *b, const Column *col) {
 
 /* ---- checks and RETURNING ----------------------------------------------------------- */
 
-/* The target's row with new values as a name space item. */
-static Status row_item(Binder *b, const Table *t, const char *name, const ColId *ids, NsItem *item) {
-    *item = (NsItem){.name = name, .n_cols = t->n_cols, .rel_visible = true, .cols_visible = true};
-    if (!(item->cols = arena_array(b->a, NsCol, t->n_cols + 1))) return ST_ERROR;
-    for (int i = 0; i < t->n_cols; i++) item->cols[i] = (NsCol){t->cols[i].name, ids[i]};
-    return ST_OK;
-}
-
 /* The CHECK with the next name: a row that several refuse fails by the first of them, as in PostgreSQL. */
 static int check_after(const Table *t, const char *name) {
     int best = -1;
@@ -86,7 +78,7 @@ static Status add_checks(Binder *b, const Table *t, const NsItem *row, Proj *pro
         Query *q = arena_new_of(b->a, Query);
         if (!q) return ST_ERROR;
         q->clause = "check constraints";
-        q->is_check = true;
+        q->no_subqueries = "check constraint";
         NsItem item = *row;
         item.name = t->name;
         TRY(bind_add_item(b, q, &item));
@@ -368,48 +360,14 @@ static Plan *insert_select(Binder *b, const AstInsert *s, Table *t, Cte *ctes, i
     return bind_proj_plan(b, &proj, r.plan);
 }
 
-/* *key: the key constraint whose conflicts count, -1 for any. */
-static Status check_conflict(Binder *b, const AstOnConflict *oc, const Table *t, int *key) {
-    *key = -1;
-    if (oc->do_update && !oc->constraint && !oc->n_target) {
-        err_at(b->err, bind_pos(b, oc->location), ERR_SYNTAX,
-               "ON CONFLICT DO UPDATE requires inference specification or constraint name");
-        err_hint(b->err, "For example, ON CONFLICT (column_name).");
-        return ST_ERROR;
-    }
-    if (oc->target_where) return bind_unsupported(b, oc->location, "ON CONFLICT with an index predicate");
-    if (oc->constraint) {
-        for (int k = 0; k < t->n_keys; k++)
-            if (strcmp(t->keys[k].name, oc->constraint) == 0) return *key = k, ST_OK;
-        return err_at(b->err, bind_pos(b, oc->location), ERR_UNDEFINED_OBJECT,
-                      "constraint \"%s\" for table \"%s\" does not exist", oc->constraint, t->name);
-    }
-    if (!oc->n_target) return ST_OK;
-    for (int k = 0; k < t->n_keys; k++) {
-        bool all = t->keys[k].n_cols == oc->n_target;
-        for (int64_t i = 0; i < oc->n_target && all; i++) {
-            const AstExpr *e = oc->target[i];
-            const char *name = e->kind == AST_COLUMN ? AST_AS_CONST(AstColumn, e)->name : NULL;
-            int c = name ? find_column(t, name) : -1;
-            if (name && c < 0)
-                return err_at(b->err, bind_pos(b, e->location), ERR_UNDEFINED_COLUMN, "column \"%s\" does not exist",
-                              name);
-            bool found = false;
-            for (int j = 0; j < t->keys[k].n_cols; j++) found |= t->keys[k].cols[j] == c;
-            all = found;
-        }
-        if (all) return *key = k, ST_OK;
-    }
-    return err_at(b->err, bind_pos(b, oc->location), ERR_INVALID_COLUMN_REFERENCE,
-                  "there is no unique or exclusion constraint matching the ON CONFLICT specification");
-}
-
+/* A column that an index reads is set. */
 static bool sets_keys(const AstOnConflict *oc, const Table *t) {
     for (int64_t i = 0; i < oc->n_set; i++)
-        for (int64_t c = 0; c < oc->set[i].n_columns; c++)
-            for (int k = 0; k < t->n_keys; k++)
-                for (int j = 0; j < t->keys[k].n_cols; j++)
-                    if (strcmp(t->cols[t->keys[k].cols[j]].name, oc->set[i].columns[c]) == 0) return true;
+        for (int64_t c = 0; c < oc->set[i].n_columns; c++) {
+            int col = find_column(t, oc->set[i].columns[c]);
+            for (int k = 0; col >= 0 && k < table_indexes(t); k++)
+                if (table_index_reads(t, k, col)) return true;
+        }
     return false;
 }
 /* The number of each row of VALUES beside it: what is done with a row may depend on those in front of it. */
@@ -436,22 +394,17 @@ static Plan *order_rows(Binder *b, Plan *p, ColId number) {
 static Plan *bind_do_update(Binder *b, const AstInsert *s, Table *t, Cte *ctes, const ColId *ids, ColId number, Plan *p,
                             ColId *final, BoundStmt *out) {
     const AstOnConflict *oc = s->on_conflict;
-    const KeyConstraint *key = &t->keys[out->conflict_key];
     NsItem item, excluded;
     Query *q = arena_new_of(b->a, Query);
     Plan *scan = q ? bind_scan(b, q, t, s->alias ? s->alias : t->name, &out->rowid, &item) : NULL;
     if (!scan || bind_own(b, q, out->rowid, false) != ST_OK) return NULL;
     q->ctes = ctes;
-    if (row_item(b, t, "excluded", ids, &excluded) != ST_OK || bind_add_item(b, q, &item) != ST_OK ||
+    if (bind_row_item(b, t, "excluded", ids, &excluded) != ST_OK || bind_add_item(b, q, &item) != ST_OK ||
         bind_add_item(b, q, &excluded) != ST_OK)
         return NULL;
-    if (!(p = bind_join(b, JN_LEFT, p, scan)) || !(p->conds = arena_array(b->a, Expr *, key->n_cols))) return NULL;
-    p->n_conds = key->n_cols;
-    for (int k = 0; k < key->n_cols; k++) {
-        int c = key->cols[k];
-        if (!(p->conds[k] = bind_op(b, "=", expr_col(b->c, ids[c]), expr_col(b->c, item.cols[c].id), oc->location)))
-            return NULL;
-    }
+    if (!(p = bind_join(b, JN_LEFT, p, scan)) ||
+        bind_conflict_conds(b, t, out->conflict_key, &excluded, &item, oc->location, &p->n_conds, &p->conds) != ST_OK)
+        return NULL;
     q->clause = "UPDATE";
     SetVec sets = {0};
     for (int64_t i = 0; i < oc->n_set; i++)
@@ -506,7 +459,7 @@ Status bind_insert(Binder *b, const AstInsert *s, Cte *around, BoundStmt *out) {
     TRY(bind_with(b, NULL, s->with, &ctes, NULL));
     TRY(insert_columns(b, s, t, &n_cols, &map));
     if (s->on_conflict) {
-        TRY(check_conflict(b, s->on_conflict, t, &out->conflict_key));
+        TRY(bind_conflict_index(b, s->on_conflict, t, &out->conflict_key));
         out->on_conflict_nothing = !s->on_conflict->do_update;
     }
     ColId *ids = arena_array(b->a, ColId, t->n_cols + 1), *final = ids;
@@ -521,7 +474,7 @@ Status bind_insert(Binder *b, const AstInsert *s, Cte *around, BoundStmt *out) {
     NsItem row;
     Proj proj = {0};
     ColId number = 0;
-    TRY(row_item(b, t, s->alias ? s->alias : t->name, ids, &row));
+    TRY(bind_row_item(b, t, s->alias ? s->alias : t->name, ids, &row));
     if (s->on_conflict && s->on_conflict->do_update) {
         /* other members of WITH may have taken or freed keys, too */
         out->sets_keys = b->changes || ((!direct || p->values.n_rows > 1) && sets_keys(s->on_conflict, t));
@@ -542,7 +495,7 @@ Status bind_insert(Binder *b, const AstInsert *s, Cte *around, BoundStmt *out) {
         out->inserted_result = other.result;
     }
     if (final != ids) {
-        TRY(row_item(b, t, row.name, final, &row));
+        TRY(bind_row_item(b, t, row.name, final, &row));
         TRY(add_checks(b, t, &row, &proj, out));
     }
     TRY(returning_of(b, s, ctes, &row, &proj, out));
@@ -616,7 +569,7 @@ Status bind_update(Binder *b, const AstUpdate *s, Cte *around, BoundStmt *out) {
     }
     if (!(p = bind_proj_plan(b, &news, p))) return ST_ERROR;
     NsItem row;
-    TRY(row_item(b, t, item.name, ids, &row));
+    TRY(bind_row_item(b, t, item.name, ids, &row));
     Proj proj = {0};
     TRY(pass(b, &proj, out->rowid));
     for (int32_t i = 0; i < out->n_set; i++) TRY(pass(b, &proj, out->values[i]));

@@ -116,15 +116,15 @@ struct Query {
     Query *sibling; /* for error messages: the level whose FROM this non-LATERAL subquery stands in */
     Cte *ctes;      /* in scope, innermost first */
     Ns ns;
-    const char *clause;     /* "WHERE", "JOIN conditions" ...: where aggregates are not allowed; NULL = allowed */
-    bool no_columns;        /* LIMIT */
-    bool is_default;        /* neither columns nor subqueries */
-    bool is_check;          /* no subqueries */
-    bool rows_ok;           /* its select list is the statement's result: rows are shown as text */
-    bool srf_ok;            /* set-returning functions are allowed: in the select list, GROUP BY, ORDER BY */
-    bool srf_again;         /* a call equal to one of the level is that one: GROUP BY, ORDER BY */
-    const char *srf_clause; /* where they are not allowed, and clause is NULL */
-    bool recursive;         /* FROM has a recursive reference */
+    const char *clause;        /* "WHERE", "JOIN conditions" ...: where aggregates are not allowed; NULL = allowed */
+    bool no_columns;           /* LIMIT */
+    bool is_default;           /* neither columns nor subqueries */
+    const char *no_subqueries; /* what they are not allowed in: "check constraint"; NULL: they are */
+    bool rows_ok;              /* its select list is the statement's result: rows are shown as text */
+    bool srf_ok;               /* set-returning functions are allowed: in the select list, GROUP BY, ORDER BY */
+    bool srf_again;            /* a call equal to one of the level is that one: GROUP BY, ORDER BY */
+    const char *srf_clause;    /* where they are not allowed, and clause is NULL */
+    bool recursive;            /* FROM has a recursive reference */
     VEC(Srf) srfs;
     int64_t srf_calls, srf_location; /* how many were bound so far, the last one's place */
     VEC(AggCall) aggs;
@@ -231,6 +231,17 @@ Expr *bind_op(Binder *b, const char *op, Expr *l, Expr *r, int64_t location);
 Expr *bind_nary(Binder *b, ExprKind kind, int64_t n, Expr *const *args, int64_t location);
 Expr *bind_unary(Binder *b, ExprKind kind, Expr *arg, int64_t location);
 Expr *bind_not(Binder *b, Expr *arg, int64_t location);
+
+/* ---- bind_index.c ---------------------------------------------------------------------- */
+/* A row of the table as a name space item: ids[i] is column i. */
+Status bind_row_item(Binder *b, const Table *t, const char *name, const ColId *ids, NsItem *item);
+/* A part of an index's key, or its predicate, over a row of the table. */
+Expr *bind_index_text(Binder *b, const NsItem *row, const char *sql, bool predicate);
+/* *index: number of the unique index (keyindex.h) whose conflicts count, -1 for any. 42P10 when there is none. */
+Status bind_conflict_index(Binder *b, const AstOnConflict *oc, const Table *t, int *index);
+/* That a proposed and a stored row have one key in that index. */
+Status bind_conflict_conds(Binder *b, const Table *t, int index, const NsItem *proposed, const NsItem *stored,
+                           int64_t location, int32_t *n, Expr ***out);
 
 /* ---- bind_name.c -------------------------------------------------------------------- */
 Status bind_own(Binder *b, Query *q, ColId id, bool agg);

@@ -379,9 +379,9 @@ static Expr *bind_any_sub(Binder *b, Query *q, const AstSubLink *s) {
 }
 
 Expr *bind_sublink(Binder *b, Query *q, const AstSubLink *s) {
-    if (q->is_default || q->is_check) {
+    if (q->is_default || q->no_subqueries) {
         err_at(b->err, bind_pos(b, s->location), ERR_FEATURE_NOT_SUPPORTED, "cannot use subquery in %s",
-               q->is_check ? "check constraint" : "DEFAULT expression");
+               q->no_subqueries ? q->no_subqueries : "DEFAULT expression");
         return NULL;
     }
     if (s->sub_kind == AST_SUB_ANY || s->sub_kind == AST_SUB_ALL) return bind_any_sub(b, q, s);

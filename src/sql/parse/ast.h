@@ -743,6 +743,7 @@ typedef struct AstCreateView {
 typedef struct AstIndexElem {
     const char *column; /* or */
     AstExpr *expr;
+    Slice expr_source;   /* its text: f(...), or (expression) */
     const char *opclass; /* NULL = the type's */
     AstName collation;   /* name NULL = none */
     bool desc;
@@ -765,6 +766,7 @@ typedef struct AstCreateIndex {
     AstOption *options;
     int64_t n_options;
     AstExpr *where;
+    Slice where_source; /* its text */
 } AstCreateIndex;
 
 typedef struct AstCreateSchema {

@@ -1404,6 +1404,16 @@ static AstStmt *conv_create_view(Conv *c, ViewStmt *s) {
                : NULL;
 }
 
+/* The texts of its expressions, which the grammar does not keep. */
+static bool index_sources(Conv *c, const IndexStmt *s, AstCreateIndex *x) {
+    const Slice text = {c->text.ptr, c->stmt_offset + c->stmt.len};
+    int64_t at = scan_index_elements(text, s->relation->location);
+    for (int64_t i = 0; i < x->n_elems; i++) {
+        Slice source = scan_index_expr(text, &at);
+        if (x->elems[i].expr && !copy_source(c, source, &x->elems[i].expr_source)) return false;
+    }
+    return !x->where || copy_source(c, scan_after_where(text, at), &x->where_source);
+}
 static AstStmt *conv_create_index(Conv *c, IndexStmt *s) {
     AstCreateIndex *x = NEW(AstCreateIndex, AST_CREATE_INDEX, s->relation->location);
     if (!x || !copy_str(c, s->idxname, &x->name) || !conv_rangevar(c, s->relation, &x->table) ||
@@ -1438,7 +1448,8 @@ static AstStmt *conv_create_index(Conv *c, IndexStmt *s) {
         if (!el->name) return unsupported(c, s->relation->location, "an expression in INCLUDE");
         if (!copy_str(c, el->name, &x->include[i])) return NULL;
     }
-    return conv_options(c, s->options, &x->options, &x->n_options) && conv_opt_expr(c, s->whereClause, &x->where)
+    return conv_options(c, s->options, &x->options, &x->n_options) && conv_opt_expr(c, s->whereClause, &x->where) &&
+                   index_sources(c, s, x)
                ? (AstStmt *)x
                : NULL;
 }

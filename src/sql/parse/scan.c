@@ -264,6 +264,35 @@ Slice scan_to_comma(Slice t, int64_t start) {
     }
 }
 
+int64_t scan_index_elements(Slice t, int64_t at) {
+    for (;;) {
+        Tok k = scan_next(t, &at);
+        if (k.kind == TOK_END || (k.kind == TOK_PUNCT && t.ptr[k.start] == '(')) return at;
+    }
+}
+Slice scan_index_expr(Slice t, int64_t *at) {
+    int64_t depth = 0, start = *at, end = -1;
+    for (;;) {
+        Tok k = scan_next(t, at);
+        const bool stop = k.kind == TOK_END ||
+                          (depth == 0 && k.kind == TOK_PUNCT && (t.ptr[k.start] == ',' || t.ptr[k.start] == ')'));
+        if (stop) return slice_between(t, start, end < 0 ? k.start : end);
+        depth = nesting_after(t, k, depth);
+        /* What follows its parentheses is an operator class, an order; CURRENT_DATE and the like have none. */
+        if (end < 0 && depth == 0 && k.kind == TOK_PUNCT && t.ptr[k.start] == ')') end = k.end;
+    }
+}
+Slice scan_after_where(Slice t, int64_t at) {
+    int64_t depth = 0, start = -1;
+    for (;;) {
+        Tok k = scan_next(t, &at);
+        if (k.kind == TOK_END || (depth == 0 && k.kind == TOK_PUNCT && t.ptr[k.start] == ';'))
+            return slice_between(t, start < 0 ? k.start : start, k.start);
+        depth = nesting_after(t, k, depth);
+        if (start < 0 && depth == 0 && scan_is_word(t, k, "where")) start = at;
+    }
+}
+
 Slice scan_parenthesised(Slice t, int64_t start) {
     int64_t depth = 0, at = start, inside = -1;
     for (;;) {

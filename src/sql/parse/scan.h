@@ -34,6 +34,12 @@ Slice scan_after_as(Slice stmt);
 Slice scan_default_expr(Slice text, int64_t at);
 /* Text inside the first parentheses at or after `at`. */
 Slice scan_parenthesised(Slice text, int64_t at);
+/* Of CREATE INDEX, whose table is named at `at`: where its list of elements begins, behind the parenthesis. */
+int64_t scan_index_elements(Slice text, int64_t at);
+/* Text of an index element that is an expression: f(...), or (expression); *at moves behind the element's comma. */
+Slice scan_index_expr(Slice text, int64_t *at);
+/* Text behind the word WHERE outside parentheses, at or after `at`, to a semicolon or the end. */
+Slice scan_after_where(Slice text, int64_t at);
 /* Text from `at` to the next comma outside parentheses, semicolon or end. */
 Slice scan_to_comma(Slice text, int64_t at);
 

@@ -1523,6 +1523,18 @@ static Status refuse_foreign(Cp *c, const Table *t) {
     return ST_OK;
 }
 
+/* Bulks have no entries of indexes whose keys are computed. set NULL: an INSERT. */
+static Status refuse_exprs(Cp *c, const Table *t, int32_t n_set, const int32_t *set) {
+    for (int i = 0; i < t->n_exprs; i++) {
+        bool reads = !set;
+        for (int32_t k = 0; k < n_set; k++) reads |= table_index_reads(t, t->n_keys + i, set[k]);
+        if (reads)
+            return cp_refuse(c, "a change of table \"%s\", whose unique index \"%s\" has expressions or a predicate",
+                             t->name, t->exprs[i].name);
+    }
+    return ST_OK;
+}
+
 /* RETURNING columns keep their values over the change: they go to variables. */
 static Status keep_result(Cp *c, BoundStmt *b) {
     for (int32_t i = 0; i < b->n_result; i++) {
@@ -1899,6 +1911,7 @@ static Status find_writes(Cp *c, Change *k) {
 Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     Table *t = b->table;
     TRY(refuse_foreign(c, t));
+    TRY(refuse_exprs(c, t, b->n_set, b->set_cols));
     Change *k = arena_new_of(c->arena, Change);
     if (!k) return cp_oom(c);
     *k = (Change){.b = b, .row = row, .ctx = ctx, .open = c->flow.open};
@@ -2225,6 +2238,7 @@ static Status upsert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
 
 Status cp_insert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
     TRY(refuse_foreign(c, b->table));
+    TRY(refuse_exprs(c, b->table, 0, NULL));
     if (b->hit) return upsert(c, b, row, ctx);
     if (b->on_conflict_nothing && b->conflict_key >= 0 && b->table->n_keys > 1)
         return cp_refuse(c, "ON CONFLICT with one of several keys");

@@ -364,7 +364,8 @@ typedef struct BoundStmt {
                        for those behind it */
     ColId *inserted_result; /* then: RETURNING of a row that is inserted after all, since an earlier one has freed its
                                key; NULL without RETURNING */
-    int conflict_key;       /* of table->keys, -1 any: whose conflicts are skipped; others are errors */
+    int conflict_key;       /* number of a unique index (table_indexes), -1 any: whose conflicts are skipped; others are
+                               errors */
     int32_t n_params;
     Type *param_types;
     int32_t n_members; /* 0: no member of WITH changes data */

@@ -1,0 +1,164 @@
+/* index_program.c - keys of unique indexes, computed from rows of the table: the programs of storage/exprindex.h.
+ *
+ * A part is bound once, when the table gets its program, and evaluated as a tree (session/pl/pl_eval.h), a row at a
+ * time: it depends on nothing that changes while the table lives, as plans of the engine do (ranges, dictionaries).
+ */
+#include "session/ddl/index_program.h"
+#include "session/pl/pl_eval.h"
+#include "sql/bind/bind.h"
+#include "sql/parse/parse.h"
+#include "storage/exprindex.h"
+
+typedef struct IndexProgram {
+    KeyProgram base; /* first */
+    Arena *arena;
+    SessionInfo session; /* an empty one: what depends on a session is refused */
+    PlanCtx plan;
+    int n_parts;
+    Expr **parts, *where;
+    ColId *first;  /* by expression: the id of the table's column 0; the predicate's is the last */
+    int *cols;     /* base.cols */
+    Value *values; /* by column of the table: the row that a key is computed of */
+    Value *out;
+} IndexProgram;
+
+static void program_free(KeyProgram *base) { arena_free(((IndexProgram *)(void *)base)->arena); }
+
+/* ---- what may stand in an index ---- */
+typedef struct Refusal {
+    bool routine, changing;
+} Refusal;
+static bool refuse_fn(void *ctx, Expr *e) {
+    Refusal *r = ctx;
+    bool zone = false; /* times with a zone look different in each session */
+    for (int32_t i = 0; i < e->n_args; i++) zone |= e->args[i] && e->args[i]->type.id == T_TIMESTAMPTZ;
+    if (e->kind == EX_FUNC) {
+        r->changing |= (e->u.func->flags & (FN_VOLATILE | FN_STABLE)) != 0;
+        r->changing |= zone && !(e->u.func->flags & FN_OPERATOR);
+    }
+    if (e->kind == EX_CAST) r->changing |= (zone || e->type.id == T_TIMESTAMPTZ) && e->args[0]->type.id != e->type.id;
+    return true;
+}
+static Status check_expr(IndexProgram *p, const Expr *e, bool predicate, Err *err) {
+    Refusal r = {0};
+    (void)expr_walk((Expr *)(uintptr_t)e, refuse_fn, &r); /* changes nothing */
+    if (p->plan.routine_ids.len > 0)
+        return err_set(err, ERR_FEATURE_NOT_SUPPORTED, "functions of the database are not supported in index %s",
+                       predicate ? "predicates" : "expressions");
+    if (r.changing)
+        return err_set(err, ERR_INVALID_OBJECT_DEFINITION, "functions in index %s must be marked IMMUTABLE",
+                       predicate ? "predicate" : "expression");
+    if (!eval_can(e, EVAL_COLUMNS)) return err_internal(err, "an index expression cannot be evaluated");
+    return ST_OK;
+}
+
+/* ---- making ---- */
+typedef struct Uses {
+    const Table *table;
+    const IndexProgram *p;
+    ColId first;
+    bool *uses;
+} Uses;
+static bool use_fn(void *ctx, Expr *e) {
+    Uses *u = ctx;
+    if (e->kind == EX_COL) u->uses[e->u.col - u->first] = true;
+    return true;
+}
+static Status bind_one(IndexProgram *p, const Table *t, const char *sql, bool predicate, int number, bool *uses,
+                       Expr **out, Err *e) {
+    ColId *ids = arena_array(p->arena, ColId, t->n_cols + 1);
+    if (!ids) return err_oom(e);
+    TRY(sql_bind_index_expr(&p->plan, t, sql, predicate, ids, out));
+    TRY(check_expr(p, *out, predicate, e));
+    p->first[number] = ids[0];
+    Uses u = {.table = t, .p = p, .first = ids[0], .uses = uses};
+    (void)expr_walk(*out, use_fn, &u);
+    return ST_OK;
+}
+
+/* ---- running ---- */
+typedef struct KeyRun {
+    const IndexProgram *p;
+    ColId first;
+} KeyRun;
+static Status column(void *ctx, ColId id, const Value **out) {
+    const KeyRun *r = ctx;
+    *out = &r->p->values[id - r->first];
+    return ST_OK;
+}
+static void read_column(const KeyRow *row, int col, Value *out) {
+    if (row->rowid >= 0) {
+        table_value(row->table, row->rowid, col, out);
+        return;
+    }
+    const Vec *v = &row->vals[col];
+    const int64_t at = v->is_const ? 0 : row->at, size = phys_size((Phys)v->phys);
+    *out = (Value){.type = row->table->cols[col].type, .is_null = v->valid && !v->valid[at]};
+    memcpy(value_cell(out), (const char *)v->data + at * size, (size_t)size);
+}
+static Status program_key(KeyProgram *base, const KeyRow *row, Arena *a, Value *parts, bool *in, Err *e) {
+    IndexProgram *p = (IndexProgram *)(void *)base;
+    KeyRun run = {.p = p};
+    EvalCtx x = {.arena = a, .err = e, .session = &p->session, .column = column, .column_ctx = &run};
+    *in = true;
+    for (int i = 0; i < p->base.n_cols; i++) read_column(row, p->cols[i], &p->values[p->cols[i]]);
+    if (p->where) {
+        Value v;
+        run.first = p->first[p->n_parts];
+        TRY(eval_expr(&x, p->where, &v));
+        *in = !v.is_null && v.u.b;
+    }
+    for (int i = 0; i < p->n_parts && *in; i++) {
+        run.first = p->first[i];
+        TRY(eval_expr(&x, p->parts[i], &parts[i]));
+    }
+    return ST_OK;
+}
+
+static Status program_bind(IndexProgram *p, const Table *t, const ExprIndex *x, Err *e) {
+    bool *uses = arena_array(p->arena, bool, t->n_cols + 1);
+    p->n_parts = x->n_parts;
+    p->parts = arena_array(p->arena, Expr *, x->n_parts);
+    p->first = arena_array(p->arena, ColId, x->n_parts + 1);
+    p->values = arena_array(p->arena, Value, t->n_cols + 1);
+    p->cols = arena_array(p->arena, int, t->n_cols + 1);
+    if (!uses || !p->parts || !p->first || !p->values || !p->cols) return err_oom(e);
+    if (!vec_push(p->arena, &p->plan.cols, ((ColInfo){.name = "", .col = -1}))) return err_oom(e);
+    for (int i = 0; i < x->n_parts; i++) TRY(bind_one(p, t, x->parts[i], false, i, uses, &p->parts[i], e));
+    if (x->where) TRY(bind_one(p, t, x->where, true, x->n_parts, uses, &p->where, e));
+    for (int c = 0; c < t->n_cols; c++)
+        if (uses[c]) p->cols[p->base.n_cols++] = c;
+    p->base.cols = p->cols;
+    return ST_OK;
+}
+
+static Status program_new(const Catalog *c, Table *t, int i, Err *e) {
+    Arena *a = arena_new(&t->account, e);
+    IndexProgram *p = a ? arena_new_of(a, IndexProgram) : NULL;
+    if (!p) {
+        arena_free(a);
+        return err_oom(e);
+    }
+    p->base.key = program_key;
+    p->base.free = program_free;
+    p->arena = a;
+    p->session.user = p->session.database = "";
+    p->plan = (PlanCtx){.arena = a, .err = e, .catalog = c, .session = &p->session};
+    if (program_bind(p, t, &t->exprs[i], e) != ST_OK) {
+        arena_free(a);
+        return ST_ERROR;
+    }
+    p->plan.err = NULL; /* binding is over */
+    arena_set_err(a, NULL);
+    return exprindex_set_program(t, i, &p->base, e);
+}
+
+Status index_programs(const Catalog *c, Table *t, Err *e) {
+    for (int i = 0; i < t->n_exprs; i++)
+        if (!t->exprs[i].program) TRY(program_new(c, t, i, e));
+    return ST_OK;
+}
+Status index_programs_of_all(const Catalog *c, Err *e) {
+    for (int64_t i = 0; i < c->n_tables; i++) TRY(index_programs(c, c->tables[i], e));
+    return ST_OK;
+}
