@@ -50,7 +50,7 @@ static Status bind_query(Session *s, Arena *a, const AstDescribe *x, PlanCtx *c,
     TRY(sql_bind(c, x->query, 0, NULL, b));
     if ((*b)->n_params > 0)
         return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "DESCRIBE and SUMMARIZE take no parameters");
-    return c->calls_routine || c->runs_bulk ? session_read_locked(s) : ST_OK;
+    return c->calls_routine || c->n_bulks > 0 ? session_read_locked(s) : ST_OK;
 }
 
 static Status describe(Session *s, Statement *st, const AstDescribe *x) {

@@ -225,8 +225,8 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
     c.shows_rows = true;
     BoundStmt *b;
     TRY(sql_bind(&c, q, n_params, param_types, &b));
-    if (c.calls_routine || c.runs_bulk) TRY(session_read_locked(s));
-    if (c.runs_bulk && analyze)
+    if (c.calls_routine || c.n_bulks > 0) TRY(session_read_locked(s));
+    if (c.n_bulks > 0 && analyze)
         return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED,
                       "EXPLAIN ANALYZE of a statement that runs a bulk is not supported");
     if (b->n_params > 0 && n_params >= b->n_params) TRY(sql_bind_params(&c, b, n_params, params));

@@ -90,7 +90,7 @@ static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Ty
     c.shows_rows = true;
     BoundStmt *b;
     TRY(sql_bind(&c, ast, n_params, param_types, &b));
-    if (c.calls_routine || c.runs_bulk) TRY(session_read_locked(s));
+    if (c.calls_routine || c.n_bulks > 0) TRY(session_read_locked(s));
     if (c.locks_rows && session_read_only(s))
         return err_set(&s->err, ERR_READ_ONLY, "cannot execute SELECT FOR UPDATE in a read-only transaction");
     if (b->kind != STMT_SELECT) return err_internal(&s->err, "a SELECT was bound as statement kind %d", (int)b->kind);
@@ -101,8 +101,9 @@ static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Ty
                            (int)b->n_params, (int)n_params);
         TRY(sql_bind_params(&c, b, n_params, params));
     }
+    if (c.n_bulks > 0) TRY(session_bulk_from(s, &c));
     TRY(session_resolve_limits(s, &c, b->plan, acct));
-    p->may_guard = !guarded && !c.calls_routine && !c.runs_bulk && sql_subqueries_can_fail(b);
+    p->may_guard = !guarded && !c.calls_routine && c.n_bulks == 0 && sql_subqueries_can_fail(b);
     TRY(sql_optimize(&c, b));
     TRY(transaction_reads_of_plan(&c, b, p->arena, &p->reads));
     if (!(p->plan = sql_lower(&c, b->plan, b->n_result, b->result))) return ST_ERROR;

@@ -291,6 +291,7 @@ static void start_transaction(Session *s) {
     s->settings_before = s->settings_keep = s->settings;
 }
 static void roll_back_all(Session *s) {
+    session_bulk_go_back(s);
     if (s->state == 'T' || s->savepoints) settings_restore(s, &s->settings_before);
     savepoints_free(s);
     transaction_rollback(s);
@@ -352,6 +353,7 @@ static void commit_tables(Session *s) {
 }
 
 static void commit_all(Session *s) {
+    session_bulk_stands(s);
     bool changed = s->undo && s->lock == LOCK_EXCLUSIVE;                 /* without the lock there is nothing in it */
     if (changed && undo_is_whole(s->undo, 0)) database_unpublish(s->db); /* it would keep what was truncated */
     savepoints_free(s);
@@ -647,7 +649,7 @@ static Status bind_shape(Session *s, SqlText *t, const AstStmt *query) {
     plan_ctx_init_client(s, tmp, &c);
     c.shows_rows = true;
     Status r = sql_bind(&c, query, 0, NULL, &b);
-    t->runs_bulk = c.runs_bulk;
+    t->runs_bulk = c.n_bulks > 0;
     t->once |= c.reads_client_rows || c.reads_stream;
     if (r == ST_OK && query == t->ast) {
         t->n_cols = b->n_result;
@@ -941,7 +943,7 @@ Status session_run_member(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const
     int64_t start = clock_ns();
     memset(out, 0, sizeof *out);
     TRY(session_resolve_limits(s, c, b->plan, acct));
-    Plan *again = !c->guarded && !c->calls_routine && !c->runs_bulk && sql_subqueries_can_fail(b)
+    Plan *again = !c->guarded && !c->calls_routine && c->n_bulks == 0 && sql_subqueries_can_fail(b)
                       ? sql_copy_plan(c, b->plan)
                       : NULL;
     if (plan_and_run(s, c, b, n, ids, acct, start, out) == ST_OK) return ST_OK;
@@ -955,7 +957,7 @@ Status session_run_member(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const
 static Status run_select(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,
                          const Value *params, CachedPlan **slot) {
     if (st->text && st->text->ast == ast && st->text->runs_bulk)
-        TRY(session_begin_write(s)); /* no other statement between the check and its run */
+        TRY(session_begin_bulk(s)); /* no other statement between the check and its run */
     else TRY(session_read(s, false));
     plan_release(st->plan);
     st->plan = NULL;

@@ -153,6 +153,13 @@ typedef struct HiddenChanges {
     UndoLog *log;
 } HiddenChanges;
 
+/* What the failure of its statement does to a bulk that has run. */
+typedef enum BulkUndo {
+    BULK_STANDS,
+    BULK_UNDO_TABLES, /* undone by the tables' undo log: they are brought up to date behind it */
+    BULK_UNDO_IMAGES, /* undone without them (session/pool/bulk_state.h, Undo): nothing else looks at its tables */
+} BulkUndo;
+
 typedef struct Session {
     Database *db;
     MemAccount account;
@@ -197,7 +204,7 @@ typedef struct Session {
 
     /* bulks */
     bool in_bulk;                   /* a bulk takes the lock: its images may stay ahead of their tables */
-    bool bulk_is_undone;            /* the bulk that runs is taken back when its statement fails */
+    BulkUndo bulk_undo;             /* of the bulk that runs */
     int32_t queries_alone;          /* so many queries of bulk_call run under the lock held alone (bulk_call.c) */
     BulkStats bulk_stats;           /* of the last bulk */
     char bulk_reason[256];          /* what bulk_stats.reason points to */

@@ -259,7 +259,7 @@ static Status run_member(Changes *x, int32_t k) {
 static Status begin(Changes *x) {
     Session *s = x->s;
     const BoundStmt *b = x->b;
-    if (x->c->runs_bulk)
+    if (x->c->n_bulks > 0)
         return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,
                        "a bulk in a statement with data-modifying members of WITH is not supported");
     if (!(x->members = arena_array(x->a, Member, b->n_members + 1))) return err_oom(&s->err);

@@ -51,7 +51,7 @@ static Status check_replaced(Session *s, Arena *a, const View *old, const AstCre
 
 /* Names and types must be right now. */
 static Status check_query(Session *s, const AstCreateView *x, const PlanCtx *c, const BoundStmt *b) {
-    if (c->runs_bulk)
+    if (c->n_bulks > 0)
         return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "bulk_call in a view is not supported");
     if (b->n_params > 0) return err_at(&s->err, x->location, ERR_UNDEFINED_PARAMETER, "there is no parameter $1");
     if (x->n_columns > b->n_result)

@@ -169,7 +169,7 @@ bool session_bulk_has_image(const Session *s, const Table *t) {
 }
 
 static bool reads_ahead(const Session *s, const PlanCtx *c) {
-    if (c->calls_routine) return true;
+    if (c->calls_routine || c->reads_system) return true;
     for (int64_t i = 0; i < c->relations.len; i++) {
         const Table *t = catalog_table(&s->db->catalog, slice_of(c->relations.items[i]));
         if (t && images_find(s->db->bulk_hub->state.images, t->id)) return true;
@@ -778,6 +778,7 @@ static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, 
     if (guesses) {
         s->db->dirty = true;
         atomic_store(&h->state.unapplied, true);
+        if (s->bulk_undo == BULK_UNDO_IMAGES) h->state.undo.back = BACK_TABLES;
     }
     if (s->state == 'T') st = session_bulk_to_tables(s); /* its ROLLBACK undoes the tables */
     if (st != ST_OK) {
@@ -904,6 +905,39 @@ Status session_bulk_to_tables(Session *s) {
     BulkHub *h = s->db->bulk_hub;
     if (!session_bulk_unapplied(s)) return ST_OK;
     return bulk_state_sync(&h->state, s->undo, &s->err);
+}
+
+/* ---- the bulk of a statement that goes on behind it ---- */
+Status session_bulk_from(Session *s, PlanCtx *c) {
+    c->bulk_stays = s->state == 'I' && c->n_bulks == 1 && !c->calls_routine && !c->reads_system;
+    return c->bulk_stays ? session_bulk_sync_for(s, c) : session_bulk_sync(s);
+}
+bool session_bulk_is_read(const Session *s, const PlanCtx *c, const Routine *r) {
+    const BulkHub *h = s->db->bulk_hub;
+    const Proc *p = h && hub_is_current(h) ? proc_of(h, r) : NULL;
+    if (c->relations.len > 0 && !p) return true; /* what it will use is not known yet */
+    for (int64_t i = 0; i < c->relations.len; i++) {
+        const Table *t = catalog_table(&s->db->catalog, slice_of(c->relations.items[i]));
+        for (int32_t k = 0; t && k < p->n_tables; k++)
+            if (p->tables[k].table_id == t->id) return true;
+    }
+    return false;
+}
+static BulkState *undoable(const Session *s) {
+    BulkHub *h = s->lock == LOCK_EXCLUSIVE ? s->db->bulk_hub : NULL;
+    return h && h->state.undo.back != BACK_NONE ? &h->state : NULL;
+}
+void session_bulk_stands(Session *s) {
+    BulkState *x = undoable(s);
+    if (x) bulk_state_stands(s, x);
+}
+void session_bulk_go_back(Session *s) {
+    BulkState *x = undoable(s);
+    Err why;
+    if (!x) return;
+    err_copy(&why, &s->err);
+    err_clear(&s->err);
+    if (bulk_state_go_back(x, &s->err) == ST_OK) err_copy(&s->err, &why); /* else what is lost matters more */
 }
 
 void session_bulk_forget(Session *s) {

@@ -68,6 +68,14 @@ bool session_is_bulk_call(const AstCall *x);
 Status session_bulk_call(Session *s, Statement *st, const AstCall *x, int32_t n_params, const Value *params);
 Status session_bulk_shape(Session *s, const AstCall *x, Arena *a, int32_t *n_params, Type **param_types,
                           int32_t *n_cols, const char ***names, Type **types);
+/* A SELECT with bulk_call in FROM has been bound, under the lock held alone: tables that it reads are brought up to
+ * date, and PlanCtx.bulk_stays is set. */
+Status session_bulk_from(Session *s, PlanCtx *c);
+/* The statement of a bulk with bulk_undo == BULK_UNDO_IMAGES has come to its end. Nothing, where there was none. */
+void session_bulk_stands(Session *s);
+void session_bulk_go_back(Session *s);
+/* The plan reads tables that bulks of the routine may change, or may. */
+bool session_bulk_is_read(const Session *s, const PlanCtx *c, const Routine *r);
 /* Rows of bulk_call in FROM (Plan.bulk): runs the bulk, whose changes the statement's failure undoes. */
 Status session_bulk_fill(Session *s, PlanCtx *c, Plan *p, MemAccount *acct);
 /* What bulks have changed under the lock that is held goes to the tables, and to the undo log. */

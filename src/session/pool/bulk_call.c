@@ -435,9 +435,10 @@ Status session_bulk_fill(Session *s, PlanCtx *c, Plan *p, MemAccount *acct) {
     }
     if (pl_in_call(s)) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "a routine cannot run a bulk");
     TRY(session_begin_write(s));
-    TRY(session_bulk_sync(s));
     const Routine *r = catalog_routine_by_id(&s->db->catalog, p->values.routine_id);
     if (!r) return err_set(&s->err, ERR_UNDEFINED_FUNCTION, "the routine has been dropped");
+    const bool stays = c->bulk_stays && !session_bulk_is_read(s, c, r);
+    if (!stays) TRY(session_bulk_sync(s));
     TRY(eval_expr(&x, p->exprs[0], &query));
     if (query.is_null) return err_set(&s->err, ERR_NULL_NOT_ALLOWED, "the query of bulk_call is null");
     Type *types = arena_array(a, Type, p->n_out + 1);
@@ -445,13 +446,13 @@ Status session_bulk_fill(Session *s, PlanCtx *c, Plan *p, MemAccount *acct) {
     for (int32_t i = 0; i < p->n_out; i++) types[i] = c->cols.items[p->out_cols[i]].type;
     s->kept.n_runs++; /* the plan is good for once */
     if (!(p->values.cells = arena_array(a, Vec, p->n_out + 1))) return err_oom(&s->err);
-    s->bulk_is_undone = true; /* by the statement, when it fails */
+    s->bulk_undo = stays ? BULK_UNDO_IMAGES : BULK_UNDO_TABLES;
     Status st = bulk_columns(s, a, acct, r, (Slice){query.u.str.ptr, query.u.str.len}, p->n_out, types,
                              &p->values.n_rows, p->values.cells);
-    s->bulk_is_undone = false;
-    if (st == ST_OK) st = session_bulk_to_tables(s);
-    if (st != ST_OK) session_bulk_forget(s);
-    TRY(st);
+    s->bulk_undo = BULK_STANDS;
+    if (!stays && st == ST_OK) st = session_bulk_to_tables(s);
+    if (!stays && st != ST_OK) session_bulk_forget(s);
+    TRY(st); /* one that stays goes back at the statement's end */
     p->values.routine_id = 0;
     p->exprs = NULL;
     p->n_exprs = 0;

@@ -103,7 +103,7 @@ Status bulk_state_trim(Session *s, BulkState *x) {
     const int64_t much = MAX_OF(least_garbage(s), data_bytes(x->db) / PART);
     int64_t bytes = 0, grown;
     Err quiet = {0};
-    if (!x->images || s->state == 'T' || s->bulk_is_undone || !s->settings.txn.merge_auto) return ST_OK;
+    if (!x->images || s->state == 'T' || s->bulk_undo != BULK_STANDS || !s->settings.txn.merge_auto) return ST_OK;
     if (images_garbage_at_most(x->images, &grown) < much / 2) return ST_OK; /* tables have some, too */
     if (grown < much / LOOKS) return ST_OK;                                 /* as when it was looked at */
     if (images_garbage(x->images, &bytes, &quiet) != ST_OK) return ST_OK;   /* the bulk finds out why */
@@ -139,7 +139,7 @@ bool bulk_state_give_back(Session *s, BulkState *x) {
     enum { PART = 16, RESERVE = 16 << 20 };
     Database *db = s->db;
     const int64_t limit = atomic_load(&db->account.limit), before = atomic_load(&db->account.used);
-    if (limit <= 0 || s->state == 'T' || s->bulk_is_undone || loose_bytes(db) < limit / PART) return false;
+    if (limit <= 0 || s->state == 'T' || s->bulk_undo != BULK_STANDS || loose_bytes(db) < limit / PART) return false;
     Err why;
     err_copy(&why, &s->err);
     err_clear(&s->err);
@@ -195,22 +195,39 @@ static bool may_stop_half_way(const BulkOptions *o) {
 /* The bulk is undone as a whole, perhaps: by its statement or transaction, because a transaction has to see what was
  * before, or because a device may leave it half done. False: no transaction begins behind it with an older version. */
 static bool may_be_undone(Session *s, const BulkOptions *opt) {
-    return s->bulk_is_undone || s->state == 'T' || may_stop_half_way(opt) || transaction_bulk_begin(s);
+    return s->bulk_undo == BULK_UNDO_TABLES || s->state == 'T' || may_stop_half_way(opt) || transaction_bulk_begin(s);
+}
+static void forget_undo(BulkState *x) {
+    arena_free(x->undo.arena);
+    x->undo = (struct BulkWayBack){.back = BACK_NONE};
+}
+/* For a bulk that is undone without its tables: their cells in the images that it changes. Copying all cells of large
+ * tables for few calls would take longer than leaving them, where each changed cell is copied. */
+static Status save_cells(Session *s, BulkState *x, int32_t n, const Proc *const *procs, int64_t n_calls) {
+    enum { BYTES_A_CALL = 512 };
+    forget_undo(x); /* of a run that failed */
+    if (s->bulk_undo != BULK_UNDO_IMAGES || !images_settled(x->images)) return ST_OK;
+    if (images_save_bytes(x->images, n, procs) / BYTES_A_CALL > n_calls)
+        return images_leave(x->images, n, procs, &s->err);
+    if (!(x->undo.arena = arena_new(&x->db->parts[DB_IMAGES], &s->err))) return ST_ERROR;
+    return images_save(x->images, n, procs, x->db->pool, x->undo.arena, &x->undo.saved, &s->err);
 }
 /* Tables have one copy of the cells that the bulk writes, where it is not undone. */
 static Status choose_home(Session *s, BulkState *x, int32_t n, const Proc *const *procs, const BulkOptions *opt,
-                          bool writes) {
+                          bool writes, int64_t n_calls) {
     if (may_be_undone(s, opt)) return images_leave(x->images, n, procs, &s->err);
     if (!writes) return ST_OK;
     if (!atomic_load(&x->unapplied)) TRY(images_settle(x->images, n, procs, &s->err));
+    TRY(save_cells(s, x, n, procs, n_calls));
     if (images_settled(x->images)) atomic_store(&x->unapplied, true); /* also when the bulk fails behind its calls */
     return ST_OK;
 }
 static Status run_once(Session *s, BulkState *x, int32_t n, const CallGroup *groups, const Proc *const *procs,
                        const BulkOptions *opt, bool writes, BulkResult **out) {
-    int64_t began = clock_ns(), made;
+    int64_t began = clock_ns(), made, n_calls = 0;
+    for (int32_t k = 0; k < n; k++) n_calls += groups[k].n;
     TRY(images_get(x->images, &x->db->catalog, n, procs, x->db->pool, &s->err));
-    TRY(choose_home(s, x, n, procs, opt, writes));
+    TRY(choose_home(s, x, n, procs, opt, writes, n_calls));
     made = clock_ns();
     TRY(bulk_run(x->images, n, groups, opt, out, &s->err));
     (*out)->stats.images_ns = made - began;
@@ -223,7 +240,7 @@ static Status without_device(Session *s, BulkState *x, BulkOptions *opt) {
         TRY(recover(x, &s->err)); /* else the host has everything */
     err_clear(&s->err);
     opt->compiled = false;
-    return ST_OK;
+    return s->bulk_undo == BULK_UNDO_IMAGES ? session_bulk_sync(s) : ST_OK; /* the inputs were the way back */
 }
 static Status footprints_once(Session *s, BulkState *x, int32_t n, const CallGroup *groups, const Proc *const *procs,
                               const BulkOptions *opt, Arena *a, BulkOps *out) {
@@ -239,18 +256,55 @@ Status bulk_state_footprints(Session *s, BulkState *x, int32_t n, const CallGrou
     return footprints_once(s, x, n, groups, procs, opt, a, out);
 }
 
+/* The bulk has run: the inputs of all since the tables were up to date are there, or not (any more). */
+static void note_covered(Session *s, BulkState *x, bool covered, bool remote) {
+    x->covered = covered;
+    if (!covered) forget_inputs(x);
+    if (covered || !remote || s->state == 'T' || session_bulk_sync(s) == ST_OK) return;
+    log_write(LOG_WARNING, "tables could not be brought up to date behind a bulk whose inputs could not be kept: %s",
+              s->err.message);
+    err_clear(&s->err);
+}
+void bulk_state_stands(Session *s, BulkState *x) {
+    const struct BulkWayBack u = x->undo;
+    forget_undo(x);
+    if (u.back != BACK_NONE) note_covered(s, x, u.covered, u.remote);
+}
+Status bulk_state_go_back(BulkState *x, Err *e) {
+    const struct BulkWayBack u = x->undo;
+    Status st = ST_OK;
+    if (u.back == BACK_TABLES) {
+        images_undo(x->images, u.saved);
+        forget_inputs(x);
+        atomic_store(&x->unapplied, false);
+    } else if (u.back == BACK_INPUTS) {
+        int64_t reserve = atomic_exchange(&x->db->account.reserve, INT64_MAX);
+        if (u.kept) replay_drop_last(x->replay);
+        err_set(e, ERR_SYSTEM, "a bulk on a device is undone");
+        st = recover(x, e);
+        atomic_store(&x->db->account.reserve, reserve);
+    }
+    forget_undo(x);
+    return st;
+}
+/* Before a bulk: the tables have to have what images are ahead by. */
+static bool has_to_sync(Session *s, const BulkState *x, int32_t n, const Proc *const *procs, const BulkOptions *opt,
+                        bool discrete, bool writes) {
+    if (!atomic_load(&x->unapplied)) return false;
+    if (discrete && writes && (!x->covered || replay_bytes(x->replay) > inputs_limit(s))) return true;
+    if (s->bulk_undo == BULK_UNDO_IMAGES && writes && !(discrete && x->covered)) return true; /* no way back to that */
+    return !images_fit(x->images, &x->db->catalog, n, procs) || (may_be_undone(s, opt) && images_settled(x->images));
+}
+
 Status bulk_state_run(Session *s, BulkState *x, int32_t n, const CallGroup *groups, const Proc *const *procs,
                       BulkOptions *opt, BulkResult **out) {
     const bool discrete = is_discrete(opt) && s->settings.bulk.replay;
-    bool writes = false, keeps = true;
+    bool writes = false, keeps = true, lost = false;
     for (int32_t k = 0; k < n; k++) {
         writes |= procs[k]->writes;
         keeps &= !procs[k]->writes || replay_covers(procs[k]);
     }
-    if (atomic_load(&x->unapplied) &&
-        ((discrete && writes && (!x->covered || replay_bytes(x->replay) > inputs_limit(s))) ||
-         !images_fit(x->images, &x->db->catalog, n, procs) || (may_be_undone(s, opt) && images_settled(x->images))))
-        TRY(session_bulk_sync(s));
+    if (has_to_sync(s, x, n, procs, opt, discrete, writes)) TRY(session_bulk_sync(s));
     bool unapplied = atomic_load(&x->unapplied);
     keeps &= writes && s->settings.bulk.replay && (discrete || (unapplied && x->covered));
     Keep keep = {.x = x, .n = n, .groups = groups, .q = opt->query, .failed = !keeps};
@@ -273,19 +327,22 @@ Status bulk_state_run(Session *s, BulkState *x, int32_t n, const CallGroup *grou
         TRY(without_device(s, x, opt));
         st = run_once(s, x, n, groups, procs, opt, writes, out);
         if (st == ST_OK) (*out)->stats.reason = "the device was lost";
-        keep.failed = true; /* it is all on the host now */
+        keep.failed = lost = true; /* it is all on the host now */
     } else if (keep.kept && st == ST_OK && replay_ran(x->replay, *out, opt->query, &s->err) != ST_OK) {
         err_clear(&s->err);
         keep.failed = true;
     }
+    unapplied &= !lost; /* where the bulk can be undone, tables have been brought up to date then */
+    if (st != ST_OK && s->bulk_undo == BULK_UNDO_IMAGES && writes && !unapplied) x->undo.back = BACK_TABLES;
     if (st != ST_OK || !writes) return st;
-    x->covered = keep.kept && !keep.failed && (!unapplied || x->covered);
-    if (!x->covered) forget_inputs(x);
+    const bool kept = keep.kept && !keep.failed, covered = kept && (!unapplied || x->covered),
+               remote = discrete && opt->compiled;
     s->db->dirty = true;
     atomic_store(&x->unapplied, true);
-    if (!discrete || x->covered || !opt->compiled || s->state == 'T' || session_bulk_sync(s) == ST_OK) return ST_OK;
-    log_write(LOG_WARNING, "tables could not be brought up to date behind a bulk whose inputs could not be kept: %s",
-              s->err.message);
-    err_clear(&s->err);
+    if (s->bulk_undo != BULK_UNDO_IMAGES) return note_covered(s, x, covered, remote), ST_OK;
+    x->undo.back = unapplied ? BACK_INPUTS : BACK_TABLES;
+    x->undo.kept = kept;
+    x->undo.covered = covered;
+    x->undo.remote = remote;
     return ST_OK;
 }

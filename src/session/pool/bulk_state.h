@@ -18,6 +18,16 @@
  * with most of it are packed, and their images are made anew. A workload of constant size then takes memory of constant
  * size, also where nothing ever reads.
  *
+ * Undo. A statement that fails behind its bulk (bulk_call in FROM) undoes it (Session.bulk_undo). Bringing tables up to
+ * date with an undo log for that takes longer than the calls, so where nothing in the statement reads the tables the
+ * changes stay in images, and there is a way back from there: bulk_state_run brings the tables up to date before the
+ * calls, unless a device is ahead by inputs that are kept, and then
+ *   - on the host, where the tables' cells lie in the images, they are copied before the calls when that is little for
+ *     so many calls; else tables get cells of their own (home_leave). Undone, the cells are put back, and the images
+ *     are dropped
+ *   - what a device has is dropped, and where it was ahead the bulks before run again on the virtual machine, as if it
+ *     had been lost: undoing takes as long as these bulks do, on the processors.
+ *
  * Thread rules: under the database's lock, held alone.
  */
 #ifndef STELE_SESSION_POOL_BULK_STATE_H
@@ -26,13 +36,28 @@
 #include "session/core/session.h"
 #include "txn/run/replay.h"
 
+/* How the bulk of a statement that is still under way is undone when that fails. */
+typedef enum BulkBack {
+    BACK_NONE,   /* it stands, or there is none */
+    BACK_TABLES, /* images are dropped: tables are as before it, once cells that are theirs (saved) are put back */
+    BACK_INPUTS  /* images were ahead before it by what `replay` has, and are made from that again */
+} BulkBack;
+
 typedef struct BulkState {
     Database *db;
     ImageSet *images;       /* NULL: none yet */
     _Atomic bool unapplied; /* some image may be ahead of its table; read under any lock */
     Replay *replay;         /* NULL: nothing was ever kept */
     bool covered;           /* images are ahead by what `replay` has, and nothing else */
-    Mutex views;            /* of rows on devices, while one is made: readers come beside each other */
+    struct BulkWayBack {
+        BulkBack back;
+        Arena *arena; /* of `saved`; NULL: nothing is */
+        ImagesSave *saved;
+        bool kept;    /* its own inputs are in `replay` */
+        bool covered; /* BulkState.covered, once it stands */
+        bool remote;  /* a device with memory of its own has its changes */
+    } undo;
+    Mutex views; /* of rows on devices, while one is made: readers come beside each other */
 } BulkState;
 
 ImageSet *bulk_state_images(Database *db, Err *e); /* new ones */
@@ -45,6 +70,11 @@ Status bulk_state_trim(Session *s, BulkState *x);
 /* memory_limit has refused something: tables are brought up to date and packed, and what bulks can make anew goes; x
  * NULL: there were no bulks. Outside of transactions and of bulk_call in FROM. True: there is more room now. */
 bool bulk_state_give_back(Session *s, BulkState *x);
+/* The statement of a bulk that has a way back has come to its end: the bulk stands, or is undone. The lock was not
+ * given up since. stands: tables may be brought up to date. go_back: nothing is refused for memory_limit. 58000, as for
+ * a device that was lost, when earlier bulks could not be run again; then it says what is lost. */
+void bulk_state_stands(Session *s, BulkState *x);
+Status bulk_state_go_back(BulkState *x, Err *e);
 /* images_get and bulk_run; procs: of the groups. The tables may be brought up to date before and behind it, by the
  * session. */
 Status bulk_state_run(Session *s, BulkState *x, int32_t n, const CallGroup *groups, const Proc *const *procs,

@@ -184,6 +184,6 @@ Plan *bind_bulk_rows(Binder *b, Query *q, const AstFunc *f) {
     p->alias = "bulk_call";
     for (int32_t i = 0; i < n; i++)
         if (!(p->out_cols[i] = plan_new_col(b->c, names[i], types[i], i > 0))) return NULL;
-    b->c->runs_bulk = true;
+    b->c->n_bulks++;
     return p;
 }

@@ -70,6 +70,7 @@ Plan *bind_system_rows(Binder *b, int relation) {
         if (!(p->out_cols[i] = plan_new_col(b->c, cols[i].name, type_make(cols[i].type), true))) return NULL;
     p->n_out = n;
     p->values.routine_id = -1 - relation;
+    b->c->reads_system = true;
     p->alias = relations[relation].name;
     return p;
 }

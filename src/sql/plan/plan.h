@@ -78,12 +78,14 @@ typedef struct PlanCtx {
     bool of_routine; /* parameters are a routine's variables: a call that is NULL because one of them is computes its
                         other arguments (bind_null.c) */
     bool calls_routine, writes_routine; /* the statement calls routines of the catalog; some may change data */
-    bool runs_bulk;                     /* bulk_call in FROM */
-    const StreamFinder *streams;        /* NULL: nothing outside the database can be read */
-    bool reads_stream;                  /* the statement does: its plan and its shape are good for once */
-    bool shows_rows;                    /* the result is shown: rows in it may be texts (bind_row.c) */
-    bool locks_rows;                    /* FOR UPDATE and the like */
-    struct ClientRows **client_rows;    /* that names in FROM may mean (client_rows.h); NULL: none */
+    int32_t n_bulks;                    /* bulk_call in FROM: so many */
+    bool bulk_stays;   /* the bulk's changes need not be in tables behind it, if nothing else in the plan reads these */
+    bool reads_system; /* system relations */
+    const StreamFinder *streams;                  /* NULL: nothing outside the database can be read */
+    bool reads_stream;                            /* the statement does: its plan and its shape are good for once */
+    bool shows_rows;                              /* the result is shown: rows in it may be texts (bind_row.c) */
+    bool locks_rows;                              /* FOR UPDATE and the like */
+    struct ClientRows **client_rows;              /* that names in FROM may mean (client_rows.h); NULL: none */
     bool (*resolve)(void *ctx, const char *name); /* the client may add some for a name that means nothing, or NULL */
     void *resolve_ctx;
     bool reads_client_rows;            /* names do mean such rows */

@@ -205,6 +205,14 @@ Status images_sync(ImageSet *s, UndoLog *undo, Err *e);
 Status images_settle(ImageSet *s, int32_t n, const Proc *const *procs, Err *e);
 Status images_leave(ImageSet *s, int32_t n, const Proc *const *procs, Err *e);
 bool images_settled(const ImageSet *s); /* some are */
+/* Of a bulk of these procedures that may have to be undone: bytes of the tables' cells in their images, and these,
+ * copied to `a` (txn/store/home_save.h). images_undo puts them back (NULL: there are none), and drops all images, which
+ * were not ahead before the bulk. 53200. */
+typedef struct ImagesSave ImagesSave;
+int64_t images_save_bytes(const ImageSet *s, int32_t n, const Proc *const *procs);
+Status images_save(const ImageSet *s, int32_t n, const Proc *const *procs, Pool *pool, Arena *a, ImagesSave **out,
+                   Err *e);
+void images_undo(ImageSet *s, const ImagesSave *x);
 /* The table has an image that bulks use: since the last one that did this was asked fewer than IMAGES_IDLE times. */
 enum { IMAGES_IDLE = 16 };
 bool images_in_use(ImageSet *s, int64_t table_id);

@@ -8,6 +8,7 @@
 #include "storage/row_home.h"
 #include "txn/store/device_copy.h"
 #include "txn/store/device_rows.h"
+#include "txn/store/home_save.h"
 
 ImageSet *images_new(MemAccount *acct, MemAccount *homes, Err *e) {
     ImageSet *s = mem_calloc(acct, (int64_t)sizeof *s, e);
@@ -270,6 +271,46 @@ Status images_leave(ImageSet *s, int32_t n, const Proc *const *procs, Err *e) {
         for (int32_t k = 0; k < procs[i]->n_tables; k++)
             TRY(home_leave(images_find(s, procs[i]->tables[k].table_id), e));
     return ST_OK;
+}
+struct ImagesSave {
+    int64_t n;
+    struct SavedImage {
+        int64_t table_id;
+        HomeSave *home;
+    } * images;
+};
+/* The image of a table of these procedures; NULL: of another, or none. */
+static Image *image_of(const ImageEntry *x, int32_t n, const Proc *const *procs) {
+    for (int32_t i = 0; i < n; i++)
+        for (int32_t k = 0; k < procs[i]->n_tables; k++)
+            if (procs[i]->tables[k].table_id == x->table_id) return x->image;
+    return NULL;
+}
+int64_t images_save_bytes(const ImageSet *s, int32_t n, const Proc *const *procs) {
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < s->n; i++) {
+        const Image *im = image_of(&s->entries[i], n, procs);
+        if (im) bytes += home_save_bytes(im);
+    }
+    return bytes;
+}
+Status images_save(const ImageSet *s, int32_t n, const Proc *const *procs, Pool *pool, Arena *a, ImagesSave **out,
+                   Err *e) {
+    ImagesSave *x = arena_new_of(a, ImagesSave);
+    if (!x || !(x->images = arena_array(a, struct SavedImage, s->n + 1))) return err_oom(e);
+    for (int64_t i = 0; i < s->n; i++) {
+        const Image *im = image_of(&s->entries[i], n, procs);
+        if (!im) continue;
+        struct SavedImage *to = &x->images[x->n++];
+        to->table_id = s->entries[i].table_id;
+        TRY(home_save(im, pool, a, &to->home, e));
+    }
+    *out = x;
+    return ST_OK;
+}
+void images_undo(ImageSet *s, const ImagesSave *x) {
+    for (int64_t i = 0; x && i < x->n; i++) home_put_back(images_find(s, x->images[i].table_id), x->images[i].home);
+    while (s->n > 0) images_forget(s, s->entries[0].table_id);
 }
 bool images_in_use(ImageSet *s, int64_t table_id) {
     ImageEntry *x = images_entry(s, table_id);

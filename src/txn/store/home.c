@@ -52,6 +52,7 @@ int64_t home_first_row(const Image *im, int64_t tablet) {
     bool known = tablet >= 0 && tablet < x->tablets_cap && tablet < im->table->n_tablets;
     return known && x->tablets[tablet].n == im->table->tablets[tablet]->rows ? x->tablets[tablet].row : -1;
 }
+int64_t home_row_of(const Image *im, int64_t tablet) { return im->impl->tablets[tablet].row; }
 void home_forget_tablets(Image *im) {
     for (int64_t k = 0; k < im->impl->tablets_cap; k++) im->impl->tablets[k].row = -1;
 }
@@ -122,7 +123,7 @@ void home_moved(Image *im) {
     for (int64_t k = 0; k < t->n_tablets; k++)
         for (int32_t c = 0; c < im->n_cols; c++) {
             if (!is_home_of(im, k, c)) continue;
-            HomeCells at = home_cells(im, c, im->impl->tablets[k].row); /* also when it has lost rows since */
+            HomeCells at = home_cells(im, c, home_row_of(im, k));
             tablet_home_moved(t->tablets[k], c, &at);
         }
 }

@@ -1,5 +1,5 @@
-/* store_int.h - what the files of an image share: image.c, garbage.c, image_index.c, device_copy.c, image_order.c,
- * image_rehash.c, image_sync.c, image_texts.c, rowids.c only. */
+/* store_int.h - what the files of an image share: image.c, garbage.c, home.c, home_save.c, image_index.c,
+ * device_copy.c, image_order.c, image_rehash.c, image_sync.c, image_texts.c, rowids.c only. */
 #ifndef STELE_TXN_STORE_STORE_INT_H
 #define STELE_TXN_STORE_STORE_INT_H
 
@@ -65,10 +65,12 @@ Status home_new(Image *im, Err *e);
 /* The first n rows of a tablet are the image's from `row` on; -1: they are not there in their order. */
 Status home_note_tablet(Image *im, int64_t tablet, int64_t row, int64_t n, Err *e);
 int64_t home_first_row(const Image *im, int64_t tablet); /* -1: its rows are not there in their order */
-void home_free(Image *im);                               /* what the image has of it */
-void home_forget_tablets(Image *im);                     /* rows have got other numbers */
-void home_moved(Image *im);                              /* pieces of rows have other addresses */
-bool home_takes(const Image *im, int32_t col);           /* a column whose cells tablets may have here */
+/* ... of a tablet that has cells here: also when it has lost rows since. */
+int64_t home_row_of(const Image *im, int64_t tablet);
+void home_free(Image *im);                     /* what the image has of it */
+void home_forget_tablets(Image *im);           /* rows have got other numbers */
+void home_moved(Image *im);                    /* pieces of rows have other addresses */
+bool home_takes(const Image *im, int32_t col); /* a column whose cells tablets may have here */
 HomeCells home_cells(const Image *im, int32_t col, int64_t row);
 /* The tablet's rows come just before this one, with all columns that can have their cells here. */
 bool home_ends_at(const Image *im, int64_t tablet, int64_t row);
