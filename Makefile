@@ -4,7 +4,7 @@ JOBS    ?= $(shell nproc)
 PREFIX  ?= /usr/local
 PYTHON   = $(BUILD)/venv/bin/python
 
-.PHONY: all deps venv build demo check test unit sqltest difftest tpchtest bench-tpch lint format install uninstall deb asan tsan fuzz clean
+.PHONY: all deps venv build guide demo check test unit sqltest difftest tpchtest bench-tpch lint format install uninstall deb asan tsan fuzz clean
 
 all: build
 
@@ -21,6 +21,10 @@ build: deps
 	@cmake -G Ninja -S . -B $(BUILD)/release -DCMAKE_BUILD_TYPE=Release >/dev/null
 	@ninja -C $(BUILD)/release -j $(JOBS)
 	@ln -sf release/stele $(BUILD)/stele
+
+# the guide as HTML: $(BUILD)/guide/index.html
+guide: build venv
+	@$(PYTHON) tools/guide.py --build $(BUILD)
 
 demo: build venv
 	@$(PYTHON) bench/tpch/demo.py --stele $(BUILD)/stele --data $(BUILD)/tpch/sf1 --scale 1

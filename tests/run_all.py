@@ -3,7 +3,7 @@
 
 Parts: unit tests, the SQL corpus in many configurations, TPC-H answers at scale 0.01, both on the virtual machine and on devices (the system's C
 compiler, OpenCL through PoCL), kernels under NVRTC and oclgrind, the differential tests against PostgreSQL, bulks against single calls, the transaction benchmarks with their invariants, the shell's own tests,
-installation with examples that are built against it, Debian packages, the Python package, short fuzzing.
+installation with examples that are built against it, Debian packages, the Python package, the guide and its examples, short fuzzing.
 With --preset asan|tsan: unit tests and corpus of that build. With --quick (`make check`): what finds most in under 4 minutes on 2 cores, for daily work.
 
 Parts run beside each other, one for each processor: most use only one. Compiled kernels are kept under build/cache between configurations and
@@ -378,6 +378,7 @@ def quick(parts, o, build):
 PROGRAMS = [
     ("install, examples", "tests/install/test_install.py"),
     ("Python package", "python/tests/test_stele.py"),
+    ("guide", "tests/guide/test_guide.py"),
     ("csv files", "tests/csv/test_sniff.py"),
     ("shell", "tests/shell/test_shell.py"),
     ("shell: scripts", "tests/shell/test_scripts.py"),
