@@ -58,7 +58,7 @@ KINDS = (("func", "Functions", "of values"), ("agg", "Aggregates", "of the rows 
 
 def functions(stele):
     text = ("# Functions\n\nThe shell shows the same with `\\dfS+`. Names and results are PostgreSQL's unless "
-            "[Where Stele stands](../status.md) says otherwise. Operators are those of PostgreSQL for these types.\n")
+            "[Where Stele stands](../status.md) says otherwise.\n")
     all_rows = rows(stele, "\\dfS+")
     for kind, title, what in KINDS:
         groups = collections.OrderedDict()

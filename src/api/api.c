@@ -586,4 +586,7 @@ void stele_list_functions(bool (*each)(void *ctx, const char *name, const char *
         if (f[i].flags & FN_VARIADIC) snprintf(args + at, sizeof args - at, ", ...");
         if (each(ctx, f[i].name, args, type_base_name((TypeId)f[i].ret), f[i].doc ? f[i].doc : "")) return;
     }
+    const ListedFunction *x = sql_listed_functions(&n);
+    for (int64_t i = 0; i < n; i++)
+        if (each(ctx, x[i].name, x[i].args, x[i].result, x[i].doc)) return;
 }

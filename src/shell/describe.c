@@ -317,11 +317,34 @@ typedef struct Functions {
 } Functions;
 
 static bool is_aggregate(const char *name) {
-    static const char *const names[] = {
-        "array_agg",   "avg",   "bit_and",  "bit_or",  "bit_xor",  "bool_and",        "bool_or",         "corr",
-        "count",       "every", "max",      "min",     "mode",     "string_agg",      "stddev",          "stddev_pop",
-        "stddev_samp", "sum",   "variance", "var_pop", "var_samp", "percentile_cont", "percentile_disc", NULL};
-    return is_one_of(name, names);
+    static const char *const names[] = {"any_value",
+                                        "array_agg",
+                                        "avg",
+                                        "bit_and",
+                                        "bit_or",
+                                        "bit_xor",
+                                        "bool_and",
+                                        "bool_or",
+                                        "corr",
+                                        "count",
+                                        "covar_pop",
+                                        "covar_samp",
+                                        "every",
+                                        "max",
+                                        "min",
+                                        "mode",
+                                        "percentile_cont",
+                                        "percentile_disc",
+                                        "string_agg",
+                                        "stddev",
+                                        "stddev_pop",
+                                        "stddev_samp",
+                                        "sum",
+                                        "variance",
+                                        "var_pop",
+                                        "var_samp",
+                                        NULL};
+    return strncmp(name, "regr_", 5) == 0 || is_one_of(name, names);
 }
 static bool is_window(const char *name) {
     static const char *const names[] = {"row_number", "rank", "dense_rank",  "percent_rank", "cume_dist", "ntile",

@@ -212,6 +212,20 @@ def check_reference(build):
         check(f"reference: {name}", lines >= least, f"{lines} entries, fewer than {least}")
 
 
+def check_listed(build):
+    """No name of the binder's own tables of functions is missing in the list of functions."""
+    listed = {r["Name"] for r in guide.rows(os.path.join(build, "release", "stele"), "\\dfS")}
+    for path, table, least in (("src/sql/bind/bind_window.c", "win_funcs", 11), ("src/sql/bind/bind_ordered.c", "names", 7), ("src/sql/bind/bind_parts.c", "", 3), ("src/io/files.c", "functions", 6)):
+        with open(os.path.join(ROOT, path), encoding="utf-8") as f:
+            text = f.read()
+        if table:
+            text = re.search(rf"{table}\[\] = \{{(.*?)\}};", text, re.S).group(1)
+            names = set(re.findall(r'"(\w+)"', text))
+        else:
+            names = set(re.findall(r'^    \{"(\w+)", "', text, re.M))
+        check(f"functions of {path}", len(names) >= least and names <= listed, f"{sorted(names)}; not in \\dfS: {sorted(names - listed)}")
+
+
 def check_troubleshooting():
     """Every SQLSTATE that is explained is one that is raised."""
     with open(os.path.join(GUIDE, "troubleshooting.md"), encoding="utf-8") as f:
@@ -236,6 +250,7 @@ def main():
     if not o.record:
         check_readme(build)
         check_reference(build)
+        check_listed(build)
         check_troubleshooting()
         if importlib.util.find_spec("sphinx"):
             check_html(build)

@@ -49,6 +49,12 @@ int sql_system_relation(const char *name); /* -1: none */
 /* 42501 if the name is that of a system relation: before it is changed, or said not to exist. */
 Status sql_refuse_system_relation(const char *name, Err *e);
 
+/* Functions that the binder knows without the function table (listed.c), for lists. Types as text. */
+typedef struct ListedFunction {
+    const char *name, *args, *result, *doc;
+} ListedFunction;
+const ListedFunction *sql_listed_functions(int64_t *n);
+
 /* bulk_call('p', 'query'): CALL's, and in FROM (LP_VALUES, Plan.bulk). */
 bool sql_is_bulk_call(const AstFunc *f);
 Status sql_bulk_arguments(const AstFunc *f, int64_t position, Err *e); /* 42883: not two */

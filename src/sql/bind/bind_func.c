@@ -324,6 +324,11 @@ void bind_hint_function(Binder *b, const char *name, const char *what) {
         if (strcmp(f[i].name, name) == 0) return;
         if (!f[i].doc || strncmp(f[i].doc, "internal", 8) != 0) similar_offer(&s, f[i].name);
     }
+    const ListedFunction *listed = sql_listed_functions(&n);
+    for (int64_t i = 0; i < n; i++) {
+        if (strcmp(listed[i].name, name) == 0) return;
+        similar_offer(&s, listed[i].name);
+    }
     for (int64_t i = 0; i < k->n_routines; i++)
         if (strcmp(k->routines[i]->name, name) == 0) return;
     catalog_offer_routines(k, &s);
