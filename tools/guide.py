@@ -9,6 +9,7 @@ import argparse
 import collections
 import csv
 import io
+import json
 import os
 import re
 import shutil
@@ -18,7 +19,8 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOURCE = os.path.join(ROOT, "docs", "guide")
 MANUALS = ("stele.1", "stele-bench.1", "libstele.3")
-GENERATED = ("status.md", "reference/statements.md", "reference/functions.md", "reference/settings.md", "reference/system.md", *(f"reference/{m}.md" for m in MANUALS))
+NOTEBOOK = os.path.join(ROOT, "python", "examples", "analytics.ipynb")
+GENERATED = ("status.md", "notebook.md", "reference/statements.md", "reference/functions.md", "reference/settings.md", "reference/system.md", *(f"reference/{m}.md" for m in MANUALS))
 
 
 def ask(stele, *args):
@@ -165,6 +167,13 @@ def manual(path):
     return text
 
 
+def notebook():
+    """The notebook's cells. python/tests runs them."""
+    with open(NOTEBOOK, encoding="utf-8") as f:
+        cells = json.load(f)["cells"]
+    return "\n".join("".join(c["source"]) + "\n" if c["cell_type"] == "markdown" else "```python\n" + "".join(c["source"]) + "\n```\n" for c in cells)
+
+
 # ---- the whole ---------------------------------------------------------------------------------------------------
 
 def within(text, path, pages):
@@ -182,7 +191,7 @@ def stage(stele, to):
     shutil.rmtree(to, ignore_errors=True)
     shutil.copytree(SOURCE, to)
     with open(os.path.join(ROOT, "docs", "STATUS.md"), encoding="utf-8") as f:
-        texts = [f.read(), statements(stele), functions(stele), settings(stele), system_relations(stele), *(manual(os.path.join(ROOT, "docs", "man", m)) for m in MANUALS)]
+        texts = [f.read(), notebook(), statements(stele), functions(stele), settings(stele), system_relations(stele), *(manual(os.path.join(ROOT, "docs", "man", m)) for m in MANUALS)]
     pages = dict(zip(GENERATED, texts, strict=True))
     known = set(pages) | {os.path.relpath(os.path.join(d, f), to) for d, _, names in os.walk(to) for f in names}
     for path, text in pages.items():
