@@ -268,6 +268,120 @@ STELE_API void stele_unregister(stele_conn *conn, const char *name);
  * with its error. NULL removes it. */
 STELE_API void stele_set_resolver(stele_conn *conn, bool (*resolve)(void *ctx, const char *name), void *ctx);
 
+/* ---- values of every type -----------------------------------------------------------------------
+ * One SQL value, for parameters (stele_bind_value) and appenders (stele_append_value). It
+ * is converted to the type of the parameter or column as an assignment is. */
+typedef enum stele_type {
+    STELE_TYPE_NULL,
+    STELE_TYPE_BOOL,
+    STELE_TYPE_INT64, /* all integers */
+    STELE_TYPE_FLOAT, /* real */
+    STELE_TYPE_DOUBLE,
+    STELE_TYPE_NUMERIC,
+    STELE_TYPE_TEXT, /* also any other type in its text form */
+    STELE_TYPE_BYTEA,
+    STELE_TYPE_DATE,
+    STELE_TYPE_TIME,
+    STELE_TYPE_TIMESTAMP,
+    STELE_TYPE_TIMESTAMPTZ,
+    STELE_TYPE_INTERVAL,
+    STELE_TYPE_UUID,
+    STELE_TYPE_ARRAY
+} stele_type;
+typedef struct stele_interval { /* months, days and microseconds are kept apart, as in PostgreSQL */
+    int64_t micros;
+    int32_t days, months;
+} stele_interval;
+/* 38 digits: (high * 2^64 + low) / 10^scale, two's complement; scale 0 to 38. */
+typedef struct stele_numeric {
+    uint64_t low;
+    int64_t high;
+    int32_t scale;
+} stele_numeric;
+typedef struct stele_value {
+    stele_type type;
+    union {
+        bool boolean;
+        int64_t i64; /* INT64; DATE: days since 2000-01-01, TIME: microseconds since midnight, TIMESTAMP, TIMESTAMPTZ:
+                        microseconds since 2000-01-01 00:00 (UTC). INT32_MIN and INT32_MAX are -infinity and infinity of
+                        dates, INT64_MIN and INT64_MAX those of timestamps. */
+        float f32;
+        double f64;
+        stele_numeric numeric;
+        stele_interval interval;
+        unsigned char uuid[16];
+        struct {
+            const char *data;
+            int64_t size; /* bytes; -1: NUL-terminated */
+        } text;           /* TEXT, BYTEA */
+        struct {
+            const struct stele_value *items; /* NULLs, and values of one other type */
+            int64_t n;
+        } array;
+    } u;
+} stele_value;
+/* As the other binds: the value is copied. 42P02 no such parameter; 22023 a scale, or a type that there is not; 22003 a
+ * numeric of more than 38 digits; 22008 no such date or time; 22021 not UTF-8; 42804 array items of several types;
+ * 0A000 arrays in arrays; 54000 too long. On an error the parameter is NULL. Whether it converts to the parameter's
+ * type is seen when the statement runs. */
+STELE_API stele_status stele_bind_value(stele_stmt *stmt, int64_t index, const stele_value *value);
+/* The parameter's type as SQL has it ("numeric(10,2)", "integer[]"); NULL when there is no such parameter. Valid until
+ * the thread's next call of this function. */
+STELE_API const char *stele_param_type(const stele_stmt *stmt, int64_t index);
+
+/* ---- appenders: many rows into a table ------------------------------------------------------------
+ *
+ *     stele_appender *a;
+ *     stele_appender_new(conn, "t", 0, NULL, &a);
+ *     for (...) {
+ *         stele_append_int64(a, id);
+ *         stele_append_text(a, name, -1);
+ *         if (stele_append_end_row(a) != STELE_OK) ...
+ *     }
+ *     stele_appender_flush(a);
+ *     stele_appender_free(a);
+ *
+ * Rows are collected, and inserted as one INSERT statement by stele_appender_flush, and by stele_append_end_row when
+ * there are 2^20 of them or 128 MiB of cells. Constraints, defaults, foreign keys and transactions are those of INSERT:
+ * within BEGIN .. COMMIT rows come and go with the transaction, else each flush is one of its own.
+ *
+ * Failures. A value that does not convert is refused by the call that appends it, the row can be ended when the value
+ * has been appended otherwise, or dropped by stele_appender_drop_row. A flush that fails inserts none of its rows and
+ * drops them; rows of earlier flushes stand, unless the transaction they belong to is rolled back. Errors are those of
+ * the connection, with `row 7 of appender for t, column "a"` in the context, rows counted from 1 since the appender was
+ * made.
+ *
+ * An appender belongs to its connection's thread, and is freed before the connection. Statements of the connection may
+ * run between its calls; when the table or a column is renamed or dropped, the next flush fails. */
+typedef struct stele_appender stele_appender; /* stele_appender_free() */
+/* For n_columns of a table, or for all (0), in order; the others get their defaults. Named as in the catalog, not
+ * quoted. 42P01, 42703, 42701, 42809 a view. On an error *appender is NULL. */
+STELE_API stele_status stele_appender_new(stele_conn *conn, const char *table, int64_t n_columns,
+                                          const char *const *columns, stele_appender **appender);
+/* Drops rows that have not been flushed. */
+STELE_API void stele_appender_free(stele_appender *appender);
+/* The next value of the row; 22000-class errors of the conversion, 54011 when the row has all values already. */
+STELE_API stele_status stele_append_null(stele_appender *appender);
+STELE_API stele_status stele_append_default(stele_appender *appender); /* the column's DEFAULT */
+STELE_API stele_status stele_append_bool(stele_appender *appender, bool value);
+STELE_API stele_status stele_append_int64(stele_appender *appender, int64_t value);
+STELE_API stele_status stele_append_double(stele_appender *appender, double value);
+STELE_API stele_status stele_append_text(stele_appender *appender, const char *value, int64_t len);
+STELE_API stele_status stele_append_value(stele_appender *appender, const stele_value *value);
+/* 42601 when values are missing: the row goes on. May flush; when that fails the row is dropped with the others. */
+STELE_API stele_status stele_append_end_row(stele_appender *appender);
+/* Forgets the values of the row that has been begun. */
+STELE_API void stele_appender_drop_row(stele_appender *appender);
+/* More rows from a record batch (a struct array), a column per column of the appender in order; conversions as in
+ * stele_bulk_add_arrow. 55000 when a row has been begun. On an error no row of it was appended. The batch stays the
+ * caller's. */
+STELE_API stele_status stele_append_arrow(stele_appender *appender, const struct ArrowSchema *schema,
+                                          const struct ArrowArray *batch);
+/* Inserts what has been appended. 55000 when a row has been begun. */
+STELE_API stele_status stele_appender_flush(stele_appender *appender);
+/* Rows that flushes have inserted. */
+STELE_API int64_t stele_appender_rows(const stele_appender *appender);
+
 /* ---- bulks: many calls of one procedure as one statement ---------------------------------------
  * The result is that of running the calls one by one in the order given; a call that fails leaves no change and does
  * not touch the others.

@@ -450,8 +450,7 @@ stele_status stele_exec(stele_conn *c, const char *sql,
 
 /* ---- catalog --------------------------------------------------------------------------------------- */
 
-/* A look at the catalog, from the session's view of it. */
-static bool look_begin(Session *s, bool locked) {
+bool api_look_begin(Session *s, bool locked) {
     err_clear(&s->err);
     atomic_store(&s->cancel, false);
     if (session_enter(s) == ST_OK && (locked ? session_lock(s, LOCK_SHARED) : session_read(s, true)) == ST_OK)
@@ -459,7 +458,7 @@ static bool look_begin(Session *s, bool locked) {
     session_leave(s);
     return false;
 }
-static void look_end(Session *s, Status r) {
+void api_look_end(Session *s, Status r) {
     if (s->state == 'I') (void)session_end_statement(s, r);
     else transaction_pause(s);
     session_leave(s);
@@ -468,13 +467,13 @@ static void look_end(Session *s, Status r) {
 stele_status stele_list_tables(stele_conn *c, bool (*each)(void *ctx, const char *name, const char *kind, int64_t rows),
                                void *ctx) {
     Session *s = c->s;
-    if (!look_begin(s, false)) return STELE_ERROR;
+    if (!api_look_begin(s, false)) return STELE_ERROR;
     const Catalog *k = session_catalog(s);
     bool stop = false;
     for (int64_t i = 0; i < k->n_tables && !stop; i++)
         stop = each(ctx, k->tables[i]->name, "table", k->tables[i]->live_rows);
     for (int64_t i = 0; i < k->n_views && !stop; i++) stop = each(ctx, k->views[i]->name, "view", -1);
-    look_end(s, ST_OK);
+    api_look_end(s, ST_OK);
     return STELE_OK;
 }
 
@@ -483,7 +482,7 @@ stele_status stele_list_columns(stele_conn *c, const char *table,
                                              const char *default_sql, const char *key),
                                 void *ctx) {
     Session *s = c->s;
-    if (!look_begin(s, false)) return STELE_ERROR;
+    if (!api_look_begin(s, false)) return STELE_ERROR;
     const Table *t = catalog_table(session_catalog(s), slice_of(table));
     const View *v = t ? NULL : catalog_view(session_catalog(s), slice_of(table));
     Status r = ST_OK;
@@ -513,14 +512,14 @@ stele_status stele_list_columns(stele_conn *c, const char *table,
     } else {
         r = err_set(&s->err, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", table);
     }
-    look_end(s, r);
+    api_look_end(s, r);
     return r == ST_OK ? STELE_OK : STELE_ERROR;
 }
 
 stele_status stele_list_options(stele_conn *c, const char *table,
                                 bool (*each)(void *ctx, const char *name, const char *value), void *ctx) {
     Session *s = c->s;
-    if (!look_begin(s, false)) return STELE_ERROR;
+    if (!api_look_begin(s, false)) return STELE_ERROR;
     const Table *t = catalog_table(session_catalog(s), slice_of(table));
     Status r = ST_OK;
     char value[24];
@@ -530,7 +529,7 @@ stele_status stele_list_options(stele_conn *c, const char *table,
         snprintf(value, sizeof value, "%lld", (long long)t->expected_rows);
         (void)each(ctx, "expected_rows", value);
     }
-    look_end(s, r);
+    api_look_end(s, r);
     return r == ST_OK ? STELE_OK : STELE_ERROR;
 }
 
@@ -539,7 +538,7 @@ stele_status stele_list_routines(stele_conn *c,
                                               const char *result, const char *language),
                                  void *ctx) {
     Session *s = c->s;
-    if (!look_begin(s, false)) return STELE_ERROR;
+    if (!api_look_begin(s, false)) return STELE_ERROR;
     const Catalog *k = session_catalog(s);
     Arena *a = arena_new(&s->account, &s->err);
     bool stop = a == NULL;
@@ -550,13 +549,13 @@ stele_status stele_list_routines(stele_conn *c,
         stop = each(ctx, r->name, r->is_procedure ? "procedure" : "function", args, result, r->language);
     }
     arena_free(a);
-    look_end(s, ST_OK);
+    api_look_end(s, ST_OK);
     return err_is_set(&s->err) ? STELE_ERROR : STELE_OK;
 }
 
 stele_status stele_list_definitions(stele_conn *c, bool (*each)(void *ctx, const stele_definition *d), void *ctx) {
     Session *s = c->s;
-    if (!look_begin(s, true)) return STELE_ERROR;
+    if (!api_look_begin(s, true)) return STELE_ERROR;
     Arena *a = arena_new(&s->account, &s->err);
     Definitions all;
     Status r = a ? definitions_list(s, a, &all) : ST_ERROR;
@@ -567,7 +566,7 @@ stele_status stele_list_definitions(stele_conn *c, bool (*each)(void *ctx, const
         if (each(ctx, &out)) break;
     }
     arena_free(a);
-    look_end(s, r);
+    api_look_end(s, r);
     return r == ST_OK ? STELE_OK : STELE_ERROR;
 }
 

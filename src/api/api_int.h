@@ -17,6 +17,10 @@ struct stele_conn {
     void *notice_ctx;
 };
 
+/* A look at the catalog, from the session's view of it; false: an error. `locked`: under the database lock. */
+bool api_look_begin(Session *s, bool locked);
+void api_look_end(Session *s, Status r);
+
 void api_error_names(ErrNames n, stele_error_info *out); /* as long-lived as they are */
 
 #endif

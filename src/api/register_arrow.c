@@ -30,13 +30,14 @@ static Status take_schema(ClientRows *r, const struct ArrowSchema *s, Err *e) {
     return ST_OK;
 }
 
-static Status take_batch(ClientRows *r, const struct ArrowSchema *schema, const struct ArrowArray *batch, Err *e) {
+Status arrow_rows_add(ClientRows *r, int32_t n_cols, const struct ArrowSchema *schema, const struct ArrowArray *batch,
+                      Err *e) {
     char where[96], what[80];
     TRY(arrow_check_batch(schema, batch, e));
     int64_t n = batch->length;
     if (n > INT32_MAX - r->n) return err_set(e, ERR_PROGRAM_LIMIT, "more than %d rows cannot be registered", INT32_MAX);
     TRY(client_rows_reserve(r, n, e));
-    for (int32_t i = 0; i < r->n_cols; i++) {
+    for (int32_t i = 0; i < n_cols; i++) {
         ClientColumn *k = &r->cols[i];
         snprintf(where, sizeof where, "column \"%.60s\"", k->name);
         ArrowColumn c = {.schema = schema->children[i],
@@ -72,7 +73,7 @@ static Status take_stream(ClientRows *r, struct ArrowArrayStream *stream, Err *e
             break;
         }
         if (!batch.release) break;
-        st = take_batch(r, &schema, &batch, e);
+        st = arrow_rows_add(r, r->n_cols, &schema, &batch, e);
         if (batch.release) batch.release(&batch);
     }
     if (schema.release) schema.release(&schema);
