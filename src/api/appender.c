@@ -18,6 +18,7 @@ enum { FLUSH_ROWS = 1 << 20, FLUSH_BYTES = 128 << 20, FIRST_ROOM = 1024 };
 typedef struct AppendColumn {
     const char *name, *default_sql; /* NULL: none */
     Type type;
+    int32_t size;  /* of a cell */
     int32_t flags; /* its column of flags; -1: none */
 } AppendColumn;
 
@@ -55,6 +56,7 @@ static Status add_column(stele_appender *x, const Table *t, int col, Err *e) {
         if (strcmp(x->cols[i].name, t->cols[col].name) == 0)
             return err_set(e, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once", t->cols[col].name);
     *c = (AppendColumn){.type = t->cols[col].type, .flags = -1};
+    c->size = (int32_t)phys_size(type_phys(c->type));
     const char *def = t->cols[col].default_sql;
     if (!(c->name = arena_strdup(x->arena, t->cols[col].name))) return ST_ERROR;
     if (def && !(c->default_sql = arena_strdup(x->arena, def))) return ST_ERROR;
@@ -166,7 +168,7 @@ static Status reserve(stele_appender *x, Err *e) {
 /* The place of the next value; NULL with an error. */
 static ClientColumn *next(stele_appender *x) {
     Err *e = &x->conn->s->err;
-    err_clear(e);
+    if (err_is_set(e)) err_clear(e); /* an Err is large */
     if (x->at >= x->n) {
         err_set(e, ERR_TOO_MANY_COLUMNS, "the row has %d values already", (int)x->n);
         return NULL;
@@ -194,9 +196,14 @@ static stele_status put_null(stele_appender *x, ClientColumn *c) {
 }
 
 static stele_status put(stele_appender *x, ClientColumn *c, const Value *v) {
-    int64_t size = phys_size(type_phys(c->type)), row = x->rows->n;
     if (v->is_null) return put_null(x, c);
-    memcpy(c->cells + row * size, value_cell_const(v), (size_t)size);
+    int64_t row = x->rows->n;
+    switch (x->cols[x->at].size) { /* of fixed sizes, so that a copy is a move */
+    case 4: memcpy(c->cells + row * 4, &v->u, 4); break;
+    case 8: memcpy(c->cells + row * 8, &v->u, 8); break;
+    case 16: memcpy(c->cells + row * 16, &v->u, 16); break;
+    default: memcpy(c->cells + row * x->cols[x->at].size, &v->u, (size_t)x->cols[x->at].size);
+    }
     c->valid[row] = 1;
     set_flag(x, false);
     x->at++;
@@ -278,7 +285,25 @@ stele_status stele_append_double(stele_appender *x, double value) {
     return c->type.id == T_FLOAT8 ? put(x, c, &v) : put_as(x, c, v);
 }
 
+/* Text without a length is kept as it comes. */
+static stele_status put_text(stele_appender *x, ClientColumn *c, const char *value, int64_t len) {
+    if (utf8_check(value, len) >= 0) {
+        err_set(&x->conn->s->err, ERR_CHAR_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\"");
+        return failed(x);
+    }
+    char *copy = arena_alloc(x->rows->arena, MAX_OF(len, INT64_C(1)));
+    if (!copy) return failed(x);
+    memcpy(copy, value, (size_t)len);
+    return put(x, c, &(Value){.type = c->type, .u.str = str_make(copy, len)});
+}
+
 stele_status stele_append_text(stele_appender *x, const char *value, int64_t len) {
+    if (len < 0) len = (int64_t)strlen(value);
+    const AppendColumn *k = x->at < x->n ? &x->cols[x->at] : NULL;
+    if (k && (k->type.id == T_TEXT || (k->type.id == T_VARCHAR && !k->type.length)) && len <= INT32_MAX) {
+        ClientColumn *c = next(x);
+        return c ? put_text(x, c, value, len) : failed(x);
+    }
     stele_value v = {.type = STELE_TYPE_TEXT};
     v.u.text.data = value;
     v.u.text.size = len;

@@ -345,6 +345,39 @@ static void arrow(void **state) {
     run("delete from t");
 }
 
+/* Enough rows that they are loaded from where they are. */
+static void many(void **state) {
+    (void)state;
+    enum { N = 60000 };
+    char text[20];
+    run("create table m (a int primary key, b text not null default 'none', c bigint)");
+    for (int round = 0; round < 4; round++) {
+        stele_appender *a = appender("m", round == 3 ? 0 : 2, (const char *const[]){"c", "a"});
+        for (int i = 0; i < N; i++) {
+            if (round < 3) {
+                good(i % 3 ? stele_append_int64(a, i) : stele_append_null(a));
+                good(stele_append_int64(a, round == 1 && i == N - 1 ? 5 : i + (round == 2 ? N : 0)));
+            } else {
+                snprintf(text, sizeof text, "row %d", i);
+                good(stele_append_int64(a, i + 2 * N));
+                good(i == 40000 ? stele_append_null(a) : stele_append_text(a, text, -1));
+                good(stele_append_int64(a, i));
+            }
+            good(stele_append_end_row(a));
+        }
+        if (round == 1) refused(stele_appender_flush(a), "23505", "rows 1 to 60000 of appender for m");
+        else if (round == 3) refused(stele_appender_flush(a), "23502", "row 40001 of appender for m, column \"b\"");
+        else good(stele_appender_flush(a));
+        assert_int_equal(stele_appender_rows(a), round == 0 || round == 2 ? N : 0);
+        stele_appender_free(a);
+        gives("select count(*), count(distinct a), count(c), min(b) from m",
+              round < 2 ? "60000,60000,40000,none" : "120000,120000,80000,none");
+    }
+    run("begin; delete from m; rollback");
+    gives("select count(*), max(a) from m where c is null", "40000,119997");
+    run("drop table m");
+}
+
 static stele_status append_some(void) {
     stele_appender *a;
     if (stele_appender_new(conn, "t", 0, NULL, &a) != STELE_OK) return STELE_ERROR;
@@ -381,6 +414,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(bind_all),   cmocka_unit_test(bind_refused),
                                        cmocka_unit_test(append_all), cmocka_unit_test(rows_and_defaults),
                                        cmocka_unit_test(failures),   cmocka_unit_test(arrow),
-                                       cmocka_unit_test(no_memory)};
+                                       cmocka_unit_test(many),       cmocka_unit_test(no_memory)};
     return cmocka_run_group_tests_name("appender", tests, set_up, tear_down);
 }

@@ -41,4 +41,8 @@ Status session_with_changes(Session *s, Statement *st, PlanCtx *c, BoundStmt *b)
 Status session_run_with_changes(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct,
                                 RunOutput *out);
 
+/* insert_cells.c. Loads rows that are there as cells, `least` of them or more. *done false: the statement is not of
+ * that form, and nothing has happened. */
+Status session_insert_cells(Session *s, Statement *st, const BoundStmt *b, int64_t least, bool *done);
+
 #endif

@@ -475,6 +475,11 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
     Change x;
     if (b->n_members > 0) return session_with_changes(s, st, c, b);
     TRY(change_allowed(s, b));
+    if (c->reads_client_rows) {
+        bool done;
+        Status loaded = session_insert_cells(s, st, b, LOAD_ROWS, &done);
+        if (done || loaded != ST_OK) return loaded;
+    }
     TRY(change_plan(s, st->run_arena, c, b, &st->account, &x));
     st->query = x.query;
     int64_t mark = undo_mark(s->undo);
