@@ -269,7 +269,7 @@ STELE_API void stele_unregister(stele_conn *conn, const char *name);
 STELE_API void stele_set_resolver(stele_conn *conn, bool (*resolve)(void *ctx, const char *name), void *ctx);
 
 /* ---- values of every type -----------------------------------------------------------------------
- * One SQL value, for parameters (stele_bind_value) and appenders (stele_append_value). It
+ * One SQL value, for parameters (stele_bind_value), appenders (stele_append_value) and arguments of table functions. It
  * is converted to the type of the parameter or column as an assignment is. */
 typedef enum stele_type {
     STELE_TYPE_NULL,
@@ -381,6 +381,156 @@ STELE_API stele_status stele_append_arrow(stele_appender *appender, const struct
 STELE_API stele_status stele_appender_flush(stele_appender *appender);
 /* Rows that flushes have inserted. */
 STELE_API int64_t stele_appender_rows(const stele_appender *appender);
+
+/* ---- functions of the client -----------------------------------------------------------------------
+ * Functions in C that SQL calls by their name, like built-in ones: in queries, views, CHECKs, defaults, routines. They
+ * belong to the open database, whichever connection registers them, and all its connections see them at once. They are
+ * not saved and take part in no transaction. What refers to them does so by name: where the name is not registered, in
+ * a later process for instance, such a statement fails with 42883, and works again once it is.
+ *
+ * Overloads: several functions may have a name with different types of parameters; PostgreSQL's rules choose, routines
+ * of CREATE FUNCTION included (42725 when two are as good). A name of a built-in function is refused (42723).
+ *
+ * Where they run: on the virtual machine (EXPLAIN says so of plans for devices); calls of procedures that use them run
+ * one at a time in bulks, with that reason.
+ *
+ * Cells. A column of arguments or results is an array of one cell per row:
+ *
+ *     boolean                   unsigned char, 0 or 1
+ *     smallint, integer, bigint int16_t, int32_t, int64_t
+ *     real, double precision    float, double
+ *     numeric(p,s)              the value times 10^s as an integer: int64_t where p <= 18, else 16 bytes, the lower
+ *                               half first, two's complement, aligned to 16 (__int128). numeric: numeric(38,16)
+ *     date                      int32_t, days since 2000-01-01; INT32_MIN and INT32_MAX are -infinity and infinity
+ *     time                      int64_t, microseconds since midnight
+ *     timestamp, timestamptz    int64_t, microseconds since 2000-01-01 00:00 (UTC); INT64_MIN and INT64_MAX likewise
+ *     interval                  stele_interval
+ *     uuid                      16 bytes
+ *     text types, bytea         stele_string; results by stele_call_set_text
+ *
+ * Lengths of char and varchar do not count, as in PostgreSQL. Arrays are refused (0A000).
+ *
+ * Thread rules: a function is called from several threads at once, for different rows, unless it has
+ * STELE_FUNCTION_ONE_THREAD: then the statement runs on its connection's thread alone (other connections' statements
+ * may call it meanwhile on theirs). It must not use the database or its connections: locks may be held. */
+typedef struct stele_string {
+    const char *data; /* not NUL-terminated */
+    uint32_t size;    /* bytes */
+    uint32_t reserved;
+} stele_string;
+
+/* One call of a function: what it was registered with, memory and errors. Valid during the call. */
+typedef struct stele_call stele_call;
+/* `data` of the definition. */
+STELE_API void *stele_call_data(const stele_call *call);
+/* Memory that lives as long as the results of this call; counts for memory_limit; 16-byte aligned. NULL: there is none,
+ * the call's error is set, and the function is to return STELE_ERROR. */
+STELE_API void *stele_call_alloc(stele_call *call, int64_t bytes);
+/* Sets the call's error, which becomes the statement's; STELE_ERROR, to be returned. sqlstate: five characters, NULL
+ * for 38000 (external_routine_exception). row: of the call, from 0, -1: none; it is named in the context. The first
+ * error of a call counts. */
+STELE_API stele_status stele_call_fail(stele_call *call, int64_t row, const char *sqlstate, const char *message);
+
+/* Arguments: n cells and whether they are not NULL (a byte per row, NULL: none is NULL). Cells of NULL rows have some
+ * value. Read only, and valid during the call. */
+typedef struct stele_column {
+    const void *data;
+    const unsigned char *valid;
+} stele_column;
+/* Results, to be filled: n cells, and 0 in valid for each that is NULL (all bytes are 1 before). data of text types is
+ * NULL: stele_call_set_text. */
+typedef struct stele_result {
+    void *data;
+    unsigned char *valid;
+    const void *texts; /* the library's */
+} stele_result;
+/* A result of a text type or bytea, which is copied. len -1: NUL-terminated. STELE_ERROR, with the call's error set:
+ * 22021 not UTF-8, 54000 too long, 53200, 42804 the result is not of such a type. */
+STELE_API stele_status stele_call_set_text(stele_call *call, const stele_result *result, int64_t row, const char *text,
+                                           int64_t len);
+
+/* Flags of functions. Volatility as in PostgreSQL: without one of the two the result depends on the arguments alone, so
+ * that calls are made once for equal arguments, or for constants when a statement is prepared. */
+enum {
+    STELE_FUNCTION_CALLED_ON_NULL = 1, /* also for rows with a NULL argument; else those are NULL without a call */
+    STELE_FUNCTION_STABLE = 2,         /* the same within a statement */
+    STELE_FUNCTION_VOLATILE = 4,       /* once for each row */
+    STELE_FUNCTION_ONE_THREAD = 8
+};
+
+/* n >= 1 rows. STELE_OK, or STELE_ERROR after stele_call_fail. How rows are divided into calls does not follow any
+ * rule. */
+typedef stele_status (*stele_scalar_fn)(stele_call *call, int64_t n, const stele_column *args, stele_result *result);
+typedef struct stele_scalar {
+    const char *name;               /* as it is in SQL after folding: lower case, unless calls quote it */
+    int64_t n_params;               /* 0 to 100 */
+    const char *const *param_types; /* SQL types, "numeric(10,2)" */
+    const char *const *param_names; /* for calls with named arguments; NULL, or NULL for some: none */
+    const char *result_type;
+    int32_t flags; /* STELE_FUNCTION_ */
+    stele_scalar_fn call;
+    void *data;                  /* stele_call_data */
+    void (*destroy)(void *data); /* once nothing can call the function any more; on any thread; NULL: nothing */
+} stele_scalar;
+/* Registers a function, in the place of one with the same name and types, which statements that run go on to call.
+ * Everything is copied. On an error nothing has changed and `destroy` is not called. 42723 the name of a built-in
+ * function, of an aggregate or of a table function; 42704 no such type; 0A000 a type that functions cannot have; 22023
+ * no name or no code; 54023 too many parameters; 53200. */
+STELE_API stele_status stele_create_scalar(stele_conn *conn, const stele_scalar *function);
+/* Aggregates. A state is a flat block of bytes of a fixed size, aligned to 8: it may be copied, moved and written to
+ * disk, so it has no pointers of its own. Groups are divided among threads and put together by `combine`; aggregates
+ * work with GROUP BY, FILTER, DISTINCT, as window functions, and when groups go to disk. Rows with a NULL argument do
+ * not count. All functions are called by several threads at once, for different states, unless
+ * STELE_FUNCTION_ONE_THREAD. Results of text types, and ORDER BY in the call, are not possible (0A000). */
+typedef struct stele_aggregate {
+    const char *name;
+    int64_t n_params; /* 1 or 2 */
+    const char *const *param_types;
+    const char *result_type;
+    int32_t flags;                         /* 0 or STELE_FUNCTION_ONE_THREAD */
+    int64_t state_size;                    /* bytes, 1 to 1024 */
+    void (*init)(void *data, void *state); /* of no rows; called once, when the aggregate is registered. Zeroed before.
+                                              NULL: zeros. Combined with any state it must change nothing. */
+    stele_status (*update)(stele_call *call, int64_t n, void *const *states, const stele_column *args); /* a row each */
+    stele_status (*combine)(stele_call *call, int64_t n, void *const *into, const void *const *from);
+    stele_status (*finish)(stele_call *call, int64_t n, const void *const *states, stele_result *result);
+    void *data;
+    void (*destroy)(void *data);
+} stele_aggregate;
+/* As stele_create_scalar; 22023 also for a size or flags that are not possible. */
+STELE_API stele_status stele_create_aggregate(stele_conn *conn, const stele_aggregate *aggregate);
+
+/* Table functions: FROM f(1, path => 'x'). Arguments are constants, which are known when the statement is bound; all
+ * must be given, by position or by name. */
+typedef struct stele_columns stele_columns; /* in the making */
+/* One more column of the rows. 42704, 0A000, 54011 more than 1600. */
+STELE_API stele_status stele_columns_add(stele_columns *columns, const char *name, const char *type);
+typedef struct stele_table_function {
+    const char *name;
+    int64_t n_params;
+    const char *const *param_types, *const *param_names;
+    int32_t flags; /* 0 or STELE_FUNCTION_ONE_THREAD */
+    /* Adds the columns for these arguments, and may leave something of its own in *bound. Each time a statement is
+     * bound, which may be more often than it runs. */
+    stele_status (*bind)(stele_call *call, int64_t n_args, const stele_value *args, stele_columns *columns,
+                         void **bound);
+    void (*free_bound)(void *bound); /* NULL: nothing; also after an error, when *bound is not NULL */
+    /* One reading of the rows begins; several may be under way. wanted[i] false: column i need not be filled. */
+    stele_status (*begin)(stele_call *call, void *bound, int64_t n_columns, const bool *wanted, void **scan);
+    /* The next rows, `room` at most, into a result per column; *n 0: there are no more. One call at a time, on any
+     * thread. */
+    stele_status (*next)(stele_call *call, void *scan, int64_t room, stele_result *columns, int64_t *n);
+    void (*end)(void *scan); /* NULL: nothing */
+    void *data;
+    void (*destroy)(void *data);
+} stele_table_function;
+/* As stele_create_scalar. */
+STELE_API stele_status stele_create_table_function(stele_conn *conn, const stele_table_function *function);
+
+/* Takes a function out; statements that run, or routines that were compiled, call it to their end. n_params < 0: all
+ * of that name. 42883 there is none. */
+STELE_API stele_status stele_drop_function(stele_conn *conn, const char *name, int64_t n_params,
+                                           const char *const *param_types);
 
 /* ---- bulks: many calls of one procedure as one statement ---------------------------------------
  * The result is that of running the calls one by one in the order given; a call that fails leaves no change and does

@@ -51,6 +51,7 @@
     X(INVALID_TERMINATION, "2D000", "invalid_transaction_termination")                     \
     X(NO_RETURN, "2F005", "function_executed_no_return_statement")                         \
     X(INVALID_CURSOR_NAME, "34000", "invalid_cursor_name")                                 \
+    X(EXTERNAL_ROUTINE, "38000", "external_routine_exception")                             \
     X(INVALID_SAVEPOINT, "3B001", "invalid_savepoint_specification")                       \
     X(UNDEFINED_SCHEMA, "3F000", "invalid_schema_name")                                    \
     X(SERIALIZATION_FAILURE, "40001", "serialization_failure")                             \
@@ -155,6 +156,7 @@
 #define ERR_INVALID_TERMINATION "2D000"
 #define ERR_NO_RETURN "2F005"
 #define ERR_INVALID_CURSOR_NAME "34000"
+#define ERR_EXTERNAL_ROUTINE "38000"
 #define ERR_INVALID_SAVEPOINT "3B001"
 #define ERR_UNDEFINED_SCHEMA "3F000"
 #define ERR_SERIALIZATION_FAILURE "40001"

@@ -59,6 +59,7 @@
     X(EPOCH, "epoch domain")                         \
     X(TABLET_WATCH, "watches of tablets")            \
     X(TXN_HUB, "open transactions")                  \
+    X(FUNCTIONS, "functions of clients")             \
     X(POOL, "worker pool")                           \
     X(MEM_KEPT, "kept memory")                       \
     X(BULK_LOG, "list of bulks")                     \

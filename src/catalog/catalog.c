@@ -5,6 +5,16 @@
  */
 #include "catalog/catalog.h"
 
+#include "catalog/user_function.h"
+
+enum { FUNCTIONS_SHIFT = 40 };
+
+/* Two numbers that only grow: the catalog's would have to grow by 2^40 to run into the other. */
+int64_t catalog_definitions(const Catalog *c) {
+    int64_t functions = c->functions ? atomic_load(&c->functions->version) : 0;
+    return (int64_t)((uint64_t)functions << FUNCTIONS_SHIFT) + atomic_load(&c->version);
+}
+
 static bool same_name(const char *a, Slice b) { return slice_eq(slice_of(a), b); }
 
 Table *catalog_table(const Catalog *c, Slice name) {

@@ -66,9 +66,11 @@ typedef struct Routine {
     char *sql; /* the CREATE statement */
 } Routine;
 
+struct UserFunctions;
 typedef struct Catalog {
     Arena *arena;
-    _Atomic int64_t version; /* grows with every change: prepared plans check it */
+    _Atomic int64_t version;         /* grows with every change: prepared plans check it (catalog_definitions) */
+    struct UserFunctions *functions; /* of clients, of the same database (user_function.h); NULL: none */
     int64_t next_id;
     int64_t n_tables, cap_tables;
     Table **tables;
@@ -79,6 +81,10 @@ typedef struct Catalog {
     int64_t n_routines, cap_routines;
     Routine **routines;
 } Catalog;
+
+/* Names what the catalog and the functions of clients define: it is another number whenever a name may mean something
+ * else. Prepared plans check it. */
+int64_t catalog_definitions(const Catalog *c);
 
 Table *catalog_table(const Catalog *c, Slice name); /* NULL when absent; names are exact (already folded) */
 View *catalog_view(const Catalog *c, Slice name);

@@ -326,6 +326,7 @@ static const char *agg_reason(Planner *pl, const AggSpec *s, const Sink *sink, c
         if (c->op == AO_STRING_AGG) return "string_agg";
         if (c->op == AO_REGR) return "regression";
         if (c->op == AO_BIT_XOR) return "bit_xor";
+        if (c->op == AO_CLIENT) return "an aggregate of the client";
         if ((c->op == AO_MIN || c->op == AO_MAX) && wide) {
             const char *t =
                 arena_printf(pl->a, "%s over %s", c->op == AO_MIN ? "min" : "max", type_base_name((TypeId)c->type.id));

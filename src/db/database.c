@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "base/machine.h"
+#include "catalog/user_function.h"
 #include "db/catalog_file.h"
 #include "db/published.h"
 #include "storage/table_file.h"
@@ -187,6 +188,7 @@ static Status open_database(const char *path, Vfs *vfs, int threads, int64_t mem
     db->catalog.version = 1;
     db->pool = pool_new(threads > 0 ? threads : cpu_count(), e);
     db->txn_lock = txn_lock_new(e);
+    failed = failed || user_functions_new(&db->account, &db->catalog.functions, e) != ST_OK;
     if (failed || !a || !db->catalog.arena || !db->pool || !db->txn_lock) goto fail;
     arena_set_err(db->catalog.arena, NULL);
     if (path && *path && strcmp(path, ":memory:") != 0) {
@@ -277,6 +279,7 @@ void database_close(Database *db) {
         Err ignored = {0};
         db->vfs->close(db->lock_file, &ignored);
     }
+    user_functions_free(db->catalog.functions);
     arena_free(db->catalog.arena);
     txn_lock_free(db->txn_lock);
     mem_free(NULL, db, (int64_t)sizeof *db);

@@ -37,6 +37,7 @@ struct AggCol {
     uint8_t op, in, out, arg, few;
     uint8_t in_scale, out_scale; /* AO_VAR_EXACT */
     bool copy;                   /* string bytes are copied into the heap */
+    const FuncDef *func;         /* AO_CLIENT */
     int32_t off, seen;           /* seen: -1 none; ANY and SINGLE: 0 nothing, 1 a value, 2 a NULL */
     AggUpdate update;
     AggReduce reduce; /* all rows into one group, or NULL */
@@ -82,6 +83,13 @@ Status agg_regr_update(const AggCol *c, AggHeap *h, int64_t n, char *const *rows
                        Err *e);
 Status agg_regr_merge(const AggCol *c, AggHeap *h, int64_t n, char *const *dst, const char *const *src, Err *e);
 void agg_regr_load(const AggCol *c, const char *const *rows, int64_t first, const int32_t *pos, int64_t n, Vec *out);
+
+/* Aggregates of clients (agg_client.c). */
+Status agg_client_update(const AggCol *c, AggHeap *h, int64_t n, char *const *rows, const Vec *in, const Vec *in2,
+                         Err *e);
+Status agg_client_merge(const AggCol *c, AggHeap *h, int64_t n, char *const *dst, const char *const *src, Err *e);
+Status agg_client_load(const AggCol *c, const char *const *rows, int64_t first, const int32_t *pos, int64_t n, Vec *out,
+                       Err *e);
 
 /* Few groups: x[i] added to acc[copy][group[i]]. FEW_SLOTS groups at most. */
 enum { FEW_SLOTS = 64, FEW_COPIES = 8 };

@@ -763,6 +763,12 @@ Status agg_col_init(AggCol *c, const AggCell *cell, bool always_seen, Err *e) {
         c->merge = agg_regr_merge;
         seen = false;
         break;
+    case AO_CLIENT:
+        c->func = cell->func;
+        c->update = agg_client_update;
+        c->merge = agg_client_merge;
+        seen = false;
+        break;
     case AO_VAR:
         c->update = in == PH_F32 ? var_f32 : in == PH_F64 ? var_f64 : NULL;
         c->merge = merge_var;
@@ -802,6 +808,7 @@ int32_t agg_cell_bytes(const AggCol *c) {
     case AO_SUM_I128: return 16;
     case AO_VAR: return (int32_t)sizeof(VarCell);
     case AO_REGR: return agg_regr_bytes();
+    case AO_CLIENT: return c->func->agg_ops->state_bytes;
     case AO_VAR_EXACT: return (int32_t)sizeof(VarExactCell);
     case AO_STRING_AGG: return (int32_t)sizeof(JoinCell);
     default: return c->copy ? (int32_t)sizeof(StrCell) : (int32_t)phys_size((Phys)c->in);
@@ -812,6 +819,7 @@ void agg_cell_template(const AggCol *c, char *row) {
     char *p = row + c->off;
     if (c->op == AO_BIT_AND) memset(p, 0xff, (size_t)phys_size((Phys)c->in));
     if (c->op == AO_BOOL_AND) *p = 1;
+    if (c->op == AO_CLIENT) memcpy(p, c->func->agg_ops->fresh, (size_t)c->func->agg_ops->state_bytes);
     if (c->op != AO_MIN && c->op != AO_MAX) return;
     bool min = c->op == AO_MIN;
     switch (c->in) {
@@ -903,6 +911,7 @@ Status agg_cell_load(const AggCol *c, const char *const *rows, int64_t first, co
     out->is_const = false;
     if (c->op == AO_VAR) return load_var(c, rows, first, pos, n, out);
     if (c->op == AO_VAR_EXACT) return load_var_exact(c, rows, first, pos, n, out, e);
+    if (c->op == AO_CLIENT) return agg_client_load(c, rows, first, pos, n, out, e);
     if (c->op == AO_REGR) {
         agg_regr_load(c, rows, first, pos, n, out);
         return ST_OK;

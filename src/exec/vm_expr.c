@@ -651,7 +651,8 @@ static RunResult step_call(Frame *f, const Step *s) {
         if (!(st = frame_alloc(f, (int64_t)sizeof *st)) ||
             !(st->args = frame_alloc(f, (int64_t)sizeof(Vec) * (c->n_args + 1))))
             return RUN_FAILED;
-        st->ctx = (FuncCtx){.err = &f->err, .session = f->vm->env.session, .state_arena = f->arena, .ret = c->ret};
+        st->ctx = (FuncCtx){
+            .func = c->func, .err = &f->err, .session = f->vm->env.session, .state_arena = f->arena, .ret = c->ret};
         f->priv[s->pc] = st;
     }
     st->ctx.arena = f->batch;

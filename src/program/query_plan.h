@@ -59,7 +59,8 @@ typedef enum AggOp {                     /* what a group keeps; result phys in A
                      AO_VAR_EXACT,  /* I16/I32/I64/I128 of `in_scale` digits after the point, exact sums; by `arg`, too
                                        -> I128, checked */
                      AO_STRING_AGG, /* STR with delimiter */
-                     AO_REGR        /* F64 y and x; result by `arg`: AggKind (CORR ...) -> F64, REGR_COUNT -> I64 */
+                     AO_REGR,       /* F64 y and x; result by `arg`: AggKind (CORR ...) -> F64, REGR_COUNT -> I64 */
+                     AO_CLIENT      /* any phys, one or two arguments; func->agg_ops */
 } AggOp;
 typedef struct AggCell {
     uint8_t op; /* AggOp */
@@ -67,8 +68,9 @@ typedef struct AggCell {
     bool in_nullable;
     bool stable_str;
     uint8_t arg;
-    uint8_t in_scale; /* AO_VAR_EXACT */
-    Type type;        /* result */
+    uint8_t in_scale;    /* AO_VAR_EXACT */
+    Type type;           /* result */
+    const FuncDef *func; /* AO_CLIENT */
 } AggCell;
 typedef struct AggSpec {
     int32_t n_keys;

@@ -458,7 +458,7 @@ Status func_eval(const FuncDef *f, FuncKernel kernel, const SessionInfo *s, Aren
     }
     uint8_t ok = 1;
     Vec r = {.data = value_cell(out), .valid = strict ? NULL : &ok, .phys = (uint8_t)type_phys(ret), .type = ret};
-    FuncCtx ctx = {.arena = a, .err = e, .session = s ? s : &none, .state_arena = a, .ret = ret};
+    FuncCtx ctx = {.func = f, .arena = a, .err = e, .session = s ? s : &none, .state_arena = a, .ret = ret};
     TRY(kernel(&ctx, 1, v, nargs, &r));
     out->is_null = !ok;
     dbg_assert(value_agrees(ret, out));

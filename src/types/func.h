@@ -51,8 +51,20 @@ typedef struct SessionInfo {
  * session's time zone. */
 extern _Thread_local int64_t time_reads, zone_reads;
 
+typedef struct FuncDef FuncDef;
+/* An aggregate of a client. A state is a flat block of bytes without pointers of its own, which moves, goes to disk and
+ * is copied; `fresh` is the one of no rows, which changes nothing when it is combined with another. Rows with a NULL
+ * argument do not count. Functions are called by several threads, for different states. */
+typedef struct AggOps {
+    int32_t state_bytes; /* a multiple of 8; states are aligned to 8 */
+    const void *fresh;
+    Status (*update)(const FuncDef *f, int64_t n, char *const *states, const Vec *in, const Vec *in2, Err *e);
+    Status (*combine)(const FuncDef *f, int64_t n, char *const *into, const char *const *from, Err *e);
+    Status (*finish)(const FuncDef *f, int64_t n, const char *const *states, Vec *out, Err *e); /* fills validity */
+} AggOps;
 typedef struct FuncCtx {
-    Arena *arena; /* results' strings: live until the batch of rows has left the pipeline */
+    const FuncDef *func; /* that is called; NULL: a cast */
+    Arena *arena;        /* results' strings: live until the batch of rows has left the pipeline */
     Err *err;
     const SessionInfo *session;
     void *state;        /* kernel-owned cache (compiled pattern), NULL at first; lives in state_arena */
@@ -112,6 +124,7 @@ typedef enum AggKind {
     AGG_REGR_SXY,
     AGG_REGR_SYY,
     AGG_SINGLE, /* scalar subquery: the value, 21000 on a second row */
+    AGG_CLIENT, /* of a client: FuncDef.agg_ops */
     AGG_COUNT_
 } AggKind;
 /* Of no rows it is 0, where others are NULL. */
@@ -119,7 +132,6 @@ static inline bool agg_is_count(uint8_t kind) {
     return kind == AGG_COUNT_STAR || kind == AGG_COUNT || kind == AGG_REGR_COUNT;
 }
 
-typedef struct FuncDef FuncDef;
 /* Result type from actual argument types (numeric scales, char lengths); NULL in FuncDef = type_make(ret). */
 typedef Type (*FuncTypeFn)(const FuncDef *f, int nargs, const Type *args);
 
@@ -134,7 +146,9 @@ struct FuncDef {
     uint8_t agg;       /* AggKind */
     FuncKernel kernel; /* present for every scalar function, also those with opcodes (constant folding) */
     FuncTypeFn type_fn;
-    const char *doc; /* one line for \df and the manual */
+    const char *doc;       /* one line for \df and the manual */
+    const AggOps *agg_ops; /* AGG_CLIENT */
+    const void *own;       /* of a client's function: what it is (catalog/user_function.h) */
 };
 
 /* Best candidate for a call. arg types may be T_UNKNOWN (literals, parameters). On success *out and

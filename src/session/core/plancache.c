@@ -32,7 +32,7 @@ static bool same_value(const Value *a, const Value *b) {
 
 static bool holds(const Session *s, const CachedPlan *p, int32_t n_params, const Value *params) {
     const Catalog *c = session_catalog(s);
-    if (p->catalog_version != c->version || p->of_version != session_reads_version(s)) return false;
+    if (p->catalog_version != catalog_definitions(c) || p->of_version != session_reads_version(s)) return false;
     for (int64_t i = 0; i < p->deps.len; i++) {
         const struct PlanDep *d = &p->deps.items[i];
         const Table *t = d->at < c->n_tables ? c->tables[d->at] : NULL;
@@ -85,6 +85,7 @@ static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Ty
     int64_t clock = time_reads, runs = s->kept.n_runs;
     PlanCtx c;
     p->of_version = session_reads_version(s);
+    p->catalog_version = catalog_definitions(session_catalog(s)); /* before names are looked up */
     plan_ctx_init_client(s, p->arena, &c);
     c.guarded = guarded;
     c.shows_rows = true;
@@ -111,7 +112,6 @@ static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Ty
     if (!(p->params = arena_array(p->arena, Value, n_params + 1))) return ST_ERROR;
     for (int32_t i = 0; i < n_params; i++) TRY(value_copy(p->arena, &params[i], &p->params[i]));
     p->n_params = n_params;
-    p->catalog_version = session_catalog(s)->version;
     p->settings = s->settings;
     /* what a routine looks at is not known here */
     p->keep = time_reads == clock && s->kept.n_runs == runs && !c.calls_routine && !c.locks_rows &&

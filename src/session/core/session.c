@@ -677,9 +677,9 @@ static Status bind_shape(Session *s, SqlText *t, const AstStmt *query) {
 static Status try_query_shape(Session *s, SqlText *t, const AstStmt *query) {
     bool held;
     Status r = session_read_definitions(s, &held);
+    t->catalog_version = catalog_definitions(session_catalog(s)); /* before names are looked up */
     if (r == ST_OK) r = bind_shape(s, t, query);
     if (r != ST_OK && session_read_outdated(s)) s->read.again = true;
-    t->catalog_version = session_catalog(s)->version;
     if (!held) release_lock(s);
     return r;
 }
@@ -716,7 +716,7 @@ static Status text_of(Session *s, Slice sql, SqlText **out) {
     if (t) {
         bool held;
         TRY(session_read_definitions(s, &held));
-        bool same = t->catalog_version == session_catalog(s)->version;
+        bool same = t->catalog_version == catalog_definitions(session_catalog(s));
         if (!held) release_lock(s);
         if (same) {
             t->refs++;

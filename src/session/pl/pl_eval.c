@@ -14,8 +14,8 @@ bool eval_can(const Expr *e, unsigned allowed) {
     return expr_walk((Expr *)(uintptr_t)e, can_fn, &allowed); /* changes nothing */
 }
 
-static Status call(const EvalCtx *x, FuncKernel kernel, bool strict, Type ret, int32_t n, const Value *args,
-                   Value *out) {
+static Status call(const EvalCtx *x, const FuncDef *f, FuncKernel kernel, bool strict, Type ret, int32_t n,
+                   const Value *args, Value *out) {
     Vec direct[DIRECT_ARGS], *v = n <= DIRECT_ARGS ? direct : arena_array(x->arena, Vec, n);
     uint8_t no = 0, ok = 1;
     if (!v) return stack_failed(x->err);
@@ -31,7 +31,8 @@ static Status call(const EvalCtx *x, FuncKernel kernel, bool strict, Type ret, i
                      .type = args[k].type};
     }
     Vec r = {.data = value_cell(out), .valid = strict ? NULL : &ok, .phys = (uint8_t)type_phys(ret), .type = ret};
-    FuncCtx ctx = {.arena = x->arena, .err = x->err, .session = x->session, .state_arena = x->arena, .ret = ret};
+    FuncCtx ctx = {
+        .func = f, .arena = x->arena, .err = x->err, .session = x->session, .state_arena = x->arena, .ret = ret};
     TRY(kernel(&ctx, 1, v, n, &r));
     out->is_null = !ok;
     dbg_assert(value_agrees(ret, out));
@@ -44,7 +45,7 @@ static Status eval_call(const EvalCtx *x, const Expr *e, Value *out) {
     if (!args) return stack_failed(x->err);
     for (int32_t i = 0; i < e->n_args; i++) TRY(eval_expr(x, e->args[i], &args[i]));
     if (!f->kernel) return err_internal(x->err, "function %s has no kernel", f->name);
-    return call(x, f->kernel, f->flags & FN_STRICT, e->type, e->n_args, args, out);
+    return call(x, f, f->kernel, f->flags & FN_STRICT, e->type, e->n_args, args, out);
 }
 
 static Status cast(const EvalCtx *x, const Value *v, Type to, CastCtx how, Value *out) {
@@ -63,7 +64,7 @@ static Status cast(const EvalCtx *x, const Value *v, Type to, CastCtx how, Value
     if (!k)
         return err_set(x->err, ERR_CANNOT_COERCE, "cannot cast type %s to %s", type_base_name((TypeId)v->type.id),
                        type_base_name((TypeId)to.id));
-    return call(x, k, true, to, 1, v, out);
+    return call(x, NULL, k, true, to, 1, v, out);
 }
 
 Status eval_assign(const EvalCtx *x, const Value *v, Type to, Value *out) {

@@ -33,7 +33,7 @@ void pl_free(Session *s, PlRoutine *r) {
 void pl_sweep(Session *s) {
     for (PlRoutine **p = &s->pl->routines; *p;) {
         PlRoutine *r = *p;
-        if (r->busy || r->version == s->db->catalog.version) {
+        if (r->busy || r->version == catalog_definitions(&s->db->catalog)) {
             p = &r->next;
             continue;
         }
@@ -70,7 +70,7 @@ static Status make(Session *s, Arena *a, const Routine *sig, const PlFunction *f
     if (!r) return err_oom(&s->err);
     r->arena = a;
     r->f = (PlFunction *)(uintptr_t)f;
-    r->version = s->db->catalog.version;
+    r->version = catalog_definitions(&s->db->catalog);
     if (!(r->preps = arena_array(a, PlPrep, f->n_exprs + 1)) || result_columns(r, sig) != ST_OK)
         return stack_failed(&s->err);
     *out = r;
@@ -82,7 +82,7 @@ Status pl_get(Session *s, const Routine *sig, PlRoutine **out) {
     const Catalog *c = &s->db->catalog;
     if (!pl_session(s)) return ST_ERROR;
     PlRoutine *r = s->pl->routines;
-    while (r && !(r->id == sig->id && (r->version == c->version || r->busy))) r = r->next;
+    while (r && !(r->id == sig->id && (r->version == catalog_definitions(c) || r->busy))) r = r->next;
     if (r) {
         *out = r;
         return ST_OK;
@@ -305,7 +305,7 @@ static Status bind(PlFrame *fr, const PlExpr *x, Type want, PlPrep *p) {
 Status pl_prep(PlFrame *fr, const PlExpr *x, Type want, PlPrep **out) {
     Session *s = fr->s;
     PlPrep *p = &fr->r->preps[x->number];
-    int64_t version = s->db->catalog.version + 1;
+    int64_t version = catalog_definitions(&s->db->catalog) + 1;
     *out = p;
     const SessionInfo *now = &s->info;
     bool same_time = !p->of_moment || (p->moment == now->now_micros && p->zone == now->tz_offset);

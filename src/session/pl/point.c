@@ -66,7 +66,7 @@ static Status make(Session *s, SqlText *text, const AstStmt *ast, int32_t n_para
         return st;
     }
     *t = (struct TextPoint){
-        .older = text->point, .arena = a, .catalog_version = session_catalog(s)->version, .bound = b};
+        .older = text->point, .arena = a, .catalog_version = catalog_definitions(session_catalog(s)), .bound = b};
     t->of_version = session_reads_version(s);
     text->point = t;
     if (time_reads != clock || zone_reads != zone || c->calls_routine || b->n_params > n_params) return ST_OK;
@@ -93,7 +93,7 @@ Status point_for_pool(Session *s, SqlText *text, const AstStmt *ast, int32_t n_p
                       const BoundStmt **out, const Type **result_types, bool *nulls_apart) {
     *out = NULL;
     if (!text || text->once || ast != text->ast || s->explaining || n_params == 0 || !may_be_point(ast)) return ST_OK;
-    if (!text->point || text->point->of_version || text->point->catalog_version != s->db->catalog.version)
+    if (!text->point || text->point->of_version || text->point->catalog_version != catalog_definitions(&s->db->catalog))
         TRY(make(s, text, ast, n_params, param_types));
     const struct TextPoint *t = text->point;
     if (!t->point || t->bound->n_params != n_params) return ST_OK;
@@ -117,7 +117,7 @@ Status point_statement(Session *s, Statement *st, const AstStmt *ast, int32_t n_
     s->read.brief = s->read.images = false;
     TRY(got);
     bool ahead = select && !had_lock && s->lock != LOCK_NONE && session_bulk_unapplied(s);
-    if (!text->point || text->point->catalog_version != session_catalog(s)->version)
+    if (!text->point || text->point->catalog_version != catalog_definitions(session_catalog(s)))
         TRY(make(s, text, ast, n_params, param_types));
     const struct TextPoint *t = text->point;
     if (!t->point || (t->nulls_apart && some_null(n_params, params))) {

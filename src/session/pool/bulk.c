@@ -95,13 +95,13 @@ static Status hub_make(Session *s, BulkHub **out) {
 }
 
 static bool hub_is_current(const BulkHub *h) {
-    return h->code.arena && h->state.images && h->code.catalog_version == h->db->catalog.version;
+    return h->code.arena && h->state.images && h->code.catalog_version == catalog_definitions(&h->db->catalog);
 }
 
 /* All routines and statements. On an error nothing is left. */
 static Status hub_compile(Session *s, const BulkHub *h, HubCode *out) {
     const Catalog *c = &h->db->catalog;
-    HubCode x = {.arena = arena_new(&h->db->parts[DB_CALLS], &s->err), .catalog_version = c->version};
+    HubCode x = {.arena = arena_new(&h->db->parts[DB_CALLS], &s->err), .catalog_version = catalog_definitions(c)};
     if (!x.arena) return ST_ERROR;
     int64_t most = c->n_routines + h->n_statements + 1;
     x.functions = arena_array(x.arena, const PlFunction *, most);
@@ -606,7 +606,7 @@ Status session_bulk_statement(Session *s, const BulkText *x, bool learn, bool *k
     BulkHub *h = s->db->bulk_hub;
     *out = NULL;
     HubStatement *q = h ? find_statement(h, x) : NULL;
-    *known = q && hub_is_current(h) && (!q->refused || q->refused_version == h->db->catalog.version);
+    *known = q && hub_is_current(h) && (!q->refused || q->refused_version == catalog_definitions(&h->db->catalog));
     if (*known) *out = compiled_statement(h, q);
     if (*known || !learn) return ST_OK;
     *known = true;
@@ -629,7 +629,7 @@ Status session_bulk_statement(Session *s, const BulkText *x, bool learn, bool *k
     Status st = hub_compile(s, h, &with);
     if (st != ST_OK || !fits_others(h, &with, q->routine.id)) {
         q->refused = true;
-        q->refused_version = h->db->catalog.version;
+        q->refused_version = catalog_definitions(&h->db->catalog);
         if (st == ST_OK) arena_free(with.arena);
         return st;
     }
@@ -855,7 +855,7 @@ int64_t session_bulks_list(const Session *s, BulkLogEntry *out, int64_t most) {
 uint64_t session_bulk_state(const Session *s) {
     const BulkHub *h = s->db->bulk_hub;
     const Catalog *c = &s->db->catalog;
-    uint64_t state = hash_combine(hash_u64((uint64_t)c->version), h ? h->generation : 0);
+    uint64_t state = hash_combine(hash_u64((uint64_t)catalog_definitions(c)), h ? h->generation : 0);
     for (int64_t i = 0; i < c->n_tables; i++)
         state = hash_combine(hash_combine(state, (uint64_t)c->tables[i]->id), (uint64_t)c->tables[i]->content);
     return state;

@@ -418,7 +418,7 @@ static bool next_calls(void *ctx, int32_t *n_groups, const BulkCalls **groups) {
     Err e = {0}, before;
     err_copy(&before, &s->err);
     x->prefetched = describe(x->list);
-    x->prefetched.catalog_version = p->db->catalog.version;
+    x->prefetched.catalog_version = catalog_definitions(&p->db->catalog);
     x->prefetched.arena = arena_new(&p->db->parts[DB_CALLS], &e);
     bool ok = x->prefetched.arena &&
               gather(s, x->prefetched.arena, x->list, n_calls, &x->prefetched.n_groups, &x->prefetched.groups) == ST_OK;
@@ -437,7 +437,7 @@ static bool next_calls(void *ctx, int32_t *n_groups, const BulkCalls **groups) {
 /* The entries are those that were gathered. */
 static bool was_gathered(const CallPool *p, const CallEntry *list) {
     const PrefetchedCalls *x = &p->prefetched;
-    if (!x->arena || !list || x->catalog_version != p->db->catalog.version) return false;
+    if (!x->arena || !list || x->catalog_version != catalog_definitions(&p->db->catalog)) return false;
     const PrefetchedCalls now = describe(list);
     return now.n == x->n && now.first == x->first && now.last == x->last;
 }
@@ -1078,7 +1078,7 @@ static Status text_make(Session *s, const AstStmt *ast, const AstFunc *call, int
         s->in_bulk = false;
         if (st != ST_OK) break;
         t->arena = a;
-        t->catalog_version = s->db->catalog.version;
+        t->catalog_version = catalog_definitions(&s->db->catalog);
         st = pl_call_bind(s, call, ast->kind == AST_CALL, a, n_params, param_types, &b);
         bool known = st != ST_OK || !b || session_bulk_known(s, b->routine->id, &compilable);
         if (!known && again) st = session_bulk_compilable(s, b->routine->id, &compilable);
@@ -1131,7 +1131,7 @@ static Status statement_make(Session *s, SqlText *text, const AstStmt *ast, int3
         st = again ? session_begin_write(s) : session_lock(s, LOCK_SHARED);
         s->in_bulk = false;
         if (st != ST_OK) break;
-        *t = (struct CallText){.arena = a, .catalog_version = s->db->catalog.version};
+        *t = (struct CallText){.arena = a, .catalog_version = catalog_definitions(&s->db->catalog)};
         st = point_for_pool(s, text, ast, n_params, param_types, &b, &types, &t->nulls_apart);
         if (st == ST_OK && b) {
             BulkText x = {.sql = text->sql,
@@ -1224,7 +1224,7 @@ Status call_statement(Session *s, Statement *st, const AstStmt *ast, const AstFu
         return ST_OK;
     if (!call && ast->kind == AST_SELECT && !session_bulk_unapplied(s))
         return ST_OK; /* readers need not wait for each other */
-    if (!*slot || (*slot)->catalog_version != s->db->catalog.version) {
+    if (!*slot || (*slot)->catalog_version != catalog_definitions(&s->db->catalog)) {
         call_text_free(*slot);
         *slot = NULL;
         TRY(call ? text_make(s, ast, call, n_params, param_types, slot)

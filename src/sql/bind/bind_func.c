@@ -5,6 +5,7 @@
  * string_agg with an order.
  */
 #include "catalog/similar_names.h"
+#include "catalog/user_function.h"
 #include "sql/bind/bind_int.h"
 
 static const char *const int_fields[] = {"year", "month",  "day", "hour",    "minute", "quarter", "week",
@@ -331,6 +332,8 @@ void bind_hint_function(Binder *b, const char *name, const char *what) {
     }
     for (int64_t i = 0; i < k->n_routines; i++)
         if (strcmp(k->routines[i]->name, name) == 0) return;
+    for (int kind = USER_SCALAR; kind <= USER_TABLE; kind++)
+        if (user_functions_has(k->functions, name, (UserFunctionKind)kind)) return;
     catalog_offer_routines(k, &s);
     if (s.best)
         err_hint(b->err, "No %s matches the given name and argument types. Perhaps you meant \"%s\".", what, s.best);
@@ -395,8 +398,10 @@ Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     Type types[8], coerced[8], ret;
     for (int i = 0; i < n; i++) types[i] = args[i]->type;
     const FuncDef *def;
-    if (func_resolve(slice_of(name), false, n, types, bind_pos(b, f->location), &def, coerced, &ret, b->err) != ST_OK)
-        return NULL;
+    Status found = bind_is_user_aggregate(b, f) ? bind_user_aggregate(b, f, n, args, &def, coerced, &ret)
+                                                : func_resolve(slice_of(name), false, n, types,
+                                                               bind_pos(b, f->location), &def, coerced, &ret, b->err);
+    if (found != ST_OK) return NULL;
     if (!(def->flags & FN_AGGREGATE)) {
         err_at(b->err, bind_pos(b, f->location), ERR_WRONG_OBJECT_TYPE, "%s is not an aggregate function", name);
         return NULL;
@@ -443,7 +448,8 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
     int64_t pos = bind_pos(b, f->location);
     if (f->within_group && !f->name.schema) return bind_within_group(b, q, f);
     if (f->over) return bind_window_call(b, q, f);
-    Expr *routine = b->c->catalog && b->c->catalog->n_routines ? bind_routine_call(b, q, f) : NULL;
+    if (bind_is_user_aggregate(b, f)) return bind_agg(b, q, f);
+    Expr *routine = bind_has_routines(b) ? bind_routine_call(b, q, f) : NULL;
     if (routine || err_is_set(b->err)) return routine;
     if (f->name.schema) {
         err_at(b->err, pos, ERR_UNDEFINED_FUNCTION, "function %s.%s does not exist", f->name.schema, name);

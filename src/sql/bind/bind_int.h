@@ -366,6 +366,19 @@ static inline bool bind_rows_packed(const RowsFunc *f) {
 }
 
 /* A call of a routine of the catalog that is declared STRICT. */
+/* Functions of clients (bind_user.c). */
+bool bind_is_user_aggregate(const Binder *b, const AstFunc *f);
+/* The aggregate that a call means; args may have no types yet. */
+Status bind_user_aggregate(Binder *b, const AstFunc *f, int n, Expr **args, const FuncDef **out, Type *coerced,
+                           Type *ret);
+bool bind_is_user_table(const Binder *b, const AstExpr *call);
+/* Its rows, a plan with a column each. */
+Plan *bind_user_table(Binder *b, Query *q, const AstFunc *f);
+struct UserFunction;
+/* The function that a call means, and its arguments in its order, cast; *out NULL: there is none. */
+Status bind_user_args(Binder *b, const AstFunc *f, int64_t n, Expr **given, struct UserFunction **out, Expr **args);
+Plan *bind_stream_plan(Binder *b, const RowStream *s);
+bool bind_has_routines(const Binder *b); /* the catalog's, or functions of clients */
 bool bind_calls_strict_routine(const PlanCtx *c, const Expr *e);
 
 /* ---- bind_null.c ----------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
  */
 #include <stdio.h>
 
+#include "catalog/user_function.h"
 #include "sql/bind/bind_int.h"
 #include "types/array.h"
 
@@ -15,8 +16,9 @@ enum { ARGS_MAX = 100, CANDIDATES_MAX = 64 };
 
 typedef struct Candidate {
     const Routine *r;
-    int *slots;  /* per given argument: which of the routine's arguments it is */
-    Type *types; /* and its type */
+    UserFunction *user; /* that it is the signature of; NULL: a routine of the catalog */
+    int *slots;         /* per given argument: which of the routine's arguments it is */
+    Type *types;        /* and its type */
     int n_default;
 } Candidate;
 
@@ -106,10 +108,13 @@ static Status find_routine(Binder *b, const char *name, bool procedure, int64_t 
                            const char *const *names, int64_t location, Candidate *out, bool *found) {
     const Catalog *k = b->c->catalog;
     Candidate *list[CANDIDATES_MAX];
-    int n_list = 0, wrong_kind = 0;
+    UserFunction **users = NULL;
+    int n_list = 0, wrong_kind = 0, n_users;
     *found = false;
-    for (int64_t i = 0; i < k->n_routines && n_list < CANDIDATES_MAX; i++) {
-        const Routine *r = k->routines[i];
+    TRY(user_functions_find(k->functions, name, b->a, &n_users, &users));
+    for (int64_t i = 0; i < k->n_routines + n_users && n_list < CANDIDATES_MAX; i++) {
+        UserFunction *user = i < k->n_routines ? NULL : users[i - k->n_routines];
+        const Routine *r = user ? &user->signature : k->routines[i];
         if (strcmp(r->name, name) != 0) continue;
         Candidate *c = arena_new_of(b->a, Candidate);
         if (!c || !(c->slots = arena_array(b->a, int, n + 1)) || !(c->types = arena_array(b->a, Type, n + 1)))
@@ -117,6 +122,7 @@ static Status find_routine(Binder *b, const char *name, bool procedure, int64_t 
         bool ok = place_args(r, n, names, c);
         for (int64_t j = 0; ok && j < n; j++) ok = implicit(args[j]->type, c->types[j]);
         if (!ok) continue;
+        c->user = user;
         if (r->is_procedure != procedure) {
             wrong_kind++;
             continue;
@@ -182,14 +188,61 @@ static Status fill_defaults(Binder *b, const Routine *r, Expr **args) {
     return ST_OK;
 }
 
-/* Arguments in the routine's order, cast; *out NULL: there is no such routine. */
-static Status bind_args(Binder *b, Query *q, const AstFunc *f, bool procedure, const Routine **out, Expr ***args_out) {
+bool bind_has_routines(const Binder *b) {
+    const Catalog *k = b->c->catalog;
+    return k && (k->n_routines > 0 || (k->functions && k->functions->n > 0));
+}
+
+static bool is_named(const Binder *b, const char *name) {
+    const Catalog *k = b->c->catalog;
+    for (int64_t i = 0; i < k->n_routines; i++)
+        if (strcmp(k->routines[i]->name, name) == 0) return true;
+    for (int kind = USER_SCALAR; kind <= USER_TABLE; kind++)
+        if (user_functions_has(k->functions, name, (UserFunctionKind)kind)) return true;
+    return false;
+}
+
+Status bind_user_args(Binder *b, const AstFunc *f, int64_t n, Expr **given, UserFunction **out, Expr **args) {
+    Candidate c;
+    bool found;
+    *out = NULL;
+    TRY(find_routine(b, f->name.name, false, n, given, f->arg_names, f->location, &c, &found));
+    if (!found || !c.user) {
+        const char *call = call_text(b, f->name.name, n, given, f->arg_names);
+        err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_FUNCTION, "function %s does not exist", call);
+        err_hint(b->err,
+                 "No function matches the given name and argument types. You might need to add explicit type casts.");
+        return ST_ERROR;
+    }
+    for (int64_t i = 0; i < n; i++)
+        if (!(args[c.slots[i]] = bind_coerce(b, given[i], c.types[i], CAST_IMPLICIT, f->args[i]->location)))
+            return ST_ERROR;
+    b->c->one_thread |= c.user->one_thread;
+    *out = c.user;
+    return ST_OK;
+}
+
+/* Plans and effects of a statement depend on the routine; of a client's function they do not. */
+static Status note_routine(Binder *b, const Routine *r) {
+    PlanCtx *c = b->c;
+    bool known = false;
+    const FuncDef *later = NULL;
+    c->calls_routine = true;
+    c->writes_routine |= r->may_write;
+    for (int64_t i = 0; i < c->routine_ids.len && !known; i++) known = c->routine_ids.items[i] == r->id;
+    if (!known && (!vec_push(b->a, &c->routine_ids, r->id) || !vec_push(b->a, &c->routine_defs, later)))
+        return ST_ERROR;
+    return ST_OK;
+}
+
+/* Arguments in the routine's order, cast; *out NULL: there is no such routine. *user: it is the signature of that one.
+ */
+static Status bind_args(Binder *b, Query *q, const AstFunc *f, bool procedure, const Routine **out, UserFunction **user,
+                        Expr ***args_out) {
     const char *name = f->name.name;
     *out = NULL;
-    bool any = false;
-    for (int64_t i = 0; i < b->c->catalog->n_routines && !any; i++)
-        any = strcmp(b->c->catalog->routines[i]->name, name) == 0;
-    if (!any || f->n_args > ARGS_MAX) return ST_OK;
+    *user = NULL;
+    if (f->n_args > ARGS_MAX || !is_named(b, name)) return ST_OK;
     if (f->name.schema && strcmp(f->name.schema, "public") != 0) return ST_OK;
     bool positional_after = false;
     for (int64_t i = 0; f->arg_names && i < f->n_args; i++) {
@@ -219,14 +272,10 @@ static Status bind_args(Binder *b, Query *q, const AstFunc *f, bool procedure, c
         if (!(args[c.slots[i]] = bind_coerce(b, given[i], c.types[i], CAST_IMPLICIT, f->args[i]->location)))
             return ST_ERROR;
     if (c.n_default > 0) TRY(fill_defaults(b, c.r, args));
-    b->c->calls_routine = true;
-    b->c->writes_routine |= c.r->may_write;
-    bool known = false;
-    for (int64_t i = 0; i < b->c->routine_ids.len && !known; i++) known = b->c->routine_ids.items[i] == c.r->id;
-    const FuncDef *later = NULL;
-    if (!known && (!vec_push(b->a, &b->c->routine_ids, c.r->id) || !vec_push(b->a, &b->c->routine_defs, later)))
-        return ST_ERROR;
+    if (c.user) b->c->one_thread |= c.user->one_thread;
+    else TRY(note_routine(b, c.r));
     *out = c.r;
+    *user = c.user;
     *args_out = args;
     return ST_OK;
 }
@@ -292,6 +341,15 @@ static const FuncDef *def_of(Binder *b, const Routine *r, Type ret) {
     d->kernel = call_kernel;
     d->doc = "a function of the catalog";
     return c->routine_defs.items[k] = d;
+}
+
+static Expr *user_call(Binder *b, const UserFunction *f, Expr **args, int64_t location) {
+    Expr *e = expr_new(b->c, EX_FUNC, f->signature.ret, f->signature.n_args);
+    if (!e) return NULL;
+    e->u.func = &f->def;
+    for (int i = 0; i < f->signature.n_args; i++) e->args[i] = args[i];
+    e->location = location;
+    return e;
 }
 
 static Expr *scalar_call(Binder *b, const Routine *r, Expr **args, int64_t location) {
@@ -418,8 +476,10 @@ static Status rows_func(Binder *b, const Routine *r, Expr **args, const char *na
 
 Status bind_rows_routine(Binder *b, Query *q, const AstFunc *f, const char *name, RowsFunc *out) {
     const Routine *r;
+    UserFunction *user;
     Expr **args;
-    TRY(bind_args(b, q, f, false, &r, &args));
+    TRY(bind_args(b, q, f, false, &r, &user, &args));
+    if (user && !r->returns_set) return ST_OK;
     return r ? rows_func(b, r, args, name, f->location, out) : ST_OK;
 }
 
@@ -446,9 +506,15 @@ Status bind_routine_records(Binder *b, Query *q, const AstFunc *f, RowsFunc *out
 
 Expr *bind_routine_call(Binder *b, Query *q, const AstFunc *f) {
     const Routine *r;
+    UserFunction *user;
     Expr **args;
     RowsFunc rows;
-    if (bind_args(b, q, f, false, &r, &args) != ST_OK || !r) return NULL;
+    if (bind_args(b, q, f, false, &r, &user, &args) != ST_OK || !r) return NULL;
+    if (user && user->kind == USER_TABLE) {
+        bind_unsupported(b, f->location, "a client's table function outside of FROM");
+        return NULL;
+    }
+    if (user) return user_call(b, user, args, f->location);
     if (!r->returns_set) return scalar_call(b, r, args, f->location);
     if (bind_rows_allowed(b, q, f->location) != ST_OK ||
         rows_func(b, r, args, f->name.name, f->location, &rows) != ST_OK)
@@ -485,13 +551,14 @@ Status sql_bind_value(PlanCtx *c, const AstExpr *ast, Type type, Expr **out) {
 static Status bind_call_stmt(Binder *b, const AstFunc *f, bool procedure, BoundCall **out) {
     Query *q = arena_new_of(b->a, Query);
     const Routine *r;
+    UserFunction *user;
     Expr **args;
     *out = NULL;
     if (!q) return ST_ERROR;
     q->clause = procedure ? "CALL arguments" : NULL;
     q->srf_ok = !procedure;
-    TRY(bind_args(b, q, f, procedure, &r, &args));
-    if ((!r && !procedure) || q->srfs.len) return ST_OK;
+    TRY(bind_args(b, q, f, procedure, &r, &user, &args));
+    if (user || (!r && !procedure) || q->srfs.len) return ST_OK;
     if (!r) {
         Expr **given = bind_list(b, q, f->args, f->n_args);
         if (!given) return ST_ERROR;

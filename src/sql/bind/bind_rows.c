@@ -381,7 +381,7 @@ static Status from_call(Binder *b, Query *q, const AstExpr *e, AstColumnDef *con
     bool record = false;
     if (f && sql_is_bulk_call(f))
         return bind_unsupported(b, e->location, "bulk_call in ROWS FROM or with column definitions");
-    if (f && b->c->catalog && b->c->catalog->n_routines) {
+    if (f && bind_has_routines(b)) {
         TRY(bind_rows_routine(b, q, f, name, &x));
         record = x.routine && x.routine->returns_record;
     }

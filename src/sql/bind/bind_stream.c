@@ -58,11 +58,16 @@ static Plan *stream_plan(Binder *b, const StreamCall *call) {
         return NULL;
     }
     const RowStream *s;
-    b->c->reads_stream = true;
+    b->c->reads_stream = true; /* also when it cannot be opened */
     if (b->c->streams->open(b->c->streams, b->a, call, &s, b->err) != ST_OK) {
         if (!b->err->position) b->err->position = call->position;
         return NULL;
     }
+    return bind_stream_plan(b, s);
+}
+
+Plan *bind_stream_plan(Binder *b, const RowStream *s) {
+    b->c->reads_stream = true;
     Plan *p = plan_new(b->c, LP_STREAM, 0);
     if (!p || !(p->out_cols = arena_array(b->a, ColId, s->n_cols + 1)) ||
         !(p->stream_cols = arena_array(b->a, int32_t, s->n_cols + 1)))

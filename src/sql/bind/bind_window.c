@@ -390,7 +390,7 @@ static bool is_allowed(Binder *b, const Query *q, const AstFunc *f) {
 Expr *bind_window_call(Binder *b, Query *q, const AstFunc *f) {
     int k = f->name.schema ? -1 : find_func(f->name.name);
     if (k >= 0) return is_allowed(b, q, f) ? window_func(b, q, f, k) : NULL;
-    if (f->name.schema || !func_is_aggregate(slice_of(f->name.name))) {
+    if (f->name.schema || (!func_is_aggregate(slice_of(f->name.name)) && !bind_is_user_aggregate(b, f))) {
         AstFunc plain = *f;
         plain.over = NULL;
         if (stack_check(b->err) != ST_OK || !bind_func(b, q, &plain)) return NULL;

@@ -1220,6 +1220,16 @@ static Status agg_cell(Lower *l, Pipe *cp, AggWork *w) {
         cell->out_phys = PH_STR;
         cell->op = AO_STRING_AGG;
         return w->reg2 ? ST_OK : ST_ERROR;
+    case AGG_CLIENT:
+        cell->op = AO_CLIENT;
+        cell->func = w->call->func;
+        cell->out_phys = type_phys(w->type);
+        w->reg = lower_canonical(l, cp, w->reg, w->arg->type);
+        if (!w->reg) return ST_ERROR;
+        cell->in_phys = lower_info(cp, w->reg)->phys;
+        if (!w->call->arg2) return ST_OK;
+        w->reg2 = lower_canonical(l, cp, lower_expr(l, cp, w->call->arg2), w->call->arg2->type);
+        return w->reg2 ? ST_OK : ST_ERROR;
     default: return err_internal(l->err, "aggregate kind %d reached the lowering", (int)kind);
     }
 }
@@ -1241,7 +1251,7 @@ static Status lower_agg_call(Lower *l, const Plan *p, Pipe *cp, Pipe *np, int32_
         cell->in_nullable = ri->nullable;
         cell->stable_str = ri->stable_str && cell->op != AO_STRING_AGG; /* that makes bytes of its own */
         if (p->agg.n_keys > 0 && !ri->nullable && a->kind != AGG_VAR_SAMP && a->kind != AGG_STDDEV_SAMP &&
-            cell->op != AO_REGR)
+            cell->op != AO_REGR && cell->op != AO_CLIENT)
             w->nullable = false;
     }
     if (w->nullable && w->range.known) {
@@ -1665,7 +1675,7 @@ QueryPlan *sql_lower(PlanCtx *c, Plan *plan, int32_t n_result, const ColId *resu
     /* walks that return no Status may have been cut short */
     QueryPlan *q = stack_check(c->err) == ST_OK && !err_is_set(c->err) ? arena_new_of(c->arena, QueryPlan) : NULL;
     if (!q) return NULL;
-    *q = (QueryPlan){.serial = c->calls_routine,
+    *q = (QueryPlan){.serial = c->calls_routine || c->one_thread,
                      .n_loops = (int32_t)l->loops.len,
                      .loops = l->loops.items,
                      .n_segments = (int32_t)l->segments.len,

@@ -462,6 +462,8 @@ static bool to_column(void *ctx, Expr *e) {
      * is no part of it. */
     if (e->kind == EX_FUNC && (e->u.func->flags & FN_VOLATILE) && !cp_routine(c, e))
         return cp_refuse(c, "%s() is volatile", e->u.func->name), false;
+    if (e->kind == EX_FUNC && e->u.func->own)
+        return cp_refuse(c, "%s() is a function of the client", e->u.func->name), false;
     if (e->kind == EX_SUBQUERY) {
         for (int32_t i = 0; i < (e->subquery == SQ_IN ? e->u.sub.n_cols : 0); i++)
             if (!expr_walk(e->u.sub.compare[i], to_column, c)) return false;

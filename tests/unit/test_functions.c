@@ -1,0 +1,555 @@
+/* test_functions.c - functions of the client: scalar ones, aggregates and table functions from C, wherever SQL calls
+ * functions; NULLs, overloads, errors with their row, threads, what happens when they are dropped, allocation failures.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "stele/stele.h"
+#include "unit.h"
+
+static stele_db *db;
+static stele_conn *conn, *other;
+
+static void run_on(stele_conn *c, const char *sql) {
+    if (stele_exec(c, sql, NULL, NULL) == STELE_OK) return;
+    stele_error_info e;
+    stele_error(c, &e);
+    fail_msg("%s: %s %s", sql, e.sqlstate, e.message);
+}
+static void run(const char *sql) { run_on(conn, sql); }
+static void fails(const char *sql, const char *sqlstate, const char *message, const char *context) {
+    stele_error_info e;
+    if (stele_exec(conn, sql, NULL, NULL) != STELE_ERROR) fail_msg("%s succeeds", sql);
+    stele_error(conn, &e);
+    if (strcmp(e.sqlstate, sqlstate) != 0) fail_msg("%s: %s %s, not %s", sql, e.sqlstate, e.message, sqlstate);
+    if (message) assert_string_equal(e.message, message);
+    if (context && !strstr(e.context, context)) fail_msg("%s: context \"%s\" lacks \"%s\"", sql, e.context, context);
+}
+static bool keep(void *ctx, int64_t n, const char *const *values, const char *const *names) {
+    char *out = ctx;
+    (void)names;
+    for (int64_t i = 0; i < n; i++)
+        snprintf(out + strlen(out), 2000 - strlen(out), "%s%s",
+                 i      ? ","
+                 : *out ? ";"
+                        : "",
+                 values[i] ? values[i] : "NULL");
+    return false;
+}
+static void gives_on(stele_conn *c, const char *sql, const char *rows) {
+    char got[2000] = "";
+    stele_error_info e;
+    if (stele_exec(c, sql, keep, got) != STELE_OK) {
+        stele_error(c, &e);
+        fail_msg("%s: %s %s [%s]", sql, e.sqlstate, e.message, e.context);
+    }
+    if (strcmp(got, rows) != 0) fail_msg("%s: %s, not %s", sql, got, rows);
+}
+static void gives(const char *sql, const char *rows) { gives_on(conn, sql, rows); }
+static void created(stele_status st) {
+    stele_error_info e;
+    if (st == STELE_OK) return;
+    stele_error(conn, &e);
+    fail_msg("%s %s", e.sqlstate, e.message);
+}
+static void refused(stele_status st, const char *sqlstate) {
+    stele_error_info e;
+    assert_int_equal(st, STELE_ERROR);
+    stele_error(conn, &e);
+    if (strcmp(e.sqlstate, sqlstate) != 0) fail_msg("%s %s, not %s", e.sqlstate, e.message, sqlstate);
+}
+
+/* ---- scalar functions -------------------------------------------------------------------------- */
+
+static int destroyed;
+static void destroy(void *data) {
+    (void)data;
+    destroyed++;
+}
+
+/* a + data; fails for 13 */
+static stele_status add_one(stele_call *call, int64_t n, const stele_column *args, stele_result *result) {
+    const int64_t *in = args[0].data;
+    int64_t *out = result->data, by = stele_call_data(call) ? *(const int64_t *)stele_call_data(call) : 1;
+    for (int64_t i = 0; i < n; i++) {
+        if (in[i] == 13) return stele_call_fail(call, i, "22023", "thirteen is not welcome");
+        out[i] = in[i] + by;
+    }
+    return STELE_OK;
+}
+/* Text of what it is called with; NULL for "none". */
+static stele_status shout(stele_call *call, int64_t n, const stele_column *args, stele_result *result) {
+    const stele_string *in = args[0].data;
+    for (int64_t i = 0; i < n; i++) {
+        char *t = stele_call_alloc(call, in[i].size + 1);
+        if (!t) return STELE_ERROR;
+        for (uint32_t k = 0; k < in[i].size; k++) {
+            char ch = in[i].data[k];
+            t[k] = ch >= 'a' && ch <= 'z' ? (char)(ch - 32) : ch;
+        }
+        t[in[i].size] = '!';
+        if (in[i].size == 4 && memcmp(in[i].data, "none", 4) == 0) result->valid[i] = 0;
+        else if (stele_call_set_text(call, result, i, t, in[i].size + 1) != STELE_OK) return STELE_ERROR;
+    }
+    return STELE_OK;
+}
+static stele_status or_zero(stele_call *call, int64_t n, const stele_column *args, stele_result *result) {
+    (void)call;
+    for (int64_t i = 0; i < n; i++)
+        ((int32_t *)result->data)[i] = args[0].valid && !args[0].valid[i] ? 0 : ((const int32_t *)args[0].data)[i];
+    return STELE_OK;
+}
+/* The same cell: of any type of a fixed size. */
+static stele_status same(stele_call *call, int64_t n, const stele_column *args, stele_result *result) {
+    memcpy(result->data, args[0].data, (size_t)(n * *(const int64_t *)stele_call_data(call)));
+    return STELE_OK;
+}
+static int64_t calls;
+static stele_status count_calls(stele_call *call, int64_t n, const stele_column *args, stele_result *result) {
+    (void)call, (void)args;
+    for (int64_t i = 0; i < n; i++) ((int64_t *)result->data)[i] = ++calls;
+    return STELE_OK;
+}
+static stele_status silent(stele_call *call, int64_t n, const stele_column *args, stele_result *result) {
+    (void)call, (void)n, (void)args, (void)result;
+    return STELE_ERROR;
+}
+
+static const char *const bigint[] = {"bigint"}, *const text[] = {"text"}, *const integer[] = {"int"};
+
+static stele_status scalar(const char *name, const char *type, const char *ret, stele_scalar_fn fn, int32_t flags,
+                           void *data) {
+    return stele_create_scalar(conn, &(stele_scalar){.name = name,
+                                                     .n_params = type ? 1 : 0,
+                                                     .param_types = &type,
+                                                     .result_type = ret,
+                                                     .flags = flags,
+                                                     .call = fn,
+                                                     .data = data,
+                                                     .destroy = destroy});
+}
+
+static int set_up(void **state) {
+    (void)state;
+    if (stele_open(":memory:", &(stele_options){.threads = 2}, &db, NULL) != STELE_OK ||
+        stele_connect(db, &conn) != STELE_OK || stele_connect(db, &other) != STELE_OK)
+        return -1;
+    run("create table t (a bigint, s text, n numeric(9,2), g int);"
+        "insert into t values (1, 'one', 1.5, 1), (2, 'none', 2.25, 2), (null, null, null, 1), (4, '', 4, 2)");
+    run("create table many as select i as a, i % 7 as g from generate_series(101, 20100) as i");
+    created(scalar("add_one", "bigint", "bigint", add_one, 0, NULL));
+    created(scalar("shout", "text", "text", shout, 0, NULL));
+    return 0;
+}
+static int tear_down(void **state) {
+    (void)state;
+    stele_disconnect(other);
+    stele_disconnect(conn);
+    return stele_close(db, NULL) == STELE_OK ? 0 : -1;
+}
+
+static void test_scalar(void **state) {
+    (void)state;
+    gives("select add_one(a), shout(s) from t", "2,ONE!;3,NULL;NULL,NULL;5,!");
+    gives("select add_one(1), shout('x'), add_one(null)", "2,X!,NULL");
+    gives("select add_one(a::int) from t where add_one(a) > 2 order by 1", "3;5");
+    gives("select sum(add_one(a)) - sum(a) from many", "20000");
+    gives("select g, count(*) from t group by g, add_one(g) order by add_one(g)", "1,2;2,2");
+    gives_on(other, "select add_one(41)", "42");
+    /* named, and cast from what is not the parameter's type */
+    gives("select add_one(2::smallint)", "3");
+    fails("select add_one('x'::text)", "42883", "function add_one(text) does not exist", NULL);
+    fails("select add_one(1, 2)", "42883", NULL, NULL);
+    fails("select add_one(distinct 1)", "42809", NULL, NULL);
+    /* DML, CHECK, DEFAULT, views, routines, prepared statements */
+    run("create view v as select add_one(a) as b from t");
+    gives("select b from v where b > 3", "5");
+    run("create table c (a bigint default add_one(6) check (add_one(a) < 100), s text)");
+    run("insert into c (s) values ('x')");
+    run("update c set a = add_one(a), s = shout(s)");
+    gives("select * from c", "8,X!");
+    fails("insert into c values (99)", "23514", NULL, NULL);
+    run("create function twice(x bigint) returns bigint language plpgsql as $$ begin return add_one(x) + add_one(x); "
+        "end "
+        "$$");
+    gives("select twice(a) from t where a = 2", "6");
+    run("prepare p as select add_one($1)");
+    gives("execute p(9)", "10");
+    run("deallocate p; drop view v; drop table c; drop function twice");
+}
+
+static void test_errors(void **state) {
+    (void)state;
+    fails("select add_one(a + 11) from t", "22023", "thirteen is not welcome", "function add_one(13)");
+    fails("select add_one(13)", "22023", "thirteen is not welcome", "function add_one(13)");
+    gives("select case when a = 2 then 0 else add_one(a + 11) end from t where a < 4", "13;0");
+    created(scalar("silent", "int", "int", silent, 0, NULL));
+    fails("select silent(1)", "38000", "function silent failed without a message", NULL);
+    refused(scalar("lower", "int", "int", silent, 0, NULL), "42723");
+    refused(scalar("f", "no_such", "int", silent, 0, NULL), "42704");
+    refused(scalar("f", "int[]", "int", silent, 0, NULL), "0A000");
+    refused(scalar("f", "int", "int", NULL, 0, NULL), "22023");
+    refused(scalar("", "int", "int", silent, 0, NULL), "22023");
+    refused(stele_drop_function(conn, "no_such", -1, NULL), "42883");
+    int before = destroyed;
+    refused(scalar("f", "int) + (1", "int", silent, 0, NULL), "42704");
+    assert_int_equal(destroyed, before);
+    created(stele_drop_function(conn, "silent", 1, integer));
+    assert_int_equal(destroyed, before + 1);
+    fails("select silent(1)", "42883", NULL, NULL);
+}
+
+static void test_nulls_and_types(void **state) {
+    (void)state;
+    static const struct {
+        const char *type;
+        int64_t size;
+        const char *value;
+    } types[] = {{"boolean", 1, "t"},
+                 {"smallint", 2, "-5"},
+                 {"int", 4, "7"},
+                 {"bigint", 8, "-9223372036854775808"},
+                 {"real", 4, "1.5"},
+                 {"double precision", 8, "-Infinity"},
+                 {"numeric(9,2)", 8, "12.34"},
+                 {"numeric(38,10)", 16, "-1234567890123456789012345678.0123456789"},
+                 {"date", 4, "infinity"},
+                 {"time", 8, "24:00:00"},
+                 {"timestamp", 8, "-infinity"},
+                 {"interval", 16, "1 mon 2 days 03:00:00"},
+                 {"uuid", 16, "00112233-4455-6677-8899-aabbccddeeff"}};
+    char sql[300];
+    created(scalar("or_zero", "int", "int", or_zero, STELE_FUNCTION_CALLED_ON_NULL, NULL));
+    gives("select or_zero(g), or_zero(null), or_zero(a::int) from t", "1,0,1;2,0,2;1,0,0;2,0,4");
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        int64_t size = types[i].size;
+        created(scalar("same", types[i].type, types[i].type, same, 0, &size));
+        snprintf(sql, sizeof sql, "select same('%s'::%s)", types[i].value, types[i].type);
+        gives(sql, types[i].value);
+        snprintf(sql, sizeof sql, "select same(x) from (values ('%s'::%s), (null), ('%s')) as v (x)", types[i].value,
+                 types[i].type, types[i].value);
+        char rows[200];
+        snprintf(rows, sizeof rows, "%s;NULL;%s", types[i].value, types[i].value);
+        gives(sql, rows);
+        created(stele_drop_function(conn, "same", -1, NULL));
+    }
+    /* out of its type's range */
+    int64_t size = 8;
+    created(scalar("wide", "bigint", "numeric(3,0)", same, 0, &size));
+    gives("select wide(999)", "999");
+    fails("select wide(1000)", "22003", NULL, "function wide(1000)");
+    created(stele_drop_function(conn, "wide", -1, NULL));
+    created(stele_drop_function(conn, "or_zero", -1, NULL));
+}
+
+static void test_overloads_and_dropping(void **state) {
+    (void)state;
+    static int64_t by_ten = 10, by_two = 2;
+    int before = destroyed;
+    created(scalar("plus", "bigint", "bigint", add_one, 0, &by_ten));
+    created(scalar("plus", "text", "text", shout, 0, NULL));
+    gives("select plus(1), plus('a'::text)", "11,A!");
+    stele_stmt *stmt;
+    assert_int_equal(stele_prepare(conn, "select plus(1) from t where a = 1", -1, &stmt, NULL), STELE_OK);
+    assert_int_equal(stele_step(stmt), STELE_ROW);
+    assert_int_equal(stele_column_int64(stmt, 0), 11);
+    run("create view v as select plus(a) as b from t where a = 1");
+    run("create function through(x bigint) returns bigint language sql as 'select plus(x)'");
+    gives("select b, through(1) from v", "11,11");
+    /* another one in its place: kept plans are made again */
+    created(scalar("plus", "bigint", "bigint", add_one, 0, &by_two));
+    stele_reset(stmt);
+    assert_int_equal(stele_step(stmt), STELE_ROW);
+    assert_int_equal(stele_column_int64(stmt, 0), 3);
+    gives("select b, through(1) from v", "3,3");
+    created(stele_drop_function(conn, "plus", 1, bigint));
+    fails("select b from v", "42883", NULL, NULL);
+    fails("select through(1)", "42883", NULL, NULL);
+    gives("select plus('a'::text)", "A!");
+    stele_reset(stmt);
+    assert_int_equal(stele_step(stmt), STELE_ERROR);
+    stele_finalize(stmt);
+    created(scalar("plus", "bigint", "bigint", add_one, 0, &by_ten));
+    gives("select b, through(1) from v", "11,11");
+    run("drop view v; drop function through");
+    created(stele_drop_function(conn, "plus", -1, NULL));
+    run("select 1");
+    stele_disconnect(other); /* plans that a connection keeps have their functions until then */
+    assert_int_equal(stele_connect(db, &other), STELE_OK);
+    assert_true(destroyed >= before + 2);
+}
+
+static void test_volatility(void **state) {
+    (void)state;
+    created(scalar("counted", NULL, "bigint", count_calls, STELE_FUNCTION_VOLATILE, NULL));
+    created(scalar("once", NULL, "bigint", count_calls, 0, NULL));
+    calls = 0;
+    gives("select count(distinct counted()) from many", "20000");
+    assert_int_equal(calls, 20000);
+    gives("select count(distinct once()) from many", "1");
+    created(scalar("alone", NULL, "bigint", count_calls, STELE_FUNCTION_VOLATILE | STELE_FUNCTION_ONE_THREAD, NULL));
+    calls = 0;
+    gives("select max(alone()) from many", "20000");
+    /* in a bulk: one call at a time, with the reason */
+    run("create table log (a bigint);"
+        "create procedure put(x bigint) language plpgsql as $$ begin insert into log values (add_one(x)); end $$");
+    stele_bulk *b;
+    stele_bulk_info info;
+    assert_int_equal(stele_bulk_new(conn, "put", &b), STELE_OK);
+    assert_int_equal(stele_bulk_add(b, (const char *const[]){"1"}), STELE_OK);
+    assert_int_equal(stele_bulk_add(b, (const char *const[]){"13"}), STELE_OK);
+    assert_int_equal(stele_bulk_add(b, (const char *const[]){"3"}), STELE_OK);
+    assert_int_equal(stele_bulk_run(b), STELE_OK);
+    stele_bulk_get_info(b, &info);
+    assert_non_null(info.reason);
+    if (!strstr(info.reason, "add_one() is a function of the client")) fail_msg("%s", info.reason);
+    assert_int_equal(info.failed, 1);
+    stele_bulk_free(b);
+    gives("select a from log order by a", "2;4");
+    run("drop procedure put; drop table log");
+}
+
+/* ---- aggregates -------------------------------------------------------------------------------- */
+
+typedef struct Product {
+    double value;
+    int64_t n;
+} Product;
+static void product_init(void *data, void *state) {
+    (void)data;
+    ((Product *)state)->value = 1;
+}
+static stele_status product_update(stele_call *call, int64_t n, void *const *states, const stele_column *args) {
+    const double *x = args[0].data;
+    for (int64_t i = 0; i < n; i++) {
+        Product *p = states[i];
+        if (x[i] == -13) return stele_call_fail(call, i, "22023", "not that one");
+        p->value *= x[i];
+        p->n++;
+    }
+    return STELE_OK;
+}
+static stele_status product_combine(stele_call *call, int64_t n, void *const *into, const void *const *from) {
+    (void)call;
+    for (int64_t i = 0; i < n; i++) {
+        ((Product *)into[i])->value *= ((const Product *)from[i])->value;
+        ((Product *)into[i])->n += ((const Product *)from[i])->n;
+    }
+    return STELE_OK;
+}
+static stele_status product_finish(stele_call *call, int64_t n, const void *const *states, stele_result *result) {
+    (void)call;
+    for (int64_t i = 0; i < n; i++) {
+        const Product *p = states[i];
+        ((double *)result->data)[i] = p->value;
+        result->valid[i] = p->n > 0;
+    }
+    return STELE_OK;
+}
+/* sum(a * b) of integers */
+static stele_status dot_update(stele_call *call, int64_t n, void *const *states, const stele_column *args) {
+    (void)call;
+    for (int64_t i = 0; i < n; i++)
+        *(int64_t *)states[i] += ((const int64_t *)args[0].data)[i] * ((const int32_t *)args[1].data)[i];
+    return STELE_OK;
+}
+static stele_status dot_combine(stele_call *call, int64_t n, void *const *into, const void *const *from) {
+    (void)call;
+    for (int64_t i = 0; i < n; i++) *(int64_t *)into[i] += *(const int64_t *)from[i];
+    return STELE_OK;
+}
+static stele_status dot_finish(stele_call *call, int64_t n, const void *const *states, stele_result *result) {
+    (void)call;
+    for (int64_t i = 0; i < n; i++) ((int64_t *)result->data)[i] = *(const int64_t *)states[i];
+    return STELE_OK;
+}
+
+static void test_aggregates(void **state) {
+    (void)state;
+    static const char *const one[] = {"double precision"}, *const two[] = {"bigint", "int"};
+    stele_aggregate product = {.name = "product",
+                               .n_params = 1,
+                               .param_types = one,
+                               .result_type = "double precision",
+                               .state_size = (int64_t)sizeof(Product),
+                               .init = product_init,
+                               .update = product_update,
+                               .combine = product_combine,
+                               .finish = product_finish,
+                               .destroy = destroy};
+    stele_aggregate dot = {.name = "dot",
+                           .n_params = 2,
+                           .param_types = two,
+                           .result_type = "bigint",
+                           .state_size = 8,
+                           .update = dot_update,
+                           .combine = dot_combine,
+                           .finish = dot_finish};
+    created(stele_create_aggregate(conn, &product));
+    created(stele_create_aggregate(conn, &dot));
+    gives("select product(a), dot(a, g) from t", "8,13");
+    gives("select g, product(a), dot(a, g), count(*) from t group by g order by g", "1,1,1,2;2,8,12,2");
+    gives("select product(a) filter (where a > 1), product(distinct g) from t", "8,2");
+    gives("select product(a), dot(a, g) from t where false", "NULL,0");
+    gives("select product(a) over (order by a), dot(a, 2) over (partition by g) from t order by a",
+          "1,2;2,12;8,12;8,2");
+    gives("select product(a) over (order by a rows between 1 preceding and current row) from t where a is not null "
+          "order by a",
+          "1;2;8");
+    gives("select dot(a, g) = sum(a * g) from many", "t");
+    gives(
+        "select bool_and(d = s), count(*) from (select dot(a, g) as d, sum(a * g) as s from many group by a % 5000) x",
+        "t,5000");
+    gives("select count(*) from (select g from many group by g having dot(a, 1) = sum(a)) as x", "7");
+    gives("select (select product(x.a) from t as x where x.g = t.g) from t where a = 4", "8");
+    gives("select product(a) from t group by grouping sets ((), (g)) order by 1", "1;8;8");
+    run("create view pv as select product(a) as p from t");
+    gives("select p from pv", "8");
+    fails("select product(-13)", "22023", "not that one", "aggregate product");
+    fails("select a from t where product(a) > 1", "42803", NULL, NULL);
+    fails("select product('x'::text) from t", "42883", NULL, NULL);
+    fails("select product(a, 1) from t", "42883", NULL, NULL);
+    refused(scalar("product", "int", "int", or_zero, 0, NULL), "42723");
+    dot.state_size = 0;
+    refused(stele_create_aggregate(conn, &dot), "22023");
+    dot.state_size = 8;
+    dot.result_type = "text";
+    refused(stele_create_aggregate(conn, &dot), "0A000");
+    dot.n_params = 0;
+    refused(stele_create_aggregate(conn, &dot), "0A000");
+    /* groups that go to disk */
+    gives("select count(*), sum(p) from (select product(1.0) as p from generate_series(1, 30000) as i group by i) as x",
+          "30000,30000");
+    created(stele_drop_function(conn, "product", -1, NULL));
+    fails("select p from pv", "42883", NULL, NULL);
+    run("drop view pv");
+}
+
+/* ---- table functions --------------------------------------------------------------------------- */
+
+typedef struct Series {
+    int64_t from, to, step;
+} Series;
+static int bound_now, scans_now;
+static bool last_wanted[3];
+static stele_status series_bind(stele_call *call, int64_t n_args, const stele_value *args, stele_columns *columns,
+                                void **bound) {
+    assert_int_equal(n_args, 3);
+    Series *s = malloc(sizeof *s);
+    *s = (Series){args[0].u.i64, args[1].u.i64, args[2].type == STELE_TYPE_NULL ? 1 : args[2].u.i64};
+    *bound = s;
+    bound_now++;
+    if (s->step == 0) return stele_call_fail(call, -1, "22023", "a step of zero");
+    if (stele_columns_add(columns, "n", "bigint") != STELE_OK || stele_columns_add(columns, "name", "text") != STELE_OK)
+        return STELE_ERROR;
+    return stele_columns_add(columns, "half", s->step == 99 ? "no_such" : "numeric(12,1)");
+}
+static void series_free(void *bound) {
+    bound_now--;
+    free(bound);
+}
+static stele_status series_begin(stele_call *call, void *bound, int64_t n_columns, const bool *wanted, void **scan) {
+    (void)call;
+    assert_int_equal(n_columns, 3);
+    memcpy(last_wanted, wanted, sizeof last_wanted);
+    Series *s = malloc(sizeof *s);
+    *s = *(Series *)bound;
+    scans_now++;
+    *scan = s;
+    return STELE_OK;
+}
+static stele_status series_next(stele_call *call, void *scan, int64_t room, stele_result *columns, int64_t *n) {
+    Series *s = scan;
+    char name[40];
+    for (; *n < room && s->from <= s->to; s->from += s->step, ++*n) {
+        if (s->from == 77777) return stele_call_fail(call, *n, "22023", "seventy-seven");
+        ((int64_t *)columns[0].data)[*n] = s->from;
+        columns[0].valid[*n] = s->from % 5 != 0;
+        snprintf(name, sizeof name, "row %lld", (long long)s->from);
+        if (stele_call_set_text(call, &columns[1], *n, name, -1) != STELE_OK) return STELE_ERROR;
+        ((int64_t *)columns[2].data)[*n] = s->from * 5;
+    }
+    return STELE_OK;
+}
+static void series_end(void *scan) {
+    scans_now--;
+    free(scan);
+}
+
+static void test_tables(void **state) {
+    (void)state;
+    static const char *const types[] = {"bigint", "bigint", "int"}, *const names[] = {"first", "last", "step"};
+    stele_table_function f = {.name = "steps",
+                              .n_params = 3,
+                              .param_types = types,
+                              .param_names = names,
+                              .bind = series_bind,
+                              .free_bound = series_free,
+                              .begin = series_begin,
+                              .next = series_next,
+                              .end = series_end,
+                              .destroy = destroy};
+    created(stele_create_table_function(conn, &f));
+    gives("select * from steps(1, 6, 2)", "1,row 1,0.5;3,row 3,1.5;NULL,row 5,2.5");
+    gives("select s.name from steps(step => 3, first => -1, last => 2) as s order by half desc", "row 2;row -1");
+    assert_true(!last_wanted[0] && last_wanted[1] && last_wanted[2]);
+    gives("select count(*), count(n), sum(half) from steps(1, 70000, null)", "70000,56000,1225017500.0");
+    gives("select count(*) from steps(1, 3, null) a join steps(2, 9, null) b using (n)", "2");
+    gives("select count(*) from steps(2, 1, null)", "0");
+    gives("select n from steps(1, 80000, null) limit 1", "1");
+    run("create view sv as select n from steps(1, 3, null)");
+    gives("select sum(n) from sv", "6");
+    fails("select * from steps(1, 80000, null)", "22023", "seventy-seven", "function steps");
+    fails("select * from steps(1, 2, 0)", "22023", "a step of zero", "function steps");
+    fails("select * from steps(1, 2, 99)", "42704", NULL, NULL);
+    fails("select * from steps(1, 2)", "42883", NULL, NULL);
+    fails("select * from steps(1, 2, other => 2)", "42883", NULL, NULL);
+    fails("select * from t, steps(a, 2, 1)", "0A000", NULL, NULL);
+    fails("select steps(1, 2, 1)", "0A000", NULL, NULL);
+    fails("select * from steps(1, 2, 1) with ordinality", "0A000", NULL, NULL);
+    run("drop view sv");
+    run("select 1");
+    assert_int_equal(scans_now, 0);
+    created(stele_drop_function(conn, "steps", -1, NULL));
+    assert_int_equal(bound_now, 0);
+    fails("select * from steps(1, 2, 1)", "42883", NULL, NULL);
+}
+
+/* ---- no memory --------------------------------------------------------------------------------- */
+
+static void test_no_memory(void **state) {
+    (void)state;
+    stele_error_info e;
+    char got[2000];
+    for (int64_t step = 1;; step += step < 60 ? 1 : 7) {
+        stele_drop_function(conn, "scarce", -1, NULL);
+        mem_fail_at(step);
+        stele_status made = scalar("scarce", "text", "text", shout, 0, NULL);
+        got[0] = 0;
+        stele_status ran =
+            made == STELE_OK ? stele_exec(conn, "select scarce(s) from t where a < 3", keep, got) : STELE_ERROR;
+        bool over = mem_fail_at(0) > 0;
+        if (ran != STELE_OK) {
+            stele_error(conn, &e);
+            if (strcmp(e.sqlstate, "53200") != 0) fail_msg("step %lld: %s %s", (long long)step, e.sqlstate, e.message);
+        } else {
+            assert_string_equal(got, "ONE!;NULL");
+        }
+        if (over) {
+            assert_int_equal(ran, STELE_OK);
+            assert_true(step > 20);
+            break;
+        }
+    }
+    created(stele_drop_function(conn, "scarce", -1, NULL));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_scalar),          cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_nulls_and_types), cmocka_unit_test(test_overloads_and_dropping),
+        cmocka_unit_test(test_volatility),      cmocka_unit_test(test_aggregates),
+        cmocka_unit_test(test_tables),          cmocka_unit_test(test_no_memory)};
+    return cmocka_run_group_tests_name("functions", tests, set_up, tear_down);
+}
