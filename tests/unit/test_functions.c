@@ -161,6 +161,7 @@ static void test_scalar(void **state) {
     gives("select add_one(2::smallint)", "3");
     fails("select add_one('x'::text)", "42883", "function add_one(text) does not exist", NULL);
     fails("select add_one(1, 2)", "42883", NULL, NULL);
+    fails("select no_such(x => 1)", "42883", "function no_such(x => integer) does not exist", NULL);
     fails("select add_one(distinct 1)", "42809", NULL, NULL);
     /* DML, CHECK, DEFAULT, views, routines, prepared statements */
     run("create view v as select add_one(a) as b from t");
