@@ -169,10 +169,40 @@ STELE_API stele_status stele_bind_double(stele_stmt *stmt, int64_t index, double
 STELE_API stele_status stele_bind_text(stele_stmt *stmt, int64_t index, const char *value, int64_t len);
 
 /* Runs on the first call, then moves from row to row: STELE_ROW, STELE_DONE or STELE_ERROR (the statement had no
- * effect). */
+ * effect; of a streaming result, see stele_set_stream). */
 STELE_API stele_status stele_step(stele_stmt *stmt);
 /* Runs to completion without fetching: STELE_DONE or STELE_ERROR; rows can still be stepped through. */
 STELE_API stele_status stele_run(stele_stmt *stmt);
+
+/* Whether the result is computed as it is read, from the statement's next run on; at first it is not.
+ *
+ * Else the first step computes all rows: an error comes before any row, stele_row_count is known, and nothing is kept
+ * but rows. That is what most programs want of results that fit memory, and what is quickest of small ones. A streaming
+ * result has its first row before the last is computed, and of rows some MB in memory however many there are: when
+ * they have been stepped through, the next step computes the next ones, with all worker threads, in the order that the
+ * whole result has. Between calls no thread works for it.
+ *
+ *  - Snapshot. The rows are those of the moment at which the statement began to run. The result holds no lock between
+ *    calls; it pins a version of the tables that it reads. What others change meanwhile does not show, and waits for
+ *    the pin with its memory: beyond snapshot_memory_limit the oldest results are given up, and their next step that
+ *    has to compute fails with 72000.
+ *  - The connection is free for other statements, other streaming results too, also those that change, drop or truncate
+ *    what is read. COMMIT and ROLLBACK, also by idle_in_transaction_session_timeout, do not end the result, nor does
+ *    a failed transaction.
+ *  - Errors. stele_step gives STELE_ERROR where the rows end that were computed before, with the SQLSTATE of what has
+ *    failed; it does so again until the statement is reset. In a transaction block it makes the transaction fail, if it
+ *    is the one in which the statement ran. The statement has had no effect but for the rows that were handed out.
+ *  - A step that computes is a call that runs a statement: statement_timeout counts anew from there on, stele_interrupt
+ *    cancels it (57014), stele_set_progress reports it, and 25P03 may come of it.
+ *  - The end. stele_reset, stele_finalize, the next run and stele_disconnect end the result wherever it is. stele_run
+ *    computes the first rows. stele_row_count is -1 and stele_command_tag is empty until the last rows are computed.
+ *
+ * Where it makes no difference: statements that change data, RETURNING too, are computed whole, and so are SELECTs that
+ * call routines or bulks; that read uncommitted changes of their own transaction, rows that only a device has, or
+ * tables under the lock (SET snapshot = 'lock'); with subqueries that may fail for rows that do not want their value;
+ * and whose segments run on a device. Rows are the same in any case. ORDER BY, GROUP BY and the build sides of joins
+ * are computed before the first row. */
+STELE_API void stele_set_stream(stele_stmt *stmt, bool on);
 
 /* Result shape; known after stele_prepare, except for EXPLAIN, SHOW and the like: after the first step. */
 STELE_API int64_t stele_column_count(const stele_stmt *stmt);
@@ -183,7 +213,7 @@ STELE_API const char *stele_column_type(const stele_stmt *stmt, int64_t column);
 STELE_API bool stele_column_is_number(const stele_stmt *stmt, int64_t column);
 /* The command's tag in PostgreSQL's form: "SELECT 5", "INSERT 0 3", "CREATE TABLE"; after it ran. */
 STELE_API const char *stele_command_tag(const stele_stmt *stmt);
-/* Rows returned or changed. */
+/* Rows returned or changed; -1: of a streaming result that is not at its end. */
 STELE_API int64_t stele_row_count(const stele_stmt *stmt);
 
 /* Values of the current row; pointers stay valid until the next step, reset or finalize. Conversions follow CAST; where
@@ -242,13 +272,22 @@ struct ArrowArrayStream {
     void *private_data;
 };
 #endif
-/* The next rows of a statement's result as a record batch, max_rows of them at most (0: all that are left); the first
- * call runs the statement. STELE_ROW: there are some. STELE_DONE: there are none left, and the batch has columns but no
- * rows. In both cases the caller releases schema and batch, at any time, also after the statement and the connection
- * are gone. STELE_ERROR: both are released. Types: large_utf8, large_binary, decimal128, timestamp[us] (timestamptz: in
- * UTC) and those above; intervals as text. */
+/* The next rows of a statement's result as a record batch, max_rows of them at most (0: all that are left, of a
+ * streaming result all that are computed); the first call runs the statement. STELE_ROW: there are some. STELE_DONE:
+ * there are none left, and the batch has columns but no rows. In both cases the caller releases schema and batch, at
+ * any time, also after the statement and the connection are gone. STELE_ERROR: both are released. Types: large_utf8,
+ * large_binary, decimal128, timestamp[us] (timestamptz: in UTC) and those above; intervals as text. */
 STELE_API stele_status stele_fetch_arrow(stele_stmt *stmt, int64_t max_rows, struct ArrowSchema *schema,
                                          struct ArrowArray *batch);
+/* The result's rows, from the next one on, as a stream of record batches, in the types of stele_fetch_arrow. A
+ * statement that has not run yet runs, as a streaming one (stele_set_stream), so that batches of some MB are computed
+ * as they are taken; else a batch has all rows that are left. A batch owns its buffers: it may be kept and released at
+ * any time and on any thread, also after stream and connection are gone. The statement becomes the stream's, whose
+ * release finalizes it: it is not to be used any more, but for names and types before the first batch. The stream
+ * belongs to the connection's thread; when the connection goes first, get_next fails with ENOTCONN. Errors of get_next:
+ * ECANCELED (57014), ENOMEM (class 53), else EIO; get_last_error has "SQLSTATE: message". STELE_ERROR: the statement
+ * has failed, there is no stream, and the statement stays the caller's. */
+STELE_API stele_status stele_result_arrow_stream(stele_stmt *stmt, struct ArrowArrayStream *stream);
 /* A stream of one batch, which must be one that Stele has made; it and its schema stay the caller's, and none of them
  * is copied: each lives until it and what came of it are released. STELE_ERROR: there is no memory, and no stream. */
 STELE_API stele_status stele_arrow_stream(const struct ArrowSchema *schema, const struct ArrowArray *batch,
@@ -700,7 +739,8 @@ STELE_API void stele_list_functions(bool (*each)(void *ctx, const char *name, co
                                                  const char *doc),
                                     void *ctx);
 
-/* Caveats: a result keeps its rows in memory until the statement is reset or finalized. Statements that read hold the
+/* Caveats: a result that does not stream (stele_set_stream) keeps its rows in memory, and beyond result_memory in
+ * temporary files, until the statement is reset or finalized. Statements that read hold the
  * database's lock shared while they run, those that change it alone: others wait (SET lock_timeout). Transactions of
  * several connections run at the same time, each with the snapshot that its first statement took, and are serialisable:
  * of two that conflict the one that commits later fails with 40001, at a statement or at COMMIT (the transaction is

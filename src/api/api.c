@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "session/core/idle.h"
+#include "session/core/result_stream.h"
 #include "session/core/transaction.h"
 #include "session/ddl/definition.h"
 #include "session/ddl/index_program.h"
@@ -298,11 +299,18 @@ stele_status stele_run(stele_stmt *s) {
 stele_status stele_step(stele_stmt *s) {
     Statement *st = st_of(s);
     if (!st->ran && stele_run(s) != STELE_DONE) return STELE_ERROR;
-    if (!st->show_rows || st->next_row >= st->n_rows) return STELE_DONE;
+    if (!st->show_rows) return STELE_DONE;
+    if (st->next_row >= st->n_rows) {
+        bool some;
+        if (statement_next_piece(st, &some) != ST_OK) return STELE_ERROR;
+        if (!some) return STELE_DONE;
+    }
     st->next_row++;
     if (st->cell_arena) arena_reset(st->cell_arena);
     return STELE_ROW;
 }
+
+void stele_set_stream(stele_stmt *s, bool on) { st_of(s)->streams = on; }
 
 int64_t stele_column_count(const stele_stmt *s) { return st_ofc(s)->n_cols; }
 const char *stele_column_name(const stele_stmt *s, int64_t i) {

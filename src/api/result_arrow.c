@@ -1,6 +1,10 @@
 /* result_arrow.c - results of statements as Arrow batches: rows of the store by runs, vector by vector. */
+#include <errno.h>
+#include <stdio.h>
+
 #include "api/api_int.h"
 #include "api/arrow_int.h"
+#include "session/core/result_stream.h"
 
 enum { CHUNK = 2048 };
 
@@ -86,6 +90,7 @@ static Status put_cells(const Statement *st, ArrowOut *o, Chunk *c, Err *e) {
     return ST_OK;
 }
 
+/* max_rows <= 0: all, or of a stream all that are at hand. */
 static Status fetch(Statement *st, int64_t max_rows, ArrowOut *o, struct ArrowSchema *schema,
                     struct ArrowArray *batch) {
     Err *e = &st->session->err;
@@ -111,8 +116,92 @@ stele_status stele_fetch_arrow(stele_stmt *s, int64_t max_rows, struct ArrowSche
     memset(batch, 0, sizeof *batch);
     if (!st->ran && stele_run(s) != STELE_DONE) return STELE_ERROR;
     err_clear(&st->session->err);
+    bool some;
+    if (st->show_rows && st->next_row >= st->n_rows && statement_next_piece(st, &some) != ST_OK) return STELE_ERROR;
     if (fetch(st, max_rows, &o, schema, batch) == ST_OK) return batch->length > 0 ? STELE_ROW : STELE_DONE;
     arrow_out_cancel(&o);
     if (!err_is_set(&st->session->err)) (void)err_oom(&st->session->err);
     return STELE_ERROR;
+}
+
+/* ---- streams --------------------------------------------------------------------------------------------------- */
+/* The statement is this one's; NULL: the connection is gone, and it with it. */
+typedef struct ArrowResult {
+    Statement *st;
+    bool over;
+    char error[1100];
+} ArrowResult;
+
+static stele_stmt *stmt_of(const ArrowResult *x) { return (stele_stmt *)(void *)x->st; }
+
+static int fail(ArrowResult *x) {
+    const Err *e = x->st ? &x->st->session->err : NULL;
+    if (e) snprintf(x->error, sizeof x->error, "%s: %s", e->sqlstate, e->message);
+    else snprintf(x->error, sizeof x->error, "the connection of the result is closed");
+    if (!e) return ENOTCONN;
+    return strcmp(e->sqlstate, ERR_QUERY_CANCELED) == 0 ? ECANCELED : strncmp(e->sqlstate, "53", 2) == 0 ? ENOMEM : EIO;
+}
+
+static int result_schema(struct ArrowArrayStream *s, struct ArrowSchema *out) {
+    ArrowResult *x = s->private_data;
+    ArrowOut o = {0};
+    struct ArrowArray none = {0};
+    memset(out, 0, sizeof *out);
+    if (!x->st) return fail(x);
+    Statement *st = x->st;
+    Err *e = &st->session->err;
+    if (!st->ran && stele_run(stmt_of(x)) != STELE_DONE) return fail(x);
+    err_clear(e);
+    Status ok = arrow_out_begin(&o, st->show_rows ? st->n_cols : 0, st->types, st->names, 0, e);
+    if (ok == ST_OK) ok = arrow_out_finish(&o, out, &none, e);
+    if (ok == ST_OK) {
+        none.release(&none);
+        return 0;
+    }
+    arrow_out_cancel(&o);
+    if (!err_is_set(e)) (void)err_oom(e);
+    return fail(x);
+}
+
+static int result_next(struct ArrowArrayStream *s, struct ArrowArray *out) {
+    ArrowResult *x = s->private_data;
+    struct ArrowSchema schema = {0};
+    memset(out, 0, sizeof *out);
+    if (!x->st) return x->over ? 0 : fail(x);
+    stele_status r = stele_fetch_arrow(stmt_of(x), 0, &schema, out);
+    if (r == STELE_ERROR) return fail(x);
+    if (schema.release) schema.release(&schema);
+    if (r == STELE_ROW) return 0;
+    if (out->release) out->release(out);
+    x->over = true;
+    return 0;
+}
+static const char *result_error(struct ArrowArrayStream *s) {
+    const ArrowResult *x = s->private_data;
+    return *x->error ? x->error : NULL;
+}
+static void result_release(struct ArrowArrayStream *s) {
+    ArrowResult *x = s->private_data;
+    s->release = NULL;
+    if (x->st) statement_free(x->st);
+    mem_free(NULL, x, (int64_t)sizeof *x);
+}
+
+stele_status stele_result_arrow_stream(stele_stmt *s, struct ArrowArrayStream *stream) {
+    Statement *st = (Statement *)(void *)s;
+    memset(stream, 0, sizeof *stream);
+    err_clear(&st->session->err);
+    ArrowResult *x = mem_calloc(NULL, (int64_t)sizeof *x, &st->session->err);
+    if (!x) return STELE_ERROR;
+    if (!st->ran) {
+        st->streams = true;
+        if (stele_run(s) != STELE_DONE) {
+            mem_free(NULL, x, (int64_t)sizeof *x);
+            return STELE_ERROR;
+        }
+    }
+    x->st = st;
+    st->holder = &x->st;
+    *stream = (struct ArrowArrayStream){result_schema, result_next, result_error, result_release, x};
+    return STELE_OK;
 }

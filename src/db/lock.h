@@ -51,6 +51,8 @@ struct Version;
 typedef struct TxnHub {
     Mutex mutex; /* of the list; `resident` changes under it, or under the lock held alone */
     struct Txn *open;
+    struct ResultStream *_Atomic streams; /* open ones that pin a version (session/core/result_stream.h); changes under
+                                             the mutex */
     struct Txn *_Atomic resident; /* whose changes are in the tables although the lock is not held for it; NULL: none */
     _Atomic int64_t now, view;    /* the last commit that was kept; the last that is shown in the tables. These and the
                                      versions: changed under the lock held alone */

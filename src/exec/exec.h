@@ -14,6 +14,11 @@ typedef struct Query Query;
 struct RowStore;
 Status query_new(const QueryPlan *plan, const QueryOptions *opt, Query **out, Err *e);
 Status query_run(Query *q, Err *e);
+/* In place of query_run: the next piece of the result, of about so many bytes, which query_result then is until the
+ * next call. *more: there may be others; without, this is the last one, and may have no rows. Tables and dictionaries
+ * that the plan reads must stay as they are as long as there is more. After an error only query_free. */
+Status query_next(Query *q, int64_t bytes, bool *more, Err *e);
+void query_set_deadline(Query *q, int64_t deadline_ns); /* between two of those: QueryOptions.deadline_ns */
 void query_free(Query *q);
 /* query_run has failed because it came to rows that only a device has (exec/device/device_rows.h), where it could not
  * read them: it may run again once the host has them. */

@@ -18,64 +18,12 @@
  * disk. When the source is exhausted, the waiting rows are replayed partition by partition, probe by probe in
  * program order. Replayed rows have no source any more: before such a segment starts, its program is rearranged so that
  * all loads happen before the first partitioned probe (hoist_loads).
+ *
+ * segment.c runs one segment, query_next.c a query whose result is wanted in pieces.
  */
 #include "base/log.h"
-#include "exec/device/dev.h"
-#include "exec/sort.h"
-#include "exec/window.h"
 #include "exec/device/split.h"
-#include "exec/vm_frame.h"
-#include "program/stream.h"
-
-typedef struct Morsel {
-    int32_t tablet, first, rows;
-} Morsel;
-
-struct Query {
-    const QueryPlan *plan;
-    const QueryPlan *whole; /* as it was given: what the virtual machine runs when the device runs nothing */
-    QueryOptions opt;
-    QueryStop stop; /* from opt */
-    MemAccount account;
-    Arena *arena;
-    int threads;
-    JoinTable **joins;
-    AggTable **aggs;
-    Sorter **sorts;
-    RowStore **rows;
-    SegmentStats *stats;
-    int32_t segment;                /* running */
-    int64_t round;                  /* of the innermost loop that runs */
-    const LoopSpec *loop;           /* it */
-    int64_t loop_rows;              /* in its result, if it has a limit */
-    RowLayout **layouts;            /* of row stores */
-    DevQuery *dev;                  /* while segments run on a device */
-    char **join_texts, **agg_texts; /* of states that were on the device */
-    bool needs_host;                /* query_needs_host */
-};
-
-typedef struct SegmentRun {
-    Query *q;
-    int32_t index;
-    const Program *p;
-    Vm *vm;
-    Frame **frames; /* by worker, kept over replays */
-    int threads;
-    _Atomic int64_t next;
-    int64_t n_morsels;
-    Morsel *morsels; /* SRC_TABLE */
-    int64_t stretch; /* SRC_SERIES: rows per morsel */
-    int64_t series_rows;
-    StreamRun *stream; /* SRC_STREAM */
-    _Atomic bool stop;
-    _Atomic bool failed;
-    _Atomic int64_t out_rows;
-    Err *err;
-    /* replay of a partition */
-    RowStore *replay;
-    const Step *replay_step;
-    int64_t reserved;
-} SegmentRun;
+#include "exec/query_int.h"
 
 Status query_stop_error(const QueryStop *s, Err *e) {
     bool asked = s->cancel && atomic_load_explicit(s->cancel, memory_order_relaxed);
@@ -83,439 +31,8 @@ Status query_stop_error(const QueryStop *s, Err *e) {
                    asked ? "canceling statement due to user request" : "canceling statement due to statement timeout");
 }
 
-/* ---- sinks ------------------------------------------------------------------------------------ */
-static Status collect(Frame *f, int32_t n, const Reg *regs, Vec *out) {
-    for (int32_t i = 0; i < n; i++) {
-        if (!regs[i]) {
-            out[i] = (Vec){0};
-            continue;
-        }
-        const Vec *v = frame_dense(f, regs[i]);
-        if (UNLIKELY(!v)) return ST_ERROR;
-        out[i] = *v;
-    }
-    return ST_OK;
-}
-
-static Status sink_vector(Frame *f) {
-    SegmentRun *g = f->vm->env.ctx;
-    Query *q = g->q;
-    const Sink *s = &g->p->sink;
-    TRY(collect(f, s->n_keys, s->keys, f->sink_keys));
-    TRY(collect(f, s->n_regs, s->regs, f->sink_regs));
-    switch (s->kind) {
-    case SINK_ROWS: {
-        TRY(rows_append(q->rows[s->id], f->worker, f->order, f->n, f->sink_regs, &f->err));
-        if (s->limit >= 0 && atomic_fetch_add(&g->out_rows, f->n) + f->n >= s->limit) atomic_store(&g->stop, true);
-        return ST_OK;
-    }
-    case SINK_AGG:
-        if (s->regs2) TRY(collect(f, s->n_regs, s->regs2, f->sink_regs2));
-        return agg_add(q->aggs[s->id], f->worker, f->n, f->sink_keys, f->sink_regs, s->regs2 ? f->sink_regs2 : NULL,
-                       &f->err);
-    case SINK_JOIN: return join_build(q->joins[s->id], f->worker, f->n, f->sink_keys, f->sink_regs, &f->err);
-    case SINK_SORT:
-        return sort_add(q->sorts[q->plan->rows[s->id].sort], f->worker, f->order, f->n, f->sink_keys, f->sink_regs,
-                        &f->err);
-    default: return ST_OK;
-    }
-}
-
-/* ---- sources ------------------------------------------------------------------------------------ */
-/* All of [first, first + n) of the current source unit, vector by vector. */
-static Status run_plain(Frame *f, int64_t first, int64_t n) {
-    int64_t vs = f->vm->env.vector_size;
-    int32_t pc = f->vm->n_leading;
-    for (int64_t i = 0; i < n; i += vs) {
-        if (frame_stopped(f)) return ST_ERROR;
-        f->pos = NULL;
-        f->first = first + i;
-        TRY(frame_run(f, MIN_OF(vs, n - i), pc));
-    }
-    return ST_OK;
-}
-
-static Status scan_tablet(Frame *f, const Table *t, const Morsel *m, int32_t *buf) {
-    const Vm *vm = f->vm;
-    const Tablet *tab = t->tablets[m->tablet];
-    int64_t vs = vm->env.vector_size;
-    f->src.tablet = tab;
-    f->src.unit = m->tablet;
-    f->rows_in += m->rows;
-    if (tablet_has_open(tab)) f->open_rows += m->rows;
-    if (vm->n_leading == 0 && tab->n_deleted == 0) return run_plain(f, m->first, m->rows);
-    int64_t have = 0, end = (int64_t)m->first + m->rows;
-    for (int64_t i = m->first; i < end; i += vs) {
-        if (frame_stopped(f)) return ST_ERROR;
-        int64_t n = MIN_OF(vs, end - i);
-        bool all;
-        int64_t got = vm_scan_filter(vm, tab, i, n, buf + have, &all);
-        if (all && have == 0) {
-            f->pos = NULL;
-            f->first = i;
-            TRY(frame_run(f, n, vm->n_leading));
-            continue;
-        }
-        if (all)
-            for (int64_t k = 0; k < n; k++) buf[have + k] = (int32_t)(i + k);
-        have += got;
-        if (have < vs) continue;
-        f->pos = buf;
-        f->first = m->first;
-        TRY(frame_run(f, vs, vm->n_leading));
-        have -= vs;
-        memmove(buf, buf + vs, (size_t)have * 4);
-    }
-    f->pos = buf;
-    f->first = m->first;
-    return have > 0 ? frame_run(f, have, vm->n_leading) : ST_OK;
-}
-
-static Status scan_run(Frame *f, RowStore *rows, int64_t run, int64_t skip, int64_t take) {
-    TRY(rows_run_open(rows, run, &f->src.run, &f->err));
-    f->src.layout = rows_layout(rows);
-    f->src.unit = run;
-    int64_t n = f->src.run.n - skip;
-    if (take >= 0 && take < n) n = take;
-    f->rows_in += n;
-    Status st = run_plain(f, skip, n);
-    rows_run_close(rows, &f->src.run);
-    return st;
-}
-
-/* A row store with OFFSET or LIMIT is read in sequence by one worker. */
-static Status scan_limited(SegmentRun *g, Frame *f, RowStore *rows, const RowsSpec *spec) {
-    int64_t skip = spec->offset, take = spec->limit, runs = rows_n_runs(rows);
-    for (int64_t i = 0; i < runs && take != 0; i++) {
-        RowRun run;
-        TRY(rows_run_open(rows, i, &run, &f->err));
-        int64_t n = run.n;
-        rows_run_close(rows, &run);
-        if (skip >= n) {
-            skip -= n;
-            continue;
-        }
-        int64_t got = take < 0 ? n - skip : MIN_OF(n - skip, take);
-        f->order = ((int64_t)g->index << 40) | i;
-        TRY(scan_run(f, rows, i, skip, got));
-        skip = 0;
-        if (take > 0) take -= got;
-    }
-    return ST_OK;
-}
-
-static Status scan_join(Frame *f, JoinTable *j, int64_t morsel, bool matched, int64_t *buf) {
-    int64_t cursor = 0, n;
-    f->src.join = j;
-    f->src.build_rows = buf;
-    f->src.unit = morsel;
-    while ((n = join_morsel_rows(j, morsel, matched, &cursor, f->vm->env.vector_size, buf)) > 0) {
-        f->rows_in += n;
-        TRY(run_plain(f, 0, n));
-    }
-    return ST_OK;
-}
-
-/* Batches of a stream until there are none: a stream's morsels are not known beforehand, so that this is all the
- * worker's. */
-static Status scan_stream(SegmentRun *g, Frame *f) {
-    for (;;) {
-        StreamBatch b;
-        if (frame_stopped(f)) return ST_ERROR;
-        TRY(g->stream->next(g->stream, f->worker, &b, &f->err));
-        if (b.n == 0) return ST_OK;
-        f->order = ((int64_t)g->index << 40) | b.order;
-        f->src.stream = b.cols;
-        f->src.unit = b.order;
-        f->rows_in += b.n;
-        TRY(run_plain(f, 0, b.n));
-        if (f->worker == 0 && f->vm->env.tick) f->vm->env.tick(g);
-    }
-}
-
-static bool rows_limited(const RowsSpec *r) { return r->sort < 0 && (r->limit >= 0 || r->offset > 0); }
-
-/* Registers of a stored probe row, then the program from its probe on. */
-static Status replay_run(SegmentRun *g, Frame *f, int64_t run) {
-    const Step *s = g->replay_step;
-    RowRun rr;
-    TRY(rows_run_open(g->replay, run, &rr, &f->err));
-    int64_t vs = f->vm->env.vector_size;
-    Status st = ST_OK;
-    for (int64_t i = 0; i < rr.n && st == ST_OK; i += vs) {
-        int64_t n = MIN_OF(vs, rr.n - i);
-        for (int32_t c = 0; c < s->n_split && st == ST_OK; c++) {
-            Vec *v = &f->regs[s->split[c]];
-            v->data = frame_home(f, s->split[c]);
-            v->valid = frame_valid(f, s->split[c]);
-            v->is_const = false;
-            if (!v->data || !v->valid) st = ST_ERROR;
-            else rows_load(rows_layout(g->replay), c, &rr, i, NULL, n, v);
-        }
-        if (st == ST_OK) st = frame_stopped(f) ? ST_ERROR : frame_run(f, n, s->pc);
-    }
-    rows_run_close(g->replay, &rr);
-    return st;
-}
-
-static Status run_morsel(SegmentRun *g, Frame *f, int64_t m, int64_t *scratch) {
-    Query *q = g->q;
-    const Source *src = &g->p->source;
-    f->order = ((int64_t)g->index << 40) + (q->round << 20) + m; /* rounds append to one store in their order */
-    if (g->replay) return replay_run(g, f, m);
-    switch (src->kind) {
-    case SRC_TABLE: return scan_tablet(f, src->table, &g->morsels[m], (int32_t *)scratch);
-    case SRC_ROWS: {
-        const RowsSpec *spec = &q->plan->rows[src->id];
-        if (rows_limited(spec)) return scan_limited(g, f, q->rows[src->id], spec);
-        return scan_run(f, q->rows[src->id], m, 0, -1);
-    }
-    case SRC_AGG: {
-        f->src.agg = q->aggs[src->id];
-        f->src.unit = m;
-        TRY(agg_morsel_open(f->src.agg, m, &f->src.morsel, &f->err));
-        f->rows_in += f->src.morsel.n;
-        Status st = run_plain(f, 0, f->src.morsel.n);
-        agg_morsel_close(f->src.agg, &f->src.morsel);
-        return st;
-    }
-    case SRC_JOIN: return scan_join(f, q->joins[src->id], m, src->matched, scratch);
-    case SRC_SERIES: {
-        int64_t n = MIN_OF(g->stretch, g->series_rows - m * g->stretch);
-        f->src.series_base = m * g->stretch;
-        f->src.unit = m;
-        f->rows_in += n;
-        return run_plain(f, 0, n);
-    }
-    case SRC_STREAM: return scan_stream(g, f);
-    default: f->rows_in++; return run_plain(f, 0, 1);
-    }
-}
-
-/* ---- workers --------------------------------------------------------------------------------------- */
-static void fail_segment(SegmentRun *g, const Err *e) {
-    if (!atomic_exchange(&g->failed, true)) err_copy(g->err, e); /* read after pool_run has returned */
-    atomic_store(&g->stop, true);
-}
-
-static void report_progress(SegmentRun *g, int64_t m) {
-    const Query *q = g->q;
-    double part = g->n_morsels > 0 ? (double)MIN_OF(m, g->n_morsels) / (double)g->n_morsels : 1;
-    if (g->stream && !g->replay) part = g->stream->fraction(g->stream);
-    q->opt.progress(q->opt.progress_ctx, ((double)g->index + part) / (double)q->plan->n_segments);
-}
-/* One morsel can take long: a join multiplies its rows. */
-static void tick(void *ctx) { report_progress(ctx, atomic_load(&((SegmentRun *)ctx)->next) - 1); }
-
-static void segment_worker(void *ctx, int worker) {
-    SegmentRun *g = ctx;
-    Query *q = g->q;
-    if (atomic_load(&g->next) >= g->n_morsels || atomic_load(&g->stop)) return;
-    Frame *f = g->frames[worker];
-    if (!f) {
-        Err e;
-        err_clear(&e);
-        if (frame_new(g->vm, worker, &f, &e) != ST_OK) {
-            fail_segment(g, &e);
-            return;
-        }
-        g->frames[worker] = f;
-    }
-    int64_t *scratch = (int64_t *)f->priv[g->p->n_instrs];
-    if (!scratch) {
-        scratch = frame_alloc(f, q->opt.vector_size * 8 + 256); /* two vectors of positions, or one of build rows */
-        if (!scratch) {
-            fail_segment(g, &f->err);
-            return;
-        }
-        f->priv[g->p->n_instrs] = scratch;
-    }
-    for (;;) {
-        int64_t m = atomic_fetch_add(&g->next, 1);
-        if (m >= g->n_morsels || frame_stopped(f)) break;
-        if (run_morsel(g, f, m, scratch) != ST_OK) {
-            if (!err_is_set(&f->err) && !frame_stopped(f)) err_internal(&f->err, "a worker failed without saying why");
-            break;
-        }
-        if (worker == 0 && q->opt.progress) report_progress(g, m);
-    }
-    if (err_is_set(&f->err)) fail_segment(g, &f->err);
-}
-
-static Status run_workers(SegmentRun *g, int workers) {
-    atomic_store(&g->next, 0);
-    workers = (int)MIN_OF((int64_t)workers, g->n_morsels);
-    if (workers > 1 && g->q->opt.pool) pool_run(g->q->opt.pool, workers, segment_worker, g);
-    else if (g->n_morsels > 0) segment_worker(g, 0);
-    return atomic_load(&g->failed) ? ST_ERROR : ST_OK;
-}
-
-/* ---- morsels ------------------------------------------------------------------------------------------- */
-static bool zone_misses(const Tablet *t, const Source *s) {
-    for (int32_t i = 0; i < s->n_zone; i++) {
-        const TabletColumn *c = &t->cols[s->zone[i].col];
-        if (c->has_minmax ? c->max < s->zone[i].lo || c->min > s->zone[i].hi : t->rows > 0 && c->null_count == t->rows)
-            return true;
-    }
-    return false;
-}
-
-static Status table_morsels(SegmentRun *g, SegmentStats *stats, Arena *a, int *workers) {
-    const Source *s = &g->p->source;
-    const Table *t = s->table;
-    const QueryOptions *o = &g->q->opt;
-    int64_t rows = 0, tablets = 0;
-    for (int64_t i = 0; i < t->n_tablets; i++) {
-        if (t->tablets[i]->rows == 0) continue;
-        if (s->n_zone && zone_misses(t->tablets[i], s)) {
-            stats->tablets_skipped++;
-            continue;
-        }
-        rows += t->tablets[i]->rows;
-        tablets++;
-    }
-    /* Small enough that all workers end together, large enough to be worth taking. */
-    int64_t size = MIN_OF(rows / (g->threads * 8) + 1, o->morsel_rows);
-    size = align_up(MAX_OF(size, MIN_OF(INT64_C(8192), o->morsel_rows)), o->vector_size);
-    if (rows <= 16384) *workers = 1;
-    if (!(g->morsels = arena_array(a, Morsel, rows / size + tablets + 1))) return err_oom(g->err);
-    for (int64_t i = 0; i < t->n_tablets; i++) {
-        int64_t n = t->tablets[i]->rows;
-        if (n == 0 || (s->n_zone && zone_misses(t->tablets[i], s))) continue;
-        for (int64_t at = 0; at < n; at += size)
-            g->morsels[g->n_morsels++] = (Morsel){(int32_t)i, (int32_t)at, (int32_t)MIN_OF(size, n - at)};
-    }
-    return ST_OK;
-}
-
-/* One morsel per worker: each takes batches until there are none. */
-static Status stream_morsels(SegmentRun *g, Arena *a, int *workers) {
-    const RowStream *s = g->p->source.stream;
-    const QueryOptions *o = &g->q->opt;
-    StreamUse use = {.threads = g->threads,
-                     .account = &g->q->account,
-                     .vfs = o->vfs,
-                     .session = o->session,
-                     .cancel = o->cancel,
-                     .deadline_ns = o->deadline_ns};
-    bool *wanted = arena_array(a, bool, s->n_cols + 1);
-    if (!wanted) return err_oom(g->err);
-    for (int32_t i = 0; i < g->p->n_instrs; i++)
-        if (g->p->instrs[i].op == OP_LOAD) wanted[g->p->instrs[i].imm] = true;
-    use.wanted = wanted;
-    const Source *src = &g->p->source;
-    StreamBound *bounds = arena_array(a, StreamBound, src->n_zone + 1);
-    if (!bounds) return err_oom(g->err);
-    for (int32_t i = 0; i < src->n_zone; i++)
-        bounds[i] = (StreamBound){src->zone[i].col, src->zone[i].lo, src->zone[i].hi};
-    use.n_bounds = src->n_zone;
-    use.bounds = bounds;
-    if (s->est_rows <= 8192) *workers = 1;
-    g->n_morsels = *workers;
-    return s->begin(s, &use, &g->stream, g->err);
-}
-
-static Status make_morsels(SegmentRun *g, SegmentStats *stats, Arena *a, int *workers) {
-    Query *q = g->q;
-    const Source *s = &g->p->source;
-    if ((s->kind == SRC_ROWS && !q->rows[s->id]) || (s->kind == SRC_AGG && !q->aggs[s->id]) ||
-        (s->kind == SRC_JOIN && !q->joins[s->id]))
-        return err_internal(g->err, "segment %d reads what no segment has filled", (int)g->index);
-    switch (s->kind) {
-    case SRC_TABLE: return table_morsels(g, stats, a, workers);
-    case SRC_ROWS:
-        g->n_morsels = rows_n_runs(q->rows[s->id]);
-        if (rows_limited(&q->plan->rows[s->id])) g->n_morsels = 1;
-        if (rows_count(q->rows[s->id]) <= 8192) *workers = 1;
-        return ST_OK;
-    case SRC_AGG:
-        g->n_morsels = agg_n_morsels(q->aggs[s->id]);
-        if (agg_groups(q->aggs[s->id]) <= 8192) *workers = 1;
-        return ST_OK;
-    case SRC_JOIN: g->n_morsels = join_n_morsels(q->joins[s->id]); return ST_OK;
-    case SRC_SERIES: {
-        int128_t span = (int128_t)s->stop - s->start;
-        int128_t n = s->step > 0 ? (span < 0 ? 0 : span / s->step + 1) : (span > 0 ? 0 : span / s->step + 1);
-        g->series_rows = n > INT64_MAX / 2 ? INT64_MAX / 2 : (int64_t)n;
-        g->stretch = align_up(MIN_OF(g->series_rows / (g->threads * 8) + 1, INT64_C(65536)), q->opt.vector_size);
-        g->n_morsels = (g->series_rows + g->stretch - 1) / g->stretch;
-        return ST_OK;
-    }
-    case SRC_STREAM: return stream_morsels(g, a, workers);
-    default: g->n_morsels = 1; return ST_OK;
-    }
-}
-
-/* ---- partitioned joins ------------------------------------------------------------------------------------- */
-static bool probe_is_partitioned(const Query *q, const Instr *in) {
-    return (in->op == OP_PROBE || in->op == OP_PROBE_BEGIN) &&
-           join_is_partitioned(q->joins[((const ProbeSite *)in->aux)->join]);
-}
-
-/* The program with all source instructions behind the first partitioned probe moved in front of it. Loads may move
- * anywhere upwards; source filters commute with the joins in between. */
-static const Program *hoist_loads(Query *q, const Program *p, Arena *a, Err *e) {
-    int32_t probe = -1, late = 0;
-    for (int32_t i = 0; i < p->n_instrs; i++) {
-        if (probe < 0 && probe_is_partitioned(q, &p->instrs[i])) probe = i;
-        if (probe >= 0 && (op_info[p->instrs[i].op].flags & F_SOURCE)) late++;
-    }
-    if (probe < 0 || late == 0) return p;
-    ProgramBuilder b = {.arena = a, .n_sites = p->n_sites};
-    b.regs.items = arena_array(a, RegInfo, p->n_regs);
-    b.instrs.items = arena_array(a, Instr, p->n_instrs);
-    if (!b.regs.items || !b.instrs.items) {
-        err_oom(e);
-        return NULL;
-    }
-    memcpy(b.regs.items, p->regs, sizeof(RegInfo) * (size_t)p->n_regs);
-    b.regs.len = b.regs.cap = p->n_regs;
-    b.instrs.cap = p->n_instrs;
-    for (int pass = 0; pass < 3; pass++)
-        for (int32_t i = pass ? probe : 0; i < (pass ? p->n_instrs : probe); i++) {
-            bool source = (op_info[p->instrs[i].op].flags & F_SOURCE) != 0;
-            if (pass == 0 || (pass == 1) == source) b.instrs.items[b.instrs.len++] = p->instrs[i];
-        }
-    return program_finish(&b, &p->source, &p->sink, e);
-}
-
-/* Sinks fill memory to the limit before they spill. What the next partition's table needs is kept from them. */
-static void reserve(SegmentRun *g) {
-    int64_t want = MIN_OF(mem_headroom(&g->q->account) / 8, INT64_C(64) << 20);
-    if (want > 0 && mem_try_charge(&g->q->account, want)) g->reserved = want;
-}
-static void unreserve(SegmentRun *g) {
-    mem_discharge(&g->q->account, g->reserved);
-    g->reserved = 0;
-}
-
-static Status replay_partitions(SegmentRun *g, SegmentStats *stats, int workers) {
-    for (int32_t i = 0; i < g->p->n_instrs; i++) {
-        const Step *s = &g->vm->steps[i];
-        if (!s->parts) continue;
-        int32_t parts = join_n_partitions(s->join);
-        for (int32_t k = 0; k < parts && !atomic_load(&g->stop); k++) {
-            unreserve(g);
-            TRY(rows_finish(s->parts[k], false, g->err));
-            if (rows_count(s->parts[k]) > 0) {
-                TRY(join_partition_load(s->join, k, g->err));
-                stats->note = "partitioned join";
-                reserve(g);
-                g->replay = s->parts[k];
-                g->replay_step = s;
-                g->n_morsels = rows_n_runs(g->replay);
-                TRY(run_workers(g, workers));
-                g->replay = NULL;
-            }
-            rows_free(s->parts[k]);
-            s->parts[k] = NULL;
-        }
-    }
-    return ST_OK;
-}
-
 /* ---- operator states ------------------------------------------------------------------------------------------ */
-static Status make_state(Query *q, const Sink *s, Err *e) {
+Status query_make_state(Query *q, const Sink *s, Err *e) {
     const QueryPlan *plan = q->plan;
     const QueryOptions *o = &q->opt;
     switch (s->kind) {
@@ -557,7 +74,7 @@ static Status make_state(Query *q, const Sink *s, Err *e) {
     }
 }
 
-static bool feeds_again(const Query *q, int32_t after, const Sink *s) {
+bool query_feeds_again(const Query *q, int32_t after, const Sink *s) {
     if (q->loop && s->kind == SINK_ROWS && s->id == q->loop->result) return true;
     for (int32_t i = after + 1; i < q->plan->n_segments; i++) {
         const Sink *o = &q->plan->segments[i].program->sink;
@@ -566,7 +83,7 @@ static bool feeds_again(const Query *q, int32_t after, const Sink *s) {
     return false;
 }
 
-static Status finish_state(Query *q, const Sink *s, Err *e) {
+Status query_finish_state(Query *q, const Sink *s, Err *e) {
     switch (s->kind) {
     case SINK_ROWS: return rows_finish(q->rows[s->id], q->plan->rows[s->id].ordered, e);
     case SINK_AGG: return agg_finish(q->aggs[s->id], e);
@@ -580,103 +97,6 @@ static Status finish_state(Query *q, const Sink *s, Err *e) {
     }
     default: return ST_OK;
     }
-}
-
-/* ---- windows ----------------------------------------------------------------------------------------- */
-
-/* A segment that has no program: the rows of its source, which no other segment reads, through a window. */
-static Status run_window(Query *q, int32_t index, Err *e) {
-    const Program *p = q->plan->segments[index].program;
-    const RowsSpec *rows = &q->plan->rows[p->sink.id];
-    SegmentStats *stats = &q->stats[index];
-    int64_t start = clock_ns();
-    RowStore *in = q->rows[p->source.id];
-    if (!in) return err_internal(e, "segment %d reads what no segment has filled", (int)index);
-    WindowEnv env = {.pool = q->opt.pool,
-                     .threads = q->threads,
-                     .batch_rows = q->opt.morsel_rows,
-                     .account = &q->account,
-                     .stop = &q->stop,
-                     .tz_offset = q->opt.session ? q->opt.session->tz_offset : 0};
-    RowLayout l;
-    if (row_layout_init(&l, q->arena, rows->n_cols, rows->cols, 0) != ST_OK)
-        return err_is_set(e) ? ST_ERROR : err_oom(e);
-    TRY(rows_new(&l, q->threads, &q->account, q->opt.vfs, q->opt.temp_dir, &q->rows[p->sink.id], e));
-    TRY(window_run(&q->plan->windows[rows->window], &env, in, q->rows[p->sink.id], &stats->workers, e));
-    stats->rows_in = stats->rows_out = rows_count(in);
-    q->rows[p->source.id] = NULL;
-    rows_free(in);
-    stats->wall_ns = clock_ns() - start;
-    return ST_OK;
-}
-
-/* ---- segments ---------------------------------------------------------------------------------------------------- */
-static Status run_segment(Query *q, int32_t index, Err *e) {
-    const Program *p = q->plan->segments[index].program;
-    if (p->sink.kind == SINK_WINDOW) return run_window(q, index, e);
-    SegmentStats *stats = &q->stats[index];
-    int64_t start = clock_ns();
-    SegmentRun g = {.q = q, .index = index, .threads = q->threads, .err = e};
-    TRY(make_state(q, &p->sink, e));
-    Status st = ST_ERROR;
-    Arena *a = arena_new(&q->account, e);
-    if (!a) return ST_ERROR;
-    if (!(p = hoist_loads(q, p, a, e))) goto done;
-    g.p = p;
-    VmEnv env = {.plan = q->plan,
-                 .joins = q->joins,
-                 .aggs = q->aggs,
-                 .rows = q->rows,
-                 .session = q->opt.session,
-                 .account = &q->account,
-                 .vfs = q->opt.vfs,
-                 .temp_dir = q->opt.temp_dir,
-                 .vector_size = q->opt.vector_size,
-                 .workers = q->threads,
-                 .cancel = q->opt.cancel,
-                 .stop = &g.stop,
-                 .deadline_ns = q->opt.deadline_ns,
-                 .tick = q->opt.progress ? tick : NULL,
-                 .sink = sink_vector,
-                 .ctx = &g};
-    int workers = q->threads;
-    if (!(g.frames = arena_array(a, Frame *, q->threads))) {
-        err_oom(e);
-        goto done;
-    }
-    if (vm_new(p, &env, &g.vm, e) != ST_OK || make_morsels(&g, stats, a, &workers) != ST_OK) goto done;
-    if (p->sink.kind == SINK_ROWS && p->sink.limit == 0) g.n_morsels = 0;
-    /* LIMIT over sorted rows must take a prefix: with several workers the stop could leave a hole in an earlier morsel.
-     */
-    if (p->sink.kind == SINK_ROWS && p->sink.limit >= 0 && (p->source.kind == SRC_ROWS || p->source.kind == SRC_STREAM))
-        workers = 1;
-    if (g.stream && workers == 1) g.n_morsels = MIN_OF(g.n_morsels, INT64_C(1));
-    stats->workers = (int)MAX_OF(INT64_C(1), MIN_OF((int64_t)workers, g.n_morsels));
-    if (g.vm->has_partitioned) reserve(&g);
-    st = run_workers(&g, workers);
-    if (st == ST_OK && g.stream && !atomic_load(&g.stop)) st = g.stream->end(g.stream, e);
-    if (st == ST_OK && g.vm->has_partitioned) st = replay_partitions(&g, stats, q->threads);
-    unreserve(&g);
-    if (q->loop && q->loop->limit >= 0 && p->sink.kind == SINK_ROWS && p->sink.id == q->loop->result)
-        q->loop_rows += atomic_load(&g.out_rows);
-    if (st == ST_OK && !feeds_again(q, index, &p->sink)) st = finish_state(q, &p->sink, e);
-done:
-    for (int i = 0; g.frames && i < q->threads; i++) {
-        if (!g.frames[i]) continue;
-        stats->rows_in += g.frames[i]->rows_in;
-        stats->open_rows += g.frames[i]->open_rows;
-        stats->rows_out += g.frames[i]->rows_out;
-        frame_free(g.frames[i]);
-    }
-    vm_free(g.vm);
-    if (g.stream) {
-        stats->tablets_skipped += atomic_load(&g.stream->skipped);
-        g.stream->free(g.stream);
-    }
-    arena_free(a);
-    stats->wall_ns += clock_ns() - start;
-    if (st != ST_OK && !err_is_set(e)) err_oom(e);
-    return st;
 }
 
 /* ---- the query ------------------------------------------------------------------------------------------------------
@@ -816,7 +236,7 @@ static Status run_placed(Query *q, Err *e) {
             continue;
         }
         if (s->kind == SRC_ROWS && device_made(q, s->id)) TRY(fetch_rows(q, s->id, e));
-        TRY(run_segment(q, i, e));
+        TRY(query_run_segment(q, i, e));
     }
     if (plan->result >= 0 && device_made(q, plan->result)) TRY(fetch_rows(q, plan->result, e));
     return dev_query_finish(q->dev, e);
@@ -908,7 +328,7 @@ static Status run_on_device(Query *q, bool *done, const char **reason, const cha
 }
 
 /* ---- loops ---- */
-static void free_rows(Query *q, int32_t id) {
+void query_free_rows(Query *q, int32_t id) {
     if (id >= 0 && q->rows[id]) rows_free(q->rows[id]);
     if (id >= 0) q->rows[id] = NULL;
 }
@@ -927,9 +347,9 @@ static void end_round(Query *q, const LoopSpec *l) {
         }
         bool kept = s->id == l->result || s->id == l->next;
         bool store = s->kind == SINK_ROWS || s->kind == SINK_WINDOW;
-        if ((store && !kept) || s->kind == SINK_SORT) free_rows(q, s->id);
+        if ((store && !kept) || s->kind == SINK_SORT) query_free_rows(q, s->id);
     }
-    free_rows(q, l->work);
+    query_free_rows(q, l->work);
     q->rows[l->work] = q->rows[l->next];
     q->rows[l->next] = NULL;
 }
@@ -1037,42 +457,49 @@ static Status run_loop(Query *q, const LoopSpec *l, Err *e) {
     q->loop = NULL;
     q->round = round;
     q->loop_rows = rows;
-    if (st == ST_OK) st = make_state(q, &result, e);
-    if (st == ST_OK) st = finish_state(q, &result, e);
+    if (st == ST_OK) st = query_make_state(q, &result, e);
+    if (st == ST_OK) st = query_finish_state(q, &result, e);
     q->loop = loop;
     return st;
+}
+
+Status query_run_next(Query *q, int32_t *at, const LoopSpec *within, Err *e) {
+    const LoopSpec *l = NULL; /* the outermost that begins here: inner ones come first */
+    for (int32_t k = 0; k < q->plan->n_loops && &q->plan->loops[k] != within; k++)
+        if (q->plan->loops[k].first == *at) l = &q->plan->loops[k];
+    if (l) {
+        *at = l->end;
+        return run_loop(q, l, e);
+    }
+    q->segment = (*at)++;
+    return query_run_segment(q, q->segment, e);
 }
 
 /* Segments [from, end), and the loops among them. */
 static Status run_range(Query *q, int32_t from, int32_t end, const LoopSpec *within, Err *e) {
     TRY(stack_check(e));
-    for (int32_t i = from; i < end; i++) {
-        const LoopSpec *l = NULL; /* the outermost that begins here: inner ones come first */
-        for (int32_t k = 0; k < q->plan->n_loops && &q->plan->loops[k] != within; k++)
-            if (q->plan->loops[k].first == i) l = &q->plan->loops[k];
-        if (l) {
-            TRY(run_loop(q, l, e));
-            i = l->end - 1;
-            continue;
-        }
-        q->segment = i;
-        TRY(run_segment(q, i, e));
+    while (from < end) TRY(query_run_next(q, &from, within, e));
+    return ST_OK;
+}
+
+Status query_run_on_device(Query *q, bool *done, const char **reason, const char **detail, Err *e) {
+    *done = false;
+    *reason = *detail = NULL;
+    if (q->opt.device.runtime) {
+        TRY(run_on_device(q, done, reason, detail, e));
+        if (!*done) q->plan = q->whole;
+        return ST_OK;
     }
+    if (has_device_rows(q->plan)) return needs_host(q, e);
+    if (q->opt.device.reason && !(*reason = arena_strdup(q->arena, q->opt.device.reason))) return err_oom(e);
     return ST_OK;
 }
 
 Status query_run(Query *q, Err *e) {
-    const char *reason = NULL, *detail = NULL;
-    if (q->opt.device.runtime) {
-        bool done;
-        TRY(run_on_device(q, &done, &reason, &detail, e));
-        if (done) return ST_OK;
-        q->plan = q->whole;
-    } else if (has_device_rows(q->plan)) {
-        return needs_host(q, e);
-    } else if (q->opt.device.reason && !(reason = arena_strdup(q->arena, q->opt.device.reason))) {
-        return err_oom(e);
-    }
+    const char *reason, *detail;
+    bool done;
+    TRY(query_run_on_device(q, &done, &reason, &detail, e));
+    if (done) return ST_OK;
     TRY(run_range(q, 0, q->plan->n_segments, NULL, e));
     for (int32_t i = 0; i < q->plan->n_segments; i++) {
         q->stats[i].device.reason = reason;
@@ -1083,6 +510,7 @@ Status query_run(Query *q, Err *e) {
 
 void query_free(Query *q) {
     if (!q) return;
+    query_stop_pieces(q);
     free_states(q);
     MemAccount *parent = q->opt.account;
     arena_free(q->arena);

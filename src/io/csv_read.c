@@ -325,6 +325,7 @@ static Status csv_next(StreamRun *run, int worker, StreamBatch *out, Err *e) {
                 encoding_failed(w);
                 return ST_OK;
             }
+            if (stream_paused(&r->use)) return ST_OK;
             if (!(w->taken = take_block(w))) return ST_OK;
             continue;
         }

@@ -558,7 +558,7 @@ static Status parquet_next(StreamRun *run, int worker, StreamBatch *out, Err *un
     out->n = 0;
     if (w->failed || (w->open && w->order > atomic_load(&r->fail_order))) return ST_OK;
     while (!w->open || w->left == 0)
-        if (!next_group(r, w)) return ST_OK;
+        if (stream_paused(&r->use) || !next_group(r, w)) return ST_OK;
     int64_t n = MIN_OF(w->left, (int64_t)PARQUET_BATCH);
     for (int32_t i = 0; i < r->f->n_cols; i++) {
         Err e;

@@ -25,12 +25,15 @@ typedef struct StreamUse {
     MemAccount *account;
     Vfs *vfs;
     const SessionInfo *session;
-    _Atomic bool *cancel; /* NULL: cannot be cancelled; `next` looks at it per block of input */
-    int64_t deadline_ns;  /* on clock_ns(); 0 = none */
-    const bool *wanted;   /* by column: the others are not converted */
+    _Atomic bool *cancel;      /* NULL: cannot be cancelled; `next` looks at it per block of input */
+    int64_t deadline_ns;       /* on clock_ns(); 0 = none */
+    const _Atomic bool *pause; /* NULL: never. While it is true no new `order` is begun: `next` gives n = 0 instead, and
+                                  more when it is called again later */
+    const bool *wanted;        /* by column: the others are not converted */
     int32_t n_bounds;
     const StreamBound *bounds;
 } StreamUse;
+static inline bool stream_paused(const StreamUse *u) { return u->pause && atomic_load(u->pause); }
 
 /* Rows of one worker, valid until its next call. Batches of one `order` come from one worker, in their order. */
 typedef struct StreamBatch {

@@ -25,7 +25,7 @@ static bool may_read_version(const Session *s) { return s->lock == LOCK_NONE && 
 /* A session that is alone with the database waits for no other: publishing would only cost. */
 static bool always_publishes(const Session *s) { return strcmp(s->settings.txn.snapshot, "version") == 0; }
 bool session_should_publish(const Session *s) {
-    return atomic_load_explicit(&s->db->n_sessions, memory_order_relaxed) > 1 || always_publishes(s);
+    return atomic_load_explicit(&s->db->n_sessions, memory_order_relaxed) > 1 || always_publishes(s) || s->read.streams;
 }
 
 /* A version that a boundary under way has just installed is protected by an open pin only. */

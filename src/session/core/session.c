@@ -11,6 +11,7 @@
 #include "session/core/changes.h"
 #include "session/core/plancache.h"
 #include "session/core/idle.h"
+#include "session/core/result_stream.h"
 #include "session/core/transaction.h"
 #include "sql/bind/bind.h"
 #include "sql/lower/lower.h"
@@ -428,6 +429,7 @@ Status session_transaction_options(Session *s, int64_t n, const AstOption *optio
 
 static void end_block(Session *s) {
     release_lock(s);
+    result_streams_leave_block(s);
     s->state = 'I';
     s->read_only = false;
 }
@@ -563,6 +565,7 @@ void session_free(Session *s) {
 static void drop_results(Statement *st) {
     query_free(st->query);
     st->query = NULL;
+    result_stream_free(st->stream);
     st->rows = NULL;
     st->row_map = NULL;
     st->text_rows = NULL;
@@ -595,6 +598,7 @@ void statement_clear_param(Statement *st, int32_t i) {
 void statement_free(Statement *st) {
     if (!st) return;
     drop_results(st);
+    if (st->holder) *st->holder = NULL;
     *st->link = st->next;
     if (st->next) st->next->link = st->link;
     if (st->params)
@@ -874,10 +878,8 @@ Status session_table_idle(Session *s, const Table *t, const char *what) {
     return ST_OK;
 }
 
-/* keep, keep_account: see DeviceUse. */
-static Status run_lowered(Session *s, const QueryPlan *plan, MemAccount *acct, struct DevPlan **keep,
-                          MemAccount *keep_account, RunOutput *out) {
-    int64_t start = clock_ns();
+Status session_query_new(Session *s, const QueryPlan *plan, MemAccount *acct, const SessionInfo *info,
+                         struct DevPlan **keep, MemAccount *keep_account, RunOutput *out) {
     QueryOptions o = {.pool = s->db->pool,
                       .threads = plan->serial ? 1 : (int)s->settings.exec.threads,
                       .vector_size = s->settings.exec.vector_size,
@@ -886,7 +888,7 @@ static Status run_lowered(Session *s, const QueryPlan *plan, MemAccount *acct, s
                       .result_bytes = s->settings.exec.result_memory,
                       .temp_dir = s->settings.exec.temp_directory[0] ? s->settings.exec.temp_directory : NULL,
                       .vfs = s->db->vfs,
-                      .session = &s->info,
+                      .session = info,
                       .cancel = &s->cancel,
                       .progress = progress_hook,
                       .progress_ctx = s,
@@ -897,7 +899,13 @@ static Status run_lowered(Session *s, const QueryPlan *plan, MemAccount *acct, s
     session_read_planned(s);
     o.device.keep = keep;
     o.device.keep_account = keep_account;
-    TRY(query_new(plan, &o, &out->query, &s->err));
+    return query_new(plan, &o, &out->query, &s->err);
+}
+
+static Status run_lowered(Session *s, const QueryPlan *plan, MemAccount *acct, struct DevPlan **keep,
+                          MemAccount *keep_account, RunOutput *out) {
+    int64_t start = clock_ns();
+    TRY(session_query_new(s, plan, acct, &s->info, keep, keep_account, out));
     struct RunningPlan here = {s->running, plan};
     if (plan->serial) s->running = &here;
     Status st = query_run(out->query, &s->err);
@@ -954,11 +962,18 @@ Status session_run_member(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const
     return plan_and_run(s, c, b, n, ids, acct, start, out);
 }
 
+static Status read_for(Session *s, const Statement *st) {
+    s->read.streams = st->streams;
+    Status r = session_read(s, false);
+    s->read.streams = false;
+    return r;
+}
+
 static Status run_select(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,
                          const Value *params, CachedPlan **slot) {
     if (st->text && st->text->ast == ast && st->text->runs_bulk)
         TRY(session_begin_bulk(s)); /* no other statement between the check and its run */
-    else TRY(session_read(s, false));
+    else TRY(read_for(s, st));
     plan_release(st->plan);
     st->plan = NULL;
     TRY(plan_get(s, ast, n_params, param_types, params, &st->account, slot, &st->plan));
@@ -968,7 +983,9 @@ static Status run_select(Session *s, Statement *st, const AstStmt *ast, int32_t 
     st->n_cols = p->n_cols;
     st->names = p->names;
     st->types = p->types;
+    st->show_rows = true;
     RunOutput r = {0};
+    if (st->streams && result_stream_can(s, p)) return result_stream_begin(s, st, p, &r);
     Status status = run_lowered(s, p->plan, &st->account, p->keep ? &p->device : NULL, &p->account, &r);
     if (status != ST_OK && p->may_guard && by_data(&s->err)) {
         err_clear(&s->err);
@@ -986,7 +1003,6 @@ static Status run_select(Session *s, Statement *st, const AstStmt *ast, int32_t 
     st->rows = r.rows;
     st->n_rows = rows_count(r.rows);
     st->affected = st->n_rows;
-    st->show_rows = true;
     snprintf(st->tag, sizeof st->tag, "SELECT %lld", (long long)st->n_rows);
     return ST_OK;
 }

@@ -125,11 +125,12 @@ typedef struct SessionRead {
     bool published;                        /* it was made for this statement, */
     PublishCost cost;                      /* for this */
     int64_t since_ns;                      /* when the statement began */
-    bool again;                /* it turned out to need the lock: it has failed, and is begun again with it */
-    bool locked;               /* it was */
-    bool brief;                /* it changes a row or two: nothing is published before */
-    bool waits;                /* it waits for the lock or for a current version, whichever comes first */
-    bool images;               /* images may be ahead of their tables: it reads a row or two there, or on a device */
+    bool again;   /* it turned out to need the lock: it has failed, and is begun again with it */
+    bool locked;  /* it was */
+    bool brief;   /* it changes a row or two: nothing is published before */
+    bool streams; /* its result may be read when it is over: a version is published even for a lone session */
+    bool waits;   /* it waits for the lock or for a current version, whichever comes first */
+    bool images;  /* images may be ahead of their tables: it reads a row or two there, or on a device */
     struct Catalog *on_device; /* with views of rows that only a device has (read_device.c); NULL: there are none */
     const char *device;        /* its name, then */
     bool unlocks;  /* then: once a plan's rows are made on the device the lock is given up; the pin protects the rest */
@@ -245,9 +246,12 @@ typedef struct Statement {
     bool is_text;
     int64_t affected;
     char tag[64];
-    Arena *cell_arena; /* texts of the current row */
-    bool show_rows;    /* the statement returns rows */
-    int64_t reserve;   /* bytes that it may take beyond memory_limit, since it gives some back */
+    Arena *cell_arena;           /* texts of the current row */
+    bool show_rows;              /* the statement returns rows */
+    bool streams;                /* asked for: its result is computed as it is read, where it can be */
+    struct Statement **holder;   /* NULL, or where the statement's owner has it: NULL when it is freed before */
+    struct ResultStream *stream; /* the last run's is (result_stream.h): `rows` and n_rows are a piece of it; or NULL */
+    int64_t reserve;             /* bytes that it may take beyond memory_limit, since it gives some back */
 } Statement;
 
 /* Where a cell of the result is in the store. */
@@ -356,6 +360,9 @@ typedef struct RunOutput {
     RowStore *rows;
     int64_t plan_ns, run_ns;
 } RunOutput;
+/* A query of a lowered plan, ready to run: out->query. info: the session's; keep, keep_account: see DeviceUse. */
+Status session_query_new(Session *s, const QueryPlan *plan, MemAccount *acct, const SessionInfo *info,
+                         struct DevPlan **keep, MemAccount *keep_account, RunOutput *out);
 /* LIMIT and OFFSET with subqueries become constants: runs them (limit.c). session_run_plan does it itself. */
 Status session_resolve_limits(Session *s, PlanCtx *c, Plan *p, MemAccount *acct);
 /* devices.c: what the settings ask for; runtime NULL when everything is for the virtual machine. */

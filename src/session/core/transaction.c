@@ -2,6 +2,7 @@
 #include "base/mutex.h"
 #include "db/published.h"
 #include "session/core/idle.h"
+#include "session/core/result_stream.h"
 #include "session/core/transaction_int.h"
 
 enum {
@@ -268,6 +269,7 @@ static bool keep(Session *s, UndoLog *u, int64_t n, const TableEvent *events, co
     TxnHub *h = transaction_hub(s);
     bool needed = false;
     sessions_end_idle(h);
+    result_streams_give_up(s, limit_of(s));
     mutex_lock(&h->mutex);
     atomic_fetch_add(&h->commits, 1);
     for (const Txn *x = h->open; x && !needed; x = x->next) needed = x->session && x != but && !x->lost;
