@@ -102,7 +102,17 @@ void put_padding(FILE *f, int n) {
 
 /* ---- rows of a statement ---------------------------------------------------------------------------- */
 
-static bool statement_next(Rows *r) { return stele_step(r->from) == STELE_ROW; }
+/* A step may compute the next rows of a result that streams: it can be interrupted, and its time counts. */
+static bool statement_next(Rows *r) {
+    double start = r->timed ? now_ms() : 0;
+    shell_running = 1;
+    stele_status s = stele_step(r->from);
+    shell_running = 0;
+    if (shell_stop || shell_signal) statement_ends();
+    if (r->timed) r->ms += now_ms() - start;
+    r->failed = s == STELE_ERROR;
+    return s == STELE_ROW;
+}
 static const char *statement_text(Rows *r, int64_t column) { return stele_column_text(r->from, column, NULL); }
 static const char *statement_name(const Rows *r, int64_t column) { return stele_column_name(r->from, column); }
 static const char *statement_type(const Rows *r, int64_t column) { return stele_column_type(r->from, column); }
@@ -167,7 +177,7 @@ bool has_footers(const Printer *p) {
 }
 
 void put_count(Printer *p) {
-    if (p->o->tuples_only || !output_goes_on(p->sh)) return;
+    if (p->o->tuples_only || p->rows->failed || !output_goes_on(p->sh)) return;
     for (int64_t i = 0; i < p->rows->n_footers; i++) fprintf(p->f, "%s\n", p->rows->footers[i]);
     if (p->rows->n_footers > 0 || p->rows->no_count || p->o->no_footer) return;
     fprintf(p->f, "(%lld row%s)\n", (long long)p->printed, p->printed == 1 ? "" : "s");
@@ -190,6 +200,7 @@ static bool wants_pager(const Shell *sh, const Rows *r) {
     const PrintOptions *o = &sh->print;
     if (!sh->interactive || sh->out != stdout || o->pager == PAGER_OFF || !isatty(STDOUT_FILENO)) return false;
     if (o->pager == PAGER_ALWAYS) return true;
+    if (r->count < 0 && r->next == statement_next) return true; /* it streams: there are many */
     int64_t lines = r->count * (o->expanded == EXPANDED_ON ? r->n + 1 : 1) + r->n_footers + 4;
     return r->count >= 0 && lines > terminal_height() && terminal_height() > 0 && lines > o->pager_min_lines;
 }
@@ -230,8 +241,12 @@ bool print_rows(Shell *sh, Rows *r, int64_t *printed) {
     return false;
 }
 
-bool print_result(Shell *sh, stele_stmt *s, int64_t *rows) {
+bool print_result(Shell *sh, stele_stmt *s, int64_t *rows, double *ms, bool *failed) {
     Rows r;
     rows_of_statement(s, &r);
-    return print_rows(sh, &r, rows);
+    r.timed = sh->timing;
+    bool ok = print_rows(sh, &r, rows);
+    *ms += r.ms;
+    *failed = r.failed;
+    return ok;
 }

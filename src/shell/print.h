@@ -26,6 +26,9 @@ struct Rows {
     const char *const *footers;                       /* lines below */
     int64_t n_footers;
     bool no_count; /* and no "(3 rows)" */
+    bool timed;    /* to be measured: */
+    double ms;     /* in `next` */
+    bool failed;   /* the last `next` has: rows before were given */
     void *from;
 };
 

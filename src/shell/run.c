@@ -10,7 +10,7 @@
 #include "shell/command.h"
 #include "shell/vars.h"
 
-static double now_ms(void) {
+double now_ms(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
@@ -217,13 +217,13 @@ static void put_time(Shell *sh, double ms) {
     fputc('\n', sh->out);
 }
 
-static bool show_results(Shell *sh, stele_stmt *s, double ms) {
-    int64_t rows = 0;
+/* *rows: that were read, if the statement does not know. *failed: in the middle of the result. */
+static bool show_results(Shell *sh, stele_stmt *s, double ms, int64_t *rows, bool *failed) {
     bool ok = true;
     if (sh->use != USE_PRINT) {
-        ok = use_result(sh, s, &rows);
+        ok = use_result(sh, s, rows);
     } else if (stele_column_count(s) > 0) {
-        ok = print_result(sh, s, &rows);
+        ok = print_result(sh, s, rows, &ms, failed);
         const char *tag = stele_command_tag(s);
         bool changes =
             strncmp(tag, "INSERT", 6) == 0 || strncmp(tag, "UPDATE", 6) == 0 || strncmp(tag, "DELETE", 6) == 0;
@@ -262,6 +262,7 @@ static bool run_statement(Shell *sh, const char *sql, const char *end, const cha
     sh->copy.wrote = false;
     statement_begins();
     stele_status r = stele_prepare(sh->conn, sql, end - sql, &s, tail);
+    if (s && sh->use == USE_PRINT) stele_set_stream(s, true);
     if (r == STELE_OK && s && sh->use != USE_DESCRIBE) r = stele_run(s);
     double ms = now_ms() - pr.start;
     statement_ends();
@@ -269,14 +270,15 @@ static bool run_statement(Shell *sh, const char *sql, const char *end, const cha
     stele_set_progress(sh->conn, NULL, NULL);
     if (pr.visible) fprintf(stderr, "\r%60s\r", "");
     bool ok = true, failed = r == STELE_ERROR;
+    int64_t rows = 0;
+    if (!failed && s) ok = sh->use == USE_DESCRIBE ? describe_result(sh, s) : show_results(sh, s, ms, &rows, &failed);
     if (failed) {
         ok = false;
         if (check_output(sh) || !sh->output.closed_pipe)
             print_error(sh, sql); /* else COPY has failed because its reader has gone */
         set_result_variables(sh, false, 0);
     } else if (s) {
-        set_result_variables(sh, true, stele_row_count(s));
-        ok = sh->use == USE_DESCRIBE ? describe_result(sh, s) : show_results(sh, s, ms);
+        set_result_variables(sh, true, stele_row_count(s) >= 0 ? stele_row_count(s) : rows);
     }
     stele_finalize(s);
     if (savepoint) end_savepoint(sh, !failed);

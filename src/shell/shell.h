@@ -116,7 +116,9 @@ extern volatile sig_atomic_t shell_stop;    /* Ctrl-C since the line was typed: 
 extern volatile sig_atomic_t shell_signal;  /* the signal that ends the shell; 0: none has come */
 
 /* output.c */
-bool print_result(Shell *sh, stele_stmt *s, int64_t *rows); /* false: out of memory, which has been shown */
+/* Adds to *ms the time that computing rows took. *failed: in the middle. False: out of memory, which has been shown. */
+bool print_result(Shell *sh, stele_stmt *s, int64_t *rows, double *ms, bool *failed);
+double now_ms(void);
 void rows_of_statement(stele_stmt *s, Rows *r);
 bool output_goes_on(Shell *sh); /* more rows are wanted and can be written */
 /* scan.c */

@@ -222,6 +222,11 @@ def errors():
     check("-f stops with ON_ERROR_STOP", rc == 3 and out == "" and "22012" in err, (rc, out, err))
     rc, out, err = sh("--csv", stdin="select 1/0;\nselect 2 as a;\n")
     check("standard input goes on after an error", rc == 0 and out == "a\n2\n", (rc, out, err))
+    text = "select 1 / (90000 - i) as a from generate_series(1, 300000) g(i);\n\\echo :ERROR :SQLSTATE :ROW_COUNT\nselect 2 as a;\n\\echo :ROW_COUNT\n"
+    rc, out, err = sh(stdin=text)
+    check("an error in the middle of a result comes behind the rows before it", out.startswith(" a \n---\n 0\n 0\n") and "true 22012 0\n" in out and "22012" in err and out.endswith("(1 row)\n\n1\n") and out.count("row)") == 1 and "rows)" not in out, (out[-300:], err))
+    rc, out, err = sh("--csv", stdin="select i from generate_series(1, 300000) g(i);\n\\echo :ROW_COUNT\n")
+    check("a large result streams", out == "i\n" + "".join(f"{i}\n" for i in range(1, 300001)) + "300000\n" and not err, (out[-300:], err))
     rc, out, err = sh("-c", "select 1; select 1/0; select 3", "--csv")
     check("statements after an error in -c do not run", rc == 1 and out == "?column?\n1\n", (rc, out))
     rc, out, err = sh("--csv", stdin="begin;\nselect 1/0;\nselect 1;\nrollback;\nselect 5 as a;\n")
