@@ -15,6 +15,7 @@ from typing import Any, Optional
 
 from ._connection import BulkInfo, BulkResult, Connection, Cursor, Result
 from ._lib import version as __version__
+from ._stream import ResultStream
 from .errors import (DatabaseError, DataError, Error, IntegrityError, InterfaceError, InternalError, NotSupportedError,
                      OperationalError, ProgrammingError, Warning)
 
@@ -24,9 +25,9 @@ paramstyle = "qmark"  # $1 and, with a mapping, $name as well
 
 __all__ = ["BINARY", "Binary", "BulkInfo", "BulkResult", "Connection", "Cursor", "DATETIME", "DataError",
            "DatabaseError", "Date", "DateFromTicks", "Error", "IntegrityError", "InterfaceError", "InternalError",
-           "NUMBER", "NotSupportedError", "OperationalError", "ProgrammingError", "ROWID", "Result", "STRING", "Time",
-           "TimeFromTicks", "Timestamp", "TimestampFromTicks", "Warning", "__version__", "apilevel", "connect",
-           "paramstyle", "threadsafety"]
+           "NUMBER", "NotSupportedError", "OperationalError", "ProgrammingError", "ROWID", "Result", "ResultStream",
+           "STRING", "Time", "TimeFromTicks", "Timestamp", "TimestampFromTicks", "Warning", "__version__", "apilevel",
+           "connect", "paramstyle", "threadsafety"]
 
 
 def connect(database: str = ":memory:", *, autocommit: bool = True, threads: int = 0, memory_limit: int = 0,

@@ -161,6 +161,18 @@ def stream_capsule(batch: Batch) -> Any:
     stream = ArrowArrayStream()
     if lib.stele_arrow_stream(byref(batch.schema), byref(batch.array), byref(stream)) != OK:
         raise MemoryError
+    return _capsule(stream)
+
+
+def hand_over(stream: ArrowArrayStream) -> Any:
+    """A capsule with what was in the stream, which is released then."""
+    moved = ArrowArrayStream()
+    ctypes.memmove(byref(moved), byref(stream), ctypes.sizeof(stream))
+    ctypes.memset(byref(stream), 0, ctypes.sizeof(stream))
+    return _capsule(moved)
+
+
+def _capsule(stream: ArrowArrayStream) -> Any:
     address = ctypes.addressof(stream)
     _streams[address] = stream
     return _new(address, _STREAM, ctypes.cast(_free_stream, c_void_p))

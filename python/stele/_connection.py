@@ -7,19 +7,21 @@ import sys
 import weakref
 from collections import deque
 from ctypes import byref, c_char_p, c_int64, c_void_p
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Optional, Sequence, TypeVar
 
 from . import errors
 from ._arrow import Batch, Stream, is_frame, stream_capsule
 from ._lib import DONE, ERROR, OK, ErrorInfo, Notice, OnNotice, Options, Progress, Resolver, lib
 from ._lib import BulkInfo as _BulkInfo
 from ._sql import Parameters, numbered, text_of
+from ._stream import ResultStream
 
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
 
+_T = TypeVar("_T")
 _PACKAGE = __name__.rsplit(".", 1)[0]
 _BY_THEMSELVES = (b"begin", b"start", b"commit", b"rollback", b"end", b"abort", b"checkpoint", b"vacuum")
 _BLOCK = 1024  # rows that fetchone makes at a time
@@ -283,13 +285,25 @@ class Connection:
         self._live()
         return Cursor(self)
 
+    def stream(self, query: str, parameters: Optional[Parameters] = None) -> ResultStream:
+        """Runs one statement whose rows are computed as they are read, in place of all before the first: for results
+        that are larger than memory, or of which the first rows are wanted soon."""
+        def opened(statement: c_void_p) -> ResultStream:
+            return ResultStream(self, statement)
+        return self._run_text(query, parameters, _caller(), opened, True)
+
     def _execute(self, query: str, parameters: Optional[Parameters], frame: Any) -> Result:
+        return self._run_text(query, parameters, frame, self._result, False)
+
+    def _run_text(self, query: str, parameters: Optional[Parameters], frame: Any,
+                  result_of: Callable[[c_void_p], _T], stream: bool) -> _T:
+        """What `result_of` makes of the last statement of a text; a stream's is the only one, and becomes its own."""
         conn = self._live()
         text, values = numbered(query, parameters)
         raw = text.encode()
         whole = ctypes.create_string_buffer(raw)
         at, end = ctypes.addressof(whole), ctypes.addressof(whole) + len(raw)
-        result: Optional[Result] = None
+        result: Optional[_T] = None
         self._scope = frame
         try:
             while at < end:
@@ -297,16 +311,22 @@ class Connection:
                 self._check(lib.stele_prepare(conn, at, end - at, byref(statement), byref(tail)))
                 if not statement:
                     break
+                kept = False
                 try:
+                    if result is not None and stream:
+                        raise errors.ProgrammingError("stream() takes one statement")
                     given = lib.stele_param_count(statement)
                     if given != len(values):
                         raise errors.ProgrammingError(f"the statement has {given} parameters, not {len(values)}")
                     self._bind(statement, values)
                     self._begin(raw[at - ctypes.addressof(whole):])
+                    lib.stele_set_stream(statement, stream)
                     self._run(statement)
-                    result = self._result(statement)
+                    result = result_of(statement)
+                    kept = stream
                 finally:
-                    lib.stele_finalize(statement)
+                    if not kept:
+                        lib.stele_finalize(statement)
                 at = tail.value or end
         finally:
             self._scope = None
@@ -347,9 +367,12 @@ class Connection:
 
     def _run(self, statement: c_void_p) -> None:
         """Runs the statement. On the main thread Ctrl-C cancels it: while it runs, the handler of SIGINT notes it."""
-        status = _interruptible(self, lambda: lib.stele_run(statement))
+        status = self._waits(lambda: lib.stele_run(statement))
         if status != DONE:
             raise self._error()
+
+    def _waits(self, call: Any) -> int:
+        return _interruptible(self, call)
 
     def _result(self, statement: c_void_p) -> Result:
         batch = Batch()

@@ -410,6 +410,51 @@ class Frames(Case):
         self.assertEqual(kept.column("a").to_pylist(), ["kept"])
         self.assertEqual(self.con.sql("create table none (a int)").arrow().num_columns, 0)
 
+    def test_stream(self):
+        self.con.sql("create table large as select x::int as a, 'text ' || x as b from generate_series(1, 200000) g(x)")
+        rows = self.con.stream("select a, b from large where a > ?", [10])
+        self.assertEqual((rows.columns, rows.types), (["a", "b"], ["integer", "text"]))
+        self.assertEqual(rows.fetchone(), (11, "text 11"))
+        self.assertEqual(rows.fetchmany(2), [(12, "text 12"), (13, "text 13")])
+        self.con.sql("delete from large where a % 2 = 0")  # which the stream does not see
+        self.con.sql("drop table large")
+        self.assertEqual([r[0] for r in rows], list(range(14, 200001)))
+        self.assertIsNone(rows.fetchone())
+        with self.con.stream("select 1 / (150000 - i) from generate_series(1, 200000) g(i)") as rows:
+            with self.fails(stele.DataError, "22012"):
+                for n, _ in enumerate(rows):
+                    pass
+            self.assertGreater(n, 1000)
+        with self.assertRaises(stele.InterfaceError):
+            rows.fetchone()
+        with self.assertRaises(stele.ProgrammingError):
+            self.con.stream("select 1; select 2")
+        self.assertEqual(list(self.con.stream("values (1), (2)")), [(1,), (2,)])
+        self.assertEqual(list(self.con.stream("create table nothing (a int)")), [])
+        rows, other = self.con.stream("select i from generate_series(1, 200000) g(i)"), self.con.connect()
+        left = other.stream("select i from generate_series(1, 200000) g(i)")
+        other.close()
+        with self.assertRaises(stele.InterfaceError):
+            left.fetchone()
+        del left
+        rows.close()
+
+    @needs_arrow
+    def test_stream_of_batches(self):
+        import pyarrow as pa
+        reader = self.con.stream("select i, 'row ' || i as t from generate_series(1, 300000) g(i)").reader()
+        self.assertEqual(reader.schema.names, ["i", "t"])
+        batches = list(reader)
+        self.assertGreater(len(batches), 2)
+        self.assertEqual(pa.Table.from_batches(batches).column("i").to_pylist(), list(range(1, 300001)))
+        stream = self.con.stream("select i from generate_series(1, 300000) g(i)")
+        self.assertEqual(self.one("select sum(i)::bigint from stream"), 45000150000)
+        with self.assertRaises(stele.InterfaceError):
+            stream.fetchone()
+        stream = self.con.stream("select 1 / (250000 - i) from generate_series(1, 300000) g(i)").reader()
+        with self.assertRaisesRegex(Exception, "22012: division by zero"):
+            stream.read_all()
+
     def test_without(self):
         """Without pyarrow and polars results still come as rows, and the errors say what is missing."""
         code = ("import sys; sys.modules.update(pyarrow=None, pandas=None, polars=None); import stele; r = stele.connect().sql('select 1 as a'); print(r.fetchall())\n"
