@@ -25,5 +25,5 @@ target_compile_options(carquet PRIVATE -w -fno-sanitize=undefined)
 target_link_libraries(carquet PUBLIC ${ZSTD_LIB} ${ZLIB_LIB} m)
 set_target_properties(carquet PROPERTIES C_VISIBILITY_PRESET hidden C_EXTENSIONS ON)
 # The files that see it.
-set_source_files_properties(${STELE_ROOT}/src/io/parquet.c ${STELE_ROOT}/src/io/parquet_out.c PROPERTIES
-  COMPILE_OPTIONS "-isystem${CARQUET}/include")
+set_source_files_properties(${STELE_ROOT}/src/io/parquet_footer.c ${STELE_ROOT}/src/io/parquet_memory.c
+  ${STELE_ROOT}/src/io/parquet_out.c PROPERTIES COMPILE_OPTIONS "-isystem${CARQUET}/include")

@@ -31,7 +31,7 @@ if(NOT STELE_SANITIZE)
   add_custom_target(stele_static ALL DEPENDS ${STELE_STATIC})
 endif()
 
-set(STELE_PRIVATE_LIBS -lzstd -lz -lpcre2-8 -lutf8proc -lpthread -ldl -lm)
+set(STELE_PRIVATE_LIBS -lzstd -lz -llz4 -lbrotlidec -lpcre2-8 -lutf8proc -lpthread -ldl -lm)
 list(JOIN STELE_PRIVATE_LIBS " " STELE_PRIVATE_LIBS_TEXT)
 configure_file(cmake/stele.pc.in ${CMAKE_BINARY_DIR}/stele.pc @ONLY)
 configure_package_config_file(cmake/stele-config.cmake.in ${CMAKE_BINARY_DIR}/stele-config.cmake

@@ -380,6 +380,7 @@ PROGRAMS = [
     ("Python package", "python/tests/test_stele.py"),
     ("guide", "tests/guide/test_guide.py"),
     ("csv files", "tests/csv/test_sniff.py"),
+    ("parquet files", "tests/files/test_parquet.py"),
     ("shell", "tests/shell/test_shell.py"),
     ("shell: scripts", "tests/shell/test_scripts.py"),
     ("shell: dump", "tests/shell/test_dump.py"),

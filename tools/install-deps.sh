@@ -2,7 +2,7 @@
 # Installs the distribution packages that Stele builds with, if any is missing; with the argument "test", those that only its tests need
 # too (an OpenCL implementation for the CPU, a checker of kernels, what packages are made and checked with). Debian 12 or Ubuntu 24.04.
 set -eu
-need="gcc g++ cmake ninja-build libpg-query-dev libxxhash-dev libzstd-dev zlib1g-dev libpcre2-dev libutf8proc-dev libedit-dev libcmocka-dev python3 python3-venv"
+need="gcc g++ cmake ninja-build libpg-query-dev libxxhash-dev libzstd-dev zlib1g-dev liblz4-dev libbrotli-dev libpcre2-dev libutf8proc-dev libedit-dev libcmocka-dev python3 python3-venv"
 [ "${1:-}" = test ] && need="$need ocl-icd-libopencl1 pocl-opencl-icd oclgrind pkg-config groff-base dpkg-dev"
 missing=""
 for p in $need; do

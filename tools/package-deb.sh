@@ -82,7 +82,7 @@ package libstele0 libs same "$(depends libstele0 "$libdir/libstele.so.$version")
  .
  This package has the library that programs embed." "$suggests"
 package libstele-dev libdevel same \
-    "libstele0 (= $full), libzstd-dev, zlib1g-dev, libpcre2-dev, libutf8proc-dev" \
+    "libstele0 (= $full), libzstd-dev, zlib1g-dev, liblz4-dev, libbrotli-dev, libpcre2-dev, libutf8proc-dev" \
     "in-memory SQL database (development files)" "$long
  .
  This package has the header, the static library, and files for pkg-config and

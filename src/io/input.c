@@ -4,7 +4,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
-typedef enum Codec { CODEC_NONE, CODEC_GZIP, CODEC_ZSTD } Codec;
+#include "io/codec.h"
+
 enum {
     IN_BYTES = 128 << 10,  /* of the compressed file, read at a time */
     GZIP_BYTES = 48 << 10, /* that zlib takes, about */

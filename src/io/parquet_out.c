@@ -8,6 +8,8 @@
 
 #include <carquet/carquet.h>
 
+#include "io/parquet_memory.h"
+
 enum { BATCH = 1024, GROUP_ROWS = 120 * BATCH };
 static const int64_t days_1970_2000 = 10957, micros_1970_2000 = INT64_C(946684800) * 1000000;
 
@@ -254,8 +256,10 @@ Status parquet_write(RowStore *rows, int32_t first_col, int32_t n_cols, const Ty
     /* where it cannot be made, that is said as for other files */
     if (vfs->open(vfs, temp, VFS_WRITE | VFS_CREATE | VFS_TRUNCATE, &file, e) != ST_OK) goto done;
     (void)vfs->close(file, NULL);
+    parquet_memory_begin(NULL, NULL);
     if (make_columns(&o, rows_layout(rows), first_col, types, names) == ST_OK)
         st = write_file(&o, rows, first_col, temp, n_rows);
+    parquet_memory_end();
     if (st == ST_OK) st = vfs->rename(vfs, temp, path, e);
     if (st != ST_OK) (void)vfs->remove(vfs, temp, NULL);
 done:

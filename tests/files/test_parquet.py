@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Parquet files of pyarrow's in every encoding and compression, read by Stele; and Stele's, read by pyarrow.
+
+usage: test_parquet.py [--build DIR]      last line: N passed, N failed
+"""
+import datetime
+import decimal
+import os
+import random
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shell"))
+sys.dont_write_bytecode = True
+from program import Program  # noqa: E402
+
+import pyarrow as pa  # noqa: E402
+import pyarrow.parquet as pq  # noqa: E402
+
+P = Program("parquet")
+ROWS = 7000
+
+
+def table(nulls):
+    """Columns of every physical type; a third of the rows are NULL where `nulls`, but for stretches without."""
+    r = random.Random(5)
+    stretch = [r.random() < 0.5 for _ in range(ROWS // 500 + 1)]
+
+    def column(type, make):
+        return pa.array([None if nulls and stretch[i // 500] and r.random() < 0.6 else make(i) for i in range(ROWS)], type)
+
+    word = ["", "a", "bc", "Grüße", "longer than sixteen bytes", "x" * 300]
+    day = datetime.date(1969, 12, 25)
+    return pa.table({
+        "b": column(pa.bool_(), lambda i: r.random() < 0.7 if i % 100 > 30 else True),
+        "i2": column(pa.int16(), lambda i: r.randrange(-32768, 32768)),
+        "i4": column(pa.int32(), lambda i: i * 3 - 1000),
+        "i8": column(pa.int64(), lambda i: r.randrange(-2**63, 2**63)),
+        "few": column(pa.int64(), lambda i: i // 900),
+        "u4": column(pa.uint32(), lambda i: r.randrange(2**32)),
+        "u8": column(pa.uint64(), lambda i: r.randrange(2**64)),
+        "f4": column(pa.float32(), lambda i: r.randrange(-1000, 1000) / 8),
+        "f8": column(pa.float64(), lambda i: r.randrange(-10**9, 10**9) / 64),
+        "n9": column(pa.decimal128(9, 2), lambda i: decimal.Decimal(r.randrange(-10**9 + 1, 10**9)).scaleb(-2)),
+        "n30": column(pa.decimal128(30, 4), lambda i: decimal.Decimal(r.randrange(-10**20, 10**20)).scaleb(-4)),
+        "d": column(pa.date32(), lambda i: day + datetime.timedelta(days=i % 40)),
+        "ts": column(pa.timestamp("us"), lambda i: datetime.datetime(1969, 12, 31) + datetime.timedelta(seconds=i * 977)),
+        "ms": column(pa.timestamp("ms"), lambda i: datetime.datetime(2020, 1, 1) + datetime.timedelta(milliseconds=i)),
+        "t": column(pa.string(), lambda i: word[r.randrange(len(word))]),
+        "own": column(pa.string(), lambda i: f"row {i} {'é' if i % 50 == 0 else ''}"),
+        "y": column(pa.binary(), lambda i: bytes(r.randrange(256) for _ in range(i % 5))),
+        "y4": column(pa.binary(4), lambda i: bytes(r.randrange(256) for _ in range(4))),
+    })
+
+
+def digest(t):
+    """What `DIGEST` gives of the table."""
+    out = []
+    for name in t.column_names:
+        values = t[name].to_pylist()
+        there = [x for x in values if x is not None]
+        out += [len(there), sum(key(x) * (i % 97 + 1) for i, x in enumerate(values) if x is not None)]
+    return out
+
+
+def key(x):
+    if isinstance(x, bool):
+        return int(x)
+    if isinstance(x, float):
+        return int(x * 64)
+    if isinstance(x, decimal.Decimal):
+        return int(x.scaleb(4))
+    if isinstance(x, datetime.datetime):
+        d = x - datetime.datetime(1970, 1, 1)
+        return (d.days * 86400 + d.seconds) * 1000 + d.microseconds // 1000
+    if isinstance(x, datetime.date):
+        return (x - datetime.date(1970, 1, 1)).days
+    if isinstance(x, str):
+        return len(x) * 1000 + (ord(x[-1]) if x else 0)
+    if isinstance(x, bytes):
+        return len(x) * 1000 + (x[-1] if x else 0)
+    return x
+
+
+KEYS = {
+    "b": "b::int", "f4": "(f4 * 64)::bigint", "f8": "(f8 * 64)::bigint", "n9": "(n9 * 10000)::bigint",
+    "n30": "(n30 * 10000)::numeric(34, 0)", "d": "d - date '1970-01-01'",
+    "ts": "(extract(epoch from ts) * 1000)::bigint", "ms": "(extract(epoch from ms) * 1000)::bigint",
+    "t": "length(t) * 1000 + case when t = '' then 0 else ascii(right(t, 1)) end",
+    "own": "length(own) * 1000 + ascii(right(own, 1))",
+    "y": "length(y) * 1000 + case when length(y) = 0 then 0 else get_byte(y, length(y) - 1) end",
+    "y4": "length(y4) * 1000 + get_byte(y4, 3)",
+}
+
+
+def query(t, path):
+    columns = ", ".join(
+        f"count({c}), coalesce(sum(({KEYS.get(c, c)})::numeric(38, 0) * (rownumber % 97 + 1)), 0)"
+        for c in t.column_names if c != "rownumber")
+    return f"select {columns} from '{path}'"
+
+
+def variants():
+    """Names and options of pyarrow's writer."""
+    yield "plain", dict(use_dictionary=False, compression="none")
+    yield "pages2", dict(data_page_version="2.0", compression="zstd", data_page_size=3000)
+    yield "groups", dict(row_group_size=1000, compression="gzip", data_page_size=700)
+    yield "checksums", dict(write_page_checksum=True, compression="snappy")
+    for codec in ("snappy", "gzip", "brotli", "lz4", "zstd"):
+        yield codec, dict(compression=codec)
+    ints = {c: "DELTA_BINARY_PACKED" for c in ("i2", "i4", "i8", "few", "u4", "u8", "d", "ts", "ms", "rownumber")}
+    split = {c: "BYTE_STREAM_SPLIT" for c in ("f4", "f8", "i4", "i8", "y4", "n9", "n30")}
+    prefixes = {c: "DELTA_BYTE_ARRAY" for c in ("t", "own", "y", "y4", "n30")}
+    lengths = {c: "DELTA_LENGTH_BYTE_ARRAY" for c in ("t", "own", "y")}
+    for name, encodings in (("delta", {**ints, **lengths}), ("prefixes", prefixes), ("split", split)):
+        yield name, dict(use_dictionary=False, column_encoding=encodings, compression="snappy", data_page_size=5000)
+        yield name + "2", dict(use_dictionary=False, column_encoding=encodings, compression="none",
+                               data_page_version="2.0")
+
+
+def read_all():
+    """Every variant, with and without NULLs, in one run of the shell."""
+    script, truth = [], {}
+    for nulls in (False, True):
+        t = table(nulls)
+        want = digest(t)
+        t = t.append_column("rownumber", pa.array(range(ROWS), pa.int64()))
+        for name, options in variants():
+            name += " with NULLs" if nulls else ""
+            path = os.path.join(P.dir, name.replace(" ", "_") + ".parquet")
+            pq.write_table(t, path, **options)
+            truth[name] = want
+            script.append(query(t, path))
+    for name, sql in zip(truth, script):
+        code, out, err = P.sh("--csv", "-c", sql)
+        got = [int(x.split('.')[0]) for x in out.split("\n")[1].split(",")] if code == 0 else []
+        P.check("read " + name, got == truth[name], err or f"{got}\n{truth[name]}")
+
+
+def slices():
+    """One row group that workers share: slices begin in the middle of pages; rows stay in their order."""
+    n = 270000
+    ids = list(range(n))
+    t = pa.table({"id": ids, "few": [f"w{i % 7}" for i in ids], "own": [None if i % 3 == 0 else f"{i:x}" for i in ids],
+                  "half": pa.array([None if i % 2 else i % 2 == 0 and i % 5 > 1 for i in ids], pa.bool_())})
+    path = os.path.join(P.dir, "slices.parquet")
+    pq.write_table(t, path, row_group_size=n, data_page_size=100000, use_dictionary=["few"])
+    code, out, err = P.sh("--csv", "-c", "set threads = 8", "-c", f"select * from '{path}'")
+    lines = out.splitlines()[-n:]
+    bad = [i for i, x in enumerate(lines) if x != f"{i},w{i % 7}," + ("" if i % 3 == 0 else f"{i:x}") + "," +
+           ("" if i % 2 else "t" if i % 5 > 1 else "f")]
+    P.check("slices", code == 0 and len(lines) == n and not bad, err or [(i, lines[i]) for i in bad[:3]])
+    code, out, err = P.sh("--csv", "-c", "set threads = 8", "-c",
+                          f"select count(*), sum(id), count(own), sum(length(own)) from '{path}' where few = 'w3'")
+    own = [f"{i:x}" for i in ids if i % 7 == 3 and i % 3]
+    want = f"{len(range(3, n, 7))},{sum(range(3, n, 7))},{len(own)},{sum(map(len, own))}"
+    P.check("aggregates of slices", out.splitlines()[-1:] == [want], err or out)
+
+
+if __name__ == "__main__":
+    P.run([("read", read_all), ("slices", slices)])
+    P.end()
