@@ -21,7 +21,7 @@ static Status read_input(Blocks *in, char *to, int64_t want, int64_t *got, Err *
     if (in->input) {
         TRY(input_read(in->input, to, want, got, e));
         in->eof = input_at_end(in->input);
-        return ST_OK;
+        return in->o->format == COPY_JSON ? json_array_lines(&in->json, to, *got, in->eof, e) : ST_OK;
     }
     while (*got < want && !in->eof) {
         int64_t n = in->read(in->read_ctx, to + *got, want - *got);

@@ -11,6 +11,7 @@
 
 #include "io/copy_int.h"
 #include "io/input.h"
+#include "io/json_array.h"
 
 typedef struct Block {
     char *buf;
@@ -30,6 +31,7 @@ typedef struct Blocks {
     bool marker;        /* a line `\.` ends the data */
     bool strip_bom;     /* bytes that say "UTF-8" in front */
     int64_t skip_lines; /* in front, whatever is in them */
+    JsonArray json;     /* of COPY_JSON: its layout; an array becomes lines */
     /* its own */
     bool begun, eof, done;
     char *carry; /* what follows the last block's records */

@@ -53,6 +53,7 @@ typedef struct CsvFile {
     int64_t sampled; /* rows that were looked at */
     bool ignore_errors, pad;
     bool unknown_keys; /* JSON: are left out */
+    JsonLayout layout; /* JSON */
 } CsvFile;
 typedef struct CsvGiven { /* what the statement says; the rest is found out */
     bool delimiter, quote, escape, has_header, header, skip, nulls, decimal, decimal_comma;

@@ -143,10 +143,11 @@ static void report(const CsvRun *r, Err *e) {
     for (int64_t i = 0; i < order; i++) line += r->marks[i].file == file ? r->marks[i].lines : 0;
     const char *path = r->f->paths[file];
     advise(r, e);
+    const char *what = r->f->layout == JSON_ARRAY ? "object" : "line";
     if (r->fail_col >= 0)
-        err_context(e, "file \"%s\", line %lld, column \"%s\": \"%s\"", path, (long long)line,
+        err_context(e, "file \"%s\", %s %lld, column \"%s\": \"%s\"", path, what, (long long)line,
                     r->f->cols[r->fail_col].name, r->fail_text);
-    else err_context(e, "file \"%s\", line %lld: \"%s\"", path, (long long)line, r->fail_text);
+    else err_context(e, "file \"%s\", %s %lld: \"%s\"", path, what, (long long)line, r->fail_text);
 }
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
@@ -157,7 +158,8 @@ static Status open_file(CsvRun *r, Err *e) {
                          .account = r->use.account,
                          .eol = f->o.format == COPY_CSV ? EOL_UNKNOWN : EOL_LF,
                          .strip_bom = true,
-                         .skip_lines = f->skip_lines};
+                         .skip_lines = f->skip_lines,
+                         .json = {.layout = f->layout}};
     r->first_block = true;
     return input_open(r->use.vfs, r->use.account, f->paths[r->file], &r->blocks.input, e);
 }
@@ -195,7 +197,10 @@ static Status next_block(CsvRun *r, CsvWorker *w, bool *got, bool *first, Err *e
         TRY(interrupted(r, e));
         if (r->file >= r->f->n_paths) return ST_OK;
         if (!r->blocks.input) TRY(open_file(r, e));
-        TRY(blocks_next(&r->blocks, &w->block, e));
+        if (blocks_next(&r->blocks, &w->block, e) != ST_OK) {
+            err_context(e, "file \"%s\"", r->f->paths[r->file]);
+            return ST_ERROR;
+        }
         if (w->block.len > 0) break;
         close_file(r);
         r->file++;

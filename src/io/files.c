@@ -147,7 +147,7 @@ static bool is_function(const char *name) { return function_format(name) != FF_N
 /* ---- options of read_csv ----------------------------------------------------------------------------------------- */
 
 static Status bad_option(const StreamOption *o, const char *what, Err *e) {
-    return err_at(e, o->position, ERR_INVALID_PARAMETER, "option \"%s\" of read_csv must be %s", o->name, what);
+    return err_at(e, o->position, ERR_INVALID_PARAMETER, "option \"%s\" must be %s", o->name, what);
 }
 
 static Status option_bool(const StreamOption *o, bool *out, Err *e) {
@@ -244,6 +244,30 @@ static Status option_nulls(const StreamOption *o, Arena *a, CsvGiven *g, Err *e)
     return ST_OK;
 }
 
+static Status option_layout(const StreamOption *o, JsonLayout *out, Err *e) {
+    static const struct {
+        const char *name;
+        JsonLayout layout;
+    } layouts[] = {{"auto", JSON_AUTO}, {"newline_delimited", JSON_LINES}, {"nd", JSON_LINES}, {"array", JSON_ARRAY}};
+    const char *text;
+    TRY(option_text(o, &text, e));
+    for (int64_t i = 0; i < ARRAY_LEN(layouts); i++) {
+        if (strcasecmp(text, layouts[i].name) != 0) continue;
+        *out = layouts[i].layout;
+        return ST_OK;
+    }
+    return bad_option(o, "auto, newline_delimited or array", e);
+}
+
+/* All columns: columns => ARRAY['a: bigint', 'b: text'] */
+static Status option_columns(const StreamOption *o, Arena *a, CsvGiven *g, Err *e) {
+    if (g->n_cols) return bad_option(o, "the only one that names the columns", e);
+    TRY(option_types(o, a, g, e));
+    g->names = g->type_names;
+    g->n_cols = g->n_types;
+    return ST_OK;
+}
+
 static bool is(const StreamOption *o, const char *a, const char *b) {
     return strcmp(o->name, a) == 0 || (b && strcmp(o->name, b) == 0);
 }
@@ -261,8 +285,11 @@ static Status csv_option(const StreamOption *o, Arena *a, CsvGiven *g, CsvFile *
         return option_texts(o, &g->names, e);
     }
     if (f->o.format == COPY_JSON) {
+        if (is(o, "format", NULL)) return option_layout(o, &f->layout, e);
+        if (is(o, "columns", NULL)) return option_columns(o, a, g, e);
         err_at(e, o->position, ERR_UNDEFINED_OBJECT, "option \"%s\" of read_json does not exist", o->name);
-        err_hint(e, "There are names, types, all_varchar, sample_size, dateformat, timestampformat and ignore_errors.");
+        err_hint(e, "There are format, columns, names, types, all_varchar, sample_size, dateformat, timestampformat "
+                    "and ignore_errors.");
         return ST_ERROR;
     }
     if (is(o, "delim", "sep") || is(o, "delimiter", NULL)) {
@@ -337,7 +364,9 @@ static Status finish_stream(Arena *a, CsvFile *f, const char *path) {
         types[i] = f->cols[i].type;
     }
     bool tbl = f->o.format == COPY_TBL;
-    if (f->o.format == COPY_JSON) more[0] = arena_printf(a, "JSON lines, %lld rows sampled", (long long)f->sampled);
+    if (f->o.format == COPY_JSON)
+        more[0] = arena_printf(a, "JSON %s, %lld rows sampled", f->layout == JSON_ARRAY ? "array" : "lines",
+                               (long long)f->sampled);
     else
         more[0] = arena_printf(a, "delimiter %s, quote %s, escape %s, %s, %lld lines skipped, %lld rows sampled",
                                shown_byte(a, f->o.delimiter), tbl ? "none" : shown_byte(a, f->o.quote),
@@ -360,6 +389,7 @@ static Status open_csv(const FileFinder *x, Arena *a, const StreamCall *call, Fi
     bool tbl = format == FF_TBL, json = format == FF_JSON;
     f->o = (CopyOptions){.format = COPY_CSV, .delimiter = ',', .quote = '"', .escape = '"'};
     if (json) f->o.format = COPY_JSON;
+    if (json && call->function && strcmp(call->function, "read_ndjson") == 0) f->layout = JSON_LINES;
     for (int32_t i = 0; i < call->n_options; i++) TRY(csv_option(&call->options[i], a, &g, f, e));
     if (g.quote && !g.escape) {
         g.escape = true;

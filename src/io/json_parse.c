@@ -207,7 +207,7 @@ Status json_member(CopyParser *p, const char **at, const char *end, bool *first,
         p->fail_row = *at;
         if (*s != '{') {
             expected(p, s, "an object (JSON lines: one in each line)");
-            if (*s == '[') err_hint(&p->err, "jq -c '.[]' makes lines of an array.");
+            if (*s == '[') err_hint(&p->err, "A file that is one array of objects: read_json(.., format => 'array').");
             return ST_ERROR;
         }
         s = skip_blank(s + 1);

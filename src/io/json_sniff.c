@@ -1,6 +1,6 @@
-/* json_sniff.c - columns of a file of JSON lines, from a sample: the keys of its objects, in the order in which they
- * come first, and types of their values. Numbers, booleans and texts that are dates, timestamps or UUIDs are that; what
- * is of several kinds, or nested, is text.
+/* json_sniff.c - columns of a file of JSON lines, or of an array of objects, from a sample: the keys of its objects, in
+ * the order in which they come first, and types of their values. Numbers, booleans and texts that are dates, timestamps
+ * or UUIDs are that; what is of several kinds, or nested, is text.
  */
 #include "io/csv_int.h"
 
@@ -50,6 +50,7 @@ static Status sniff_block(JsonSniff *s, CopyParser *p, const Block *b) {
     const char *at = b->buf, *end = b->buf + b->len;
     if (utf8_check(b->buf, b->len) >= 0) return ST_OK;
     while (at < end && !enough(s)) {
+        while (*at == ' ' || *at == '\t' || *at == '\r') at++;
         bool first = true, more = *at != '\n';
         arena_reset(p->arena);
         s->expected = 0;
@@ -66,7 +67,7 @@ static Status sniff_block(JsonSniff *s, CopyParser *p, const Block *b) {
                     break;
                 }
                 err_copy(s->e, &p->err);
-                err_context(s->e, "file \"%s\", line 1", s->f->paths[0]);
+                err_context(s->e, "file \"%s\", %s 1", s->f->paths[0], s->f->layout == JSON_ARRAY ? "object" : "line");
                 return ST_ERROR;
             }
             if (!more) break;
@@ -81,7 +82,8 @@ static Status sniff_block(JsonSniff *s, CopyParser *p, const Block *b) {
 }
 
 static Status sniff_blocks(JsonSniff *s) {
-    Blocks in = {.o = &s->f->o, .account = s->x->account, .strip_bom = true, .eol = EOL_LF};
+    Blocks in = {
+        .o = &s->f->o, .account = s->x->account, .strip_bom = true, .eol = EOL_LF, .json = {.layout = s->f->layout}};
     Block b = {0};
     CopyParser *p = arena_new_of(s->tmp, CopyParser);
     Arena *strings = arena_new(s->x->account, s->e);
@@ -93,7 +95,11 @@ static Status sniff_blocks(JsonSniff *s) {
     s->compressed = input_compressed(in.input);
     s->size = input_size(in.input);
     for (;;) {
-        if (blocks_next(&in, &b, s->e) != ST_OK) goto done;
+        if (blocks_next(&in, &b, s->e) != ST_OK) {
+            err_context(s->e, "file \"%s\"", s->f->paths[0]);
+            goto done;
+        }
+        s->f->layout = in.json.layout == JSON_ARRAY ? JSON_ARRAY : JSON_LINES;
         s->whole = b.len == 0 || in.done;
         if (b.len == 0) break;
         if (sniff_block(s, p, &b) != ST_OK) goto done;
