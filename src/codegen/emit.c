@@ -16,7 +16,7 @@
 /* ---- columns of tables ---------------------------------------------------------------------- */
 uint32_t dev_form(const TabletColumn *c) {
     if (c->encoding == ENC_STR) return DF_STR;
-    if (c->encoding == ENC_PLAIN) return DF_PLAIN + c->phys;
+    if (c->encoding == ENC_PLAIN || c->patches) return DF_PLAIN + c->phys;
     switch (c->width) {
     case 0: return DF_FOR0;
     case 1: return DF_FOR1;

@@ -114,7 +114,8 @@ typedef enum DevForm {
     DF_STR = 32,
     DF_COUNT_ = 33
 } DevForm;
-uint32_t dev_form(const TabletColumn *c); /* delta strings: DF_STR (they are packed when they go to a device) */
+uint32_t dev_form(const TabletColumn *c); /* open and patched strings: DF_STR, other patched columns plain (made when
+                                             they go to a device) */
 
 /* ---- query-wide plan ---- */
 typedef struct DevCol {

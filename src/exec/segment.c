@@ -72,6 +72,7 @@ static Status scan_tablet(Frame *f, const Table *t, const Morsel *m, int32_t *bu
     f->src.unit = m->tablet;
     f->rows_in += m->rows;
     if (tablet_has_open(tab)) f->open_rows += m->rows;
+    else if (tablet_has_patches(tab)) f->patched_rows += m->rows;
     if (vm->n_leading == 0 && tab->n_deleted == 0) return run_plain(f, m->first, m->rows);
     int64_t have = 0, end = (int64_t)m->first + m->rows;
     for (int64_t i = m->first; i < end; i += vs) {
@@ -502,6 +503,7 @@ static void free_run(SegmentRun *g) {
         if (!g->frames[i]) continue;
         stats->rows_in += g->frames[i]->rows_in;
         stats->open_rows += g->frames[i]->open_rows;
+        stats->patched_rows += g->frames[i]->patched_rows;
         stats->rows_out += g->frames[i]->rows_out;
         frame_free(g->frames[i]);
     }

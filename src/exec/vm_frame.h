@@ -138,7 +138,7 @@ struct Frame {
     Err err;
     void *owner; /* of call_fn's steps */
     int64_t rows_in, rows_out;
-    int64_t open_rows; /* of rows_in: SegmentStats */
+    int64_t open_rows, patched_rows; /* of rows_in: SegmentStats */
     Vec *sink_keys, *sink_regs, *sink_regs2;
 };
 

@@ -68,14 +68,14 @@ static RunResult load_table(Frame *f, const Step *s, Vec *d) {
     bool no_nulls = !tc->validity;
     d->is_const = false;
     d->valid = NULL;
-    if (no_nulls && !f->pos && !tc->stride && tc->encoding == ENC_PLAIN && tc->phys == phys) {
+    if (no_nulls && !f->pos && !tc->stride && !tc->patches && tc->encoding == ENC_PLAIN && tc->phys == phys) {
         d->data = (void *)(uintptr_t)((const char *)tc->data + (f->first << s->size));
         return RUN_NEXT;
     }
     void *home = frame_home(f, s->dst);
     if (UNLIKELY(!home)) return RUN_FAILED;
     d->data = home;
-    if (no_nulls && tc->encoding == ENC_FOR && tc->width == 0 && !tc->is_delta && phys <= PH_I64) {
+    if (no_nulls && tc->encoding == ENC_FOR && tc->width == 0 && !tc->is_delta && !tc->patches && phys <= PH_I64) {
         switch (phys) {
         case PH_BOOL: *(uint8_t *)home = (uint8_t)tc->base; break;
         case PH_I16: *(int16_t *)home = (int16_t)tc->base; break;

@@ -4,6 +4,10 @@
  * library is loaded. This file does what is done once per call: bounds are translated into
  * the code domain and cut to the tablet's min and max, so that a filter that passes everything or nothing
  * touches no data, and NULLs are handled by a second pass, which columns without NULLs do not pay for.
+ *
+ * Patched columns (patches.h): packed cells are decoded, then the patched ones among them written over that. Filters go
+ * block by block: on codes where no row is patched, else on decoded and patched integers, which costs at most as much
+ * as merging positions and needs no order of them (docs/notes/one-store-scans.md).
  */
 #include "storage/decode.h"
 
@@ -179,6 +183,24 @@ static void decode_ints(const TabletColumn *c, int64_t first, const int32_t *pos
     else ops->plain[c->phys][phys]((const char *)c->data + first * phys_size((Phys)c->phys), n, out);
 }
 
+/* Patched cells of a column over its decoded ones: integers of another size, or cells as they are. */
+static void patch_ints(const TabletColumn *c, int64_t first, const int32_t *pos, int64_t n, uint8_t phys, void *out) {
+    PatchScan s = {.p = c->patches, .first = first, .pos = pos, .n = n};
+    const int64_t size = phys_size((Phys)phys);
+    int64_t i;
+    for (const void *cell; (cell = patch_scan_next(&s, &i));) {
+        int128_t v;
+        if (c->phys == PH_I128) memcpy(&v, cell, sizeof v);
+        else v = cell_i64(c->phys, cell);
+        memcpy((char *)out + i * size, &v, (size_t)size); /* little-endian */
+    }
+}
+static void patch_cells(const TabletColumn *c, int64_t size, int64_t first, const int32_t *pos, int64_t n, void *out) {
+    PatchScan s = {.p = c->patches, .first = first, .pos = pos, .n = n};
+    int64_t i;
+    for (const void *cell; (cell = patch_scan_next(&s, &i));) memcpy((char *)out + i * size, cell, (size_t)size);
+}
+
 /* Codes first, then their strings; NULL rows are cleared by the validity bitmap. */
 static void decode_dict(const Dict *dict, const TabletColumn *c, int64_t first, const int32_t *pos, int64_t n,
                         const uint8_t *valid, Str *out) {
@@ -187,6 +209,7 @@ static void decode_dict(const Dict *dict, const TabletColumn *c, int64_t first, 
     for (int64_t i = 0; i < n; i += 1024) {
         int64_t k = n - i < 1024 ? n - i : 1024;
         decode_ints(c, first + i, pos ? pos + i : NULL, k, PH_I32, codes);
+        if (c->patches) patch_ints(c, first + i, pos ? pos + i : NULL, k, PH_I32, codes);
         if (valid) {
             for (int64_t j = 0; j < k; j++) out[i + j] = valid[i + j] ? entries[codes[j]] : (Str){"", 0, 0};
         } else {
@@ -204,13 +227,16 @@ void tablet_decode(const Table *t, const Tablet *tab, int col, int64_t first, co
     if (c->encoding == ENC_STR) {
         if (c->is_delta) copy_cells(c, (int64_t)sizeof(Str), first, pos, n, out);
         else ops->strings(c->var_base, c->offsets, first, pos, n, out);
+        if (c->patches) patch_cells(c, (int64_t)sizeof(Str), first, pos, n, out);
     } else if (phys == PH_STR) {
         decode_dict(t->cols[col].dict, c, first, pos, n, c->validity ? valid : NULL, out);
     } else if (phys_is_int(c->phys) && phys_is_int(phys)) {
         decode_ints(c, first, pos, n, phys, out);
         if (c->validity && c->encoding == ENC_FOR) ops->clear[phys](valid, n, out);
+        if (c->patches) patch_ints(c, first, pos, n, phys, out);
     } else {
         copy_cells(c, phys_size((Phys)c->phys), first, pos, n, out);
+        if (c->patches) patch_cells(c, phys_size((Phys)c->phys), first, pos, n, out);
     }
 }
 
@@ -254,8 +280,8 @@ RANGE_PLAIN(range_i32, int32_t, uint64_t)
 RANGE_PLAIN(range_i64, int64_t, uint64_t)
 RANGE_PLAIN(range_i128, int128_t, uint128_t)
 
-static int64_t range_strided(const TabletColumn *c, int64_t first, const int32_t *pos, int64_t n, int64_t lo,
-                             int64_t hi, bool neg, int32_t *out) {
+static int64_t range_by_row(const TabletColumn *c, int64_t first, const int32_t *pos, int64_t n, int64_t lo, int64_t hi,
+                            bool neg, int32_t *out) {
     int64_t k = 0;
     for (int64_t i = 0; i < n; i++) {
         int32_t p = pos ? pos[i] : (int32_t)(first + i);
@@ -266,31 +292,81 @@ static int64_t range_strided(const TabletColumn *c, int64_t first, const int32_t
     return k;
 }
 
+/* Bounds that hold for a column's cells, or for its packed ones alone. */
+typedef struct Bounds {
+    bool has;
+    int64_t min, max;
+} Bounds;
+/* All or none of the cells pass: *k of them do. */
+static bool range_is_clear(const Bounds *b, int64_t first, const int32_t *pos, int64_t n, int64_t lo, int64_t hi,
+                           bool negate, int32_t *out, int64_t *k) {
+    bool none = lo > hi, all = false;
+    if (b->has) {
+        none = none || hi < b->min || lo > b->max;
+        all = lo <= b->min && hi >= b->max;
+    }
+    if (!none && !all) return false;
+    *k = none != negate ? 0 : all_rows(first, pos, n, out);
+    return true;
+}
+/* On the codes. */
+static int64_t range_for(const TabletColumn *c, const Bounds *b, int64_t first, const int32_t *pos, int64_t n,
+                         int64_t lo, int64_t hi, bool negate, int32_t *out) {
+    if (!b->has) return 0; /* nothing but NULLs */
+    if (lo < b->min) lo = b->min;
+    if (hi > b->max) hi = b->max;
+    uint64_t clo = (uint64_t)lo - (uint64_t)c->base, span = (uint64_t)hi - (uint64_t)lo;
+    int w = width_index(c->width); /* width 0: min = max, answered before */
+    if (pos) return ops->range_pos[w](c->data, pos, n, clo, span, negate, out);
+    return ops->range[w](c->data, first, n, clo, span, negate, out);
+}
+
+/* Rows of a patched column that are looked at together. */
+enum { PATCH_BLOCK = 1024 };
+static bool any_patched(const TabletColumn *c, int64_t first, const int32_t *pos, int64_t n) {
+    PatchScan s = {.p = c->patches, .first = first, .pos = pos, .n = n};
+    int64_t i;
+    return patch_scan_next(&s, &i) != NULL;
+}
+static void decode_patched(const TabletColumn *c, int64_t first, const int32_t *pos, int64_t n, int64_t *out) {
+    decode_ints(c, first, pos, n, PH_I64, out);
+    patch_ints(c, first, pos, n, PH_I64, out);
+}
+static int64_t range_patched(const TabletColumn *c, int64_t first, const int32_t *pos, int64_t n, int64_t lo,
+                             int64_t hi, bool negate, int32_t *out) {
+    const Bounds packed = {c->patches->has_minmax, c->patches->min, c->patches->max};
+    int64_t v[PATCH_BLOCK], k = 0, some;
+    for (int64_t i = 0; i < n; i += PATCH_BLOCK) {
+        const int64_t at = first + i, m = MIN_OF(n - i, (int64_t)PATCH_BLOCK);
+        const int32_t *p = pos ? pos + i : NULL;
+        if (!any_patched(c, at, p, m)) {
+            if (!range_is_clear(&packed, at, p, m, lo, hi, negate, out + k, &some))
+                some = range_for(c, &packed, at, p, m, lo, hi, negate, out + k);
+            k += some;
+            continue;
+        }
+        decode_patched(c, at, p, m, v);
+        for (int64_t j = 0; j < m; j++) {
+            out[k] = p ? p[j] : (int32_t)(at + j);
+            k += ((uint64_t)v[j] - (uint64_t)lo <= (uint64_t)hi - (uint64_t)lo) ^ negate;
+        }
+    }
+    return k;
+}
+
 int64_t tablet_filter_range(const Tablet *tab, int col, int64_t first, const int32_t *pos, int64_t n, int64_t lo,
                             int64_t hi, bool negate, int32_t *out) {
     const TabletColumn *c = &tab->cols[col];
-    if (n <= 0 || c->encoding == ENC_STR || !phys_is_int(c->phys)) return 0;
-    bool none = lo > hi, all = false;
-    if (c->has_minmax) {
-        none = none || hi < c->min || lo > c->max;
-        all = lo <= c->min && hi >= c->max;
-    }
-    if (none || all) {
-        if (none != negate) return 0;
-        int64_t k = all_rows(first, pos, n, out);
-        return c->validity ? keep_valid(c, out, k, true, out) : k;
-    }
+    const Bounds bounds = {c->has_minmax, c->min, c->max};
     int64_t k;
-    if (c->encoding == ENC_FOR) {
-        if (!c->has_minmax) return 0; /* nothing but NULLs */
-        if (lo < c->min) lo = c->min;
-        if (hi > c->max) hi = c->max;
-        uint64_t clo = (uint64_t)lo - (uint64_t)c->base, span = (uint64_t)hi - (uint64_t)lo;
-        int w = width_index(c->width); /* width 0: min = max, answered above */
-        if (pos) k = ops->range_pos[w](c->data, pos, n, clo, span, negate, out);
-        else k = ops->range[w](c->data, first, n, clo, span, negate, out);
-    } else if (c->stride) {
-        k = range_strided(c, first, pos, n, lo, hi, negate, out);
+    if (n <= 0 || c->encoding == ENC_STR || !phys_is_int(c->phys)) return 0;
+    if (range_is_clear(&bounds, first, pos, n, lo, hi, negate, out, &k)) {
+        /* every cell is on one side */
+    } else if (c->encoding == ENC_FOR) {
+        k = c->patches ? range_patched(c, first, pos, n, lo, hi, negate, out)
+                       : range_for(c, &bounds, first, pos, n, lo, hi, negate, out);
+    } else if (c->stride || c->patches) {
+        k = range_by_row(c, first, pos, n, lo, hi, negate, out);
     } else {
         switch (c->phys) {
         case PH_BOOL: k = range_bool(c->data, first, pos, n, lo, hi, negate, out); break;
@@ -300,9 +376,23 @@ int64_t tablet_filter_range(const Tablet *tab, int col, int64_t first, const int
         default: k = range_i128(c->data, first, pos, n, lo, hi, negate, out);
         }
     }
-    return c->validity ? keep_valid(c, out, k, true, out) : k;
+    return k > 0 && c->validity ? keep_valid(c, out, k, true, out) : k;
 }
 
+static int64_t codes_patched(const TabletColumn *c, int64_t first, const int32_t *pos, int64_t n, const uint8_t *mask,
+                             int32_t *out) {
+    int64_t v[PATCH_BLOCK], k = 0;
+    for (int64_t i = 0; i < n; i += PATCH_BLOCK) {
+        const int64_t at = first + i, m = MIN_OF(n - i, (int64_t)PATCH_BLOCK);
+        const int32_t *p = pos ? pos + i : NULL;
+        decode_patched(c, at, p, m, v);
+        for (int64_t j = 0; j < m; j++) {
+            out[k] = p ? p[j] : (int32_t)(at + j);
+            k += mask[v[j]] != 0;
+        }
+    }
+    return k;
+}
 int64_t tablet_filter_codes(const Tablet *tab, int col, int64_t first, const int32_t *pos, int64_t n,
                             const uint8_t *mask, int64_t n_codes, int32_t *out) {
     const TabletColumn *c = &tab->cols[col];
@@ -318,6 +408,7 @@ int64_t tablet_filter_codes(const Tablet *tab, int col, int64_t first, const int
         }
         return k;
     }
+    if (c->patches) return codes_patched(c, first, pos, n, mask, out);
     if (c->encoding == ENC_FOR && c->width > 0 && c->width <= 32) {
         int w = width_index(c->width);
         if (pos) return ops->codes_pos[w](c->data, c->base, pos, n, mask, out);

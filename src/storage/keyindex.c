@@ -201,7 +201,8 @@ static Status continues_sorted(Table *t, int k, int64_t n, bool *yes, Err *e) {
     const Tablet *tab = t->tablets[n];
     const TabletColumn *c = &tab->cols[kc->cols[0]];
     *yes = false;
-    if (tab->is_delta || c->encoding != ENC_FOR || c->validity || !c->has_minmax || tab->rows == 0) return ST_OK;
+    if (tab->is_delta || c->encoding != ENC_FOR || c->patches || c->validity || !c->has_minmax || tab->rows == 0)
+        return ST_OK;
     for (int i = 1; i < kc->n_cols; i++)
         if (tab->cols[kc->cols[i]].validity) return ST_OK;
     int64_t run[KEYINDEX_MAX_RUN], n_run = 0, prev = 0;

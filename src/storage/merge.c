@@ -364,7 +364,8 @@ Status load_finish(TableLoad *l, Pool *pool, UndoLog *undo, int64_t *rows, Err *
 static bool is_merged(const Table *t) {
     int64_t rows = 0;
     for (int64_t i = 0; i < t->n_tablets; i++) {
-        if (tablet_has_open(t->tablets[i]) || t->tablets[i]->n_deleted) return false;
+        const Tablet *tab = t->tablets[i];
+        if (tablet_has_open(tab) || tablet_has_patches(tab) || tab->n_deleted) return false;
         rows += t->tablets[i]->rows;
     }
     for (int c = 0; c < t->n_cols; c++)

@@ -31,18 +31,6 @@ static void place_cells(Tablet *tab, int col, const HomeCells *at) {
 }
 void tablet_home_moved(Tablet *tab, int col, const HomeCells *at) { place_cells(tab, col, at); }
 
-/* A packed column's bits, which are its block's, as bits of its own. */
-static Status own_validity(Tablet *tab, int col, Err *e) {
-    struct TabletBlock *b = tab->block;
-    const TabletColumn *c = &tab->cols[col];
-    DeltaCol *d = &b->delta[col];
-    if (!c->validity || d->validity) return ST_OK;
-    d->validity = mem_alloc(b->open, b->cap / 8, e);
-    if (!d->validity) return ST_ERROR;
-    memset(d->validity, 0xff, (size_t)(b->cap / 8));
-    memcpy(d->validity, c->validity, (size_t)((tab->rows + 63) / 64 * 8));
-    return ST_OK;
-}
 Status tablet_settle(Tablet *tab, int col, RowHome *h, const HomeCells *at, Err *e) {
     struct TabletBlock *b = tab->block;
     TabletColumn *c = &tab->cols[col];
@@ -50,7 +38,7 @@ Status tablet_settle(Tablet *tab, int col, RowHome *h, const HomeCells *at, Err 
     DeltaCol *d = &b->delta[col];
     d->cell_size = phys_size((Phys)c->phys);
     if (!c->is_delta) {
-        TRY(own_validity(tab, col, e));
+        if (c->validity) TRY(tablet_ensure_validity(tab, col, e));
         tablet_mark_open(tab, col);
     }
     atomic_fetch_add_explicit(&h->refs, 1, memory_order_relaxed);
@@ -237,7 +225,7 @@ static Status write_strings(Table *t, Tablet *tab, int col, int64_t at, const Ho
         }
         Str text;
         memcpy(&text, h->cells + i * h->stride, sizeof text);
-        TRY(tablet_write_string(t, tab, col, at + i, text, s, e));
+        TRY(tablet_write_string(t, tab, col, delta_cell(d, at + i), text, s, e));
     }
     return ST_OK;
 }

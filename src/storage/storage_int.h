@@ -83,6 +83,18 @@ Status tablet_check_block(const void *bytes, int64_t size, const char *what, int
 /* What it gets besides its block is charged to the table's accounts; before it has any. */
 void tablet_join(const Table *t, Tablet *tab);
 Status tablet_new_delta(const Table *t, Tablet **out, Err *e);
+/* A packed column's cell of a row, to be written (patches.h); one of 16 bytes in a column of 8 is no patch of it: the
+ * column is opened before. 53200: all is equal to what it was. */
+Status tablet_patch_cell(const Table *t, Tablet *tab, int col, int64_t row, void **cell, Err *e);
+/* Rows of the column that have new cells; how many may before it is opened. */
+static inline int64_t tablet_patched_rows(const Tablet *tab, int col) {
+    const Patches *p = tab->cols[col].patches;
+    return p ? p->n : 0;
+}
+static inline int64_t tablet_patch_limit(const Tablet *tab) {
+    enum { SHARE = 20, ALWAYS = 16 };
+    return MAX_OF(tab->rows / SHARE, (int64_t)ALWAYS);
+}
 /* Opens a column of a main tablet: from here on its cells are plain and change in place. Rows stay where they are; the
  * block keeps its bytes, for what has been read from them. 53200: it is as it was. */
 Status tablet_open_column(const Table *t, Tablet *tab, int col, Err *e);
@@ -96,8 +108,8 @@ Status delta_reserve(Tablet *tab, int64_t rows, Err *e);
 Status delta_share(Tablet *tab, int col, bool logs, Err *e);
 /* Before cells are changed or moved: they are not shared, or copied. Cannot fail for cells that an undo log has. */
 Status delta_unshare(Tablet *tab, int col, Err *e);
-/* A tablet with open columns as a main block (for files). */
-Status tablet_encode_open(const Table *t, const Tablet *tab, MemAccount *a, Tablet **out, Err *e);
+/* A tablet with open or patched columns as a main block (for files). */
+Status tablet_encode(const Table *t, const Tablet *tab, MemAccount *a, Tablet **out, Err *e);
 void tablet_free(Tablet *tab); /* when no version has it */
 Status tablet_ensure_deleted(Tablet *tab, Err *e);
 
@@ -210,9 +222,10 @@ static inline void cell_summary_add(CellSummary *s, int128_t v) {
     s->min = MIN_OF(s->min, x);
     s->max = MAX_OF(s->max, x);
 }
-/* A string's cell of an open column; the row's room is reserved, and its validity is the caller's. */
-Status tablet_write_string(Table *t, Tablet *tab, int col, int64_t row, Str text, CellSummary *s, Err *e);
-Status tablet_ensure_validity(Tablet *tab, int col, Err *e);   /* bits of an open column */
+/* A string's cell of an open or patched column; its validity is the caller's. */
+Status tablet_write_string(Table *t, Tablet *tab, int col, void *cell, Str text, CellSummary *s, Err *e);
+/* Bits of its own of an open or patched column. */
+Status tablet_ensure_validity(Tablet *tab, int col, Err *e);
 void tablet_widen(Tablet *tab, int col, const CellSummary *s); /* min and max of the tablet's column take it in */
 /* New cells of column `col` come into the table; rows_before = rows stored before them, deleted ones too. */
 void stats_widen(Table *t, int col, const CellSummary *s, int64_t rows_before);

@@ -355,15 +355,16 @@ static int128_t vec_int(const Vec *v, int64_t i) {
 }
 Status tablet_ensure_validity(Tablet *tab, int col, Err *e) {
     DeltaCol *d = &tab->block->delta[col];
+    TabletColumn *c = &tab->cols[col];
     if (d->validity) return ST_OK;
     d->validity = mem_alloc(tab->block->open, tab->block->cap / 8, e);
     if (!d->validity) return ST_ERROR;
     memset(d->validity, 0xff, (size_t)(tab->block->cap / 8));
-    tab->cols[col].validity = d->validity;
+    if (c->validity) memcpy(d->validity, c->validity, (size_t)((tab->rows + 63) / 64 * 8)); /* the block's */
+    c->validity = d->validity;
     return ST_OK;
 }
-Status tablet_write_string(Table *t, Tablet *tab, int col, int64_t row, Str text, CellSummary *s, Err *e) {
-    char *cell = delta_cell(&tab->block->delta[col], row);
+Status tablet_write_string(Table *t, Tablet *tab, int col, void *cell, Str text, CellSummary *s, Err *e) {
     Dict *dict = t->cols[col].dict;
     if (dict) {
         int32_t code = dict_add(dict, text, e);
@@ -378,12 +379,11 @@ Status tablet_write_string(Table *t, Tablet *tab, int col, int64_t row, Str text
     s->bytes += text.len;
     return ST_OK;
 }
-/* One cell; the row's room is reserved. `code`: v holds dictionary codes. Counts NULLs only in `s`:
- * appended rows are not yet the tablet's. */
-static Status write_cell(Table *t, Tablet *tab, int col, int64_t row, const Vec *v, int64_t i, bool code,
+/* The cell of a row of an open or patched column. `code`: v holds dictionary codes. Counts NULLs only in `s`: appended
+ * rows are not yet the tablet's. */
+static Status write_cell(Table *t, Tablet *tab, int col, int64_t row, void *cell, const Vec *v, int64_t i, bool code,
                          CellSummary *s, Err *e) {
     DeltaCol *d = &tab->block->delta[col];
-    char *cell = delta_cell(d, row);
     if (v->is_const) i = 0;
     bool valid = !v->valid || v->valid[i];
     s->n++;
@@ -401,7 +401,7 @@ static Status write_cell(Table *t, Tablet *tab, int col, int64_t row, const Vec 
         s->bytes += t->cols[col].dict->entries[k].len;
         cell_summary_add(s, k);
     } else if (t->cols[col].dict || c->phys == PH_STR) {
-        TRY(tablet_write_string(t, tab, col, row, ((const Str *)v->data)[i], s, e));
+        TRY(tablet_write_string(t, tab, col, cell, ((const Str *)v->data)[i], s, e));
     } else if (phys_is_int(c->phys)) {
         int128_t x = vec_int(v, i);
         memcpy(cell, &x, (size_t)d->cell_size); /* little-endian */
@@ -473,9 +473,11 @@ static Status append_rows(Table *t, int64_t n, const Vec *cols, const bool *code
         r->n = 0;
         int64_t before = MAX_OF(t->live_rows, at) + (t->n_tablets > 1); /* 0 only when nothing is stored */
         for (int c = 0; c < t->n_cols; c++) {
+            const DeltaCol *d = &tab->block->delta[c];
             CellSummary s = {0};
             for (int64_t i = 0; i < k; i++)
-                TRY(write_cell(t, tab, c, at + i, &cols[c], first + i, codes && codes[c], &s, e));
+                TRY(write_cell(t, tab, c, at + i, delta_cell(d, at + i), &cols[c], first + i, codes && codes[c], &s,
+                               e));
             tablet_widen(tab, c, &s);
             stats_widen(t, c, &s, before);
         }
@@ -595,12 +597,58 @@ Status table_delete(Table *t, int64_t n, const int64_t *rowids, UndoLog *undo, i
 }
 
 /* ---- update ---- */
-static Str open_text(const DeltaCol *d, int64_t row) {
-    Str s;
-    memcpy(&s, delta_cell(d, row), sizeof s);
-    return s;
+/* Rows ids[0..n) change next, some of the first in this tablet: its column is opened before they would give it more
+ * patches than a scan should meet. */
+static Status open_crowded(const Table *t, Tablet *tab, int col, int64_t n, const int64_t *ids, Err *e) {
+    const TabletColumn *c = &tab->cols[col];
+    int64_t room = tablet_patch_limit(tab) - tablet_patched_rows(tab, col), fresh = 0;
+    if (c->is_delta) return ST_OK;
+    for (int64_t i = 0; i < n && fresh <= room && ids[i] >> 32 == ids[0] >> 32; i++)
+        fresh += column_patch(c, ids[i] & 0xffffffff) == NULL;
+    return fresh > room ? tablet_open_column(t, tab, col, e) : ST_OK;
 }
-/* Rows of open columns, in place: idx[] are positions in rowids and vals. */
+/* Where the row's new cell goes: an open cell, or a patch. */
+static Status place_cell(const Table *t, Tablet *tab, int col, int64_t row, const Vec *v, int64_t i, void **cell,
+                         Err *e) {
+    const TabletColumn *c = &tab->cols[col];
+    bool valid = !v->valid || v->valid[v->is_const ? 0 : i];
+    if (!c->is_delta && c->encoding == ENC_FOR && c->phys == PH_I128 && valid) {
+        int128_t x = vec_int(v, v->is_const ? 0 : i);
+        if (x != (int64_t)x) TRY(tablet_open_column(t, tab, col, e)); /* patches hold what the column's codes can */
+    }
+    if (!c->is_delta) {
+        TRY(tablet_patch_cell(t, tab, col, row, cell, e));
+    } else {
+        TRY(delta_unshare(tab, col, e));
+        *cell = delta_cell(&tab->block->delta[col], row);
+    }
+    if (!column_row_valid(c, row)) TRY(tablet_ensure_validity(tab, col, e));
+    return ST_OK;
+}
+static void add_summary(CellSummary *all, const CellSummary *one) {
+    all->n++;
+    all->nulls += one->nulls;
+    all->wide = all->wide || one->wide;
+    all->bytes += one->bytes;
+    if (!one->has_range) return;
+    cell_summary_add(all, one->min);
+    cell_summary_add(all, one->max);
+}
+/* A record of the column's old cells, of no rows yet. */
+static UndoRecord *push_update(Table *t, int64_t n, int64_t *ids, int col, UndoLog *undo, Err *e) {
+    int64_t size = phys_size((Phys)column_phys(&t->cols[col]));
+    char *cells = undo_alloc(undo, n * size, e);
+    uint8_t *valid = undo_alloc(undo, n, e);
+    UndoRecord *r = cells && valid ? undo_push(undo, UNDO_UPDATE, t, e) : NULL;
+    if (!r) return NULL;
+    r->rowids = ids;
+    r->col = col;
+    r->cell_size = (int32_t)size;
+    r->cells = cells;
+    r->valid = valid;
+    return r;
+}
+/* Rows that stay where they are: idx[] are positions in rowids and vals. */
 static Status update_in_place(Table *t, int64_t n, const int64_t *idx, const int64_t *rowids, int n_set,
                               const int *set_cols, const Vec *vals, UndoLog *undo, Err *e) {
     if (n == 0) return ST_OK;
@@ -609,43 +657,28 @@ static Status update_in_place(Table *t, int64_t n, const int64_t *idx, const int
     for (int64_t i = 0; i < n; i++) ids[i] = rowids[idx[i]];
     for (int s = 0; s < n_set; s++) {
         int col = set_cols[s];
-        int64_t size = phys_size((Phys)column_phys(&t->cols[col]));
-        char *cells = undo_alloc(undo, n * size, e);
-        uint8_t *valid = undo_alloc(undo, n, e);
-        if (!cells || !valid) return ST_ERROR;
-        UndoRecord *r = undo_push(undo, UNDO_UPDATE, t, e);
+        UndoRecord *r = push_update(t, n, ids, col, undo, e);
         if (!r) return ST_ERROR;
-        r->rowids = ids;
-        r->col = col;
-        r->cell_size = (int32_t)size;
-        r->cells = cells;
-        r->valid = valid;
         CellSummary all = {0};
         for (int64_t i = 0; i < n; i++) {
             Tablet *tab = t->tablets[ids[i] >> 32];
+            TabletColumn *c = &tab->cols[col];
             int64_t row = ids[i] & 0xffffffff;
-            TRY(tablet_open_column(t, tab, col, e));
-            DeltaCol *d = &tab->block->delta[col];
-            TRY(delta_unshare(tab, col, e));
-            d->updated = true;
+            void *cell;
+            if (i == 0 || ids[i] >> 32 != ids[i - 1] >> 32) TRY(open_crowded(t, tab, col, n - i, ids + i, e));
+            TRY(place_cell(t, tab, col, row, &vals[s], idx[i], &cell, e));
+            tab->block->delta[col].updated = true;
             tab->block->changes++;
-            memcpy(cells + i * size, delta_cell(d, row), (size_t)size);
-            bool was = column_row_valid(&tab->cols[col], row);
-            if (was && tab->cols[col].phys == PH_STR) t->impl->dead_text += open_text(d, row).len;
-            valid[i] = was;
+            memcpy((char *)r->cells + i * r->cell_size, cell, (size_t)r->cell_size);
+            bool was = column_row_valid(c, row);
+            if (was && c->phys == PH_STR) t->impl->dead_text += ((const Str *)cell)->len;
+            r->valid[i] = was;
             r->n = i + 1;
             CellSummary one = {0};
-            TRY(write_cell(t, tab, col, row, &vals[s], idx[i], false, &one, e));
-            tab->cols[col].null_count += (was ? 0 : -1) + (one.nulls ? 1 : 0);
+            TRY(write_cell(t, tab, col, row, cell, &vals[s], idx[i], false, &one, e));
+            c->null_count += (was ? 0 : -1) + (one.nulls ? 1 : 0);
             tablet_widen(tab, col, &one);
-            all.n++;
-            all.nulls += one.nulls;
-            all.wide = all.wide || one.wide;
-            all.bytes += one.bytes;
-            if (one.has_range) {
-                cell_summary_add(&all, one.min);
-                cell_summary_add(&all, one.max);
-            }
+            add_summary(&all, &one);
         }
         stats_widen(t, col, &all, t->live_rows + 1);
     }
@@ -706,43 +739,25 @@ static bool any_key_is_set(const Table *t, int n_set, const int *set_cols) {
         if (index_is_set(t, k, n_set, set_cols)) return true;
     return false;
 }
-static bool all_open(const Tablet *tab, int n_set, const int *set_cols) {
-    bool open = true;
-    for (int s = 0; s < n_set; s++) open &= tab->cols[set_cols[s]].is_delta;
-    return open;
-}
-/* Whether n rows of a tablet change in place. Opening a column of a main tablet costs a copy of it and up to 16 bytes a
- * row, moving a row to the delta all its columns and an entry in each key index; rows that have left count as well,
- * since many small changes come to the same. Keys of main tablets are not changed: an index may be their order. */
-static bool changes_in_place(const Table *t, const Tablet *tab, int64_t n, int n_set, const int *set_cols, bool stay) {
-    enum { OPEN_FROM = 64 }; /* a row in so many */
+/* Rows of the tablet stay where they are. Keys of main tablets are not changed there: an index may be their order. */
+static bool changes_in_place(const Table *t, const Tablet *tab, int n_set, const int *set_cols) {
     if (tab->block->heap.total >= TABLET_STR_BYTES) return false;
-    if (tab->is_delta) return true;
-    if (any_key_is_set(t, n_set, set_cols)) return false;
-    return stay || all_open(tab, n_set, set_cols) || (n + tab->n_deleted) * OPEN_FROM >= tab->rows;
+    return tab->is_delta || !any_key_is_set(t, n_set, set_cols);
 }
 /* Sorts positions of rows that are there into those that change in place and those that move. */
-static Status choose_places(const Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols,
-                            bool all_stay, Arena *tmp, int64_t *placed, int64_t *n_placed, int64_t *moved,
-                            int64_t *n_moved) {
-    enum { FEW = 64 }; /* so few count as rows of one tablet: what that opens at most is small */
-    int64_t *rows = n < FEW ? NULL : arena_array(tmp, int64_t, MAX_OF(t->n_tablets, 1));
-    if (n >= FEW && !rows) return ST_ERROR;
-    for (int64_t i = 0; rows && i < n; i++)
-        if (row_exists(t, rowids[i])) rows[rowids[i] >> 32]++;
+static void choose_places(const Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols,
+                          int64_t *placed, int64_t *n_placed, int64_t *moved, int64_t *n_moved) {
     int64_t last = -1;
     bool stay = false;
     *n_placed = *n_moved = 0;
     for (int64_t i = 0; i < n; i++) {
         if (!row_exists(t, rowids[i])) continue;
         int64_t tablet = rowids[i] >> 32;
-        if (tablet != last)
-            stay = changes_in_place(t, t->tablets[tablet], rows ? rows[tablet] : n, n_set, set_cols, all_stay);
+        if (tablet != last) stay = changes_in_place(t, t->tablets[tablet], n_set, set_cols);
         last = tablet;
         if (stay) placed[(*n_placed)++] = i;
         else moved[(*n_moved)++] = i;
     }
-    return ST_OK;
 }
 
 /* The moved rows, in runs of one tablet with ascending rowids (a row named twice moves once). Returns how many moved in
@@ -772,11 +787,11 @@ static Status move_rows(Table *t, int64_t n, int64_t *moved, const int64_t *rowi
 }
 
 static Status update_rows(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals,
-                          bool stay, UndoLog *undo, Arena *tmp, int64_t *n_done, Err *e) {
+                          UndoLog *undo, Arena *tmp, int64_t *n_done, Err *e) {
     int64_t *moved = arena_alloc(tmp, n * 8), *placed = arena_alloc(tmp, n * 8), *ids = arena_alloc(tmp, n * 8);
     int64_t n_moved = 0, n_placed = 0;
     if (!moved || !placed || !ids) return ST_ERROR;
-    TRY(choose_places(t, n, rowids, n_set, set_cols, stay, tmp, placed, &n_placed, moved, &n_moved));
+    choose_places(t, n, rowids, n_set, set_cols, placed, &n_placed, moved, &n_moved);
     TRY(update_in_place(t, n_placed, placed, rowids, n_set, set_cols, vals, undo, e));
     TRY(move_rows(t, n_moved, moved, rowids, n_set, set_cols, vals, undo, ids, &n_moved, e));
     for (int k = 0; k < table_indexes(t); k++) {
@@ -788,8 +803,8 @@ static Status update_rows(Table *t, int64_t n, const int64_t *rowids, int n_set,
     return ST_OK;
 }
 
-static Status update(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals,
-                     bool stay, UndoLog *undo, Err *e) {
+Status table_update(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals,
+                    UndoLog *undo, Err *e) {
     if (n <= 0 || n_set <= 0) return ST_OK;
     dbg_assert(table_vecs_agree(t, n_set, set_cols, n, vals));
     Arena *tmp = arena_new(&t->account, e);
@@ -836,19 +851,10 @@ static Status update(Table *t, int64_t n, const int64_t *rowids, int n_set, cons
             st = table_not_null_error(t, set_cols[s], 0, cols, e);
         }
     }
-    if (st == ST_OK) st = update_rows(t, n, rowids, n_set, set_cols, vals, stay, ch.log, tmp, &done, e);
+    if (st == ST_OK) st = update_rows(t, n, rowids, n_set, set_cols, vals, ch.log, tmp, &done, e);
     st = change_end(&ch, st, done);
     arena_free(tmp);
     return st;
-}
-
-Status table_update(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals,
-                    UndoLog *undo, Err *e) {
-    return update(t, n, rowids, n_set, set_cols, vals, false, undo, e);
-}
-Status table_update_in_place(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols,
-                             const Vec *vals, UndoLog *undo, Err *e) {
-    return update(t, n, rowids, n_set, set_cols, vals, true, undo, e);
 }
 
 Status table_truncate(Table *t, UndoLog *undo, Err *e) {
@@ -912,6 +918,8 @@ static Status verify_column(const Table *t, int64_t tn, int col, Err *e) {
     const Column *tc = &t->cols[col];
     const DeltaCol *d = tab->block->delta ? &tab->block->delta[col] : NULL;
     int64_t nulls = 0;
+    if (c->patches && (c->is_delta || !patches_verify(c->patches, tab->rows)))
+        return err_internal(e, "tablet %lld column %d: patches", (long long)tn, col);
     if (c->phys != column_phys(tc))
         return err_internal(e, "tablet %lld column %d has phys %d", (long long)tn, col, c->phys);
     if ((c->encoding == ENC_STR) != (c->phys == PH_STR))

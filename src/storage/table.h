@@ -6,6 +6,9 @@
  *
  * Row identity: rowid = tablet index << 32 | offset in tablet.
  *
+ * A column of a main tablet is packed, patched (packed, with new cells of single rows beside it: storage/patches.h) or
+ * open (plain cells, as in a delta tablet). A change of few rows patches it, one of many opens it.
+ *
  * Dictionaries belong to a column of the table and are shared by its tablets: entries
  * [0, n_sorted) are in binary order, so codes below n_sorted compare like their strings; the
  * entries after that were added by the delta and are unordered. A column either is
@@ -39,7 +42,7 @@ typedef enum ColEncoding {
 
 /* A column of one tablet as a scan sees it: borrowed pointers, valid under the lock. */
 typedef struct TabletColumn {
-    uint8_t encoding; /* ColEncoding */
+    uint8_t encoding; /* ColEncoding: of packed cells */
     uint8_t width;    /* ENC_FOR: bits of a code */
     uint8_t phys;     /* logical phys of the column; PH_I32 codes when dictionary-coded */
     bool is_delta;    /* open: plain cells, or Str cells, that are changed in place; else bytes of the tablet's block */
@@ -48,7 +51,8 @@ typedef struct TabletColumn {
     const void *data; /* packed codes / cells / Str cells (open) */
     const uint32_t *offsets;  /* ENC_STR, packed: n+1 offsets from var_base (a tablet's strings stay below 4 GiB) */
     const char *var_base;     /* ENC_STR, packed */
-    const uint64_t *validity; /* bit i set = not NULL; NULL pointer = no NULLs */
+    struct Patches *patches;  /* packed: cells that hold instead of those in `data`; NULL: none */
+    const uint64_t *validity; /* bit i set = not NULL, patched rows too; NULL pointer = no NULLs */
     bool has_minmax;          /* min and max (as int64, or codes) of the non-NULL values */
     int64_t min, max;
     int64_t null_count;
@@ -178,7 +182,7 @@ typedef struct Table {
 /* What a table's memory is, beside names, statistics and what statements need: accounts below the table's. */
 typedef enum TablePart {
     TABLE_PACKED,   /* columns of main tablets */
-    TABLE_OPEN,     /* open cells of its own, validity and deleted rows of open tablets */
+    TABLE_OPEN,     /* open cells of its own, patches, validity and deleted rows of open tablets */
     TABLE_TEXTS,    /* strings of open columns, dictionaries */
     TABLE_INDEX,    /* slots of keys */
     TABLE_VERSIONS, /* what versions for readers do not share with it */
@@ -224,6 +228,7 @@ int table_find_column(const Table *t, Slice name); /* -1 */
 static inline int table_indexes(const Table *t) { return t->n_keys + t->n_exprs; }
 bool table_index_reads(const Table *t, int k, int col); /* column `col` has a part in its key, or in its predicate */
 bool tablet_has_open(const Tablet *t);                  /* some column is open: changed in place */
+bool tablet_has_patches(const Tablet *t);               /* some column is patched */
 int64_t tablet_bytes(const Tablet *t);                  /* of its columns, strings and deleted bitmap */
 
 /* ---- reading ------------------------------------------------------------- */
@@ -314,15 +319,12 @@ bool undo_cells_find(const UndoCells *x, const Table *t, int64_t rowid, int col,
 Status table_append(Table *t, int64_t n, const Vec *cols, UndoLog *undo, int64_t *rowids, Err *e);
 /* Deletes rows by rowid; a row already deleted is skipped (counted in *n_done once). */
 Status table_delete(Table *t, int64_t n, const int64_t *rowids, UndoLog *undo, int64_t *n_done, Err *e);
-/* Updates columns set_cols[] of rows; vals[i] holds the new values. Rows of the delta change in place; so do rows of
- * main tablets of which many change, without their keys: the columns are opened. Other rows of main move to the delta,
- * in the order given. Key checks happen as if all rows changed at once (statement end), as SQL demands. */
+/* Updates columns set_cols[] of rows; vals[i] holds the new values. Rows stay where they are: open cells change in
+ * place, a packed column is patched, or opened when more than a 20th of its rows have new cells. But a row of a main
+ * tablet moves to the delta, in the order given, when a column of a key is set, or its tablet has no room for strings.
+ * Key checks happen as if all rows changed at once (statement end), as SQL demands. */
 Status table_update(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals,
                     UndoLog *undo, Err *e);
-/* The same, but rows of main tablets change in place however few they are, where no key is set and the tablet has room
- * for strings: bulks and devices know rows by their places. */
-Status table_update_in_place(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols,
-                             const Vec *vals, UndoLog *undo, Err *e);
 Status table_truncate(Table *t, UndoLog *undo, Err *e); /* undo NULL: immediate */
 /* Turns delta into main, drops deleted rows (rowids change), rebuilds dictionaries, statistics and key indexes. No open
  * undo. */

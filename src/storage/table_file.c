@@ -85,7 +85,7 @@ static void put_dict(BytesOut *o, const Dict *d) {
 static Status write_tablet(TableWriter *w, const Table *t, int64_t i, MemAccount *a) {
     const Tablet *tab = t->tablets[i];
     Tablet *encoded = NULL;
-    if (tablet_has_open(tab)) TRY(tablet_encode_open(t, tab, a, &encoded, w->e));
+    if (tablet_has_open(tab) || tablet_has_patches(tab)) TRY(tablet_encode(t, tab, a, &encoded, w->e));
     const struct TabletBlock *b = encoded ? encoded->block : tab->block;
     const TabletHeader *h = b->bytes;
     Status st = write_section(w, SECTION_TABLET, i, b->bytes, b->size, h->checksum);

@@ -22,7 +22,8 @@ typedef struct VersionTablet {
     int64_t changes;      /* of the block at that time */
     int64_t bytes;        /* of this allocation */
     int64_t home_bytes;   /* of copies of cells of homes */
-    SharedBytes **cells;  /* by column, NULL: not open; counted. NULL: no column was ever opened */
+    int64_t copied;       /* bytes of patches that the version does not share; about */
+    SharedBytes **cells;  /* by column, NULL: not open; counted. NULL: no column was ever opened or patched */
 } VersionTablet;
 
 typedef struct TableVersions {
@@ -64,7 +65,10 @@ static void header_drop(VersionTablet *h) {
     if (atomic_fetch_sub_explicit(&h->refs, 1, memory_order_acq_rel) > 1) return;
     Tablet *origin = h->origin;
     MemAccount *acct = origin->block->versions;
-    for (int c = 0; h->cells && c < origin->block->n_cols; c++) shared_drop(h->cells[c]);
+    for (int c = 0; h->cells && c < origin->block->n_cols; c++) {
+        shared_drop(h->cells[c]);
+        patches_drop(h->tab.cols[c].patches);
+    }
     mem_free(acct, h, h->bytes);
     tablet_free(origin);
 }
@@ -100,9 +104,12 @@ static int64_t waiting_bytes(const TableVersion *v) {
         const struct TabletBlock *b = h->origin->block;
         bytes += h->bytes;
         if (atomic_load_explicit(&b->refs, memory_order_relaxed) == 1) bytes += b->size + b->heap.total;
-        for (int c = 0; h->cells && c < b->n_cols; c++)
+        for (int c = 0; h->cells && c < b->n_cols; c++) {
+            const Patches *p = h->tab.cols[c].patches;
             if (h->cells[c] && atomic_load_explicit(&h->cells[c]->refs, memory_order_relaxed) == 1)
                 bytes += h->cells[c]->size;
+            if (p && atomic_load_explicit(&p->refs, memory_order_relaxed) == 1) bytes += patches_bytes(p);
+        }
     }
     for (int k = 0; k < v->view.n_keys; k++) {
         const SharedBytes *slots = v->view.keys[k].index->share;
@@ -170,7 +177,17 @@ static Status copy_home(VersionTablet *h, int col, Err *e) {
     c->stride = 0;
     return ST_OK;
 }
-/* Validity of open columns; shares their cells. */
+/* The column's patches as they are; logs as in open_columns. */
+static Status share_patches(VersionTablet *h, int col, bool logs, Err *e) {
+    const DeltaCol *d = &h->origin->block->delta[col];
+    if (!d->patches) return ST_OK;
+    const bool copied = logs && d->updated;
+    TRY(patches_publish(d->patches, copied, &h->tab.cols[col].patches, e));
+    if (copied) h->copied += patches_bytes(d->patches);
+    return ST_OK;
+}
+/* Validity of open and patched columns; shares their cells. logs: undo logs name the table, and may write to cells that
+ * were updated. */
 static Status open_columns(VersionTablet *h, char *cells, char *validity, bool logs, Err *e) {
     Tablet *origin = h->origin;
     const struct TabletBlock *b = origin->block;
@@ -182,6 +199,7 @@ static Status open_columns(VersionTablet *h, char *cells, char *validity, bool l
         if (share) atomic_fetch_add_explicit(&share->refs, 1, memory_order_relaxed);
         h->cells[c] = share;
         if (b->delta[c].home) TRY(copy_home(h, c, e));
+        TRY(share_patches(h, c, logs, e));
         if (!b->delta[c].validity) continue;
         memcpy(validity, b->delta[c].validity, (size_t)validity_bytes);
         h->tab.cols[c].validity = (const uint64_t *)(const void *)validity;
@@ -193,7 +211,7 @@ static Status open_columns(VersionTablet *h, char *cells, char *validity, bool l
 static Status header_new(Tablet *origin, bool logs, VersionTablet **out, Err *e) {
     struct TabletBlock *b = origin->block;
     int64_t bytes = 0, n_validity = 0;
-    if (b->delta && logs) TRY(tablet_ensure_deleted(origin, e)); /* rows that are undone stay, deleted */
+    if (origin->is_delta && logs) TRY(tablet_ensure_deleted(origin, e)); /* rows that are undone stay, deleted */
     for (int c = 0; b->delta && c < b->n_cols; c++) n_validity += b->delta[c].validity != NULL;
     place(&bytes, (int64_t)sizeof(VersionTablet));
     int64_t deleted = place(&bytes, origin->deleted ? DELETED_BYTES : 0);
@@ -215,6 +233,7 @@ static Status header_new(Tablet *origin, bool logs, VersionTablet **out, Err *e)
     }
     h->tab.cols = (TabletColumn *)(void *)(p + cols);
     memcpy(h->tab.cols, origin->cols, sizeof(TabletColumn) * (size_t)b->n_cols);
+    for (int c = 0; c < b->n_cols; c++) h->tab.cols[c].patches = NULL; /* until they are counted */
     if (b->delta && open_columns(h, p + cells, p + validity, logs, e) != ST_OK) {
         header_drop(h);
         return ST_ERROR;
@@ -329,7 +348,7 @@ Status table_version_prepare(Table *t, TableVersion **out, Err *e) {
         VersionTablet *h = header_again(before, t->tablets[i], i);
         if (!h) {
             if (header_new(t->tablets[i], table_has_undo(t), &h, e) != ST_OK) goto fail;
-            v->cost.bytes += h->bytes + h->home_bytes;
+            v->cost.bytes += h->bytes + h->home_bytes + h->copied;
             v->cost.home_bytes += h->home_bytes;
         }
         v->view.tablets[i] = &h->tab;
@@ -390,9 +409,12 @@ Status table_version_verify(const Table *view, Err *e) {
         const VersionTablet *h = (const VersionTablet *)(const void *)view->tablets[i];
         if (atomic_load(&h->refs) < 1 || atomic_load(&h->origin->block->refs) < 1)
             return err_internal(e, "tablet %lld of a version is not counted", (long long)i);
-        for (int c = 0; h->cells && c < view->n_cols; c++)
+        for (int c = 0; h->cells && c < view->n_cols; c++) {
+            if (h->tab.cols[c].patches && h->cells[c])
+                return err_internal(e, "tablet %lld column %d of a version is patched and open", (long long)i, c);
             if (h->cells[c] && (atomic_load(&h->cells[c]->refs) < 1 || h->cells[c]->bytes != h->tab.cols[c].data))
                 return err_internal(e, "tablet %lld column %d of a version has other cells", (long long)i, c);
+        }
     }
     for (int k = 0; k < view->n_keys; k++) {
         const HashIndex *x = view->keys[k].index;

@@ -330,6 +330,7 @@ void tablet_free(Tablet *t) {
             else if (b->delta[i].home) row_home_drop(b->delta[i].home);
             else if (b->delta[i].cells) mem_free(open, b->delta[i].cells, b->cap * b->delta[i].cell_size);
             if (b->delta[i].spare) mem_free(open, b->delta[i].spare, b->cap * b->delta[i].cell_size);
+            patches_drop(b->delta[i].patches);
             if (b->delta[i].validity) mem_free(open, b->delta[i].validity, b->cap / 8);
         }
         mem_free(open, b->delta, (int64_t)sizeof(DeltaCol) * b->n_cols);
@@ -659,31 +660,30 @@ bool tablet_has_open(const Tablet *t) {
     for (int c = 0; !open && c < t->block->n_cols; c++) open = is_open(t, c);
     return open;
 }
-/* The cells of a main tablet's column, and which of them are there, into d. */
-static Status copy_packed(const Table *t, const Tablet *tab, int col, DeltaCol *d, Err *e) {
+bool tablet_has_patches(const Tablet *t) {
+    bool patched = false;
+    for (int c = 0; !patched && c < t->block->n_cols; c++) patched = t->cols[c].patches != NULL;
+    return patched;
+}
+/* The cells of a main tablet's column, with patches, into d; which of them are there are bits of its own. */
+static Status copy_packed(const Table *t, Tablet *tab, int col, DeltaCol *d, Err *e) {
     const TabletColumn *c = &tab->cols[col];
     MemAccount *a = tab->block->open;
     int64_t cap = tab->block->cap;
     uint8_t *valid = c->validity ? mem_alloc(a, tab->rows, e) : NULL;
     d->cells = mem_alloc_raw(a, cap * d->cell_size, e);
-    if (c->validity) d->validity = mem_alloc(a, cap / 8, e);
-    bool ok = d->cells && (!c->validity || (valid && d->validity)), nulls;
+    bool ok = d->cells && (!c->validity || valid), nulls;
+    ok = ok && (!c->validity || tablet_ensure_validity(tab, col, e) == ST_OK);
     if (ok) {
         tablet_decode(t, tab, col, 0, NULL, tab->rows, c->phys, d->cells, valid, &nulls);
         memset((char *)d->cells + tab->rows * d->cell_size, 0, (size_t)((cap - tab->rows) * d->cell_size));
     }
     for (int64_t r = 0; ok && valid && r < tab->rows; r++)
         if (!valid[r]) memset((char *)d->cells + r * d->cell_size, 0, (size_t)d->cell_size);
-    if (ok && valid) {
-        memset(d->validity, 0xff, (size_t)(cap / 8));
-        memcpy(d->validity, c->validity, (size_t)((tab->rows + 63) / 64 * 8));
-    }
     if (valid) mem_free(a, valid, tab->rows);
     if (ok) return ST_OK;
     if (d->cells) mem_free(a, d->cells, cap * d->cell_size);
-    if (d->validity) mem_free(a, d->validity, cap / 8);
     d->cells = NULL;
-    d->validity = NULL;
     return ST_ERROR;
 }
 Status tablet_ensure_open_columns(Tablet *tab, Err *e) {
@@ -694,10 +694,17 @@ Status tablet_ensure_open_columns(Tablet *tab, Err *e) {
     b->cap = align_up(MAX_OF(tab->rows, 1), 64);
     return ST_OK;
 }
+/* A packed column has integers of more than 64 bits: it has no bounds, and gets none. */
+static bool is_wide(const Tablet *tab, int col) {
+    const TabletColumn *c = &tab->cols[col];
+    return c->encoding == ENC_PLAIN && phys_is_int(c->phys) && !c->has_minmax && c->null_count < tab->rows;
+}
 void tablet_mark_open(Tablet *tab, int col) {
     TabletColumn *c = &tab->cols[col];
     DeltaCol *d = &tab->block->delta[col];
-    d->wide = c->encoding == ENC_PLAIN && phys_is_int(c->phys) && !c->has_minmax && c->null_count < tab->rows;
+    d->wide = d->wide || is_wide(tab, col);
+    patches_drop(d->patches);
+    d->patches = c->patches = NULL;
     c->encoding = c->phys == PH_STR ? ENC_STR : ENC_PLAIN;
     c->is_delta = true;
     c->width = 0;
@@ -716,6 +723,37 @@ Status tablet_open_column(const Table *t, Tablet *tab, int col, Err *e) {
     TRY(copy_packed(t, tab, col, d, e));
     tablet_mark_open(tab, col);
     return ST_OK;
+}
+
+/* ---- patches ---- */
+static Status begin_patches(Tablet *tab, int col, Err *e) {
+    TabletColumn *c = &tab->cols[col];
+    TRY(tablet_ensure_open_columns(tab, e));
+    DeltaCol *d = &tab->block->delta[col];
+    int64_t size = phys_size((Phys)c->phys);
+    Patches *p = patches_new(tab->block->open, size, e);
+    if (!p) return ST_ERROR;
+    p->has_minmax = c->has_minmax;
+    p->min = c->min;
+    p->max = c->max;
+    d->cell_size = size;
+    d->wide = is_wide(tab, col);
+    d->patches = c->patches = p;
+    return ST_OK;
+}
+Status tablet_patch_cell(const Table *t, Tablet *tab, int col, int64_t row, void **cell, Err *e) {
+    TabletColumn *c = &tab->cols[col];
+    char now[16];
+    uint8_t valid = 1;
+    int32_t pos = (int32_t)row;
+    bool nulls;
+    if (!c->patches) TRY(begin_patches(tab, col, e));
+    tablet_decode(t, tab, col, 0, &pos, 1, c->phys, now, &valid, &nulls);
+    if (nulls && !valid) memset(now, 0, sizeof now);
+    DeltaCol *d = &tab->block->delta[col];
+    Status st = patches_put(&d->patches, row, now, cell, e);
+    c->patches = d->patches;
+    return st;
 }
 
 /* A column that is still packed, as the block has it: bytes are the block's. */
@@ -743,33 +781,36 @@ static EncCol packed_column(const Tablet *tab, int col) {
     }
     return c;
 }
-static Status encode_open(const Table *t, const Tablet *tab, int col, MemAccount *a, uint8_t *valid, EncCol *out,
-                          Err *e) {
+static Status encode_column(const Table *t, const Tablet *tab, int col, MemAccount *a, uint8_t *valid, EncCol *out,
+                            Err *e) {
     const TabletColumn *c = &tab->cols[col];
-    int64_t bytes = c->stride ? MAX_OF(tab->rows, 1) * phys_size((Phys)c->phys) : 0;
+    int64_t bytes = c->stride || c->patches ? MAX_OF(tab->rows, 1) * phys_size((Phys)c->phys) : 0;
     char *cells = NULL;
+    bool nulls;
     if (bytes && !(cells = mem_alloc(a, bytes, e))) return ST_ERROR;
     ColSeg seg = {cells ? cells : c->data, c->validity ? valid : NULL, tab->rows};
-    column_copy_cells(c, 0, tab->rows, cells, c->validity ? valid : NULL);
+    if (c->patches) tablet_decode(t, tab, col, 0, NULL, tab->rows, c->phys, cells, valid, &nulls);
+    else column_copy_cells(c, 0, tab->rows, cells, c->validity ? valid : NULL);
     Status st = t->cols[col].dict        ? enc_codes(a, NULL, &seg, 1, tab->rows, out, e)
                 : c->encoding == ENC_STR ? enc_strings(a, &seg, 1, tab->rows, out, e)
                                          : enc_fixed(a, c->phys, &seg, 1, tab->rows, out, e);
     if (cells) mem_free(a, cells, bytes);
     return st;
 }
-Status tablet_encode_open(const Table *t, const Tablet *tab, MemAccount *a, Tablet **out, Err *e) {
+static bool is_as_built(const Tablet *tab, int col) { return !is_open(tab, col) && !tab->cols[col].patches; }
+Status tablet_encode(const Table *t, const Tablet *tab, MemAccount *a, Tablet **out, Err *e) {
     Status st = ST_OK;
     int64_t enc_bytes = (int64_t)sizeof(EncCol) * MAX_OF(t->n_cols, 1);
     EncCol *enc = mem_calloc(a, enc_bytes, e);
     uint8_t *valid = mem_alloc(a, TABLET_ROWS, e);
     if (!enc || !valid) st = ST_ERROR;
     for (int i = 0; st == ST_OK && i < t->n_cols; i++) {
-        if (is_open(tab, i)) st = encode_open(t, tab, i, a, valid, &enc[i], e);
-        else enc[i] = packed_column(tab, i);
+        if (is_as_built(tab, i)) enc[i] = packed_column(tab, i);
+        else st = encode_column(t, tab, i, a, valid, &enc[i], e);
     }
     if (st == ST_OK) st = tablet_build(a, t->id, tab->rows, t->n_cols, enc, out, e);
     for (int i = 0; enc && i < t->n_cols; i++)
-        if (is_open(tab, i)) enc_release(a, &enc[i]);
+        if (!is_as_built(tab, i)) enc_release(a, &enc[i]);
     if (enc) mem_free(a, enc, enc_bytes);
     if (valid) mem_free(a, valid, TABLET_ROWS);
     return st;
@@ -779,7 +820,9 @@ Status tablet_encode_open(const Table *t, const Tablet *tab, MemAccount *a, Tabl
 int64_t tablet_bytes(const Tablet *tab) {
     int64_t bytes = tab->block->size + atomic_load_explicit(&tab->block->heap.total, memory_order_relaxed);
     if (tab->deleted) bytes += DELETED_BYTES;
-    for (int c = 0; c < tab->block->n_cols; c++)
+    for (int c = 0; c < tab->block->n_cols; c++) {
         if (is_open(tab, c)) bytes += tab->rows * phys_size((Phys)tab->cols[c].phys);
+        if (tab->cols[c].patches) bytes += patches_bytes(tab->cols[c].patches);
+    }
     return bytes;
 }

@@ -1,15 +1,16 @@
 /* tablet_block.h - what is inside a tablet, for code that copies or maps its bytes (src/exec/device) besides
  * src/storage itself.
  *
- * A tablet's block owns the bytes of its main columns, or the cells of its delta, its strings and its deleted bitmap;
- * all are charged to the block's account. Bytes of main columns never change; delta cells are appended to and changed
- * under the rules of table.h. Single rows are read through the functions at the end.
+ * A tablet's block owns the bytes of its main columns, their patches, or the cells of its delta, its strings and its
+ * deleted bitmap; all are charged to the block's account. Bytes of main columns never change; delta cells are appended
+ * to and changed under the rules of table.h. Single rows are read through the functions at the end.
  */
 #ifndef STELE_STORAGE_TABLET_BLOCK_H
 #define STELE_STORAGE_TABLET_BLOCK_H
 
 #include <stdatomic.h>
 
+#include "storage/patches.h"
 #include "storage/table.h"
 #include "storage/tablet.h"
 
@@ -48,6 +49,7 @@ typedef struct DeltaCol {
     int64_t stride;       /* from cell to cell */
     RowHome *home;        /* has the cells; NULL: they are the tablet's own, or shared with versions */
     uint8_t *valid_bytes; /* of a home: a byte per row at the same stride, 1 = not NULL; NULL: no NULLs come there */
+    Patches *patches;     /* of a packed column, which has no cells then; NULL: none */
     SharedBytes *share;   /* NULL: the cells are this tablet's alone */
     void *spare;          /* of shared cells: room for a copy, when an undo log may write to them; NULL: none */
     bool updated;         /* an undo log may have cells of it */
@@ -67,7 +69,7 @@ struct TabletBlock {
     int64_t cap;       /* rows that fit into open columns; a main tablet's do not grow */
     int64_t published; /* rows that some version may have */
     bool has_home;     /* some column's cells are a home's: what is appended goes to other tablets */
-    DeltaCol *delta;   /* by column; without cells: not open. NULL: none is */
+    DeltaCol *delta;   /* by column; without cells: not open. NULL: none is open or patched */
     StrHeap heap;
     uint64_t *deleted; /* TABLET_ROWS bits once there is one */
     TabletWatch *_Atomic watches;
@@ -101,29 +103,42 @@ static inline uint64_t for_code(const TabletColumn *c, int64_t i) {
     default: memcpy(&v, d + 8 * i, 8); return v;
     }
 }
+/* The row's new cell; NULL: it has none. */
+static inline const void *column_patch(const TabletColumn *c, int64_t i) {
+    return c->patches ? patches_find(c->patches, i) : NULL;
+}
 /* A plain cell of `size` bytes. */
 static inline const void *column_cell(const TabletColumn *c, int64_t i, int64_t size) {
-    return (const char *)c->data + i * (c->stride ? c->stride : size);
+    const void *patch = column_patch(c, i);
+    return patch ? patch : (const char *)c->data + i * (c->stride ? c->stride : size);
 }
-/* Plain cells of rows [first, first + n) side by side, and a byte for each, 1 = not NULL. NULL: not wanted. */
+/* Plain cells of rows [first, first + n) of an open column side by side, and a byte for each, 1 = not NULL. NULL: not
+ * wanted. */
 void column_copy_cells(const TabletColumn *c, int64_t first, int64_t n, void *cells, uint8_t *valid);
 static inline int128_t column_i128(const TabletColumn *c, int64_t i) {
     int128_t v;
     memcpy(&v, column_cell(c, i, 16), sizeof v);
     return v;
 }
-/* The integer of a row of an integer-like or code column (ENC_PLAIN I128: its low 64 bits). */
-static inline int64_t column_i64(const TabletColumn *c, int64_t i) {
-    if (c->encoding == ENC_FOR) return (int64_t)((uint64_t)c->base + for_code(c, i));
-    switch (c->phys) {
-    case PH_BOOL: return *(const uint8_t *)column_cell(c, i, 1);
-    case PH_I16: return *(const int16_t *)column_cell(c, i, 2);
-    case PH_I32: return *(const int32_t *)column_cell(c, i, 4);
-    case PH_I64: return *(const int64_t *)column_cell(c, i, 8);
-    default: return (int64_t)column_i128(c, i);
+/* An integer cell (I128: its low 64 bits). */
+static inline int64_t cell_i64(uint8_t phys, const void *cell) {
+    int64_t v;
+    switch (phys) {
+    case PH_BOOL: return *(const uint8_t *)cell;
+    case PH_I16: return *(const int16_t *)cell;
+    case PH_I32: return *(const int32_t *)cell;
+    default: memcpy(&v, cell, sizeof v); return v;
     }
 }
+/* The integer of a row of an integer-like or code column (ENC_PLAIN I128: its low 64 bits). */
+static inline int64_t column_i64(const TabletColumn *c, int64_t i) {
+    const void *patch = column_patch(c, i);
+    if (c->encoding == ENC_FOR) return patch ? cell_i64(c->phys, patch) : (int64_t)((uint64_t)c->base + for_code(c, i));
+    return cell_i64(c->phys, column_cell(c, i, phys_size((Phys)c->phys)));
+}
 static inline Str column_str(const TabletColumn *c, int64_t i) {
+    const Str *patch = column_patch(c, i);
+    if (patch) return *patch;
     if (c->is_delta) return *(const Str *)column_cell(c, i, (int64_t)sizeof(Str));
     return str_make(c->var_base + c->offsets[i], (int64_t)(c->offsets[i + 1] - c->offsets[i]));
 }

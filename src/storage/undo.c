@@ -98,8 +98,7 @@ static void drop_tablets(Table *t, int64_t keep) {
         if (t->keys[k].index->sorted_tablets > keep) t->keys[k].index->sorted_tablets = keep;
 }
 static void set_valid_bit(DeltaCol *d, TabletColumn *c, int64_t row, bool valid) {
-    bool was = !d->validity || (d->validity[row >> 6] >> (row & 63) & 1);
-    if (was == valid) return;
+    if (column_row_valid(c, row) == valid) return;
     delta_set_valid(d, row, valid);
     c->null_count += valid ? -1 : 1;
 }
@@ -144,13 +143,16 @@ static void drop_rows(UndoRecord *r, bool hidden) {
     if (r->rows == 0 && r->tablet == t->n_tablets - 1) drop_tablets(t, r->tablet);
 }
 
-/* Cells are about to change. Memory for that was reserved when they were published. */
-static DeltaCol *own_cells(Tablet *tab, int col) {
+/* A cell that is about to change. It was made the tablet's own when the log's change was made; for one of an open
+ * column that was published since, memory was reserved then. */
+static void *own_cell(Tablet *tab, int col, int64_t row) {
+    DeltaCol *d = &tab->block->delta[col];
+    tab->block->changes++;
+    if (d->patches) return patches_own_cell(d->patches, row);
     Status st = delta_unshare(tab, col, NULL);
     dbg_assert(st == ST_OK);
     (void)st;
-    tab->block->changes++;
-    return &tab->block->delta[col];
+    return delta_cell(d, row);
 }
 static void undo_one(UndoRecord *r) {
     Table *t = r->t;
@@ -160,10 +162,10 @@ static void undo_one(UndoRecord *r) {
     case UNDO_UPDATE:
         for (int64_t i = r->n - 1; i >= 0; i--) {
             Tablet *tab = t->tablets[r->rowids[i] >> 32];
-            DeltaCol *d = own_cells(tab, r->col);
             int64_t row = r->rowids[i] & 0xffffffff;
-            memcpy(delta_cell(d, row), (char *)r->cells + i * d->cell_size, (size_t)d->cell_size);
-            set_valid_bit(d, &tab->cols[r->col], row, r->valid[i]);
+            void *cell = own_cell(tab, r->col, row);
+            memcpy(cell, (char *)r->cells + i * r->cell_size, (size_t)r->cell_size);
+            set_valid_bit(&tab->block->delta[r->col], &tab->cols[r->col], row, r->valid[i]);
         }
         break;
     case UNDO_STATE: table_state_put(t, r->state); break;
@@ -228,14 +230,14 @@ Status undo_reserve(UndoLog *u, int64_t from, Err *e) {
 
 static void swap_cell(UndoRecord *r, int64_t i) {
     Tablet *tab = r->t->tablets[r->rowids[i] >> 32];
-    DeltaCol *d = own_cells(tab, r->col);
     int64_t row = r->rowids[i] & 0xffffffff;
-    char kept[16], *cell = delta_cell(d, row), *other = (char *)r->cells + i * d->cell_size;
+    const size_t size = (size_t)r->cell_size;
+    char kept[16], *cell = own_cell(tab, r->col, row), *other = (char *)r->cells + i * r->cell_size;
     bool valid = column_row_valid(&tab->cols[r->col], row);
-    memcpy(kept, cell, (size_t)d->cell_size);
-    memcpy(cell, other, (size_t)d->cell_size);
-    memcpy(other, kept, (size_t)d->cell_size);
-    set_valid_bit(d, &tab->cols[r->col], row, r->valid[i]);
+    memcpy(kept, cell, size);
+    memcpy(cell, other, size);
+    memcpy(other, kept, size);
+    set_valid_bit(&tab->block->delta[r->col], &tab->cols[r->col], row, r->valid[i]);
     r->valid[i] = valid;
 }
 
@@ -299,9 +301,11 @@ void undo_abandon(UndoLog *u) {
 /* Memory that is charged for the tablet, with the room of its open columns (tablet_bytes: what its rows take). */
 static int64_t held_bytes(const Tablet *tab) {
     int64_t bytes = tab->block->size + tab->block->heap.total;
-    for (int c = 0; tab->block->delta && c < tab->block->n_cols; c++)
-        if (tab->block->delta[c].cells && !tab->block->delta[c].home)
-            bytes += tab->block->cap * tab->block->delta[c].cell_size;
+    for (int c = 0; tab->block->delta && c < tab->block->n_cols; c++) {
+        const DeltaCol *d = &tab->block->delta[c];
+        if (d->cells && !d->home) bytes += tab->block->cap * d->cell_size;
+        if (d->patches) bytes += patches_bytes(d->patches);
+    }
     return bytes;
 }
 static int64_t record_bytes(const UndoRecord *r) {

@@ -450,15 +450,15 @@ static int64_t stored_rows(const DevQuery *q, const DState *st) {
     return (int64_t)(w[0] - (w[2] >> 32));
 }
 
-/* Rows of the listed tablets that are open; counted for EXPLAIN ANALYZE only. */
-static int64_t listed_open_rows(const DevQuery *q, const DSegment *s) {
-    int64_t rows = 0;
-    if (!q->opt.device.timing || s->p->source.kind != SRC_TABLE) return 0;
+/* Rows of the listed tablets that are open, and patched; counted for EXPLAIN ANALYZE only. */
+static void count_forms(const DevQuery *q, const DSegment *s, SegmentStats *out) {
+    out->open_rows = out->patched_rows = 0;
+    if (!q->opt.device.timing || s->p->source.kind != SRC_TABLE) return;
     for (int64_t i = 0; i < s->n_list; i++) {
         const Tablet *t = s->p->source.table->tablets[s->list[i]];
-        if (tablet_has_open(t)) rows += t->rows;
+        if (tablet_has_open(t)) out->open_rows += t->rows;
+        else if (tablet_has_patches(t)) out->patched_rows += t->rows;
     }
-    return rows;
 }
 
 void dev_query_segment_stats(DevQuery *q, int32_t segment, SegmentStats *out) {
@@ -483,7 +483,7 @@ void dev_query_segment_stats(DevQuery *q, int32_t segment, SegmentStats *out) {
     out->workers = 1;
     out->tablets_skipped = s->skipped;
     out->rows_in = s->rows_in;
-    if (s->rows_in > 0) out->open_rows = listed_open_rows(q, s);
+    if (s->rows_in > 0) count_forms(q, s, out);
     const DState *st = s->p->sink.kind == SINK_JOIN ? &q->joins[s->p->sink.id] : NULL;
     out->rows_out = st && st->first == st->last && !st->fixed ? stored_rows(q, st) : s->added;
 }

@@ -414,6 +414,8 @@ Status dev_translate(DevQuery *q, uint64_t address, int64_t len, Str *out, Err *
 
 /* ---- residency.c ---- */
 void res_free(DevRuntime *r);
+/* The block that a packed column's bytes are known by, and a number for them, patches included; NULL: it is open. */
+const void *res_block_of(const Tablet *t, int32_t col, uint64_t *checksum);
 /* Frees unpinned columns, dictionaries and lists of tablets, least recently used first, until `bytes` are free or
  * nothing is left; true when something was. */
 bool res_evict(DevRuntime *r, int64_t bytes);

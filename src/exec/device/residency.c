@@ -5,7 +5,8 @@
  * however often the table grows. Delta tablets are uploaded again when the table's version has changed. On devices that
  * share the host's memory descriptors point into the tablets themselves.
  *
- * Delta strings are Str cells on the host; they are packed to offsets and bytes like those of main.
+ * Delta strings are Str cells on the host; they are packed to offsets and bytes like those of main. A patched column
+ * (storage/patches.h) is plain cells there, new ones in their places, known again by the state of its patches.
  *
  * Versions. Queries that run at the same time may read different versions of a table, so a ResTable is one of them. A
  * column of a new one is made from that of another version: encoded tablets are the same bytes, counted, and what is
@@ -203,26 +204,26 @@ typedef struct Areas {
 } Areas;
 
 /* Its bytes are put side by side before they go to a device. */
-static bool packs(const TabletColumn *c) { return c->stride || (c->encoding == ENC_STR && c->is_delta); }
+static bool packs(const TabletColumn *c) { return c->stride || c->patches || (c->encoding == ENC_STR && c->is_delta); }
 static bool has_strings(const Column *c) { return !c->dict && type_phys(c->type) == PH_STR; }
-static int64_t delta_bytes(const TabletColumn *c, int64_t rows) {
+static int64_t string_bytes(const TabletColumn *c, int64_t rows) {
     int64_t n = 0;
-    const Str *cells = c->data;
     for (int64_t i = 0; i < rows; i++)
-        if (column_row_valid(c, i)) n += cells[i].len;
+        if (column_row_valid(c, i)) n += column_str(c, i).len;
     return n;
 }
 
 static Areas areas_of(const TabletColumn *c, int64_t rows) {
-    Areas a = {.data = c->data};
-    switch (c->encoding) {
-    case ENC_FOR: a.data_bytes = (rows * c->width + 7) / 8; break;
-    case ENC_PLAIN: a.data_bytes = rows * phys_size((Phys)c->phys); break;
-    default:
-        a.data = c->is_delta ? NULL : c->offsets;
+    Areas a = {.data = packs(c) ? NULL : c->data};
+    if (c->encoding == ENC_STR) {
+        a.data = packs(c) ? NULL : c->offsets;
         a.data_bytes = (rows + 1) * 4;
-        a.var = c->is_delta ? NULL : c->var_base;
-        a.var_bytes = c->is_delta ? delta_bytes(c, rows) : (int64_t)c->offsets[rows];
+        a.var = packs(c) ? NULL : c->var_base;
+        a.var_bytes = packs(c) ? string_bytes(c, rows) : (int64_t)c->offsets[rows];
+    } else if (c->encoding == ENC_FOR && !c->patches) {
+        a.data_bytes = (rows * c->width + 7) / 8;
+    } else {
+        a.data_bytes = rows * phys_size((Phys)c->phys);
     }
     if (c->validity) {
         a.validity = c->validity;
@@ -232,7 +233,7 @@ static Areas areas_of(const TabletColumn *c, int64_t rows) {
 }
 static int64_t room(int64_t bytes) { return bytes ? align_up(bytes + GUARD, ALIGN) : 0; }
 
-/* Offsets and bytes of a delta tablet's strings, side by side in memory of the query. */
+/* Offsets and bytes of strings that are no block's, side by side in memory of the query. */
 static Status pack_strings(DevQuery *q, const TabletColumn *c, int64_t rows, Areas *a, ResPiece *p, Err *e) {
     if (a->var_bytes > UINT32_MAX)
         return err_set(e, ERR_OUT_OF_MEMORY, "a tablet's strings of %lld bytes are too long for device %s",
@@ -241,13 +242,13 @@ static Status pack_strings(DevQuery *q, const TabletColumn *c, int64_t rows, Are
     if (!(p->offsets = mem_alloc(q->r->account, (rows + 1) * 4, e))) return ST_ERROR;
     char *bytes = arena_alloc(q->arena, a->var_bytes + 1);
     if (!bytes) return err_oom(e);
-    const Str *cells = c->data;
     uint32_t at = 0;
     for (int64_t i = 0; i < rows; i++) {
         p->offsets[i] = at;
-        if (!column_row_valid(c, i) || cells[i].len == 0) continue;
-        memcpy(bytes + at, cells[i].ptr, cells[i].len);
-        at += cells[i].len;
+        if (!column_row_valid(c, i)) continue;
+        Str s = column_str(c, i);
+        if (s.len) memcpy(bytes + at, s.ptr, s.len);
+        at += s.len;
     }
     p->offsets[rows] = at;
     a->data = p->offsets;
@@ -255,23 +256,28 @@ static Status pack_strings(DevQuery *q, const TabletColumn *c, int64_t rows, Are
     return ST_OK;
 }
 
-/* Cells of a home side by side, in memory of the query. */
-static Status pack_cells(DevQuery *q, const TabletColumn *c, int64_t rows, Areas *a, Err *e) {
-    char *cells = arena_alloc(q->arena, rows * phys_size((Phys)c->phys) + 1);
-    if (!cells) return err_oom(e);
-    column_copy_cells(c, 0, rows, cells, NULL);
-    a->data = cells;
+/* Plain cells of a home or a patched column side by side, in memory of the query. */
+static Status pack_cells(DevQuery *q, const Table *t, const Tablet *tab, int32_t col, const void **out, Err *e) {
+    const TabletColumn *c = &tab->cols[col];
+    char *cells = arena_alloc(q->arena, tab->rows * phys_size((Phys)c->phys) + 1);
+    uint8_t *valid = c->validity ? arena_alloc(q->arena, tab->rows + 1) : NULL;
+    bool nulls;
+    if (!cells || (c->validity && !valid)) return err_oom(e);
+    tablet_decode(t, tab, col, 0, NULL, tab->rows, c->phys, cells, valid, &nulls);
+    *out = cells;
     return ST_OK;
 }
-static Status pack_column(DevQuery *q, const TabletColumn *c, int64_t rows, Areas *a, ResPiece *p, Err *e) {
-    return c->stride ? pack_cells(q, c, rows, a, e) : pack_strings(q, c, rows, a, p, e);
+static Status pack_column(DevQuery *q, const Table *t, const Tablet *tab, int32_t col, Areas *a, ResPiece *p, Err *e) {
+    const TabletColumn *c = &tab->cols[col];
+    if (c->encoding == ENC_STR) return pack_strings(q, c, tab->rows, a, p, e);
+    return pack_cells(q, t, tab, col, &a->data, e);
 }
 
-/* The block that has the column's bytes; NULL: the column is open. */
-static const void *block_of(const Tablet *t, int32_t col, uint64_t *checksum) {
+const void *res_block_of(const Tablet *t, int32_t col, uint64_t *checksum) {
+    const Patches *patches = t->cols[col].patches;
     *checksum = 0;
     if (t->cols[col].is_delta || !t->block || !t->block->bytes) return NULL;
-    *checksum = ((const TabletHeader *)t->block->bytes)->checksum;
+    *checksum = ((const TabletHeader *)t->block->bytes)->checksum + (patches ? patches->state : 0);
     return t->block->bytes;
 }
 
@@ -288,6 +294,9 @@ static Status upload(DevQuery *q, DevPtr to, const Upload *jobs, int64_t n, bool
     return wait ? query_upload(q, to, jobs, n, e) : query_upload_on(q, q->lane->queue, to, jobs, n, e);
 }
 
+static DColumn describe(const TabletColumn *c) {
+    return (DColumn){.base = c->patches ? 0 : c->base, .form = dev_form(c)};
+}
 /* Descriptors of the host's own bytes, or under which address the device reaches them. */
 static void describe_host(const TabletColumn *c, DColumn *d, uint64_t shift) {
     d->data = c->encoding == ENC_STR ? (uint64_t)(uintptr_t)c->offsets : (uint64_t)(uintptr_t)c->data;
@@ -370,7 +379,7 @@ static Status column_make(DevQuery *q, const Table *t, int32_t col, const ResCol
         const Tablet *tab = t->tablets[i];
         const TabletColumn *tc = &tab->cols[col];
         ResPiece *p = &c->pieces[i];
-        p->block = block_of(tab, col, &p->checksum);
+        p->block = res_block_of(tab, col, &p->checksum);
         if (old && p->block && i < old->n_tablets && old->pieces[i].block == p->block &&
             old->pieces[i].checksum == p->checksum) {
             *p = old->pieces[i];
@@ -378,11 +387,12 @@ static Status column_make(DevQuery *q, const Table *t, int32_t col, const ResCol
             continue;
         }
         p->rows = tab->rows;
-        p->desc = (DColumn){.base = tc->base, .form = dev_form(tc)};
+        p->desc = describe(tc);
         if (tab->rows == 0) continue;
         bool direct = shares;
         uint64_t shift = 0;
-        if (map && !shares && !tc->is_delta && hostmap_get(q, t->tablets[i], true, &direct, &shift, e) != ST_OK)
+        if (map && !shares && !tc->is_delta && !packs(tc) &&
+            hostmap_get(q, t->tablets[i], true, &direct, &shift, e) != ST_OK)
             goto done;
         if (direct && !packs(tc)) {
             describe_host(tc, &p->desc, shift);
@@ -395,7 +405,7 @@ static Status column_make(DevQuery *q, const Table *t, int32_t col, const ResCol
         p->chunk = chunk;
         chunk->refs++;
         Areas a = areas_of(tc, tab->rows);
-        if (packs(tc) && pack_column(q, tc, tab->rows, &a, p, e) != ST_OK) goto done;
+        if (packs(tc) && pack_column(q, t, tab, col, &a, p, e) != ST_OK) goto done;
         p->desc.data = put_area(jobs, &jobs_n, &total, a.data, a.data_bytes);
         p->desc.var = put_area(jobs, &jobs_n, &total, a.var, a.var_bytes);
         p->desc.validity = a.validity_bytes ? put_area(jobs, &jobs_n, &total, a.validity, a.validity_bytes) + 1
@@ -646,7 +656,7 @@ typedef struct Moved {
     const char *p;
     int64_t bytes;
     uint64_t *want;
-    bool in_block; /* of the tablet; else cells of an open column */
+    bool in_block; /* of the tablet; else cells of an open or patched column */
 } Moved;
 
 static Status moved_areas(DevQuery *q, const DSegment *s, int64_t tablet, DColumn *desc, Moved *out, int64_t *n_out,
@@ -658,11 +668,12 @@ static Status moved_areas(DevQuery *q, const DSegment *s, int64_t tablet, DColum
         if (has_strings(&t->cols[s->e.table_cols[i]])) continue;
         const TabletColumn *tc = &tab->cols[s->e.table_cols[i]];
         Areas a = areas_of(tc, tab->rows);
-        if (tc->stride) TRY(pack_cells(q, tc, tab->rows, &a, e));
+        if (packs(tc)) TRY(pack_cells(q, t, tab, s->e.table_cols[i], &a.data, e));
         DColumn *d = &desc[i * t->n_tablets + tablet];
-        *d = (DColumn){.base = tc->base, .form = dev_form(tc)};
-        if (a.data_bytes) out[n++] = (Moved){a.data, a.data_bytes, &d->data, !tc->is_delta};
-        if (a.validity_bytes) out[n++] = (Moved){a.validity, a.validity_bytes, &d->validity, !tc->is_delta};
+        *d = describe(tc);
+        const bool in_block = !tc->is_delta && !tc->patches; /* whose validity may be the tablet's own */
+        if (a.data_bytes) out[n++] = (Moved){a.data, a.data_bytes, &d->data, in_block};
+        if (a.validity_bytes) out[n++] = (Moved){a.validity, a.validity_bytes, &d->validity, in_block};
     }
     for (int64_t i = 1; i < n; i++) { /* by address */
         Moved m = out[i];
@@ -938,8 +949,10 @@ static Status column_ranges(DevQuery *q, const Table *t, const ResColumn *c, Err
         if (tc->encoding != ENC_STR || t->tablets[i]->rows == 0) continue;
         HostRange r = {.base = p->desc.var};
         if (p->offsets) {
+            const void *cells = tc->data;
+            if (tc->patches) TRY(pack_cells(q, t, t->tablets[i], c->col, &cells, e));
             r.bytes = p->offsets[p->rows];
-            r.cells = tc->data;
+            r.cells = cells;
             r.off32 = p->offsets;
             r.n = p->rows;
         } else {

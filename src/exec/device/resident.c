@@ -10,8 +10,9 @@ static bool is_valid(const ResTable *x, const ResColumn *c, const Table *t, int6
     if (x->version == t->version) return true;
     const ResPiece *p = &c->pieces[tablet];
     const Tablet *tab = t->tablets[tablet];
-    const void *block = tab->cols[c->col].is_delta ? NULL : tab->block->bytes;
-    return block && p->block == block && p->checksum == ((const TabletHeader *)block)->checksum;
+    uint64_t checksum;
+    const void *block = res_block_of(tab, c->col, &checksum);
+    return block && p->block == block && p->checksum == checksum;
 }
 bool dev_runtime_has(DevRuntime *r, const Table *t, int64_t tablet, int32_t col) {
     mutex_lock(&r->res_lock);

@@ -269,8 +269,9 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
             const SegmentStats *t = query_stats(r.query, i);
             line = arena_printf(a, "%s  rows in %lld", line, (long long)t->rows_in);
             if (line && g->program->source.kind == SRC_TABLE)
-                line = arena_printf(a, "%s (%lld packed, %lld open)", line, (long long)(t->rows_in - t->open_rows),
-                                    (long long)t->open_rows);
+                line = arena_printf(a, "%s (%lld packed, %lld patched, %lld open)", line,
+                                    (long long)(t->rows_in - t->open_rows - t->patched_rows),
+                                    (long long)t->patched_rows, (long long)t->open_rows);
             if (line)
                 line = arena_printf(a, "%s, out %lld, %.3f ms, %d worker%s", line, (long long)t->rows_out,
                                     (double)t->wall_ns / 1e6, t->workers, t->workers == 1 ? "" : "s");

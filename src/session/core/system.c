@@ -63,6 +63,11 @@ static Status put_copies(Session *s, SystemRows *r, int32_t at, const Table *t, 
     TRY(session_device_copies(s, r->c->arena, t, tablet, col, &names));
     return names ? system_put_text(r, at, names) : ST_OK;
 }
+static const char *tablet_form(const Tablet *t) {
+    if (t->is_delta) return "open";
+    if (tablet_has_open(t)) return "partly open";
+    return tablet_has_patches(t) ? "patched" : "packed";
+}
 static Status tablets(Session *s, SystemRows *r) {
     TRY(session_read_locked(s)); /* what a device has of rows are no tablets */
     const Catalog *c = session_catalog(s);
@@ -72,7 +77,7 @@ static Status tablets(Session *s, SystemRows *r) {
             TRY(system_next_row(r));
             TRY(system_put_text(r, 0, c->tables[i]->name));
             system_put_int(r, 1, k);
-            TRY(system_put_text(r, 2, t->is_delta ? "open" : tablet_has_open(t) ? "partly open" : "packed"));
+            TRY(system_put_text(r, 2, tablet_form(t)));
             system_put_int(r, 3, t->rows);
             system_put_int(r, 4, t->n_deleted);
             system_put_int(r, 5, tablet_bytes(t));
@@ -87,7 +92,7 @@ static int64_t column_bits(const TabletColumn *c) {
     return c->encoding == ENC_FOR ? c->width : 8 * phys_size((Phys)c->phys);
 }
 static int64_t column_bytes(const TabletColumn *c, int64_t rows) {
-    int64_t bytes = c->validity ? (rows + 7) / 8 : 0;
+    int64_t bytes = (c->validity ? (rows + 7) / 8 : 0) + (c->patches ? patches_bytes(c->patches) : 0);
     if (c->encoding != ENC_STR) return bytes + (rows * column_bits(c) + 7) / 8;
     if (!c->is_delta) return bytes + (rows + 1) * 4 + c->offsets[rows];
     for (int64_t i = 0; i < rows; i++) bytes += (int64_t)sizeof(Str) + column_str(c, i).len;
@@ -116,7 +121,7 @@ static Status tablet_column(Session *s, SystemRows *r, const Table *t, int64_t k
     TRY(system_put_text(r, 0, t->name));
     system_put_int(r, 1, k);
     TRY(system_put_text(r, 2, t->cols[i].name));
-    TRY(system_put_text(r, 3, c->stride ? "open by rows" : c->is_delta ? "open" : "packed"));
+    TRY(system_put_text(r, 3, c->stride ? "open by rows" : c->is_delta ? "open" : c->patches ? "patched" : "packed"));
     TRY(system_put_text(r, 4, column_encoding(&t->cols[i], c)));
     if (column_bits(c) >= 0) system_put_int(r, 5, column_bits(c));
     system_put_int(r, 6, c->null_count);

@@ -5,8 +5,8 @@
  *    keeps beside them is brought up to date at once. Other changes are listed.
  * 2. Deletes come first, so that the keys of rows that went are free for rows that came; then updates, then inserts.
  *    Rows that have come lie side by side and become tablets where they are; of other rows table_update and
- *    table_append get copies. An update may move a row of main to the delta: in the order given, so that the new
- *    rowids follow from where the delta ended before; the old rows' delete bits say which ones moved.
+ *    table_append get copies. An update may move a row of main to the delta (table.h): in the order given, so that the
+ *    new rowids follow from where the delta ended before; the old rows' delete bits say which ones moved.
  * 3. Marks go only after all has gone well. The changes of step 2 are in one undo log, and what fails is rolled back as
  *    a whole; those of the first step may be made again. Rowids of the image follow last, or before where they do not
  *    count as long as rows have marks.
@@ -224,7 +224,7 @@ static Status update_batch(Sync *s, int64_t n, const int64_t *rows, int64_t *ids
     for (int k = 0; k < n_set; k++)
         if (!gather(s, set[k], n, rows, &vals[k])) return ST_ERROR;
     DeltaEnd end = delta_end(t);
-    TRY(table_update_in_place(t, n, ids, n_set, set, vals, s->undo, e));
+    TRY(table_update(t, n, ids, n_set, set, vals, s->undo, e));
     for (int64_t i = 0; i < n; i++) {
         if (!tablet_row_deleted(t->tablets[ids[i] >> 32], ids[i] & 0xffffffff)) continue;
         skip_full(t, &end);
