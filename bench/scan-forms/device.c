@@ -356,7 +356,7 @@ static void run_all(void) {
 
 static bool open_device(void) {
     if (!devices) NEED(devices_open(bench.pool, &bench.account, &devices, e));
-    NEED(devices_get(devices, devices_cuda_present() ? "cuda:0" : "host", &d, e));
+    NEED(devices_get(devices, devices_automatic() ? devices_automatic() : "host", &d, e));
     o = d->ops;
     tablets = d->info.kind == DEVICE_HOST ? 2 : bench.tablets;
     cases = calloc(KERNELS_MAX, sizeof *cases);
