@@ -607,25 +607,27 @@ static Status open_crowded(const Table *t, Tablet *tab, int col, int64_t n, cons
         fresh += column_patch(c, ids[i] & 0xffffffff) == NULL;
     return fresh > room ? tablet_open_column(t, tab, col, e) : ST_OK;
 }
-/* Where the row's new cell goes: an open cell, or a patch. */
-static Status place_cell(const Table *t, Tablet *tab, int col, int64_t row, const Vec *v, int64_t i, void **cell,
-                         Err *e) {
-    const TabletColumn *c = &tab->cols[col];
-    bool valid = !v->valid || v->valid[v->is_const ? 0 : i];
-    if (!c->is_delta && c->encoding == ENC_FOR && c->phys == PH_I128 && valid) {
-        int128_t x = vec_int(v, v->is_const ? 0 : i);
-        if (x != (int64_t)x) TRY(tablet_open_column(t, tab, col, e)); /* patches hold what the column's codes can */
-    }
-    if (!c->is_delta) {
-        TRY(tablet_patch_cell(t, tab, col, row, cell, e));
-    } else {
-        TRY(delta_unshare(tab, col, e));
-        *cell = delta_cell(&tab->block->delta[col], row);
-    }
-    if (!column_row_valid(c, row)) TRY(tablet_ensure_validity(tab, col, e));
-    return ST_OK;
+/* What comes before rows ids[0..n), as in open_crowded, change in a tablet. */
+static Status begin_update(const Table *t, Tablet *tab, int col, int64_t n, const int64_t *ids, Err *e) {
+    TRY(open_crowded(t, tab, col, n, ids, e));
+    return tab->cols[col].is_delta ? delta_unshare(tab, col, e) : ST_OK;
 }
-static void add_summary(CellSummary *all, const CellSummary *one) {
+/* Where the row's new cell goes when its column is not open; a value that its codes cannot have opens it. */
+static Status place_patch(const Table *t, Tablet *tab, int col, int64_t row, const Vec *v, int64_t i, void **cell,
+                          Err *e) {
+    const TabletColumn *c = &tab->cols[col];
+    if (v->is_const) i = 0;
+    if (c->encoding == ENC_FOR && c->phys == PH_I128 && (!v->valid || v->valid[i])) {
+        int128_t x = vec_int(v, i);
+        if (x != (int64_t)x) {
+            TRY(tablet_open_column(t, tab, col, e));
+            *cell = delta_cell(&tab->block->delta[col], row);
+            return ST_OK;
+        }
+    }
+    return tablet_patch_cell(t, tab, col, row, cell, e);
+}
+static inline void add_summary(CellSummary *all, const CellSummary *one) {
     all->n++;
     all->nulls += one->nulls;
     all->wide = all->wide || one->wide;
@@ -665,12 +667,14 @@ static Status update_in_place(Table *t, int64_t n, const int64_t *idx, const int
             TabletColumn *c = &tab->cols[col];
             int64_t row = ids[i] & 0xffffffff;
             void *cell;
-            if (i == 0 || ids[i] >> 32 != ids[i - 1] >> 32) TRY(open_crowded(t, tab, col, n - i, ids + i, e));
-            TRY(place_cell(t, tab, col, row, &vals[s], idx[i], &cell, e));
+            if (i == 0 || ids[i] >> 32 != ids[i - 1] >> 32) TRY(begin_update(t, tab, col, n - i, ids + i, e));
+            if (c->is_delta) cell = delta_cell(&tab->block->delta[col], row);
+            else TRY(place_patch(t, tab, col, row, &vals[s], idx[i], &cell, e));
+            bool was = column_row_valid(c, row);
+            if (!was) TRY(tablet_ensure_validity(tab, col, e));
             tab->block->delta[col].updated = true;
             tab->block->changes++;
             memcpy((char *)r->cells + i * r->cell_size, cell, (size_t)r->cell_size);
-            bool was = column_row_valid(c, row);
             if (was && c->phys == PH_STR) t->impl->dead_text += ((const Str *)cell)->len;
             r->valid[i] = was;
             r->n = i + 1;

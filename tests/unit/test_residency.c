@@ -81,6 +81,32 @@ static void test_shown(void **state) {
 }
 
 /* Lowering the limit frees what was not used for longest, at once. */
+/* Patched columns are sent as plain cells, and again only of tablets whose patches have changed. */
+static void patched_come(const char *bytes, bool streamed) {
+    sum_of('b', streamed ? "streamed" : "cached");
+    if (!streamed && !strstr(lines, bytes)) fail_msg("no \"%s\" in\n%s", bytes, lines);
+}
+static void test_patched(void **state) {
+    (void)state;
+    sum_of('b', "cached");
+    run("update b set x = 5 where k = 10");
+    run("update b set y = null where k = 200000");
+    assert_int_equal(number("select count(*) from stele_tablets where table_name = 'b' and form = 'patched'"), 2);
+    patched_come(" 2064 kB in", false);
+    patched_come(" 0 B in", false);
+    run("update b set x = -7 where k = 400000");
+    patched_come(" 834 kB in", false);
+    run("update b set x = -8 where k = 11");
+    assert_int_equal(number("select count(*) - count(devices) from stele_tablet_columns where table_name = 'b' and "
+                            "column_name <> 'k'"),
+                     1);
+    patched_come(" 1024 kB in", false);
+    set("device_residence", "streamed");
+    patched_come("", true);
+    set("device_residence", "auto");
+    run("vacuum b");
+}
+
 static void test_lowered(void **state) {
     (void)state;
     sum_of('a', "cached");
@@ -217,9 +243,10 @@ static void test_versions(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_lowered, begin),  cmocka_unit_test_setup(test_room, begin),
-        cmocka_unit_test_setup(test_streamed, begin), cmocka_unit_test_setup(test_states, begin),
-        cmocka_unit_test_setup(test_shown, begin),    cmocka_unit_test_setup(test_versions, begin),
+        cmocka_unit_test_setup(test_patched, begin),  cmocka_unit_test_setup(test_lowered, begin),
+        cmocka_unit_test_setup(test_room, begin),     cmocka_unit_test_setup(test_streamed, begin),
+        cmocka_unit_test_setup(test_states, begin),   cmocka_unit_test_setup(test_shown, begin),
+        cmocka_unit_test_setup(test_versions, begin),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
