@@ -329,6 +329,10 @@ int64_t stele_row_count(const stele_stmt *s) { return st_ofc(s)->affected; }
 /* The current row's cell; false for NULL and errors. */
 static bool cell(Statement *st, int64_t i, Value *v) {
     if (i < 0 || i >= st->n_cols || st->next_row < 1 || st->next_row > st->n_rows) return false;
+    if (st->columns) {
+        *v = statement_column_cell(st, st->next_row - 1, i);
+        return !v->is_null;
+    }
     if (st->values) {
         *v = st->values[(st->next_row - 1) * st->n_cols + i];
         return !v->is_null;

@@ -90,6 +90,26 @@ static Status put_cells(const Statement *st, ArrowOut *o, Chunk *c, Err *e) {
     return ST_OK;
 }
 
+/* Cells [row, row + n) of a column that lies in memory. */
+static Status put_column(ArrowOut *o, int k, const Vec *from, int64_t row, Chunk *c, Type type, Err *e) {
+    const int64_t size = phys_size((Phys)from->phys);
+    Vec v = *from;
+    v.data = (char *)from->data + row * size;
+    v.valid = from->valid ? from->valid + row : NULL;
+    if (!from->is_const) return arrow_out_put(o, k, o->n, &v, e);
+    v = chunk_vec(c, type);
+    for (int64_t i = 0; i < MIN_OF(o->n, (int64_t)CHUNK); i++) {
+        v.valid[i] = !from->valid || from->valid[0];
+        memcpy((char *)v.data + i * size, from->data, (size_t)size);
+    }
+    for (int64_t at = 0; at < o->n; at += CHUNK) TRY(arrow_out_put(o, k, MIN_OF(o->n - at, (int64_t)CHUNK), &v, e));
+    return ST_OK;
+}
+static Status put_columns(const Statement *st, ArrowOut *o, Chunk *c, Err *e) {
+    for (int k = 0; k < o->n_cols; k++) TRY(put_column(o, k, &st->columns[k], st->next_row, c, st->types[k], e));
+    return ST_OK;
+}
+
 /* max_rows <= 0: all, or of a stream all that are at hand. */
 static Status fetch(Statement *st, int64_t max_rows, ArrowOut *o, struct ArrowSchema *schema,
                     struct ArrowArray *batch) {
@@ -100,6 +120,7 @@ static Status fetch(Statement *st, int64_t max_rows, ArrowOut *o, struct ArrowSc
     Chunk *c = n ? mem_alloc(&st->account, (int64_t)sizeof *c, e) : NULL;
     if (n && !c) return ST_ERROR;
     Status ok = n == 0                                     ? ST_OK
+                : st->columns                              ? put_columns(st, o, c, e)
                 : st->values || st->is_text || st->row_map ? put_cells(st, o, c, e)
                                                            : put_runs(st, o, c, e);
     if (c) mem_free(&st->account, c, (int64_t)sizeof *c);

@@ -1,6 +1,7 @@
 /* test_arrow.c - bulks and Arrow's C data interface: batches of every type in and out, offsets and NULLs, and batches
  * that must be refused. */
 #include <float.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -291,8 +292,77 @@ static void refused(void **state) {
     stele_bulk_free(b);
 }
 
+/* ---- results of CALL bulk_call, which are columns ---- */
+/* The texts of column k, NULL where it is NULL. */
+static const char *text_of(const struct ArrowArray *a, int64_t k, int64_t row, char *out, size_t size) {
+    const struct ArrowArray *c = a->children[k];
+    const uint8_t *bits = c->buffers[0];
+    const int64_t *ends = c->buffers[1];
+    if (bits && !(bits[row / 8] >> (row % 8) & 1)) return NULL;
+    snprintf(out, size, "%.*s", (int)(ends[row + 1] - ends[row]), (const char *)c->buffers[2] + ends[row]);
+    return out;
+}
+static void fetch_calls(const char *sql, int64_t most, struct ArrowSchema *schema, struct ArrowArray *batch,
+                        stele_stmt **s) {
+    if (!*s) assert_int_equal(stele_prepare(conn, sql, -1, s, NULL), STELE_OK);
+    assert_int_equal(stele_fetch_arrow(*s, most, schema, batch), STELE_ROW);
+    assert_int_equal(batch->n_children, 7);
+}
+static void calls(void **state) {
+    (void)state;
+    enum { CALL, STATE, MESSAGE, LINE, CONTEXT, B, C };
+    char text[200];
+    struct ArrowSchema schema;
+    struct ArrowArray x;
+    stele_stmt *s = NULL;
+    const char *sql = "call bulk_call('twice', 'select i, 10 * i from generate_series(1, 5000) g(i) order by i')";
+    fetch_calls(sql, 2, &schema, &x, &s);
+    assert_int_equal(x.length, 2);
+    schema.release(&schema);
+    x.release(&x);
+    fetch_calls(sql, 0, &schema, &x, &s); /* from the third one on, which fails */
+    assert_int_equal(x.length, 4998);
+    for (int64_t i = 0; i < x.length; i++) {
+        assert_int_equal(((const int64_t *)x.children[CALL]->buffers[1])[i], i + 3);
+        const char *state_text = text_of(&x, STATE, i, text, sizeof text);
+        if (i == 0) assert_string_equal(state_text, "P0001");
+        else assert_null(state_text);
+        if (i == 0) continue;
+        assert_int_equal(((const int64_t *)x.children[B]->buffers[1])[i], (i + 3) * 20);
+        assert_int_equal(((const int32_t *)x.children[C]->buffers[1])[i], i + 4);
+    }
+    assert_string_equal(text_of(&x, MESSAGE, 0, text, sizeof text), "three");
+    assert_int_equal(((const int32_t *)x.children[LINE]->buffers[1])[0], 1);
+    for (int k = STATE; k <= CONTEXT; k++) assert_int_equal(x.children[k]->null_count, 4997);
+    assert_int_equal(x.children[B]->null_count, 1);
+    assert_int_equal(x.children[C]->null_count, 1);
+    schema.release(&schema);
+    x.release(&x);
+    stele_finalize(s);
+    s = NULL;
+    /* none fails: columns of errors are one cell for all */
+    fetch_calls("call bulk_call('twice', 'select i, null from generate_series(4, 5003) g(i) order by i')", 0, &schema,
+                &x, &s);
+    assert_int_equal(x.length, 5000);
+    for (int k = STATE; k <= B; k++) assert_int_equal(x.children[k]->null_count, 5000);
+    assert_int_equal(((const int32_t *)x.children[C]->buffers[1])[4999], 5004);
+    schema.release(&schema);
+    x.release(&x);
+    stele_finalize(s);
+    s = NULL;
+    /* a value that is none of the parameter's type: its call does not run */
+    fetch_calls("call bulk_call('twice', 'values (''7'', ''1''), (''x'', ''2''), (''9'', ''3'')')", 0, &schema, &x, &s);
+    assert_string_equal(text_of(&x, STATE, 1, text, sizeof text), "22P02");
+    assert_null(text_of(&x, STATE, 0, text, sizeof text));
+    assert_int_equal(x.children[B]->null_count, 1);
+    assert_int_equal(((const int64_t *)x.children[B]->buffers[1])[2], 6);
+    schema.release(&schema);
+    x.release(&x);
+    stele_finalize(s);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(values), cmocka_unit_test(all_types),
-                                       cmocka_unit_test(refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(values), cmocka_unit_test(all_types), cmocka_unit_test(refused),
+                                       cmocka_unit_test(calls)};
     return cmocka_run_group_tests_name("arrow", tests, set_up, tear_down);
 }

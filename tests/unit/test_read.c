@@ -23,7 +23,9 @@ static const char *ask(Session *s, const char *sql) {
             for (int32_t c = 0; c < st->n_cols; c++) {
                 Arena *tmp = arena_new(&s->account, NULL);
                 Value v = {.type = st->types[c]};
-                if (st->values) {
+                if (st->columns) {
+                    v = statement_column_cell(st, r, c);
+                } else if (st->values) {
                     v = st->values[r * st->n_cols + c];
                 } else {
                     const void *cell;

@@ -100,6 +100,11 @@ static void say_of(Text *t, const char *sql, int32_t n_params, int32_t param) {
         for (int32_t c = 0; c < st->n_cols; c++) {
             const void *cell;
             bool null;
+            if (st->columns) {
+                const Value v = statement_column_cell(st, i, c);
+                say_value(t, &v);
+                continue;
+            }
             if (st->values) {
                 say_value(t, &st->values[i * st->n_cols + c]);
                 continue;

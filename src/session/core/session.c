@@ -570,6 +570,7 @@ static void drop_results(Statement *st) {
     st->row_map = NULL;
     st->text_rows = NULL;
     st->values = NULL;
+    st->columns = NULL;
     st->is_text = false;
     st->ran = false;
     st->n_rows = st->next_row = st->affected = 0;

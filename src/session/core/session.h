@@ -242,6 +242,7 @@ typedef struct Statement {
      * (BoundStmt.inserted_result). */
     const int64_t *row_map;
     const char ***text_rows; /* utility results: rows of text cells */
+    const Vec *columns;      /* results of bulk_call: n_cols of n_rows cells (is_const: of one), in run_arena */
     const Value *values;     /* results of CALL and of a lone function call: n_rows * n_cols of them, in run_arena */
     bool is_text;
     int64_t affected;
@@ -259,6 +260,15 @@ static inline int64_t statement_cell(const Statement *st, int64_t row, int32_t c
     int64_t at = st->row_map ? st->row_map[row] : row;
     *store_col = st->first_col + col + (at < 0 ? st->n_cols : 0);
     return at < 0 ? -1 - at : at;
+}
+
+/* The cell of a result that is columns. */
+static inline Value statement_column_cell(const Statement *st, int64_t row, int64_t col) {
+    const Vec *c = &st->columns[col];
+    const int64_t at = c->is_const ? 0 : row, size = phys_size((Phys)c->phys);
+    Value v = {.type = st->types[col], .is_null = c->valid && !c->valid[at]};
+    if (!v.is_null) memcpy(value_cell(&v), (const char *)c->data + at * size, (size_t)size);
+    return v;
 }
 
 Status session_new(Database *db, Session **out, Err *e);

@@ -38,6 +38,7 @@ static void result_clear(Statement *st) {
     st->row_map = NULL;
     st->text_rows = NULL;
     st->values = NULL;
+    st->columns = NULL;
     st->is_text = st->show_rows = false;
     st->n_rows = st->affected = 0;
     st->n_cols = st->first_col = 0;
@@ -167,6 +168,10 @@ Status pl_run_dynamic(PlFrame *fr, const PlStmt *d, Statement *st) {
 }
 
 Status pl_row_value(PlFrame *fr, Statement *st, int64_t row, int32_t col, Value *out) {
+    if (st->columns) {
+        *out = statement_column_cell(st, row, col);
+        return ST_OK;
+    }
     if (st->values) {
         *out = st->values[row * st->n_cols + col];
         return ST_OK;

@@ -206,16 +206,6 @@ static void error_cells(Arena *a, const char *signature, const CallError *e, Val
     if (e->line > 0) row[COL_LINE] = (Value){.type = type_make(T_INT4), .u.i32 = e->line};
     text_cell(context, &row[COL_CONTEXT]);
 }
-static void out_cells(const Vec *outs, int64_t i, int32_t n_outs, Value *cells) {
-    for (int32_t k = 0; k < n_outs; k++) {
-        const Vec *v = &outs[k];
-        Value cell = {.type = cells[k].type};
-        if (v->valid && !v->valid[i]) continue;
-        memcpy(value_cell(&cell), (const char *)v->data + i * phys_size((Phys)v->phys),
-               (size_t)phys_size((Phys)v->phys));
-        cells[k] = cell;
-    }
-}
 /* The bulk's result goes with the arena. */
 static void free_result(void *p) {
     BulkResult **b = p;
@@ -242,99 +232,84 @@ static Status run_calls(Session *s, const Routine *r, bool sliced, const Given *
     }
     return ST_OK;
 }
-/* rows: n times w values, in the order of the calls, in `a`. Outside a transaction what calls have done stands then, so
- * nothing fails any more, and cancelling ends no more than the calls that say so. Room for the rows is there before the
- * calls run, but they are written, and with them their memory touched for the first time, when others have the lock:
- * of a million calls that is some 300 MB. */
-static Status bulk_rows(Session *s, Arena *a, const Routine *r, const Given *given, int32_t w, const Type *types,
-                        int64_t *n_rows, Value **rows) {
-    const Given g = *given;
-    BulkResult **held;
-    const char *signature = pl_signature_text(a, r);
-    if (!signature) return err_oom(&s->err);
-    Value *values = *rows = arena_alloc(a, (int64_t)sizeof *values * (g.n * w + 1));
-    if (!values) return err_oom(&s->err);
-    TRY(room_for_result(s, a, &held));
-    TRY(run_calls(s, r, true, &g, held));
-    if (s->state == 'I') {
-        session_is_past_cancel(s);
-        session_pause_bulk(s, true);
-    }
-    const BulkResult *b = *held;
-    for (int64_t i = 0, ran = 0; i < g.n; i++) {
-        Value *row = values + i * w;
-        const CallError *e = g.bad ? g.bad[i] : NULL;
-        bool bad = e != NULL;
-        if (!bad) e = b->errors[0][ran];
-        for (int32_t k = 0; k < w; k++) row[k] = (Value){.type = types[k], .is_null = k != COL_CALL};
-        row[COL_CALL].u.i64 = i + 1;
-        if (e) error_cells(a, signature, e, row);
-        else out_cells(b->outs[0], ran, w - FIRST_OUT, row + FIRST_OUT);
-        ran += !bad;
-    }
-    err_clear(&s->err); /* a context that had no memory */
-    *n_rows = g.n;
-    return ST_OK;
-}
-
-/* The same as columns. OUT values lie in the bulk's result, which goes with `a`. */
-static Status call_column(Session *s, Arena *a, int64_t n, Type type, bool nulls, Vec *v) {
+/* ---- the rows, as columns ---- */
+/* n cells of the type, unwritten; valid: with room for NULLs. */
+static Status column_room(Session *s, Arena *a, int64_t n, Type type, bool valid, Vec *v) {
     const Phys ph = type_phys(type);
     *v = (Vec){.phys = (uint8_t)ph,
                .type = type,
-               .data = arena_calloc(a, (n + 1) * phys_size(ph)),
-               .valid = nulls ? arena_calloc(a, n + 1) : NULL};
-    return v->data && (v->valid || !nulls) ? ST_OK : err_oom(&s->err);
+               .data = arena_alloc(a, (n + 1) * phys_size(ph)),
+               .valid = valid ? arena_alloc(a, n + 1) : NULL};
+    return v->data && (v->valid || !valid) ? ST_OK : err_oom(&s->err);
 }
-static Status bulk_columns(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, int32_t w,
-                           const Type *types, int64_t *n_rows, Vec *cells) {
-    Given g = {0};
-    BulkResult **held;
-    TRY(read_calls(s, a, acct, r, query, false, &g));
-    TRY(room_for_result(s, a, &held));
-    TRY(run_calls(s, r, false, &g, held));
-    const BulkResult *b = *held;
-    const char *signature = pl_signature_text(a, r);
-    const bool failed = s->bulk_stats.n_failed > 0;
-    if (!signature) return err_oom(&s->err);
-    *n_rows = g.n;
-    for (int32_t k = 0; k < FIRST_OUT; k++)
-        TRY(call_column(s, a, failed || k == COL_CALL ? g.n : 0, types[k], k != COL_CALL, &cells[k]));
-    for (int64_t i = 0; i < g.n; i++) ((int64_t *)cells[COL_CALL].data)[i] = i + 1;
-    if (!failed) { /* one cell that is NULL stands for all rows */
-        uint8_t *none = arena_calloc(a, g.n + 1);
-        char *zeros = arena_calloc(a, (g.n + 1) * (int64_t)sizeof(Str));
-        if (!none || !zeros) return err_oom(&s->err);
-        for (int32_t k = COL_CALL + 1; k < FIRST_OUT; k++) cells[k].data = zeros, cells[k].valid = none;
+/* Room for what make_columns makes, which cannot fail then. Its memory is not touched before it is needed. */
+static Status columns_room(Session *s, Arena *a, const Given *g, int32_t w, const Type *types, Vec *cols) {
+    for (int32_t k = 0; k < FIRST_OUT; k++) TRY(column_room(s, a, g->n, types[k], k != COL_CALL, &cols[k]));
+    for (int32_t k = FIRST_OUT; g->bad && k < w; k++) TRY(column_room(s, a, g->n, types[k], true, &cols[k]));
+    return ST_OK;
+}
+static void no_errors(Vec *cols) {
+    for (int32_t k = COL_CALL + 1; k < FIRST_OUT; k++) {
+        memset(cols[k].data, 0, (size_t)phys_size((Phys)cols[k].phys));
+        cols[k].valid[0] = 0;
+        cols[k].is_const = true;
     }
-    for (int64_t i = 0, ran = 0; failed && i < g.n; i++) {
-        const CallError *e = g.bad && g.bad[i] ? g.bad[i] : b->errors[0][ran];
-        ran += !(g.bad && g.bad[i]);
+}
+static void error_columns(Arena *a, const char *signature, const Given *g, const BulkResult *b, Vec *cols) {
+    for (int32_t k = COL_CALL + 1; k < FIRST_OUT; k++) memset(cols[k].valid, 0, (size_t)g->n);
+    for (int64_t i = 0, ran = 0; i < g->n; i++) {
+        const CallError *e = g->bad ? g->bad[i] : NULL;
+        if (!e) e = b->errors[0][ran++];
         if (!e) continue;
         Value row[FIRST_OUT];
-        for (int32_t k = 0; k < FIRST_OUT; k++) row[k] = (Value){.type = types[k], .is_null = true};
+        for (int32_t k = 0; k < FIRST_OUT; k++) row[k] = (Value){.type = cols[k].type, .is_null = true};
         error_cells(a, signature, e, row);
         for (int32_t k = COL_CALL + 1; k < FIRST_OUT; k++) {
-            const int64_t size = phys_size((Phys)cells[k].phys);
+            const int64_t size = phys_size((Phys)cols[k].phys);
             if (row[k].is_null) continue;
-            cells[k].valid[i] = 1;
-            memcpy((char *)cells[k].data + i * size, value_cell_const(&row[k]), (size_t)size);
+            cols[k].valid[i] = 1;
+            memcpy((char *)cols[k].data + i * size, value_cell_const(&row[k]), (size_t)size);
         }
     }
+}
+/* An OUT value's cells of the calls that ran, at the places of all calls. */
+static void spread(const Given *g, const Vec *from, Vec *to) {
+    const int64_t size = phys_size((Phys)from->phys);
+    for (int64_t i = 0, ran = 0; i < g->n; i++) {
+        to->valid[i] = !g->bad[i] && (!from->valid || from->valid[ran]);
+        if (to->valid[i]) memcpy((char *)to->data + i * size, (const char *)from->data + ran * size, (size_t)size);
+        ran += !g->bad[i];
+    }
+}
+/* The result's columns, a row per call in the order of the calls. A column that is_const has one cell for all rows. OUT
+ * values lie in the bulk's result, which goes with `a`; they are NULL where a call failed. */
+static void make_columns(Session *s, Arena *a, const char *signature, const Given *g, const BulkResult *b, int32_t w,
+                         Vec *cols) {
+    for (int64_t i = 0; i < g->n; i++) ((int64_t *)cols[COL_CALL].data)[i] = i + 1;
+    if (s->bulk_stats.n_failed > 0) error_columns(a, signature, g, b, cols);
+    else no_errors(cols);
     for (int32_t k = FIRST_OUT; k < w; k++) {
         const Vec *v = &b->outs[0][k - FIRST_OUT];
-        const int64_t size = phys_size((Phys)v->phys);
-        cells[k] = *v;
-        if (!g.bad && (v->valid || !failed)) continue;
-        TRY(call_column(s, a, g.n, types[k], true, &cells[k]));
-        for (int64_t i = 0, ran = 0; i < g.n; i++) {
-            if (g.bad && g.bad[i]) continue;
-            cells[k].valid[i] = !b->errors[0][ran] && (!v->valid || v->valid[ran]);
-            if (cells[k].valid[i])
-                memcpy((char *)cells[k].data + i * size, (const char *)v->data + ran * size, (size_t)size);
-            ran++;
-        }
+        if (g->bad) spread(g, v, &cols[k]);
+        else cols[k] = *v;
     }
+    err_clear(&s->err); /* a context that had no memory */
+}
+/* Outside a transaction what calls have done stands when they have run, so nothing fails any more, and cancelling ends
+ * no more than the calls that say so; columns are made when others have the lock. */
+static Status bulk_columns(Session *s, Arena *a, const Routine *r, const Given *g, bool sliced, int32_t w,
+                           const Type *types, Vec **cols) {
+    BulkResult **held;
+    const char *signature = pl_signature_text(a, r);
+    if (!signature || !(*cols = arena_array(a, Vec, w + 1))) return err_oom(&s->err);
+    TRY(columns_room(s, a, g, w, types, *cols));
+    TRY(room_for_result(s, a, &held));
+    TRY(run_calls(s, r, sliced, g, held));
+    if (sliced && s->state == 'I') {
+        session_is_past_cancel(s);
+        session_pause_bulk(s, true);
+    }
+    make_columns(s, a, signature, g, *held, w, *cols);
     return ST_OK;
 }
 
@@ -410,16 +385,14 @@ Status session_bulk_call(Session *s, Statement *st, const AstCall *x, int32_t n_
     Slice name, query;
     const Routine *r;
     Given g;
-    Value *values = NULL;
-    int64_t n = 0;
+    Vec *columns = NULL;
     TRY(call_arguments(s, x, n_params, params, &name, &query));
     TRY(look_up_calls(s, st, name, query, &r, &g));
-    TRY(bulk_rows(s, st->run_arena, r, &g, st->n_cols, st->types, &n, &values));
-    st->values = values;
+    TRY(bulk_columns(s, st->run_arena, r, &g, true, st->n_cols, st->types, &columns));
+    st->columns = columns;
     st->has_shape = true;
-    st->n_rows = n;
+    st->n_rows = st->affected = g.n;
     st->show_rows = true;
-    st->affected = n;
     snprintf(st->tag, sizeof st->tag, "CALL");
     return ST_OK;
 }
@@ -445,10 +418,11 @@ Status session_bulk_fill(Session *s, PlanCtx *c, Plan *p, MemAccount *acct) {
     if (!types) return err_oom(&s->err);
     for (int32_t i = 0; i < p->n_out; i++) types[i] = c->cols.items[p->out_cols[i]].type;
     s->kept.n_runs++; /* the plan is good for once */
-    if (!(p->values.cells = arena_array(a, Vec, p->n_out + 1))) return err_oom(&s->err);
     s->bulk_undo = stays ? BULK_UNDO_IMAGES : BULK_UNDO_TABLES;
-    Status st = bulk_columns(s, a, acct, r, (Slice){query.u.str.ptr, query.u.str.len}, p->n_out, types,
-                             &p->values.n_rows, p->values.cells);
+    Given g = {0};
+    Status st = read_calls(s, a, acct, r, (Slice){query.u.str.ptr, query.u.str.len}, false, &g);
+    if (st == ST_OK) st = bulk_columns(s, a, r, &g, false, p->n_out, types, &p->values.cells);
+    p->values.n_rows = g.n;
     s->bulk_undo = BULK_STANDS;
     if (!stays && st == ST_OK) st = session_bulk_to_tables(s);
     if (!stays && st != ST_OK) session_bulk_forget(s);

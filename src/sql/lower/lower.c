@@ -302,6 +302,13 @@ static Pipe *lower_values(Lower *l, Plan *v, const ColSet *needed) {
         if (!colset_has(needed, v->out_cols[i])) continue;
         Type t = col_type(l, v->out_cols[i]);
         int64_t size = phys_size(type_phys(t));
+        if (v->values.cells && v->values.cells[i].is_const) {
+            const Value null = {.type = t, .is_null = true};
+            Expr *e = expr_const(l->c, &null);
+            if (!e) return NULL;
+            *pipe_col(p, v->out_cols[i]) = (ColEntry){.where = CW_EXPR, .expr = e, .type = t, .nullable = true};
+            continue;
+        }
         if (v->values.cells) {
             if (!map_column(l, p, index, v->out_cols[i], v->values.n_rows, v->values.cells[i].data,
                             v->values.cells[i].valid, range_of_type(t)))

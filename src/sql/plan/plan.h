@@ -241,7 +241,7 @@ typedef struct PlanValues {
     int64_t n_rows;
     Expr ***rows;
     Vec *cells;         /* instead of rows: by column of out_cols, n_rows constant cells (a routine's rows, or a bulk's
-                           results) */
+                           results); of a column that is_const all are NULL, and it has one */
     int64_t routine_id; /* not 0: rows come from calling that routine of the catalog with exprs, when the plan is about
                            to run; below 0: they are of system relation -1 - routine_id (sql/bind/bind.h) */
     bool bulk;          /* ... of a bulk of its calls: exprs[0] is bulk_call's query */
