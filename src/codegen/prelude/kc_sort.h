@@ -1,9 +1,10 @@
 /* kc_sort.h - the kernels that sort pairs (prefix of the key, row): a template, taken in behind the kernels of a
  * sort.
  *
- *   sort_tile    each group sorts tiles of SORT_TILE pairs in local memory (bitonic)
+ *   sort_tile    each group sorts tiles of SORT_TILE pairs in local memory (bitonic), but for those that are sorted
  *   sort_merge   pairs of runs of SORT_WIDTH pairs become runs of twice as many: each item finds, by a search along a
- *                diagonal, where its MERGE_PIECE pairs of the result begin in both runs [merge path]
+ *                diagonal, where its MERGE_PIECE pairs of the result begin in both runs [merge path]; runs that follow
+ *                each other are copied
  *
  * Groups and items do not wait for each other; a launch is over before the next one begins.
  *
@@ -32,11 +33,23 @@ KERNEL(sort_tile) {
     LOCAL u64 *const ks = LM(u64, 0), *const rs = LM(u64, SORT_TILE * 8);
     for (u64 base = GID * SORT_TILE; base < n; base += NGROUPS * SORT_TILE) {
         const u32 m = n - base < SORT_TILE ? (u32)(n - base) : SORT_TILE;
-        if (LID == 0) ks[0] = STOPPED();
+        if (LID == 0) {
+            ks[0] = STOPPED();
+            ks[1] = 0;
+        }
         BARRIER();
-        const bool halt = ks[0] != 0;
+        for (u32 i = LID; i + 1 < m; i += LSIZE) {
+            const u64 at = 2 * (base + i);
+            if (SORT_LESS(G(u64, a)[at + 2], G(u64, a)[at + 3], G(u64, a)[at], G(u64, a)[at + 1])) {
+                ks[1] = 1; /* by any number of items */
+                break;
+            }
+        }
+        BARRIER();
+        const bool halt = ks[0] != 0, is_sorted = ks[1] == 0;
         BARRIER();
         if (halt) break;
+        if (is_sorted) continue;
         u32 size = 1;
         while (size < m) size *= 2;
         /* padding has row ~0 and comes last; a real pair with the same key is less */
@@ -78,7 +91,9 @@ KERNEL(sort_merge) {
                   stop = start + 2 * width < n ? start + 2 * width : n;
         const u64 na = mid - start, nb = stop - mid, diag = d - start;
         const u64 pa = a + start * 16, pb = a + mid * 16;
-        u64 lo = diag > nb ? diag - nb : 0, hi = diag < na ? diag : na;
+        const bool in_order =
+            nb == 0 || SORT_LESS(G(u64, pa)[2 * na - 2], G(u64, pa)[2 * na - 1], G(u64, pb)[0], G(u64, pb)[1]);
+        u64 hi = diag < na ? diag : na, lo = in_order ? hi : diag > nb ? diag - nb : 0;
         while (lo < hi) {
             const u64 x = (lo + hi) / 2, y = diag - 1 - x;
             if (SORT_LESS(G(u64, pa)[2 * x], G(u64, pa)[2 * x + 1], G(u64, pb)[2 * y], G(u64, pb)[2 * y + 1]))
@@ -87,8 +102,8 @@ KERNEL(sort_merge) {
         }
         u64 i = lo, j = diag - lo;
         for (u32 q = 0; q < MERGE_PIECE && i + j < na + nb; q++) {
-            const bool left = j >= nb || (i < na && SORT_LESS(G(u64, pa)[2 * i], G(u64, pa)[2 * i + 1],
-                                                              G(u64, pb)[2 * j], G(u64, pb)[2 * j + 1]));
+            const bool left = j >= nb || (i < na && (in_order || SORT_LESS(G(u64, pa)[2 * i], G(u64, pa)[2 * i + 1],
+                                                                           G(u64, pb)[2 * j], G(u64, pb)[2 * j + 1])));
             const u64 from = left ? pa + i * 16 : pb + j * 16;
             G(u64, b)[2 * (d + q)] = G(u64, from)[0];
             G(u64, b)[2 * (d + q) + 1] = G(u64, from)[1];
