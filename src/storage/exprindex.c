@@ -63,10 +63,9 @@ static bool same_key(const ExprRun *r, const ExprKey *a, const ExprKey *b) {
 
 /* A live row other than `self` with the key; -1. */
 static Status find(const ExprRun *r, const ExprKey *key, int64_t self, int64_t *rowid) {
-    const uint64_t tag = tag_of(key->hash);
-    int64_t at = slot_of(r->x->index, tag);
+    SlotSearch s = keyslots_search(r->x->index, key->hash);
     *rowid = -1;
-    for (uint64_t entry; (entry = keyslots_next(r->x->index, tag, &at)) != 0;) {
+    for (uint64_t entry; (entry = keyslots_next(&s)) != 0;) {
         int64_t id = entry_rowid(entry);
         ExprKey other;
         if (id == self || !row_live(r->t, id)) continue;

@@ -13,16 +13,23 @@ void keyindex_free(HashIndex *x) {
     mem_free(x->acct, x, (int64_t)sizeof *x);
 }
 
+static Status share_slots(HashIndex *x, KeySlots *k, Err *e) {
+    if (!k->slots || k->share) return ST_OK;
+    k->share = shared_new(x->acct, k->slots, INT64_C(8) << k->bits, e);
+    return k->share ? ST_OK : ST_ERROR;
+}
 Status keyindex_freeze(HashIndex *x, HashIndex *frozen, Err *e) {
-    if (x->slots && !x->share) {
-        x->share = shared_new(x->acct, x->slots, INT64_C(8) << x->bits, e);
-        if (!x->share) return ST_ERROR;
-    }
+    TRY(share_slots(x, &x->now, e));
+    TRY(share_slots(x, &x->old, e));
     *frozen = *x;
-    if (x->share) atomic_fetch_add_explicit(&x->share->refs, 1, memory_order_relaxed);
+    if (x->now.share) atomic_fetch_add_explicit(&x->now.share->refs, 1, memory_order_relaxed);
+    if (x->old.share) atomic_fetch_add_explicit(&x->old.share->refs, 1, memory_order_relaxed);
     return ST_OK;
 }
-void keyindex_thaw(HashIndex *frozen) { shared_drop(frozen->share); }
+void keyindex_thaw(HashIndex *frozen) {
+    shared_drop(frozen->now.share);
+    shared_drop(frozen->old.share);
+}
 
 /* ---- keys: from a stored row or from values, one form for hashing and comparing ---- */
 typedef struct KeyCell {
@@ -126,9 +133,8 @@ static int64_t sorted_find(const Table *t, const KeyConstraint *kc, const KeyCel
 
 /* ---- the hash form ---- */
 static int64_t hash_find(const Table *t, const KeyConstraint *kc, const KeyCell *cells, uint64_t hash, int64_t self) {
-    const uint64_t tag = tag_of(hash);
-    int64_t at = slot_of(kc->index, tag);
-    for (uint64_t entry; (entry = keyslots_next(kc->index, tag, &at)) != 0;) {
+    SlotSearch s = keyslots_search(kc->index, hash);
+    for (uint64_t entry; (entry = keyslots_next(&s)) != 0;) {
         int64_t id = entry_rowid(entry);
         if (id != self && row_live(t, id) && row_has_key(t, kc, id, cells, 0)) return id;
     }
@@ -163,7 +169,7 @@ static Status enter(Table *t, int k, int64_t n, const int64_t *rowids, Err *e) {
     bool has[AT_A_TIME];
     for (int64_t i = 0; i < n; i++) {
         has[i] = stored_key(t, kc, rowids[i], cells[i], &hash[i]);
-        if (has[i]) __builtin_prefetch(&x->slots[slot_of(x, tag_of(hash[i]))], 1);
+        if (has[i]) __builtin_prefetch(&x->now.slots[slot_of(&x->now, tag_of(hash[i]))], 1);
     }
     for (int64_t i = 0; i < n; i++) {
         if (!has[i]) continue;

@@ -17,11 +17,12 @@
  * Keys with a NULL in any column are never entered (UNIQUE treats NULLs as distinct).
  *
  * Versions of the table (table_version.h) look keys up without a lock while the table's one writer goes on. They share
- * the array of slots, which is only added to: an entry never changes and never goes, growing and sweeping make another
- * array, and the last count frees the old one. So an entry that was there when the version was published is found on
- * the way that it was entered by. Entries that come later are hints like all others: rows that the version does not
- * have, or that have another key in it, are passed over. Nothing is read through an entry but what the version has, so
- * the slots are relaxed atomics: what a lookup must find was there before the version was published.
+ * the arrays of slots, which are only added to: an entry never changes and never goes, growing and sweeping move to
+ * another array, step by step, and the last count frees the old one. So an entry that was there when the version was
+ * published is found on the way that it was entered by. Entries that come later are hints like all others: rows that
+ * the version does not have, or that have another key in it, are passed over. Nothing is read through an entry but what
+ * the version has, so the slots are relaxed atomics: what a lookup must find was there before the version was
+ * published.
  */
 #ifndef STELE_STORAGE_KEYINDEX_H
 #define STELE_STORAGE_KEYINDEX_H
@@ -31,13 +32,19 @@
 
 enum { KEYINDEX_MAX_RUN = 64, KEYINDEX_MAX_COLS = 32 };
 
+typedef struct KeySlots {
+    uint64_t *slots;    /* relaxed atomics; only the writer of the table stores */
+    SharedBytes *share; /* NULL: the slots are this index's alone */
+    int bits;           /* log2 of slots; 0 = none */
+} KeySlots;
 typedef struct HashIndex {
     MemAccount *acct;
     int64_t sorted_tablets;
-    uint64_t *slots;        /* relaxed atomics; only the writer of the table stores */
-    SharedBytes *share;     /* NULL: the slots are this index's alone */
-    int bits;               /* log2 of slots; 0 = none */
-    int64_t used, sweep_at; /* sweep_at: entries from which on stale ones are looked for */
+    KeySlots now;
+    KeySlots old;           /* whose entries are on their way to `now`, slot by slot; bits 0: none */
+    int64_t moved;          /* slots of old that are done */
+    bool sweeping;          /* stale entries do not come along */
+    int64_t used, sweep_at; /* entries, once; sweep_at: from how many on stale ones are looked for */
 } HashIndex;
 
 HashIndex *keyindex_new(MemAccount *acct, Err *e);

@@ -3,21 +3,14 @@
 
 enum { MIN_BITS = 6, SWEEP_MIN = 1024 };
 
-void keyslots_drop(HashIndex *x) {
-    if (x->share) shared_drop(x->share);
-    else if (x->slots) mem_free(x->acct, x->slots, INT64_C(8) << x->bits);
-    x->share = NULL;
+static void drop(MemAccount *acct, KeySlots *k) {
+    if (k->share) shared_drop(k->share);
+    else if (k->slots) mem_free(acct, k->slots, INT64_C(8) << k->bits);
+    *k = (KeySlots){0};
 }
-
-void keyslots_put(HashIndex *x, uint64_t entry) {
-    const int64_t mask = (INT64_C(1) << x->bits) - 1;
-    int64_t i = slot_of(x, entry_tag(entry));
-    while (x->slots[i]) {
-        if (x->slots[i] == entry) return; /* of a row that had the same place and key */
-        i = (i + 1) & mask;
-    }
-    __atomic_store_n(&x->slots[i], entry, __ATOMIC_RELAXED);
-    x->used++;
+void keyslots_drop(HashIndex *x) {
+    drop(x->acct, &x->now);
+    drop(x->acct, &x->old);
 }
 
 /* What a sweep leaves. Rows that are deleted or hidden may come back while there is undo; those whose place is gone do
@@ -41,41 +34,59 @@ static bool is_stale(const Table *t, HashIndex *x) {
     return false;
 }
 
-/* Other slots, for the entries and `more`; stale entries go when they are many. Versions keep the old ones. */
-static Status rebuild(const Table *t, int k, HashIndex *x, KeyIsAlive alive, bool sweep, int64_t more, Err *e) {
-    int64_t n = x->bits ? INT64_C(1) << x->bits : 0, left = x->used;
-    if (sweep) {
-        left = 0;
-        for (int64_t i = 0; i < n; i++) left += x->slots[i] && stays(t, k, x->slots[i], alive);
-    }
-    HashIndex y = *x;
-    y.bits = left > x->used / 2 && more > 0
-                 ? x->bits + 1
-                 : MIN_BITS; /* little has gone: it grows, else the next rows would come here again */
-    y.bits = MAX_OF(y.bits, MIN_BITS);
-    while (INT64_C(1) << y.bits < (left + more) * 2) y.bits++;
-    y.slots = mem_calloc(x->acct, INT64_C(8) << y.bits, e);
-    if (!y.slots) return ST_ERROR;
-    y.share = NULL;
-    y.used = 0;
-    for (int64_t i = 0; i < n; i++) {
-        uint64_t entry = x->slots[i];
-        if (entry && (!sweep || stays(t, k, entry, alive))) keyslots_put(&y, entry);
-    }
-    y.sweep_at = next_look(y.used);
-    keyslots_drop(x);
-    *x = y;
+/* ---- moving ---- */
+static int64_t slots_of(const KeySlots *k) { return k->bits ? INT64_C(1) << k->bits : 0; }
+static int bits_for(int64_t entries) {
+    int bits = MIN_BITS;
+    while (INT64_C(1) << bits < entries * 2) bits++;
+    return bits;
+}
+static Status begin(HashIndex *x, int bits, bool sweep, Err *e) {
+    KeySlots more = {.bits = bits};
+    more.slots = mem_calloc(x->acct, INT64_C(8) << bits, e);
+    if (!more.slots) return ST_ERROR;
+    x->old = x->now;
+    x->now = more;
+    x->moved = 0;
+    x->sweeping = sweep;
     return ST_OK;
+}
+/* Moves the entries of n slots. */
+static void step(const Table *t, int k, HashIndex *x, KeyIsAlive alive, int64_t n) {
+    if (!x->old.bits) return;
+    const int64_t end = MIN_OF(slots_of(&x->old), x->moved + n);
+    for (; x->moved < end; x->moved++) {
+        const uint64_t entry = x->old.slots[x->moved];
+        /* One that goes, or that has been entered anew meanwhile, was counted. */
+        if (entry && ((x->sweeping && !stays(t, k, entry, alive)) || !slots_put(&x->now, entry))) x->used--;
+    }
+    if (x->moved < slots_of(&x->old)) return;
+    drop(x->acct, &x->old);
+    if (x->sweeping && t->impl->undo_open == 0) x->sweep_at = next_look(x->used); /* else little has gone, perhaps */
+    x->sweeping = false;
+}
+/* To more slots, or to as many without stale entries. */
+static Status move(const Table *t, int k, HashIndex *x, KeyIsAlive alive, int64_t more, Err *e) {
+    step(t, k, x, alive, INT64_MAX / 2);
+    if ((x->used + more) * 2 <= slots_of(&x->now)) return ST_OK;
+    const bool sweep = is_stale(t, x);
+    return begin(x, MAX_OF(bits_for(x->used + more), x->now.bits + !sweep), sweep, e);
 }
 
 Status keyslots_reserve(const Table *t, int k, HashIndex *x, KeyIsAlive alive, int64_t more, Err *e) {
-    if (x->bits && (x->used + more) * 2 <= INT64_C(1) << x->bits) return ST_OK;
-    return rebuild(t, k, x, alive, is_stale(t, x), more, e);
+    enum { SPARSE = 16 }; /* slots to an entry: a sweep has left much room */
+    if ((x->used + more) * 2 > slots_of(&x->now)) TRY(move(t, k, x, alive, more, e));
+    else if (!x->old.bits && x->now.bits > MIN_BITS && (x->used + more) * SPARSE <= slots_of(&x->now))
+        TRY(begin(x, bits_for((x->used + more) * 2), false, e));
+    step(t, k, x, alive, more * KEYSLOTS_STEP);
+    return ST_OK;
 }
 
 void keyslots_sweep(const Table *t, int k, HashIndex *x, KeyIsAlive alive) {
+    enum { SOME = 16384 };
     Err quiet = {0};
-    if (x->bits && is_stale(t, x)) (void)rebuild(t, k, x, alive, true, 0, &quiet);
+    if (!x->old.bits && x->now.bits && is_stale(t, x)) (void)begin(x, bits_for(x->used), true, &quiet);
+    if (x->sweeping) step(t, k, x, alive, SOME);
 }
 
 Status keyslots_check_rows(const Table *t, int64_t n, const int64_t *rowids, Err *e) {

@@ -4,9 +4,13 @@
  *     row     tablet << 17 | offset: 2^19 tablets of 2^17 rows
  *
  * Linear probing from the place that the tag names, at most half of the slots taken. An entry is a hint: who finds one
- * with its tag looks at the row. Entries do not change and do not go; growing and sweeping (keyslots_reserve,
- * keyslots_sweep) make another array, for which entries move by their own bits, without reading rows. So readers of
- * versions need no lock (keyindex.h).
+ * with its tag looks at the row. Entries do not change and do not go, so readers of versions need no lock
+ * (keyindex.h).
+ *
+ * Growing and sweeping move to another array, by entries' own bits, without reading rows (a sweep reads them). No
+ * insert pays for all of that: it begins with an empty array, and each row that is entered from then on moves the
+ * entries of KEYSLOTS_STEP slots. New entries go to the new array; a search looks in both. The new array has room for
+ * all entries of the old one and as many again, so it is done long before that is full.
  */
 #ifndef STELE_STORAGE_KEYSLOTS_H
 #define STELE_STORAGE_KEYSLOTS_H
@@ -27,20 +31,46 @@ static inline int64_t entry_rowid(uint64_t entry) {
     return rowid_make(r >> OFFSET_BITS, r & (TABLET_ROWS - 1));
 }
 /* The first slot of a search. */
-static inline int64_t slot_of(const HashIndex *x, uint64_t tag) {
-    return (int64_t)(x->bits <= TAG_BITS ? tag >> (TAG_BITS - x->bits) : tag << (x->bits - TAG_BITS));
+static inline int64_t slot_of(const KeySlots *k, uint64_t tag) {
+    return (int64_t)(k->bits <= TAG_BITS ? tag >> (TAG_BITS - k->bits) : tag << (k->bits - TAG_BITS));
 }
-/* The next entry with this tag at or after slot *at, which moves behind it; 0: there is none. */
-static inline uint64_t keyslots_next(const HashIndex *x, uint64_t tag, int64_t *at) {
-    if (x->bits == 0) return 0;
-    const int64_t mask = (INT64_C(1) << x->bits) - 1;
-    uint64_t entry;
-    do {
-        entry = __atomic_load_n(&x->slots[*at & mask], __ATOMIC_RELAXED);
-        ++*at;
-    } while (entry && entry_tag(entry) != tag);
-    return entry;
+/* A search for entries with a tag. */
+typedef struct SlotSearch {
+    const HashIndex *x;
+    const KeySlots *in;
+    uint64_t tag;
+    int64_t at;
+} SlotSearch;
+static inline SlotSearch keyslots_search(const HashIndex *x, uint64_t hash) {
+    const uint64_t tag = tag_of(hash);
+    return (SlotSearch){x, &x->now, tag, x->now.bits ? slot_of(&x->now, tag) : 0};
 }
+/* The next entry, 0: there is none. One that is on its way may come twice. */
+static inline uint64_t keyslots_next(SlotSearch *s) {
+    while (s->in->bits) {
+        const int64_t mask = (INT64_C(1) << s->in->bits) - 1;
+        for (uint64_t entry; (entry = __atomic_load_n(&s->in->slots[s->at & mask], __ATOMIC_RELAXED)) != 0;) {
+            s->at++;
+            if (entry_tag(entry) == s->tag) return entry;
+        }
+        if (s->in == &s->x->old || !s->x->old.bits) return 0;
+        s->in = &s->x->old;
+        s->at = slot_of(s->in, s->tag);
+    }
+    return 0;
+}
+/* Where there is room. False: it is there, of a row that had the same place and key. */
+static inline bool slots_put(KeySlots *k, uint64_t entry) {
+    const int64_t mask = (INT64_C(1) << k->bits) - 1;
+    int64_t i = slot_of(k, entry_tag(entry));
+    while (k->slots[i]) {
+        if (k->slots[i] == entry) return false;
+        i = (i + 1) & mask;
+    }
+    __atomic_store_n(&k->slots[i], entry, __ATOMIC_RELAXED);
+    return true;
+}
+static inline void keyslots_put(HashIndex *x, uint64_t entry) { x->used += slots_put(&x->now, entry); }
 /* Whether a row is there and not deleted. */
 static inline bool row_live(const Table *t, int64_t rowid) {
     int64_t tablet = rowid >> 32, row = rowid & 0xffffffff;
@@ -52,11 +82,12 @@ static inline bool row_live(const Table *t, int64_t rowid) {
 /* What a sweep of index number k keeps: whether a live row still has the entry's key. */
 typedef bool (*KeyIsAlive)(const Table *t, int k, uint64_t entry);
 
-void keyslots_put(HashIndex *x, uint64_t entry); /* there is room; one that is there already stays alone */
+enum { KEYSLOTS_STEP = 8 };
 void keyslots_drop(HashIndex *x);
-/* Room for `more` entries. When most are of no live row, stale ones go. 53200: nothing has changed. */
+/* Room for `more` entries, and KEYSLOTS_STEP * more slots of a move. When most entries are of no live row, a move that
+ * leaves stale ones behind begins. 53200: all entries are there. */
 Status keyslots_reserve(const Table *t, int k, HashIndex *x, KeyIsAlive alive, int64_t more, Err *e);
-/* Stale entries go when they are many; without memory they stay. */
+/* A part of a move without stale entries, which begins when these are many. Without memory they stay. */
 void keyslots_sweep(const Table *t, int k, HashIndex *x, KeyIsAlive alive);
 /* 54000: a row's number needs more bits than an entry has. */
 Status keyslots_check_rows(const Table *t, int64_t n, const int64_t *rowids, Err *e);

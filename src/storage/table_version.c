@@ -112,8 +112,10 @@ static int64_t waiting_bytes(const TableVersion *v) {
         }
     }
     for (int k = 0; k < v->view.n_keys; k++) {
-        const SharedBytes *slots = v->view.keys[k].index->share;
-        if (slots && atomic_load_explicit(&slots->refs, memory_order_relaxed) == 1) bytes += slots->size;
+        const HashIndex *x = v->view.keys[k].index;
+        const SharedBytes *const slots[] = {x->now.share, x->old.share};
+        for (int i = 0; i < 2; i++)
+            if (slots[i] && atomic_load_explicit(&slots[i]->refs, memory_order_relaxed) == 1) bytes += slots[i]->size;
     }
     return bytes;
 }
@@ -418,8 +420,11 @@ Status table_version_verify(const Table *view, Err *e) {
     }
     for (int k = 0; k < view->n_keys; k++) {
         const HashIndex *x = view->keys[k].index;
-        if (x->slots && (!x->share || atomic_load(&x->share->refs) < 1 || x->share->bytes != x->slots))
-            return err_internal(e, "key \"%s\" of a version has slots that are not counted", view->keys[k].name);
+        const KeySlots *const slots[] = {&x->now, &x->old};
+        for (int i = 0; i < 2; i++)
+            if (slots[i]->slots && (!slots[i]->share || atomic_load(&slots[i]->share->refs) < 1 ||
+                                    slots[i]->share->bytes != slots[i]->slots))
+                return err_internal(e, "key \"%s\" of a version has slots that are not counted", view->keys[k].name);
     }
     return table_verify(view, e);
 }

@@ -4,7 +4,7 @@
 #include "unit.h"
 
 #include "storage/exprindex.h"
-#include "storage/storage_int.h"
+#include "storage/keyslots.h"
 
 enum { KEYS = 1000, MAX_ROWS = 4096 };
 static MemAccount root;
@@ -213,9 +213,32 @@ static void test_sweep(void **state) {
     table_free(t);
 }
 
+/* The most that entering one row costs, in slots that are moved: never all of them. */
+static void test_growth(void **state) {
+    (void)state;
+    KeyProgram p;
+    Table *t = make(false, &p);
+    const HashIndex *x = t->exprs[0].index;
+    Err e = {0};
+    int64_t moves = 0;
+    for (int64_t i = 0; i < 40000; i++) {
+        Row row = {KEYS + i % KEYS, i, false};
+        const int64_t moved = x->moved, old = x->old.bits;
+        assert_int_equal(insert(t, 1, &row, NULL, &e), ST_OK);
+        const int64_t from = x->moved < moved ? 0 : moved; /* less: another move has begun */
+        assert_true(x->moved <= from + KEYSLOTS_STEP);
+        moves += !old && x->old.bits;
+        if (x->old.bits && i % 97 == 0) verify(t); /* in the middle of a move */
+    }
+    assert_true(moves >= 8);
+    assert_int_equal(x->used, 40000);
+    verify(t);
+    table_free(t);
+}
+
 int main(void) {
     mem_account_init(&root, NULL, "test", 0, NULL);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_model), cmocka_unit_test(test_memory),
-                                       cmocka_unit_test(test_sweep)};
+                                       cmocka_unit_test(test_sweep), cmocka_unit_test(test_growth)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -367,7 +367,7 @@ static void test_keys(void **state) {
     publish(t);
     epoch_pin(s, "statement", 0);
     const Table *empty = table_version_at(t, s);
-    assert_null(empty->keys[0].index->slots);
+    assert_null(empty->keys[0].index->now.slots);
     append(t, 0, 1000, 10, 7, NULL);
     assert_int_equal(table_merge(t, NULL, NULL), ST_OK);
     append(t, 1000, 500, 10, 7, NULL);
@@ -378,22 +378,22 @@ static void test_keys(void **state) {
     int64_t *at = places(v, N);
     const HashIndex *now = t->keys[0].index, *then = v->keys[0].index;
     assert_int_equal(then->sorted_tablets, 1);
-    assert_ptr_equal(then->slots, now->slots);
+    assert_ptr_equal(then->now.slots, now->now.slots);
     assert_finds_all(v, at, N);
     append(t, 1500, 1, 10, 7, NULL); /* in the same slots, behind the version's rows */
-    assert_ptr_equal(then->slots, now->slots);
+    assert_ptr_equal(then->now.slots, now->now.slots);
     assert_int_equal(find_id(t, 1500), rowid_make(1, 500));
     assert_int_equal(find_id(v, 1500), -1);
     set_id(t, rowid_make(1, 3), 7000, NULL); /* in place; the version's row has the old key */
     set_id(t, rowid_make(0, 4), 7001, NULL); /* moves */
     delete_row(t, rowid_make(1, 9), NULL);
     set_id(t, rowid_make(1, 10), 1009, NULL); /* a key that the version has elsewhere */
-    assert_ptr_equal(then->slots, now->slots);
+    assert_ptr_equal(then->now.slots, now->now.slots);
     assert_int_equal(find_id(t, 7000), rowid_make(1, 3));
     assert_finds_all(v, at, N);
     verify(v);
     append(t, 1501, 3000, 10, 7, NULL);
-    assert_ptr_not_equal(then->slots, now->slots); /* grown */
+    assert_ptr_not_equal(then->now.slots, now->now.slots); /* grown */
     assert_finds_all(v, at, N);
     publish(t);
     for (int64_t row = 0; row < t->tablets[1]->rows; row++)
@@ -430,7 +430,7 @@ static void test_slots_are_freed(void **state) {
     epoch_pin(s, "statement", 0);
     const Table *v = table_version_at(t, s);
     epoch_pin_narrow(s);
-    const SharedBytes *share = v->keys[0].index->share;
+    const SharedBytes *share = v->keys[0].index->now.share;
     assert_int_equal(atomic_load(&share->refs), 2);
     append(t, 1000, 1, 10, 7, NULL);
     publish(t);
@@ -647,7 +647,7 @@ static void test_out_of_memory(void **state) {
     assert_true(n > 1);
     /* And each of an append for which the slots grow. */
     publish(t);
-    const uint64_t *slots = t->keys[0].index->slots;
+    const uint64_t *slots = t->keys[0].index->now.slots;
     n = 0;
     for (bool ok = false; !ok;) {
         Digest was = digest(t);
@@ -658,7 +658,7 @@ static void test_out_of_memory(void **state) {
         assert_true(n < 200);
         assert_finds_all(v, at, 6000);
     }
-    assert_ptr_not_equal(t->keys[0].index->slots, slots);
+    assert_ptr_not_equal(t->keys[0].index->now.slots, slots);
     assert_int_equal(find_id(v, 10000), -1);
     free(at);
     publish(t);
@@ -1086,12 +1086,13 @@ static void test_key_stress(void **state) {
     publish(x.t);
     for (int i = 0; i < READERS; i++) assert_int_equal(pthread_create(&t[i], NULL, read_keys, &x), 0);
     for (int64_t step = 0; step < 300 || x.reading > 0; step++) {
-        int64_t used = x.t->keys[0].index->used, bits = x.t->keys[0].index->bits, generation = x.t->impl->generation;
+        int64_t used = x.t->keys[0].index->used, bits = x.t->keys[0].index->now.bits,
+                generation = x.t->impl->generation;
         change_keys(&x);
         publish(x.t);
         if (generation != x.t->impl->generation) continue;
         x.sweeps += x.t->keys[0].index->used < used;
-        x.grows += x.t->keys[0].index->bits > bits;
+        x.grows += x.t->keys[0].index->now.bits > bits;
     }
     for (int i = 0; i < READERS; i++) pthread_join(t[i], NULL);
     assert_int_equal(x.bad, 0);
