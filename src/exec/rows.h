@@ -37,6 +37,13 @@ Status rows_append(RowStore *r, int worker, int64_t order, int64_t n, const Vec 
 Status rows_finish(RowStore *r, bool ordered, Err *e);
 int64_t rows_count(const RowStore *r); /* after rows_finish */
 
+/* Rows in one store after the other: `next` gives the store behind, which is good until it is called again; *rows NULL:
+ * there is none. */
+typedef struct RowPieces {
+    Status (*next)(void *ctx, RowStore **rows, Err *e);
+    void *ctx;
+} RowPieces;
+
 /* Reading in runs, in sequence: run i in [0, rows_n_runs) is a piece of one page; loaded from disk if spilled. */
 typedef struct RowRun {
     const char *rows;

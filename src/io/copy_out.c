@@ -234,7 +234,21 @@ static Status out_run(Out *w, const RowLayout *l, const RowRun *run, int32_t fir
     return ST_OK;
 }
 
-static Status out_rows(Out *w, RowStore *rows, int32_t first_col, const Type *types, int64_t *n_rows) {
+static Status out_store(Out *w, RowStore *rows, int32_t first_col, const Type *types, Vec *vecs, uint8_t **valid,
+                        int64_t *n_rows) {
+    for (int64_t i = 0; i < rows_n_runs(rows); i++) {
+        RowRun run;
+        TRY(rows_run_open(rows, i, &run, w->e));
+        Status one = out_run(w, rows_layout(rows), &run, first_col, types, vecs, valid);
+        *n_rows += run.n;
+        rows_run_close(rows, &run);
+        TRY(one);
+    }
+    return ST_OK;
+}
+
+static Status out_rows(Out *w, RowStore *rows, const RowPieces *more, int32_t first_col, const Type *types,
+                       int64_t *n_rows) {
     const RowLayout *l = rows_layout(rows);
     Arena *a = arena_new(w->account, w->e);
     Status st = ST_ERROR;
@@ -248,15 +262,12 @@ static Status out_rows(Out *w, RowStore *rows, int32_t first_col, const Type *ty
         valid[c] = arena_calloc(a, OUT_BATCH);
         if (!vecs[c].data || !valid[c]) goto done;
     }
-    for (int64_t i = 0; i < rows_n_runs(rows); i++) {
-        RowRun run;
-        if (rows_run_open(rows, i, &run, w->e) != ST_OK) goto done;
-        Status one = out_run(w, l, &run, first_col, types, vecs, valid);
-        *n_rows += run.n;
-        rows_run_close(rows, &run);
-        if (one != ST_OK) goto done;
-    }
     st = ST_OK;
+    while (rows && st == ST_OK) {
+        st = out_store(w, rows, first_col, types, vecs, valid, n_rows);
+        rows = NULL;
+        if (st == ST_OK && more) st = more->next(more->ctx, &rows, w->e);
+    }
 done:
     arena_free(a);
     return st;
@@ -270,11 +281,11 @@ static void specials(Out *w) {
     for (const char *s = "\\\b\f\t\v"; *s; s++) w->special[(uint8_t)*s] = true;
 }
 
-Status copy_to(RowStore *rows, int32_t first_col, int32_t n_cols, const Type *types, const char *const *names,
-               const CopyOptions *o, Vfs *vfs, const char *path, CopyWrite write, void *ctx, int tz_offset,
-               int64_t *n_rows, Err *e) {
+Status copy_to(RowStore *rows, const RowPieces *more, int32_t first_col, int32_t n_cols, const Type *types,
+               const char *const *names, const CopyOptions *o, Vfs *vfs, const char *path, CopyWrite write, void *ctx,
+               int tz_offset, int64_t *n_rows, Err *e) {
     if (o->format == COPY_PARQUET)
-        return parquet_write(rows, first_col, n_cols, types, names, vfs, path, tz_offset, n_rows, e);
+        return parquet_write(rows, more, first_col, n_cols, types, names, vfs, path, tz_offset, n_rows, e);
     *n_rows = 0;
     if (!path && !write) return err_internal(e, "COPY TO without a target");
     Out w = {.o = o, .vfs = vfs, .write = write, .ctx = ctx, .n_cols = n_cols, .tz_offset = tz_offset, .e = e};
@@ -307,7 +318,7 @@ Status copy_to(RowStore *rows, int32_t first_col, int32_t n_cols, const Type *ty
         created = true;
     }
     if (o->header && out_header(&w, names) != ST_OK) goto done;
-    if (out_rows(&w, rows, first_col, types, n_rows) != ST_OK || out_flush(&w) != ST_OK) goto done;
+    if (out_rows(&w, rows, more, first_col, types, n_rows) != ST_OK || out_flush(&w) != ST_OK) goto done;
     st = ST_OK;
 done:
     if (w.file && vfs->close(w.file, st == ST_OK ? e : NULL) != ST_OK) st = ST_ERROR;

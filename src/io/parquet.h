@@ -10,7 +10,7 @@
 Status parquet_open(const FileFinder *x, Arena *a, int32_t n_paths, const char *const *paths, const RowStream **out,
                     Err *e);
 /* All rows of a result, as copy_to does. */
-Status parquet_write(RowStore *rows, int32_t first_col, int32_t n_cols, const Type *types, const char *const *names,
-                     Vfs *vfs, const char *path, int tz_offset, int64_t *n_rows, Err *e);
+Status parquet_write(RowStore *rows, const RowPieces *more, int32_t first_col, int32_t n_cols, const Type *types,
+                     const char *const *names, Vfs *vfs, const char *path, int tz_offset, int64_t *n_rows, Err *e);
 
 #endif

@@ -205,7 +205,7 @@ static Status write_batch(ParquetOut *o, int64_t n) {
     return st == CARQUET_OK ? ST_OK : failed(o, NULL, st);
 }
 
-static Status write_rows(ParquetOut *o, RowStore *rows, int32_t first_col, int64_t *n_rows) {
+static Status write_store(ParquetOut *o, RowStore *rows, int32_t first_col, int64_t *n_rows) {
     const RowLayout *l = rows_layout(rows);
     for (int64_t i = 0; i < rows_n_runs(rows); i++) {
         RowRun run;
@@ -226,7 +226,18 @@ static Status write_rows(ParquetOut *o, RowStore *rows, int32_t first_col, int64
     return ST_OK;
 }
 
-static Status write_file(ParquetOut *o, RowStore *rows, int32_t first_col, const char *temp, int64_t *n_rows) {
+static Status write_rows(ParquetOut *o, RowStore *rows, const RowPieces *more, int32_t first_col, int64_t *n_rows) {
+    Status st = ST_OK;
+    while (rows && st == ST_OK) {
+        st = write_store(o, rows, first_col, n_rows);
+        rows = NULL;
+        if (st == ST_OK && more) st = more->next(more->ctx, &rows, o->e);
+    }
+    return st;
+}
+
+static Status write_file(ParquetOut *o, RowStore *rows, const RowPieces *more, int32_t first_col, const char *temp,
+                         int64_t *n_rows) {
     carquet_error_t why = CARQUET_ERROR_INIT;
     carquet_writer_options_t options;
     carquet_writer_options_init(&options);
@@ -234,7 +245,7 @@ static Status write_file(ParquetOut *o, RowStore *rows, int32_t first_col, const
     options.created_by = "Stele";
     options.async_io = false;
     if (!(o->writer = carquet_writer_create(temp, o->schema, &options, &why))) return failed(o, &why, why.code);
-    if (write_rows(o, rows, first_col, n_rows) != ST_OK) {
+    if (write_rows(o, rows, more, first_col, n_rows) != ST_OK) {
         carquet_writer_abort(o->writer);
         return ST_ERROR;
     }
@@ -242,8 +253,8 @@ static Status write_file(ParquetOut *o, RowStore *rows, int32_t first_col, const
     return st == CARQUET_OK ? ST_OK : failed(o, NULL, st);
 }
 
-Status parquet_write(RowStore *rows, int32_t first_col, int32_t n_cols, const Type *types, const char *const *names,
-                     Vfs *vfs, const char *path, int tz_offset, int64_t *n_rows, Err *e) {
+Status parquet_write(RowStore *rows, const RowPieces *more, int32_t first_col, int32_t n_cols, const Type *types,
+                     const char *const *names, Vfs *vfs, const char *path, int tz_offset, int64_t *n_rows, Err *e) {
     ParquetOut o = {.n_cols = n_cols, .tz_offset = tz_offset, .path = path, .e = e};
     Status st = ST_ERROR;
     VfsFile *file;
@@ -258,7 +269,7 @@ Status parquet_write(RowStore *rows, int32_t first_col, int32_t n_cols, const Ty
     (void)vfs->close(file, NULL);
     parquet_memory_begin(NULL, NULL);
     if (make_columns(&o, rows_layout(rows), first_col, types, names) == ST_OK)
-        st = write_file(&o, rows, first_col, temp, n_rows);
+        st = write_file(&o, rows, more, first_col, temp, n_rows);
     parquet_memory_end();
     if (st == ST_OK) st = vfs->rename(vfs, temp, path, e);
     if (st != ST_OK) (void)vfs->remove(vfs, temp, NULL);

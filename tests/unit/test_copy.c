@@ -545,8 +545,8 @@ static const char *written(const char *shape, const char *text, const char *path
     CopyOptions o;
     assert_int_equal(copy_options(statement(false, path, n, opts), t->n_cols, table_names, arena, &o, &e), ST_OK);
     Output k = {arena_strdup(arena, "")};
-    Status st = copy_to(store, 0, t->n_cols, types, table_names, &o, vfs_posix(), path, path ? NULL : sink_write, &k, 0,
-                        &count, &e);
+    Status st = copy_to(store, NULL, 0, t->n_cols, types, table_names, &o, vfs_posix(), path, path ? NULL : sink_write,
+                        &k, 0, &count, &e);
     if (st == ST_OK) assert_int_equal(count, rows);
     rows_free(store);
     table_free(t);

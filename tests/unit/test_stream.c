@@ -388,6 +388,34 @@ static void memory_is_bounded(void **state) {
     if (much > 24 << 20 || much > little * 2) fail_msg("%lld and %lld bytes", (long long)little, (long long)much);
     run("reset memory_limit; reset temp_directory");
 }
+/* COPY TO writes pieces as they are computed; a file that is not complete goes. */
+static void copy_is_bounded(void **state) {
+    (void)state;
+    char path[] = "/tmp/stele_stream_XXXXXX", sql[300];
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    static const char *const forms[] = {"csv", "parquet"};
+    for (int i = 0; i < 2; i++) {
+        snprintf(sql, sizeof sql,
+                 "copy (select g, repeat('x', 60) as t from generate_series(1, 700000) as g) to '%s' (format %s)", path,
+                 forms[i]);
+        int64_t before = atomic_load(&db->db->account.used);
+        atomic_store(&db->db->account.peak, before);
+        run(sql);
+        assert_true(atomic_load(&db->db->account.peak) - before < 24 << 20);
+        snprintf(sql, sizeof sql, "select count(*) from %s('%s')", i ? "read_parquet" : "read_csv", path);
+        assert_true(number(conn, sql) >= 699999);
+        unlink(path);
+        snprintf(sql, sizeof sql, "copy (select 1 / (a - 110000) as q, b, c from t) to '%s' (format %s)", path,
+                 forms[i]);
+        assert_int_equal(stele_exec(conn, sql, NULL, NULL), STELE_ERROR);
+        assert_state(conn, "22012");
+        assert_int_equal(access(path, F_OK), -1);
+        strcat(strcpy(sql, path), ".stele-tmp");
+        assert_int_equal(access(sql, F_OK), -1);
+    }
+}
 static void without_memory(void **state) {
     (void)state;
     int64_t used = -1;
@@ -481,8 +509,9 @@ int main(void) {
         cmocka_unit_test(is_given_up),         cmocka_unit_test(computed_whole),
         cmocka_unit_test(error_in_the_middle), cmocka_unit_test(cancelled),
         cmocka_unit_test(ends_early),          cmocka_unit_test(interleaved),
-        cmocka_unit_test(memory_is_bounded),   cmocka_unit_test(without_memory),
-        cmocka_unit_test(arrow_batches),       cmocka_unit_test(arrow_failures),
+        cmocka_unit_test(memory_is_bounded),   cmocka_unit_test(copy_is_bounded),
+        cmocka_unit_test(without_memory),      cmocka_unit_test(arrow_batches),
+        cmocka_unit_test(arrow_failures),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

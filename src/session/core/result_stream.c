@@ -6,8 +6,8 @@
 #include "session/core/transaction_int.h"
 
 /* Bytes of rows in a piece. The first one is small, so that its rows are there soon; each has twice what the one before
- * had, up to the second number. */
-enum { FIRST_BYTES = 256 << 10, PIECE_BYTES = 4 << 20 };
+ * had, up to RESULT_PIECE_BYTES. */
+enum { FIRST_BYTES = 256 << 10 };
 
 static const char pin_label[] = "result stream";
 
@@ -151,7 +151,7 @@ static Status next_piece(Statement *st) {
     st->rows = NULL;
     st->n_rows = st->next_row = 0;
     query_set_deadline(st->query, s->deadline_ns);
-    r->bytes = MIN_OF(r->bytes * 2, (int64_t)PIECE_BYTES);
+    r->bytes = MIN_OF(r->bytes * 2, (int64_t)RESULT_PIECE_BYTES);
     Status ok = compute(s, st->query, r->bytes, &r->more);
     if (ok == ST_OK) ok = stack_check(&s->err);
     end_work(r);

@@ -927,8 +927,8 @@ static bool by_data(const Err *e) {
     return strncmp(e->sqlstate, "22", 2) == 0 || strcmp(e->sqlstate, ERR_CARDINALITY) == 0;
 }
 
-static Status plan_and_run(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct,
-                           int64_t start, RunOutput *out) {
+static Status plan_lowered(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, int64_t start,
+                           RunOutput *out) {
     TRY(sql_optimize(c, b));
     if (s->txn) {
         TxnReads reads;
@@ -938,6 +938,11 @@ static Status plan_and_run(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, cons
     out->plan = sql_lower(c, b->plan, n, ids);
     if (!out->plan) return ST_ERROR;
     out->plan_ns = clock_ns() - start;
+    return ST_OK;
+}
+static Status plan_and_run(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct,
+                           int64_t start, RunOutput *out) {
+    TRY(plan_lowered(s, c, b, n, ids, start, out));
     return run_lowered(s, out->plan, acct, NULL, NULL, out);
 }
 
@@ -961,6 +966,24 @@ Status session_run_member(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const
     c->guarded = true;
     b->plan = again;
     return plan_and_run(s, c, b, n, ids, acct, start, out);
+}
+
+Status session_run_pieces(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct,
+                          RunOutput *out) {
+    memset(out, 0, sizeof *out);
+    if (b->n_members > 0 || c->calls_routine || c->runs_bulk || sql_subqueries_can_fail(b))
+        return session_run_plan(s, c, b, n, ids, acct, out);
+    int64_t start = clock_ns();
+    TRY(session_resolve_limits(s, c, b->plan, acct));
+    TRY(plan_lowered(s, c, b, n, ids, start, out));
+    TRY(session_query_new(s, out->plan, acct, &s->info, NULL, NULL, out));
+    if (query_next(out->query, RESULT_PIECE_BYTES, &out->more, &s->err) == ST_OK) {
+        out->rows = query_result(out->query);
+        return ST_OK;
+    }
+    s->read.again |= query_needs_host(out->query);
+    query_free(out->query);
+    return ST_ERROR;
 }
 
 static Status read_for(Session *s, const Statement *st) {

@@ -233,6 +233,15 @@ static Status copy_query(Session *s, Arena *a, const AstCopy *x, const AstStmt *
     return ST_OK;
 }
 
+static Status next_rows(void *ctx, RowStore **rows, Err *e) {
+    RunOutput *r = ctx;
+    *rows = NULL;
+    if (!r->more) return ST_OK;
+    TRY(query_next(r->query, RESULT_PIECE_BYTES, &r->more, e));
+    *rows = query_result(r->query);
+    return ST_OK;
+}
+
 static Status copy_out(Session *s, Statement *st, const AstCopy *x) {
     Arena *a = st->run_arena;
     const AstStmt *q = x->query;
@@ -256,9 +265,10 @@ static Status copy_out(Session *s, Statement *st, const AstCopy *x) {
     if (!types) return ST_ERROR;
     for (int32_t i = 0; i < b->n_result; i++) types[i] = c.cols.items[b->result[i]].type;
     RunOutput r;
-    TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &r));
+    TRY(session_run_pieces(s, &c, b, b->n_result, b->result, &st->account, &r));
+    RowPieces more = {next_rows, &r};
     int64_t rows = 0;
-    Status out = copy_to(r.rows, 0, b->n_result, types, b->names, &o, s->db->vfs, x->path, s->client.copy_write,
+    Status out = copy_to(r.rows, &more, 0, b->n_result, types, b->names, &o, s->db->vfs, x->path, s->client.copy_write,
                          s->client.copy_ctx, s->settings.client.tz_offset, &rows, &s->err);
     query_free(r.query);
     copied(st, rows);
