@@ -22,7 +22,7 @@ if(NOT STELE_SANITIZE)
   add_custom_command(OUTPUT ${STELE_STATIC}
     COMMAND ${CMAKE_C_COMPILER} -r -nostdlib -o libstele.o $<TARGET_OBJECTS:stele_objects> $<TARGET_FILE:carquet>
             ${PG_QUERY_LIB}
-    COMMAND ${OBJCOPY} --wildcard --keep-global-symbol=stele_* libstele.o
+    COMMAND ${OBJCOPY} --wildcard --keep-global-symbol=stele_* --keep-global-symbol=AdbcDriver* libstele.o
     COMMAND ${CMAKE_COMMAND} -E rm -f ${STELE_STATIC}
     COMMAND ${CMAKE_AR} rcsD ${STELE_STATIC} libstele.o
     COMMAND ${CMAKE_COMMAND} -E rm -f libstele.o

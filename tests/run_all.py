@@ -379,6 +379,7 @@ PROGRAMS = [
     ("install, examples", "tests/install/test_install.py"),
     ("Python package", "python/tests/test_stele.py"),
     ("guide", "tests/guide/test_guide.py"),
+    ("ADBC", "python/tests/test_adbc.py"),
     ("what install-deps.sh installs", "tests/install/test_deps.py"),
     ("csv files", "tests/csv/test_sniff.py"),
     ("parquet files", "tests/files/test_parquet.py"),

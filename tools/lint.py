@@ -84,7 +84,8 @@ def compiles_alone(header):
     flags = ["-Wall", "-Wextra"]
     if header.startswith("src/codegen/prelude/"):
         flags.append("-Wno-unused-parameter")  # all functions of kernels are called with the parameters' address
-    ways = [["gcc", "-std=c17", "-D_GNU_SOURCE", *flags, "-Isrc", "-Iinclude", "-fsyntax-only", "-x", "c", "-"]]
+    ways = [["gcc", "-std=c17", "-D_GNU_SOURCE", *flags, "-Isrc", "-Iinclude", "-isystemthird_party/adbc/include",
+             "-fsyntax-only", "-x", "c", "-"]]
     if header == "include/stele/stele.h":
         ways.append(["g++", "-std=c++17", "-Iinclude", "-fsyntax-only", "-x", "c++", "-"])
     for cmd in ways:

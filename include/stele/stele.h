@@ -696,6 +696,16 @@ typedef struct stele_pool_info {
 } stele_pool_info;
 STELE_API void stele_pool_get_info(stele_conn *conn, bool reset, stele_pool_info *info);
 
+/* ---- ADBC ---------------------------------------------------------------------------------------
+ * The library is a driver of Arrow Database Connectivity, revisions 1.0 and 1.1 (https://arrow.apache.org/adbc): a
+ * driver manager loads libstele.so and calls one of these, which are the same, to fill its table of functions. `driver`
+ * is a struct AdbcDriver of the version. Options of databases: uri (a path, or ":memory:"), stele.threads,
+ * stele.memory_limit, stele.read_only, stele.existing; of connections: adbc.connection.autocommit and readonly; of
+ * statements: those of ingestion. Any thread, once per driver. ADBC_STATUS_NOT_IMPLEMENTED: another version. */
+struct AdbcError;
+STELE_API uint8_t AdbcDriverInit(int version, void *driver, struct AdbcError *error);
+STELE_API uint8_t AdbcDriverSteleInit(int version, void *driver, struct AdbcError *error);
+
 /* ---- catalog, for shells and tools -------------------------------------------------------------- */
 /* Calls `each` for every table and view (kind "table" or "view"); stops when it returns true. */
 STELE_API stele_status stele_list_tables(stele_conn *conn,

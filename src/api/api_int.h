@@ -21,6 +21,10 @@ struct stele_conn {
 bool api_look_begin(Session *s, bool locked);
 void api_look_end(Session *s, Status r);
 
+/* Runs a statement that reads the rows by their name (sql/plan/client_rows.h); *n: how many it has changed. */
+struct ClientRows;
+stele_status api_insert_rows(stele_conn *c, struct ClientRows *rows, const char *sql, int64_t *n);
+
 void api_error_names(ErrNames n, stele_error_info *out); /* as long-lived as they are */
 
 #endif

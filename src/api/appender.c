@@ -413,18 +413,18 @@ static void context_of_flush(const stele_appender *x) {
                 x->table);
 }
 
-static stele_status insert(stele_appender *x, const char *sql) {
-    Session *s = x->conn->s;
+stele_status api_insert_rows(stele_conn *c, struct ClientRows *rows, const char *sql, int64_t *n) {
+    Session *s = c->s;
     stele_stmt *stmt = NULL;
-    x->rows->next = s->client.rows;
-    s->client.rows = x->rows;
-    stele_status r = stele_prepare(x->conn, sql, -1, &stmt, NULL);
+    rows->next = s->client.rows;
+    s->client.rows = rows;
+    stele_status r = stele_prepare(c, sql, -1, &stmt, NULL);
     if (r == STELE_OK) r = stele_run(stmt) == STELE_DONE ? STELE_OK : STELE_ERROR;
+    if (r == STELE_OK) *n = stele_row_count(stmt);
     ClientRows **at = &s->client.rows;
-    while (*at != x->rows) at = &(*at)->next;
-    *at = x->rows->next;
+    while (*at != rows) at = &(*at)->next;
+    *at = rows->next;
     s->err.position = 0; /* in a text that is not the caller's */
-    if (r != STELE_OK) context_of_flush(x);
     stele_finalize(stmt);
     return r;
 }
@@ -436,10 +436,12 @@ stele_status stele_appender_flush(stele_appender *x) {
     if (!x->rows || x->rows->n == 0) return STELE_OK;
     Arena *a = arena_new(&x->conn->s->account, e);
     const char *sql = a ? insert_text(x, a) : NULL;
-    stele_status r = sql ? insert(x, sql) : STELE_ERROR;
+    int64_t n = 0;
+    stele_status r = sql ? api_insert_rows(x->conn, x->rows, sql, &n) : STELE_ERROR;
     if (!err_is_set(e) && r != STELE_OK) err_oom(e);
+    if (r != STELE_OK) context_of_flush(x);
     arena_free(a);
-    if (r == STELE_OK) x->flushed += x->rows->n;
+    if (r == STELE_OK) x->flushed += n;
     else x->dropped += x->rows->n;
     rows_drop(x);
     return r;

@@ -51,7 +51,7 @@ def installed(top, build):
 
 def exported(here):
     """Both libraries export the functions of stele.h, and no other."""
-    wanted = sorted(re.findall(r"^STELE_API [^(;]*?\b(stele_\w+)\(", header(), re.M))
+    wanted = sorted(re.findall(r"^STELE_API [^(;]*?\b((?:stele_|AdbcDriver)\w+)\(", header(), re.M))
     check("functions of stele.h", len(wanted) == len(re.findall(r"^STELE_API", header(), re.M)) > 50, wanted)
     for what, cmd in (("libstele.so", ["nm", "-D", "--defined-only", here + "/lib/libstele.so"]), ("libstele.a", ["nm", "-g", "--defined-only", here + "/lib/libstele.a"])):
         rc, out = run(cmd)
