@@ -33,6 +33,7 @@ class _Database:
     def __init__(self, path: str, threads: int, memory_limit: int, temp_directory: Optional[str],
                  existing: bool) -> None:
         self.handle, self.connections = c_void_p(), 0
+        self.functions: list[Any] = []  # callbacks that the library may call
         where = temp_directory.encode() if temp_directory is not None else None
         options, info = Options(threads, memory_limit, where, existing), ErrorInfo()
         if lib.stele_open(path.encode(), byref(options), byref(self.handle), byref(info)) != OK:
@@ -401,6 +402,25 @@ class Connection:
             self.unregister("stele appends")
 
     # ---- bulks ----
+    def create_function(self, name: str, function: Callable[..., Any], parameters: Sequence[Any], result: Any, *,
+                        vectorized: bool = False, called_on_null: bool = False,
+                        volatility: str = "volatile") -> None:
+        """A function of Python that SQL calls by its name, on all connections to the database. Types are SQL's names,
+        or bool, int, float, str, bytes, date, datetime, UUID. vectorized: it gets NumPy arrays of numbers, one element
+        per row, and returns one. A row with a NULL argument is NULL without a call, unless called_on_null; then NULLs
+        are None, or masked. Volatility "immutable" and "stable" allow fewer calls. Exceptions become errors of the
+        statement (38000). It must not use the database."""
+        from . import _functions  # with modules that the others do without
+        made = _functions.register(self._live(), name, function, parameters, result, vectorized, called_on_null,
+                                   volatility)
+        if made is None:
+            raise self._error()
+        self._database.functions.append(made)  # plans may have it to the end
+
+    def remove_function(self, name: str) -> None:
+        """All functions of that name that create_function has made; statements that run call them to their end."""
+        self._check(lib.stele_drop_function(self._live(), name.encode(), -1, None))
+
     def bulk(self, routine: str, calls: Any) -> BulkResult:
         """A call of the procedure or function for each row of `calls`, in order, as one statement: a data frame whose
         columns are the parameters in their order (names do not count), or a sequence of rows. The result is that of

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import CFUNCTYPE, POINTER, Structure, c_bool, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_void_p
+from ctypes import CFUNCTYPE, POINTER, Structure, c_bool, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_uint32, c_void_p
 from typing import Any
 
 OK, ERROR, ROW, DONE = 0, 1, 2, 3
@@ -58,6 +58,29 @@ ArrowArrayStream._fields_ = [
     ("get_last_error", CFUNCTYPE(c_void_p, POINTER(ArrowArrayStream))),
     ("release", CFUNCTYPE(None, POINTER(ArrowArrayStream))), ("private_data", c_void_p)]
 
+class Column(Structure):
+    """Arguments of a function of the client, a cell per row."""
+    _fields_ = [("data", c_void_p), ("valid", c_void_p)]
+
+
+class Cells(Structure):
+    """Its results."""
+    _fields_ = [("data", c_void_p), ("valid", c_void_p), ("texts", c_void_p)]
+
+
+class Text(Structure):
+    _fields_ = [("data", c_void_p), ("size", c_uint32), ("reserved", c_uint32)]
+
+
+ScalarCall = CFUNCTYPE(c_int, c_void_p, c_int64, POINTER(Column), POINTER(Cells))
+
+
+class Scalar(Structure):
+    _fields_ = [("name", c_char_p), ("n_params", c_int64), ("param_types", POINTER(c_char_p)),
+                ("param_names", POINTER(c_char_p)), ("result_type", c_char_p), ("flags", c_int32),
+                ("call", ScalarCall), ("data", c_void_p), ("destroy", c_void_p)]
+
+
 Progress = CFUNCTYPE(c_bool, c_void_p, c_double)
 Resolver = CFUNCTYPE(c_bool, c_void_p, c_char_p)
 OnNotice = CFUNCTYPE(None, c_void_p, POINTER(Notice))
@@ -96,6 +119,10 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "register_arrow": (c_int, [c_void_p, c_char_p, c_void_p]),
     "unregister": (None, [c_void_p, c_char_p]),
     "set_resolver": (None, [c_void_p, Resolver, c_void_p]),
+    "create_scalar": (c_int, [c_void_p, POINTER(Scalar)]),
+    "drop_function": (c_int, [c_void_p, c_char_p, c_int64, POINTER(c_char_p)]),
+    "call_fail": (c_int, [c_void_p, c_int64, c_char_p, c_char_p]),
+    "call_set_text": (c_int, [c_void_p, POINTER(Cells), c_int64, c_char_p, c_int64]),
     "bulk_new": (c_int, [c_void_p, c_char_p, POINTER(c_void_p)]),
     "bulk_free": (None, [c_void_p]),
     "bulk_param_count": (c_int64, [c_void_p]),

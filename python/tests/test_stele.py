@@ -512,6 +512,50 @@ class Bulks(Case):
         self.assertEqual(df["rest"].tolist()[::2], [90, 80])
 
 
+class Functions(Case):
+    def test_values(self):
+        """Values of each type, NULLs, views, other connections, errors, dropping."""
+        import datetime
+        import uuid
+        same = lambda x: x  # noqa: E731
+        for kind, value in ((bool, True), ("smallint", -5), ("int", 7), (int, -(1 << 63)), ("real", 1.5), (float, 0.1),
+                            (str, "h\u00e9"), (bytes, b"\x00\xff"), ("date", datetime.date(1999, 12, 31)),
+                            ("timestamp", datetime.datetime(2024, 2, 29, 1, 2, 3, 4)), (uuid.UUID, uuid.UUID(int=5))):
+            self.con.create_function("same", same, [kind], kind)
+            self.assertEqual(self.con.sql("select same($1), same(null)", [value]).fetchall(), [(value, None)])
+            self.con.remove_function("same")
+        self.con.create_function("shout", lambda s: None if s == "no" else s + "!", ["text"], "text", volatility="stable")
+        self.con.sql("create view v as select shout(s) as x from (values ('a'), ('no'), (null)) as t (s)")
+        with self.con.connect() as other:
+            self.assertEqual(other.sql("select x from v").fetchall(), [("a!",), (None,), (None,)])
+        self.con.create_function("plus", lambda a, b: (a or 0) + (b or 0), [int, int], int, called_on_null=True)
+        self.assertEqual(self.one("select sum(plus(i, null)) from generate_series(1, 5000) as i"), 12502500)
+        self.con.create_function("inverse", lambda x: 1 // x, [int], "smallint")
+        with self.fails(stele.Error, "38000") as caught:
+            self.con.sql("select inverse(i) from generate_series(-1, 1) as i")
+        self.assertIn("ZeroDivisionError", str(caught.exception))
+        self.assertIn("inverse(0)", caught.exception.context)
+        self.con.create_function("wide", lambda: 1 << 20, [], "smallint")
+        with self.fails(stele.DataError, "22003"):
+            self.con.sql("select wide()")
+        with self.fails(stele.ProgrammingError, "42723"):
+            self.con.create_function("lower", same, [str], str)
+        self.assertRaises(stele.NotSupportedError, self.con.create_function, "f", same, ["numeric"], str)
+        self.con.remove_function("shout")
+        with self.fails(stele.ProgrammingError, "42883"):
+            self.con.sql("select x from v")
+
+    @needs_pandas
+    def test_arrays(self):
+        import numpy
+        self.con.create_function("distance", numpy.hypot, [float, float], float, vectorized=True)
+        self.assertEqual(self.one("select sum(distance(3 * i, 4 * i)) from generate_series(1, 3000) as i"), 5 * 4501500)
+        self.con.create_function("next", lambda a: a + 1, ["int"], "int", vectorized=True, called_on_null=True)
+        self.assertEqual(self.con.sql("select next(i) from (values (1), (null), (3)) as v (i)").fetchall(), [(2,), (None,), (4,)])
+        self.con.create_function("one", lambda a: 1, ["int"], "int", vectorized=True)
+        self.assertEqual(self.one("select sum(one(i)) from generate_series(1, 10) as i"), 10)
+
+
 class Package(unittest.TestCase):
     def test_wheel(self):
         """pip installs a wheel with the library inside, which is the one that is loaded; two of them are the same."""
