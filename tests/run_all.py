@@ -382,7 +382,7 @@ PROGRAMS = [
     ("ADBC", "python/tests/test_adbc.py"),
     ("what install-deps.sh installs", "tests/install/test_deps.py"),
     ("csv files", "tests/csv/test_sniff.py"),
-    ("parquet files", "tests/files/test_parquet.py"),
+    ("Parquet and Arrow files", "tests/files/test_files.py"),
     ("shell", "tests/shell/test_shell.py"),
     ("shell: scripts", "tests/shell/test_scripts.py"),
     ("shell: dump", "tests/shell/test_dump.py"),

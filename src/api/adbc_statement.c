@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "api/adbc_int.h"
-#include "api/arrow_int.h"
+#include "io/arrow.h"
 #include "api/value_int.h"
 #include "sql/plan/client_rows.h"
 

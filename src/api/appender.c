@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "api/api_int.h"
-#include "api/arrow_int.h"
+#include "io/arrow.h"
 #include "api/value_int.h"
 #include "session/pl/pl_eval.h"
 #include "sql/plan/client_rows.h"

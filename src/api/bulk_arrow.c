@@ -1,7 +1,7 @@
 /* bulk_arrow.c - bulks and Arrow's C data interface: a record batch becomes calls, results become a record batch. */
 #include <stdio.h>
 
-#include "api/arrow_int.h"
+#include "io/arrow.h"
 #include "api/bulk_int.h"
 
 stele_status stele_bulk_add_arrow(stele_bulk *b, const struct ArrowSchema *schema, const struct ArrowArray *batch) {

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "api/api_int.h"
-#include "api/arrow_int.h"
+#include "io/arrow.h"
 #include "sql/plan/client_rows.h"
 
 static Status stream_failed(struct ArrowArrayStream *stream, Err *e) {

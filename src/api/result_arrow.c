@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "api/api_int.h"
-#include "api/arrow_int.h"
+#include "io/arrow.h"
 #include "session/core/result_stream.h"
 
 enum { CHUNK = 2048 };

@@ -20,6 +20,23 @@ struct Codecs {
     bool gzip_ready;
 };
 
+Status io_buffer(IoBuffer *b, MemAccount *account, int64_t n, Err *e) {
+    int64_t want = n + CODEC_PAD;
+    if (b->cap < want) {
+        io_buffer_release(b, account);
+        want += want / 4;
+        if (!(b->p = mem_alloc_raw(account, want, e))) return ST_ERROR;
+        b->cap = want;
+    }
+    memset(b->p + n, 0, CODEC_PAD);
+    return ST_OK;
+}
+
+void io_buffer_release(IoBuffer *b, MemAccount *account) {
+    if (b->p) mem_free(account, b->p, b->cap);
+    *b = (IoBuffer){0};
+}
+
 const char *codec_name(Codec c) {
     static const char *const names[] = {"none", "snappy", "gzip", "brotli", "LZ4", "LZ4", "LZ4", "zstd", "unknown"};
     static_assert(ARRAY_LEN(names) == CODEC_UNKNOWN + 1, "one name each");

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "io/arrow_file.h"
 #include "io/csv_int.h"
 #include "io/date_format.h"
 #include "io/parquet.h"
@@ -136,7 +137,8 @@ static const struct {
     const char *name;
     FileFormat format;
 } functions[] = {{"read_csv", FF_CSV},        {"read_csv_auto", FF_CSV}, {"read_json", FF_JSON},
-                 {"read_json_auto", FF_JSON}, {"read_ndjson", FF_JSON},  {"read_parquet", FF_PARQUET}};
+                 {"read_json_auto", FF_JSON}, {"read_ndjson", FF_JSON},  {"read_parquet", FF_PARQUET},
+                 {"read_arrow", FF_ARROW}};
 static FileFormat function_format(const char *name) {
     for (int64_t i = 0; i < ARRAY_LEN(functions); i++)
         if (strcmp(functions[i].name, name) == 0) return functions[i].format;
@@ -405,14 +407,16 @@ static Status open_csv(const FileFinder *x, Arena *a, const StreamCall *call, Fi
     return finish_stream(a, f, call->paths[0]);
 }
 
-static Status open_parquet(const FileFinder *x, Arena *a, const StreamCall *call, int32_t n, const char *const *paths,
-                           const RowStream **out, Err *e) {
+/* Parquet and Arrow: columns are the file's. */
+static Status open_typed(const FileFinder *x, Arena *a, const StreamCall *call, int32_t n, const char *const *paths,
+                         bool arrow, const RowStream **out, Err *e) {
     if (call->n_options)
-        return err_at(e, call->options[0].position, ERR_UNDEFINED_OBJECT,
-                      "option \"%s\" of read_parquet does not exist", call->options[0].name);
+        return err_at(e, call->options[0].position, ERR_UNDEFINED_OBJECT, "option \"%s\" of read_%s does not exist",
+                      call->options[0].name, arrow ? "arrow" : "parquet");
     if (call->n_cols)
-        return err_at(e, call->position, ERR_FEATURE_NOT_SUPPORTED, "a Parquet file has names and types of its own");
-    TRY(parquet_open(x, a, n, paths, out, e));
+        return err_at(e, call->position, ERR_FEATURE_NOT_SUPPORTED, "%s file has names and types of its own",
+                      arrow ? "an Arrow" : "a Parquet");
+    TRY(arrow ? arrow_open(x, a, n, paths, out, e) : parquet_open(x, a, n, paths, out, e));
     RowStream *s = (RowStream *)(uintptr_t)*out;
     s->alias = alias_of(a, call->paths[0]);
     s->label =
@@ -433,10 +437,9 @@ static Status file_open(const StreamFinder *finder, Arena *a, const StreamCall *
     }
     if (call->function && (function_format(call->function) != FF_CSV || format != FF_TBL))
         format = function_format(call->function);
-    if (format != FF_CSV && format != FF_TBL && format != FF_JSON && format != FF_PARQUET)
-        return err_at(e, call->position, ERR_FEATURE_NOT_SUPPORTED, "files as \"%s\" cannot be read", call->paths[0]);
     TRY(file_paths(x->vfs, a, call->n_paths, call->paths, &f->n_paths, &f->paths, e));
-    if (format == FF_PARQUET) return open_parquet(x, a, call, f->n_paths, f->paths, out, e);
+    if (format == FF_PARQUET || format == FF_ARROW)
+        return open_typed(x, a, call, f->n_paths, f->paths, format == FF_ARROW, out, e);
     if (open_csv(x, a, call, format, f, e) != ST_OK) return err_is_set(e) ? ST_ERROR : err_oom(e);
     *out = &f->stream;
     return ST_OK;

@@ -90,13 +90,13 @@ static Status numbers(const uint8_t **at, const uint8_t *end, int64_t most, MemA
     return ST_OK;
 }
 
-static Status from_numbers(const ParquetColumn *c, const uint8_t *at, const uint8_t *end, int64_t most,
-                           ParquetBuffer *out, MemAccount *account, int64_t *size, Err *e) {
+static Status from_numbers(const ParquetColumn *c, const uint8_t *at, const uint8_t *end, int64_t most, IoBuffer *out,
+                           MemAccount *account, int64_t *size, Err *e) {
     int64_t *v, n;
     bool ints = c->physical == PP_INT32 || c->physical == PP_INT64;
     if (!ints) return err_set(e, ERR_BAD_COPY, "differences of numbers in a column that has none");
     Status st = numbers(&at, end, most, account, &v, &n, e);
-    if (st == ST_OK) st = parquet_buffer(out, account, n * c->length, e);
+    if (st == ST_OK) st = io_buffer(out, account, n * c->length, e);
     for (int64_t i = 0; st == ST_OK && i < n; i++) memcpy(out->p + i * c->length, &v[i], (size_t)c->length);
     *size = n * c->length;
     if (v) mem_free(account, v, MAX_OF(most, 1) * 8);
@@ -105,7 +105,7 @@ static Status from_numbers(const ParquetColumn *c, const uint8_t *at, const uint
 
 /* Strings of given lengths, each with the first bytes of the one before. prefixes NULL: none. */
 static Status put_strings(const ParquetColumn *c, const uint8_t *at, const uint8_t *end, const int64_t *prefixes,
-                          const int64_t *lengths, int64_t n, ParquetBuffer *out, MemAccount *account, int64_t *size,
+                          const int64_t *lengths, int64_t n, IoBuffer *out, MemAccount *account, int64_t *size,
                           Err *e) {
     int64_t head = c->physical == PP_BYTE_ARRAY ? 4 : 0, before = 0, there = end - at, total = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -118,7 +118,7 @@ static Status put_strings(const ParquetColumn *c, const uint8_t *at, const uint8
         if (total > most_bytes)
             return err_set(e, ERR_PROGRAM_LIMIT, "a page is larger than %lld bytes", (long long)most_bytes);
     }
-    TRY(parquet_buffer(out, account, total, e));
+    TRY(io_buffer(out, account, total, e));
     uint8_t *w = out->p, *last = w;
     for (int64_t i = 0; i < n; i++) {
         int64_t prefix = prefixes ? prefixes[i] : 0;
@@ -135,7 +135,7 @@ static Status put_strings(const ParquetColumn *c, const uint8_t *at, const uint8
 }
 
 static Status from_strings(const ParquetColumn *c, bool prefixed, const uint8_t *at, const uint8_t *end, int64_t most,
-                           ParquetBuffer *out, MemAccount *account, int64_t *size, Err *e) {
+                           IoBuffer *out, MemAccount *account, int64_t *size, Err *e) {
     int64_t *prefixes = NULL, *lengths = NULL, n = 0, n_prefixes = 0;
     Status st = ST_OK;
     if (c->physical != PP_BYTE_ARRAY && !(prefixed && c->physical == PP_FIXED))
@@ -149,11 +149,11 @@ static Status from_strings(const ParquetColumn *c, bool prefixed, const uint8_t 
     return st;
 }
 
-static Status from_streams(const ParquetColumn *c, const uint8_t *at, const uint8_t *end, ParquetBuffer *out,
+static Status from_streams(const ParquetColumn *c, const uint8_t *at, const uint8_t *end, IoBuffer *out,
                            MemAccount *account, int64_t *size, Err *e) {
     if (c->length == 0) return err_set(e, ERR_BAD_COPY, "bytes of numbers in a column that has none");
     int64_t n = (end - at) / c->length;
-    TRY(parquet_buffer(out, account, n * c->length, e));
+    TRY(io_buffer(out, account, n * c->length, e));
     for (int64_t k = 0; k < c->length; k++)
         for (int64_t i = 0; i < n; i++) out->p[i * c->length + k] = at[k * n + i];
     *size = n * c->length;
@@ -161,7 +161,7 @@ static Status from_streams(const ParquetColumn *c, const uint8_t *at, const uint
 }
 
 Status parquet_to_plain(const ParquetColumn *c, int encoding, const uint8_t *at, const uint8_t *end, int64_t n,
-                        ParquetBuffer *out, MemAccount *account, int64_t *size, Err *e) {
+                        IoBuffer *out, MemAccount *account, int64_t *size, Err *e) {
     switch (encoding) {
     case PE_DELTA_BINARY_PACKED: return from_numbers(c, at, end, n, out, account, size, e);
     case PE_DELTA_LENGTH_BYTE_ARRAY: return from_strings(c, false, at, end, n, out, account, size, e);

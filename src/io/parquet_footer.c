@@ -238,7 +238,7 @@ Status parquet_footer_chunk(const ParquetFooter *f, int32_t group, const Parquet
 
 /* A value of the statistics as the cell that it would be; false where their order is not that of cells. */
 static bool bound_of(const ParquetColumn *c, const void *value, int32_t size, int64_t *out) {
-    uint8_t padded[8 + PARQUET_PAD] = {0};
+    uint8_t padded[8 + CODEC_PAD] = {0};
     const uint8_t *at = padded;
     Err ignored;
     if ((c->physical != PP_INT64 && c->physical != PP_INT32) || size != c->length || !value) return false;

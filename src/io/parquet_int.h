@@ -10,7 +10,7 @@
 #include "io/codec.h"
 #include "types/func.h"
 
-enum { PARQUET_BATCH = 2048, PARQUET_PAD = CODEC_PAD /* readable bytes behind every buffer of encoded values */ };
+enum { PARQUET_BATCH = 2048 };
 
 typedef enum ParquetPhysical { /* numbers of the format */
                                PP_BOOLEAN,
@@ -65,15 +65,6 @@ typedef struct ParquetColumn {
     const char *name;
 } ParquetColumn;
 
-/* A buffer that is kept for the next page. */
-typedef struct ParquetBuffer {
-    uint8_t *p;
-    int64_t cap;
-} ParquetBuffer;
-/* Room for n bytes and PARQUET_PAD more, which are zero; what was in it is lost. */
-Status parquet_buffer(ParquetBuffer *b, MemAccount *account, int64_t n, Err *e);
-void parquet_buffer_release(ParquetBuffer *b, MemAccount *account);
-
 /* ---- parquet_values.c -------------------------------------------------------------------------------------------- */
 /* n values in PLAIN encoding from *at on, which is left behind them, as cells of the column's type; not of booleans.
  * Strings are views. 22P04 where they end early, 22021 for a text that is none, 22008 ... */
@@ -91,7 +82,7 @@ typedef struct ParquetRuns {
     uint32_t value; /* of a repeated one */
 } ParquetRuns;
 void parquet_runs_init(ParquetRuns *r, const uint8_t *p, const uint8_t *end, int width);
-/* out NULL: they are skipped. False: there are fewer than n. PARQUET_PAD bytes behind `end` are readable. */
+/* out NULL: they are skipped. False: there are fewer than n. CODEC_PAD bytes behind `end` are readable. */
 bool parquet_runs_read(ParquetRuns *r, int64_t n, uint32_t *out);
 /* Of width 1, as bytes; *ones counts them. Where all n are 1 `out` may be left as it was. */
 bool parquet_runs_bits(ParquetRuns *r, int64_t n, uint8_t *out, int64_t *ones);
@@ -99,7 +90,7 @@ bool parquet_runs_bits(ParquetRuns *r, int64_t n, uint8_t *out, int64_t *ones);
 /* ---- parquet_delta.c --------------------------------------------------------------------------------------------- */
 /* A page's values, in another encoding that is no dictionary's, in PLAIN encoding in `out`; *size bytes. n: of them. */
 Status parquet_to_plain(const ParquetColumn *c, int encoding, const uint8_t *at, const uint8_t *end, int64_t n,
-                        ParquetBuffer *out, MemAccount *account, int64_t *size, Err *e);
+                        IoBuffer *out, MemAccount *account, int64_t *size, Err *e);
 
 /* ---- parquet_pages.c --------------------------------------------------------------------------------------------- */
 /* The pages of one column of one row group after the other. Buffers are kept from one row group to the next. */
@@ -113,13 +104,13 @@ typedef struct ParquetPages {
     int32_t codec;
     int64_t at, end; /* in the file: the next page, and where there is none any more */
     /* bytes of the file */
-    ParquetBuffer in;
+    IoBuffer in;
     int64_t in_from, in_len;
     /* the dictionary: values as cells */
-    ParquetBuffer dict_body, dict;
+    IoBuffer dict_body, dict;
     int64_t n_dict; /* below 0: there is none */
     /* the page */
-    ParquetBuffer body, plain;
+    IoBuffer body, plain;
     int64_t rows; /* not read yet */
     enum { PAGE_PLAIN, PAGE_CODES, PAGE_BITS } kind;
     ParquetRuns levels, codes;

@@ -13,23 +13,6 @@
 
 enum { HEAD_READ = 1 << 10, HEAD_MAX = 16 << 20, CODES = PARQUET_BATCH };
 
-Status parquet_buffer(ParquetBuffer *b, MemAccount *account, int64_t n, Err *e) {
-    int64_t want = n + PARQUET_PAD;
-    if (b->cap < want) {
-        parquet_buffer_release(b, account);
-        want += want / 4;
-        if (!(b->p = mem_alloc_raw(account, want, e))) return ST_ERROR;
-        b->cap = want;
-    }
-    memset(b->p + n, 0, PARQUET_PAD);
-    return ST_OK;
-}
-
-void parquet_buffer_release(ParquetBuffer *b, MemAccount *account) {
-    if (b->p) mem_free(account, b->p, b->cap);
-    *b = (ParquetBuffer){0};
-}
-
 /* ---- Thrift ------------------------------------------------------------------------------------------------------ */
 
 typedef struct Thrift {
@@ -178,21 +161,21 @@ static Status see(ParquetPages *p, int64_t n, const uint8_t **at, int64_t *there
     if (have < n) {
         /* the next head too */
         int64_t want = MIN_OF(n + HEAD_READ, left), got;
-        ParquetBuffer old = p->in;
-        if (old.cap < want + PARQUET_PAD) {
-            p->in = (ParquetBuffer){0};
-            if (parquet_buffer(&p->in, p->account, want, e) != ST_OK) {
+        IoBuffer old = p->in;
+        if (old.cap < want + CODEC_PAD) {
+            p->in = (IoBuffer){0};
+            if (io_buffer(&p->in, p->account, want, e) != ST_OK) {
                 p->in = old;
                 return ST_ERROR;
             }
         }
         if (have > 0) memmove(p->in.p, old.p + off, (size_t)have);
-        if (p->in.p != old.p) parquet_buffer_release(&old, p->account);
+        if (p->in.p != old.p) io_buffer_release(&old, p->account);
         p->in_from = p->at;
         p->in_len = have;
         TRY(p->file->vfs->read_at(p->file, p->in.p + have, want - have, p->at + have, &got, e));
         p->in_len += got;
-        memset(p->in.p + p->in_len, 0, PARQUET_PAD);
+        memset(p->in.p + p->in_len, 0, CODEC_PAD);
         off = 0;
         have = p->in_len;
     }
@@ -232,12 +215,12 @@ static Status page_bytes(ParquetPages *p, const PageHead *h, const uint8_t **at,
     return ST_OK;
 }
 
-static Status unpack(ParquetPages *p, const uint8_t *from, int64_t n, int64_t size, bool packed, ParquetBuffer *to,
+static Status unpack(ParquetPages *p, const uint8_t *from, int64_t n, int64_t size, bool packed, IoBuffer *to,
                      const uint8_t **at, Err *e) {
     *at = from;
     if (p->codec == CODEC_NONE || !packed)
         return n >= size ? ST_OK : err_set(e, ERR_BAD_COPY, "a page is shorter than its head says");
-    TRY(parquet_buffer(to, p->account, size, e));
+    TRY(io_buffer(to, p->account, size, e));
     *at = to->p;
     return codec_decompress(p->codecs, (Codec)p->codec, from, n, to->p, size, e);
 }
@@ -254,11 +237,11 @@ static Status open_dictionary(ParquetPages *p, const PageHead *h, Err *e) {
     if (h->n > h->size / least) return err_set(e, ERR_BAD_COPY, "a dictionary is shorter than its head says");
     TRY(unpack(p, bytes, h->packed_size, h->size, true, &p->dict_body, &at, e));
     if (at == bytes) { /* of the input, which goes on */
-        TRY(parquet_buffer(&p->dict_body, p->account, h->size, e));
+        TRY(io_buffer(&p->dict_body, p->account, h->size, e));
         memcpy(p->dict_body.p, bytes, (size_t)h->size);
         at = p->dict_body.p;
     }
-    TRY(parquet_buffer(&p->dict, p->account, h->n * phys_size(type_phys(p->c->type)), e));
+    TRY(io_buffer(&p->dict, p->account, h->n * phys_size(type_phys(p->c->type)), e));
     TRY(parquet_cells(p->c, &at, at + h->size, h->n, p->dict.p, e));
     p->n_dict = h->n;
     return ST_OK;
@@ -486,9 +469,9 @@ Status parquet_pages_skip(ParquetPages *p, int64_t n, Err *e) {
 }
 
 void parquet_pages_release(ParquetPages *p) {
-    parquet_buffer_release(&p->in, p->account);
-    parquet_buffer_release(&p->dict_body, p->account);
-    parquet_buffer_release(&p->dict, p->account);
-    parquet_buffer_release(&p->body, p->account);
-    parquet_buffer_release(&p->plain, p->account);
+    io_buffer_release(&p->in, p->account);
+    io_buffer_release(&p->dict_body, p->account);
+    io_buffer_release(&p->dict, p->account);
+    io_buffer_release(&p->body, p->account);
+    io_buffer_release(&p->plain, p->account);
 }

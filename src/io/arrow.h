@@ -1,7 +1,7 @@
-/* arrow_int.h - Arrow's C data interface (https://arrow.apache.org/docs/format/CDataInterface.html), as the files of
- * src/api share it: columns of batches to cells (arrow_in.c), vectors of cells to batches (arrow_out.c). */
-#ifndef STELE_API_ARROW_INT_H
-#define STELE_API_ARROW_INT_H
+/* arrow.h - Arrow's C data interface (https://arrow.apache.org/docs/format/CDataInterface.html), as src/api and
+ * Arrow files share it: columns of batches to cells (arrow_in.c), vectors of cells to batches (arrow_out.c). */
+#ifndef STELE_IO_ARROW_H
+#define STELE_IO_ARROW_H
 
 #include "base/err.h"
 #include "base/mem.h"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Parquet files of pyarrow's in every encoding and compression, read by Stele; and Stele's, read by pyarrow.
+"""Parquet and Arrow files of pyarrow's in every encoding and compression, read by Stele; and Stele's, read by pyarrow.
 
-usage: test_parquet.py [--build DIR]      last line: N passed, N failed
+usage: test_files.py [--build DIR]      last line: N passed, N failed
 """
 import datetime
 import decimal
@@ -16,7 +16,7 @@ from program import Program  # noqa: E402
 import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
-P = Program("parquet")
+P = Program("files")
 ROWS = 7000
 
 
@@ -117,8 +117,23 @@ def variants():
                                data_page_version="2.0")
 
 
+def arrow_variants(t):
+    """Names, tables and options of pyarrow's writer of Arrow files; `.arrow`: with a footer, `.arrows`: a stream."""
+    option = pa.ipc.IpcWriteOptions
+    yield "arrow", t, option()
+    yield "arrow lz4", t, option(compression="lz4")
+    yield "arrow zstd", t, option(compression="zstd")
+    words = t.set_column(t.column_names.index("t"), "t", t["t"].dictionary_encode())
+    words = words.set_column(t.column_names.index("few"), "few", t["few"].dictionary_encode())
+    yield "arrow dictionaries", words.combine_chunks(), option(compression="lz4")
+    views = t
+    for name, type in (("t", pa.string_view()), ("own", pa.large_string()), ("y", pa.binary_view())):
+        views = views.set_column(t.column_names.index(name), name, t[name].cast(type))
+    yield "arrow views", views, option()
+
+
 def read_all():
-    """Every variant, with and without NULLs, in one run of the shell."""
+    """Every variant, with and without NULLs."""
     script, truth = [], {}
     for nulls in (False, True):
         t = table(nulls)
@@ -130,6 +145,15 @@ def read_all():
             pq.write_table(t, path, **options)
             truth[name] = want
             script.append(query(t, path))
+        for name, other, options in arrow_variants(t):
+            for stream in (False, True):
+                full = name + (" stream" if stream else "") + (" with NULLs" if nulls else "")
+                path = os.path.join(P.dir, full.replace(" ", "_") + ".arrow")
+                make = pa.ipc.new_stream if stream else pa.ipc.new_file
+                with make(path, other.schema, options=options) as w:
+                    w.write_table(other, max_chunksize=3000)
+                truth[full] = want
+                script.append(query(t, path))
     for name, sql in zip(truth, script):
         code, out, err = P.sh("--csv", "-c", sql)
         got = [int(x.split('.')[0]) for x in out.split("\n")[1].split(",")] if code == 0 else []
@@ -156,6 +180,31 @@ def slices():
     P.check("aggregates of slices", out.splitlines()[-1:] == [want], err or out)
 
 
+def write_arrow(name, t):
+    path = os.path.join(P.dir, name + ".arrow")
+    with pa.ipc.new_file(path, t.schema) as w:
+        w.write_table(t)
+    return path
+
+
+def arrow_more():
+    """Lists, columns of nothing, what is refused, and files that are cut off."""
+    t = pa.table({"l": pa.array([[1, None], None, [], [3]], pa.list_(pa.int32())), "n": pa.nulls(4), "id": range(4),
+                  "t": pa.array([["a"], [], None, ["b", None]], pa.large_list(pa.string()))})
+    code, out, err = P.sh("--csv", "-c", f"select l, n, t, id from '{write_arrow('lists', t)}'")
+    P.check("lists", out == 'l,n,t,id\n"{1,NULL}",,{a},0\n,,{},1\n{},,,2\n{3},,"{b,NULL}",3\n', err or out)
+    t = pa.table({"s": pa.array([{"a": 1}])})
+    code, out, err = P.sh("-c", f"select * from '{write_arrow('struct', t)}'")
+    P.check("structs are refused", code == 1 and 'column "s" of Arrow file' in err and "0A000" in err, err)
+    whole = open(os.path.join(P.dir, "arrow_zstd.arrow"), "rb").read()
+    path = os.path.join(P.dir, "cut.arrow")
+    for n in (0, 5, 100, 3000, len(whole) // 2, len(whole) - 1):
+        with open(path, "wb") as f:
+            f.write(whole[:n])
+        code, out, err = P.sh("-c", f"select * from '{path}'")
+        P.check(f"cut off at {n}", code == 1 and "22P04" in err and "cut.arrow" in err, err)
+
+
 if __name__ == "__main__":
-    P.run([("read", read_all), ("slices", slices)])
+    P.run([("read", read_all), ("slices", slices), ("Arrow", arrow_more)])
     P.end()

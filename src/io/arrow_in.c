@@ -4,7 +4,7 @@
  * callbacks, formats, numbers of children and buffers, lengths, offsets), and values as any input is. What cannot be
  * checked is that buffers are as long as the lengths say. Values are copied: a batch stays its maker's.
  */
-#include "api/arrow_int.h"
+#include "io/arrow.h"
 
 #include <inttypes.h>
 #include <stdio.h>

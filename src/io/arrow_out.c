@@ -3,7 +3,7 @@
  * Everything of a batch lies in one arena of no account, so that it outlives statement, connection and database; its
  * parts (a column, the schema) may be moved and released one by one, and the last one frees the arena.
  */
-#include "api/arrow_int.h"
+#include "io/arrow.h"
 
 #include <errno.h>
 #include <stdatomic.h>

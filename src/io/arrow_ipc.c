@@ -1,0 +1,446 @@
+/* arrow_ipc.c - see arrow_ipc.h. */
+#include "io/arrow_ipc.h"
+
+#include <stdlib.h>
+
+#include "io/flatbuf.h"
+
+enum { HEAD_MAX = 64 << 20, COLUMNS_MAX = 1600 };
+enum { MESSAGE_SCHEMA = 1, MESSAGE_DICTIONARY = 2, MESSAGE_BATCH = 3 };
+enum {
+    AT_NULL = 1,
+    AT_INT,
+    AT_FLOAT,
+    AT_BINARY,
+    AT_UTF8,
+    AT_BOOL,
+    AT_DECIMAL,
+    AT_DATE,
+    AT_TIME,
+    AT_TIMESTAMP,
+    AT_INTERVAL,
+    AT_LIST,
+    AT_STRUCT,
+    AT_UNION,
+    AT_FIXED,
+    AT_FIXED_LIST,
+    AT_MAP,
+    AT_DURATION,
+    AT_LARGE_BINARY,
+    AT_LARGE_UTF8,
+    AT_LARGE_LIST,
+    AT_RUNS,
+    AT_BINARY_VIEW,
+    AT_UTF8_VIEW
+};
+
+static Status damaged(const char *path, const char *what, Err *e) {
+    return err_set(e, ERR_BAD_COPY, "could not read Arrow file \"%s\": %s", path, what);
+}
+
+/* ---- schema ------------------------------------------------------------------------------------------------------ */
+
+static const char *int_format(Flatbuf *b, int64_t type) {
+    bool is_signed = fb_scalar(b, type, 1, 1, 0) != 0;
+    switch (fb_i32(b, type, 0, 0)) {
+    case 8: return is_signed ? "c" : "C";
+    case 16: return is_signed ? "s" : "S";
+    case 32: return is_signed ? "i" : "I";
+    case 64: return is_signed ? "l" : "L";
+    default: return NULL;
+    }
+}
+
+static const char *unit_format(Arena *a, const char *head, int unit, const char *tail, int64_t n) {
+    if (unit < 0 || unit > 3) return NULL;
+    return arena_printf(a, "%s%c%.*s", head, "smun"[unit], (int)n, tail);
+}
+
+static const char *timestamp_format(Flatbuf *b, int64_t type, Arena *a) {
+    int64_t n = 0, at = fb_vector(b, type, 1, 1, &n);
+    char zone[64] = ":";
+    if (n > (int64_t)sizeof zone - 2) return NULL;
+    if (n > 0) memcpy(zone + 1, b->p + at, (size_t)n);
+    return unit_format(a, "ts", fb_i16(b, type, 0, 0), zone, n + 1);
+}
+
+/* In the words of the C data interface; NULL: it has none that is wanted. */
+static const char *format_of(Flatbuf *b, int kind, int64_t type, Arena *a) {
+    static const char *const plain[] = {
+        [AT_NULL] = "n",         [AT_BINARY] = "z",       [AT_UTF8] = "u",       [AT_BOOL] = "b",
+        [AT_LIST] = "+l",        [AT_LARGE_BINARY] = "Z", [AT_LARGE_UTF8] = "U", [AT_LARGE_LIST] = "+L",
+        [AT_BINARY_VIEW] = "vz", [AT_UTF8_VIEW] = "vu"};
+    if (kind > 0 && kind < ARRAY_LEN(plain) && plain[kind]) return plain[kind];
+    switch (kind) {
+    case AT_INT: return int_format(b, type);
+    case AT_FLOAT: return fb_i16(b, type, 0, 0) == 1 ? "f" : fb_i16(b, type, 0, 0) == 2 ? "g" : NULL;
+    case AT_DECIMAL:
+        return fb_i32(b, type, 2, 128) != 128
+                   ? NULL
+                   : arena_printf(a, "d:%d,%d", (int)fb_i32(b, type, 0, 0), (int)fb_i32(b, type, 1, 0));
+    case AT_DATE: return fb_i16(b, type, 0, 1) == 0 ? "tdD" : "tdm";
+    case AT_TIME: return unit_format(a, "tt", fb_i16(b, type, 0, 1), "", 0);
+    case AT_TIMESTAMP: return timestamp_format(b, type, a);
+    case AT_DURATION: return unit_format(a, "tD", fb_i16(b, type, 0, 1), "", 0);
+    case AT_INTERVAL: return fb_i16(b, type, 0, 0) == 0 ? "tiM" : fb_i16(b, type, 0, 0) == 1 ? "tiD" : "tin";
+    case AT_FIXED: return arena_printf(a, "w:%d", (int)fb_i32(b, type, 0, 0));
+    default: return NULL;
+    }
+}
+
+static void never(struct ArrowSchema *s) { (void)s; }
+
+/* A column, or the element of a list. */
+static Status read_field(ArrowFile *f, Flatbuf *b, int64_t at, bool element, ArrowField *out, Err *e) {
+    int64_t n = 0, name = fb_vector(b, at, 0, 1, &n);
+    int kind = (int)fb_scalar(b, at, 2, 1, 0);
+    out->name = n ? arena_strndup(f->a, (const char *)b->p + name, n) : "";
+    out->plain = arena_new_of(f->a, struct ArrowSchema);
+    if (!out->name || !out->plain) return err_oom(e);
+    out->format = format_of(b, kind, fb_table(b, at, 3), f->a);
+    if (b->bad) return damaged(f->path, "its schema is damaged", e);
+    int64_t coded = fb_table(b, at, 4), n_children = 0;
+    (void)fb_vector(b, at, 5, 4, &n_children);
+    bool list = out->format && out->format[0] == '+';
+    if (!out->format || (coded && (list || element)) || (list && element))
+        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "column \"%s\" of Arrow file \"%s\" has a type that Stele lacks",
+                       element ? "(of a list)" : out->name, f->path);
+    if (coded) {
+        int64_t index = fb_table(b, coded, 1);
+        out->codes = index ? int_format(b, index) : "i";
+        out->dictionary = fb_i64(b, coded, 0, 0);
+    }
+    *out->plain = (struct ArrowSchema){.format = out->format, .name = out->name, .release = never};
+    if (b->bad || (coded && !out->codes) || n_children != (list ? 1 : 0))
+        return damaged(f->path, "its schema is damaged", e);
+    return list ? ST_OK : arrow_type(out->plain, &out->type, e);
+}
+
+static Status read_list(ArrowFile *f, Flatbuf *b, int64_t at, ArrowField *out, Err *e) {
+    int64_t n = 0, children = fb_vector(b, at, 5, 4, &n);
+    if (out->format[0] != '+') return ST_OK;
+    out->item = arena_new_of(f->a, ArrowField);
+    out->plain->children = arena_array(f->a, struct ArrowSchema *, 1);
+    if (!out->item || !out->plain->children) return err_oom(e);
+    TRY(read_field(f, b, fb_follow(b, children), true, out->item, e));
+    out->plain->n_children = 1;
+    out->plain->children[0] = out->item->plain;
+    return arrow_type(out->plain, &out->type, e);
+}
+
+static Status read_schema(ArrowFile *f, Flatbuf *b, int64_t schema, Err *e) {
+    int64_t n = 0, fields = fb_vector(b, schema, 1, 4, &n);
+    if (b->bad) return damaged(f->path, "its schema is damaged", e);
+    if (fb_i16(b, schema, 0, 0) != 0)
+        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "Arrow file \"%s\" is big-endian", f->path);
+    if (n == 0) return damaged(f->path, "it has no columns", e);
+    if (n > COLUMNS_MAX)
+        return err_set(e, ERR_TOO_MANY_COLUMNS, "file \"%s\" has more than %d columns", f->path, COLUMNS_MAX);
+    if (!(f->cols = arena_array(f->a, ArrowField, n))) return err_oom(e);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = fb_follow(b, fields + 4 * i);
+        TRY(read_field(f, b, at, false, &f->cols[i], e));
+        TRY(read_list(f, b, at, &f->cols[i], e));
+    }
+    f->n_cols = (int32_t)n;
+    return b->bad ? damaged(f->path, "its schema is damaged", e) : ST_OK;
+}
+
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
+
+static Status read_exactly(const ArrowFile *f, void *to, int64_t n, int64_t at, Err *e) {
+    int64_t got;
+    TRY(f->file->vfs->read_at(f->file, to, n, at, &got, e));
+    return got == n ? ST_OK : damaged(f->path, "it ends within a message", e);
+}
+
+/* A dictionary that is given again would hold for the batches behind it only. */
+static Status add_dictionary(ArrowFile *f, Flatbuf *b, int64_t t, ArrowMessage *m, Err *e) {
+    m->dictionary = fb_i64(b, t, 0, 0);
+    m->rows = fb_i64(b, fb_table(b, t, 1), 0, 0);
+    if (b->bad) return damaged(f->path, "a dictionary is damaged", e);
+    bool again = fb_scalar(b, t, 2, 1, 0) != 0;
+    for (int64_t i = 0; i < f->dictionaries.len; i++) again |= f->dictionaries.items[i].dictionary == m->dictionary;
+    if (again)
+        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "a dictionary of Arrow file \"%s\" changes within it", f->path);
+    return vec_push(f->a, &f->dictionaries, *m) ? ST_OK : err_oom(e);
+}
+
+static Status take_message(ArrowFile *f, const uint8_t *p, ArrowMessage *m, Err *e) {
+    Flatbuf b = {p, m->head_len, false};
+    int64_t root = fb_root(&b), t = fb_table(&b, root, 2);
+    int kind = (int)fb_scalar(&b, root, 1, 1, 0);
+    m->body_len = fb_i64(&b, root, 3, 0);
+    if (b.bad || t == 0 || m->body_len < 0 || m->body_len > f->size - m->body)
+        return damaged(f->path, "a message is damaged", e);
+    if ((kind == MESSAGE_SCHEMA) != (f->n_cols == 0))
+        return damaged(f->path, f->n_cols ? "it has a second schema" : "it does not begin with a schema", e);
+    if (kind == MESSAGE_SCHEMA) return read_schema(f, &b, t, e);
+    if (kind == MESSAGE_DICTIONARY) return add_dictionary(f, &b, t, m, e);
+    if (kind != MESSAGE_BATCH) return damaged(f->path, "a message is of a kind that a file cannot have", e);
+    m->rows = fb_i64(&b, t, 0, 0);
+    if (b.bad || m->rows < 0) return damaged(f->path, "a batch is damaged", e);
+    return vec_push(f->a, &f->batches, *m) ? ST_OK : err_oom(e);
+}
+
+/* Messages from `at` until the one that says that it is the last. A stream may simply end. */
+static Status read_messages(ArrowFile *f, int64_t at, bool is_file, Err *e) {
+    IoBuffer head = {0};
+    Status st = ST_OK;
+    while (st == ST_OK) {
+        uint32_t word[2];
+        if (at == f->size && !is_file && f->n_cols > 0) break;
+        st = at + 8 <= f->size ? read_exactly(f, word, 8, at, e) : damaged(f->path, "it ends within its messages", e);
+        if (st != ST_OK) break;
+        if (word[0] != UINT32_MAX) {
+            st = damaged(f->path, "expected a message", e);
+            break;
+        }
+        if (word[1] == 0) break;
+        ArrowMessage m = {.head = at + 8, .head_len = word[1], .body = at + 8 + (int64_t)word[1]};
+        if (m.head_len > HEAD_MAX || m.body > f->size) st = damaged(f->path, "it ends within a message", e);
+        if (st == ST_OK) st = io_buffer(&head, arena_account(f->a), m.head_len, e);
+        if (st == ST_OK) st = read_exactly(f, head.p, m.head_len, m.head, e);
+        if (st == ST_OK) st = take_message(f, head.p, &m, e);
+        at = (m.body + m.body_len + 7) & ~INT64_C(7);
+    }
+    io_buffer_release(&head, arena_account(f->a));
+    if (st == ST_OK && f->n_cols == 0) st = damaged(f->path, "it has no schema", e);
+    return st;
+}
+
+ArrowFile *arrow_file_open(Vfs *vfs, MemAccount *account, const char *path, Err *e) {
+    static const char magic[] = "ARROW1";
+    char ends[2][8] = {{0}, {0}};
+    Arena *a = arena_new(account, e);
+    ArrowFile *f = a ? arena_new_of(a, ArrowFile) : NULL;
+    if (!f) goto failed;
+    f->a = a;
+    f->vfs = vfs;
+    f->path = path;
+    if (vfs->open(vfs, path, VFS_READ, &f->file, e) != ST_OK) {
+        f->file = NULL;
+        goto failed;
+    }
+    if (vfs->size(f->file, &f->size, e) != ST_OK) goto failed;
+    if (f->size < 8) {
+        damaged(path, "it is too short to be one", e);
+        goto failed;
+    }
+    if (read_exactly(f, ends[0], 8, 0, e) != ST_OK || read_exactly(f, ends[1], 6, f->size - 6, e) != ST_OK) goto failed;
+    bool is_file = memcmp(ends[0], magic, 6) == 0;
+    if (memcmp(ends[0], "FEA1", 4) == 0) {
+        err_set(e, ERR_FEATURE_NOT_SUPPORTED, "file \"%s\" is of version 1 of Feather", path);
+        goto failed;
+    }
+    if (is_file && memcmp(ends[1], magic, 6) != 0) {
+        damaged(path, "its end is missing", e);
+        goto failed;
+    }
+    if (read_messages(f, is_file ? 8 : 0, is_file, e) == ST_OK) return f;
+failed:
+    if (!err_is_set(e)) err_oom(e);
+    if (f) arrow_file_close(f);
+    else arena_free(a);
+    return NULL;
+}
+
+void arrow_file_close(ArrowFile *f) {
+    if (!f) return;
+    if (f->file) (void)f->vfs->close(f->file, NULL);
+    arena_free(f->a);
+}
+
+/* ---- batches ----------------------------------------------------------------------------------------------------- */
+
+Status arrow_batch_open(const ArrowFile *f, const ArrowMessage *m, MemAccount *account, ArrowBatch *out, Err *e) {
+    *out = (ArrowBatch){.head_len = m->head_len, .rows = m->rows, .body = m->body, .body_len = m->body_len};
+    if (!(out->head = mem_alloc(account, m->head_len, e))) return ST_ERROR;
+    TRY(read_exactly(f, out->head, m->head_len, m->head, e));
+    Flatbuf b = {out->head, m->head_len, false};
+    int64_t root = fb_root(&b), t = fb_table(&b, root, 2);
+    if (fb_scalar(&b, root, 1, 1, 0) == MESSAGE_DICTIONARY) t = fb_table(&b, t, 1);
+    out->nodes = fb_vector(&b, t, 1, 16, &out->n_nodes);
+    out->buffers = fb_vector(&b, t, 2, 16, &out->n_buffers);
+    out->views = fb_vector(&b, t, 4, 8, &out->n_views);
+    int64_t compression = fb_table(&b, t, 3), codec = compression ? (int64_t)fb_scalar(&b, compression, 0, 1, 0) : -1;
+    out->codec = codec < 0 ? CODEC_NONE : codec == 0 ? CODEC_LZ4_FRAME : codec == 1 ? CODEC_ZSTD : CODEC_UNKNOWN;
+    if (b.bad || fb_i64(&b, t, 0, 0) != m->rows || m->rows < 0) return damaged(f->path, "a batch is damaged", e);
+    return ST_OK;
+}
+
+void arrow_batch_close(ArrowBatch *b, MemAccount *account) {
+    if (b->head) mem_free(account, b->head, b->head_len);
+    *b = (ArrowBatch){0};
+}
+
+static Status too_few(Err *e) { return err_set(e, ERR_BAD_COPY, "a batch has fewer buffers than its columns need"); }
+
+static bool is_view(const char *f) { return f[0] == 'v'; }
+static bool is_string(const char *f) { return f[0] && !f[1] && strchr("uUzZ", f[0]); }
+
+/* How many buffers it has, without an element's; below 0: the batch lacks them. */
+static int64_t buffer_count(const ArrowField *f, const ArrowBatch *b, const ArrowCursor *at) {
+    const char *format = f->codes ? f->codes : f->format;
+    int64_t more = 0;
+    if (format[0] == 'n') return 0;
+    if (is_string(format)) return 3;
+    if (!is_view(format)) return 2;
+    if (at->view >= b->n_views) return -1;
+    memcpy(&more, b->head + b->views + 8 * at->view, 8);
+    return more < 0 || more > b->n_buffers ? -1 : 2 + more;
+}
+
+Status arrow_skip(const ArrowField *f, const ArrowBatch *b, ArrowCursor *at, Err *e) {
+    for (; f; f = f->item) {
+        int64_t n = buffer_count(f, b, at);
+        if (n < 0 || at->node >= b->n_nodes || n > b->n_buffers - at->buffer) return too_few(e);
+        at->view += is_view(f->codes ? f->codes : f->format);
+        at->node++;
+        at->buffer += n;
+    }
+    return ST_OK;
+}
+
+/* Buffer number i of the batch; *size bytes of it, NULL where it is empty. */
+static Status load_buffer(const ArrowFile *f, const ArrowBatch *b, int64_t i, MemAccount *account, Codecs *codecs,
+                          IoBuffer *raw, IoBuffer *to, int64_t *size, Err *e) {
+    int64_t place[2], whole = -1;
+    memcpy(place, b->head + b->buffers + 16 * i, 16);
+    *size = place[1];
+    if (place[0] < 0 || place[1] < 0 || place[0] > b->body_len || place[1] > b->body_len - place[0])
+        return err_set(e, ERR_BAD_COPY, "a buffer lies outside of its batch");
+    if (*size == 0) return io_buffer(to, account, 0, e);
+    if (b->codec == CODEC_NONE) {
+        TRY(io_buffer(to, account, *size, e));
+        return read_exactly(f, to->p, *size, b->body + place[0], e);
+    }
+    if (*size < 8) return err_set(e, ERR_BAD_COPY, "a compressed buffer has no size");
+    TRY(io_buffer(raw, account, *size, e));
+    TRY(read_exactly(f, raw->p, *size, b->body + place[0], e));
+    memcpy(&whole, raw->p, 8);
+    Codec codec = whole == -1 ? CODEC_NONE : b->codec;
+    *size = whole == -1 ? *size - 8 : whole;
+    if (*size < 0 || *size > INT64_C(1) << 40) return err_set(e, ERR_BAD_COPY, "a compressed buffer has no size");
+    TRY(io_buffer(to, account, *size, e));
+    return codec_decompress(codecs, codec, raw->p + 8, place[1] - 8, to->p, *size, e);
+}
+
+/* Bytes of a value; 0: of bits. */
+static int64_t width_of(const char *f) {
+    if (f[0] == 'w' || (f[0] == 'd' && f[1] == ':')) return f[0] == 'd' ? 16 : strtoll(f + 2, NULL, 10);
+    if (f[0] == 't' && f[1] == 'i') return f[2] == 'M' ? 4 : f[2] == 'D' ? 8 : 16;
+    if (strcmp(f, "tdD") == 0 || strcmp(f, "tts") == 0 || strcmp(f, "ttm") == 0) return 4;
+    if (f[0] == 't') return 8;
+    switch (f[0]) {
+    case 'b': return 0;
+    case 'c':
+    case 'C': return 1;
+    case 's':
+    case 'S': return 2;
+    case 'i':
+    case 'I':
+    case 'f': return 4;
+    case 'v': return 16;
+    default: return 8;
+    }
+}
+
+/* Offsets of n rows, in order and up to `most`. */
+static bool offsets_fit(const void *p, bool wide, int64_t n, int64_t most) {
+    int64_t last = 0;
+    for (int64_t i = 0; i <= n; i++) {
+        int64_t v = wide ? ((const int64_t *)p)[i] : ((const int32_t *)p)[i];
+        if (v < last || v > most) return false;
+        last = v;
+    }
+    return true;
+}
+
+static Status too_short(Err *e) { return err_set(e, ERR_BAD_COPY, "a buffer is shorter than its rows need"); }
+
+/* Whether buffers of these sizes are enough for n rows; items: rows of a list's element. */
+static Status check_sizes(const ArrowField *f, const ArrowHeld *h, const int64_t *sizes, int64_t count, int64_t n,
+                          int64_t items, Err *e) {
+    const char *format = f->codes ? f->codes : f->format;
+    int64_t bits = n / 8 + (n % 8 != 0);
+    if (count == 0) return ST_OK;
+    if (sizes[0] > 0 && sizes[0] < bits) return too_short(e);
+    bool variable = is_string(format) || format[0] == '+';
+    if (!variable) {
+        int64_t width = width_of(format);
+        if (width == 0 ? sizes[1] < bits : n > sizes[1] / width) return too_short(e);
+        return ST_OK;
+    }
+    bool wide = format[0] == 'U' || format[0] == 'Z' || format[1] == 'L';
+    if (n == 0) return ST_OK;
+    if (n >= sizes[1] / (wide ? 8 : 4)) return too_short(e);
+    if (!offsets_fit(h->pointers[1], wide, n, format[0] == '+' ? items : sizes[2]))
+        return err_set(e, ERR_BAD_COPY, "the offsets of its values are not in order");
+    return ST_OK;
+}
+
+static Status held_room(ArrowHeld *h, Arena *a, int64_t count, Err *e) {
+    if (count <= h->cap) return ST_OK;
+    IoBuffer *more = arena_array(a, IoBuffer, count + 1);
+    h->pointers = arena_array(a, const void *, count + 2); /* and sizes of a view's buffers */
+    if (!more || !h->pointers) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    if (h->cap) memcpy(more, h->buffers, (size_t)h->cap * sizeof *more);
+    h->buffers = more;
+    h->cap = count;
+    return ST_OK;
+}
+
+static void never_array(struct ArrowArray *x) { (void)x; }
+
+/* One level: a column, or the elements of a list. */
+static Status hold_level(const ArrowFile *file, const ArrowField *f, const ArrowBatch *b, ArrowCursor *at, Arena *a,
+                         MemAccount *account, Codecs *codecs, IoBuffer *raw, ArrowHeld *h, int64_t *sizes, Err *e) {
+    int64_t count = buffer_count(f, b, at), node[2];
+    memcpy(node, b->head + b->nodes + 16 * at->node, 16);
+    if (node[0] < 0 || count < 0) return too_few(e);
+    TRY(held_room(h, a, count, e));
+    for (int64_t i = 0; i < count; i++) {
+        TRY(load_buffer(file, b, at->buffer + i, account, codecs, raw, &h->buffers[i], &sizes[i], e));
+        h->pointers[i] = i == 0 && sizes[i] == 0 ? NULL : h->buffers[i].p;
+    }
+    const char *format = f->codes ? f->codes : f->format;
+    h->array = (struct ArrowArray){.length = node[0], .null_count = -1, .n_buffers = count, .release = never_array};
+    h->array.buffers = h->pointers;
+    if (!is_view(format)) return ST_OK;
+    /* sizes of the buffers behind the first two are one more buffer */
+    h->pointers[count] = sizes + 2;
+    h->array.n_buffers = count + 1;
+    return ST_OK;
+}
+
+Status arrow_hold(const ArrowFile *file, const ArrowField *f, const ArrowBatch *b, ArrowCursor *at, Arena *a,
+                  MemAccount *account, Codecs *codecs, IoBuffer *raw, ArrowHeld *h, Err *e) {
+    ArrowCursor next = *at;
+    int64_t count = buffer_count(f, b, at), *item_sizes = NULL;
+    TRY(arrow_skip(f, b, &next, e));
+    int64_t *sizes = arena_array(a, int64_t, MAX_OF(count, 1) + 1);
+    if (f->item) item_sizes = arena_array(a, int64_t, 8 + b->n_buffers);
+    if (!sizes || (f->item && !item_sizes)) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    TRY(hold_level(file, f, b, at, a, account, codecs, raw, h, sizes, e));
+    int64_t items = 0, n = h->array.length;
+    if (f->item) {
+        ArrowCursor item = {at->node + 1, at->buffer + count, at->view};
+        int64_t item_count = buffer_count(f->item, b, &item);
+        if (!h->item && !(h->item = arena_new_of(a, ArrowHeld))) return err_is_set(e) ? ST_ERROR : err_oom(e);
+        TRY(hold_level(file, f->item, b, &item, a, account, codecs, raw, h->item, item_sizes, e));
+        items = h->item->array.length;
+        TRY(check_sizes(f->item, h->item, item_sizes, item_count, items, 0, e));
+        h->children[0] = &h->item->array;
+        h->array.children = h->children;
+        h->array.n_children = 1;
+    }
+    TRY(check_sizes(f, h, sizes, count, n, items, e));
+    *at = next;
+    return n >= b->rows ? ST_OK : err_set(e, ERR_BAD_COPY, "a column has fewer rows than its batch");
+}
+
+void arrow_held_release(ArrowHeld *h, MemAccount *account) {
+    for (; h; h = h->item)
+        for (int64_t i = 0; i < h->cap; i++) io_buffer_release(&h->buffers[i], account);
+}

@@ -1,0 +1,80 @@
+/* arrow_ipc.h - the format of Arrow files and streams: messages, each a flatbuffer and a body.
+ *
+ * A file (.arrow, Feather version 2) is a stream between two magic words, with a footer that says where the messages
+ * are. The messages are walked in either: their heads are small, and a file that lacks its end can be told.
+ * https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc
+ */
+#ifndef STELE_IO_ARROW_IPC_H
+#define STELE_IO_ARROW_IPC_H
+
+#include "base/vfs.h"
+#include "io/arrow.h"
+#include "io/codec.h"
+
+typedef struct ArrowField {
+    const char *name;
+    const char *format;        /* of values, as in the C data interface */
+    const char *codes;         /* of numbers of a dictionary; NULL: there is none */
+    int64_t dictionary;        /* its id */
+    struct ArrowField *item;   /* of a list; or NULL */
+    struct ArrowSchema *plain; /* of values, without the dictionary; in the arena, with children */
+    Type type;
+} ArrowField;
+
+typedef struct ArrowMessage { /* a batch, or a dictionary */
+    int64_t head, head_len;   /* in the file */
+    int64_t body, body_len;
+    int64_t rows;
+    int64_t dictionary; /* id */
+} ArrowMessage;
+
+/* What a file has. Immutable once opened; any thread may read. */
+typedef struct ArrowFile {
+    Arena *a;
+    VfsFile *file;
+    Vfs *vfs;
+    const char *path;
+    int64_t size;
+    int32_t n_cols;
+    ArrowField *cols;
+    VEC(ArrowMessage) batches;
+    VEC(ArrowMessage) dictionaries;
+} ArrowFile;
+/* 58P01 ..., 22P04, 0A000 for types that have none in SQL and for what is read by no one: big-endian files,
+ * dictionaries that change. `path` outlives it. */
+ArrowFile *arrow_file_open(Vfs *vfs, MemAccount *account, const char *path, Err *e);
+void arrow_file_close(ArrowFile *f); /* NULL is fine */
+
+/* A batch's buffers, not read yet. */
+typedef struct ArrowBatch {
+    uint8_t *head;
+    int64_t head_len, rows, body, body_len;
+    Codec codec; /* each buffer with its size in front, or -1 and uncompressed */
+    int64_t n_buffers, n_nodes, n_views;
+    int64_t buffers, nodes, views; /* where they are in the head */
+} ArrowBatch;
+Status arrow_batch_open(const ArrowFile *f, const ArrowMessage *m, MemAccount *account, ArrowBatch *out, Err *e);
+void arrow_batch_close(ArrowBatch *b, MemAccount *account);
+
+/* A column of a batch in memory; kept from batch to batch. */
+enum { ARROW_BUFFERS = 3 };
+typedef struct ArrowHeld {
+    struct ArrowArray array; /* of values, or of codes */
+    IoBuffer *buffers;       /* in `a` */
+    int64_t cap;
+    const void **pointers;
+    struct ArrowHeld *item;
+    struct ArrowArray *children[1];
+} ArrowHeld;
+typedef struct ArrowCursor { /* among a batch's buffers */
+    int64_t node, buffer, view;
+} ArrowCursor;
+/* Passes by a column. */
+Status arrow_skip(const ArrowField *f, const ArrowBatch *b, ArrowCursor *at, Err *e);
+/* Reads and checks its buffers: as long as its rows need, offsets in order and within them. raw: for compressed bytes.
+ */
+Status arrow_hold(const ArrowFile *file, const ArrowField *f, const ArrowBatch *b, ArrowCursor *at, Arena *a,
+                  MemAccount *account, Codecs *codecs, IoBuffer *raw, ArrowHeld *h, Err *e);
+void arrow_held_release(ArrowHeld *h, MemAccount *account);
+
+#endif
