@@ -321,6 +321,7 @@ Status copy_to(RowStore *rows, const RowPieces *more, int32_t first_col, int32_t
     if (out_rows(&w, rows, more, first_col, types, n_rows) != ST_OK || out_flush(&w) != ST_OK) goto done;
     st = ST_OK;
 done:
+    if (st == ST_OK && beside) st = vfs->sync(w.file, e);
     if (w.file && vfs->close(w.file, st == ST_OK ? e : NULL) != ST_OK) st = ST_ERROR;
     if (st == ST_OK && beside) st = vfs->rename(vfs, temp, path, e);
     if (st != ST_OK && created && beside) vfs->remove(vfs, temp, NULL);

@@ -7,6 +7,7 @@
 #include "io/parquet.h"
 
 #include <carquet/carquet.h>
+#include <errno.h>
 
 #include "io/parquet_memory.h"
 
@@ -36,7 +37,11 @@ typedef struct ParquetOut {
     Err *e;
 } ParquetOut;
 
+/* The library does not say what the system said, but errno still has it. */
 static Status failed(const ParquetOut *o, const carquet_error_t *why, carquet_status_t code) {
+    int cause = errno;
+    if (code == CARQUET_ERROR_FILE_WRITE && (cause == ENOSPC || cause == EDQUOT || cause == EFBIG))
+        return err_set(o->e, ERR_DISK_FULL, "could not write Parquet file \"%s\": %s", o->path, strerror(cause));
     return err_set(o->e, code == CARQUET_ERROR_OUT_OF_MEMORY ? ERR_OUT_OF_MEMORY : ERR_IO,
                    "could not write Parquet file \"%s\": %s", o->path,
                    why && why->message[0] ? why->message : carquet_status_string(code));
@@ -253,6 +258,13 @@ static Status write_file(ParquetOut *o, RowStore *rows, const RowPieces *more, i
     return st == CARQUET_OK ? ST_OK : failed(o, NULL, st);
 }
 
+static Status sync_file(Vfs *vfs, const char *path, Err *e) {
+    VfsFile *file;
+    TRY(vfs->open(vfs, path, VFS_READ | VFS_WRITE, &file, e));
+    Status st = vfs->sync(file, e);
+    return vfs->close(file, st == ST_OK ? e : NULL) == ST_OK ? st : ST_ERROR;
+}
+
 Status parquet_write(RowStore *rows, const RowPieces *more, int32_t first_col, int32_t n_cols, const Type *types,
                      const char *const *names, Vfs *vfs, const char *path, int tz_offset, int64_t *n_rows, Err *e) {
     ParquetOut o = {.n_cols = n_cols, .tz_offset = tz_offset, .path = path, .e = e};
@@ -271,6 +283,7 @@ Status parquet_write(RowStore *rows, const RowPieces *more, int32_t first_col, i
     if (make_columns(&o, rows_layout(rows), first_col, types, names) == ST_OK)
         st = write_file(&o, rows, more, first_col, temp, n_rows);
     parquet_memory_end();
+    if (st == ST_OK) st = sync_file(vfs, temp, e);
     if (st == ST_OK) st = vfs->rename(vfs, temp, path, e);
     if (st != ST_OK) (void)vfs->remove(vfs, temp, NULL);
 done:

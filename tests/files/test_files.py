@@ -7,6 +7,8 @@ import datetime
 import decimal
 import os
 import random
+import resource
+import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shell"))
@@ -205,6 +207,28 @@ def arrow_more():
         P.check(f"cut off at {n}", code == 1 and "22P04" in err and "cut.arrow" in err, err)
 
 
+def little_room():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # so that writing fails with EFBIG
+
+
+def full_disk():
+    """COPY TO where there is no room: the file that was there stays, and nothing else."""
+    for end in ("csv", "txt", "tbl", "parquet"):
+        path = os.path.join(P.dir, "full", "x." + end)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as f:
+            f.write("old")
+        sql = f"copy (select g, md5(g::text) as t, g * 1.5 as n from generate_series(1, 100000) g) to '{path}'"
+        code, out, err = P.sh("-c", sql, preexec_fn=little_room)
+        with open(path) as f:
+            old = f.read()
+        left = os.listdir(os.path.dirname(path))
+        P.check("full disk, " + end, code == 1 and "53100" in err and old == "old" and left == ["x." + end],
+                f"{err} {left}")
+        os.remove(path)
+
+
 if __name__ == "__main__":
-    P.run([("read", read_all), ("slices", slices), ("Arrow", arrow_more)])
+    P.run([("read", read_all), ("slices", slices), ("Arrow", arrow_more), ("full disk", full_disk)])
     P.end()
