@@ -8,6 +8,8 @@
  */
 #include "io/csv_int.h"
 
+#include <strings.h>
+
 enum { RECORDS_MAX = 1000, FRONT_MAX = 50 };
 
 typedef struct Shape {
@@ -134,7 +136,7 @@ static void judge(Candidate *c, const Shape *s) {
     double consistent = same / n;
     if (consistent < 0.5) return;
     double columns = c->n_fields > 1 ? 1 - 0.5 / c->n_fields : 0.1;
-    double front = 1 - 0.3 * first / s->n;
+    double front = first ? 0.85 * (1 - 0.3 * first / s->n) : 1;
     c->score = columns * consistent * consistent * (known / fields) * (1 - 0.9 * bad / n) * front;
 }
 
@@ -147,7 +149,14 @@ static double weight_of(char delimiter, const Shape *s, const Candidate *c) {
     return s->n >= 3 ? 0.5 : 0;
 }
 
-Status csv_dialect(Arena *a, const CsvGiven *given, Slice sample, bool whole, CsvFile *f, int32_t *n_fields) {
+/* Spreadsheets write `sep=;` in a line of its own in front: its delimiter, and its length; 0: there is none. */
+static int64_t separator_line(Slice s, char *delimiter) {
+    if (s.len < 6 || strncasecmp(s.ptr, "sep=", 4) != 0 || (s.ptr[5] != '\n' && s.ptr[5] != '\r')) return 0;
+    *delimiter = s.ptr[4];
+    return s.ptr[5] == '\r' && s.len > 6 && s.ptr[6] == '\n' ? 7 : 6;
+}
+
+static Status dialect(Arena *a, const CsvGiven *given, Slice sample, bool whole, CsvFile *f, int32_t *n_fields) {
     static const char delimiters[] = ",;\t|^~\1 ";
     static const char quotes[] = {'"', '\'', (char)CSV_NO_QUOTE};
     Shape *s = arena_new_of(a, Shape);
@@ -177,5 +186,17 @@ Status csv_dialect(Arena *a, const CsvGiven *given, Slice sample, bool whole, Cs
     f->o.escape = best.escape;
     if (!given->skip) f->skip_lines = best.skip_lines;
     *n_fields = MAX_OF(best.n_fields, 1);
+    return ST_OK;
+}
+
+Status csv_dialect(Arena *a, const CsvGiven *given, Slice sample, bool whole, CsvFile *f, int32_t *n_fields) {
+    CsvGiven more = *given;
+    char delimiter;
+    int64_t line = given->skip ? 0 : separator_line(sample, &delimiter);
+    if (line == 0) return dialect(a, given, sample, whole, f, n_fields);
+    if (!given->delimiter) f->o.delimiter = delimiter;
+    more.delimiter = true;
+    TRY(dialect(a, &more, (Slice){sample.ptr + line, sample.len - line}, whole, f, n_fields));
+    f->skip_lines++;
     return ST_OK;
 }

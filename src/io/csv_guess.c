@@ -246,7 +246,7 @@ bool guess_knows(Slice text, char delimiter) {
     Slice s = trimmed(text);
     Number n;
     if (s.len == 0 || number(s, '.', ',', &n) || (delimiter != ',' && number(s, ',', '.', &n))) return true;
-    if (s.ptr[0] == '"' || s.ptr[0] == '\'') return false;
+    if (s.ptr[0] == '"' || s.ptr[0] == '\'' || s.ptr[s.len - 1] == '"') return false;
     for (int64_t i = 0; i < s.len; i++) {
         char c = s.ptr[i];
         bool in_text = strchr(",;|", c) && i + 1 < s.len && s.ptr[i + 1] == ' '; /* so, as a sentence has them */

@@ -14,6 +14,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shell"))
 sys.dont_write_bytecode = True
+import by_hand  # noqa: E402
 from make_csv import files  # noqa: E402
 from program import Program  # noqa: E402
 
@@ -79,6 +80,33 @@ def sniffed():
     P.check(f"at most {WRONG} of {len(truth)} files are guessed wrong", len(wrong) <= WRONG, (len(wrong), err[-1500:]))
 
 
+def handed():
+    """by_hand.py: as a person would say, but for titles that a spreadsheet gave delimiters (preamble_commas)."""
+    script, truth = [], {}
+    for name, data, columns, n in by_hand.files():
+        path = os.path.join(P.dir, "hand_" + name + ".csv")
+        with open(path, "wb") as f:
+            f.write(data)
+        truth[name] = columns, n
+        script.append(f"select '{name}' as marker;\ndescribe '{path}';\nselect count(*) from '{path}';\n")
+    path = os.path.join(P.dir, "hand.sql")
+    with open(path, "w") as f:
+        f.write("".join(script))
+    rc, out, err = P.sh("--json", "--quiet", "-f", path)
+    got = answers(out)
+    P.check("files by hand", len(truth) >= 60, len(truth))
+    wrong = []
+    for name, (columns, n) in truth.items():
+        a = got.get(name, [])
+        described = [(c["column_name"], c["column_type"]) for c in a[0]] if len(a) == 2 else []
+        fits = len(described) == len(columns) and all(w[0] in (None, g[0]) and g[1] in w[1] for g, w in zip(described, columns))
+        if not fits or a[1][0]["count"] != n:
+            wrong.append((name, described, a[1:], columns, n))
+    for w in wrong:
+        print("wrong:", *w)
+    P.check(f"at most 1 of {len(truth)} files by hand is guessed wrong", len(wrong) <= 1, wrong)
+
+
 def malformed():
     """What cannot be read names file, line and column, and what was expected; nothing crashes."""
     good = b"id,name,v\n" + b"".join(b"%d,name%d,%d.5\n" % (i, i, i) for i in range(2000))
@@ -124,5 +152,5 @@ def check_error(name, rc, err, pattern):
 
 
 if __name__ == "__main__":
-    P.run([("sniffed", sniffed), ("malformed", malformed)])
+    P.run([("sniffed", sniffed), ("by hand", handed), ("malformed", malformed)])
     P.end()
