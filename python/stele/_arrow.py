@@ -73,7 +73,11 @@ def _values(schema: Any, sql_type: str, array: Any, start: int, stop: int) -> li
         bits = _bits(array.buffers[1], start, stop)
         return [bool(bits >> i & 1) for i in range(stop - start)]
     if form in ("U", "Z"):
-        return _strings(form, array, start, stop)
+        texts = _strings(form, array, start, stop)
+        if sql_type != "numeric":
+            return texts
+        from decimal import Decimal
+        return [Decimal(t) if t else None for t in texts]  # NULLs have no text
     if form.startswith("d:"):
         return _decimals(form, sql_type, array, start, stop)
     if form == "w:16":

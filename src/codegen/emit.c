@@ -324,6 +324,7 @@ static const char *agg_reason(Planner *pl, const AggSpec *s, const Sink *sink, c
             wide = false; /* codes in the order of their strings */
         if (c->op == AO_VAR || c->op == AO_VAR_EXACT) return "variance";
         if (c->op == AO_STRING_AGG) return "string_agg";
+        if (c->op == AO_SUM_DEC) return "sum of numeric without (p,s)";
         if (c->op == AO_REGR) return "regression";
         if (c->op == AO_BIT_XOR) return "bit_xor";
         if (c->op == AO_CLIENT) return "an aggregate of the client";

@@ -48,7 +48,7 @@ struct AggCol {
 typedef struct StrCell {
     Str s;
     int64_t cap;
-} StrCell; /* MIN, MAX, ANY of copied strings */
+} StrCell; /* MIN, MAX, ANY of copied strings; sums of numerics without (p,s) */
 typedef struct JoinCell {
     char *buf;
     int64_t len, cap, skip;
@@ -64,6 +64,12 @@ typedef struct VarExactCell {
     int64_t n;
     uint64_t sum[3], squares[5];
 } VarExactCell;
+
+/* The string of a MIN, MAX, ANY: copied into the heap, over the last one where there is room, if c->copy. */
+Status agg_put_str(const AggCol *c, AggHeap *h, char *cell, Str v, Err *e);
+
+/* Sums of numerics without (p,s) (agg_dec.c). */
+Status agg_dec_update(const AggCol *c, AggHeap *h, int64_t n, char *const *rows, const Vec *in, const Vec *in2, Err *e);
 
 /* Sets everything but the offsets. */
 Status agg_col_init(AggCol *c, const AggCell *cell, bool always_seen, Err *e);

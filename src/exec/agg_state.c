@@ -163,7 +163,7 @@ MIN_MAX_SEEN(i128, int128_t, LESS_INT)
 MIN_MAX_SEEN(interval, Interval, less_interval)
 MIN_MAX_SEEN(uuid, Uuid, less_uuid)
 
-static Status str_put(const AggCol *c, AggHeap *h, char *p, Str v, Err *e) {
+Status agg_put_str(const AggCol *c, AggHeap *h, char *p, Str v, Err *e) {
     if (!c->copy) {
         AT(Str, p) = v;
         return ST_OK;
@@ -181,8 +181,10 @@ static Status str_put(const AggCol *c, AggHeap *h, char *p, Str v, Err *e) {
     s->s = (Str){v.len ? to : s->s.ptr, v.len, v.prefix};
     return ST_OK;
 }
-UPDATE(min_str, Str, if (!rows[i][seen] || str_cmp(v, AT(Str, p)) < 0) TRY(str_put(c, h, p, v, e)); rows[i][seen] = 1)
-UPDATE(max_str, Str, if (!rows[i][seen] || str_cmp(v, AT(Str, p)) > 0) TRY(str_put(c, h, p, v, e)); rows[i][seen] = 1)
+UPDATE(min_str, Str, if (!rows[i][seen] || str_cmp(v, AT(Str, p)) < 0) TRY(agg_put_str(c, h, p, v, e));
+       rows[i][seen] = 1)
+UPDATE(max_str, Str, if (!rows[i][seen] || str_cmp(v, AT(Str, p)) > 0) TRY(agg_put_str(c, h, p, v, e));
+       rows[i][seen] = 1)
 
 static Status float_overflow(Err *e) { return err_set(e, ERR_NUMERIC_RANGE, "value out of range: overflow"); }
 
@@ -268,7 +270,7 @@ static Status first_update(const AggCol *c, AggHeap *h, int64_t n, char *const *
             *seen = 2;
             continue;
         }
-        if (c->in == PH_STR) TRY(str_put(c, h, rows[i] + c->off, ((const Str *)in->data)[i], e));
+        if (c->in == PH_STR) TRY(agg_put_str(c, h, rows[i] + c->off, ((const Str *)in->data)[i], e));
         else memcpy(rows[i] + c->off, x + (size_t)i * size, size);
         *seen = 1;
     }
@@ -726,6 +728,12 @@ Status agg_col_init(AggCol *c, const AggCell *cell, bool always_seen, Err *e) {
         c->reduce = reduce_sum_f;
         c->merge = merge_f64;
         c->few = FEW_F64;
+        break;
+    case AO_SUM_DEC:
+        c->update = in == PH_STR ? agg_dec_update : NULL;
+        c->merge = merge_value;
+        c->copy = !cell->stable_str;
+        seen = true;
         break;
     case AO_MIN:
     case AO_MAX:

@@ -46,6 +46,9 @@ typedef struct ArrowOut {
     struct ArrowOutColumn *cols;
     int tz_offset; /* of texts */
 } ArrowOut;
+/* Metadata of columns of numeric without (p,s), whose cells are texts. */
+#define ARROW_TYPE_KEY "stele:type"
+#define ARROW_NUMERIC "numeric"
 Status arrow_out_begin(ArrowOut *o, int n_cols, const Type *types, const char *const *names, int64_t n, Err *e);
 /* The next n cells of a column. v->valid NULL: all are there. */
 Status arrow_out_put(ArrowOut *o, int col, int64_t n, const Vec *v, Err *e);

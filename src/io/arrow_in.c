@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/stack.h"
+#include "types/dec.h"
 #include "types/array.h"
 
 enum { EPOCH_DAYS = 10957 }; /* 1970-01-01 to 2000-01-01 */
@@ -355,6 +356,39 @@ static Status texts(const ArrowColumn *c, Arena *a, Str *cells, const uint8_t *v
     return ST_OK;
 }
 
+/* Numerics without (p,s): of whole numbers, decimals, floats and texts. */
+static Status decimal_at(const ArrowColumn *c, int64_t i, Arena *a, Dec *out, Err *e) {
+    const char *f = c->schema->format;
+    const void *data = c->array->buffers[1];
+    int precision = 0, scale = 0, bits = 128;
+    int64_t at = c->first + i, n;
+    if (is_int_format(f)) return dec_from_i128(a, int_at(f[0], data, at, &n) ? n : (int128_t)(uint64_t)n, 0, out, e);
+    if (strcmp(f, "f") == 0) return dec_from_f32(a, ((const float *)data)[at], out, e);
+    if (strcmp(f, "g") == 0) return dec_from_f64(a, ((const double *)data)[at], out, e);
+    if (strcmp(f, "u") == 0 || strcmp(f, "U") == 0 || strcmp(f, "vu") == 0) {
+        Slice s;
+        TRY(string_at(c, i, &s, e));
+        return dec_parse(a, s, out, e);
+    }
+    int128_t v;
+    if (sscanf(f, "d:%d,%d,%d", &precision, &scale, &bits) < 2 || bits != 128 || precision < 1 || precision > 38 ||
+        scale < 0 || scale > 38)
+        return mismatch(c, e);
+    memcpy(&v, (const char *)data + 16 * at, 16);
+    if (numeric_exceeds(v, precision)) return out_of_range(c, i, e);
+    return dec_from_i128(a, v, scale, out, e);
+}
+static Status decimals(const ArrowColumn *c, Arena *a, Str *cells, const uint8_t *valid, Err *e) {
+    for (int64_t i = 0; i < c->n; i++) {
+        Dec d;
+        if (!valid[i]) continue;
+        TRY(decimal_at(c, i, a, &d, e));
+        TRY(dec_fit(a, c->type, &d, e));
+        TRY(dec_encode(a, &d, &cells[i], e));
+    }
+    return ST_OK;
+}
+
 static Status convert(const ArrowColumn *c, Arena *a, void *cells, uint8_t *valid, Err *e);
 
 static Status lists(const ArrowColumn *c, Arena *a, Str *cells, const uint8_t *valid, Err *e) {
@@ -426,6 +460,7 @@ static Status convert(const ArrowColumn *c, Arena *a, void *cells, uint8_t *vali
     case T_INT4:
     case T_INT8: return ints(c, cells, valid, e);
     case T_NUMERIC: return numerics(c, cells, valid, e);
+    case T_DECIMAL: return decimals(c, a, cells, valid, e);
     case T_FLOAT4:
     case T_FLOAT8: return floats(c, cells, valid, e);
     case T_DATE:
@@ -474,6 +509,24 @@ static bool scalar_type(const char *f, Type *t) {
     if (width_of(f)) return *t = type_make(width_of(f) == 16 ? T_UUID : T_BYTEA), true;
     return false;
 }
+/* A text of Arrow's metadata, which moves behind it. */
+static Slice metadata_text(const char **at) {
+    int32_t n;
+    memcpy(&n, *at, sizeof n);
+    Slice s = {*at + sizeof n, MAX_OF(n, 0)};
+    *at = s.ptr + s.len;
+    return s;
+}
+static bool is_numeric_text(const char *metadata) {
+    int32_t n = 0;
+    if (metadata) memcpy(&n, metadata, sizeof n);
+    const char *at = metadata ? metadata + sizeof n : NULL;
+    for (; n > 0; n--) {
+        Slice key = metadata_text(&at), value = metadata_text(&at);
+        if (slice_eq(key, slice_of(ARROW_TYPE_KEY))) return slice_eq(value, slice_of(ARROW_NUMERIC));
+    }
+    return false;
+}
 Status arrow_type(const struct ArrowSchema *s, Type *out, Err *e) {
     const struct ArrowSchema *v = s->dictionary ? s->dictionary : s;
     const char *f = v->format && s->release ? v->format : "";
@@ -482,7 +535,10 @@ Status arrow_type(const struct ArrowSchema *s, Type *out, Err *e) {
         *out = type_array_of(*out);
         return ST_OK;
     }
-    if (scalar_type(f, out)) return ST_OK;
+    if (scalar_type(f, out)) {
+        if (out->id == T_TEXT && is_numeric_text(s->metadata)) *out = type_make(T_DECIMAL);
+        return ST_OK;
+    }
     return err_set(e, ERR_FEATURE_NOT_SUPPORTED,
                    "no SQL type corresponds to the Arrow column \"%.60s\" of format \"%.60s\"", s->name ? s->name : "",
                    f);

@@ -138,7 +138,8 @@ static Status text_value(ParquetOut *o, const OutColumn *c, const void *cell, ca
     if (c->as_text) {
         Value v = {.type = c->type};
         int64_t n;
-        memcpy(value_cell(&v), cell, (size_t)phys_size(type_phys(c->type)));
+        if (c->dict) v.u.str = c->dict->entries[*(const int32_t *)cell];
+        else memcpy(value_cell(&v), cell, (size_t)phys_size(type_phys(c->type)));
         char *text = value_to_text_tz(o->texts, &v, o->tz_offset, &n);
         if (!text) return err_oom(o->e);
         s = str_make(text, n);

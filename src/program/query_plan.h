@@ -46,6 +46,7 @@ typedef enum AggOp {                     /* what a group keeps; result phys in A
                      AO_SUM_I128,        /* inputs I16/I32/I64/I128 -> I128, checked */
                      AO_SUM_I64_CHECKED, /* sum(int4)->int8 with 22003 */
                      AO_SUM_F64,         /* F32/F64 -> F64 */
+                     AO_SUM_DEC,         /* numerics without (p,s): STR -> STR */
                      AO_MIN,
                      AO_MAX,    /* any phys, same result */
                      AO_ANY,    /* some value: the first seen (NULL allowed); any phys */

@@ -34,7 +34,8 @@ static int def_cmp(const void *a, const void *b) {
 static void func_build(void) {
     const FuncDefs *const tables[] = {&func_defs_numeric, &func_defs_text,       &func_defs_regex, &func_defs_datetime,
                                       &func_defs_format,  &func_defs_format_num, &func_defs_misc,  &func_defs_sorted,
-                                      &func_defs_array,   &func_defs_percentile, &func_defs_rows,  &func_defs_record};
+                                      &func_defs_array,   &func_defs_percentile, &func_defs_rows,  &func_defs_record,
+                                      &func_defs_dec};
     int64_t total = 0;
     for (int64_t t = 0; t < ARRAY_LEN(tables); t++) total += tables[t]->count;
     if (total > FUNC_TABLE_MAX) { /* all are refused, so that no function goes missing unseen */
@@ -89,6 +90,7 @@ char type_category(uint8_t id) {
     case T_INT4:
     case T_INT8:
     case T_NUMERIC:
+    case T_DECIMAL:
     case T_FLOAT4:
     case T_FLOAT8: return 'N';
     case T_CHAR:
@@ -182,9 +184,21 @@ static bool exact_match(const FuncDef *f, int nargs, const uint8_t *in) {
     return true;
 }
 
+/* Overloads of numeric without (p,s) are for calls that have one: numbers of other types stay what they are. */
+static bool decimals_wanted(const FuncDef *f, int nargs, const uint8_t *in) {
+    bool has = false, given = false, others = false;
+    for (int k = 0; k < nargs; k++) {
+        uint8_t want = slot_type(f, k);
+        has |= want == T_DECIMAL;
+        others |= want == T_NUMERIC;
+        given |= in[k] == T_DECIMAL;
+    }
+    return !has || given || others;
+}
+
 /* anynonarray || text must not turn text-like values away from text || text, hence "any" matches everything. */
 static bool castable(const FuncDef *f, int nargs, const uint8_t *in) {
-    if (!takes(f, nargs)) return false;
+    if (!takes(f, nargs) || !decimals_wanted(f, nargs, in)) return false;
     for (int k = 0; k < nargs; k++) {
         uint8_t want = slot_type(f, k);
         if (want != T_ANY && in[k] != T_UNKNOWN && !implicit(in[k], want)) return false;

@@ -5,6 +5,7 @@
  * arrays go through array_sort_key, whose bytes compare as the arrays do.
  */
 #include "types/array.h"
+#include "types/dec.h"
 #include "types/func_int.h"
 
 static Status no_memory(FuncCtx *ctx, int64_t i) {
@@ -539,10 +540,10 @@ KNF(array_from_entries, Str, STR0, {
 
 KNF(array_sort_key, Str, STR0, {
     KeyOut size = {0};
-    func_put_array_key(&size, AT(Str, 0, i));
+    func_put_array_key(&size, type_element(args[0].type), AT(Str, 0, i));
     KeyOut o = {.p = ctx_alloc(ctx, size.len)};
     if (!o.p) return FAILED(i);
-    func_put_array_key(&o, AT(Str, 0, i));
+    func_put_array_key(&o, type_element(args[0].type), AT(Str, 0, i));
     z = str_make(o.p, o.len);
 })
 KNF(array_from_sort_key, Str, STR0, {
@@ -559,6 +560,9 @@ KNF(array_from_sort_key, Str, STR0, {
         if (valid)
             FAIL_IF(!func_get_key(&p, end, ph, cell, &text), i, ERR_INVALID_PARAMETER,
                     "array_from_sort_key: the argument is not a key");
+        if (valid && type_element(ctx->ret).id == T_DECIMAL &&
+            dec_from_key(ctx->arena, *(Str *)cell, cell, ctx->err) != ST_OK)
+            return FAILED(i);
     }
     if (cells_done(ctx, &c, &z) != ST_OK) return FAILED(i);
 })

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "types/array.h"
+#include "types/dec.h"
 #include "types/func_int.h"
 #include "types/type_int.h"
 
@@ -24,10 +25,10 @@ static char cast_context(uint8_t from, uint8_t to) {
     if (from_text && to_text) return 'i';
     if (to_text) return 'a';
     if (from_text) return 'e';
-#define NUMS(t) ((t) >= T_INT2 && (t) <= T_FLOAT8)
+#define NUMS(t) (((t) >= T_INT2 && (t) <= T_FLOAT8) || (t) == T_DECIMAL)
     if (NUMS(from) && NUMS(to)) {
         static const uint8_t rank[] = {
-            [T_INT2] = 1, [T_INT4] = 2, [T_INT8] = 3, [T_NUMERIC] = 4, [T_FLOAT4] = 5, [T_FLOAT8] = 6};
+            [T_INT2] = 1, [T_INT4] = 2, [T_INT8] = 3, [T_NUMERIC] = 4, [T_DECIMAL] = 5, [T_FLOAT4] = 6, [T_FLOAT8] = 7};
         return rank[from] < rank[to] ? 'i' : 'a';
     }
 #undef NUMS
@@ -69,6 +70,9 @@ bool cast_is_noop(Type from, Type to) {
     case T_INTERVAL:
         return from.id == T_INTERVAL && (to.length == 0 || to.length == from.length) &&
                (to.precision == 0 || (from.precision > 0 && from.precision <= to.precision));
+    case T_DECIMAL:
+        return from.id == T_DECIMAL && !(to.flags & ~from.flags & TF_LEAST_SCALE) &&
+               (to.length == 0 || to.length == from.length);
     case T_ARRAY:
         return from.id == T_ARRAY && type_phys(type_element(from)) == type_phys(type_element(to)) &&
                cast_is_noop(type_element(from), type_element(to));
@@ -366,6 +370,9 @@ FuncKernel cast_kernel(Type from, Type to, CastCtx ctx_kind) {
         return ctx_kind == CAST_EXPLICIT ? to_text_explicit : to_text_assign;
     if (type_is_text(from)) return from_text;
     bool from_int = type_is_integer(from), from_float = from.id == T_FLOAT4 || from.id == T_FLOAT8;
+    if (to.id == T_DECIMAL) return func_number_to_dec;
+    if (from.id == T_DECIMAL)
+        return type_is_integer(to) ? func_dec_to_int : to.id == T_NUMERIC ? func_dec_to_numeric : func_dec_to_float;
     switch ((TypeId)to.id) {
     case T_BOOL: return int_to_bool;
     case T_INT2:

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "types/dec.h"
 #include "types/func_format_int.h"
 
 /* ---- templates ---------------------------------------------------------------------------------- */
@@ -406,8 +407,10 @@ static void put_scientific(FmtOut *o, int128_t v, int scale, int post) {
     fmt_text(o, b);
 }
 
-/* A number: exact (v, scale), or, when digits is 6 or 15, a float of so many digits. */
+/* A number: exact (v, scale), or dec, when that is too long for them, or, when digits is 6 or 15, a float of so many
+ * digits. */
 typedef struct NumValue {
+    const Dec *dec;
     int128_t v;
     int scale, digits;
     double d;
@@ -454,6 +457,22 @@ static bool exact_digits(const NumValue *x, const NumFormat *f, char *b, bool *z
     return true;
 }
 
+static Status long_digits(FuncCtx *ctx, const Dec *x, const NumFormat *f, char **b) {
+    Dec m = *x, power;
+    Str text;
+    m.neg = false;
+    if (f->multi > NUMERIC_MAX_PRECISION) return err_set(ctx->err, ERR_NUMERIC_RANGE, "value overflows numeric format");
+    TRY(dec_from_i128(ctx->arena, pow10_i128[f->multi], 0, &power, ctx->err));
+    TRY(dec_mul(ctx->arena, &m, &power, &m, ctx->err));
+    TRY(dec_round(ctx->arena, &m, f->post, true, &m, ctx->err));
+    TRY(dec_format(ctx->arena, &m, &text, ctx->err));
+    char *p = ctx_alloc(ctx, text.len + f->pre + f->post + 8); /* room for what replaces it when it is too long */
+    if (!p) return ST_ERROR;
+    memcpy(p, text.ptr, (size_t)text.len + 1);
+    *b = p;
+    return ST_OK;
+}
+
 static Status put_eeee(FuncCtx *ctx, int64_t i, const NumValue *x, const NumFormat *f, Str *z) {
     FmtOut o = {.cap = f->pre + f->post + 64};
     if (!(o.p = ctx_alloc(ctx, o.cap))) return FAILED(i);
@@ -488,11 +507,16 @@ static Status num_to_char(FuncCtx *ctx, int64_t i, const NumValue *x, Str fmt, S
         if (!x->digits)
             FAIL_IF(numeric_rescale(x->v, x->scale, 0, &v) || v < INT32_MIN || v > INT32_MAX, i, ERR_NUMERIC_RANGE,
                     "integer out of range");
+        FAIL_IF(x->dec && (dec_to_i128(x->dec, 0, &v) || v < INT32_MIN || v > INT32_MAX), i, ERR_NUMERIC_RANGE,
+                "integer out of range");
         out.roman = !x->digits ? (int64_t)v : fabs(whole) < 1e9 ? (int64_t)whole : 0;
     } else {
         bool zero = false;
-        if (x->digits) float_digits(x, &f, number, size);
-        else
+        if (x->digits) {
+            float_digits(x, &f, number, size);
+        } else if (x->dec) {
+            if (long_digits(ctx, x->dec, &f, &number) != ST_OK) return FAILED(i);
+        } else
             FAIL_IF(!exact_digits(x, &f, number, &zero), i, ERR_NUMERIC_RANGE,
                     x->wide ? "bigint out of range" : "value overflows numeric format");
         out.sign = x->digits ? (signbit(x->d) && !isnan(x->d) ? '-' : '+') : x->v < 0 && !zero ? '-' : '+';
@@ -519,6 +543,33 @@ K2F(to_char_f32, float, Str, Str, STR0, { TRY(num_to_char(ctx, i, &(NumValue){.d
 K2F(to_char_f64, double, Str, Str, STR0, { TRY(num_to_char(ctx, i, &(NumValue){.d = x, .digits = 15}, y, &z)); })
 KNF(to_char_num, Str, STR0, {
     TRY(num_to_char(ctx, i, &(NumValue){.v = num_at(&args[0], i), .scale = args[0].type.scale}, AT(Str, 1, i), &z));
+})
+
+/* To 30 significant digits: more than a template can show with an exponent. */
+static void significant(const Dec *x, NumValue *v) {
+    v->scale = 29 - dec_exponent(x);
+    (void)dec_to_i128(x, v->scale, &v->v);
+    v->dec = NULL;
+}
+static Status dec_to_char(FuncCtx *ctx, int64_t i, const Dec *x, Str fmt, Str *z) {
+    NumValue v = {.dec = x, .scale = x->scale, .v = x->neg ? -1 : 1};
+    int128_t exact;
+    if (!dec_is_finite(x)) {
+        v = (NumValue){.digits = 15, .d = x->kind == DEC_NAN ? (double)NAN : x->kind == DEC_INF ? HUGE_VAL : -HUGE_VAL};
+    } else if (x->scale <= NUMERIC_MAX_PRECISION && !dec_to_i128(x, x->scale, &exact)) {
+        v.v = exact;
+        v.dec = NULL;
+    } else {
+        const NumTemplate *t = fmt.len ? template_of(ctx, i, fmt) : NULL;
+        if (fmt.len && !t) return FAILED(i);
+        if (t && t->format.eeee) significant(x, &v);
+    }
+    return num_to_char(ctx, i, &v, fmt, z);
+}
+KNF(to_char_dec, Str, STR0, {
+    Dec x;
+    if (dec_decode(ctx->arena, AT(Str, 0, i), &x, ctx->err) != ST_OK) return FAILED(i);
+    TRY(dec_to_char(ctx, i, &x, AT(Str, 1, i), &z));
 })
 
 /* ---- input ---------------------------------------------------------------------------------------- */
@@ -653,6 +704,7 @@ static const FuncDef defs[] = {
     DEF("to_char", SF, T_TEXT, 2, ARGS(T_INT4, T_TEXT), OP_NONE, to_char_i32, NULL, "by a template"),
     DEF("to_char", SF, T_TEXT, 2, ARGS(T_INT8, T_TEXT), OP_NONE, to_char_i64, NULL, "by a template"),
     DEF("to_char", SF, T_TEXT, 2, ARGS(T_NUMERIC, T_TEXT), OP_NONE, to_char_num, NULL, "by a template"),
+    DEF("to_char", SF, T_TEXT, 2, ARGS(T_DECIMAL, T_TEXT), OP_NONE, to_char_dec, NULL, "by a template"),
     DEF("to_char", SF, T_TEXT, 2, ARGS(T_FLOAT4, T_TEXT), OP_NONE, to_char_f32, NULL, "by a template"),
     DEF("to_char", SF, T_TEXT, 2, ARGS(T_FLOAT8, T_TEXT), OP_NONE, to_char_f64, NULL, "by a template"),
     DEF("to_number", NF, T_NUMERIC, 2, ARGS(T_TEXT, T_TEXT), OP_NONE, to_number_text, NULL, "by a template"),

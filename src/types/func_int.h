@@ -18,7 +18,7 @@ typedef struct FuncDefs {
 } FuncDefs;
 extern const FuncDefs func_defs_numeric, func_defs_text, func_defs_regex, func_defs_datetime, func_defs_format,
     func_defs_format_num, func_defs_misc, func_defs_sorted, func_defs_array, func_defs_percentile, func_defs_rows,
-    func_defs_record;
+    func_defs_record, func_defs_dec;
 
 /* Longest string a function may build. */
 #define STR_MAX_BYTES INT64_C(1073741823)
@@ -137,6 +137,12 @@ static inline void num_zero(Vec *out, int64_t i) {
     else ((int128_t *)out->data)[i] = 0;
 }
 
+/* Casts of numeric without (p,s) (func_dec.c). */
+Status func_number_to_dec(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
+Status func_dec_to_int(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
+Status func_dec_to_float(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
+Status func_dec_to_numeric(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
+
 /* ---- dates (func_datetime.c) -------------------------------------------- */
 static inline int64_t floor_div(int64_t a, int64_t b) {
     int64_t q = a / b;
@@ -177,7 +183,8 @@ typedef struct KeyOut {
 } KeyOut;
 /* A non-NULL cell as bytes that compare with memcmp as the cells do; none is the beginning of another. */
 void func_put_key(KeyOut *o, Phys phys, const void *cell);
-void func_put_array_key(KeyOut *o, Str blob);
+void func_put_value_key(KeyOut *o, Type t, Phys phys, const void *cell); /* arrays and numerics without (p,s) too */
+void func_put_array_key(KeyOut *o, Type element, Str blob);
 /* The cell of a key at *at, which moves behind it. Strings go to *text, which moves on. False when there is none; not
  * for intervals. */
 bool func_get_key(const char **at, const char *end, Phys phys, void *cell, char **text);

@@ -220,10 +220,11 @@ static Type tf_same(const FuncDef *f, int nargs, const Type *a) {
     AGG1("bit_and", AGG_BIT_AND, T, T, NULL, "bitwise and of all"),  \
         AGG1("bit_or", AGG_BIT_OR, T, T, NULL, "bitwise or of all"), \
         AGG1("bit_xor", AGG_BIT_XOR, T, T, NULL, "bitwise exclusive or of all")
-#define VAR(nm, kind, tf, dc)                                                                    \
-    AGG1(nm, kind, T_NUMERIC, T_INT2, tf, dc), AGG1(nm, kind, T_NUMERIC, T_INT4, tf, dc),        \
-        AGG1(nm, kind, T_NUMERIC, T_INT8, tf, dc), AGG1(nm, kind, T_NUMERIC, T_NUMERIC, tf, dc), \
-        AGG1(nm, kind, T_FLOAT8, T_FLOAT4, NULL, dc), AGG1(nm, kind, T_FLOAT8, T_FLOAT8, NULL, dc)
+#define VAR(nm, kind, tf, dc)                                                                         \
+    AGG1(nm, kind, T_NUMERIC, T_INT2, tf, dc), AGG1(nm, kind, T_NUMERIC, T_INT4, tf, dc),             \
+        AGG1(nm, kind, T_NUMERIC, T_INT8, tf, dc), AGG1(nm, kind, T_NUMERIC, T_NUMERIC, tf, dc),      \
+        AGG1(nm, kind, T_DECIMAL, T_DECIMAL, NULL, dc), AGG1(nm, kind, T_FLOAT8, T_FLOAT4, NULL, dc), \
+        AGG1(nm, kind, T_FLOAT8, T_FLOAT8, NULL, dc)
 #define REGR(nm, kind, dc) AGG(nm, kind, T_FLOAT8, 2, ARGS(T_FLOAT8, T_FLOAT8), NULL, dc)
 /* current_setting(name [, missing_ok]) */
 KERNEL(current_setting) {
@@ -301,6 +302,7 @@ static const FuncDef defs[] = {
     AGG1("sum", AGG_SUM, T_INT8, T_INT4, NULL, "sum"),
     AGG1("sum", AGG_SUM, T_NUMERIC, T_INT8, tf_sum, "sum"),
     AGG1("sum", AGG_SUM, T_NUMERIC, T_NUMERIC, tf_sum, "sum"),
+    AGG1("sum", AGG_SUM, T_DECIMAL, T_DECIMAL, NULL, "sum"),
     AGG1("sum", AGG_SUM, T_FLOAT4, T_FLOAT4, NULL, "sum"),
     AGG1("sum", AGG_SUM, T_FLOAT8, T_FLOAT8, NULL, "sum"),
     AGG1("sum", AGG_SUM, T_INTERVAL, T_INTERVAL, NULL, "sum"),
@@ -309,12 +311,14 @@ static const FuncDef defs[] = {
     AGG1("avg", AGG_AVG, T_NUMERIC, T_INT4, tf_avg, "average"),
     AGG1("avg", AGG_AVG, T_NUMERIC, T_INT8, tf_avg, "average"),
     AGG1("avg", AGG_AVG, T_NUMERIC, T_NUMERIC, tf_avg, "average"),
+    AGG1("avg", AGG_AVG, T_DECIMAL, T_DECIMAL, NULL, "average"),
     AGG1("avg", AGG_AVG, T_FLOAT8, T_FLOAT8, NULL, "average"),
     MIN_MAX(T_BOOL),
     MIN_MAX(T_INT2),
     MIN_MAX(T_INT4),
     MIN_MAX(T_INT8),
     MIN_MAX(T_NUMERIC),
+    MIN_MAX(T_DECIMAL),
     MIN_MAX(T_FLOAT4),
     MIN_MAX(T_FLOAT8),
     MIN_MAX(T_CHAR),

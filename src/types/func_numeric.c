@@ -401,39 +401,6 @@ NUM1(truncn_num, {
     if (num_digits(x, sx, AT(int32_t, 1, i), false, &z)) NUM_FORMAT(i);
 })
 
-NUM1(sqrt_num, {
-    FAIL_IF(x < 0, i, ERR_INVALID_POWER, "cannot take square root of a negative number");
-    zs = ctx->ret.scale;
-    if (decimal_sqrt(x, sx, zs, &z)) NUM_FORMAT(i);
-})
-NUM1(exp_num, {
-    zs = ctx->ret.scale;
-    if (decimal_exp(x, sx, zs, &z)) NUM_FORMAT(i);
-})
-NUM1(ln_num, {
-    LOG_CHECK(x, i);
-    zs = ctx->ret.scale;
-    if (decimal_ln(x, sx, zs, &z)) NUM_FORMAT(i);
-})
-NUM1(log10_num, {
-    LOG_CHECK(x, i);
-    zs = ctx->ret.scale;
-    if (decimal_log(10, 0, x, sx, zs, &z)) NUM_FORMAT(i);
-})
-NUM2(logb_num, {
-    LOG_CHECK(x, i);
-    LOG_CHECK(y, i);
-    zs = ctx->ret.scale;
-    DIV_ZERO(x == pow10_i128[sx], i);
-    if (decimal_log(x, sx, y, sy, zs, &z)) NUM_FORMAT(i);
-})
-NUM2(pow_num, {
-    FAIL_IF(x == 0 && y < 0, i, ERR_INVALID_POWER, "zero raised to a negative power is undefined");
-    FAIL_IF(x < 0 && y % pow10_i128[sy] != 0, i, ERR_INVALID_POWER,
-            "a negative number raised to a non-integer power yields a complex result");
-    zs = ctx->ret.scale;
-    if (decimal_power(x, sx, y, sy, zs, &z)) NUM_FORMAT(i);
-})
 static int128_t gcd_i128(int128_t a, int128_t b) {
     while (b) {
         int128_t t = a % b;
@@ -448,20 +415,6 @@ NUM2(lcm_num, {
     if (g != 0 && i128_mul_overflow(x / g, y, &z)) NUM_FORMAT(i);
     if (z < 0) z = -z;
 })
-KERNEL(factorial_num) {
-    KERNEL_UNUSED();
-    for (int64_t i = 0; i < n; i++) {
-        num_zero(out, i);
-        if (!row_valid(out, i)) continue;
-        int64_t x = AT(int64_t, 0, i);
-        FAIL_IF(x < 0, i, ERR_NUMERIC_RANGE, "factorial of a negative number is undefined");
-        int128_t z = 1;
-        for (int64_t k = 2; k <= x; k++)
-            if (k > 33 || i128_mul_overflow(z, k, &z)) NUM_FORMAT(i);
-        if (!num_put(ctx, out, i, z, 0)) NUM_FORMAT(i);
-    }
-    return ST_OK;
-}
 KNF(scale_num, int32_t, 0, {
     int128_t v = num_at(&args[0], i);
     int s = args[0].type.scale;
@@ -469,7 +422,6 @@ KNF(scale_num, int32_t, 0, {
         while (s > 0 && v % 10 == 0) v /= 10, s--;
     z = s;
 })
-NUM1(trim_scale_num, { z = x; })
 
 #define BUCKET_CHECK(count, same)                                                \
     FAIL_IF(count <= 0, i, ERR_WIDTH_BUCKET, "count must be greater than zero"); \
@@ -564,11 +516,6 @@ static Type tf_real(const FuncDef *f, int nargs, const Type *a) {
     (void)f, (void)nargs;
     return num_type(38, MAX_OF(a[0].scale, 16), 0);
 }
-static Type tf_trim(const FuncDef *f, int nargs, const Type *a) {
-    (void)f, (void)nargs;
-    return num_type(a[0].precision, a[0].scale, TF_UNCONSTRAINED);
-}
-
 /* ---- table -------------------------------------------------------------------------- */
 
 #define OPF (FN_OPERATOR | SF)
@@ -635,18 +582,7 @@ static const FuncDef defs[] = {
     NUM_F1("floor", SF, OP_NONE, floor_num, tf_round0, "greatest integer not above"),
     DEF("round", SF, T_NUMERIC, 2, ARGS(T_NUMERIC, T_INT4), OP_NONE, roundn_num, tf_roundn, "rounded to n digits"),
     DEF("trunc", SF, T_NUMERIC, 2, ARGS(T_NUMERIC, T_INT4), OP_NONE, truncn_num, tf_roundn, "cut to n digits"),
-    NUM_F1("sqrt", SF, OP_NONE, sqrt_num, tf_real, "square root"),
-    NUM_F1("exp", SF, OP_NONE, exp_num, tf_real, "e to the power"),
-    NUM_F1("ln", SF, OP_NONE, ln_num, tf_real, "natural logarithm"),
-    NUM_F1("log", SF, OP_NONE, log10_num, tf_real, "decimal logarithm"),
-    NUM_F1("log10", SF, OP_NONE, log10_num, tf_real, "decimal logarithm"),
-    NUM_F2("log", SF | ANYS, OP_NONE, logb_num, tf_real, "logarithm of the second argument to the base of the first"),
-    NUM_F2("power", SF | ANYS, OP_NONE, pow_num, tf_real, "power"),
-    NUM_F2("pow", SF | ANYS, OP_NONE, pow_num, tf_real, "power"),
-    NUM_F2("^", OPF | ANYS, OP_NONE, pow_num, tf_real, "power"),
-    DEF("factorial", SF, T_NUMERIC, 1, ARGS(T_INT8), OP_NONE, factorial_num, tf_whole, "factorial"),
     DEF("scale", S_, T_INT4, 1, ARGS(T_NUMERIC), OP_NONE, scale_num, NULL, "digits after the point"),
-    NUM_F1("trim_scale", S_, OP_NONE, trim_scale_num, tf_trim, "without trailing zeros"),
     DEF("width_bucket", SF, T_INT4, 4, ARGS(T_NUMERIC, T_NUMERIC, T_NUMERIC, T_INT4), OP_NONE, width_bucket_num, NULL,
         "number of the equal-width bucket"),
     DEF("width_bucket", SF, T_INT4, 4, ARGS(T_FLOAT8, T_FLOAT8, T_FLOAT8, T_INT4), OP_NONE, width_bucket_f64, NULL,

@@ -174,8 +174,7 @@ static void put_row(KeyOut *o, int64_t i, const Vec *args, int nargs) {
         if (o->p) o->p[o->len] = null ? 2 : 1;
         o->len++;
         if (null) continue;
-        if (args[k].type.id == T_ARRAY) func_put_array_key(o, AT(Str, k, i));
-        else func_put_key(o, (Phys)args[k].phys, arg_cell(&args[k], i));
+        func_put_value_key(o, args[k].type, (Phys)args[k].phys, arg_cell(&args[k], i));
     }
 }
 KERNEL(row_key) {

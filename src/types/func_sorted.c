@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "types/array.h"
+#include "types/dec.h"
 #include "types/func_int.h"
 
 enum { ENTRY_HEAD = 12 };
@@ -74,8 +75,18 @@ void func_put_key(KeyOut *o, Phys phys, const void *c) {
     }
 }
 
+/* Of a cell that is no array. */
+static void put_plain_key(KeyOut *o, Type t, Phys phys, const void *cell) {
+    Str key;
+    if (t.id == T_DECIMAL) {
+        key = dec_key(*(const Str *)cell);
+        cell = &key;
+    }
+    func_put_key(o, phys, cell);
+}
+
 /* Per element a byte, 1 or (NULL, the greatest) 2, and its key; a zero at the end, so that the shorter comes first. */
-void func_put_array_key(KeyOut *o, Str blob) {
+void func_put_array_key(KeyOut *o, Type element, Str blob) {
     ArrayView v = array_view(blob);
     for (int64_t i = 0; i < v.n; i++) {
         bool null = array_is_null(&v, i);
@@ -83,9 +94,13 @@ void func_put_array_key(KeyOut *o, Str blob) {
         if (null) continue;
         Value x;
         array_get(&v, i, &x.u);
-        func_put_key(o, v.phys, &x.u);
+        put_plain_key(o, element, v.phys, &x.u);
     }
     put(o, "", 1);
+}
+void func_put_value_key(KeyOut *o, Type t, Phys phys, const void *cell) {
+    if (t.id == T_ARRAY) func_put_array_key(o, type_element(t), *(const Str *)cell);
+    else put_plain_key(o, t, phys, cell);
 }
 
 static uint128_t get_big_endian(const char *p, int bytes) {
@@ -141,8 +156,7 @@ static void put_key(Out *o, const Vec *v, int64_t i, bool desc, bool nulls_first
     if (null) return;
     int64_t first = o->len;
     const void *c = arg_cell(v, i);
-    if (v->type.id == T_ARRAY) func_put_array_key(o, *(const Str *)c);
-    else func_put_key(o, (Phys)v->phys, c);
+    func_put_value_key(o, v->type, (Phys)v->phys, c);
     for (int64_t k = first; desc && o->p && k < o->len; k++) o->p[k] = (char)~o->p[k];
 }
 

@@ -8,6 +8,7 @@
 #include <utf8proc.h>
 
 #include "base/hash.h"
+#include "types/dec.h"
 #include "types/array.h"
 #include "types/func_int.h"
 
@@ -56,6 +57,11 @@ Status func_cell_output(FuncCtx *ctx, Type t, const void *cell, Str *out) {
     if (type_phys(t) == PH_STR) {
         Str s = *(const Str *)cell;
         if (type_is_record(t)) return *out = record_shown(t, s), ST_OK;
+        if (t.id == T_DECIMAL) {
+            Dec d;
+            TRY(dec_decode(ctx->arena, s, &d, ctx->err));
+            return dec_format(ctx->arena, &d, out, ctx->err);
+        }
         if (t.id == T_BYTEA) {
             char *p = ctx_alloc(ctx, 2 + 2 * (int64_t)s.len);
             if (!p) return ST_ERROR;

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "types/dec.h"
 #include "types/type_int.h"
 
 Phys type_phys(Type t) {
@@ -31,6 +32,7 @@ Phys type_phys(Type t) {
     case T_TEXT:
     case T_BYTEA:
     case T_ARRAY:
+    case T_DECIMAL:
     case T_COUNT_: break;
     }
     return PH_STR;
@@ -64,6 +66,7 @@ static const char *const base_names[T_COUNT_] = {
     [T_UUID] = "uuid",
     [T_VOID] = "void",
     [T_ARRAY] = "array",
+    [T_DECIMAL] = "numeric",
 };
 static const char *const array_names[T_COUNT_] = {
     [T_UNKNOWN] = "anyarray",
@@ -84,6 +87,7 @@ static const char *const array_names[T_COUNT_] = {
     [T_TIMESTAMPTZ] = "timestamp with time zone[]",
     [T_INTERVAL] = "interval[]",
     [T_UUID] = "uuid[]",
+    [T_DECIMAL] = "numeric[]",
 };
 
 const char *type_base_name(TypeId id) { return (unsigned)id < T_COUNT_ ? base_names[id] : "?"; }
@@ -127,6 +131,10 @@ const char *type_name(Type t, char *buf, int64_t size) {
     case T_NUMERIC:
         if (t.flags & TF_UNCONSTRAINED) break;
         snprintf(buf, n, "numeric(%d,%d)", t.precision, t.scale);
+        return buf;
+    case T_DECIMAL:
+        if (!t.length) break;
+        snprintf(buf, n, "numeric(%d,%d)", dec_typmod_precision(t.length), dec_typmod_scale(t.length));
         return buf;
     case T_CHAR:
         /* Without a length it is the blank-trimmed type of any length, which SQL cannot spell. */
@@ -173,9 +181,9 @@ static const struct {
     {"integer", T_INT4},
     {"int8", T_INT8},
     {"bigint", T_INT8},
-    {"numeric", T_NUMERIC},
-    {"decimal", T_NUMERIC},
-    {"dec", T_NUMERIC},
+    {"numeric", T_DECIMAL},
+    {"decimal", T_DECIMAL},
+    {"dec", T_DECIMAL},
     {"float4", T_FLOAT4},
     {"real", T_FLOAT4},
     {"float8", T_FLOAT8},
@@ -211,15 +219,20 @@ enum { CHAR_LENGTH_MAX = 10485760 };
 static Status numeric_modifiers(int n_mods, const int64_t *mods, Type *out, Err *e) {
     int64_t precision = mods[0], scale = n_mods > 1 ? mods[1] : 0;
     if (n_mods > 2) return err_set(e, ERR_INVALID_PARAMETER, "invalid NUMERIC type modifier");
-    if (precision < 1 || precision > NUMERIC_MAX_PRECISION) {
+    if (precision < 1 || precision > DEC_TYPMOD_MAX) {
         return err_set(e, ERR_INVALID_PARAMETER, "NUMERIC precision %lld must be between 1 and %d",
-                       (long long)precision, NUMERIC_MAX_PRECISION);
+                       (long long)precision, DEC_TYPMOD_MAX);
     }
-    if (scale < 0 || scale > NUMERIC_MAX_PRECISION) {
-        return err_set(e, ERR_INVALID_PARAMETER, "NUMERIC scale %lld must be between 0 and %d", (long long)scale,
-                       NUMERIC_MAX_PRECISION);
+    if (scale < -DEC_TYPMOD_MAX || scale > DEC_TYPMOD_MAX) {
+        return err_set(e, ERR_INVALID_PARAMETER, "NUMERIC scale %lld must be between %d and %d", (long long)scale,
+                       -DEC_TYPMOD_MAX, DEC_TYPMOD_MAX);
     }
-    *out = type_numeric((int)precision, (int)scale);
+    if (precision <= NUMERIC_MAX_PRECISION && scale >= 0 && scale <= NUMERIC_MAX_PRECISION) {
+        *out = type_numeric((int)precision, (int)scale);
+    } else {
+        *out = type_make(T_DECIMAL);
+        out->length = dec_typmod((int)precision, (int)scale);
+    }
     return ST_OK;
 }
 
@@ -258,7 +271,8 @@ Status type_from_name(Slice name, int n_mods, const int64_t *mods, Type *out, Er
         if (out->id == T_UNKNOWN || out->id == T_VOID)
             return err_set(e, ERR_UNDEFINED_OBJECT, "type \"%.*s[]\" does not exist", (int)MIN_OF(name.len, 128),
                            name.ptr);
-        *out = type_array_of(*out);
+        /* elements without (p,s) are numeric(38,16): they have no keys */
+        *out = type_array_of(out->id == T_DECIMAL && !out->length ? type_make(T_NUMERIC) : *out);
         return ST_OK;
     }
     int64_t i = 0;
@@ -273,7 +287,7 @@ Status type_from_name(Slice name, int n_mods, const int64_t *mods, Type *out, Er
         return ST_OK;
     }
     switch (id) {
-    case T_NUMERIC: return numeric_modifiers(n_mods, mods, out, e);
+    case T_DECIMAL: return numeric_modifiers(n_mods, mods, out, e);
     case T_CHAR: return length_modifier("char", n_mods, mods, out, e);
     case T_VARCHAR: return length_modifier("varchar", n_mods, mods, out, e);
     case T_INTERVAL: return interval_modifiers(n_mods, mods, out, e);

@@ -5,9 +5,11 @@
  *
  *   boolean      PH_BOOL  one byte, 0 or 1
  *   smallint     PH_I16   integer PH_I32   bigint PH_I64
- *   numeric(p,s) PH_I64 if p <= 18, else PH_I128; the value is integer * 10^-s. A numeric
- *                has a static scale. "numeric" without (p,s) is numeric(38,16) with
- *                TF_UNCONSTRAINED, and prints without trailing zeros.
+ *   numeric(p,s) PH_I64 if p <= 18, else PH_I128; the value is integer * 10^-s. The
+ *                scale is static. Databases of older versions have columns that are
+ *                numeric(38,16) with TF_UNCONSTRAINED, and print without trailing zeros
+ *   numeric      PH_STR   any number of digits, each value with its own scale (dec.h); here
+ *                a type of its own, T_DECIMAL, while SQL calls both numeric
  *   real         PH_F32   double precision PH_F64; NaN equals NaN and is greater than all; -0 = 0
  *   char(n)      PH_STR, stored without trailing blanks, compared so, padded when shown
  *   varchar, text, bytea   PH_STR
@@ -49,7 +51,8 @@ typedef enum TypeId {
     T_INTERVAL,
     T_UUID,
     T_VOID,
-    T_ARRAY, /* ids are stored in files: new ones go here */
+    T_ARRAY,
+    T_DECIMAL, /* ids are stored in files: new ones go here */
     T_COUNT_
 } TypeId;
 
@@ -68,7 +71,7 @@ typedef enum Phys {
 } Phys;
 
 enum {
-    TF_UNCONSTRAINED = 1, /* numeric without (p,s) */
+    TF_UNCONSTRAINED = 1, /* T_NUMERIC: without (p,s), as numeric(38,16) */
     TF_RECORD = 2,        /* bytea: a row of values (func_record.c); only queries make them, and no table has them */
     TF_RECORDS = 4        /* ... an array of rows */
 };
@@ -123,7 +126,12 @@ static inline Type type_element(Type t) {
                   .scale = t.scale,
                   .length = (int32_t)((uint32_t)t.length >> 5)};
 }
-static inline bool type_is_number(Type t) { return t.id >= T_INT2 && t.id <= T_FLOAT8; }
+static inline bool type_is_number(Type t) { return (t.id >= T_INT2 && t.id <= T_FLOAT8) || t.id == T_DECIMAL; }
+/* Values that are equal may have different bytes: sort keys stand for them (sql/bind/bind_key.c). */
+static inline bool type_needs_key(Type t) {
+    uint8_t id = t.id == T_ARRAY ? type_element(t).id : t.id;
+    return id == T_DECIMAL || (t.id == T_ARRAY && id == T_INTERVAL);
+}
 
 /* A string in a register or a row: a view of bytes that live in a tablet, a
  * dictionary or an arena. `prefix` holds the first four bytes, zero-padded, in

@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "types/array.h"
+#include "types/dec.h"
 #include "types/type.h"
 #include "types/type_int.h"
 
@@ -250,6 +251,7 @@ int64_t cell_to_text(Type t, const void *cell, int tz_offset, char *out) {
     case T_BYTEA:
     case T_VOID:
     case T_ARRAY:
+    case T_DECIMAL:
     case T_COUNT_: break;
     }
     return 0;
@@ -283,6 +285,14 @@ char *value_to_text_tz(Arena *a, const Value *v, int tz_offset, int64_t *len_out
         Err e = {0};
         Str text;
         if (array_to_text(v->type, v->u.str, tz_offset, a, &text, &e) == ST_OK) {
+            p = (char *)(uintptr_t)text.ptr; /* fresh, with a NUL behind */
+            n = text.len;
+        }
+    } else if (v->type.id == T_DECIMAL) {
+        Err e = {0};
+        Dec d;
+        Str text;
+        if (dec_decode(a, v->u.str, &d, &e) == ST_OK && dec_format(a, &d, &text, &e) == ST_OK) {
             p = (char *)(uintptr_t)text.ptr; /* fresh, with a NUL behind */
             n = text.len;
         }
@@ -387,6 +397,12 @@ Status cell_from_text(Type t, Slice text, const struct SessionInfo *session, Are
         if (!uuid_parse(text_trim(text), cell)) return text_syntax_error(ERR_INVALID_TEXT, "uuid", text, e);
         return ST_OK;
     case T_ARRAY: return array_from_text(t, text, session, a, cell, e);
+    case T_DECIMAL: {
+        Dec d;
+        TRY(dec_parse(a, text, &d, e));
+        TRY(dec_fit(a, t, &d, e));
+        return dec_encode(a, &d, cell, e);
+    }
     case T_VOID:
     case T_COUNT_: break;
     }

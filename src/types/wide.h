@@ -1,8 +1,7 @@
-/* wide.h - unsigned integers of 512 bits, and functions of decimals by way of them.
+/* wide.h - unsigned integers of 512 bits.
  *
- * What a numeric's 128 bits are too few for on the way to a result: sums of squares, quotients of them, roots, and
- * logarithms and powers, which are computed in fixed point. Everything is exact or rounded from far more digits than
- * the result has, and the same on every machine: no floating point decides a digit.
+ * What a numeric's 128 bits are too few for on the way to a result: sums of squares, quotients of them, roots. Exact,
+ * and the same on every machine.
  */
 #ifndef STELE_TYPES_WIDE_H
 #define STELE_TYPES_WIDE_H
@@ -29,15 +28,5 @@ void wide_div(const Wide *a, const Wide *b, Wide *out, Wide *rem);
 bool wide_quotient(const Wide *a, const Wide *b, int128_t *out);
 /* The root of a / b, likewise. */
 bool wide_root(const Wide *a, const Wide *b, int128_t *out);
-
-/* ---- decimals: v / 10^scale, |v| < 10^38 -------------------------------------------------
- * Results are rounded half away from zero to `to` digits after the point, 0 to 38; true: more than 38 digits. */
-bool decimal_sqrt(int128_t v, int scale, int to, int128_t *out); /* v >= 0 */
-bool decimal_exp(int128_t v, int scale, int to, int128_t *out);
-bool decimal_ln(int128_t v, int scale, int to, int128_t *out); /* v > 0 */
-bool decimal_log(int128_t base, int base_scale, int128_t v, int scale, int to,
-                 int128_t *out); /* base > 0 and not 1, v > 0 */
-bool decimal_power(int128_t v, int scale, int128_t exp, int exp_scale, int to,
-                   int128_t *out); /* v > 0, or v < 0 and exp whole, or v = 0 and exp >= 0 */
 
 #endif

@@ -26,7 +26,7 @@ def type_letter(t):
     oid, mod = t
     if oid in INTS:
         return "I"
-    # The scale of a numeric result is not part of the contract unless it is declared; its value is.
+    # The digits of a numeric result are not compared unless its scale is declared or the test says T; its value is.
     if oid in REALS or (oid == NUMERIC and mod < 0):
         return "R"
     return "T"
@@ -42,8 +42,8 @@ def outer_order(sql):
     return re.search(r"\border\s+by\b", "".join(out)) is not None
 
 
-def run(conn, sql, flags, sort=None):
-    """One finished record, as lines."""
+def run(conn, sql, flags, sort=None, had=""):
+    """One finished record, as lines. had: its letters until now; a T of a numeric stays, so that its digits count."""
     try:
         r = conn.exec(sql)
     except pg.Error as e:
@@ -60,7 +60,10 @@ def run(conn, sql, flags, sort=None):
     rows = [["NULL" if v is None else "(empty)" if v == "" else v for v in row] for row in r.rows]
     if sort == "rowsort":
         rows.sort()
-    out = [f"query {''.join(map(type_letter, r.types))} {sort}", sql, "----"]
+    letters = [type_letter(t) for t in r.types]
+    if len(had) == len(letters):
+        letters = ["T" if h == "T" and t[0] == NUMERIC else x for h, t, x in zip(had, r.types, letters)]
+    out = [f"query {''.join(letters)} {sort}", sql, "----"]
     return out + ["\t".join(row) for row in rows]
 
 
@@ -117,7 +120,7 @@ def record(server, path):
             if "----" in sql:
                 sql = sql[: sql.index("----")]
             words = first.split()
-            out.append("\n".join(head + run(conn, "\n".join(sql), set(), words[2] if len(words) > 2 else None)))
+            out.append("\n".join(head + run(conn, "\n".join(sql), set(), words[2] if len(words) > 2 else None, words[1] if len(words) > 1 else "")))
         else:
             for sql, flags, notes in split(lines):
                 if sql is None:

@@ -46,8 +46,10 @@ static void test_types(void **state) {
     assert_int_equal(named("float", 1, 24, 0).id, T_FLOAT4);
     assert_int_equal(named("float", 1, 25, 0).id, T_FLOAT8);
     bad_type("nope", 0, 0, 0, ERR_UNDEFINED_OBJECT);
-    bad_type("numeric", 1, 39, 0, ERR_INVALID_PARAMETER);
-    bad_type("numeric", 2, 10, -1, ERR_INVALID_PARAMETER);
+    bad_type("numeric", 1, 1001, 0, ERR_INVALID_PARAMETER);
+    bad_type("numeric", 2, 10, -1001, ERR_INVALID_PARAMETER);
+    assert_string_equal(type_name(named("numeric", 2, 39, 5), buf, 64), "numeric(39,5)");
+    assert_string_equal(type_name(named("numeric", 2, 3, -2), buf, 64), "numeric(3,-2)");
     bad_type("varchar", 1, 0, 0, ERR_INVALID_PARAMETER);
     bad_type("int4", 1, 3, 0, ERR_INVALID_PARAMETER);
     assert_int_equal(type_phys(type_numeric(18, 2)), PH_I64);

@@ -322,9 +322,24 @@ static Status alter_drop_not_null(Alter *x) {
     return ST_OK;
 }
 
+/* A numeric without (p,s) that comes into a key keeps its values in another form (TF_LEAST_SCALE). */
+static Status refit_key_columns(Alter *x) {
+    for (int i = 0; i < x->t->n_cols; i++) {
+        if (x->d.cols[i].type.flags == x->t->cols[i].type.flags) continue;
+        if (x->cast_col >= 0)
+            return err_at(&x->s->err, x->k->location, ERR_FEATURE_NOT_SUPPORTED,
+                          "adding a key over several columns of numeric without (p,s) is not supported");
+        x->cast_col = i;
+    }
+    return ST_OK;
+}
+
 static Status alter_add_constraint(Alter *x) {
     const AstConstraint *c = x->k->constraint;
-    if (c->kind != AST_CON_FOREIGN_KEY) return add_constraint(x->s, x->a, &x->d, x->t->name, c, -1);
+    if (c->kind != AST_CON_FOREIGN_KEY) {
+        TRY(add_constraint(x->s, x->a, &x->d, x->t->name, c, -1));
+        return refit_key_columns(x);
+    }
     if (c->not_valid)
         return err_at(&x->s->err, x->k->location, ERR_FEATURE_NOT_SUPPORTED,
                       "NOT VALID of a foreign key is not supported");
@@ -359,6 +374,9 @@ static Status alter_drop_constraint(Alter *x) {
 static Status alter_type(Alter *x) {
     TRY(no_view_reads(x->s, x->a, x->t, x->col));
     TRY(column_type(x->s, x->k->column, &x->d.cols[x->col].type));
+    for (int k = 0; k < x->d.n_keys; k++)
+        for (int i = 0; i < x->d.keys[k].n_cols; i++)
+            if (x->d.keys[k].cols[i] == x->col) draft_key_column(&x->d, x->col);
     x->cast_col = x->col;
     if (x->k->expr) x->sql = select_using(x->a, x->t, x->col, x->k->expr_source);
     return ST_OK;

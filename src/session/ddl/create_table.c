@@ -4,6 +4,7 @@
 #include "session/ddl/utility_int.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
+#include "types/dec.h"
 
 Status column_type(Session *s, const AstColumnDef *c, Type *out) {
     TRY(sql_bind_type(c->type, out, &s->err));
@@ -102,6 +103,10 @@ static Status add_check(Session *s, Arena *a, TableDraft *d, const char *table, 
     return c->name ? ST_OK : err_oom(&s->err);
 }
 
+void draft_key_column(TableDraft *d, int col) {
+    if (d->cols[col].type.id == T_DECIMAL) d->cols[col].type.flags |= TF_LEAST_SCALE;
+}
+
 /* The columns of a PRIMARY KEY or UNIQUE; those of INCLUDE would be in the index, which has no effect of its own. */
 static Status key_columns(Session *s, TableDraft *d, const AstConstraint *k, int column, int n, int *cols) {
     for (int64_t i = 0; i < k->n_include; i++)
@@ -117,10 +122,11 @@ static Status key_columns(Session *s, TableDraft *d, const AstConstraint *k, int
             if (cols[j] == cols[i])
                 return err_at(&s->err, k->location, ERR_DUPLICATE_COLUMN,
                               "column \"%s\" appears twice in key constraint", d->cols[cols[i]].name);
-        Type t = d->cols[cols[i]].type; /* equal intervals need not have equal bytes */
-        if (t.id == T_ARRAY && type_element(t).id == T_INTERVAL)
-            return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED,
-                          "keys of arrays of intervals are not supported");
+        Type t = d->cols[cols[i]].type; /* equal ones need not have equal bytes */
+        if (t.id == T_ARRAY && type_needs_key(t))
+            return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "keys of arrays of %s are not supported",
+                          type_plain_name(type_element(t)));
+        draft_key_column(d, cols[i]);
         if (k->kind == AST_CON_PRIMARY_KEY) d->cols[cols[i]].not_null = true;
     }
     return ST_OK;
@@ -159,7 +165,11 @@ Status add_constraint(Session *s, Arena *a, TableDraft *d, const char *table, co
     case AST_CON_CHECK: return add_check(s, a, d, table, k);
     case AST_CON_PRIMARY_KEY:
     case AST_CON_UNIQUE: return add_key(s, a, d, table, k, column);
-    case AST_CON_FOREIGN_KEY: return ST_OK; /* defined when the table is there: foreign_keys() */
+    case AST_CON_FOREIGN_KEY: /* defined when the table is there: foreign_keys() */
+        if (column >= 0) draft_key_column(d, column);
+        for (int64_t i = 0; i < k->n_columns; i++)
+            if (draft_column(d, k->columns[i]) >= 0) draft_key_column(d, draft_column(d, k->columns[i]));
+        return ST_OK;
     default:
         return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED,
                       "generated and identity columns are not supported");

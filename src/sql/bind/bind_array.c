@@ -176,7 +176,8 @@ static Status unify(Binder *b, const char *name, bool is_operator, bool same, co
         if (form[i] == '.' || x.id == T_UNKNOWN) continue;
         bool fits = (form[i] == 'a') == (x.id == T_ARRAY);
         if (x.id == T_ARRAY) x = type_element(x);
-        if (same && t.id != T_UNKNOWN && t.id != x.id && !(type_is_text(t) && type_is_text(x))) fits = false;
+        bool alike = t.id == x.id || (type_is_text(t) && type_is_text(x)) || (bind_is_numeric(t) && bind_is_numeric(x));
+        if (same && t.id != T_UNKNOWN && !alike) fits = false;
         if (fits && t.id == T_UNKNOWN) t = x;
         else if (!fits || !type_common(t, x, &t)) return no_such_call(b, name, is_operator, n, args, location);
     }
@@ -222,18 +223,12 @@ Status bind_array_args(Binder *b, const char **name, bool *is_operator, int n, E
     for (int64_t i = 0; i < ARRAY_LEN(array_ops); i++) {
         if (strcmp(*name, array_ops[i]) != 0) continue;
         TRY(unify(b, *name, true, true, "aa", 2, args, location));
-        if (type_element(args[0]->type).id != T_INTERVAL || i > 6) return ST_OK;
-        for (int k = 0; k < 2; k++) /* equal intervals need not have equal bytes */
-            if (!(args[k] = bind_call(b, "array_sort_key", false, 1, &args[k], location))) return ST_ERROR;
+        if (!type_needs_key(args[0]->type) || i > 6) return ST_OK;
+        for (int k = 0; k < 2; k++)
+            if (!(args[k] = bind_key(b, args[k], location))) return ST_ERROR;
         return ST_OK;
     }
     return ST_OK;
-}
-
-bool bind_groupable(Type t) { return t.id != T_ARRAY || type_element(t).id != T_INTERVAL; }
-Status bind_check_groupable(Binder *b, Type t, int64_t location) {
-    if (bind_groupable(t)) return ST_OK;
-    return bind_unsupported(b, location, "grouping by arrays of intervals");
 }
 
 /* ---- ANY and ALL --------------------------------------------------------------------------------------------- */

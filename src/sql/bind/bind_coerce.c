@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "sql/bind/bind_int.h"
+#include "types/dec.h"
 
 bool bind_is_unknown(const Expr *e) { return e->type.id == T_UNKNOWN && (e->kind == EX_CONST || e->kind == EX_PARAM); }
 static bool unknown_text(const Expr *e) {
@@ -49,7 +50,7 @@ Status sql_bind_type(const AstTypeName *t, Type *out, Err *e) {
     if (!t->array_dims) return ST_OK;
     if (out->id == T_UNKNOWN || out->id == T_VOID)
         return err_at(e, t->location, ERR_UNDEFINED_OBJECT, "type \"%s[]\" does not exist", t->name);
-    *out = type_array_of(*out);
+    *out = type_array_of(out->id == T_DECIMAL && !out->length ? type_make(T_NUMERIC) : *out);
     return ST_OK;
 }
 
@@ -84,23 +85,38 @@ static void set_numeric(Value *v, int128_t n, int precision, int scale) {
     else v->u.i128 = n;
 }
 
-/* Text to a numeric of its own precision and scale. */
+/* Text that 38 digits cannot hold, NaN and infinity: a numeric without (p,s). */
+static Status long_numeric(Binder *b, Slice text, int64_t location, Value *v) {
+    if (value_from_text(type_make(T_DECIMAL), text, NULL, b->c->arena, v, b->err) == ST_OK) return ST_OK;
+    if (!b->err->position) b->err->position = bind_pos(b, location);
+    return ST_ERROR;
+}
+
+/* Whether a numeric of 38 digits, with the text's own scale, has all of its digits. */
+static Status is_short(Binder *b, Slice text, bool *out) {
+    Dec d;
+    *out = true;
+    if (text.len < NUMERIC_MAX_PRECISION && !memchr(text.ptr, 'e', (size_t)text.len) &&
+        !memchr(text.ptr, 'E', (size_t)text.len))
+        return ST_OK;
+    TRY(dec_parse(b->a, text, &d, b->err));
+    int32_t whole = d.n ? MAX_OF(dec_exponent(&d) + 1, 0) : 0;
+    *out = dec_is_finite(&d) && whole + d.scale <= NUMERIC_MAX_PRECISION;
+    return ST_OK;
+}
+
+/* Text to a numeric of its own precision and scale, if 38 digits hold it. */
 static Status natural_numeric(Binder *b, Slice text, int64_t location, Value *v) {
-    int128_t n;
+    int128_t n = 0;
     int scale = 0;
-    if (numeric_parse(text, -1, &n, &scale, b->err) != ST_OK) {
-        if (!b->err->position) b->err->position = bind_pos(b, location);
-        return ST_ERROR;
+    bool fits;
+    Err narrow = {0};
+    if (is_short(b, text, &fits) != ST_OK || !fits || numeric_parse(text, -1, &n, &scale, &narrow) != ST_OK) {
+        err_clear(b->err);
+        return long_numeric(b, text, location, v);
     }
-    int digits = i128_digits(n);
-    if (n == 0 && strpbrk(text.ptr, "eE") && text.len > 0 &&
-        scale >= NUMERIC_MAX_PRECISION) /* 1e-50: nothing of it fits */
-        return err_at(b->err, bind_pos(b, location), ERR_NUMERIC_RANGE, "value overflows numeric format");
-    if (n == 0) digits = 1;
-    int precision = MAX_OF(digits, scale);
-    if (scale > NUMERIC_MAX_PRECISION || precision > NUMERIC_MAX_PRECISION)
-        return err_at(b->err, bind_pos(b, location), ERR_NUMERIC_RANGE, "value overflows numeric format");
-    set_numeric(v, n, MAX_OF(precision, 1), scale);
+    int digits = n == 0 ? 1 : i128_digits(n);
+    set_numeric(v, n, MAX_OF(MAX_OF(digits, scale), 1), scale);
     return ST_OK;
 }
 
@@ -123,15 +139,7 @@ Expr *bind_literal(Binder *b, const AstExpr *ast) {
         }
         break;
     case AST_NUMBER_LIT:
-        if (natural_numeric(b, l->text, ast->location, &v) != ST_OK) {
-            /* Beyond 38 digits a literal is a double: PostgreSQL's numeric would hold it, ours does not. */
-            if (strcmp(b->err->sqlstate, ERR_NUMERIC_RANGE) != 0) return NULL;
-            err_clear(b->err);
-            if (value_from_text(type_make(T_FLOAT8), l->text, NULL, b->c->arena, &v, b->err) != ST_OK) {
-                if (!b->err->position) b->err->position = bind_pos(b, ast->location);
-                return NULL;
-            }
-        }
+        if (natural_numeric(b, l->text, ast->location, &v) != ST_OK) return NULL;
         break;
     case AST_STRING_LIT: v.u.str = str_make(l->text.ptr, l->text.len); break;
     default: bind_unsupported(b, ast->location, "a bit string"); return NULL;
@@ -212,13 +220,6 @@ static Expr *literal_cast(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t loca
     Value v = {.type = to, .is_null = true};
     if (e->u.value.is_null) return constant(b, &v, e->location);
     Slice text = {e->u.value.u.str.ptr, e->u.value.u.str.len};
-    /* '1.50'::numeric keeps its digits. What is assigned or is an argument becomes the type that is asked for: a
-     * column's, a parameter's. */
-    if (ctx == CAST_EXPLICIT && to.id == T_NUMERIC && (to.flags & TF_UNCONSTRAINED)) {
-        if (natural_numeric(b, text, e->location ? e->location : location, &v) != ST_OK) return NULL;
-        v.is_null = false;
-        return constant(b, &v, e->location);
-    }
     Type in = to;
     Type last = to.id == T_ARRAY ? type_element(to) : to;
     bool cut = ctx == CAST_EXPLICIT && (last.id == T_CHAR || last.id == T_VARCHAR) && last.length > 0;
@@ -257,15 +258,6 @@ Expr *bind_coerce(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t location) {
         if (type_eq(e->type, to)) return e;
     }
     if (e->kind == EX_CONST && e->type.id == T_UNKNOWN) return literal_cast(b, e, to, ctx, location);
-    /* numeric without (p,s) takes any numeric as it is. */
-    if (ctx == CAST_EXPLICIT && to.id == T_NUMERIC && (to.flags & TF_UNCONSTRAINED)) {
-        if (e->type.id == T_NUMERIC) return e;
-        if (type_is_integer(e->type)) to = type_as_numeric(e->type);
-    } else if (ctx == CAST_EXPLICIT && to.id == T_ARRAY && type_element(to).id == T_NUMERIC &&
-               (to.flags & TF_UNCONSTRAINED) && e->type.id == T_ARRAY) {
-        if (type_element(e->type).id == T_NUMERIC) return e;
-        if (type_is_integer(type_element(e->type))) to = type_array_of(type_as_numeric(type_element(e->type)));
-    }
     if (!cast_exists(e->type, to, ctx)) {
         cast_error(b, e->type, to, location);
         return NULL;
@@ -399,20 +391,13 @@ Status bind_comparable(Binder *b, int64_t n, Expr **args, const char *what, Type
 
 /* ---- calls ------------------------------------------------------------------------------ */
 
-static bool is_comparison(const char *name) {
-    static const char *const ops[] = {"=", "<>", "!=", "<", "<=", ">", ">="};
-    for (int64_t i = 0; i < ARRAY_LEN(ops); i++)
-        if (strcmp(name, ops[i]) == 0) return true;
-    return false;
-}
-
 /* Rows of values and arrays of them are bytes for nothing but comparisons and the binder's own functions. */
 static Status refuse_records(Binder *b, const FuncDef *f, const char *name, bool is_operator, int n, Expr *const *args,
                              int64_t location) {
     bool some = false;
     const char *types = "";
     for (int i = 0; i < n; i++) some |= type_is_record(args[i]->type);
-    if (!some || (is_operator && is_comparison(name)) || strcmp(name, "pg_typeof") == 0 ||
+    if (!some || (is_operator && bind_is_comparison(name)) || strcmp(name, "pg_typeof") == 0 ||
         (f->doc && strncmp(f->doc, "internal:", 9) == 0))
         return ST_OK;
     for (int i = 0; i < n && types; i++)
@@ -427,9 +412,23 @@ static Status refuse_records(Binder *b, const FuncDef *f, const char *name, bool
     return ST_ERROR;
 }
 
+/* Constants whose sum, difference or product 38 digits cannot hold. */
+static bool is_too_long(Binder *b, const FuncDef *f, Type ret, int n, Expr *const *args) {
+    if (!(f->flags & FN_OPERATOR) || n != 2 || ret.id != T_NUMERIC || !strchr("+-*", f->name[0])) return false;
+    Value v[2], out;
+    for (int i = 0; i < 2; i++) {
+        if (args[i]->kind != EX_CONST || args[i]->u.value.is_null || args[i]->type.id != T_NUMERIC) return false;
+        v[i] = args[i]->u.value;
+    }
+    Err e = {0};
+    return func_eval(f, NULL, b->c->session, b->a, ret, 2, v, &out, &e) != ST_OK &&
+           strcmp(e.sqlstate, ERR_NUMERIC_RANGE) == 0;
+}
+
 Expr *bind_call(Binder *b, const char *name, bool is_operator, int n, Expr **args, int64_t location) {
     for (int i = 0; i < n; i++)
         if (!args[i]) return NULL;
+    if (stack_check_at(b->err, bind_pos(b, location)) != ST_OK) return NULL;
     if (bind_array_args(b, &name, &is_operator, n, args, location) != ST_OK) return NULL;
     Type stack[16], *types = n <= 8 ? stack : arena_array(b->a, Type, n * 2);
     if (!types) return NULL;
@@ -438,7 +437,7 @@ Expr *bind_call(Binder *b, const char *name, bool is_operator, int n, Expr **arg
         for (int i = 0; i < 2; i++) {
             if (args[1 - i]->type.id != T_NUMERIC) continue;
             if (int_const(args[i])) args[i] = int_as_numeric(b, args[i]);
-            else if (unknown_text(args[i]) && (is_comparison(name) || strchr("+-*/%", name[0])))
+            else if (unknown_text(args[i]) && (bind_is_comparison(name) || strchr("+-*/%", name[0])))
                 args[i] = text_as_numeric(b, args[i]);
             if (!args[i]) return NULL;
         }
@@ -462,6 +461,9 @@ Expr *bind_call(Binder *b, const char *name, bool is_operator, int n, Expr **arg
         return NULL;
     }
     if (refuse_records(b, f, name, is_operator, n, args, location) != ST_OK) return NULL;
+    bool keys;
+    if (bind_compare_keys(b, name, f, args, location, &keys) != ST_OK) return NULL;
+    if (keys) return bind_call(b, name, is_operator, n, args, location);
     Expr *e = expr_new(b->c, EX_FUNC, ret, n);
     const Value **consts = arena_array(b->a, const Value *, n + 1);
     if (!e || !consts) return NULL;
@@ -470,6 +472,11 @@ Expr *bind_call(Binder *b, const char *name, bool is_operator, int n, Expr **arg
             return NULL;
         if (e->args[i]->kind == EX_CONST) consts[i] = &e->args[i]->u.value;
         types[i] = e->args[i]->type;
+    }
+    if (is_too_long(b, f, ret, n, e->args)) {
+        for (int i = 0; i < n; i++)
+            if (!(args[i] = bind_coerce(b, e->args[i], type_make(T_DECIMAL), CAST_IMPLICIT, location))) return NULL;
+        return bind_call(b, name, is_operator, n, args, location);
     }
     e->type = func_refine_type(f, n, coerced, consts, ret);
     e->u.func = f;

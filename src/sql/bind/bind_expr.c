@@ -155,8 +155,8 @@ static Expr *bind_distinct(Binder *b, bool negated, Expr *l, Expr *r, int64_t lo
         }
         return NULL;
     }
-    for (int i = 0; i < 2 && !bind_groupable(t); i++) /* equal intervals need not have equal bytes */
-        if (!(args[i] = bind_call(b, "array_sort_key", false, 1, &args[i], location))) return NULL;
+    for (int i = 0; i < 2 && !bind_groupable(t); i++)
+        if (!(args[i] = bind_key(b, args[i], location))) return NULL;
     Expr *e = expr_new(b->c, negated ? EX_NOT_DISTINCT : EX_DISTINCT, type_make(T_BOOL), 2);
     if (!e) return NULL;
     e->args[0] = args[0];

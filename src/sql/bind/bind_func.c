@@ -446,6 +446,12 @@ Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     if (match_order(b, f, def, n, given, args, order) != ST_OK) return NULL;
     for (int i = 0; distinct && i < n; i++)
         if (bind_check_groupable(b, args[i]->type, f->location) != ST_OK) return NULL;
+    if (distinct && args[0]->type.id == T_DECIMAL) { /* equal ones with equal bytes */
+        bool count = def->agg == AGG_COUNT;
+        if (!(args[0] = count ? bind_key(b, args[0], f->location)
+                              : bind_call(b, "trim_scale", false, 1, &args[0], f->location)))
+            return NULL;
+    }
     AggCall call = {.func = def, .kind = def->agg, .distinct = distinct, .filter = filter};
     if (n > 0) call.arg = args[0];
     if (n > 1) call.arg2 = args[1];

@@ -325,6 +325,22 @@ bool bind_groupable(Type t); /* equal values have equal bytes, or there is a com
 /* 0A000 for what cannot be grouped, made distinct or combined in sets: arrays whose equal values may have different
  * bytes. */
 Status bind_check_groupable(Binder *b, Type t, int64_t location);
+
+/* ---- bind_key.c ------------------------------------------------------------------------------------------------ */
+/* An LP_AGG that groups by n columns; ids[i] becomes the new id of column i. */
+Plan *bind_distinct_plan(Binder *b, Plan *child, int32_t n, ColId *ids, const char *const *names);
+bool bind_is_comparison(const char *op);
+/* What SQL calls numeric: with and without (p,s). */
+static inline bool bind_is_numeric(Type t) { return t.id == T_NUMERIC || t.id == T_DECIMAL; }
+bool bind_sorts_by_key(Type t);                       /* the order is not that of cells */
+Expr *bind_key(Binder *b, Expr *e, int64_t location); /* e itself where cells compare as values do */
+/* A comparison of numerics without (p,s): args become their keys, and the operator is to be looked up again. */
+Status bind_compare_keys(Binder *b, const char *name, const FuncDef *f, Expr **args, int64_t location, bool *changed);
+/* Of a finished LP_AGG: groups by keys, with the same output columns as before. */
+Status bind_group_keys(Binder *b, Plan *agg);
+/* Numerics without (p,s) with the least scale that shows them, so that equal ones have equal bytes: for set operations
+ * other than UNION. */
+Status bind_least_scale(Binder *b, Rel *r);
 /* l op ANY (array), l op ALL (array). */
 Expr *bind_any_array(Binder *b, const char *op, bool all, Expr *l, Expr *array, int64_t location);
 Status bind_check_array(Binder *b, const Expr *e, int64_t location); /* 42883: not an argument of unnest */

@@ -6,8 +6,14 @@
 
 enum { PARAMS_MAX = 100 };
 
+Type sql_variable_type(Type t) { return t.id == T_DECIMAL && t.length == 0 ? type_make(T_NUMERIC) : t; }
+
 Status sql_routine_type(const Catalog *c, const AstTypeName *t, Type *out, Err *e) {
-    if (!t->percent_type) return sql_bind_type(t, out, e);
+    if (!t->percent_type) {
+        TRY(sql_bind_type(t, out, e));
+        *out = sql_variable_type(*out);
+        return ST_OK;
+    }
     if (!t->schema)
         return err_at(e, t->location, ERR_SYNTAX, "improper %%TYPE reference (too few dotted names): %s", t->name);
     const Table *tab = catalog_table(c, slice_of(t->schema));
@@ -16,7 +22,7 @@ Status sql_routine_type(const Catalog *c, const AstTypeName *t, Type *out, Err *
     if (k < 0)
         return err_at(e, t->location, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist", t->name,
                       t->schema);
-    *out = tab->cols[k].type;
+    *out = sql_variable_type(tab->cols[k].type);
     return ST_OK;
 }
 

@@ -49,7 +49,7 @@ static Status own_columns(Binder *b, const AstCte *a, Cte *c, const Rel *base, T
     if (!c->cols || !c->names) return ST_ERROR;
     for (int32_t i = 0; i < base->n; i++) {
         types[i] = b->c->cols.items[base->cols[i]].type;
-        if (types[i].id == T_NUMERIC) types[i] = type_make(T_NUMERIC);
+        if (types[i].id == T_NUMERIC) types[i] = type_make(T_DECIMAL);
         if (types[i].id == T_VARCHAR) types[i].length = 0;
         c->names[i] = i < a->n_columns ? a->columns[i] : base->names[i];
         if (!(c->cols[i] = plan_new_col(b->c, c->names[i], types[i], true))) return ST_ERROR;
@@ -129,6 +129,10 @@ Status bind_recursive(Binder *b, const SelectEnv *env, const AstCte *a, Cte *c, 
     for (int32_t i = 0; i < c->n && !s->set_all; i++) TRY(bind_check_groupable(b, types[i], 0));
     TRY(bind_cast_input(b, &base, types));
     TRY(bind_cast_input(b, &step, types));
+    if (!s->set_all) {
+        TRY(bind_least_scale(b, &base));
+        TRY(bind_least_scale(b, &step));
+    }
     if (c->search) {
         TRY(bind_search_base(b, c, &base));
         TRY(bind_search_step(b, c, &step));

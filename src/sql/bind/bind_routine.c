@@ -22,8 +22,10 @@ typedef struct Candidate {
     int n_default;
 } Candidate;
 
+/* Both are numeric in SQL. */
+static bool narrows(Type from, Type to) { return from.id == T_DECIMAL && to.id == T_NUMERIC; }
 static bool implicit(Type from, Type to) {
-    return from.id == T_UNKNOWN || from.id == to.id || cast_exists(from, to, CAST_IMPLICIT);
+    return from.id == T_UNKNOWN || from.id == to.id || cast_exists(from, to, CAST_IMPLICIT) || narrows(from, to);
 }
 
 /* Arguments to parameters; false: the routine does not take them. */
@@ -268,9 +270,10 @@ static Status bind_args(Binder *b, Query *q, const AstFunc *f, bool procedure, c
                       "%s specified, but %s is not an aggregate function", wrong, name);
     Expr **args = arena_array(b->a, Expr *, c.r->n_args + 1);
     if (!args) return ST_ERROR;
-    for (int64_t i = 0; i < f->n_args; i++)
-        if (!(args[c.slots[i]] = bind_coerce(b, given[i], c.types[i], CAST_IMPLICIT, f->args[i]->location)))
-            return ST_ERROR;
+    for (int64_t i = 0; i < f->n_args; i++) {
+        CastCtx how = narrows(given[i]->type, c.types[i]) ? CAST_ASSIGNMENT : CAST_IMPLICIT;
+        if (!(args[c.slots[i]] = bind_coerce(b, given[i], c.types[i], how, f->args[i]->location))) return ST_ERROR;
+    }
     if (c.n_default > 0) TRY(fill_defaults(b, c.r, args));
     if (c.user) b->c->one_thread |= c.user->one_thread;
     else TRY(note_routine(b, c.r));

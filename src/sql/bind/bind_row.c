@@ -141,11 +141,12 @@ Status bind_row_pair(Binder *b, RowValue *x, RowValue *y, int64_t location) {
     for (int64_t i = 0; i < MIN_OF(x->fields.len, y->fields.len); i++) {
         Expr *pair[2] = {x->fields.items[i], y->fields.items[i]};
         Type t;
-        if (pair[0]->type.id != pair[1]->type.id)
+        bool numerics = bind_is_numeric(pair[0]->type) && bind_is_numeric(pair[1]->type);
+        if (pair[0]->type.id != pair[1]->type.id && !numerics)
             return err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH,
                           "cannot compare dissimilar column types %s and %s at record column %lld",
                           type_plain_name(pair[0]->type), type_plain_name(pair[1]->type), (long long)i + 1);
-        if (pair[0]->type.id != T_NUMERIC && pair[0]->type.id != T_ARRAY) continue;
+        if (!numerics && pair[0]->type.id != T_ARRAY) continue;
         TRY(bind_common(b, 2, pair, "ROW", &t));
         x->fields.items[i] = pair[0];
         y->fields.items[i] = pair[1];

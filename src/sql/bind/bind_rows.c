@@ -55,7 +55,8 @@ static Status series_args(Binder *b, int64_t n, Expr **args, int64_t location, E
     } else if (!all_unknown) {
         TRY(bind_common(b, n, args, "generate_series", &t));
         if (t.id == T_INT2) t = type_make(T_INT4);
-        if (t.id != T_INT4 && t.id != T_INT8 && t.id != T_NUMERIC) return no_series(b, n, args, location);
+        if (t.id != T_INT4 && t.id != T_INT8 && t.id != T_NUMERIC && t.id != T_DECIMAL)
+            return no_series(b, n, args, location);
         if (t.id == T_NUMERIC && t.precision < NUMERIC_MAX_PRECISION) t.precision = NUMERIC_MAX_PRECISION;
         step = t;
     }
@@ -138,7 +139,7 @@ static Status number_args(Binder *b, const RowsFunc *f, Proj *args, Numbered *x)
     case ROWS_ROUTINE: return (x->array = once(b, args, bind_rows_call(b, f), "rows")) ? ST_OK : ST_ERROR;
     case ROWS_SERIES: break;
     }
-    if (!type_is_integer(t) && t.id != T_NUMERIC)
+    if (!type_is_integer(t) && t.id != T_NUMERIC && t.id != T_DECIMAL)
         return (x->array = once(b, args, bind_call(b, "series_array", false, 3, f->args, f->location), "series"))
                    ? ST_OK
                    : ST_ERROR;
@@ -300,7 +301,8 @@ static Plan *routine_plan(Binder *b, const RowsFunc *f, ColId ordinality) {
 
 /* ordinality: the column of the rows' numbers, or 0. */
 static Plan *rows_plan(Binder *b, int64_t n, const RowsFunc *f, ColId ordinality) {
-    if (n == 1 && f->kind == ROWS_SERIES && has_subquery(f)) return side_by_side(b, n, f, ordinality, NULL);
+    bool steps = f->types[0].id == T_DECIMAL; /* LP_SERIES has no such values */
+    if (n == 1 && f->kind == ROWS_SERIES && (steps || has_subquery(f))) return side_by_side(b, n, f, ordinality, NULL);
     if (n == 1 && f->kind == ROWS_SERIES && ordinality && type_is_integer(f->types[0]))
         return number_integers(b, f, ordinality);
     if (n == 1 && f->kind == ROWS_SERIES) {

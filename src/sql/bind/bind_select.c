@@ -331,11 +331,11 @@ static Status order_key(Binder *b, Query *q, const AstOrderItem *o, const Target
     return ST_OK;
 }
 
-/* Arrays are sorted by keys whose bytes compare as they do: columns computed below the sort. */
-static Plan *array_keys(Binder *b, Plan *child, int64_t n, ColId *ids) {
-    bool arrays = false;
-    for (int64_t i = 0; i < n; i++) arrays |= b->c->cols.items[ids[i]].type.id == T_ARRAY;
-    if (!arrays) return child;
+/* Keys that stand for values in the order are columns computed below the sort. */
+static Plan *key_columns(Binder *b, Plan *child, int64_t n, ColId *ids) {
+    bool some = false;
+    for (int64_t i = 0; i < n; i++) some |= bind_sorts_by_key(b->c->cols.items[ids[i]].type);
+    if (!some) return child;
     Plan *p = plan_new(b->c, LP_PROJECT, 1);
     ColSet out = colset_new(b->c);
     plan_outputs(b->c, child, &out);
@@ -350,9 +350,9 @@ static Plan *array_keys(Binder *b, Plan *child, int64_t n, ColId *ids) {
         p->out_cols[p->n_out++] = id;
     }
     for (int64_t i = 0; i < n; i++) {
-        if (b->c->cols.items[ids[i]].type.id != T_ARRAY) continue;
+        if (!bind_sorts_by_key(b->c->cols.items[ids[i]].type)) continue;
         Expr *e = expr_col(b->c, ids[i]);
-        if (!e || !(e = bind_call(b, "array_sort_key", false, 1, &e, 0))) return NULL;
+        if (!(e = bind_key(b, e, 0))) return NULL;
         ColId key = 0;
         for (int32_t k = 0; k < p->n_out && !key; k++)
             if (expr_equal(p->exprs[k], e)) key = p->out_cols[k];
@@ -372,7 +372,7 @@ static Plan *sort_plan(Binder *b, Plan *child, const OrderVec *keys, const ColId
     ColId *ids = arena_array(b->a, ColId, keys->len);
     if (!ids) return NULL;
     memcpy(ids, key_ids, sizeof *ids * (size_t)keys->len);
-    if (!(child = array_keys(b, child, keys->len, ids))) return NULL;
+    if (!(child = key_columns(b, child, keys->len, ids))) return NULL;
     Plan *p = plan_new(b->c, LP_SORT, 1);
     if (!p || !(p->sort.keys = arena_array(b->a, SortKey, keys->len))) return NULL;
     p->children[0] = child;
@@ -391,7 +391,7 @@ static Plan *sort_plan(Binder *b, Plan *child, const OrderVec *keys, const ColId
 /* ---- DISTINCT ----------------------------------------------------------------------------------- */
 
 /* Groups by the target columns; ids[i] becomes the new id of target i. */
-static Plan *distinct_plan(Binder *b, Plan *child, int32_t n, ColId *ids, const char *const *names) {
+Plan *bind_distinct_plan(Binder *b, Plan *child, int32_t n, ColId *ids, const char *const *names) {
     Plan *p = child ? plan_new(b->c, LP_AGG, 1) : NULL;
     ColId *old = arena_array(b->a, ColId, n + 1);
     if (!p || !old || !(p->out_cols = arena_array(b->a, ColId, n + 1)) ||
@@ -413,7 +413,7 @@ static Plan *distinct_plan(Binder *b, Plan *child, int32_t n, ColId *ids, const 
         ids[i] = p->out_cols[same];
     }
     p->n_out = p->n_exprs = p->agg.n_keys;
-    return p;
+    return bind_group_keys(b, p) == ST_OK ? p : NULL;
 }
 
 Plan *bind_cte_ref(Binder *b, int64_t id, int64_t n, const ColId *def, ColId *out) {
@@ -446,15 +446,15 @@ static Plan *distinct_on_plan(Binder *b, Plan *child, int64_t n_on, const ColId 
         k2[i] = k1[i];
         names[i] = b->c->cols.items[k1[i]].name;
     }
-    Plan *groups = distinct_plan(b, scan, (int32_t)n_on, k2, names);
+    Plan *groups = bind_distinct_plan(b, scan, (int32_t)n_on, k2, names);
     ExprVec conds = {0};
     for (int64_t i = 0; i < n_on && groups; i++) {
         ColId local = 0;
         for (int64_t j = 0; j < n_all; j++)
             if (all[j] == on[i]) local = out[j];
         Expr *e = expr_new(b->c, EX_NOT_DISTINCT, type_make(T_BOOL), 2);
-        if (!e || !local || !(e->args[0] = expr_col(b->c, local)) || !(e->args[1] = expr_col(b->c, k2[i])) ||
-            !vec_push(b->a, &conds, e))
+        if (!e || !local || !(e->args[0] = bind_key(b, expr_col(b->c, local), 0)) ||
+            !(e->args[1] = bind_key(b, expr_col(b->c, k2[i]), 0)) || !vec_push(b->a, &conds, e))
             return NULL;
     }
     if (!groups) return NULL;
@@ -767,8 +767,8 @@ static Status level_group(Level *l) {
     TRY(regroup_keys(g, &l->on));
     TRY(bind_windows_each(q, regroup_slot, g));
     TRY(bind_srfs_each(q, regroup_slot, g));
-    if (!(l->plan = group_plan(b, q, l->plan, &g->keys, &g->ids)) ||
-        !(l->plan = bind_grouping_plan(b, q, l->plan, &g->sets)))
+    Plan *agg = group_plan(b, q, l->plan, &g->keys, &g->ids);
+    if (!agg || !(l->plan = bind_grouping_plan(b, q, agg, &g->sets)) || bind_group_keys(b, agg) != ST_OK)
         return ST_ERROR;
     return !l->having || (l->plan = bind_filter(b, l->plan, l->having)) ? ST_OK : ST_ERROR;
 }
@@ -885,7 +885,8 @@ static Status bind_plain(Binder *b, const SelectEnv *env, const AstSelect *s, Qu
     l.names = arena_array(b->a, const char *, l.n + 1);
     if (!l.ids || !l.names || !l.sort_ids || !l.on_ids) return ST_ERROR;
     TRY(level_project(&l));
-    if (s->distinct && !s->n_distinct_on && !(l.plan = distinct_plan(b, l.plan, l.n, l.ids, l.names))) return ST_ERROR;
+    if (s->distinct && !s->n_distinct_on && !(l.plan = bind_distinct_plan(b, l.plan, l.n, l.ids, l.names)))
+        return ST_ERROR;
     for (int64_t i = 0; i < l.order.len; i++)
         if (l.order.items[i].target >= 0) l.sort_ids[i] = l.ids[l.order.items[i].target];
     if (s->n_distinct_on) TRY(level_distinct_on(&l));

@@ -165,6 +165,7 @@ Status bind_setop(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out)
     }
     for (int64_t i = 0; i < n; i++) {
         TRY(bind_cast_input(b, &rels[i], types));
+        if (s->set_op != AST_SETOP_UNION) TRY(bind_least_scale(b, &rels[i]));
         p->children[i] = rels[i].plan;
         if (!(p->set.cols[i] = bind_ids(b, rels[i].n, rels[i].cols))) return ST_ERROR;
     }
@@ -175,5 +176,11 @@ Status bind_setop(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out)
                           : s->set_op == AST_SETOP_INTERSECT ? (s->set_all ? SO_INTERSECT_ALL : SO_INTERSECT)
                                                              : (s->set_all ? SO_EXCEPT_ALL : SO_EXCEPT));
     *out = (Rel){p, m, bind_ids(b, m, p->out_cols), rels[0].names};
+    bool keys = false;
+    for (int32_t c = 0; c < m; c++) keys |= types[c].id == T_DECIMAL;
+    if (keys && out->cols && p->set.op == SO_UNION) { /* its groups by keys */
+        p->set.op = SO_UNION_ALL;
+        if (!(out->plan = bind_distinct_plan(b, p, m, out->cols, out->names))) return ST_ERROR;
+    }
     return out->cols ? ST_OK : ST_ERROR;
 }

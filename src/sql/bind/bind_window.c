@@ -66,31 +66,32 @@ static WinDef *add_window(Binder *b, Query *q, const AstWindow *ast) {
     return vec_push(b->a, &q->windows, d) ? d : NULL;
 }
 
-static Status add_key(Binder *b, Query *q, const AstExpr *ast, Expr **out) {
+/* steps: RANGE counts distances of the key. Those of a numeric without (p,s) are what 38 digits hold. */
+static Status add_key(Binder *b, Query *q, const AstExpr *ast, bool steps, Expr **out) {
     RowValue row;
     bool is_row;
     TRY(bind_row_value(b, q, ast, false, &row, &is_row));
     Expr *e = is_row ? bind_row_key(b, &row, ast->location) : bind_expr(b, q, ast);
     if (e && e->type.id == T_UNKNOWN) e = bind_coerce(b, e, type_make(T_TEXT), CAST_IMPLICIT, ast->location);
-    if (e && e->type.id == T_ARRAY) {
-        TRY(bind_check_groupable(b, e->type, ast->location));
-        e = bind_call(b, "array_sort_key", false, 1, &e, ast->location);
-    }
+    if (e) TRY(bind_check_groupable(b, e->type, ast->location));
+    if (e && steps && e->type.id == T_DECIMAL) e = bind_coerce(b, e, type_make(T_NUMERIC), CAST_ASSIGNMENT, 0);
+    e = bind_key(b, e, ast->location);
     return (*out = e) ? ST_OK : ST_ERROR;
 }
 
 static Status bind_keys(Binder *b, Query *q, WinDef *d) {
     const AstWindow *w = d->ast;
+    bool steps = w->has_frame && w->mode == AST_FRAME_RANGE && (w->start_offset || w->end_offset);
     for (int64_t i = 0; i < w->n_order_by; i++) {
         const AstOrderItem *o = &w->order_by[i];
         WinKey k = {.desc = o->desc,
                     .nulls_first = o->nulls == AST_NULLS_DEFAULT ? o->desc : o->nulls == AST_NULLS_FIRST};
-        TRY(add_key(b, q, o->expr, &k.expr));
+        TRY(add_key(b, q, o->expr, steps, &k.expr));
         if (!vec_push(b->a, &d->order, k)) return ST_ERROR;
     }
     for (int64_t i = 0; i < w->n_partition_by; i++) {
         Expr *e;
-        TRY(add_key(b, q, w->partition_by[i], &e));
+        TRY(add_key(b, q, w->partition_by[i], false, &e));
         TRY(bind_check_groupable(b, e->type, w->partition_by[i]->location));
         if (!vec_push(b->a, &d->partition, e)) return ST_ERROR;
     }
@@ -144,6 +145,8 @@ static Expr *range_offset(Binder *b, const WinDef *d, Expr *e, int64_t location)
         err_at(b->err, bind_pos(b, location), ERR_FEATURE_NOT_SUPPORTED, "%s %s", what, type_plain_name(key));
         return NULL;
     }
+    if (want == T_NUMERIC && e->type.id == T_DECIMAL)
+        return bind_coerce(b, e, type_make(T_NUMERIC), CAST_ASSIGNMENT, location);
     if (e->type.id != T_UNKNOWN && !cast_exists(e->type, type_make(want), CAST_IMPLICIT)) {
         err_at(b->err, bind_pos(b, location), ERR_FEATURE_NOT_SUPPORTED, "%s %s and offset type %s", what,
                type_plain_name(key), type_plain_name(e->type));

@@ -1114,6 +1114,12 @@ static Status agg_sum(Lower *l, Pipe *cp, AggWork *w) {
         cell->out_phys = PH_F64;
         return ST_OK;
     }
+    if (w->type.id == T_DECIMAL) {
+        TRY(agg_input_as(l, cp, w, PH_STR));
+        cell->op = AO_SUM_DEC;
+        cell->out_phys = PH_STR;
+        return ST_OK;
+    }
     double rows = MAX_OF(w->max_rows, 1.0);
     if (range.known && range_max_abs(range) < INT64_MAX && (double)range_max_abs(range) * rows < 9e18) {
         cell->op = AO_SUM_I64;
@@ -1256,7 +1262,8 @@ static Status lower_agg_call(Lower *l, const Plan *p, Pipe *cp, Pipe *np, int32_
     if (w->reg) {
         const RegInfo *ri = lower_info(cp, w->reg);
         cell->in_nullable = ri->nullable;
-        cell->stable_str = ri->stable_str && cell->op != AO_STRING_AGG; /* that makes bytes of its own */
+        /* these make bytes of their own */
+        cell->stable_str = ri->stable_str && cell->op != AO_STRING_AGG && cell->op != AO_SUM_DEC;
         if (p->agg.n_keys > 0 && !ri->nullable && a->kind != AGG_VAR_SAMP && a->kind != AGG_STDDEV_SAMP &&
             cell->op != AO_REGR && cell->op != AO_CLIENT)
             w->nullable = false;

@@ -195,10 +195,37 @@ static Expr *avg_value(Opt *o, Expr *sum, Expr *count, Type t) {
         e = opt_op(o, "/", opt_cast(o, sum, type_as_numeric(sum->type)),
                    opt_cast(o, count, type_as_numeric(count->type)));
         if (e && e->type.id == T_NUMERIC) e->type = t;
+    } else if (t.id == T_DECIMAL) {
+        e = opt_op(o, "/", sum, opt_cast(o, count, t));
     } else {
         e = opt_op(o, "/", sum, opt_cast(o, count, type_make(T_FLOAT8)));
     }
     return opt_cast(o, e, t);
+}
+
+static bool is_spread(uint8_t kind) {
+    return kind == AGG_VAR_POP || kind == AGG_VAR_SAMP || kind == AGG_STDDEV_POP || kind == AGG_STDDEV_SAMP;
+}
+
+/* A variance or deviation of numerics without (p,s), exactly: from sum(x), sum(x * x) and count(x). */
+static Expr *decimal_spread(Opt *o, Calls *cs, const AggCall *g) {
+    static const char *const names[] = {"sum", "sum", "count"};
+    bool sample = g->kind == AGG_VAR_SAMP || g->kind == AGG_STDDEV_SAMP;
+    bool root = g->kind == AGG_STDDEV_POP || g->kind == AGG_STDDEV_SAMP;
+    Expr *args[4];
+    for (int k = 0; k < 3; k++) {
+        AggCall c;
+        Type t;
+        Expr *arg = expr_copy(o->c, g->arg);
+        if (k == 1) arg = arg ? opt_op(o, "*", arg, expr_copy(o->c, g->arg)) : NULL;
+        if (!arg || opt_agg_call(o, names[k], arg, &c, &t) != ST_OK) return NULL;
+        c.distinct = g->distinct;
+        if (!(args[k] = opt_col(o, add_call(o, cs, c, t)))) return NULL;
+    }
+    Value kind = {.type = type_make(T_INT4)};
+    kind.u.i32 = sample + 2 * root;
+    if (!(args[3] = expr_const(o->c, &kind))) return NULL;
+    return opt_call(o, "numeric_variance", 4, args);
 }
 
 /* What a window yields besides its aggregates. */
@@ -262,6 +289,11 @@ static Plan *simplify_calls(Opt *o, Plan *p) {
             ColId sid = add_call(o, &cs, s, st), nid = add_call(o, &cs, n, nt);
             top[i] = avg_value(o, opt_col(o, sid), opt_col(o, nid), type);
             if (!top[i]) return NULL;
+            project = true;
+            continue;
+        }
+        if (is_spread(g.kind) && type.id == T_DECIMAL) {
+            if (!(top[i] = decimal_spread(o, &cs, &g))) return NULL;
             project = true;
             continue;
         }

@@ -48,7 +48,7 @@ bool opt_plan_can_fail(const Plan *p);      /* may raise a data error, too many 
 bool opt_is_domain_fallible(const Expr *e); /* may fail for other reasons than overflow: not moved below joins */
 Expr *opt_cast(Opt *o, Expr *e, Type to);
 Expr *opt_op(Opt *o, const char *name, Expr *a, Expr *b);
-Expr *opt_call(Opt *o, const char *name, int n, Expr *const *args); /* a function of up to 3 arguments */
+Expr *opt_call(Opt *o, const char *name, int n, Expr *const *args); /* a function of up to 4 arguments */
 Expr *opt_unary(Opt *o, ExprKind kind, Expr *a);                    /* NOT, IS ...: boolean */
 Expr *opt_nary(Opt *o, ExprKind kind, int64_t n,
                Expr *const *args);                       /* AND, OR; one argument stays itself; none: TRUE / FALSE */

@@ -87,7 +87,7 @@ Expr *opt_op(Opt *o, const char *name, Expr *a, Expr *b) {
 }
 Expr *opt_call(Opt *o, const char *name, int n, Expr *const *args) {
     const FuncDef *f;
-    Type types[3], coerced[3], ret;
+    Type types[4], coerced[4], ret;
     for (int i = 0; i < n; i++) types[i] = args[i]->type;
     if (func_resolve(slice_of(name), false, n, types, 0, &f, coerced, &ret, o->err) != ST_OK) return NULL;
     Expr *e = expr_new(o->c, EX_FUNC, ret, n);

@@ -73,8 +73,8 @@ static ColId scan_col(const Plan *p, int32_t col) {
     return 0;
 }
 int32_t cp_scan_column(const Plan *p, const Expr *e) {
-    while (e->kind == EX_CAST && type_phys(e->type) == PH_STR && type_phys(e->args[0]->type) == PH_STR &&
-           type_is_text(e->type) && e->type.length == 0 && e->type.id != T_CHAR && e->args[0]->type.id != T_CHAR)
+    while (e->kind == EX_CAST && type_is_text(e->type) && type_is_text(e->args[0]->type) && e->type.length == 0 &&
+           e->type.id != T_CHAR && e->args[0]->type.id != T_CHAR)
         e = e->args[0];
     if (e->kind != EX_COL) return -1;
     for (int32_t i = 0; i < p->n_out; i++)

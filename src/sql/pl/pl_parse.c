@@ -449,6 +449,7 @@ static Status read_type(PlParser *p, PlVar *v) {
         p->e->position = pl_position(p, start);
         return ST_ERROR;
     }
+    v->type = sql_variable_type(v->type);
     return ST_OK;
 }
 

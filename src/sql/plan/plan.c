@@ -394,6 +394,7 @@ static bool cast_is_total(Type from, Type to) {
             return to.precision - to.scale >= from.precision - from.scale + (to.scale < from.scale ? 1 : 0);
         return to.id == T_FLOAT8 || to.id == T_TEXT;
     }
+    if (to.id == T_DECIMAL && type_is_number(from)) return true;
     if (from.id == T_FLOAT4 && to.id == T_FLOAT8) return true;
     return to.id == T_TEXT && from.id != T_VOID;
 }

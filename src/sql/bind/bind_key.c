@@ -1,0 +1,82 @@
+/* bind_key.c - keys in place of values whose equality is not that of their bytes.
+ *
+ * A numeric without (p,s) is stored with its scale, so that 1.0 and 1.00 differ in their bytes; arrays are not in the
+ * order of their bytes. Comparisons, sorts, groups and joins of them work on keys, whose bytes compare as the values do
+ * (numeric_key, array_sort_key): executors then see nothing but bytea. What a group shows of its key is the one of the
+ * equal values with the least scale.
+ */
+#include "sql/bind/bind_int.h"
+
+bool bind_groupable(Type t) { return !type_needs_key(t); }
+
+Status bind_check_groupable(Binder *b, Type t, int64_t location) {
+    if (t.id != T_ARRAY || !type_needs_key(t)) return ST_OK;
+    return bind_unsupported(b, location,
+                            type_element(t).id == T_INTERVAL ? "grouping by arrays of intervals"
+                                                             : "grouping by arrays of numeric without (p,s)");
+}
+
+bool bind_sorts_by_key(Type t) { return t.id == T_ARRAY || t.id == T_DECIMAL; }
+
+Expr *bind_key(Binder *b, Expr *e, int64_t location) {
+    if (!e || !bind_sorts_by_key(e->type)) return e;
+    return bind_call(b, e->type.id == T_ARRAY ? "array_sort_key" : "numeric_key", false, 1, &e, location);
+}
+
+bool bind_is_comparison(const char *name) {
+    static const char *const ops[] = {"=", "<>", "!=", "<", "<=", ">", ">="};
+    for (int64_t i = 0; i < ARRAY_LEN(ops); i++)
+        if (strcmp(name, ops[i]) == 0) return true;
+    return false;
+}
+
+Status bind_compare_keys(Binder *b, const char *name, const FuncDef *f, Expr **args, int64_t location, bool *changed) {
+    *changed = false;
+    if (!(f->flags & FN_OPERATOR) || f->nargs != 2 || f->args[0] != T_DECIMAL || !bind_is_comparison(name))
+        return ST_OK;
+    *changed = true;
+    for (int k = 0; k < 2; k++) {
+        Expr *e = bind_coerce(b, args[k], type_make(T_DECIMAL), CAST_IMPLICIT, location);
+        if (!(args[k] = bind_key(b, e, location))) return ST_ERROR;
+    }
+    return ST_OK;
+}
+
+Status bind_group_keys(Binder *b, Plan *agg) {
+    int32_t n = 0;
+    for (int32_t i = 0; i < agg->agg.n_keys; i++) n += agg->exprs[i]->type.id == T_DECIMAL;
+    if (!n) return ST_OK;
+    AggCall *calls = arena_array(b->a, AggCall, agg->agg.n_calls + n);
+    if (!calls || !(agg->out_cols = bind_ids(b, agg->n_out, agg->out_cols))) return ST_ERROR;
+    if (agg->agg.n_calls) memcpy(calls, agg->agg.calls, sizeof *calls * (size_t)agg->agg.n_calls);
+    Type t = type_make(T_DECIMAL), coerced, ret;
+    for (int32_t i = 0; i < agg->agg.n_keys; i++) {
+        if (agg->exprs[i]->type.id != T_DECIMAL) continue;
+        AggCall c = {.kind = AGG_MIN, .out = agg->out_cols[i]};
+        TRY(func_resolve(slice_of("min"), false, 1, &t, 0, &c.func, &coerced, &ret, b->err));
+        if (!(c.arg = bind_copy(b, agg->exprs[i])) || !(agg->exprs[i] = bind_key(b, agg->exprs[i], 0)) ||
+            !(agg->out_cols[i] = plan_new_col(b->c, "group key", agg->exprs[i]->type, true)))
+            return ST_ERROR;
+        calls[agg->agg.n_calls++] = c;
+    }
+    agg->agg.calls = calls;
+    return ST_OK;
+}
+
+Status bind_least_scale(Binder *b, Rel *r) {
+    bool some = false;
+    for (int32_t i = 0; i < r->n; i++) some |= b->c->cols.items[r->cols[i]].type.id == T_DECIMAL;
+    if (!some) return ST_OK;
+    Proj proj = {0};
+    ColId *ids = arena_array(b->a, ColId, r->n + 1);
+    if (!ids) return ST_ERROR;
+    for (int32_t i = 0; i < r->n; i++) {
+        Expr *e = expr_col(b->c, r->cols[i]);
+        if (e && e->type.id == T_DECIMAL) e = bind_call(b, "trim_scale", false, 1, &e, 0);
+        if (!e || !(ids[i] = plan_new_col(b->c, r->names[i], e->type, true)) || !vec_push(b->a, &proj.ids, ids[i]) ||
+            !vec_push(b->a, &proj.exprs, e))
+            return ST_ERROR;
+    }
+    r->cols = ids;
+    return (r->plan = bind_proj_plan(b, &proj, r->plan)) ? ST_OK : ST_ERROR;
+}
