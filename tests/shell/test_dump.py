@@ -154,6 +154,30 @@ alter table u rename to uu;
     return dump
 
 
+# ---- unique indexes --------------------------------------------------------------------------------------
+
+
+def indexes(server):
+    """Those that are no constraints, and those whose keys are computed, are saved, loaded, dumped and enforced."""
+    make("indexes", """create table t(id int primary key, a text, b int, "C c" int, unique (a, id));
+create unique index plain on t (b, id);
+create unique index lower_b on t (lower(a), b) where "C c" > 0;
+create unique index "Sum" on t (("C c" + b)) where not id in (1, 2) and a <> 'x -- y';
+create unique index equal_nulls on t (a, "C c") nulls not distinct;
+insert into t values (1, 'Ann', 1, 1), (2, null, 2, null), (3, 'Bob', 3, 0);
+""")
+    dump = round_trip("unique indexes", "indexes")
+    check("their statements", names(dump, "INDEX") == ["plain", "lower_b", "Sum", "equal_nulls"], dump)
+    check("as PostgreSQL writes them", "\nCREATE UNIQUE INDEX lower_b ON t USING btree (lower(a), b) WHERE (\"C c\" > 0);\n" in dump, dump)
+    in_postgres("unique indexes", dump, server)
+    for directory in ("indexes", "restored"):
+        for values, key in (("4, 'ANN', 1, 9", "Key (lower(a), b)=(ann, 1)"), ("4, 'x', 2, 1", 'Key (("C c" + b))=(3)'), ("4, null, 9, null", 'Key (a, "C c")=(null, null)')):
+            rc, out, err = sh(directory, "-c", f"insert into t values ({values})")
+            check(f"{values} in {directory}", rc == 1 and "23505" in err and f"DETAIL:  {key} already exists." in err, (rc, out, err))
+        rc, out, err = sh(directory, "-c", "\\d t")
+        check(f"\\d in {directory}", '"lower_b" UNIQUE, btree (lower(a), b) WHERE ("C c" > 0)' in out and '"plain" UNIQUE, btree (b, id)' in out, out)
+
+
 # ---- options ---------------------------------------------------------------------------------------------
 
 OPTIONS = """create function f(x int default 1) returns int language sql as $$ select x $$;
@@ -313,6 +337,6 @@ def early():
 
 
 SERVER = pg.Server()
-P.run([("corpus", lambda: corpus(SERVER)), ("fixtures", lambda: fixtures(SERVER)), ("views", views), ("options", lambda: options(SERVER)), ("errors", errors), ("early", early)])
+P.run([("corpus", lambda: corpus(SERVER)), ("fixtures", lambda: fixtures(SERVER)), ("views", views), ("indexes", lambda: indexes(SERVER)), ("options", lambda: options(SERVER)), ("errors", errors), ("early", early)])
 SERVER.stop()
 P.end()

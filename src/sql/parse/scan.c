@@ -282,12 +282,29 @@ Slice scan_index_expr(Slice t, int64_t *at) {
         if (end < 0 && depth == 0 && k.kind == TOK_PUNCT && t.ptr[k.start] == ')') end = k.end;
     }
 }
+/* Without parentheses around all of it. */
+static Slice without_parentheses(Slice t) {
+    for (;;) {
+        int64_t at = 0, depth = 1;
+        Tok k = scan_next(t, &at);
+        if (k.kind != TOK_PUNCT || t.ptr[k.start] != '(') return t;
+        const int64_t inside = at;
+        while (depth > 0) {
+            k = scan_next(t, &at);
+            if (k.kind == TOK_END) return t;
+            depth = nesting_after(t, k, depth);
+        }
+        const int64_t end = k.start;
+        if (scan_next(t, &at).kind != TOK_END) return t;
+        t = slice_between(t, inside, end);
+    }
+}
 Slice scan_after_where(Slice t, int64_t at) {
     int64_t depth = 0, start = -1;
     for (;;) {
         Tok k = scan_next(t, &at);
         if (k.kind == TOK_END || (depth == 0 && k.kind == TOK_PUNCT && t.ptr[k.start] == ';'))
-            return slice_between(t, start < 0 ? k.start : start, k.start);
+            return without_parentheses(slice_between(t, start < 0 ? k.start : start, k.start));
         depth = nesting_after(t, k, depth);
         if (start < 0 && depth == 0 && scan_is_word(t, k, "where")) start = at;
     }

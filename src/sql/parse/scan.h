@@ -38,7 +38,8 @@ Slice scan_parenthesised(Slice text, int64_t at);
 int64_t scan_index_elements(Slice text, int64_t at);
 /* Text of an index element that is an expression: f(...), or (expression); *at moves behind the element's comma. */
 Slice scan_index_expr(Slice text, int64_t *at);
-/* Text behind the word WHERE outside parentheses, at or after `at`, to a semicolon or the end. */
+/* Text behind the word WHERE outside parentheses, at or after `at`, to a semicolon or the end; without parentheses
+ * around all of it. */
 Slice scan_after_where(Slice text, int64_t at);
 /* Text from `at` to the next comma outside parentheses, semicolon or end. */
 Slice scan_to_comma(Slice text, int64_t at);
