@@ -96,11 +96,54 @@ static void drop_bad(Given *g, int32_t n_params) {
     }
 }
 
-/* The result as columns; texts are copied, since the query goes. */
+/* The result as columns, run by run, by several workers where there are no texts: these are copied to the arena, since
+ * the query goes. */
+typedef struct Take {
+    RowStore *rows;
+    int32_t n_cols;
+    const Vec *params;
+    Arena *texts;
+    _Atomic int64_t next;
+    _Atomic bool failed;
+    Err *err; /* of the first failure; read when all are done */
+} Take;
+
+static bool copy_texts(Arena *a, int64_t n, const uint8_t *valid, Str *t) {
+    for (int64_t i = 0; i < n; i++) {
+        const char *copy = valid[i] ? arena_strndup(a, t[i].ptr, t[i].len) : "";
+        if (!copy) return false;
+        t[i] = str_make(copy, valid[i] ? t[i].len : 0);
+    }
+    return true;
+}
+static Status take_run(const Take *x, int64_t run, Err *e) {
+    const RowLayout *l = rows_layout(x->rows);
+    const int64_t at = rows_run_start(x->rows, run);
+    RowRun piece;
+    TRY(rows_run_open(x->rows, run, &piece, e));
+    Status st = ST_OK;
+    for (int32_t i = 0; i < x->n_cols && st == ST_OK; i++) {
+        const Vec *to = &x->params[i];
+        Vec v = *to;
+        v.data = (char *)to->data + at * phys_size((Phys)v.phys);
+        v.valid = to->valid + at;
+        rows_load(l, i, &piece, 0, NULL, piece.n, &v);
+        if (!v.valid) memset(to->valid + at, 1, (size_t)piece.n);
+        if (v.phys == PH_STR && !copy_texts(x->texts, piece.n, to->valid + at, (Str *)to->data + at)) st = err_oom(e);
+    }
+    rows_run_close(x->rows, &piece);
+    return st;
+}
+static void take_worker(void *ctx, int worker) {
+    Take *x = ctx;
+    Err e = {0};
+    (void)worker;
+    for (int64_t k; !atomic_load(&x->failed) && (k = atomic_fetch_add(&x->next, 1)) < rows_n_runs(x->rows);)
+        if (take_run(x, k, &e) != ST_OK && !atomic_exchange(&x->failed, true)) err_copy(x->err, &e);
+}
 static Status take_columns(Session *s, Arena *a, const PlanCtx *c, const BoundStmt *b, const RunOutput *run,
                            int32_t n_cols, Given *g) {
     const RowLayout *l = rows_layout(run->rows);
-    int64_t at = 0;
     g->n = g->n_good = rows_count(run->rows);
     Vec *v = g->params = arena_array(a, Vec, n_cols + 1);
     if (!v) return err_oom(&s->err);
@@ -110,29 +153,13 @@ static Status take_columns(Session *s, Arena *a, const PlanCtx *c, const BoundSt
             !(v[i].valid = arena_alloc(a, g->n + 1)))
             return err_oom(&s->err);
     }
-    for (int64_t k = 0; k < rows_n_runs(run->rows); k++) {
-        RowRun piece;
-        TRY(rows_run_open(run->rows, k, &piece, &s->err));
-        Status got = ST_OK;
-        for (int i = 0; i < n_cols && got == ST_OK; i++) {
-            Vec x = v[i];
-            x.data = (char *)v[i].data + at * phys_size((Phys)x.phys);
-            x.valid = v[i].valid + at;
-            rows_load(l, i, &piece, 0, NULL, piece.n, &x);
-            if (!x.valid) memset(v[i].valid + at, 1, (size_t)piece.n);
-            for (int64_t j = 0; x.phys == PH_STR && j < piece.n && got == ST_OK; j++) {
-                Str *t = (Str *)v[i].data + at + j;
-                char *copy = v[i].valid[at + j] ? arena_strndup(a, t->ptr, t->len) : NULL;
-                if (copy) *t = str_make(copy, t->len);
-                else if (v[i].valid[at + j]) got = err_oom(&s->err);
-                else *t = str_make("", 0);
-            }
-        }
-        at += piece.n;
-        rows_run_close(run->rows, &piece);
-        TRY(got);
-    }
-    return ST_OK;
+    int64_t workers = MIN_OF(MIN_OF(s->settings.exec.threads, rows_n_runs(run->rows)), pool_threads(s->db->pool));
+    for (int i = 0; i < n_cols; i++)
+        if (v[i].phys == PH_STR) workers = 1;
+    Take x = {.rows = run->rows, .n_cols = n_cols, .params = v, .texts = a, .err = &s->err};
+    if (workers > 1) pool_run(s->db->pool, (int)workers, take_worker, &x);
+    else take_worker(&x, 0);
+    return atomic_load(&x.failed) ? ST_ERROR : ST_OK;
 }
 /* The lock held alone is shared from here on: tables are up to date, and the query only reads. Routines may do more. */
 static void share_lock(Session *s, const PlanCtx *c, Given *g) {
