@@ -23,6 +23,8 @@ static Status collect(Frame *f, int32_t n, const Reg *regs, Vec *out) {
     return ST_OK;
 }
 
+enum { TEXT_BYTES = 32 }; /* of a text, where nothing is known of it */
+
 static int64_t made_bytes(const RowStore *r) { return rows_bytes(r) + rows_spilled_bytes(r); }
 
 static Status sink_vector(Frame *f) {
@@ -290,12 +292,16 @@ static bool zone_misses(const Tablet *t, const Source *s) {
     return false;
 }
 
-/* Rows whose morsel is a fair part of a piece, as far as the width of rows tells. */
+/* Rows whose morsel is a fair part of a piece, as far as the width of rows tells: half of a worker's share, so that
+ * what is made beyond the piece by morsels that were under way stays small. */
 static int64_t piece_rows(const SegmentRun *g, int64_t rows) {
     const Sink *s = &g->p->sink;
     if (g->most <= 0 || s->kind != SINK_ROWS) return rows;
-    int64_t width = rows_layout(g->q->rows[s->id])->width;
-    return MAX_OF(MIN_OF(rows, align_up(g->most / (width * g->threads), g->q->opt.vector_size)),
+    const RowLayout *l = rows_layout(g->q->rows[s->id]);
+    int64_t width = l->width;
+    for (int32_t i = 0; i < l->n_cols; i++)
+        if (l->cols[i].phys == PH_STR && !l->cols[i].stable_str) width += TEXT_BYTES;
+    return MAX_OF(MIN_OF(rows, align_up(g->most / (2 * width * g->threads), g->q->opt.vector_size)),
                   MIN_OF(rows, g->q->opt.vector_size));
 }
 
