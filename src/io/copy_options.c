@@ -215,10 +215,21 @@ static Status check_parquet(const AstCopy *stmt, const Given *g, Err *e) {
     return ST_OK;
 }
 
+/* Its text form under such a name would mislead. */
+static Status not_arrow(const AstCopy *stmt, Err *e) {
+    err_set(e, ERR_FEATURE_NOT_SUPPORTED, "COPY does not %s Arrow files", stmt->from ? "read" : "write");
+    err_hint(e, stmt->from ? "INSERT INTO ... SELECT * FROM 'x.arrow' reads one."
+                           : "A Parquet file has the same types: COPY ... TO 'x.parquet'.");
+    return ST_ERROR;
+}
+
 Status copy_options(const AstCopy *stmt, int64_t n, const char *const *names, Arena *a, CopyOptions *out, Err *e) {
     Given g = {0};
     *out = (CopyOptions){.format = COPY_TEXT};
     TRY(collect(stmt, &g, e));
+    if (!g.format && stmt->path && !stmt->program &&
+        (ends_with(stmt->path, ".arrow") || ends_with(stmt->path, ".feather")))
+        return not_arrow(stmt, e);
     if (g.format) TRY(set_format(g.format, out, e));
     else if (stmt->path && !stmt->program)
         out->format = ends_with(stmt->path, ".tbl")       ? COPY_TBL
