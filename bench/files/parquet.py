@@ -9,6 +9,7 @@ shown, all are in the JSON file. Needs the Python package duckdb.
 import argparse
 import json
 import os
+import platform
 import re
 import resource
 import subprocess
@@ -73,7 +74,9 @@ def main():
     a.add_argument("--json")
     a.add_argument("files", nargs="+")
     o = a.parse_args()
-    out = {"duckdb": duckdb.__version__, "threads": o.threads, "runs": o.runs, "cpus": os.cpu_count(),
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    out = {"commit": commit, "hardware": platform.processor() or platform.machine(), "load": os.getloadavg()[0],
+           "duckdb": duckdb.__version__, "threads": o.threads, "runs": o.runs, "cpus": os.cpu_count(),
            "when": time.strftime("%Y-%m-%d %H:%M", time.gmtime()), "seconds": {}}
     print(f"{'':42} {'seconds, least':^22}  {'of processors':^22}")
     print(f"{'file':24}{'statement':18}" + f"{'Stele':>8}{'DuckDB':>8}{'ratio':>7} " * 2)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Fuzzing: tests/fuzz/run.sh [BUILD_DIR [SECONDS]]. Builds with clang into BUILD_DIR/fuzz and runs every target for SECONDS from
-# its corpus in tests/fuzz/corpus. New inputs stay in the build directory; a crash leaves its input there. Last line: "N passed, N failed".
+# Fuzzing: tests/fuzz/run.sh [BUILD_DIR [SECONDS]]. Builds with clang into BUILD_DIR/fuzz and shares three times
+# SECONDS among the targets, each from its corpus in tests/fuzz/corpus. New inputs stay in the build directory; a crash leaves its input there. Last line: "N passed, N failed".
 build=${1:-build}
 seconds=${2:-30}
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
@@ -31,13 +31,14 @@ passed=0
 failed=0
 export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
 export UBSAN_OPTIONS=print_stacktrace=1
-for target in fuzz_sql fuzz_csv fuzz_db; do
+each=$((seconds * 3 / 4 + 1))
+for target in fuzz_sql fuzz_csv fuzz_db fuzz_files; do
     seeds=$here/corpus/${target#fuzz_}
     mkdir -p "$out/corpus/$target"
     dict=
     [ -f "$here/${target#fuzz_}.dict" ] && dict=-dict=$here/${target#fuzz_}.dict
     # shellcheck disable=SC2086
-    if (cd "$out" && "./$target" -max_total_time="$seconds" -timeout=300 -rss_limit_mb=2048 -max_len=4096 -len_control=0 -print_final_stats=1 $dict \
+    if (cd "$out" && "./$target" -max_total_time="$each" -timeout=300 -rss_limit_mb=2048 -max_len=4096 -len_control=0 -print_final_stats=1 $dict \
         -artifact_prefix="$out/$target-" "corpus/$target" "$seeds") > "$out/$target.log" 2>&1; then
         passed=$((passed + 1))
         echo "ok   $target ($(sed -n 's/^stat::number_of_executed_units: *//p' "$out/$target.log") runs)"
