@@ -7,7 +7,7 @@
 #include "exec/agg_int.h"
 #include "types/dec.h"
 
-enum { SCRATCH_MAX = 64 << 10 };
+enum { SCRATCH_MAX = 512 << 10 }; /* more than a reset leaves */
 
 typedef struct Adding {
     const AggCol *c;

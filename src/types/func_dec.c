@@ -12,29 +12,38 @@
 
 /* ---- rows -------------------------------------------------------------------------------- */
 
+static Status dec_arg_in(Arena *a, FuncCtx *ctx, const Vec *v, int64_t i, Dec *out) {
+    if (v->type.id == T_NUMERIC) return dec_from_i128(a, num_at(v, i), v->type.scale, out, ctx->err);
+    return dec_decode(a, ((const Str *)v->data)[v->is_const ? 0 : i], out, ctx->err);
+}
 static Status dec_arg(FuncCtx *ctx, const Vec *v, int64_t i, Dec *out) {
-    if (v->type.id == T_NUMERIC) return dec_from_i128(ctx->arena, num_at(v, i), v->type.scale, out, ctx->err);
-    return dec_decode(ctx->arena, ((const Str *)v->data)[v->is_const ? 0 : i], out, ctx->err);
+    return dec_arg_in(ctx->arena, ctx, v, i, out);
 }
 
-/* x and y are the arguments, z the result; CALL makes it. */
-#define DEC_KERNEL(fn, ARGUMENTS, CALL)                                                                        \
-    KERNEL(fn) {                                                                                               \
-        KERNEL_UNUSED();                                                                                       \
-        Arena *a = ctx->arena;                                                                                 \
-        Err *e = ctx->err;                                                                                     \
-        for (int64_t i = 0; i < n; i++) {                                                                      \
-            Str *r = (Str *)out->data + i;                                                                     \
-            *r = STR0;                                                                                         \
-            if (!row_valid(out, i)) continue;                                                                  \
-            Dec x, y, z;                                                                                       \
-            (void)x, (void)y;                                                                                  \
-            if ((ARGUMENTS) != ST_OK || (CALL) != ST_OK || dec_encode(a, &z, r, e) != ST_OK) return FAILED(i); \
-        }                                                                                                      \
-        return ST_OK;                                                                                          \
+enum { SCRATCH_MAX = 512 << 10 }; /* more than a reset leaves */
+
+/* x and y are the arguments, z the result; CALL makes it. Numbers on the way are in an arena of the call's own. */
+#define DEC_KERNEL(fn, ARGUMENTS, CALL)                                                                       \
+    KERNEL(fn) {                                                                                              \
+        KERNEL_UNUSED();                                                                                      \
+        Err *e = ctx->err;                                                                                    \
+        Arena *a = arena_new(arena_account(ctx->arena), e);                                                   \
+        Status st = a ? ST_OK : ST_ERROR;                                                                     \
+        for (int64_t i = 0; i < n && st == ST_OK; i++) {                                                      \
+            Str *r = (Str *)out->data + i;                                                                    \
+            *r = STR0;                                                                                        \
+            if (!row_valid(out, i)) continue;                                                                 \
+            Dec x, y, z;                                                                                      \
+            (void)x, (void)y;                                                                                 \
+            if ((st = (ARGUMENTS)) == ST_OK && (st = (CALL)) == ST_OK) st = dec_encode(ctx->arena, &z, r, e); \
+            if (st != ST_OK) ctx->error_row = i;                                                              \
+            if (arena_bytes(a) > SCRATCH_MAX) arena_reset(a);                                                 \
+        }                                                                                                     \
+        arena_free(a);                                                                                        \
+        return st == ST_OK || err_is_set(e) ? st : err_oom(e);                                                \
     }
-#define ONE dec_arg(ctx, &args[0], i, &x)
-#define TWO (dec_arg(ctx, &args[0], i, &x) != ST_OK ? ST_ERROR : dec_arg(ctx, &args[1], i, &y))
+#define ONE dec_arg_in(a, ctx, &args[0], i, &x)
+#define TWO (dec_arg_in(a, ctx, &args[0], i, &x) != ST_OK ? ST_ERROR : dec_arg_in(a, ctx, &args[1], i, &y))
 #define DEC1(fn, CALL) DEC_KERNEL(fn, ONE, CALL)
 #define DEC2(fn, CALL) DEC_KERNEL(fn, TWO, CALL)
 
@@ -220,7 +229,8 @@ KERNEL(series_count_dec) {
         Dec x, y, z;
         *r = 0;
         if (!row_valid(out, i)) continue;
-        if (TWO != ST_OK || dec_arg(ctx, &args[2], i, &z) != ST_OK || series_count(ctx, &x, &y, &z, r) != ST_OK)
+        if (dec_arg(ctx, &args[0], i, &x) != ST_OK || dec_arg(ctx, &args[1], i, &y) != ST_OK ||
+            dec_arg(ctx, &args[2], i, &z) != ST_OK || series_count(ctx, &x, &y, &z, r) != ST_OK)
             return FAILED(i);
     }
     return ST_OK;
@@ -271,7 +281,7 @@ Status func_dec_to_int(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec 
         int128_t v = 0;
         Dec x;
         if (row_valid(out, i)) {
-            if (ONE != ST_OK) return FAILED(i);
+            if (dec_arg(ctx, &args[0], i, &x) != ST_OK) return FAILED(i);
             FAIL_IF(!dec_is_finite(&x), i, ERR_FEATURE_NOT_SUPPORTED, "cannot convert %s to %s",
                     x.kind == DEC_NAN ? "NaN" : "infinity", name);
             bool over = dec_to_i128(&x, 0, &v);
@@ -292,7 +302,7 @@ Status func_dec_to_float(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Ve
         float f = 0;
         Dec x;
         if (row_valid(out, i)) {
-            if (ONE != ST_OK) return FAILED(i);
+            if (dec_arg(ctx, &args[0], i, &x) != ST_OK) return FAILED(i);
             if (out->phys == PH_F64 || !dec_is_finite(&x)) {
                 if (dec_to_f64(ctx->arena, &x, &d, ctx->err) != ST_OK) return FAILED(i);
                 f = (float)d;
@@ -316,7 +326,7 @@ Status func_dec_to_numeric(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, 
         Dec x;
         num_zero(out, i);
         if (!row_valid(out, i)) continue;
-        if (ONE != ST_OK) return FAILED(i);
+        if (dec_arg(ctx, &args[0], i, &x) != ST_OK) return FAILED(i);
         FAIL_IF(x.kind == DEC_NAN, i, ERR_FEATURE_NOT_SUPPORTED, "numeric(%d,%d) cannot hold NaN", ctx->ret.precision,
                 ctx->ret.scale);
         if (!dec_is_finite(&x)) {

@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "types/array.h"
+#include "types/dec.h"
 #include "types/func_int.h"
 
 /* ---- comparisons ---------------------------------------------------------------------- */
@@ -62,6 +63,11 @@ CMP_KERNEL(cmp_le, <=)
 CMP_KERNEL(cmp_gt, >)
 CMP_KERNEL(cmp_ge, >=)
 
+static int compare(Type t, Phys p, const void *x, const void *y) {
+    if (t.id == T_ARRAY) return array_cmp(*(const Str *)x, *(const Str *)y);
+    if (t.id == T_DECIMAL) return str_cmp(dec_key(*(const Str *)x), dec_key(*(const Str *)y));
+    return cell_cmp(p, x, y);
+}
 static Status extreme(int64_t n, const Vec *args, int nargs, Vec *out, int sign) {
     Phys p = (Phys)out->phys;
     size_t w = (size_t)phys_size(p);
@@ -70,11 +76,7 @@ static Status extreme(int64_t n, const Vec *args, int nargs, Vec *out, int sign)
         for (int k = 0; k < nargs; k++) {
             if (arg_null(&args[k], i)) continue;
             const void *c = arg_cell(&args[k], i);
-            if (!best ||
-                (args[k].type.id == T_ARRAY ? array_cmp(*(const Str *)c, *(const Str *)best) : cell_cmp(p, c, best)) *
-                        sign >
-                    0)
-                best = c;
+            if (!best || compare(args[k].type, p, c, best) * sign > 0) best = c;
         }
         char *z = (char *)out->data + w * (size_t)i;
         out->valid[i] = best != NULL;
