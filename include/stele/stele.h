@@ -317,7 +317,7 @@ typedef enum stele_type {
     STELE_TYPE_FLOAT, /* real */
     STELE_TYPE_DOUBLE,
     STELE_TYPE_NUMERIC,
-    STELE_TYPE_TEXT, /* also any other type in its text form */
+    STELE_TYPE_TEXT, /* also any other type in its text form, and a numeric that 38 digits do not hold */
     STELE_TYPE_BYTEA,
     STELE_TYPE_DATE,
     STELE_TYPE_TIME,

@@ -6,6 +6,7 @@
 #include "api/api_int.h"
 #include "api/value_int.h"
 #include "base/stack.h"
+#include "types/dec.h"
 
 enum { ITEM_MAX = 100 };
 
@@ -146,6 +147,21 @@ Status value_of_client(const stele_value *x, Arena *a, Value *out, Err *e) {
     return err_set(e, ERR_INVALID_PARAMETER, "there is no stele_type %d", (int)x->type);
 }
 
+/* Text where 38 digits do not hold it. */
+static Status decimal_to_client(const Value *v, Arena *a, stele_value *out) {
+    Err e = {0};
+    Dec d;
+    int128_t x;
+    if (dec_decode(a, v->u.str, &d, &e) != ST_OK) return ST_ERROR;
+    if (d.scale <= NUMERIC_MAX_PRECISION && !dec_to_i128(&d, d.scale, &x)) {
+        out->type = STELE_TYPE_NUMERIC;
+        out->u.numeric = (stele_numeric){(uint64_t)x, (int64_t)(x >> 64), d.scale};
+        return ST_OK;
+    }
+    out->type = STELE_TYPE_TEXT;
+    return (out->u.text.data = value_to_text(a, v, &out->u.text.size)) ? ST_OK : ST_ERROR;
+}
+
 Status value_to_client(const Value *v, Arena *a, stele_value *out) {
     memset(out, 0, sizeof *out);
     if (v->is_null) return ST_OK;
@@ -162,6 +178,7 @@ Status value_to_client(const Value *v, Arena *a, stele_value *out) {
         out->u.numeric = (stele_numeric){(uint64_t)x, (int64_t)(x >> 64), v->type.scale};
         return ST_OK;
     }
+    case T_DECIMAL: return decimal_to_client(v, a, out);
     case T_DATE: *out = (stele_value){.type = STELE_TYPE_DATE, .u.i64 = v->u.i32}; return ST_OK;
     case T_TIME: *out = (stele_value){.type = STELE_TYPE_TIME, .u.i64 = v->u.i64}; return ST_OK;
     case T_TIMESTAMP: *out = (stele_value){.type = STELE_TYPE_TIMESTAMP, .u.i64 = v->u.i64}; return ST_OK;

@@ -35,6 +35,8 @@ Status sql_bind_index_expr(PlanCtx *c, const Table *t, const char *sql, bool pre
     binder_init(&b, c);
     b.params_ok = false;
     *out = any_row(&b, t, ids, &row) == ST_OK ? bind_index_text(&b, &row, sql, predicate) : NULL;
+    if (*out && (*out)->type.id == T_DECIMAL) /* equal ones are to have equal bytes */
+        *out = bind_call(&b, "trim_scale", false, 1, out, 0);
     if (*out) bind_null_expr(c, *out);
     return *out ? stack_check(c->err) : err_is_set(c->err) ? ST_ERROR : err_oom(c->err);
 }

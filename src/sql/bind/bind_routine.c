@@ -28,6 +28,10 @@ static bool implicit(Type from, Type to) {
     return from.id == T_UNKNOWN || from.id == to.id || cast_exists(from, to, CAST_IMPLICIT) || narrows(from, to);
 }
 
+static Expr *argument(Binder *b, Expr *e, Type t, int64_t location) {
+    return bind_coerce(b, e, t, narrows(e->type, t) ? CAST_ASSIGNMENT : CAST_IMPLICIT, location);
+}
+
 /* Arguments to parameters; false: the routine does not take them. */
 static bool place_args(const Routine *r, int64_t n, const char *const *names, Candidate *c) {
     bool used[ARGS_MAX] = {false};
@@ -217,8 +221,7 @@ Status bind_user_args(Binder *b, const AstFunc *f, int64_t n, Expr **given, User
         return ST_ERROR;
     }
     for (int64_t i = 0; i < n; i++)
-        if (!(args[c.slots[i]] = bind_coerce(b, given[i], c.types[i], CAST_IMPLICIT, f->args[i]->location)))
-            return ST_ERROR;
+        if (!(args[c.slots[i]] = argument(b, given[i], c.types[i], f->args[i]->location))) return ST_ERROR;
     b->c->one_thread |= c.user->one_thread;
     *out = c.user;
     return ST_OK;
@@ -270,10 +273,8 @@ static Status bind_args(Binder *b, Query *q, const AstFunc *f, bool procedure, c
                       "%s specified, but %s is not an aggregate function", wrong, name);
     Expr **args = arena_array(b->a, Expr *, c.r->n_args + 1);
     if (!args) return ST_ERROR;
-    for (int64_t i = 0; i < f->n_args; i++) {
-        CastCtx how = narrows(given[i]->type, c.types[i]) ? CAST_ASSIGNMENT : CAST_IMPLICIT;
-        if (!(args[c.slots[i]] = bind_coerce(b, given[i], c.types[i], how, f->args[i]->location))) return ST_ERROR;
-    }
+    for (int64_t i = 0; i < f->n_args; i++)
+        if (!(args[c.slots[i]] = argument(b, given[i], c.types[i], f->args[i]->location))) return ST_ERROR;
     if (c.n_default > 0) TRY(fill_defaults(b, c.r, args));
     if (c.user) b->c->one_thread |= c.user->one_thread;
     else TRY(note_routine(b, c.r));
