@@ -971,7 +971,7 @@ Status session_run_member(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const
 Status session_run_pieces(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct,
                           RunOutput *out) {
     memset(out, 0, sizeof *out);
-    if (b->n_members > 0 || c->calls_routine || c->runs_bulk || sql_subqueries_can_fail(b))
+    if (b->n_members > 0 || c->calls_routine || c->n_bulks > 0 || sql_subqueries_can_fail(b))
         return session_run_plan(s, c, b, n, ids, acct, out);
     int64_t start = clock_ns();
     TRY(session_resolve_limits(s, c, b->plan, acct));
