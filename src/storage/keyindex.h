@@ -45,6 +45,7 @@ typedef struct HashIndex {
     int64_t moved;          /* slots of old that are done */
     bool sweeping;          /* stale entries do not come along */
     int64_t used, sweep_at; /* entries, once; sweep_at: from how many on stale ones are looked for */
+    int64_t due;            /* slots that a sweep is to move for rows that were entered since it moved some */
 } HashIndex;
 
 HashIndex *keyindex_new(MemAccount *acct, Err *e);

@@ -1,7 +1,7 @@
 /* keyslots.c - see keyslots.h. */
 #include "storage/keyslots.h"
 
-enum { MIN_BITS = 6, SWEEP_MIN = 1024 };
+enum { MIN_BITS = 6, SWEEP_MIN = 1024, MOST_DUE = 1 << 20 };
 
 static void drop(MemAccount *acct, KeySlots *k) {
     if (k->share) shared_drop(k->share);
@@ -78,7 +78,9 @@ Status keyslots_reserve(const Table *t, int k, HashIndex *x, KeyIsAlive alive, i
     if ((x->used + more) * 2 > slots_of(&x->now)) TRY(move(t, k, x, alive, more, e));
     else if (!x->old.bits && x->now.bits > MIN_BITS && (x->used + more) * SPARSE <= slots_of(&x->now))
         TRY(begin(x, bits_for((x->used + more) * 2), false, e));
-    step(t, k, x, alive, more * KEYSLOTS_STEP);
+    const int64_t slots = more * KEYSLOTS_STEP;
+    x->due = MIN_OF(x->due + slots, (int64_t)MOST_DUE);
+    if (!x->sweeping || t->impl->undo_open == 0) step(t, k, x, alive, slots);
     return ST_OK;
 }
 
@@ -86,7 +88,8 @@ void keyslots_sweep(const Table *t, int k, HashIndex *x, KeyIsAlive alive) {
     enum { SOME = 16384 };
     Err quiet = {0};
     if (!x->old.bits && x->now.bits && is_stale(t, x)) (void)begin(x, bits_for(x->used), true, &quiet);
-    if (x->sweeping) step(t, k, x, alive, SOME);
+    if (x->sweeping) step(t, k, x, alive, SOME + x->due);
+    x->due = 0;
 }
 
 Status keyslots_check_rows(const Table *t, int64_t n, const int64_t *rowids, Err *e) {

@@ -85,9 +85,11 @@ typedef bool (*KeyIsAlive)(const Table *t, int k, uint64_t entry);
 enum { KEYSLOTS_STEP = 8 };
 void keyslots_drop(HashIndex *x);
 /* Room for `more` entries, and KEYSLOTS_STEP * more slots of a move. When most entries are of no live row, a move that
- * leaves stale ones behind begins. 53200: all entries are there. */
+ * leaves stale ones behind begins; while there is undo its slots wait for keyslots_sweep, since with undo next to no
+ * entry is known to be stale. 53200: all entries are there. */
 Status keyslots_reserve(const Table *t, int k, HashIndex *x, KeyIsAlive alive, int64_t more, Err *e);
-/* A part of a move without stale entries, which begins when these are many. Without memory they stay. */
+/* Without open undo. A part of a move without stale entries, which begins when these are many: some slots, and those
+ * that rows entered since the last call would have moved, up to a million (some 5 ms). Without memory they stay. */
 void keyslots_sweep(const Table *t, int k, HashIndex *x, KeyIsAlive alive);
 /* 54000: a row's number needs more bits than an entry has. */
 Status keyslots_check_rows(const Table *t, int64_t n, const int64_t *rowids, Err *e);
