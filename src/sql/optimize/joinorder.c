@@ -90,7 +90,10 @@ static Status class_add(Graph *g, EqClass *k, ColId id) {
     for (int64_t i = 0; i < k->m.len; i++)
         if (k->m.items[i].col == id) return ST_OK;
     Member m = {rel_of_col(g, id), id, opt_col_distinct(g->o, id)};
-    if (m.rel < 0) return err_internal(g->o->err, "column %d of a join condition has no producer", (int)id);
+    if (m.rel < 0) {
+        err_internal(g->o->err, "column %d of a join condition has no producer", (int)id);
+        return stack_failed(g->o->err); /* where the sets of columns were cut short, that is why */
+    }
     if (m.nd <= 0) m.nd = g->rels[m.rel]->est_rows;
     if (m.nd < 1) m.nd = 1;
     k->rels |= UINT64_C(1) << m.rel;
