@@ -66,7 +66,9 @@ static const struct Topic {
      "    LANGUAGE { sql | plpgsql }\n"
      "    [ IMMUTABLE | STABLE | VOLATILE ] [ STRICT | CALLED ON NULL INPUT ]\n"
      "    AS 'body'"},
-    {"CREATE INDEX", "define an index", "CREATE UNIQUE INDEX [ IF NOT EXISTS ] [ name ] ON table ( column [, ...] )"},
+    {"CREATE INDEX", "define an index",
+     "CREATE UNIQUE INDEX [ IF NOT EXISTS ] [ name ] ON table ( { column | ( expression ) } [, ...] )\n"
+     "    [ NULLS [ NOT ] DISTINCT ] [ WHERE predicate ]"},
     {"CREATE PROCEDURE", "define a procedure",
      "CREATE [ OR REPLACE ] PROCEDURE name ( [ [ mode ] [ argument ] type [ { DEFAULT | = } expression ] [, ...] ] )\n"
      "    LANGUAGE { sql | plpgsql }\n"
