@@ -109,6 +109,8 @@ def run(cmd, env=None):
 
 
 # Unit tests that take more than 7 s of processor time each, more than half of all together, most of it in compilers: not in --quick. Whoever changes what they test runs them.
+# Kernels that run at the same time and wait for each other: ten times as long beside another part.
+ALONE_UNIT = ("test_pipe",)
 SLOW_UNIT = ("test_emit", "test_emit_proc", "test_interp", "test_rank_device", "test_replay")
 
 
@@ -123,8 +125,14 @@ def unit_program(path):
 
 def unit(parts, build, skip=()):
     for path in sorted(glob.glob(os.path.join(build, "tests", "test_*"))):
-        if os.access(path, os.X_OK) and os.path.basename(path) not in skip:
+        name = os.path.basename(path)
+        if os.access(path, os.X_OK) and name not in skip and name not in ALONE_UNIT:
             parts.add(unit_program, path)
+
+
+def unit_alone(build):
+    for name in ALONE_UNIT:
+        unit_program(os.path.join(build, "tests", name))
 
 
 def corpus(build, name, args, small=()):
@@ -481,6 +489,7 @@ def main():
     parts = Parts()
     if o.preset == "release":
         parts.add(script, "lint", [sys.executable, "tools/lint.py"])
+    unit_alone(build)
     if o.quick:
         quick(parts, o, build)
     elif o.preset != "release":
