@@ -176,6 +176,7 @@ static Status keep_held_texts(DeviceCopy *m, int64_t *from, Err *e) {
 }
 Status device_copy_use(Image *im, Device *d, CodeCache *cache, DevQueue *q, int64_t text_room, Err *e) {
     TRY(image_gather_texts(im, text_room, e));
+    if (!im->device_copy) TRY(image_spread_indexes(im, e));
     DeviceCopy *now = describe(im, e);
     if (!now) return ST_ERROR;
     DeviceCopy *m = im->device_copy;
@@ -369,15 +370,15 @@ Status device_copy_rehash(Image *im, ImageIndex *x, int64_t inserts, int64_t ahe
     if (st == ST_OK) st = m->d->ops->queue_new(m->d, &q, &why);
     describe_table(im, x, &t);
     if (st == ST_OK) st = image_rehash_count(&m->kernels, m->d, q, &t, &entries, &kept, &why);
-    if (st == ST_OK && !slots_suffice(t.n, entries + inserts)) {
-        int64_t n = MAX_OF(image_slots_for(kept + ahead), kept * 2 > x->mask ? 2 * t.n : t.n);
+    if (st == ST_OK && !slots_suffice(t.n, entries + inserts, true)) {
+        int64_t n = MAX_OF(image_slots_for(kept + ahead, true), kept * 2 > x->mask ? 2 * t.n : t.n);
         st = rehash(im, x, q, &t, n, &why);
         entries = kept;
         if (st == ST_OK)
             log_write(LOG_INFO,
                       "an index of table \"%s\" with %lld entries has room for %lld: %.1f ms on device \"%s\"",
-                      im->table->name, (long long)kept, (long long)entries_fit(n), (double)(clock_ns() - began) / 1e6,
-                      m->d->info.id);
+                      im->table->name, (long long)kept, (long long)entries_fit(n, true),
+                      (double)(clock_ns() - began) / 1e6, m->d->info.id);
     }
     if (q) m->d->ops->queue_free(m->d, q);
     if (st != ST_OK) return give_up(im, &why, e);

@@ -8,7 +8,7 @@
 #include "txn/store/device_copy.h"
 #include "txn/store/store_int.h"
 
-/* Of a row, in all arrays. Indexes are at most 0.7 full; row numbers follow from tablets. */
+/* Of a row, in all arrays. Indexes are at most 0.7 full, here; row numbers follow from tablets. */
 static int64_t row_bytes(const Image *im) {
     int64_t bytes = 2;
     for (int32_t k = 0; k < ROW_PIECES; k++) bytes += im->pieces[k].stride;

@@ -333,7 +333,7 @@ static Status fill(Image *im, const ImageNeed *need, Pool *pool, Err *e) {
                                       : rowids_room_any(im, base[k], base[k + 1] - base[k], e));
     for (int32_t i = 0; i < im->n_indexes; i++) {
         ImageIndex *x = &im->indexes[i];
-        x->mask = image_slots_for(cap) - 1;
+        x->mask = image_slots_for(cap, false) - 1;
         x->slots = mem_calloc(im->account, slots_bytes(x), e);
         if (!x->slots) return ST_ERROR;
     }
@@ -403,20 +403,10 @@ int64_t count_live(const uint8_t *live, int64_t rows) {
     return sum;
 }
 #pragma GCC pop_options
-/* A larger table for the index: no call runs, so no dead row comes back. Unique keys are those of live rows. Groups may
- * be far fewer than rows, so they are counted first, and their lists stay unless many of their rows are dead. */
-static Status grow_index(Image *im, ImageIndex *x, int64_t rows, int64_t inserts, Err *e) {
-    if (slots_suffice(x->mask + 1, x->used + inserts)) return ST_OK;
-    const int64_t live = count_live(im->live, rows);
-    int64_t had = x->mask + 1, ahead = inserts * (im->device_copy ? SPARE_BULKS : 1);
-    bool anew = x->unique || (rows - live) * 4 >= rows;
-    int64_t kept = x->unique ? live : image_count_entries(x);
-    if (!anew && slots_suffice(had, kept + inserts)) {
-        x->used = kept;
-        return ST_OK;
-    }
-    int64_t n = MAX_OF(image_slots_for(kept + ahead), kept * 2 > x->mask ? 2 * had : had);
-    /* Anew: in the memory that is there, and more behind it. Fresh pages cost more than all else here. */
+/* To n slots, at least as many as there are. Anew: with entries of live rows, which are `kept`, in the memory that is
+ * there and more behind it: fresh pages cost more than all else here. */
+static Status resize_index(Image *im, ImageIndex *x, int64_t n, bool anew, int64_t kept, Err *e) {
+    const int64_t had = x->mask + 1;
     uint64_t *old = x->slots,
              *slots = anew ? mem_realloc(im->account, old, had * 8, n * 8, e) : mem_calloc(im->account, n * 8, e);
     if (!slots) return ST_ERROR;
@@ -432,6 +422,21 @@ static Status grow_index(Image *im, ImageIndex *x, int64_t rows, int64_t inserts
     x->used = kept;
     im->generation++;
     return ST_OK;
+}
+/* A larger table for the index: no call runs, so no dead row comes back. Unique keys are those of live rows. Groups may
+ * be far fewer than rows, so they are counted first, and their lists stay unless many of their rows are dead. */
+static Status grow_index(Image *im, ImageIndex *x, int64_t rows, int64_t inserts, bool device, Err *e) {
+    if (slots_suffice(x->mask + 1, x->used + inserts, device)) return ST_OK;
+    const int64_t live = count_live(im->live, rows);
+    int64_t had = x->mask + 1, ahead = inserts * (device ? SPARE_BULKS : 1);
+    bool anew = x->unique || (rows - live) * 4 >= rows;
+    int64_t kept = x->unique ? live : image_count_entries(x);
+    if (!anew && slots_suffice(had, kept + inserts, device)) {
+        x->used = kept;
+        return ST_OK;
+    }
+    int64_t n = MAX_OF(image_slots_for(kept + ahead, device), kept * 2 > x->mask ? 2 * had : had);
+    return resize_index(im, x, n, anew, kept, e);
 }
 bool row_is_gap(const Image *im, int64_t r) {
     return im->live[r] != ROW_LIVE && !((im->dirty[r] & DIRTY_DELETED) && image_is_stored(im, r));
@@ -483,7 +488,7 @@ static Status reserve_spare(Image *im, int64_t rows, int64_t inserts, Err *e) {
     if (!device_copy_current(im)) return device_copy_to_host(im, e); /* growth failed half way */
     for (int32_t i = 0; i < im->n_indexes && device_copy_newer(im); i++) {
         ImageIndex *x = &im->indexes[i];
-        if (!slots_suffice(x->mask + 1, x->used + inserts))
+        if (!slots_suffice(x->mask + 1, x->used + inserts, true))
             TRY(device_copy_rehash(im, x, inserts, inserts * INDEX_SPARE_BULKS, e));
     }
     if (device_copy_newer(im) && rows + inserts > im->cap)
@@ -509,7 +514,18 @@ static Status reserve(Image *im, int64_t inserts, Err *e) {
         if (device_copy_current(im)) TRY(device_copy_grow(im, raise_cap, want, e));
         else TRY(raise_cap(im, want, e));
     }
-    for (int32_t i = 0; i < im->n_indexes; i++) TRY(grow_index(im, &im->indexes[i], rows, inserts, e));
+    for (int32_t i = 0; i < im->n_indexes; i++)
+        TRY(grow_index(im, &im->indexes[i], rows, inserts, im->device_copy != NULL, e));
+    return ST_OK;
+}
+Status image_spread_indexes(Image *im, Err *e) {
+    const int64_t n = image_slots_for(im->cap, true);
+    for (int32_t i = 0; i < im->n_indexes; i++) {
+        ImageIndex *x = &im->indexes[i];
+        if (n <= x->mask + 1) continue;
+        int64_t kept = x->unique ? count_live(im->live, atomic_load(&im->rows)) : image_count_entries(x);
+        TRY(resize_index(im, x, n, x->unique, kept, e));
+    }
     return ST_OK;
 }
 Status image_reserve(Image *im, int64_t inserts, Err *e) {

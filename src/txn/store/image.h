@@ -25,11 +25,12 @@
  * number of threads read cells, and change cells and insert under the rules of the schedule (txn/order/schedule.h):
  * never two of them the same cell at a time, except to add to it atomically.
  *
- * Hash tables: open addressing, a power of two of 8-byte slots, at most 0.7 full after image_reserve; a key's search
- * begins at slot hash & mask and goes through that slot's cache line, then the next one, round the end (SLOT_AT). A
- * slot holds row + 1 in its lower 40 bits and the upper 24 bits of the key's hash above; 0 = free. Slots are taken by
- * compare-and-swap and never given back before a rebuild; an entry is a hint: a lookup compares the row's key and
- * checks that the row lives. A row that comes back to life (undo of a delete) is found again.
+ * Hash tables: open addressing, a power of two of 8-byte slots, at most 0.7 full after image_reserve, half full
+ * with a device copy; a key's search begins at slot hash & mask and goes through that slot's cache line, then the next
+ * one, round the end (SLOT_AT). A slot holds row + 1 in its lower 40 bits and the upper 24 bits of the key's hash
+ * above; 0 = free. Slots are taken by compare-and-swap and never given back before a rebuild; an entry is a hint: a
+ * lookup compares the row's key and checks that the row lives. A row that comes back to life (undo of a delete) is
+ * found again.
  *
  * A key's hash: that of its first column's value, then hash_key with the others (base/hash.h): with booleans, integers,
  * dates and times of at most 64 bits as they are, else with their hashes. A value's hash: booleans, integers, dates and

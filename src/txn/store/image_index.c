@@ -447,7 +447,8 @@ static Status verify_index(const Image *im, int32_t index, Err *e) {
                                     (long long)row);
         }
     }
-    if (!slots_suffice(x->mask + 1, taken)) return err_internal(e, "index %d of table \"%s\" is too full", index, name);
+    if (!slots_suffice(x->mask + 1, taken, false))
+        return err_internal(e, "index %d of table \"%s\" is too full", index, name);
     for (int64_t row = 0; row < rows; row++) {
         uint64_t hash;
         bool skip;
