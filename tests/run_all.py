@@ -153,7 +153,7 @@ def corpus(build, name, args, small=()):
     if "packed" in name:  # what shows tablets as they are
         use = [f for f in use if not f.endswith("session/system.test")]
     if name == "kept plans":  # calls of what changes data cannot be repeated
-        use = [f for f in use if "/pl/" not in f and not f.endswith(("bulk/from.test", "bulk/ahead.test"))]
+        use = [f for f in use if "/pl/" not in f and not f.endswith(("bulk/from.test", "bulk/ahead.test", "bulk/undo.test"))]
     rc, out, s = run([os.path.join(build, "slt"), *args, *use])
     m = re.search(r"(\d+) passed, (\d+) failed\s*$", out)
     ok, bad = (int(m.group(1)), int(m.group(2))) if m else (0, 1)
@@ -171,8 +171,14 @@ def cache_env(build):
     return env
 
 
-def device_corpus(build, name, args, small, env):
-    """As corpus(), with the files shared out to several processes: compilers take most of the time."""
+def device_corpus(build, configs, env):
+    """As corpus(), in one configuration after the other, since most of their kernels are the same and kept. The files are shared out to several
+    processes: compilers take most of the time."""
+    for name, args, small in configs:
+        device_configuration(build, name, args, small, env)
+
+
+def device_configuration(build, name, args, small, env):
     files = sorted(glob.glob(os.path.join(ROOT, "tests", "sql", "**", "*.test"), recursive=True), key=lambda f: -os.path.getsize(f))
     jobs = max(1, min(os.cpu_count() or 1, 16))
     use = [f for f in files if f.endswith(SMALL)] if small else files
@@ -374,7 +380,7 @@ def quick(parts, o, build):
         if name in ("default", "vector 3", "tiny memory", "rules off"):
             parts.add(corpus, build, name, args, small=("rules off",))
     unit(parts, build, SLOW_UNIT)
-    parts.add(device_corpus, build, "compiled", ON_CPU, True, env)
+    parts.add(device_corpus, build, [("compiled", ON_CPU, True)], env)
     parts.add(script, "bulk oracle", [py, "tests/bulk/oracle.py", "--build", o.build, "--seed", "7000", "--rounds", "40", "--seconds", "1800"])
     parts.add(script, "bulk oracle, kernels on cpu", [py, "tests/bulk/oracle.py", "--build", o.build, "--seed", "1", "--rounds", "3", "--seconds", "1800", "--set", compiled], env)
     parts.add(script, "against PostgreSQL", [py, "tests/diff/diff.py", "--build", o.build, "--seed", "7000", "--rounds", "6", "--seconds", "1800"])
@@ -416,8 +422,7 @@ def sanitized(parts, o, build):
     if o.preset != "asan":
         return
     env = {**cache_env(o.build), "STELE_CC_OPTIONS": "-O1 -g0"}  # kernels are checked as the library is
-    parts.add(device_corpus, build, "compiled, with kernels checked", ON_CPU, True, env)
-    parts.add(device_corpus, build, "compiled, restarts", [*ON_CPU, "--set", "device_initial_rows=1"], True, env)
+    parts.add(device_corpus, build, [("compiled, with kernels checked", ON_CPU, True), ("compiled, restarts", [*ON_CPU, "--set", "device_initial_rows=1"], True)], env)
     if os.path.exists(os.path.join(o.build, "tpch", "sf0.001", ".complete")):  # made by `make test`
         query = os.path.join(ROOT, "bench", "tpch", "queries", "q03.sql")
         parts.add(script, "faults of the device, TPC-H", [os.path.join(build, "kernels"), "faults", "cpu", setup_sql(o.build, "0.001"), query], cache_env(o.build))
@@ -453,12 +458,10 @@ def everything(parts, o, build):
     kernels(parts, o.build, build)
     oracles(parts, o, env, ["cpu"] + ["opencl:0"] * opencl)
     if opencl:
-        for name, args, small in OPENCL_CONFIGS:
-            parts.add(device_corpus, build, name, args, small, env)
+        parts.add(device_corpus, build, OPENCL_CONFIGS, env)
     else:
         skipped("corpus: OpenCL", "SHOW devices has no opencl:0 that is ready")
-    for name, args, small in DEVICE_CONFIGS:
-        parts.add(device_corpus, build, name, args, small, env)
+    parts.add(device_corpus, build, DEVICE_CONFIGS, env)
     parts.add(script, "against PostgreSQL", [py, "tests/diff/diff.py", "--build", o.build, "--seconds", "60"])
     for name, args in CONFIGS:
         parts.add(corpus, build, name, args)
