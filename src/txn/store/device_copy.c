@@ -176,7 +176,7 @@ static Status keep_held_texts(DeviceCopy *m, int64_t *from, Err *e) {
 }
 Status device_copy_use(Image *im, Device *d, CodeCache *cache, DevQueue *q, int64_t text_room, Err *e) {
     TRY(image_gather_texts(im, text_room, e));
-    if (!im->device_copy) TRY(image_spread_indexes(im, e));
+    if (!im->device_copy) TRY(indexes_spread(im, e));
     DeviceCopy *now = describe(im, e);
     if (!now) return ST_ERROR;
     DeviceCopy *m = im->device_copy;

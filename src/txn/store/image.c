@@ -403,6 +403,8 @@ int64_t count_live(const uint8_t *live, int64_t rows) {
     return sum;
 }
 #pragma GCC pop_options
+/* Of unique keys those of live rows. */
+static int64_t entries_kept(const ImageIndex *x, int64_t live) { return x->unique ? live : image_count_entries(x); }
 /* To n slots, at least as many as there are. Anew: with entries of live rows, which are `kept`, in the memory that is
  * there and more behind it: fresh pages cost more than all else here. */
 static Status resize_index(Image *im, ImageIndex *x, int64_t n, bool anew, int64_t kept, Err *e) {
@@ -430,7 +432,7 @@ static Status grow_index(Image *im, ImageIndex *x, int64_t rows, int64_t inserts
     const int64_t live = count_live(im->live, rows);
     int64_t had = x->mask + 1, ahead = inserts * (device ? SPARE_BULKS : 1);
     bool anew = x->unique || (rows - live) * 4 >= rows;
-    int64_t kept = x->unique ? live : image_count_entries(x);
+    int64_t kept = entries_kept(x, live);
     if (!anew && slots_suffice(had, kept + inserts, device)) {
         x->used = kept;
         return ST_OK;
@@ -518,13 +520,13 @@ static Status reserve(Image *im, int64_t inserts, Err *e) {
         TRY(grow_index(im, &im->indexes[i], rows, inserts, im->device_copy != NULL, e));
     return ST_OK;
 }
-Status image_spread_indexes(Image *im, Err *e) {
+Status indexes_spread(Image *im, Err *e) {
     const int64_t n = image_slots_for(im->cap, true);
     for (int32_t i = 0; i < im->n_indexes; i++) {
         ImageIndex *x = &im->indexes[i];
         if (n <= x->mask + 1) continue;
-        int64_t kept = x->unique ? count_live(im->live, atomic_load(&im->rows)) : image_count_entries(x);
-        TRY(resize_index(im, x, n, x->unique, kept, e));
+        const int64_t live = x->unique ? count_live(im->live, atomic_load(&im->rows)) : 0;
+        TRY(resize_index(im, x, n, x->unique, entries_kept(x, live), e));
     }
     return ST_OK;
 }

@@ -137,7 +137,7 @@ int64_t order_after(const Image *im, const ImageIndex *x, int64_t anchor, int64_
 /* *live: rows of the group that are there. */
 Status order_verify(const Image *im, const ImageIndex *x, int64_t anchor, int64_t *live, Err *e);
 /* Before the first copy on a device: indexes as empty as devices want them. No call runs. 53200. */
-Status image_spread_indexes(Image *im, Err *e);
+Status indexes_spread(Image *im, Err *e);
 ALWAYS_INLINE int64_t slot_at(const ImageIndex *x, uint64_t hash, uint64_t n) {
     return (int64_t)SLOT_AT(hash, n, (uint64_t)x->mask);
 }
