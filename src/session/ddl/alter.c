@@ -80,10 +80,11 @@ static Status draft_table(Session *s, const TableDraft *d, const char *name, Tab
     return ST_OK;
 }
 
-/* Rebuilds a table under a new definition from the rows of `select_sql`, then swaps it in. cast_col >= 0: that column
- * is still of its old type. new_col >= 0: that column is new, and NULL in these rows: its default takes its place. */
+/* Rebuilds a table under a new definition from the rows of `select_sql`, then swaps it in. Columns that are still of
+ * another type are cast: ALTER TYPE has changed it, or a key that comes (draft_key_column). new_col >= 0: that column
+ * is new, and NULL in these rows: its default takes its place. */
 static Status rebuild(Session *s, Statement *st, Table *old, const TableDraft *d, const char *new_name,
-                      const char *select_sql, int cast_col, int new_col) {
+                      const char *select_sql, int new_col) {
     Arena *a = st->run_arena;
     Table *t;
     PlanCtx c;
@@ -93,7 +94,9 @@ static Status rebuild(Session *s, Statement *st, Table *old, const TableDraft *d
     BoundStmt *b;
     TRY(sql_parse(a, slice_of(select_sql), &list, &n, &s->err));
     TRY(sql_bind(&c, list[0], 0, NULL, &b));
-    if (cast_col >= 0) TRY(assign_result(s, &c, b, cast_col, &d->cols[cast_col]));
+    for (int i = 0; i < d->n_cols; i++)
+        if (i != new_col && !type_eq(c.cols.items[b->result[i]].type, d->cols[i].type))
+            TRY(assign_result(s, &c, b, i, &d->cols[i]));
     if (new_col >= 0 && d->cols[new_col].default_sql) TRY(default_result(s, &c, b, new_col, &d->cols[new_col]));
     RunOutput r;
     TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &r));
@@ -130,7 +133,7 @@ static char *select_columns(Arena *a, const Table *t, int skip, const char *extr
 
 Status rebuild_as(Session *s, Statement *st, Table *t, const TableDraft *d) {
     char *sql = select_columns(st->run_arena, t, -1, NULL);
-    return sql ? rebuild(s, st, t, d, t->name, sql, -1, -1) : err_oom(&s->err);
+    return sql ? rebuild(s, st, t, d, t->name, sql, -1) : err_oom(&s->err);
 }
 
 /* The columns of t with an expression in the place of one. */
@@ -228,11 +231,11 @@ typedef struct Alter {
     Arena *a;
     Table *t;
     const AstAlterCmd *k;
-    TableDraft d;          /* the definition that the table gets */
-    int col;               /* the column that the command names, -1: none */
-    int cast_col, new_col; /* as rebuild() takes them */
-    char *sql;             /* the rows that the table gets; NULL: those that it has */
-    bool done;             /* the table needs not be built anew */
+    TableDraft d; /* the definition that the table gets */
+    int col;      /* the column that the command names, -1: none */
+    int new_col;  /* as rebuild() takes it */
+    char *sql;    /* the rows that the table gets; NULL: those that it has */
+    bool done;    /* the table needs not be built anew */
 } Alter;
 
 /* Commands that name no existing column. */
@@ -322,24 +325,9 @@ static Status alter_drop_not_null(Alter *x) {
     return ST_OK;
 }
 
-/* A numeric without (p,s) that comes into a key keeps its values in another form (TF_LEAST_SCALE). */
-static Status refit_key_columns(Alter *x) {
-    for (int i = 0; i < x->t->n_cols; i++) {
-        if (x->d.cols[i].type.flags == x->t->cols[i].type.flags) continue;
-        if (x->cast_col >= 0)
-            return err_at(&x->s->err, x->k->location, ERR_FEATURE_NOT_SUPPORTED,
-                          "adding a key over several columns of numeric without (p,s) is not supported");
-        x->cast_col = i;
-    }
-    return ST_OK;
-}
-
 static Status alter_add_constraint(Alter *x) {
     const AstConstraint *c = x->k->constraint;
-    if (c->kind != AST_CON_FOREIGN_KEY) {
-        TRY(add_constraint(x->s, x->a, &x->d, x->t->name, c, -1));
-        return refit_key_columns(x);
-    }
+    if (c->kind != AST_CON_FOREIGN_KEY) return add_constraint(x->s, x->a, &x->d, x->t->name, c, -1);
     if (c->not_valid)
         return err_at(&x->s->err, x->k->location, ERR_FEATURE_NOT_SUPPORTED,
                       "NOT VALID of a foreign key is not supported");
@@ -377,7 +365,6 @@ static Status alter_type(Alter *x) {
     for (int k = 0; k < x->d.n_keys; k++)
         for (int i = 0; i < x->d.keys[k].n_cols; i++)
             if (x->d.keys[k].cols[i] == x->col) draft_key_column(&x->d, x->col);
-    x->cast_col = x->col;
     if (x->k->expr) x->sql = select_using(x->a, x->t, x->col, x->k->expr_source);
     return ST_OK;
 }
@@ -430,7 +417,7 @@ static Status check_altered(const Alter *x, int old_checks) {
 /* 1. finds the column that the command names; 2. changes a draft of the table's definition; 3. builds the table anew
  * under it; 4. checks the rows. */
 static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *k) {
-    Alter x = {.s = s, .st = st, .a = st->run_arena, .t = t, .k = k, .col = -1, .cast_col = -1, .new_col = -1};
+    Alter x = {.s = s, .st = st, .a = st->run_arena, .t = t, .k = k, .col = -1, .new_col = -1};
     TRY(draft_of(s, x.a, t, &x.d));
     if (k->name) x.col = draft_column(&x.d, k->name); /* 1 */
     if (names_column(k->kind) && x.col < 0) {
@@ -443,8 +430,8 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
     if (x.done) return ST_OK;
     if (!x.sql) x.sql = select_columns(x.a, t, -1, NULL);
     if (!x.sql) return err_oom(&s->err);
-    TRY(rebuild(s, st, t, &x.d, t->name, x.sql, x.cast_col, x.new_col)); /* 3 */
-    return check_altered(&x, old_checks);                                /* 4 */
+    TRY(rebuild(s, st, t, &x.d, t->name, x.sql, x.new_col)); /* 3 */
+    return check_altered(&x, old_checks);                    /* 4 */
 }
 
 Status alter_table_cmd(Session *s, Statement *st, const char *table, const AstAlterCmd *k) {
@@ -578,5 +565,5 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
         TRY(views_rename(s, a, t->name, NULL, x->new_name));
     }
     char *sql = select_columns(a, t, -1, NULL);
-    return sql ? rebuild(s, st, t, &d, name, sql, -1, -1) : err_oom(&s->err);
+    return sql ? rebuild(s, st, t, &d, name, sql, -1) : err_oom(&s->err);
 }
