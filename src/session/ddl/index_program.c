@@ -48,6 +48,9 @@ static Status check_expr(IndexProgram *p, const Expr *e, bool predicate, Err *er
     if (r.changing)
         return err_set(err, ERR_INVALID_OBJECT_DEFINITION, "functions in index %s must be marked IMMUTABLE",
                        predicate ? "predicate" : "expression");
+    if (!predicate && type_is_array(e->type) && type_needs_key(e->type)) /* as keys of plain columns */
+        return err_set(err, ERR_FEATURE_NOT_SUPPORTED, "keys of arrays of %s are not supported",
+                       type_plain_name(type_element(e->type)));
     if (!eval_can(e, EVAL_COLUMNS)) return err_internal(err, "an index expression cannot be evaluated");
     return ST_OK;
 }
