@@ -65,12 +65,11 @@ static void step(const Table *t, int k, HashIndex *x, KeyIsAlive alive, int64_t 
     if (x->sweeping && t->impl->undo_open == 0) x->sweep_at = next_look(x->used); /* else little has gone, perhaps */
     x->sweeping = false;
 }
-/* To more slots, or to as many without stale entries. */
+/* To more slots: entries and `more` take more than half of those that are there. */
 static Status move(const Table *t, int k, HashIndex *x, KeyIsAlive alive, int64_t more, Err *e) {
     step(t, k, x, alive, INT64_MAX / 2);
     if ((x->used + more) * 2 <= slots_of(&x->now)) return ST_OK;
-    const bool sweep = is_stale(t, x);
-    return begin(x, MAX_OF(bits_for(x->used + more), x->now.bits + !sweep), sweep, e);
+    return begin(x, bits_for(x->used + more), is_stale(t, x), e);
 }
 
 Status keyslots_reserve(const Table *t, int k, HashIndex *x, KeyIsAlive alive, int64_t more, Err *e) {
@@ -87,7 +86,8 @@ Status keyslots_reserve(const Table *t, int k, HashIndex *x, KeyIsAlive alive, i
 void keyslots_sweep(const Table *t, int k, HashIndex *x, KeyIsAlive alive) {
     enum { SOME = 16384 };
     Err quiet = {0};
-    if (!x->old.bits && x->now.bits && is_stale(t, x)) (void)begin(x, bits_for(x->used), true, &quiet);
+    const int64_t meanwhile = slots_of(&x->now) / KEYSLOTS_STEP; /* entries that may come before all slots are moved */
+    if (!x->old.bits && x->now.bits && is_stale(t, x)) (void)begin(x, bits_for(x->used + meanwhile), true, &quiet);
     if (x->sweeping) step(t, k, x, alive, SOME + x->due);
     x->due = 0;
 }

@@ -10,7 +10,7 @@
  * Growing and sweeping move to another array, by entries' own bits, without reading rows (a sweep reads them). No
  * insert pays for all of that: it begins with an empty array, and each row that is entered from then on moves the
  * entries of KEYSLOTS_STEP slots. New entries go to the new array; a search looks in both. The new array has room for
- * all entries of the old one and as many again, so it is done long before that is full.
+ * all entries of the old one and for those that come meanwhile, so it is done before that is full.
  */
 #ifndef STELE_STORAGE_KEYSLOTS_H
 #define STELE_STORAGE_KEYSLOTS_H
