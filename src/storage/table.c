@@ -798,10 +798,11 @@ static Status update_rows(Table *t, int64_t n, const int64_t *rowids, int n_set,
     choose_places(t, n, rowids, n_set, set_cols, placed, &n_placed, moved, &n_moved);
     TRY(update_in_place(t, n_placed, placed, rowids, n_set, set_cols, vals, undo, e));
     TRY(move_rows(t, n_moved, moved, rowids, n_set, set_cols, vals, undo, ids, &n_moved, e));
+    int64_t *stayed = ids + n_moved;
+    for (int64_t i = 0; i < n_placed; i++) stayed[i] = rowids[placed[i]];
     for (int k = 0; k < table_indexes(t); k++) {
         TRY(keyindex_add_rows(t, k, n_moved, ids, e));
-        if (!index_is_set(t, k, n_set, set_cols)) continue;
-        for (int64_t i = 0; i < n_placed; i++) TRY(keyindex_add_rows(t, k, 1, &rowids[placed[i]], e));
+        if (index_is_set(t, k, n_set, set_cols)) TRY(keyindex_add_rows(t, k, n_placed, stayed, e));
     }
     *n_done = n_moved; /* a merge has nothing to gain from rows that stay */
     return ST_OK;
