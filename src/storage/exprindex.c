@@ -116,8 +116,6 @@ Status exprindex_add_rows(Table *t, int k, int64_t n, const int64_t *rowids, Err
 
 Status exprindex_add_tablets(Table *t, int k, int64_t first, Err *e) {
     int64_t rows = 0;
-    if (t->n_tablets > INT64_C(1) << (ROW_BITS - OFFSET_BITS))
-        return err_set(e, ERR_PROGRAM_LIMIT, "table \"%s\" is too large for a key", t->name);
     for (int64_t i = first; i < t->n_tablets; i++) rows += t->tablets[i]->rows - t->tablets[i]->n_deleted;
     if (rows == 0) return ST_OK;
     ExprRun r;
@@ -138,7 +136,7 @@ Status exprindex_set_program(Table *t, int i, KeyProgram *p, Err *e) {
     x->program = p;
     x->n_cols = p->n_cols;
     if (p->n_cols > 0) memcpy(x->cols, p->cols, sizeof(int) * (size_t)p->n_cols);
-    return exprindex_add_tablets(t, t->n_keys + i, 0, e);
+    return keyindex_add_tablets(t, t->n_keys + i, 0, e);
 }
 
 /* ---- looking ---- */

@@ -158,6 +158,11 @@ void keyindex_settled(Table *t) {
 }
 
 /* ---- entering rows ---- */
+/* 54000: an entry has no bits for rows of the tablet. */
+static Status check_tablet(const Table *t, int64_t tablet, Err *e) {
+    if (tablet < INT64_C(1) << (ROW_BITS - OFFSET_BITS)) return ST_OK;
+    return err_set(e, ERR_PROGRAM_LIMIT, "table \"%s\" is too large for a key", t->name);
+}
 /* Rows are looked up some at a time: their keys first, whose slots are on their way to the cache while the next keys
  * are made, then the slots. */
 enum { AT_A_TIME = 16 };
@@ -182,7 +187,7 @@ static Status enter(Table *t, int k, int64_t n, const int64_t *rowids, Err *e) {
 
 Status keyindex_add_rows(Table *t, int k, int64_t n, const int64_t *rowids, Err *e) {
     if (n == 0) return ST_OK;
-    TRY(keyslots_check_rows(t, n, rowids, e));
+    for (int64_t i = 0; i < n; i++) TRY(check_tablet(t, rowids[i] >> 32, e));
     if (k >= t->n_keys) return exprindex_add_rows(t, k, n, rowids, e);
     TRY(keyslots_reserve(t, k, t->keys[k].index, entry_alive, n, e));
     for (int64_t i = 0; i < n; i += AT_A_TIME) TRY(enter(t, k, MIN_OF((int64_t)AT_A_TIME, n - i), rowids + i, e));
@@ -255,10 +260,9 @@ static Status continues_sorted(Table *t, int k, int64_t n, bool *yes, Err *e) {
 }
 
 Status keyindex_add_tablets(Table *t, int k, int64_t first, Err *e) {
+    TRY(check_tablet(t, t->n_tablets - 1, e));
     if (k >= t->n_keys) return exprindex_add_tablets(t, k, first, e);
     HashIndex *x = t->keys[k].index;
-    if (t->n_tablets > INT64_C(1) << (ROW_BITS - OFFSET_BITS))
-        return err_set(e, ERR_PROGRAM_LIMIT, "table \"%s\" is too large for a key", t->name);
     int64_t n = first, rows = 0;
     while (n < t->n_tablets && n == x->sorted_tablets && x->used == 0) {
         bool yes;

@@ -91,10 +91,3 @@ void keyslots_sweep(const Table *t, int k, HashIndex *x, KeyIsAlive alive) {
     if (x->sweeping) step(t, k, x, alive, SOME + x->due);
     x->due = 0;
 }
-
-Status keyslots_check_rows(const Table *t, int64_t n, const int64_t *rowids, Err *e) {
-    for (int64_t i = 0; i < n; i++)
-        if (rowids[i] >> 32 >= INT64_C(1) << (ROW_BITS - OFFSET_BITS))
-            return err_set(e, ERR_PROGRAM_LIMIT, "table \"%s\" is too large for a key", t->name);
-    return ST_OK;
-}

@@ -91,7 +91,5 @@ Status keyslots_reserve(const Table *t, int k, HashIndex *x, KeyIsAlive alive, i
 /* Without open undo. A part of a move without stale entries, which begins when these are many: some slots, and those
  * that rows entered since the last call would have moved, up to a million (some 5 ms). Without memory they stay. */
 void keyslots_sweep(const Table *t, int k, HashIndex *x, KeyIsAlive alive);
-/* 54000: a row's number needs more bits than an entry has. */
-Status keyslots_check_rows(const Table *t, int64_t n, const int64_t *rowids, Err *e);
 
 #endif
