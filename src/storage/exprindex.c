@@ -88,10 +88,7 @@ static Status duplicate(const ExprRun *r, const ExprKey *key) {
         names = arena_printf(r->other, "%s%s%s", names, sep, x->parts[i]);
         vals = text ? arena_printf(r->other, "%s%s%.*s", vals, sep, (int)MIN_OF(n, INT64_C(500)), text) : NULL;
     }
-    err_set(r->e, ERR_UNIQUE_VIOLATION, "duplicate key value violates unique constraint \"%s\"", x->name);
-    err_of_constraint(r->e, r->t->name, x->name);
-    if (names && vals) err_detail(r->e, "Key (%s)=(%s) already exists.", names, vals);
-    return ST_ERROR;
+    return table_duplicate_error(r->t, x->name, names, vals, r->e);
 }
 
 /* ---- entering ---- */

@@ -311,25 +311,26 @@ Status table_not_null_error(const Table *t, int col, int64_t row, const Vec *col
     return ST_ERROR;
 }
 
+Status table_duplicate_error(const Table *t, const char *name, const char *columns, const char *values, Err *e) {
+    err_set(e, ERR_UNIQUE_VIOLATION,
+            t->takes_over ? "could not create unique index \"%s\""
+                          : "duplicate key value violates unique constraint \"%s\"",
+            name);
+    err_of_constraint(e, t->name, name);
+    if (columns && values)
+        err_detail(e, "Key (%s)=(%s) %s.", columns, values, t->takes_over ? "is duplicated" : "already exists");
+    return ST_ERROR;
+}
 Status table_key_error(const Table *t, int key, int64_t rowid, Err *e) {
     const KeyConstraint *kc = &t->keys[key];
-    const Tablet *tab = t->tablets[rowid >> 32];
-    err_set(e, ERR_UNIQUE_VIOLATION, "duplicate key value violates unique constraint \"%s\"", kc->name);
-    err_of_constraint(e, t->name, kc->name);
     Arena *a = arena_new(NULL, NULL);
-    if (!a) return ST_ERROR;
     char names[400] = "", vals[500] = "";
     int64_t n_names = 0, n_vals = 0;
-    int32_t pos = (int32_t)(rowid & 0xffffffff);
-    for (int i = 0; i < kc->n_cols; i++) {
+    for (int i = 0; a && i < kc->n_cols; i++) {
         const Column *c = &t->cols[kc->cols[i]];
         Value v;
-        memset(&v, 0, sizeof v);
-        v.type = c->type;
-        uint8_t valid = 1;
-        bool nulls;
         int64_t n = 0;
-        tablet_decode(t, tab, kc->cols[i], 0, &pos, 1, (uint8_t)type_phys(c->type), value_cell(&v), &valid, &nulls);
+        table_value(t, rowid, kc->cols[i], &v);
         const char *s = value_to_text(a, &v, &n);
         if (!s) break;
         if (i)
@@ -338,7 +339,7 @@ Status table_key_error(const Table *t, int key, int64_t rowid, Err *e) {
         append_text(names, (int64_t)sizeof names, &n_names, c->name, (int64_t)strlen(c->name));
         append_text(vals, (int64_t)sizeof vals, &n_vals, s, n);
     }
-    err_detail(e, "Key (%s)=(%s) already exists.", names, vals);
+    (void)table_duplicate_error(t, kc->name, a ? names : NULL, vals, e);
     arena_free(a);
     return ST_ERROR;
 }

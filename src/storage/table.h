@@ -173,6 +173,7 @@ typedef struct Table {
     int64_t live_rows;
     int64_t expected_rows; /* WITH (expected_rows = N): its image gets room for so many rows when it is made, with the
                               system's memory behind it; 0: as it comes */
+    bool takes_over; /* it is being built of another table's rows: when two have one key, the key cannot be made */
     const struct DeviceRows *on_device; /* a view of rows that only a device has (exec/device/device_rows.h); NULL: the
                                            host has them */
     MemAccount account;
@@ -351,6 +352,8 @@ void load_cancel(TableLoad *b); /* frees; also after finish */
 
 /* Point lookup by a key constraint: rowid or -1. `key` cells in constraint order. */
 int64_t table_lookup(const Table *t, int key, const Value *vals);
+/* 23505 of an index: its columns and the values that two rows have there, as texts (NULL: without a detail). */
+Status table_duplicate_error(const Table *t, const char *name, const char *columns, const char *values, Err *e);
 
 /* Debug: checks every invariant of the table, tablets and indexes. */
 Status table_verify(const Table *t, Err *e);

@@ -1,5 +1,4 @@
 /* alter.c - ALTER TABLE and RENAME: a table gets another definition by being built anew under it. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "catalog/similar_names.h"
@@ -54,18 +53,6 @@ static Status default_result(Session *s, PlanCtx *c, BoundStmt *b, int col, cons
     return replace_result(c, b, col, def, e);
 }
 
-/* Two rows that the table has already have one key: in PostgreSQL's words. */
-static void key_of_old_rows(Err *e) {
-    static const char quote[] = "unique constraint ", exists[] = " already exists.";
-    const char *name = strstr(e->message, quote);
-    char *end = strstr(e->detail, exists);
-    if (strcmp(e->sqlstate, ERR_UNIQUE_VIOLATION) != 0 || !name || !end) return;
-    char text[sizeof e->message];
-    snprintf(text, sizeof text, "could not create unique index %s", name + sizeof quote - 1);
-    memcpy(e->message, text, sizeof text);
-    snprintf(end, (size_t)(e->detail + sizeof e->detail - end), " is duplicated.");
-}
-
 /* A table of the draft's definition, without rows. */
 static Status draft_table(Session *s, const TableDraft *d, const char *name, Table **out) {
     Table *t;
@@ -105,11 +92,12 @@ static Status rebuild(Session *s, Statement *st, Table *old, const TableDraft *d
         return ST_ERROR;
     }
     t->expected_rows = old->expected_rows;
+    t->takes_over = true;
     int64_t rows = 0;
     UndoLog *undo = s->undo;
     s->undo = NULL; /* the new table is undone as a whole */
     Status out = fill_table(s, t, r.rows, a, &rows);
-    if (out != ST_OK) key_of_old_rows(&s->err);
+    t->takes_over = false;
     s->undo = undo;
     query_free(r.query);
     if (out == ST_OK) out = session_drop_table(s, old);

@@ -404,8 +404,6 @@ static void set_not_null_error(Err *e, const Table *t, int32_t col, const void *
 }
 void calls_key_error(Err *e, const Table *t, int32_t key, const void *const *cells) {
     const KeyConstraint *kc = &t->keys[key];
-    err_set(e, ERR_UNIQUE_VIOLATION, "duplicate key value violates unique constraint \"%s\"", kc->name);
-    err_of_constraint(e, t->name, kc->name);
     char names[400] = "", vals[500] = "";
     for (int i = 0; i < kc->n_cols; i++) {
         const Column *col = &t->cols[kc->cols[i]];
@@ -413,7 +411,7 @@ void calls_key_error(Err *e, const Table *t, int32_t key, const void *const *cel
         put_text(names, (int64_t)sizeof names, col->name, (int64_t)strlen(col->name));
         put_cell(vals, (int64_t)sizeof vals, col->type, cells[kc->cols[i]], INT64_MAX);
     }
-    err_detail(e, "Key (%s)=(%s) already exists.", names, vals);
+    (void)table_duplicate_error(t, kc->name, names, vals, e);
 }
 static void set_range_error(Err *e, Type t) {
     if (t.id != T_NUMERIC) {
