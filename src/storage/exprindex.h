@@ -36,7 +36,7 @@ Status exprindex_set_program(Table *t, int i, KeyProgram *p, Err *e);
 Status exprindex_add_tablets(Table *t, int k, int64_t first, Err *e);
 Status exprindex_add_rows(Table *t, int k, int64_t n, const int64_t *rowids, Err *e);
 Status exprindex_check_row(Table *t, int k, int64_t rowid, Err *e);
-bool exprindex_alive(const Table *t, int k, uint64_t entry);
+void exprindex_sweep(Table *t, int k); /* as keyslots_sweep */
 Status exprindex_verify(const Table *t, int k, Err *e);
 
 /* A live row that has the key of row r of vectors of all columns, in index i of the table's exprs; *rowid -1: none. */

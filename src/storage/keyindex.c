@@ -141,20 +141,32 @@ static int64_t hash_find(const Table *t, const KeyConstraint *kc, const KeyCell 
     return -1;
 }
 
+/* A key of the table, for a sweep. */
+typedef struct TableKey {
+    const Table *t;
+    const KeyConstraint *kc;
+} TableKey;
 /* Whether an entry still names a row with that key; only called without open undo. */
-static bool entry_alive(const Table *t, int k, uint64_t entry) {
+static bool entry_alive(void *ctx, uint64_t entry) {
+    const TableKey *key = ctx;
     KeyCell cells[KEY_MAX];
     uint64_t hash;
     int64_t id = entry_rowid(entry);
-    return row_live(t, id) && stored_key(t, &t->keys[k], id, cells, &hash) && tag_of(hash) == entry_tag(entry);
+    return row_live(key->t, id) && stored_key(key->t, key->kc, id, cells, &hash) && tag_of(hash) == entry_tag(entry);
+}
+static Status reserve(const Table *t, int k, int64_t more, Err *e) {
+    TableKey key = {t, &t->keys[k]};
+    return keyslots_reserve(t, t->keys[k].index, &(KeySweep){entry_alive, &key}, more, e);
 }
 
 void keyindex_settled(Table *t) {
     if (t->impl->undo_open > 0) return;
-    for (int k = 0; k < table_indexes(t); k++) {
-        HashIndex *x = *table_index(t, k);
-        if (x) keyslots_sweep(t, k, x, k < t->n_keys ? entry_alive : exprindex_alive);
+    for (int k = 0; k < t->n_keys; k++) {
+        TableKey key = {t, &t->keys[k]};
+        if (key.kc->index) keyslots_sweep(t, key.kc->index, &(KeySweep){entry_alive, &key});
     }
+    for (int k = t->n_keys; k < table_indexes(t); k++)
+        if (*table_index(t, k)) exprindex_sweep(t, k);
 }
 
 /* ---- entering rows ---- */
@@ -189,7 +201,7 @@ Status keyindex_add_rows(Table *t, int k, int64_t n, const int64_t *rowids, Err 
     if (n == 0) return ST_OK;
     for (int64_t i = 0; i < n; i++) TRY(check_tablet(t, rowids[i] >> 32, e));
     if (k >= t->n_keys) return exprindex_add_rows(t, k, n, rowids, e);
-    TRY(keyslots_reserve(t, k, t->keys[k].index, entry_alive, n, e));
+    TRY(reserve(t, k, n, e));
     for (int64_t i = 0; i < n; i += AT_A_TIME) TRY(enter(t, k, MIN_OF((int64_t)AT_A_TIME, n - i), rowids + i, e));
     return ST_OK;
 }
@@ -272,7 +284,7 @@ Status keyindex_add_tablets(Table *t, int k, int64_t first, Err *e) {
     }
     for (int64_t i = n; i < t->n_tablets; i++) rows += t->tablets[i]->rows - t->tablets[i]->n_deleted;
     if (rows == 0) return ST_OK;
-    TRY(keyslots_reserve(t, k, x, entry_alive, rows, e));
+    TRY(reserve(t, k, rows, e));
     for (; n < t->n_tablets; n++) {
         const Tablet *tab = t->tablets[n];
         int64_t some[AT_A_TIME], n_some = 0;

@@ -15,8 +15,8 @@ void keyslots_drop(HashIndex *x) {
 
 /* What a sweep leaves. Rows that are deleted or hidden may come back while there is undo; those whose place is gone do
  * not. */
-static bool stays(const Table *t, int k, uint64_t entry, KeyIsAlive alive) {
-    if (t->impl->undo_open == 0) return alive(t, k, entry);
+static bool stays(const Table *t, const KeySweep *sweep, uint64_t entry) {
+    if (t->impl->undo_open == 0) return sweep->alive(sweep->ctx, entry);
     int64_t id = entry_rowid(entry);
     return id >> 32 < t->n_tablets && (id & 0xffffffff) < t->tablets[id >> 32]->rows;
 }
@@ -52,13 +52,13 @@ static Status begin(HashIndex *x, int bits, bool sweep, Err *e) {
     return ST_OK;
 }
 /* Moves the entries of n slots. */
-static void step(const Table *t, int k, HashIndex *x, KeyIsAlive alive, int64_t n) {
+static void step(const Table *t, HashIndex *x, const KeySweep *sweep, int64_t n) {
     if (!x->old.bits) return;
     const int64_t end = MIN_OF(slots_of(&x->old), x->moved + n);
     for (; x->moved < end; x->moved++) {
         const uint64_t entry = x->old.slots[x->moved];
         /* One that goes, or that has been entered anew meanwhile, was counted. */
-        if (entry && ((x->sweeping && !stays(t, k, entry, alive)) || !slots_put(&x->now, entry))) x->used--;
+        if (entry && ((x->sweeping && !stays(t, sweep, entry)) || !slots_put(&x->now, entry))) x->used--;
     }
     if (x->moved < slots_of(&x->old)) return;
     drop(x->acct, &x->old);
@@ -66,28 +66,27 @@ static void step(const Table *t, int k, HashIndex *x, KeyIsAlive alive, int64_t 
     x->sweeping = false;
 }
 /* To more slots: entries and `more` take more than half of those that are there. */
-static Status move(const Table *t, int k, HashIndex *x, KeyIsAlive alive, int64_t more, Err *e) {
-    step(t, k, x, alive, INT64_MAX / 2);
+static Status move(const Table *t, HashIndex *x, const KeySweep *sweep, int64_t more, Err *e) {
+    step(t, x, sweep, INT64_MAX / 2);
     if ((x->used + more) * 2 <= slots_of(&x->now)) return ST_OK;
     return begin(x, bits_for(x->used + more), is_stale(t, x), e);
 }
 
-Status keyslots_reserve(const Table *t, int k, HashIndex *x, KeyIsAlive alive, int64_t more, Err *e) {
+Status keyslots_reserve(const Table *t, HashIndex *x, const KeySweep *sweep, int64_t more, Err *e) {
     enum { SPARSE = 16 }; /* slots to an entry: a sweep has left much room */
-    if ((x->used + more) * 2 > slots_of(&x->now)) TRY(move(t, k, x, alive, more, e));
+    if ((x->used + more) * 2 > slots_of(&x->now)) TRY(move(t, x, sweep, more, e));
     else if (!x->old.bits && x->now.bits > MIN_BITS && (x->used + more) * SPARSE <= slots_of(&x->now))
         TRY(begin(x, bits_for((x->used + more) * 2), false, e));
     const int64_t slots = more * KEYSLOTS_STEP;
     x->due = MIN_OF(x->due + slots, (int64_t)MOST_DUE);
-    if (!x->sweeping || t->impl->undo_open == 0) step(t, k, x, alive, slots);
+    if (!x->sweeping || t->impl->undo_open == 0) step(t, x, sweep, slots);
     return ST_OK;
 }
 
-void keyslots_sweep(const Table *t, int k, HashIndex *x, KeyIsAlive alive) {
+void keyslots_sweep(const Table *t, HashIndex *x, const KeySweep *sweep) {
     enum { SOME = 16384 };
-    Err quiet = {0};
     const int64_t meanwhile = slots_of(&x->now) / KEYSLOTS_STEP; /* entries that may come before all slots are moved */
-    if (!x->old.bits && x->now.bits && is_stale(t, x)) (void)begin(x, bits_for(x->used + meanwhile), true, &quiet);
-    if (x->sweeping) step(t, k, x, alive, SOME + x->due);
+    if (!x->old.bits && x->now.bits && is_stale(t, x)) (void)begin(x, bits_for(x->used + meanwhile), true, NULL);
+    if (x->sweeping) step(t, x, sweep, SOME + x->due);
     x->due = 0;
 }

@@ -79,17 +79,20 @@ static inline bool row_live(const Table *t, int64_t rowid) {
     return row < tab->rows && !tablet_row_deleted(tab, row);
 }
 
-/* What a sweep of index number k keeps: whether a live row still has the entry's key. */
-typedef bool (*KeyIsAlive)(const Table *t, int k, uint64_t entry);
+/* What a sweep keeps: whether a live row still has the entry's key. */
+typedef struct KeySweep {
+    bool (*alive)(void *ctx, uint64_t entry);
+    void *ctx;
+} KeySweep;
 
 enum { KEYSLOTS_STEP = 8 };
 void keyslots_drop(HashIndex *x);
 /* Room for `more` entries, and KEYSLOTS_STEP * more slots of a move. When most entries are of no live row, a move that
  * leaves stale ones behind begins; while there is undo its slots wait for keyslots_sweep, since with undo next to no
  * entry is known to be stale. 53200: all entries are there. */
-Status keyslots_reserve(const Table *t, int k, HashIndex *x, KeyIsAlive alive, int64_t more, Err *e);
+Status keyslots_reserve(const Table *t, HashIndex *x, const KeySweep *sweep, int64_t more, Err *e);
 /* Without open undo. A part of a move without stale entries, which begins when these are many: some slots, and those
  * that rows entered since the last call would have moved, up to a million (some 5 ms). Without memory they stay. */
-void keyslots_sweep(const Table *t, int k, HashIndex *x, KeyIsAlive alive);
+void keyslots_sweep(const Table *t, HashIndex *x, const KeySweep *sweep);
 
 #endif
