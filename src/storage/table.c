@@ -269,17 +269,6 @@ Status table_add_tablet(Table *t, Tablet *tab, Err *e) {
 }
 
 /* ---- errors that show rows ---- */
-static void vec_value(const Column *c, const Vec *v, int64_t row, Value *out) {
-    memset(out, 0, sizeof *out);
-    out->type = c->type;
-    if (v->is_const) row = 0;
-    out->is_null = v->valid && !v->valid[row];
-    if (out->is_null) return;
-    Phys p = type_phys(c->type);
-    if (v->phys == p) memcpy(&out->u, (const char *)v->data + row * phys_size(p), (size_t)phys_size(p));
-    else if (p == PH_I64) out->u.i64 = (int64_t)((const int128_t *)v->data)[row];
-    else if (p == PH_I128) out->u.i128 = ((const int64_t *)v->data)[row];
-}
 static void append_text(char *buf, int64_t size, int64_t *len, const char *s, int64_t n) {
     n = MIN_OF(n, size - 1 - *len);
     if (n <= 0) return;
@@ -297,9 +286,8 @@ Status table_not_null_error(const Table *t, int col, int64_t row, const Vec *col
     char buf[900] = "";
     int64_t len = 0;
     for (int i = 0; i < t->n_cols; i++) {
-        Value v;
         int64_t n = 4;
-        vec_value(&t->cols[i], &cols[i], row, &v);
+        Value v = vec_value(&cols[i], row, t->cols[i].type);
         const char *s = v.is_null ? "null" : value_to_text(a, &v, &n);
         if (!s) break;
         if (i) append_text(buf, (int64_t)sizeof buf, &len, ", ", 2);
@@ -848,8 +836,7 @@ Status table_update(Table *t, int64_t n, const int64_t *rowids, int n_set, const
                               &nulls);
                 for (int k = 0; k < n_set; k++) {
                     if (set_cols[k] != c) continue;
-                    Value v;
-                    vec_value(&t->cols[c], &vals[k], i, &v);
+                    Value v = vec_value(&vals[k], i, t->cols[c].type);
                     cells[c].u = v.u;
                     valid[c] = !v.is_null;
                 }

@@ -27,6 +27,21 @@ typedef struct Vec {
     bool is_const;
     Type type;
 } Vec;
+/* Row i of a vector as a value of type t, whose cells it has (cells_agree): integers may be of another size, which is
+ * why they fill the value. */
+static inline Value vec_value(const Vec *v, int64_t i, Type t) {
+    const int64_t at = v->is_const ? 0 : i, size = phys_size((Phys)v->phys);
+    const void *cell = (const char *)v->data + at * size;
+    Value out = {.type = t, .is_null = v->valid && !v->valid[at]};
+    if (out.is_null) return out;
+    switch (v->phys) {
+    case PH_I16: out.u.i128 = *(const int16_t *)cell; break;
+    case PH_I32: out.u.i128 = *(const int32_t *)cell; break;
+    case PH_I64: out.u.i128 = *(const int64_t *)cell; break;
+    default: memcpy(&out.u, cell, (size_t)size);
+    }
+    return out;
+}
 
 typedef struct SessionInfo {
     int64_t now_micros; /* transaction_timestamp(), timestamptz; also 'now' in texts */

@@ -52,12 +52,6 @@ static Status keep_strings(Session *s, Arena *a, Str *v, const uint8_t *valid, i
     return ST_OK;
 }
 
-static void cell_value(const Vec *v, int64_t i, Type t, Value *out) {
-    *out = (Value){.type = t, .is_null = v->valid && !v->valid[i]};
-    int64_t size = phys_size((Phys)v->phys);
-    memcpy(value_cell(out), (const char *)v->data + i * size, (size_t)size);
-}
-
 static bool cell_null(const Vec *v, int64_t i) { return v->valid && !v->valid[i]; }
 
 /* ---- constraints of rows ---- */
@@ -158,7 +152,7 @@ static Status conflicting_row(Session *s, const BoundStmt *b, const Vec *vals, i
         bool null_key = false;
         for (int j = 0; j < t->keys[k].n_cols && j < 32; j++) {
             int col = t->keys[k].cols[j];
-            cell_value(&vals[col], r, t->cols[col].type, &key[j]);
+            key[j] = vec_value(&vals[col], r, t->cols[col].type);
             null_key |= key[j].is_null;
         }
         if (!null_key && (*row = table_lookup(t, k, key)) >= 0) return ST_OK;

@@ -264,11 +264,7 @@ static inline int64_t statement_cell(const Statement *st, int64_t row, int32_t c
 
 /* The cell of a result that is columns. */
 static inline Value statement_column_cell(const Statement *st, int64_t row, int64_t col) {
-    const Vec *c = &st->columns[col];
-    const int64_t at = c->is_const ? 0 : row, size = phys_size((Phys)c->phys);
-    Value v = {.type = st->types[col], .is_null = c->valid && !c->valid[at]};
-    if (!v.is_null) memcpy(value_cell(&v), (const char *)c->data + at * size, (size_t)size);
-    return v;
+    return vec_value(&st->columns[col], row, st->types[col]);
 }
 
 Status session_new(Database *db, Session **out, Err *e);

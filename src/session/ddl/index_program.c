@@ -94,10 +94,7 @@ static void read_column(const KeyRow *row, int col, Value *out) {
         table_value(row->table, row->rowid, col, out);
         return;
     }
-    const Vec *v = &row->vals[col];
-    const int64_t at = v->is_const ? 0 : row->at, size = phys_size((Phys)v->phys);
-    *out = (Value){.type = row->table->cols[col].type, .is_null = v->valid && !v->valid[at]};
-    memcpy(value_cell(out), (const char *)v->data + at * size, (size_t)size);
+    *out = vec_value(&row->vals[col], row->at, row->table->cols[col].type);
 }
 static Status program_key(KeyProgram *base, const KeyRow *row, Arena *a, Value *parts, bool *in, Err *e) {
     IndexProgram *p = (IndexProgram *)(void *)base;
