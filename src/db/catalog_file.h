@@ -1,7 +1,8 @@
 /* catalog_file.h - the file of a database's catalog: definitions of tables, views, foreign keys and routines.
  *
  *     "STELECAT", i64 format = 1 (2: with foreign keys, 3: with routines, 4: with expected rows, 5: with what views
- *         read, 7: with numerics of any length): the lowest that has all there is
+ *         read, 6: with unique indexes, 7: with numerics of any length, which are in a Type): the lowest that has all
+ *         there is
  *     i64 next table id
  *     i64 tables, each: i64 id, text name,
  *         i64 columns, each: text name, Type (8 bytes as in types/type.h), u8 not null, text default (NULL allowed)
@@ -15,9 +16,12 @@
  *         i64 parameters, each: text name (NULL allowed), u8 mode (i o b t c), Type
  *         i64 arguments, i64 of them with defaults, Type result (void: T_VOID), text language, text CREATE statement
  *     format 4 and up: i64 expected rows of each table, in the order of the tables (0: none)
- *     format 5: for each view, in their order: i64 sources, each: i64 location in the query's text (1-based byte),
- *         text relation, i64 columns, each: text column of the relation, text its name in the query. A view without
- *         sources is an older file's: its names mean what they mean now
+ *     format 5 and up: for each view, in their order: i64 sources, each: i64 location in the query's text (1-based
+ *         byte), text relation, i64 columns, each: text column of the relation, text its name in the query. A view
+ *         without sources is an older file's: its names mean what they mean now
+ *     format 6 and up: for each table, in their order: for each of its keys u8 made by CREATE UNIQUE INDEX; then i64
+ *         indexes with computed keys, each: text name, text predicate (NULL allowed), u8 NULLs not distinct,
+ *         i64 parts, text expression ...
  *     u64 checksum of everything before
  *
  * Integers are little-endian; text: i64 length (-1 = NULL), bytes.
