@@ -25,27 +25,25 @@ typedef struct IndexProgram {
 static void program_free(KeyProgram *base) { arena_free(((IndexProgram *)(void *)base)->arena); }
 
 /* ---- what may stand in an index ---- */
-typedef struct Refusal {
-    bool routine, changing;
-} Refusal;
-static bool refuse_fn(void *ctx, Expr *e) {
-    Refusal *r = ctx;
+/* ctx: a bool, set where the expression may change without its row. */
+static bool changes_fn(void *ctx, Expr *e) {
+    bool *changes = ctx;
     bool zone = false; /* times with a zone look different in each session */
     for (int32_t i = 0; i < e->n_args; i++) zone |= e->args[i] && e->args[i]->type.id == T_TIMESTAMPTZ;
     if (e->kind == EX_FUNC) {
-        r->changing |= (e->u.func->flags & (FN_VOLATILE | FN_STABLE)) != 0;
-        r->changing |= zone && !(e->u.func->flags & FN_OPERATOR);
+        *changes |= (e->u.func->flags & (FN_VOLATILE | FN_STABLE)) != 0;
+        *changes |= zone && !(e->u.func->flags & FN_OPERATOR);
     }
-    if (e->kind == EX_CAST) r->changing |= (zone || e->type.id == T_TIMESTAMPTZ) && e->args[0]->type.id != e->type.id;
+    if (e->kind == EX_CAST) *changes |= (zone || e->type.id == T_TIMESTAMPTZ) && e->args[0]->type.id != e->type.id;
     return true;
 }
 static Status check_expr(IndexProgram *p, const Expr *e, bool predicate, Err *err) {
-    Refusal r = {0};
-    (void)expr_walk((Expr *)(uintptr_t)e, refuse_fn, &r); /* changes nothing */
+    bool changes = false;
+    (void)expr_walk((Expr *)(uintptr_t)e, changes_fn, &changes); /* only looks */
     if (p->plan.routine_ids.len > 0)
         return err_set(err, ERR_FEATURE_NOT_SUPPORTED, "functions of the database are not supported in index %s",
                        predicate ? "predicates" : "expressions");
-    if (r.changing)
+    if (changes)
         return err_set(err, ERR_INVALID_OBJECT_DEFINITION, "functions in index %s must be marked IMMUTABLE",
                        predicate ? "predicate" : "expression");
     if (!predicate && type_is_array(e->type) && type_needs_key(e->type)) /* as keys of plain columns */
@@ -57,8 +55,6 @@ static Status check_expr(IndexProgram *p, const Expr *e, bool predicate, Err *er
 
 /* ---- making ---- */
 typedef struct Uses {
-    const Table *table;
-    const IndexProgram *p;
     ColId first;
     bool *uses;
 } Uses;
@@ -74,7 +70,7 @@ static Status bind_one(IndexProgram *p, const Table *t, const char *sql, bool pr
     TRY(sql_bind_index_expr(&p->plan, t, sql, predicate, ids, out));
     TRY(check_expr(p, *out, predicate, e));
     p->first[number] = ids[0];
-    Uses u = {.table = t, .p = p, .first = ids[0], .uses = uses};
+    Uses u = {.first = ids[0], .uses = uses};
     (void)expr_walk(*out, use_fn, &u);
     return ST_OK;
 }
