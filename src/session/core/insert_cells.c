@@ -16,10 +16,9 @@ typedef struct CellLoad {
     Session *s;
     Vec *cols; /* by column of the table: of all rows */
     int64_t n, n_chunks;
-    _Atomic int64_t next, failed; /* the next chunk; the first that has failed */
-    Mutex lock;                   /* of err */
+    _Atomic int64_t next, failed; /* the next chunk; the first that has failed, INT64_MAX: none has */
+    Mutex lock;                   /* of err, which is that chunk's, and of changes of `failed` */
     Err err;
-    int64_t err_chunk;
     int n_cols;
     TableLoad *load;
 } CellLoad;
@@ -55,8 +54,7 @@ static bool is_plain(const BoundStmt *b) {
 
 static void note_failure(CellLoad *x, int64_t chunk, const Err *e) {
     mutex_lock(&x->lock);
-    if (chunk < x->err_chunk) {
-        x->err_chunk = chunk;
+    if (chunk < atomic_load(&x->failed)) {
         err_copy(&x->err, e);
         atomic_store(&x->failed, chunk);
     }
@@ -100,7 +98,7 @@ static Status load_cells(Session *s, Table *t, CellLoad *x, int64_t *rows) {
     if (workers > 1) pool_run(s->db->pool, workers, load_worker, x);
     else load_worker(x, 0);
     Status st = ST_OK;
-    if (x->err_chunk < INT64_MAX) {
+    if (atomic_load(&x->failed) < INT64_MAX) {
         err_copy(&s->err, &x->err);
         st = ST_ERROR;
     }
@@ -114,7 +112,7 @@ Status session_insert_cells(Session *s, Statement *st, const BoundStmt *b, int64
     const Plan *values = NULL;
     *done = false;
     if (!is_plain(b)) return ST_OK;
-    CellLoad x = {.s = s, .n_cols = t->n_cols, .err_chunk = INT64_MAX};
+    CellLoad x = {.s = s, .n_cols = t->n_cols};
     if (!(x.cols = arena_array(st->run_arena, Vec, t->n_cols + 1))) return ST_ERROR;
     for (int i = 0; i < t->n_cols; i++)
         if (!cells_of(b->plan, b->values[i], &values, &x.cols[i]) || !type_eq(x.cols[i].type, t->cols[i].type) ||
