@@ -743,13 +743,15 @@ static Status begin_patches(Tablet *tab, int col, Err *e) {
 }
 Status tablet_patch_cell(const Table *t, Tablet *tab, int col, int64_t row, void **cell, Err *e) {
     TabletColumn *c = &tab->cols[col];
-    char now[16];
+    char now[16] = {0};
     uint8_t valid = 1;
     int32_t pos = (int32_t)row;
     bool nulls;
     if (!c->patches) TRY(begin_patches(tab, col, e));
-    tablet_decode(t, tab, col, 0, &pos, 1, c->phys, now, &valid, &nulls);
-    if (nulls && !valid) memset(now, 0, sizeof now);
+    if (!column_patch(c, row)) {
+        tablet_decode(t, tab, col, 0, &pos, 1, c->phys, now, &valid, &nulls);
+        if (nulls && !valid) memset(now, 0, sizeof now);
+    }
     DeltaCol *d = &tab->block->delta[col];
     Status st = patches_put(&d->patches, row, now, cell, e);
     c->patches = d->patches;
