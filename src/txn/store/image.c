@@ -403,8 +403,15 @@ int64_t count_live(const uint8_t *live, int64_t rows) {
     return sum;
 }
 #pragma GCC pop_options
-/* Of unique keys those of live rows. */
-static int64_t entries_kept(const ImageIndex *x, int64_t live) { return x->unique ? live : image_count_entries(x); }
+/* A quarter of the rows or more. */
+static bool many_dead(const Image *im) {
+    const int64_t rows = atomic_load(&im->rows);
+    return (rows - count_live(im->live, rows)) * 4 >= rows;
+}
+/* Entries that an index has in other slots: unique keys of live rows, and all groups, which may be far fewer. */
+static int64_t entries_kept(const Image *im, const ImageIndex *x) {
+    return x->unique ? count_live(im->live, atomic_load(&im->rows)) : image_count_entries(x);
+}
 /* To n slots, at least as many as there are. Anew: with entries of live rows, which are `kept`, in the memory that is
  * there and more behind it: fresh pages cost more than all else here. */
 static Status resize_index(Image *im, ImageIndex *x, int64_t n, bool anew, int64_t kept, Err *e) {
@@ -425,19 +432,18 @@ static Status resize_index(Image *im, ImageIndex *x, int64_t n, bool anew, int64
     im->generation++;
     return ST_OK;
 }
-/* A larger table for the index: no call runs, so no dead row comes back. Unique keys are those of live rows. Groups may
- * be far fewer than rows, so they are counted first, and their lists stay unless many of their rows are dead. */
-static Status grow_index(Image *im, ImageIndex *x, int64_t rows, int64_t inserts, bool device, Err *e) {
+/* A larger table for the index: no call runs, so no dead row comes back. Lists of groups stay unless many of their rows
+ * are dead. */
+static Status grow_index(Image *im, ImageIndex *x, int64_t inserts, Err *e) {
+    const bool device = im->device_copy != NULL;
     if (slots_suffice(x->mask + 1, x->used + inserts, device)) return ST_OK;
-    const int64_t live = count_live(im->live, rows);
-    int64_t had = x->mask + 1, ahead = inserts * (device ? SPARE_BULKS : 1);
-    bool anew = x->unique || (rows - live) * 4 >= rows;
-    int64_t kept = entries_kept(x, live);
+    const int64_t had = x->mask + 1, ahead = inserts * (device ? SPARE_BULKS : 1), kept = entries_kept(im, x);
+    const bool anew = x->unique || many_dead(im);
     if (!anew && slots_suffice(had, kept + inserts, device)) {
         x->used = kept;
         return ST_OK;
     }
-    int64_t n = MAX_OF(image_slots_for(kept + ahead, device), kept * 2 > x->mask ? 2 * had : had);
+    const int64_t n = MAX_OF(image_slots_for(kept + ahead, device), kept * 2 > x->mask ? 2 * had : had);
     return resize_index(im, x, n, anew, kept, e);
 }
 bool row_is_gap(const Image *im, int64_t r) {
@@ -503,7 +509,7 @@ static Status reserve(Image *im, int64_t inserts, Err *e) {
     im->impl->rows_seen = rows;
     if (device_copy_newer(im)) TRY(reserve_spare(im, rows, inserts, e));
     if (rows + inserts > im->cap) {
-        const bool some = (rows - count_live(im->live, rows)) * 4 >= rows; /* rows that are not live: gaps at most */
+        const bool some = many_dead(im); /* gaps are among these */
         for (int64_t r = 0; some && r < rows; r++) gaps += row_is_gap(im, r);
         if (gaps > 0 && gaps * 4 >= rows) {
             TRY(home_leave(im, e));
@@ -516,17 +522,14 @@ static Status reserve(Image *im, int64_t inserts, Err *e) {
         if (device_copy_current(im)) TRY(device_copy_grow(im, raise_cap, want, e));
         else TRY(raise_cap(im, want, e));
     }
-    for (int32_t i = 0; i < im->n_indexes; i++)
-        TRY(grow_index(im, &im->indexes[i], rows, inserts, im->device_copy != NULL, e));
+    for (int32_t i = 0; i < im->n_indexes; i++) TRY(grow_index(im, &im->indexes[i], inserts, e));
     return ST_OK;
 }
 Status indexes_spread(Image *im, Err *e) {
     const int64_t n = image_slots_for(im->cap, true);
     for (int32_t i = 0; i < im->n_indexes; i++) {
         ImageIndex *x = &im->indexes[i];
-        if (n <= x->mask + 1) continue;
-        const int64_t live = x->unique ? count_live(im->live, atomic_load(&im->rows)) : 0;
-        TRY(resize_index(im, x, n, x->unique, entries_kept(x, live), e));
+        if (n > x->mask + 1) TRY(resize_index(im, x, n, x->unique, entries_kept(im, x), e));
     }
     return ST_OK;
 }
