@@ -23,7 +23,8 @@ BINARY = ["{} + {}", "{} - {}", "{} * {}", "{} / {}", "{} % {}", "div({}, {})", 
 UNARY = ["-{}", "abs({})", "sign({})", "ceil({})", "floor({})", "round({})", "trunc({})", "sqrt({})", "exp({})", "ln({})", "log({})", "trim_scale({})",
          "{}::numeric(50,5)::numeric", "{}::float8::numeric", "{}::text::numeric", "{}::numeric(60,12)"]
 COMPARE = ["=", "<>", "<", "<=", ">", ">=", "is distinct from"]
-AGGREGATES = ["sum({})", "avg({})", "min({})", "max({})", "count(distinct {})", "var_pop({})", "var_samp({})", "stddev_pop({})", "stddev_samp({})", "sum({}) filter (where id % 2 = 0)"]
+AGGREGATES = ["sum({})", "avg({})", "min({})", "max({})", "count(distinct {})", "var_pop({})", "var_samp({})", "stddev_pop({})", "stddev_samp({})", "var_pop(distinct trim_scale({}))",
+              "stddev_samp(distinct trim_scale({}))", "sum({}) filter (where id % 2 = 0)"]
 
 
 def digits(r, n):

@@ -207,7 +207,8 @@ static bool is_spread(uint8_t kind) {
     return kind == AGG_VAR_POP || kind == AGG_VAR_SAMP || kind == AGG_STDDEV_POP || kind == AGG_STDDEV_SAMP;
 }
 
-/* A variance or deviation of numerics without (p,s), exactly: from sum(x), sum(x * x) and count(x). */
+/* A variance or deviation of numerics without (p,s), exactly: from sum(x), sum(x * x) and count(x). Not with DISTINCT:
+ * values that differ may have equal squares. */
 static Expr *decimal_spread(Opt *o, Calls *cs, const AggCall *g) {
     static const char *const names[] = {"sum", "sum", "count"};
     bool sample = g->kind == AGG_VAR_SAMP || g->kind == AGG_STDDEV_SAMP;
@@ -219,7 +220,6 @@ static Expr *decimal_spread(Opt *o, Calls *cs, const AggCall *g) {
         Expr *arg = expr_copy(o->c, g->arg);
         if (k == 1) arg = arg ? opt_op(o, "*", arg, expr_copy(o->c, g->arg)) : NULL;
         if (!arg || opt_agg_call(o, names[k], arg, &c, &t) != ST_OK) return NULL;
-        c.distinct = g->distinct;
         if (!(args[k] = opt_col(o, add_call(o, cs, c, t)))) return NULL;
     }
     Value kind = {.type = type_make(T_INT4)};
@@ -292,7 +292,7 @@ static Plan *simplify_calls(Opt *o, Plan *p) {
             project = true;
             continue;
         }
-        if (is_spread(g.kind) && type.id == T_DECIMAL) {
+        if (is_spread(g.kind) && type.id == T_DECIMAL && !g.distinct) { /* else when two_levels() made them distinct */
             if (!(top[i] = decimal_spread(o, &cs, &g))) return NULL;
             project = true;
             continue;
@@ -399,6 +399,7 @@ static Plan *two_levels(Opt *o, Plan *p) {
     }
     Plan *lower = opt_agg(o, p->children[0], lower_keys, lo, lk, nl, la);
     Plan *upper = opt_agg(o, lower, nk, p->out_cols, uk, p->agg.n_calls, ua);
+    if (!upper || !(upper = simplify_calls(o, upper))) return NULL;
     return project ? opt_project(o, upper, nk + p->agg.n_calls, outs, top) : upper;
 }
 
