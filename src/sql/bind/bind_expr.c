@@ -140,7 +140,7 @@ static Expr *bind_is(Binder *b, Query *q, const AstIs *is) {
     return bind_unary(b, (ExprKind)kinds[is->test][is->negated], arg, is->location);
 }
 
-static Expr *bind_distinct(Binder *b, bool negated, Expr *l, Expr *r, int64_t location) {
+Expr *bind_distinct(Binder *b, bool negated, Expr *l, Expr *r, int64_t location) {
     if (!l || !r) return NULL;
     Expr *args[2] = {l, r};
     Type t;

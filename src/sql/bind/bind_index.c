@@ -151,13 +151,7 @@ Status bind_conflict_index(Binder *b, const AstOnConflict *oc, const Table *t, i
 /* l and r have equal values in the key. */
 static Expr *equal_parts(Binder *b, const ExprIndex *x, Expr *l, Expr *r, int64_t location) {
     if (!l || !r) return NULL;
-    if (!x->nulls_not_distinct) return bind_op(b, "=", l, r, location);
-    Expr *e = expr_new(b->c, EX_NOT_DISTINCT, type_make(T_BOOL), 2);
-    if (!e) return NULL;
-    e->args[0] = l;
-    e->args[1] = r;
-    e->location = location;
-    return e;
+    return x->nulls_not_distinct ? bind_distinct(b, true, l, r, location) : bind_op(b, "=", l, r, location);
 }
 
 Status bind_conflict_conds(Binder *b, const Table *t, int index, const NsItem *proposed, const NsItem *stored,

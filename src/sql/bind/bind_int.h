@@ -269,6 +269,8 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f);
 Expr *bind_compare_rows(Binder *b, const char *op, int64_t n, Expr **l, Expr **r, int64_t location);
 Expr *bind_row_op(Binder *b, Query *q, const char *op, const AstExpr *l, const AstExpr *r, int64_t location);
 Expr *bind_in_list(Binder *b, Query *q, const AstInList *in);
+/* l IS DISTINCT FROM r; negated: IS NOT. */
+Expr *bind_distinct(Binder *b, bool negated, Expr *l, Expr *r, int64_t location);
 Expr *bind_quantified(Binder *b, Query *q, const AstQuantified *x);
 Expr *bind_sublink(Binder *b, Query *q, const AstSubLink *s);
 /* The column of an aggregate of the level. */
