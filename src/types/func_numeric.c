@@ -512,9 +512,9 @@ static Type tf_sign(const FuncDef *f, int nargs, const Type *a) {
     (void)f, (void)nargs, (void)a;
     return num_type(1, 0, 0);
 }
-static Type tf_real(const FuncDef *f, int nargs, const Type *a) {
+static Type tf_lcm(const FuncDef *f, int nargs, const Type *a) {
     (void)f, (void)nargs;
-    return num_type(38, MAX_OF(a[0].scale, 16), 0);
+    return num_type(38, a[0].scale, a[0].flags);
 }
 /* ---- table -------------------------------------------------------------------------- */
 
@@ -569,7 +569,7 @@ static const FuncDef defs[] = {
     NUM_F2("mod", SF, OP_MOD, mod_num, tf_same, "remainder"),
     NUM_F2("div", SF, OP_NONE, quot_num, tf_whole, "quotient, truncated to an integer"),
     NUM_F2("gcd", SF, OP_NONE, gcd_num, tf_same, "greatest common divisor"),
-    NUM_F2("lcm", SF, OP_NONE, lcm_num, tf_real, "least common multiple"),
+    NUM_F2("lcm", SF, OP_NONE, lcm_num, tf_lcm, "least common multiple"),
     NUM_F1("-", OPF, OP_NEG, neg_num, tf_same, "negation"),
     NUM_F1("+", OPS, OP_NONE, plus_num, tf_same, "unary plus"),
     NUM_F1("@", OPF, OP_ABS, abs_num, tf_same, "absolute value"),
