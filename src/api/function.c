@@ -244,7 +244,7 @@ Status function_type_of(Arena *a, const char *name, Type *out, Err *e) {
         return err_set(e, ERR_UNDEFINED_OBJECT, "type \"%s\" does not exist", name ? name : "");
     }
     TRY(sql_bind_type(AST_AS_CONST(AstCast, x)->type, out, e));
-    *out = sql_variable_type(*out);
+    *out = type_narrowed(*out);
     if (out->id == T_ARRAY || out->id == T_VOID || out->id == T_UNKNOWN || out->id == T_DECIMAL)
         return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "functions of clients cannot have type %s", name);
     if (out->id == T_CHAR || out->id == T_VARCHAR) out->length = 0;

@@ -271,8 +271,7 @@ Status type_from_name(Slice name, int n_mods, const int64_t *mods, Type *out, Er
         if (out->id == T_UNKNOWN || out->id == T_VOID)
             return err_set(e, ERR_UNDEFINED_OBJECT, "type \"%.*s[]\" does not exist", (int)MIN_OF(name.len, 128),
                            name.ptr);
-        /* elements without (p,s) are numeric(38,16): they have no keys */
-        *out = type_array_of(out->id == T_DECIMAL && !out->length ? type_make(T_NUMERIC) : *out);
+        *out = type_array_of(type_narrowed(*out));
         return ST_OK;
     }
     int64_t i = 0;

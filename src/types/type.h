@@ -101,6 +101,9 @@ static inline Type type_make(TypeId id) {
 static inline Type type_numeric(int precision, int scale) {
     return (Type){.id = T_NUMERIC, .precision = (uint8_t)precision, .scale = (uint8_t)scale};
 }
+/* As elements of arrays, which have no keys, and in routines, which have registers of 128 bits: a numeric without (p,s)
+ * is numeric(38,16) there. */
+static inline Type type_narrowed(Type t) { return t.id == T_DECIMAL && t.length == 0 ? type_make(T_NUMERIC) : t; }
 static inline bool type_eq(Type a, Type b) {
     return a.id == b.id && a.precision == b.precision && a.scale == b.scale && a.length == b.length &&
            a.flags == b.flags;

@@ -60,10 +60,8 @@ bool sql_is_bulk_call(const AstFunc *f);
 Status sql_bulk_arguments(const AstFunc *f, int64_t position, Err *e); /* 42883: not two */
 /* Its columns in `a`: call, sqlstate, message, line, context, then OUT values. Fails without memory. */
 Status sql_bulk_columns(Arena *a, const Routine *r, int32_t *n, const char ***names, Type **types);
-/* A parameter's type; also table.column%TYPE. */
-/* The type of a routine's parameter, result or variable: numeric without (p,s) is numeric(38,16) there, which bulks
- * hold in registers of 128 bits. */
-Type sql_variable_type(Type t);
+/* The type of a routine's parameter, result or variable, also table.column%TYPE: numeric without (p,s) is
+ * numeric(38,16) there, which bulks hold in registers of 128 bits. */
 Status sql_routine_type(const Catalog *c, const AstTypeName *t, Type *out, Err *e);
 /* Input parameters of these types are the routine's: overloads differ in them. */
 bool sql_same_identity(const Routine *r, int n, const Type *types);

@@ -50,7 +50,7 @@ Status sql_bind_type(const AstTypeName *t, Type *out, Err *e) {
     if (!t->array_dims) return ST_OK;
     if (out->id == T_UNKNOWN || out->id == T_VOID)
         return err_at(e, t->location, ERR_UNDEFINED_OBJECT, "type \"%s[]\" does not exist", t->name);
-    *out = type_array_of(out->id == T_DECIMAL && !out->length ? type_make(T_NUMERIC) : *out);
+    *out = type_array_of(type_narrowed(*out));
     return ST_OK;
 }
 

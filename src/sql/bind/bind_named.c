@@ -6,12 +6,10 @@
 
 enum { PARAMS_MAX = 100 };
 
-Type sql_variable_type(Type t) { return t.id == T_DECIMAL && t.length == 0 ? type_make(T_NUMERIC) : t; }
-
 Status sql_routine_type(const Catalog *c, const AstTypeName *t, Type *out, Err *e) {
     if (!t->percent_type) {
         TRY(sql_bind_type(t, out, e));
-        *out = sql_variable_type(*out);
+        *out = type_narrowed(*out);
         return ST_OK;
     }
     if (!t->schema)
@@ -22,7 +20,7 @@ Status sql_routine_type(const Catalog *c, const AstTypeName *t, Type *out, Err *
     if (k < 0)
         return err_at(e, t->location, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist", t->name,
                       t->schema);
-    *out = sql_variable_type(tab->cols[k].type);
+    *out = type_narrowed(tab->cols[k].type);
     return ST_OK;
 }
 

@@ -449,7 +449,7 @@ static Status read_type(PlParser *p, PlVar *v) {
         p->e->position = pl_position(p, start);
         return ST_ERROR;
     }
-    v->type = sql_variable_type(v->type);
+    v->type = type_narrowed(v->type);
     return ST_OK;
 }
 
