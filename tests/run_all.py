@@ -108,9 +108,9 @@ def run(cmd, env=None):
         return 124, (e.stdout or b"").decode("utf-8", "replace") + f"\nhangs: no end after {HANG} s", time.monotonic() - t0
 
 
-# Unit tests that take more than 7 s of processor time each, more than half of all together, most of it in compilers: not in --quick. Whoever changes what they test runs them.
 # Kernels that run at the same time and wait for each other: ten times as long beside another part.
 ALONE_UNIT = ("test_pipe",)
+# Unit tests that take more than 7 s of processor time each, more than half of all together, most of it in compilers: not in --quick. Whoever changes what they test runs them.
 SLOW_UNIT = ("test_emit", "test_emit_proc", "test_interp", "test_rank_device", "test_replay")
 
 

@@ -118,12 +118,12 @@ extern volatile sig_atomic_t shell_signal;  /* the signal that ends the shell; 0
 /* output.c */
 /* Adds to *ms the time that computing rows took. *failed: in the middle. False: out of memory, which has been shown. */
 bool print_result(Shell *sh, stele_stmt *s, int64_t *rows, double *ms, bool *failed);
-double now_ms(void);
 void rows_of_statement(stele_stmt *s, Rows *r);
 bool output_goes_on(Shell *sh); /* more rows are wanted and can be written */
 /* scan.c */
 ScanFound scan_statement(Scan *x, const char *s, size_t n); /* goes on to what ends or interrupts it */
 /* run.c: true means that there was no error; errors have been shown */
+double now_ms(void);                                  /* of a clock that is never set */
 bool run_sql(Shell *sh, const char *sql, size_t len); /* all statements, up to the first error */
 bool run_quietly(Shell *sh, const char *sql);         /* one that the shell needs; its result is dropped */
 void print_error(Shell *sh, const char *sql);

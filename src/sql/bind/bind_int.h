@@ -279,14 +279,16 @@ Expr *bind_agg_column(Binder *b, Query *level, const AstFunc *f, AggCall call, T
 Expr *bind_array_agg(Binder *b, Query *level, const AstFunc *f, Expr *arg, Expr *filter);
 /* The level to which an aggregate with these arguments belongs. NULL: they have aggregates of that level in them. */
 Query *bind_agg_level(Binder *b, Query *q, int64_t n, Expr *const *args, int64_t location);
-/* ---- bind_stream.c ---- */
+/* An aggregate; with OVER its column is bind_window_agg's. */
+Expr *bind_agg(Binder *b, Query *q, const AstFunc *f);
+void bind_hint_function(Binder *b, const char *name, const char *what); /* an error is set; of 42883 */
+
+/* ---- bind_stream.c ---------------------------------------------------------------------- */
 /* Whether it is a call that reads a file: of a name that no function of the catalog has. */
 bool bind_is_stream(const Binder *b, const AstExpr *call);
 Plan *bind_stream_call(Binder *b, const AstFromFunc *f);
 Plan *bind_stream_file(Binder *b, const AstFromTable *f);
-
-/* An aggregate; with OVER its column is bind_window_agg's. */
-Expr *bind_agg(Binder *b, Query *q, const AstFunc *f);
+Plan *bind_stream_plan(Binder *b, const RowStream *s);
 
 /* ---- bind_row.c ---------------------------------------------------------------------------- */
 /* The fields of ROW(...) or a whole row; nested: rows in it are texts. */
@@ -301,7 +303,6 @@ Expr *bind_row_keys_op(Binder *b, const char *op, const RowValue *l, const RowVa
 Expr *bind_row_field(Binder *b, Query *q, const AstField *f);
 
 /* ---- bind_window.c ------------------------------------------------------------------------- */
-void bind_hint_function(Binder *b, const char *name, const char *what); /* an error is set; of 42883 */
 bool bind_is_window_func(const char *name);
 Expr *bind_window_call(Binder *b, Query *q, const AstFunc *f); /* with OVER */
 Expr *bind_window_agg(Binder *b, Query *q, const AstFunc *f, AggCall call, Type ret);
@@ -323,14 +324,15 @@ Expr *bind_array_set(Binder *b, Expr *array, Expr *index, Expr *value, const cha
 Status bind_array_args(Binder *b, const char **name, bool *is_operator, int n, Expr **args, int64_t location);
 /* ARRAY(subquery): the bound subquery becomes one row with the array of its values, in its order. */
 Status bind_array_rel(Binder *b, Rel *r, int64_t location);
+/* l op ANY (array), l op ALL (array). */
+Expr *bind_any_array(Binder *b, const char *op, bool all, Expr *l, Expr *array, int64_t location);
+Status bind_check_array(Binder *b, const Expr *e, int64_t location); /* 42883: not an argument of unnest */
+
+/* ---- bind_key.c --------------------------------------------------------------------------- */
 bool bind_groupable(Type t); /* equal values have equal bytes, or there is a comparison */
 /* 0A000 for what cannot be grouped, made distinct or combined in sets: arrays whose equal values may have different
  * bytes. */
 Status bind_check_groupable(Binder *b, Type t, int64_t location);
-
-/* ---- bind_key.c ------------------------------------------------------------------------------------------------ */
-/* An LP_AGG that groups by n columns; ids[i] becomes the new id of column i. */
-Plan *bind_distinct_plan(Binder *b, Plan *child, int32_t n, ColId *ids, const char *const *names);
 bool bind_is_comparison(const char *op);
 /* What SQL calls numeric: with and without (p,s). */
 static inline bool bind_is_numeric(Type t) { return t.id == T_NUMERIC || t.id == T_DECIMAL; }
@@ -343,9 +345,6 @@ Status bind_group_keys(Binder *b, Plan *agg);
 /* Numerics without (p,s) with the least scale that shows them, so that equal ones have equal bytes: for set operations
  * other than UNION. */
 Status bind_least_scale(Binder *b, Rel *r);
-/* l op ANY (array), l op ALL (array). */
-Expr *bind_any_array(Binder *b, const char *op, bool all, Expr *l, Expr *array, int64_t location);
-Status bind_check_array(Binder *b, const Expr *e, int64_t location); /* 42883: not an argument of unnest */
 
 /* ---- bind_rows.c --------------------------------------------------------------------------- */
 bool bind_is_rows(const AstFunc *f);                                   /* a set-returning builtin of a select list */
@@ -373,8 +372,6 @@ Plan *bind_srf_plan(Binder *b, const Query *q, Plan *p, SrfStage stage);
 Expr *bind_routine_call(Binder *b, Query *q, const AstFunc *f);
 /* A call whose rows are records; *is_rows false: it is none. */
 Status bind_routine_records(Binder *b, Query *q, const AstFunc *f, RowsFunc *out, bool *is_rows);
-Plan *bind_system_rows(Binder *b, int relation);
-Plan *bind_bulk_rows(Binder *b, Query *q, const AstFunc *f);
 /* In FROM: its rows, out->routine NULL if there is no such one. out->n_cols 0: of whatever columns. */
 Status bind_rows_routine(Binder *b, Query *q, const AstFunc *f, const char *name, RowsFunc *out);
 /* The array of its rows: of their values, or (packed) of their bytes. */
@@ -383,8 +380,18 @@ static inline bool bind_rows_packed(const RowsFunc *f) {
     return f->routine && (f->n_cols != 1 || f->types[0].id == T_ARRAY);
 }
 
+bool bind_has_routines(const Binder *b); /* the catalog's, or functions of clients */
 /* A call of a routine of the catalog that is declared STRICT. */
-/* Functions of clients (bind_user.c). */
+bool bind_calls_strict_routine(const PlanCtx *c, const Expr *e);
+struct UserFunction;
+/* The function of a client that a call means, and its arguments in its order, cast; *out NULL: there is none. */
+Status bind_user_args(Binder *b, const AstFunc *f, int64_t n, Expr **given, struct UserFunction **out, Expr **args);
+
+/* ---- bind_named.c, bind_system.c ---------------------------------------------------------------- */
+Plan *bind_bulk_rows(Binder *b, Query *q, const AstFunc *f);
+Plan *bind_system_rows(Binder *b, int relation);
+
+/* ---- bind_user.c: functions of clients ---------------------------------------------------------- */
 bool bind_is_user_aggregate(const Binder *b, const AstFunc *f);
 /* The aggregate that a call means; args may have no types yet. */
 Status bind_user_aggregate(Binder *b, const AstFunc *f, int n, Expr **args, const FuncDef **out, Type *coerced,
@@ -392,12 +399,6 @@ Status bind_user_aggregate(Binder *b, const AstFunc *f, int n, Expr **args, cons
 bool bind_is_user_table(const Binder *b, const AstExpr *call);
 /* Its rows, a plan with a column each. */
 Plan *bind_user_table(Binder *b, Query *q, const AstFunc *f);
-struct UserFunction;
-/* The function that a call means, and its arguments in its order, cast; *out NULL: there is none. */
-Status bind_user_args(Binder *b, const AstFunc *f, int64_t n, Expr **given, struct UserFunction **out, Expr **args);
-Plan *bind_stream_plan(Binder *b, const RowStream *s);
-bool bind_has_routines(const Binder *b); /* the catalog's, or functions of clients */
-bool bind_calls_strict_routine(const PlanCtx *c, const Expr *e);
 
 /* ---- bind_null.c ----------------------------------------------------------------------------- */
 /* Strict calls with a constant NULL among their arguments become NULL, in place. */
@@ -448,6 +449,8 @@ typedef struct SelectEnv {
 } SelectEnv;
 Status bind_select(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out);
 Status bind_setop(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out);
+/* An LP_AGG that groups by n columns; ids[i] becomes the new id of column i. */
+Plan *bind_distinct_plan(Binder *b, Plan *child, int32_t n, ColId *ids, const char *const *names);
 /* The input with every column of these types; ids are new where cast. */
 Status bind_cast_input(Binder *b, Rel *r, const Type *types);
 /* *done = false: the query does not refer to itself, and is bound like any other. */
