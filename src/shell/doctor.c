@@ -14,7 +14,6 @@
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "shell/shell.h"
@@ -284,36 +283,30 @@ static void terminal(Doctor *d) {
 
 /* ---- the disk --------------------------------------------------------------------------------------- */
 
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-/* Writes to a file that has no name any more. False: errno. */
-static bool write_blocks(int fd, double *took) {
+/* Writes to a file that has no name any more; *ms: how long it took. False: errno. */
+static bool write_blocks(int fd, double *ms) {
     static char block[BLOCK_BYTES];
     for (size_t i = 0; i < sizeof block; i++) block[i] = (char)(i * 2654435761u >> 24); /* not to be compressed */
-    double begin = seconds();
+    double begin = now_ms();
     for (int64_t at = 0; at < DISK_BYTES;) {
         ssize_t n = write(fd, block, sizeof block);
         if (n <= 0) return false;
         at += n;
     }
     if (fsync(fd) != 0) return false;
-    *took = seconds() - begin;
+    *ms = now_ms() - begin;
     return true;
 }
 
 static void disk(Doctor *d) {
     const char *dir = d->disk_dir ? d->disk_dir : d->temp;
     char path[TEXT_MAX + 32];
-    double took = 1;
+    double ms = 1;
     snprintf(path, sizeof path, "%s/stele-doctor-XXXXXX", dir);
     int fd = mkostemp(path, O_CLOEXEC);
     if (fd >= 0) unlink(path);
-    if (fd >= 0 && write_blocks(fd, &took))
-        found(d, "disk", GOOD, "%s: %.0f MB/s written and synced", dir, (double)DISK_BYTES / 1e6 / took);
+    if (fd >= 0 && write_blocks(fd, &ms))
+        found(d, "disk", GOOD, "%s: %.0f MB/s written and synced", dir, (double)DISK_BYTES / 1e3 / ms);
     else
         advise(found(d, "disk", BAD, "%s: %s", dir, strerror(errno)), "256 MB could not be written there.",
                "stele doctor --disk=DIRECTORY");
@@ -322,20 +315,9 @@ static void disk(Doctor *d) {
 
 /* ---- the report ------------------------------------------------------------------------------------- */
 
-static void put_json_text(const char *s) {
-    putchar('"');
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\') printf("\\%c", c);
-        else if (c < 32) printf("\\u%04x", c);
-        else putchar(c);
-    }
-    putchar('"');
-}
-
 static void report_json(const Doctor *d) {
     printf("{\"version\": ");
-    put_json_text(stele_version());
+    json_text(stdout, stele_version());
     printf(", \"findings\": [");
     for (int i = 0; i < d->n; i++) {
         const Finding *f = &d->found[i];
@@ -348,7 +330,7 @@ static void report_json(const Doctor *d) {
         for (int k = 0; k < 5; k++) {
             if (k > 2 && !*fields[k][1]) continue;
             printf("%s\"%s\": ", k ? ", " : "", fields[k][0]);
-            put_json_text(fields[k][1]);
+            json_text(stdout, fields[k][1]);
         }
         putchar('}');
     }

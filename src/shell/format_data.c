@@ -6,7 +6,7 @@
 
 /* ---- JSON ------------------------------------------------------------------------------------------------- */
 
-static void json_text(FILE *f, const char *s) {
+void json_text(FILE *f, const char *s) {
     fputc('"', f);
     for (; *s; s++) {
         unsigned char c = (unsigned char)*s;

@@ -105,7 +105,7 @@ void put_padding(FILE *f, int n) {
 /* A step may compute the next rows of a result that streams: it can be interrupted, and its time counts. */
 static bool statement_next(Rows *r) {
     double start = r->timed ? now_ms() : 0;
-    shell_running = 1;
+    statement_begins();
     stele_status s = stele_step(r->from);
     shell_running = 0;
     if (shell_stop || shell_signal) statement_ends();

@@ -81,6 +81,7 @@ int text_width(const char *s, size_t n);                                   /* co
 size_t fitting(const char *s, size_t n, int width, int *used);             /* bytes that fit, and their columns */
 bool is_finite_number(const Printer *p, int64_t column, const char *text); /* can be written without quotes */
 void put_padding(FILE *f, int n);
+void json_text(FILE *f, const char *s);              /* as a JSON string */
 void put_quoted(FILE *f, const char *s, char quote); /* between quotes, and those in it twice */
 /* format_*.c */
 void print_aligned(Printer *p), print_wrapped(Printer *p), print_box(Printer *p), print_grid(Printer *p);
