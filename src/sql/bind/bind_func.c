@@ -332,7 +332,6 @@ static Status match_order(Binder *b, const AstFunc *f, const FuncDef *def, int n
 /* When no function has the name, whatever its arguments: which one may have been meant. */
 void bind_hint_function(Binder *b, const char *name, const char *what) {
     if (!err_is_set(b->err) || strcmp(b->err->sqlstate, ERR_UNDEFINED_FUNCTION) != 0) return;
-    const Catalog *k = b->c->catalog;
     int64_t n;
     const FuncDef *f = func_table(&n);
     Similar s;
@@ -346,11 +345,8 @@ void bind_hint_function(Binder *b, const char *name, const char *what) {
         if (strcmp(listed[i].name, name) == 0) return;
         similar_offer(&s, listed[i].name);
     }
-    for (int64_t i = 0; i < k->n_routines; i++)
-        if (strcmp(k->routines[i]->name, name) == 0) return;
-    for (int kind = USER_SCALAR; kind <= USER_TABLE; kind++)
-        if (user_functions_has(k->functions, name, (UserFunctionKind)kind)) return;
-    catalog_offer_routines(k, &s);
+    if (bind_is_routine(b, name)) return;
+    catalog_offer_routines(b->c->catalog, &s);
     if (s.best)
         err_hint(b->err, "No %s matches the given name and argument types. Perhaps you meant \"%s\".", what, s.best);
 }

@@ -380,7 +380,8 @@ static inline bool bind_rows_packed(const RowsFunc *f) {
     return f->routine && (f->n_cols != 1 || f->types[0].id == T_ARRAY);
 }
 
-bool bind_has_routines(const Binder *b); /* the catalog's, or functions of clients */
+bool bind_has_routines(const Binder *b);                 /* the catalog's, or functions of clients */
+bool bind_is_routine(const Binder *b, const char *name); /* one of these */
 /* A call of a routine of the catalog that is declared STRICT. */
 bool bind_calls_strict_routine(const PlanCtx *c, const Expr *e);
 struct UserFunction;

@@ -199,7 +199,7 @@ bool bind_has_routines(const Binder *b) {
     return k && (k->n_routines > 0 || (k->functions && k->functions->n > 0));
 }
 
-static bool is_named(const Binder *b, const char *name) {
+bool bind_is_routine(const Binder *b, const char *name) {
     const Catalog *k = b->c->catalog;
     for (int64_t i = 0; i < k->n_routines; i++)
         if (strcmp(k->routines[i]->name, name) == 0) return true;
@@ -247,7 +247,7 @@ static Status bind_args(Binder *b, Query *q, const AstFunc *f, bool procedure, c
     const char *name = f->name.name;
     *out = NULL;
     *user = NULL;
-    if (f->n_args > ARGS_MAX || !is_named(b, name)) return ST_OK;
+    if (f->n_args > ARGS_MAX || !bind_is_routine(b, name)) return ST_OK;
     if (f->name.schema && strcmp(f->name.schema, "public") != 0) return ST_OK;
     bool positional_after = false;
     for (int64_t i = 0; f->arg_names && i < f->n_args; i++) {
