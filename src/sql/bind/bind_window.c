@@ -92,7 +92,6 @@ static Status bind_keys(Binder *b, Query *q, WinDef *d) {
     for (int64_t i = 0; i < w->n_partition_by; i++) {
         Expr *e;
         TRY(add_key(b, q, w->partition_by[i], false, &e));
-        TRY(bind_check_groupable(b, e->type, w->partition_by[i]->location));
         if (!vec_push(b->a, &d->partition, e)) return ST_ERROR;
     }
     return ST_OK;
