@@ -311,11 +311,8 @@ static Status power_real(Arena *a, const Dec *x, const Dec *y, Dec *out, Err *e)
     base.neg = false;
     int32_t weight;
     TRY(ln_weight(a, &base, &weight, e));
-    double power_ln = 0;
-    {
-        TRY(ln_fixed(a, &base, limbs_of(DEC_RESULT_DIGITS - weight) + GUARD, &ln, e));
-        power_ln = to_double(&ln) * to_double(y);
-    }
+    TRY(ln_fixed(a, &base, limbs_of(DEC_RESULT_DIGITS - weight) + GUARD, &ln, e));
+    double power_ln = to_double(&ln) * to_double(y);
     if (fabs(power_ln) > 2000 * 3.01) {
         if (power_ln > 0) return dec_overflow(e);
         return *out = dec_zero(DEC_RESULT_SCALE), ST_OK;
@@ -332,11 +329,9 @@ static Status power_real(Arena *a, const Dec *x, const Dec *y, Dec *out, Err *e)
 
 /* With a NaN or an infinite argument: POSIX's pow(). */
 static Status power_special(const Dec *x, const Dec *y, Dec *out, Err *e) {
-    uint32_t limb;
-    static uint32_t one_limb[1] = {1};
-    Dec one = whole(1, &limb);
+    static uint32_t limb = 1; /* nothing changes it */
+    const Dec one = {.kind = DEC_FINITE, .n = 1, .w = &limb};
     bool x_is_one = x->kind == DEC_FINITE && dec_cmp(x, &one) == 0;
-    one.w = one_limb;
     if (x->kind == DEC_NAN || y->kind == DEC_NAN) {
         *out = x_is_one || dec_is_zero(y) ? one : dec_special(DEC_NAN);
         return ST_OK;
