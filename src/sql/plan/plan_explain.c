@@ -47,39 +47,12 @@ static void put_list(Out *t, const char *head, int64_t n, Expr *const *e) {
     }
 }
 static const char *agg_name(const AggCall *g) {
-    static const char *const names[] = {"none",
-                                        "count",
-                                        "count",
-                                        "sum",
-                                        "avg",
-                                        "min",
-                                        "max",
-                                        "bool_and",
-                                        "bool_or",
-                                        "bit_and",
-                                        "bit_or",
-                                        "any_value",
-                                        "var_pop",
-                                        "var_samp",
-                                        "stddev_pop",
-                                        "stddev_samp",
-                                        "string_agg",
-                                        "bit_xor",
-                                        "corr",
-                                        "covar_pop",
-                                        "covar_samp",
-                                        "regr_avgx",
-                                        "regr_avgy",
-                                        "regr_count",
-                                        "regr_intercept",
-                                        "regr_r2",
-                                        "regr_slope",
-                                        "regr_sxx",
-                                        "regr_sxy",
-                                        "regr_syy",
-                                        "single_value",
-                                        "client aggregate"};
-    static_assert(ARRAY_LEN(names) == AGG_COUNT_, "a name for every aggregate");
+    static const char *const names[] = {
+        "none",           "count",   "count",      "sum",       "avg",        "min",       "max",         "bool_and",
+        "bool_or",        "bit_and", "bit_or",     "any_value", "var_pop",    "var_samp",  "stddev_pop",  "stddev_samp",
+        "string_agg",     "bit_xor", "corr",       "covar_pop", "covar_samp", "regr_avgx", "regr_avgy",   "regr_count",
+        "regr_intercept", "regr_r2", "regr_slope", "regr_sxx",  "regr_sxy",   "regr_syy",  "single_value"};
+    static_assert(ARRAY_LEN(names) == AGG_CLIENT && AGG_CLIENT + 1 == AGG_COUNT_, "a name for every other aggregate");
     if (g->kind == AGG_CLIENT) return g->func->name;
     return g->kind < ARRAY_LEN(names) ? names[g->kind] : "agg";
 }
