@@ -5,50 +5,17 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "stele/stele.h"
-#include "unit.h"
+#include "unit_api.h"
 
 static stele_db *db;
 static stele_conn *conn;
 
-static void run(const char *sql) {
-    if (stele_exec(conn, sql, NULL, NULL) == STELE_OK) return;
-    stele_error_info e;
-    stele_error(conn, &e);
-    fail_msg("%s: %s %s", sql, e.sqlstate, e.message);
-}
-static bool keep(void *ctx, int64_t n, const char *const *values, const char *const *names) {
-    char *out = ctx;
-    (void)names;
-    for (int64_t i = 0; i < n; i++)
-        snprintf(out + strlen(out), 2000 - strlen(out), "%s%s",
-                 i      ? ","
-                 : *out ? ";"
-                        : "",
-                 values[i] ? values[i] : "NULL");
-    return false;
-}
-static void gives(const char *sql, const char *rows) {
-    char got[2000] = "";
-    stele_error_info e;
-    if (stele_exec(conn, sql, keep, got) != STELE_OK) {
-        stele_error(conn, &e);
-        fail_msg("%s: %s %s", sql, e.sqlstate, e.message);
-    }
-    if (strcmp(got, rows) != 0) fail_msg("%s: %s, not %s", sql, got, rows);
-}
-static const char *what = ""; /* for messages */
-static void good(stele_status st) {
-    stele_error_info e;
-    if (st == STELE_OK) return;
-    stele_error(conn, &e);
-    fail_msg("%s%s %s [%s]", what, e.sqlstate, e.message, e.context);
-}
+static void run(const char *sql) { api_run(conn, sql); }
+static void gives(const char *sql, const char *rows) { api_gives(conn, sql, rows); }
+static const char *what = "a call"; /* for messages */
+static void good(stele_status st) { api_ok(conn, st, what); }
 static void refused(stele_status st, const char *sqlstate, const char *context) {
-    stele_error_info e;
-    assert_int_equal(st, STELE_ERROR);
-    stele_error(conn, &e);
-    if (strcmp(e.sqlstate, sqlstate) != 0) fail_msg("%s %s, not %s", e.sqlstate, e.message, sqlstate);
+    const stele_error_info e = api_refused(conn, st, sqlstate, what);
     if (context && !strstr(e.context, context)) fail_msg("context \"%s\" lacks \"%s\"", e.context, context);
 }
 static stele_appender *appender(const char *table, int64_t n, const char *const *columns) {
@@ -198,7 +165,7 @@ static void append_all(void **state) {
         snprintf(rows, sizeof rows, "%s;NULL;%s", text, text);
         gives("select v from one order by a", rows);
     }
-    what = "";
+    what = "a call";
     run("drop table one");
 }
 

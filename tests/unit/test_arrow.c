@@ -5,18 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stele/stele.h"
-#include "unit.h"
+#include "unit_api.h"
 
 static stele_db *db;
 static stele_conn *conn;
 
-static void run(const char *sql) {
-    if (stele_exec(conn, sql, NULL, NULL) == STELE_OK) return;
-    stele_error_info e;
-    stele_error(conn, &e);
-    fail_msg("%s: %s %s", sql, e.sqlstate, e.message);
-}
+static void run(const char *sql) { api_run(conn, sql); }
 static int set_up(void **state) {
     (void)state;
     if (stele_open(":memory:", &(stele_options){.threads = 1}, &db, NULL) != STELE_OK ||
@@ -181,11 +175,7 @@ static void all_types(void **state) {
     list_of(&t, column(&t, "+l", 2, 0, NULL, lists, NULL), "u", 3, NULL, words, "xyz");
     column(&t, "S", 2, 0, NULL, "\x05\0\xff\xff", NULL);
     assert_int_equal(stele_bulk_new(conn, "all_types", &b), STELE_OK);
-    if (stele_bulk_add_arrow(b, &t.schema, &t.array) != STELE_OK) {
-        stele_error_info e;
-        stele_error(conn, &e);
-        fail_msg("%s %s %s", e.sqlstate, e.message, e.context);
-    }
+    api_ok(conn, stele_bulk_add_arrow(b, &t.schema, &t.array), "a batch of all types");
     assert_int_equal(stele_bulk_run(b), STELE_OK);
     static const char *const expected[2][15] = {
         {"f", "-32768", "1.5", "2.25", "123.45", "a\xc3\xa4", "\\x", "1970-01-01", "00:00:00", "1970-01-01 00:00:00",
@@ -231,11 +221,8 @@ static void all_types(void **state) {
 
 static void refuse(const char *routine, Batch *t, const char *sqlstate) {
     stele_bulk *b;
-    stele_error_info e;
     assert_int_equal(stele_bulk_new(conn, routine, &b), STELE_OK);
-    if (stele_bulk_add_arrow(b, &t->schema, &t->array) != STELE_ERROR) fail_msg("%s: accepted", sqlstate);
-    stele_error(conn, &e);
-    if (strcmp(e.sqlstate, sqlstate) != 0) fail_msg("%s %s, not %s", e.sqlstate, e.message, sqlstate);
+    api_refused(conn, stele_bulk_add_arrow(b, &t->schema, &t->array), sqlstate, routine);
     assert_int_equal(stele_bulk_count(b), 0);
     assert_int_equal(stele_bulk_add(b, (const char *const[]){"1", "2"}), STELE_OK); /* it still works */
     assert_int_equal(stele_bulk_run(b), STELE_OK);

@@ -5,60 +5,20 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "stele/stele.h"
-#include "unit.h"
+#include "unit_api.h"
 
 static stele_db *db;
 static stele_conn *conn, *other;
 
-static void run_on(stele_conn *c, const char *sql) {
-    if (stele_exec(c, sql, NULL, NULL) == STELE_OK) return;
-    stele_error_info e;
-    stele_error(c, &e);
-    fail_msg("%s: %s %s", sql, e.sqlstate, e.message);
-}
-static void run(const char *sql) { run_on(conn, sql); }
+static void run(const char *sql) { api_run(conn, sql); }
 static void fails(const char *sql, const char *sqlstate, const char *message, const char *context) {
-    stele_error_info e;
-    if (stele_exec(conn, sql, NULL, NULL) != STELE_ERROR) fail_msg("%s succeeds", sql);
-    stele_error(conn, &e);
-    if (strcmp(e.sqlstate, sqlstate) != 0) fail_msg("%s: %s %s, not %s", sql, e.sqlstate, e.message, sqlstate);
+    const stele_error_info e = api_fails(conn, sql, sqlstate);
     if (message) assert_string_equal(e.message, message);
     if (context && !strstr(e.context, context)) fail_msg("%s: context \"%s\" lacks \"%s\"", sql, e.context, context);
 }
-static bool keep(void *ctx, int64_t n, const char *const *values, const char *const *names) {
-    char *out = ctx;
-    (void)names;
-    for (int64_t i = 0; i < n; i++)
-        snprintf(out + strlen(out), 2000 - strlen(out), "%s%s",
-                 i      ? ","
-                 : *out ? ";"
-                        : "",
-                 values[i] ? values[i] : "NULL");
-    return false;
-}
-static void gives_on(stele_conn *c, const char *sql, const char *rows) {
-    char got[2000] = "";
-    stele_error_info e;
-    if (stele_exec(c, sql, keep, got) != STELE_OK) {
-        stele_error(c, &e);
-        fail_msg("%s: %s %s [%s]", sql, e.sqlstate, e.message, e.context);
-    }
-    if (strcmp(got, rows) != 0) fail_msg("%s: %s, not %s", sql, got, rows);
-}
-static void gives(const char *sql, const char *rows) { gives_on(conn, sql, rows); }
-static void created(stele_status st) {
-    stele_error_info e;
-    if (st == STELE_OK) return;
-    stele_error(conn, &e);
-    fail_msg("%s %s", e.sqlstate, e.message);
-}
-static void refused(stele_status st, const char *sqlstate) {
-    stele_error_info e;
-    assert_int_equal(st, STELE_ERROR);
-    stele_error(conn, &e);
-    if (strcmp(e.sqlstate, sqlstate) != 0) fail_msg("%s %s, not %s", e.sqlstate, e.message, sqlstate);
-}
+static void gives(const char *sql, const char *rows) { api_gives(conn, sql, rows); }
+static void created(stele_status st) { api_ok(conn, st, "a function"); }
+static void refused(stele_status st, const char *sqlstate) { api_refused(conn, st, sqlstate, "a function"); }
 
 /* ---- scalar functions -------------------------------------------------------------------------- */
 
@@ -156,7 +116,7 @@ static void test_scalar(void **state) {
     gives("select add_one(a::int) from t where add_one(a) > 2 order by 1", "3;5");
     gives("select sum(add_one(a)) - sum(a) from many", "20000");
     gives("select g, count(*) from t group by g, add_one(g) order by add_one(g)", "1,2;2,2");
-    gives_on(other, "select add_one(41)", "42");
+    api_gives(other, "select add_one(41)", "42");
     /* named, and cast from what is not the parameter's type */
     gives("select add_one(2::smallint)", "3");
     fails("select add_one('x'::text)", "42883", "function add_one(text) does not exist", NULL);
@@ -522,14 +482,14 @@ static void test_tables(void **state) {
 static void test_no_memory(void **state) {
     (void)state;
     stele_error_info e;
-    char got[2000];
+    char got[API_TEXT];
     for (int64_t step = 1;; step += step < 60 ? 1 : 7) {
         stele_drop_function(conn, "scarce", -1, NULL);
         mem_fail_at(step);
         stele_status made = scalar("scarce", "text", "text", shout, 0, NULL);
         got[0] = 0;
         stele_status ran =
-            made == STELE_OK ? stele_exec(conn, "select scarce(s) from t where a < 3", keep, got) : STELE_ERROR;
+            made == STELE_OK ? stele_exec(conn, "select scarce(s) from t where a < 3", api_keep, got) : STELE_ERROR;
         bool over = mem_fail_at(0) > 0;
         if (ran != STELE_OK) {
             stele_error(conn, &e);

@@ -5,40 +5,13 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "stele/stele.h"
-#include "unit.h"
+#include "unit_api.h"
 
 static stele_db *db;
 static stele_conn *conn, *other;
 
-static void run_on(stele_conn *c, const char *sql) {
-    if (stele_exec(c, sql, NULL, NULL) == STELE_OK) return;
-    stele_error_info e;
-    stele_error(c, &e);
-    fail_msg("%s: %s %s", sql, e.sqlstate, e.message);
-}
-static void run(const char *sql) { run_on(conn, sql); }
-static void fails_on(stele_conn *c, const char *sql, const char *sqlstate) {
-    stele_error_info e;
-    assert_int_equal(stele_exec(c, sql, NULL, NULL), STELE_ERROR);
-    stele_error(c, &e);
-    if (strcmp(e.sqlstate, sqlstate) != 0) fail_msg("%s: %s %s, not %s", sql, e.sqlstate, e.message, sqlstate);
-}
-static bool keep_first(void *ctx, int64_t n, const char *const *values, const char *const *names) {
-    (void)names;
-    assert_int_equal(n, 1);
-    snprintf(ctx, 200, "%s", values[0] ? values[0] : "NULL");
-    return true;
-}
-static void gives(const char *sql, const char *value) {
-    char got[200] = "no row";
-    stele_error_info e;
-    if (stele_exec(conn, sql, keep_first, got) != STELE_OK) {
-        stele_error(conn, &e);
-        fail_msg("%s: %s %s", sql, e.sqlstate, e.message);
-    }
-    if (strcmp(got, value) != 0) fail_msg("%s: %s, not %s", sql, got, value);
-}
+static void run(const char *sql) { api_run(conn, sql); }
+static void gives(const char *sql, const char *rows) { api_gives(conn, sql, rows); }
 
 static int set_up(void **state) {
     (void)state;
@@ -116,11 +89,7 @@ static struct ArrowArrayStream stream_of(Source *x) {
 static stele_status register_query(stele_conn *c, const char *name, const char *sql, int64_t max_rows,
                                    int64_t fail_at) {
     Source x = {.max_rows = max_rows, .fail_at = fail_at};
-    stele_error_info e;
-    if (stele_prepare(conn, sql, -1, &x.stmt, NULL) != STELE_OK) {
-        stele_error(conn, &e);
-        fail_msg("%s: %s", sql, e.message);
-    }
+    api_ok(conn, stele_prepare(conn, sql, -1, &x.stmt, NULL), sql);
     struct ArrowArrayStream s = stream_of(&x);
     stele_status st = stele_register_arrow(c, name, &s);
     assert_int_equal(streams, 0);
@@ -146,7 +115,7 @@ static void there_and_back(void **state) {
     run("drop table copy");
     stele_unregister(conn, "r");
     stele_unregister(conn, "r");
-    fails_on(conn, "select * from r", "42P01");
+    api_fails(conn, "select * from r", "42P01");
 }
 
 /* Results of other shapes: RETURNING, CALL, SHOW, EXPLAIN, no rows, no columns. */
@@ -254,13 +223,13 @@ static void scope(void **state) {
     gives("with mine as (select 1) select count(*) from mine", "1");
     gives("select count(*) from mine as x, lateral (select a from mine where a = x.a) as y", "100");
     gives("select max(x.z) from mine as x (y, z)", "row 99 of the registered ones");
-    fails_on(other, "select * from mine", "42P01");
-    fails_on(conn, "select * from public.mine", "42P01");
-    fails_on(conn, "create view v as select * from mine", "42P01");
-    fails_on(conn, "insert into mine values (1, '')", "42P01");
-    fails_on(conn, "delete from mine", "42P01");
+    api_fails(other, "select * from mine", "42P01");
+    api_fails(conn, "select * from public.mine", "42P01");
+    api_fails(conn, "create view v as select * from mine", "42P01");
+    api_fails(conn, "insert into mine values (1, '')", "42P01");
+    api_fails(conn, "delete from mine", "42P01");
     run("create function f() returns bigint language plpgsql as $$ begin return (select count(*) from mine); end $$");
-    fails_on(conn, "select f()", "42P01");
+    api_fails(conn, "select f()", "42P01");
     run("prepare p as select sum(a) from mine; explain select * from mine");
     gives("explain select * from mine", "values of mine, rows 100  (rows 100, cost 0)");
     gives("execute p", "5050");
@@ -269,7 +238,7 @@ static void scope(void **state) {
     /* another shape: nothing of the old one is kept */
     assert_int_equal(register_query(conn, "mine", "select 'x' as a, 2 as c", 0, 0), STELE_OK);
     gives("select a from mine", "x");
-    fails_on(conn, "select sum(a) from mine", "42883");
+    api_fails(conn, "select sum(a) from mine", "42883");
     gives("select c from mine", "2");
     /* tables come first */
     run("create table mine as select 7 as t");
@@ -280,7 +249,7 @@ static void scope(void **state) {
     gives("select count(*) from all_types, mine where all_types.c = mine.c", "3");
     run("rollback; drop function f");
     stele_unregister(conn, "mine");
-    fails_on(conn, "select * from mine", "42P01");
+    api_fails(conn, "select * from mine", "42P01");
 }
 
 /* A result stays when the rows that it came of are gone. */
@@ -323,10 +292,10 @@ static void resolver(void **state) {
     run("explain select * from latest; commit");
     gives("select count(*) from kept", "1");
     assert_string_equal(asked, "late later latest ");
-    fails_on(conn, "select * from unknown", "42P01");
-    fails_on(conn, "select * from torn", "58030");
+    api_fails(conn, "select * from unknown", "42P01");
+    api_fails(conn, "select * from torn", "58030");
     stele_set_resolver(conn, NULL, NULL);
-    fails_on(conn, "select * from never", "42P01");
+    api_fails(conn, "select * from never", "42P01");
     run("drop table kept");
     stele_unregister(conn, "late");
     stele_unregister(conn, "later");
@@ -375,11 +344,7 @@ static stele_status registered(const One *b) {
 }
 static void takes(const One *b, const char *type, const char *texts) {
     char sql[300];
-    stele_error_info e;
-    if (registered(b) != STELE_OK) {
-        stele_error(conn, &e);
-        fail_msg("%s: %s %s", b->col.format, e.sqlstate, e.message);
-    }
+    api_ok(conn, registered(b), b->col.format);
     snprintf(sql, sizeof sql, "select string_agg(coalesce(x::text, '-'), '|') from o");
     gives(sql, texts);
     snprintf(sql, sizeof sql, "create table typed as select x from o; insert into typed select null::%s", type);
@@ -387,12 +352,8 @@ static void takes(const One *b, const char *type, const char *texts) {
     run("drop table typed");
 }
 static void refuse(const One *b, const char *sqlstate) {
-    stele_error_info e;
-    assert_int_equal(registered(b), STELE_ERROR);
+    api_refused(conn, registered(b), sqlstate, b->col.format);
     assert_int_equal(streams, 0);
-    stele_error(conn, &e);
-    if (strcmp(e.sqlstate, sqlstate) != 0)
-        fail_msg("%s: %s %s, not %s", b->col.format, e.sqlstate, e.message, sqlstate);
 }
 
 typedef struct View {
@@ -475,7 +436,7 @@ static void refused(void **state) {
         stele_error(conn, &e);
         assert_string_equal(e.sqlstate, "58030");
         assert_string_equal(e.message, "the Arrow stream cannot be read: it tore");
-        fails_on(conn, "select * from torn", "42P01");
+        api_fails(conn, "select * from torn", "42P01");
     }
     struct ArrowArrayStream none = {0};
     assert_int_equal(stele_register_arrow(conn, "none", &none), STELE_ERROR);
@@ -520,7 +481,7 @@ static void no_memory(void **state) {
             batch.release(&batch);
         }
         if (st == STELE_OK) gives("select count(*) from scarce", "301");
-        else fails_on(conn, "select * from scarce", "42P01");
+        else api_fails(conn, "select * from scarce", "42P01");
         stele_unregister(conn, "scarce");
         if (over) {
             assert_int_equal(st, STELE_OK);

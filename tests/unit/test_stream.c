@@ -8,26 +8,14 @@
 #include <unistd.h>
 
 #include "api/api_int.h"
-#include "stele/stele.h"
-#include "unit.h"
+#include "unit_api.h"
 
 enum { ROWS = 120000 };
 
 static stele_db *db;
 static stele_conn *conn, *other;
 
-static void run_on(stele_conn *c, const char *sql) {
-    if (stele_exec(c, sql, NULL, NULL) == STELE_OK) return;
-    stele_error_info e;
-    stele_error(c, &e);
-    fail_msg("%s: %s %s", sql, e.sqlstate, e.message);
-}
-static void run(const char *sql) { run_on(conn, sql); }
-static void assert_state(stele_conn *c, const char *sqlstate) {
-    stele_error_info e;
-    stele_error(c, &e);
-    if (strcmp(e.sqlstate, sqlstate) != 0) fail_msg("%s %s instead of %s", e.sqlstate, e.message, sqlstate);
-}
+static void run(const char *sql) { api_run(conn, sql); }
 static int set_up(void **state) {
     (void)state;
     if (stele_open(":memory:", &(stele_options){.threads = 3}, &db, NULL) != STELE_OK ||
@@ -49,11 +37,7 @@ static int tear_down(void **state) {
 
 static stele_stmt *prepare(const char *sql, bool stream) {
     stele_stmt *s;
-    if (stele_prepare(conn, sql, -1, &s, NULL) != STELE_OK) {
-        stele_error_info e;
-        stele_error(conn, &e);
-        fail_msg("%s: %s %s", sql, e.sqlstate, e.message);
-    }
+    api_ok(conn, stele_prepare(conn, sql, -1, &s, NULL), sql);
     stele_set_stream(s, stream);
     return s;
 }
@@ -177,11 +161,11 @@ static void keeps_its_snapshot(void **state) {
     run("create table u as select * from t");
     stele_stmt *s = open_stream("select a, b from u"), *s2;
     run("set lock_timeout = '10s'");
-    run_on(other,
-           "set lock_timeout = '10s'; update u set b = 'new', a = -a where a % 2 = 0; delete from u where a > 0");
+    api_run(other,
+            "set lock_timeout = '10s'; update u set b = 'new', a = -a where a % 2 = 0; delete from u where a > 0");
     run("insert into u values (1, 'x', 1)");
     s2 = open_stream("select a from u");
-    run_on(other, "truncate u");
+    api_run(other, "truncate u");
     run("alter table u add column z int; drop table u; vacuum; checkpoint");
     stele_stmt *whole = prepare("select a, b from t", false);
     assert_int_equal(stele_step(whole), STELE_ROW);
@@ -227,22 +211,22 @@ static void is_given_up(void **state) {
     static const char pins[] = "select count(*) from stele_snapshots where label = 'result stream'";
     run("create table u(id int primary key, v bigint); insert into u select i, i from generate_series(1, 40000) i");
     stele_stmt *s = open_stream("select id, v from u");
-    run_on(other,
-           "set snapshot_memory_limit = '100kB'; update u set v = 0 where id = 30000"); /* a copy of the column */
+    api_run(other,
+            "set snapshot_memory_limit = '100kB'; update u set v = 0 where id = 30000"); /* a copy of the column */
     assert_int_equal(number(other, "select sum(v) from u"), 800020000 - 30000);
     assert_true(number(other, "select held_bytes from stele_snapshots where label = 'result stream'") > 300000);
     stele_stmt *late = open_stream("select id, v from u");
-    run_on(other, "update u set v = 0 where id = 2");
+    api_run(other, "update u set v = 0 where id = 2");
     assert_int_equal(number(other, pins), 1);
     Seen x = read_all(s);
     assert_int_equal(x.end, STELE_ERROR);
     assert_true(x.rows > 0 && x.rows < 39999);
-    assert_state(conn, "72000");
+    api_state(conn, "72000");
     assert_int_equal(stele_transaction_state(conn), 'I');
     assert_int_equal(count_rest(late), 39999);
     stele_finalize(s);
     stele_finalize(late);
-    run_on(other, "reset snapshot_memory_limit; drop table u");
+    api_run(other, "reset snapshot_memory_limit; drop table u");
 }
 static void computed_whole(void **state) {
     (void)state;
@@ -281,9 +265,9 @@ static void error_in_the_middle(void **state) {
     Seen x = read_all(s);
     assert_int_equal(x.end, STELE_ERROR);
     assert_true(x.rows > 0 && x.rows < 110000);
-    assert_state(conn, "22012");
+    api_state(conn, "22012");
     assert_int_equal(stele_step(s), STELE_ERROR); /* until it is reset */
-    assert_state(conn, "22012");
+    api_state(conn, "22012");
     assert_int_equal(stele_transaction_state(conn), 'I');
     stele_reset(s);
     assert_int_equal(stele_step(s), STELE_ROW);
@@ -302,7 +286,7 @@ static void error_in_the_middle(void **state) {
     stele_finalize(s);
     s = prepare("select 1 / (a - 3) from t", true);
     assert_int_equal(stele_step(s), STELE_ERROR);
-    assert_state(conn, "22012");
+    api_state(conn, "22012");
     stele_finalize(s);
 }
 static bool cancel_all(void *ctx, double fraction) {
@@ -319,7 +303,7 @@ static void cancelled(void **state) {
     assert_int_equal(before, 20000);
     stele_set_progress(conn, cancel_all, NULL);
     assert_int_equal(read_all(s).end, STELE_ERROR);
-    assert_state(conn, "57014");
+    api_state(conn, "57014");
     stele_set_progress(conn, NULL, NULL);
     run("select 1");
     stele_finalize(s);
@@ -410,7 +394,7 @@ static void copy_is_bounded(void **state) {
         snprintf(sql, sizeof sql, "copy (select 1 / (a - 110000) as q, b, c from t) to '%s' (format %s)", path,
                  forms[i]);
         assert_int_equal(stele_exec(conn, sql, NULL, NULL), STELE_ERROR);
-        assert_state(conn, "22012");
+        api_state(conn, "22012");
         assert_int_equal(access(path, F_OK), -1);
         strcat(strcpy(sql, path), ".stele-tmp");
         assert_int_equal(access(sql, F_OK), -1);
@@ -425,7 +409,7 @@ static void without_memory(void **state) {
         mem_fail_at(n);
         Seen x = read_all(s);
         failed = mem_fail_at(0) == 0;
-        if (x.end == STELE_ERROR) assert_state(conn, "53200");
+        if (x.end == STELE_ERROR) api_state(conn, "53200");
         else assert_true(x.rows > 30000);
         stele_finalize(s);
         run("select 1");
@@ -481,7 +465,7 @@ static void arrow_failures(void **state) {
     s = prepare("select 1 / (a - 1) from t", false);
     assert_int_equal(stele_result_arrow_stream(s, &st), STELE_ERROR);
     assert_null(st.release);
-    assert_state(conn, "22012");
+    api_state(conn, "22012");
     stele_finalize(s);
     stele_conn *third, *keep = conn; /* the connection goes first */
     assert_int_equal(stele_connect(db, &third), STELE_OK);
