@@ -3,14 +3,7 @@
 #include "unit.h"
 
 #include "types/dec.h"
-
-static uint64_t seed = 88172645463325252u;
-static uint64_t rnd(uint64_t n) {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return seed % n;
-}
+#include "unit_random.h"
 
 static Err e;
 static Arena *a;
@@ -34,13 +27,15 @@ static Str stored(const Dec *d) {
 /* Up to 40 digits on each side of the point, often zeros and nines. */
 static Dec some(void) {
     char text[128];
-    int n = 0, whole = (int)rnd(40), fraction = (int)rnd(40);
-    if (rnd(20) == 0) return dec_special(rnd(3) == 0 ? DEC_NAN : rnd(2) ? DEC_INF : DEC_NEG_INF);
-    if (rnd(2)) text[n++] = '-';
+    int n = 0, whole = (int)rnd_below(40), fraction = (int)rnd_below(40);
+    if (rnd_below(20) == 0) return dec_special(rnd_below(3) == 0 ? DEC_NAN : rnd_below(2) ? DEC_INF : DEC_NEG_INF);
+    if (rnd_below(2)) text[n++] = '-';
     text[n++] = '0';
-    for (int i = 0; i < whole; i++) text[n++] = (char)(rnd(3) ? '0' + (int)rnd(10) : rnd(2) ? '0' : '9');
+    for (int i = 0; i < whole; i++)
+        text[n++] = (char)(rnd_below(3) ? '0' + (int)rnd_below(10) : rnd_below(2) ? '0' : '9');
     text[n++] = '.';
-    for (int i = 0; i < fraction; i++) text[n++] = (char)(rnd(3) ? '0' + (int)rnd(10) : rnd(2) ? '0' : '9');
+    for (int i = 0; i < fraction; i++)
+        text[n++] = (char)(rnd_below(3) ? '0' + (int)rnd_below(10) : rnd_below(2) ? '0' : '9');
     text[n] = 0;
     return number(text);
 }
@@ -48,8 +43,8 @@ static Dec some(void) {
 static void test_forms(void **state) {
     (void)state;
     for (int i = 0; i < 4000; i++) {
-        Dec x = some(), y = rnd(8) ? some() : x, back;
-        if (y.kind == DEC_FINITE && rnd(2)) y.scale += 3;
+        Dec x = some(), y = rnd_below(8) ? some() : x, back;
+        if (y.kind == DEC_FINITE && rnd_below(2)) y.scale += 3;
         Str s = stored(&x), t = stored(&y);
         assert_int_equal(dec_decode(a, s, &back, &e), ST_OK);
         assert_string_equal(text_of(&x), text_of(&back));

@@ -5,14 +5,10 @@
 
 #include "storage/exprindex.h"
 #include "storage/keyslots.h"
+#include "unit_random.h"
 
 enum { KEYS = 1000, MAX_ROWS = 4096 };
 static MemAccount root;
-static uint64_t rnd_state = 1;
-static uint64_t rnd(void) {
-    rnd_state = hash_u64(rnd_state + 0x9e3779b97f4a7c15u);
-    return rnd_state >> 8;
-}
 
 static int freed;
 static Status key(KeyProgram *p, const KeyRow *row, Arena *a, Value *parts, bool *in, Err *e) {
@@ -100,12 +96,12 @@ static void verify(const Table *t) {
     if (table_verify(t, &e) != ST_OK) fail_msg("%s", e.message);
 }
 
-static Row any_row(void) { return (Row){(int64_t)(rnd() % 3000) - 300, (int64_t)(rnd() % 3), rnd() % 9 == 0}; }
+static Row any_row(void) { return (Row){rnd_below(3000) - 300, rnd_below(3), rnd_below(9) == 0}; }
 
 /* Inserts one to three rows; what the table does is what the model says. */
 static void step_insert(Table *t, UndoLog *u, bool nulls_equal, Row *rows, int64_t n) {
     Row some[3];
-    int64_t k = 1 + (int64_t)(rnd() % 3);
+    int64_t k = 1 + rnd_below(3);
     bool fails = false, twice = false;
     Err e = {0};
     for (int64_t i = 0; i < k; i++) {
@@ -119,7 +115,7 @@ static void step_insert(Table *t, UndoLog *u, bool nulls_equal, Row *rows, int64
 }
 static void step_update(Table *t, UndoLog *u, bool nulls_equal, Row *rows, const int64_t *ids, int64_t n) {
     if (n == 0) return;
-    const int64_t at = (int64_t)(rnd() % (uint64_t)n);
+    const int64_t at = rnd_below(n);
     Row new = any_row(), old = rows[at];
     uint8_t valid = !new.null_b;
     Vec v[] = {{.data = &new.a, .phys = PH_I64, .type = type_make(T_INT8)},
@@ -140,14 +136,14 @@ static void run(bool nulls_equal) {
     UndoLog *u = undo_new(&root, &e);
     for (int i = 0; i < 1500; i++) {
         int64_t n = rows_of(t, rows, ids), done;
-        switch (rnd() % 12) {
+        switch (rnd_below(12)) {
         case 0:
-            if (n > 0) assert_int_equal(table_delete(t, 1, &ids[rnd() % (uint64_t)n], u, &done, &e), ST_OK);
+            if (n > 0) assert_int_equal(table_delete(t, 1, &ids[rnd_below(n)], u, &done, &e), ST_OK);
             break;
         case 1: undo_rollback(u, 0); break;
         case 2:
             undo_forget(u);
-            if (rnd() % 20 == 0) assert_int_equal(table_merge(t, NULL, &e), ST_OK);
+            if (rnd_below(20) == 0) assert_int_equal(table_merge(t, NULL, &e), ST_OK);
             break;
         case 3:
             if (undo_reserve(u, 0, &e) != ST_OK) fail();

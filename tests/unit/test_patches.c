@@ -18,23 +18,16 @@ typedef struct Model {
     int64_t seed[ROWS][N_COLS];
 } Model;
 
-static Type ty(TypeId id, int precision) {
-    Type t;
-    memset(&t, 0, sizeof t);
-    t.id = (uint8_t)id;
-    t.precision = (uint8_t)precision;
-    return t;
-}
 static Table *make_table(void) {
-    ColumnDef cols[N_COLS] = {{.name = "id", .type = ty(T_INT8, 0), .not_null = true},
-                              {.name = "number", .type = ty(T_INT8, 0)},
-                              {.name = "constant", .type = ty(T_INT2, 0)},
-                              {.name = "word", .type = ty(T_TEXT, 0)},
-                              {.name = "text", .type = ty(T_TEXT, 0)},
-                              {.name = "narrow", .type = ty(T_NUMERIC, 38)},
-                              {.name = "wide", .type = ty(T_NUMERIC, 38)},
-                              {.name = "double", .type = ty(T_FLOAT8, 0)},
-                              {.name = "flag", .type = ty(T_BOOL, 0)}};
+    ColumnDef cols[N_COLS] = {{.name = "id", .type = type_make(T_INT8), .not_null = true},
+                              {.name = "number", .type = type_make(T_INT8)},
+                              {.name = "constant", .type = type_make(T_INT2)},
+                              {.name = "word", .type = type_make(T_TEXT)},
+                              {.name = "text", .type = type_make(T_TEXT)},
+                              {.name = "narrow", .type = type_numeric(38, 0)},
+                              {.name = "wide", .type = type_numeric(38, 0)},
+                              {.name = "double", .type = type_make(T_FLOAT8)},
+                              {.name = "flag", .type = type_make(T_BOOL)}};
     KeyDef key = {.name = "pk", .primary = true, .n_cols = 1, .cols = (int[]){ID}};
     Table *t = NULL;
     Err e = {0};
