@@ -46,9 +46,11 @@ static uint64_t thrift_varint(Thrift *t) {
     return 0;
 }
 
+/* All that is wanted of a head are numbers of 32 bits (a field's, of 16): sizes made of them cannot overflow. */
 static int64_t thrift_int(Thrift *t) {
     uint64_t v = thrift_varint(t);
-    return (int64_t)((v >> 1) ^ (0 - (v & 1)));
+    if (v > UINT32_MAX) t->bad = true;
+    return t->bad ? 0 : (int64_t)((v >> 1) ^ (0 - (v & 1)));
 }
 
 /* The next field's type, TT_STOP at the end. */
