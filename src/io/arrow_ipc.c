@@ -360,9 +360,9 @@ static bool offsets_fit(const void *p, bool wide, int64_t n, int64_t most) {
 static Status too_short(Err *e) { return err_set(e, ERR_BAD_COPY, "a buffer is shorter than its rows need"); }
 
 /* Whether buffers of these sizes are enough for n rows; items: rows of a list's element. */
-static Status check_sizes(const ArrowField *f, const ArrowHeld *h, const int64_t *sizes, int64_t count, int64_t n,
-                          int64_t items, Err *e) {
+static Status check_sizes(const ArrowField *f, const ArrowHeld *h, int64_t count, int64_t n, int64_t items, Err *e) {
     const char *format = f->codes ? f->codes : f->format;
+    const int64_t *sizes = h->sizes;
     int64_t bits = n / 8 + (n % 8 != 0);
     if (count == 0) return ST_OK;
     if (sizes[0] > 0 && sizes[0] < bits) return too_short(e);
@@ -384,7 +384,8 @@ static Status held_room(ArrowHeld *h, Arena *a, int64_t count, Err *e) {
     if (count <= h->cap) return ST_OK;
     IoBuffer *more = arena_array(a, IoBuffer, count + 1);
     h->pointers = arena_array(a, const void *, count + 2); /* and sizes of a view's buffers */
-    if (!more || !h->pointers) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    h->sizes = arena_array(a, int64_t, count + 1);
+    if (!more || !h->pointers || !h->sizes) return err_is_set(e) ? ST_ERROR : err_oom(e);
     if (h->cap) memcpy(more, h->buffers, (size_t)h->cap * sizeof *more);
     h->buffers = more;
     h->cap = count;
@@ -395,21 +396,21 @@ static void never_array(struct ArrowArray *x) { (void)x; }
 
 /* One level: a column, or the elements of a list. */
 static Status hold_level(const ArrowFile *file, const ArrowField *f, const ArrowBatch *b, ArrowCursor *at, Arena *a,
-                         MemAccount *account, Codecs *codecs, IoBuffer *raw, ArrowHeld *h, int64_t *sizes, Err *e) {
+                         MemAccount *account, Codecs *codecs, IoBuffer *raw, ArrowHeld *h, Err *e) {
     int64_t count = buffer_count(f, b, at), node[2];
     memcpy(node, b->head + b->nodes + 16 * at->node, 16);
     if (node[0] < 0 || count < 0) return too_few(e);
     TRY(held_room(h, a, count, e));
     for (int64_t i = 0; i < count; i++) {
-        TRY(load_buffer(file, b, at->buffer + i, account, codecs, raw, &h->buffers[i], &sizes[i], e));
-        h->pointers[i] = i == 0 && sizes[i] == 0 ? NULL : h->buffers[i].p;
+        TRY(load_buffer(file, b, at->buffer + i, account, codecs, raw, &h->buffers[i], &h->sizes[i], e));
+        h->pointers[i] = i == 0 && h->sizes[i] == 0 ? NULL : h->buffers[i].p;
     }
     const char *format = f->codes ? f->codes : f->format;
     h->array = (struct ArrowArray){.length = node[0], .null_count = -1, .n_buffers = count, .release = never_array};
     h->array.buffers = h->pointers;
     if (!is_view(format)) return ST_OK;
     /* sizes of the buffers behind the first two are one more buffer */
-    h->pointers[count] = sizes + 2;
+    h->pointers[count] = h->sizes + 2;
     h->array.n_buffers = count + 1;
     return ST_OK;
 }
@@ -417,25 +418,22 @@ static Status hold_level(const ArrowFile *file, const ArrowField *f, const Arrow
 Status arrow_hold(const ArrowFile *file, const ArrowField *f, const ArrowBatch *b, ArrowCursor *at, Arena *a,
                   MemAccount *account, Codecs *codecs, IoBuffer *raw, ArrowHeld *h, Err *e) {
     ArrowCursor next = *at;
-    int64_t count = buffer_count(f, b, at), *item_sizes = NULL;
+    int64_t count = buffer_count(f, b, at);
     TRY(arrow_skip(f, b, &next, e));
-    int64_t *sizes = arena_array(a, int64_t, MAX_OF(count, 1) + 1);
-    if (f->item) item_sizes = arena_array(a, int64_t, 8 + b->n_buffers);
-    if (!sizes || (f->item && !item_sizes)) return err_is_set(e) ? ST_ERROR : err_oom(e);
-    TRY(hold_level(file, f, b, at, a, account, codecs, raw, h, sizes, e));
+    TRY(hold_level(file, f, b, at, a, account, codecs, raw, h, e));
     int64_t items = 0, n = h->array.length;
     if (f->item) {
         ArrowCursor item = {at->node + 1, at->buffer + count, at->view};
         int64_t item_count = buffer_count(f->item, b, &item);
         if (!h->item && !(h->item = arena_new_of(a, ArrowHeld))) return err_is_set(e) ? ST_ERROR : err_oom(e);
-        TRY(hold_level(file, f->item, b, &item, a, account, codecs, raw, h->item, item_sizes, e));
+        TRY(hold_level(file, f->item, b, &item, a, account, codecs, raw, h->item, e));
         items = h->item->array.length;
-        TRY(check_sizes(f->item, h->item, item_sizes, item_count, items, 0, e));
+        TRY(check_sizes(f->item, h->item, item_count, items, 0, e));
         h->children[0] = &h->item->array;
         h->array.children = h->children;
         h->array.n_children = 1;
     }
-    TRY(check_sizes(f, h, sizes, count, n, items, e));
+    TRY(check_sizes(f, h, count, n, items, e));
     *at = next;
     return n >= b->rows ? ST_OK : err_set(e, ERR_BAD_COPY, "a column has fewer rows than its batch");
 }

@@ -60,9 +60,10 @@ void arrow_batch_close(ArrowBatch *b, MemAccount *account);
 enum { ARROW_BUFFERS = 3 };
 typedef struct ArrowHeld {
     struct ArrowArray array; /* of values, or of codes */
-    IoBuffer *buffers;       /* in `a` */
+    IoBuffer *buffers;       /* in `a`, these too: */
     int64_t cap;
     const void **pointers;
+    int64_t *sizes;
     struct ArrowHeld *item;
     struct ArrowArray *children[1];
 } ArrowHeld;

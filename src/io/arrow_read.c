@@ -157,6 +157,7 @@ static Status open_batch(ArrowRun *r, ArrowWorker *w, Err *e) {
     const ArrowFile *f = r->files[w->file];
     const ArrowMessage *m = &f->batches.items[w->number];
     ArrowCursor at = {0};
+    arena_set_err(w->arena, e);
     arrow_batch_close(&w->batch, r->use.account);
     w->open = true;
     w->at = 0;

@@ -1,5 +1,5 @@
 /* test_files.c - files as streams: block borders at every offset, several workers, line numbers of failures, paths,
- * formats of dates. */
+ * formats of dates, what is kept of Arrow files. */
 #include "unit.h"
 
 #include <stdlib.h>
@@ -14,14 +14,17 @@ static MemAccount account;
 static SessionInfo session;
 static FileFinder finder;
 
-static const char *write_file(const char *name, const char *text) {
+static const char *write_bytes(const char *name, const void *bytes, int64_t n) {
     static char path[8][64];
     static int next;
     char *p = path[next++ % 8];
     Err e = {0};
     snprintf(p, 64, "/tmp/stele_files_unit_%s", name);
-    assert_int_equal(vfs_write_file(vfs_posix(), p, text, (int64_t)strlen(text), &e), ST_OK);
+    assert_int_equal(vfs_write_file(vfs_posix(), p, bytes, n, &e), ST_OK);
     return p;
+}
+static const char *write_file(const char *name, const char *text) {
+    return write_bytes(name, text, (int64_t)strlen(text));
 }
 
 static void put_cell(char **w, const Vec *v, int64_t row) {
@@ -244,10 +247,97 @@ static void test_date_formats(void **state) {
     assert_true(parses("%Y-%m-%d %H:%M", "2020-01-02 24:00", NULL));
 }
 
-/* Failing allocations leave nothing behind. */
-static void test_memory(void **state) {
+/* ---- Arrow ---- */
+
+/* Messages of a stream with a column "v" of type string_view: its schema, a batch of 'a' and 'b', and a batch of a text
+ * in a buffer of its own and NULL. */
+static const uint8_t arrow_schema[] = {
+    255, 255, 255, 255, 112, 0, 0, 0, 16, 0, 0,  0, 0, 0, 10,  0, 12, 0, 6, 0, 5, 0, 8, 0,  10, 0, 0,  0, 0,  1,
+    4,   0,   12,  0,   0,   0, 8, 0, 8,  0, 0,  0, 4, 0, 8,   0, 0,  0, 4, 0, 0, 0, 1, 0,  0,  0, 20, 0, 0,  0,
+    16,  0,   20,  0,   8,   0, 6, 0, 7,  0, 12, 0, 0, 0, 16,  0, 16, 0, 0, 0, 0, 0, 1, 24, 16, 0, 0,  0, 24, 0,
+    0,   0,   4,   0,   0,   0, 0, 0, 0,  0, 1,  0, 0, 0, 118, 0, 0,  0, 4, 0, 4, 0, 4, 0,  0,  0, 0,  0, 0,  0};
+static const uint8_t arrow_short[] = {
+    255, 255, 255, 255, 176, 0, 0, 0, 20, 0, 0, 0, 0,  0, 0, 0, 12, 0, 22, 0, 6,  0, 5,  0, 8, 0, 12, 0, 12, 0, 0,  0,
+    0,   3,   4,   0,   28,  0, 0, 0, 32, 0, 0, 0, 0,  0, 0, 0, 0,  0, 14, 0, 28, 0, 16, 0, 4, 0, 8,  0, 0,  0, 12, 0,
+    14,  0,   0,   0,   96,  0, 0, 0, 36, 0, 0, 0, 16, 0, 0, 0, 2,  0, 0,  0, 0,  0, 0,  0, 0, 0, 0,  0, 1,  0, 0,  0,
+    1,   0,   0,   0,   0,   0, 0, 0, 0,  0, 0, 0, 3,  0, 0, 0, 0,  0, 0,  0, 0,  0, 0,  0, 0, 0, 0,  0, 0,  0, 0,  0,
+    0,   0,   0,   0,   0,   0, 0, 0, 32, 0, 0, 0, 0,  0, 0, 0, 32, 0, 0,  0, 0,  0, 0,  0, 0, 0, 0,  0, 0,  0, 0,  0,
+    0,   0,   0,   0,   1,   0, 0, 0, 2,  0, 0, 0, 0,  0, 0, 0, 0,  0, 0,  0, 0,  0, 0,  0, 1, 0, 0,  0, 97, 0, 0,  0,
+    0,   0,   0,   0,   0,   0, 0, 0, 1,  0, 0, 0, 98, 0, 0, 0, 0,  0, 0,  0, 0,  0, 0,  0};
+static const uint8_t arrow_long[] = {
+    255, 255, 255, 255, 176, 0,  0,   0,   20,  0,   0,   0,   0,   0,   0,   0,   12,  0,   22,  0,   6,   0,   5,
+    0,   8,   0,   12,  0,   12, 0,   0,   0,   0,   3,   4,   0,   28,  0,   0,   0,   64,  0,   0,   0,   0,   0,
+    0,   0,   0,   0,   14,  0,  28,  0,   16,  0,   4,   0,   8,   0,   0,   0,   12,  0,   14,  0,   0,   0,   96,
+    0,   0,   0,   36,  0,   0,  0,   16,  0,   0,   0,   2,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,
+    1,   0,   0,   0,   1,   0,  0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   3,   0,   0,   0,   0,   0,   0,
+    0,   0,   0,   0,   0,   1,  0,   0,   0,   0,   0,   0,   0,   8,   0,   0,   0,   0,   0,   0,   0,   32,  0,
+    0,   0,   0,   0,   0,   0,  40,  0,   0,   0,   0,   0,   0,   0,   24,  0,   0,   0,   0,   0,   0,   0,   0,
+    0,   0,   0,   1,   0,   0,  0,   2,   0,   0,   0,   0,   0,   0,   0,   1,   0,   0,   0,   0,   0,   0,   0,
+    1,   0,   0,   0,   0,   0,  0,   0,   24,  0,   0,   0,   108, 111, 110, 103, 0,   0,   0,   0,   0,   0,   0,
+    0,   0,   0,   0,   0,   0,  0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   108, 111, 110, 103, 101, 114,
+    32,  116, 104, 97,  110, 32, 116, 119, 101, 108, 118, 101, 32,  98,  121, 116, 101, 115};
+
+/* So many short batches, a long one, a short one. */
+static const char *write_arrow(const char *name, int64_t n) {
+    enum { S = sizeof arrow_schema, SHORT = sizeof arrow_short, LONG = sizeof arrow_long };
+    int64_t size = S + (n + 1) * SHORT + LONG;
+    uint8_t *bytes = malloc((size_t)size), *p = bytes;
+    memcpy(p, arrow_schema, S);
+    p += S;
+    for (int64_t i = 0; i <= n; i++, p += SHORT) {
+        if (i == n) memcpy(p, arrow_long, LONG);
+        if (i == n) p += LONG;
+        memcpy(p, arrow_short, SHORT);
+    }
+    const char *path = write_bytes(name, bytes, size);
+    free(bytes);
+    return path;
+}
+
+static void test_arrow(void **state) {
     (void)state;
-    const char *path = write_file("memory.csv", "a,b\n1,x\n2,\"y\"\"\"\n");
+    Err e = {0};
+    Arena *a = arena_new(&account, &e);
+    const char *path = write_arrow("views.arrow", 1);
+    const RowStream *s = open_files(a, "read_arrow", 1, &path, &e);
+    assert_non_null(s);
+    for (int workers = 1; workers <= 3; workers++) {
+        char *got = read_all(s, workers, NULL, &e);
+        assert_non_null(got);
+        assert_string_equal(got, "a|\nb|\nlonger than twelve bytes|\nNULL|\na|\nb|\n");
+        free(got);
+    }
+    arena_free(a);
+}
+
+/* What a worker keeps does not grow with the batches that it has read. */
+static void test_arrow_batches(void **state) {
+    (void)state;
+    Err e = {0};
+    Arena *a = arena_new(&account, &e);
+    const char *path = write_arrow("many.arrow", 3000);
+    const RowStream *s = open_files(a, "read_arrow", 1, &path, &e);
+    StreamRun *r;
+    const bool wanted[] = {true};
+    StreamUse use = {.threads = 1, .account = &account, .vfs = vfs_posix(), .session = &session, .wanted = wanted};
+    assert_non_null(s);
+    assert_int_equal(s->begin(s, &use, &r, &e), ST_OK);
+    int64_t early = 0;
+    for (int i = 0; i < 3000; i++) {
+        StreamBatch b;
+        assert_int_equal(r->next(r, 0, &b, &e), ST_OK);
+        assert_int_equal(b.n, 2);
+        if (i == 10) early = atomic_load(&account.used);
+    }
+    assert_int_equal(atomic_load(&account.used), early);
+    r->free(r);
+    arena_free(a);
+}
+
+/* ---- memory ---- */
+
+/* Failing allocations leave nothing behind. */
+static void check_memory(const char *path) {
     for (int64_t n = 1;; n++) {
         Err e = {0};
         Arena *a = arena_new(&account, &e);
@@ -255,14 +345,17 @@ static void test_memory(void **state) {
         const RowStream *s = open_files(a, NULL, 1, &path, &e);
         StreamRun *r = NULL;
         bool wanted[] = {true, true};
+        Err other = {0};
         StreamUse use = {.threads = 2, .account = &account, .vfs = vfs_posix(), .session = &session, .wanted = wanted};
         Status st = s ? s->begin(s, &use, &r, &e) : ST_ERROR;
         if (st == ST_OK) {
             StreamBatch b;
             do {
-                assert_int_equal(r->next(r, 0, &b, &e), ST_OK);
+                assert_int_equal(r->next(r, 0, &b, &other), ST_OK);
             } while (b.n > 0);
-            st = r->end(r, &e);
+            st = r->end(r, &other);
+            assert_false(err_is_set(&e)); /* of the beginning: a run must not refer to it any more */
+            err_copy(&e, &other);
         }
         bool over = mem_fail_at(0) > 0;
         if (r) r->free(r);
@@ -273,6 +366,11 @@ static void test_memory(void **state) {
             break;
         }
     }
+}
+static void test_memory(void **state) {
+    (void)state;
+    check_memory(write_file("memory.csv", "a,b\n1,x\n2,\"y\"\"\"\n"));
+    check_memory(write_arrow("memory.arrow", 1));
 }
 
 static int setup(void **state) {
@@ -290,7 +388,8 @@ static int teardown(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_borders),       cmocka_unit_test(test_json_borders), cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_several_files), cmocka_unit_test(test_date_formats), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_several_files), cmocka_unit_test(test_date_formats), cmocka_unit_test(test_arrow),
+        cmocka_unit_test(test_arrow_batches), cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
