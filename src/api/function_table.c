@@ -97,12 +97,9 @@ typedef struct TableRun {
     int64_t order;
     bool done;
     Err err; /* the first one */
+    StreamUse use;
     Arena *arena;
-    MemAccount *account;
-    _Atomic bool *cancel;
-    int n_workers;
     Worker *workers;
-    bool *wanted;
 } TableRun;
 
 static Status batch_of(TableRun *r, Worker *w, StreamBatch *out, Err *e) {
@@ -126,7 +123,7 @@ static Status batch_of(TableRun *r, Worker *w, StreamBatch *out, Err *e) {
                        r->bound->f->signature.name, (long long)n, BATCH_ROWS);
     for (int32_t i = 0; i < s->n_cols; i++) {
         cells[i].n = n;
-        if (r->wanted[i] && function_result_end(&call, &cells[i]) != ST_OK) return failed(&call);
+        if (r->use.wanted[i] && function_result_end(&call, &cells[i]) != ST_OK) return failed(&call);
         w->cols[i] = (Vec){.data = cells[i].cells,
                            .valid = cells[i].valid,
                            .phys = (uint8_t)type_phys(s->types[i]),
@@ -143,7 +140,7 @@ static Status next_batch(StreamRun *run, int worker, StreamBatch *out, Err *e) {
     *out = (StreamBatch){0};
     arena_reset(w->arena);
     mutex_lock(&r->lock);
-    if (!r->done && !(r->cancel && atomic_load(r->cancel))) {
+    if (!r->done && !stream_paused(&r->use) && !(r->use.cancel && atomic_load(r->use.cancel))) {
         Err here = {0};
         arena_set_err(w->arena, &here);
         if (batch_of(r, w, out, &here) != ST_OK) {
@@ -174,21 +171,18 @@ static void free_run(StreamRun *run) {
     TableRun *r = (TableRun *)(void *)run;
     const stele_table_function *t = r->bound->f->own;
     if (r->scan && t->end) t->end(r->scan);
-    for (int i = 0; r->workers && i < r->n_workers; i++) arena_free(r->workers[i].arena);
+    MemAccount *a = r->use.account;
+    for (int i = 0; r->workers && i < r->use.threads; i++) arena_free(r->workers[i].arena);
     mutex_destroy(&r->lock);
     arena_free(r->arena);
-    mem_free(r->account, r, (int64_t)sizeof *r);
+    mem_free(a, r, (int64_t)sizeof *r);
 }
 
-static Status workers_new(TableRun *r, const StreamUse *use, int32_t n_cols, Err *e) {
-    r->workers = arena_array(r->arena, Worker, use->threads + 1);
-    r->wanted = arena_array(r->arena, bool, n_cols + 1);
-    if (!r->workers || !r->wanted) return ST_ERROR;
-    for (int32_t i = 0; i < n_cols; i++) r->wanted[i] = !use->wanted || use->wanted[i];
-    for (int i = 0; i < use->threads; i++) {
+static Status workers_new(TableRun *r, int32_t n_cols, Err *e) {
+    if (!(r->workers = arena_array(r->arena, Worker, r->use.threads + 1))) return ST_ERROR;
+    for (int i = 0; i < r->use.threads; i++) {
         Worker *w = &r->workers[i];
-        r->n_workers = i + 1;
-        if (!(w->arena = arena_new(use->account, e)) || !(w->cols = arena_array(r->arena, Vec, n_cols + 1)))
+        if (!(w->arena = arena_new(r->use.account, e)) || !(w->cols = arena_array(r->arena, Vec, n_cols + 1)))
             return ST_ERROR;
         arena_set_err(w->arena, NULL);
     }
@@ -202,15 +196,14 @@ static Status begin(const RowStream *s, const StreamUse *use, StreamRun **out, E
     if (!r) return ST_ERROR;
     r->run = (StreamRun){.next = next_batch, .end = end_run, .fraction = fraction_of, .free = free_run};
     r->bound = b;
-    r->account = use->account;
-    r->cancel = use->cancel;
+    r->use = *use;
     if (!mutex_init(&r->lock, RANK_FUNCTIONS) || !(r->arena = arena_new(use->account, e)) ||
-        workers_new(r, use, s->n_cols, e) != ST_OK) {
+        workers_new(r, s->n_cols, e) != ST_OK) {
         free_run(&r->run);
         return err_is_set(e) ? ST_ERROR : err_oom(e);
     }
     stele_call call = {.f = b->f, .arena = r->arena, .err = e, .error_row = -1};
-    if (t->begin(&call, b->of_client, s->n_cols, r->wanted, &r->scan) != STELE_OK || err_is_set(e)) {
+    if (t->begin(&call, b->of_client, s->n_cols, use->wanted, &r->scan) != STELE_OK || err_is_set(e)) {
         (void)failed(&call);
         free_run(&r->run);
         return ST_ERROR;

@@ -231,7 +231,7 @@ static Status arrow_next(StreamRun *run, int worker, StreamBatch *out, Err *unus
     out->n = 0;
     if (w->failed || (w->open && w->order > atomic_load(&r->fail_order))) return ST_OK;
     while (!w->open || w->left == 0)
-        if (!take_batch(r, w)) return ST_OK;
+        if (stream_paused(&r->use) || !take_batch(r, w)) return ST_OK;
     err_clear(&e);
     arena_reset(w->strings);
     arena_set_err(w->strings, &e);

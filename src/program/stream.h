@@ -20,6 +20,7 @@ typedef struct StreamBound {
     int64_t lo, hi;
 } StreamBound;
 
+/* All that it points at stays until the run is freed. */
 typedef struct StreamUse {
     int threads; /* workers 0 .. threads - 1 */
     MemAccount *account;

@@ -1,5 +1,5 @@
 /* test_files.c - files as streams: block borders at every offset, several workers, line numbers of failures, paths,
- * formats of dates, what is kept of Arrow files. */
+ * formats of dates, pauses, what is kept of Arrow files. */
 #include "unit.h"
 
 #include <stdlib.h>
@@ -334,6 +334,40 @@ static void test_arrow_batches(void **state) {
     arena_free(a);
 }
 
+/* While a run is paused no `order` is begun, and then it goes on. */
+static void test_pause(void **state) {
+    (void)state;
+    Err e = {0};
+    Arena *a = arena_new(&account, &e);
+    const char *const paths[] = {write_arrow("pause.arrow", 1), write_file("pause.csv", "v\na\nb\n")};
+    for (int i = 0; i < 2; i++) {
+        const RowStream *s = open_files(a, NULL, 1, &paths[i], &e);
+        StreamRun *r;
+        StreamBatch b;
+        const bool wanted[] = {true};
+        _Atomic bool pause = true;
+        StreamUse use = {.threads = 1,
+                         .account = &account,
+                         .vfs = vfs_posix(),
+                         .session = &session,
+                         .pause = &pause,
+                         .wanted = wanted};
+        assert_non_null(s);
+        assert_int_equal(s->begin(s, &use, &r, &e), ST_OK);
+        assert_int_equal(r->next(r, 0, &b, &e), ST_OK);
+        assert_int_equal(b.n, 0);
+        atomic_store(&pause, false);
+        assert_int_equal(r->next(r, 0, &b, &e), ST_OK);
+        assert_int_equal(b.n, 2);
+        atomic_store(&pause, true);
+        assert_int_equal(r->next(r, 0, &b, &e), ST_OK);
+        assert_int_equal(b.n, 0);
+        assert_int_equal(r->end(r, &e), ST_OK);
+        r->free(r);
+    }
+    arena_free(a);
+}
+
 /* ---- memory ---- */
 
 /* Failing allocations leave nothing behind. */
@@ -389,7 +423,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_borders),       cmocka_unit_test(test_json_borders), cmocka_unit_test(test_failures),
         cmocka_unit_test(test_several_files), cmocka_unit_test(test_date_formats), cmocka_unit_test(test_arrow),
-        cmocka_unit_test(test_arrow_batches), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_arrow_batches), cmocka_unit_test(test_pause),        cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
