@@ -132,7 +132,8 @@ static bool left_out(const ParquetRun *r, const ParquetWorker *w, int32_t group)
 /* Rows of a slice of a row group of so many. */
 static int64_t slice_rows(const ParquetRun *r, int64_t rows) {
     int64_t slices = (2 * (int64_t)r->use.threads + r->n_groups - 1) / MAX_OF(r->n_groups, 1);
-    return MAX_OF((rows + slices - 1) / MAX_OF(slices, INT64_C(1)), (int64_t)SLICE_ROWS);
+    slices = MAX_OF(slices, INT64_C(1));
+    return MAX_OF(rows / slices + (rows % slices != 0), (int64_t)SLICE_ROWS);
 }
 
 /* The next slice of the file's row groups; *got false: there is none. */

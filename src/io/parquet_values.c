@@ -27,7 +27,7 @@ static NOINLINE Status ends_early(Err *e) { return err_set(e, ERR_BAD_COPY, "the
 static Status decimal_of(const ParquetColumn *c, const uint8_t *p, int64_t n, void *cell, Err *e) {
     int128_t v = n > 0 && (p[0] & 0x80) ? -1 : 0;
     uint8_t sign = (uint8_t)v;
-    while (n > 16 && p[0] == sign) p++, n--;
+    while (n > 16 && p[0] == sign && ((p[1] ^ sign) & 0x80) == 0) p++, n--;
     for (int64_t i = 0; i < n && n <= 16; i++) v = (int128_t)((uint128_t)v << 8 | p[i]);
     if (n > 16 || numeric_exceeds(v, c->type.precision))
         return err_set(e, ERR_BAD_COPY, "a value has more digits than %d", (int)c->type.precision);
@@ -62,8 +62,9 @@ static Status time_of(const ParquetColumn *c, int64_t v, int64_t *out, Err *e) {
 
 /* Nanoseconds of a Julian day. */
 static Status int96_of(const uint8_t *p, int64_t *out, Err *e) {
-    int64_t nanos = (int64_t)load64(p), day = (int32_t)load32(p + 8);
-    if (__builtin_add_overflow((day - 2451545) * USECS_PER_DAY, floor_div(nanos, 1000), out))
+    int64_t nanos = (int64_t)load64(p), day = (int32_t)load32(p + 8), start;
+    if (__builtin_mul_overflow(day - 2451545, USECS_PER_DAY, &start) ||
+        __builtin_add_overflow(start, floor_div(nanos, 1000), out))
         return err_set(e, ERR_DATETIME_OVERFLOW, "timestamp out of range");
     return ST_OK;
 }

@@ -1,4 +1,6 @@
-/* test_parquet.c - pages of Parquet files: heads whose numbers no page can have. */
+/* test_parquet.c - pages of Parquet files: heads whose numbers no page can have, and values at the ends of their
+ * ranges.
+ */
 #include "unit.h"
 
 #include <string.h>
@@ -119,6 +121,80 @@ static void test_heads(void **state) {
     damaged(&b, CODEC_NONE);
 }
 
+/* ---- values ---- */
+
+/* A decimal of so many bytes: ones (0xFF or 0) in front of the last byte. NULL: it has too many digits. */
+static const char *decimal(int n, uint8_t first, uint8_t rest, uint8_t last) {
+    static char out[64];
+    const ParquetColumn c = {.physical = PP_BYTE_ARRAY, .form = PF_DECIMAL, .type = type_numeric(38, 0)};
+    uint8_t bytes[128 + CODEC_PAD] = {(uint8_t)n};
+    const uint8_t *at = bytes;
+    int128_t cell = 0;
+    Err e = {0};
+    memset(bytes + 4, rest, (size_t)n);
+    bytes[4] = first;
+    bytes[3 + n] = last;
+    if (parquet_cells(&c, &at, at + 4 + n, 1, &cell, &e) != ST_OK) {
+        assert_string_equal(e.sqlstate, "22P04");
+        assert_string_equal(e.message, "a value has more digits than 38");
+        return NULL;
+    }
+    assert_true(at == bytes + 4 + n);
+    assert_true(cell >= INT64_MIN && cell <= INT64_MAX);
+    snprintf(out, sizeof out, "%lld", (long long)cell);
+    return out;
+}
+
+static void test_decimals(void **state) {
+    (void)state;
+    for (int n = 2; n < 100; n++) {
+        assert_string_equal(decimal(n, 0, 0, 5), "5");
+        assert_string_equal(decimal(n, 255, 255, 251), "-5");
+        assert_string_equal(decimal(n, 255, 255, 255), "-1");
+    }
+    /* the byte of the sign is one of the number's */
+    for (int n = 17; n < 100; n++) {
+        assert_null(decimal(n, 0, 255, 255));
+        assert_null(decimal(n, 255, 0, 0));
+    }
+}
+
+static Status stamp(int32_t day, int64_t nanos, int64_t *out, Err *e) {
+    const ParquetColumn c = {.physical = PP_INT96,
+                             .length = 12,
+                             .form = PF_INT96,
+                             .multiply = 1,
+                             .divide = 1,
+                             .type = type_make(T_TIMESTAMP)};
+    uint8_t bytes[12 + CODEC_PAD] = {0};
+    const uint8_t *at = bytes;
+    memcpy(bytes, &nanos, 8);
+    memcpy(bytes + 8, &day, 4);
+    return parquet_cells(&c, &at, at + 12, 1, out, e);
+}
+
+static void test_int96(void **state) {
+    (void)state;
+    const int32_t day_2000 = 2451545, most = INT32_C(106751991); /* days that 64 bits of microseconds have */
+    const int32_t beyond[] = {most + 1, -most - 1, 2 * most, -2 * most, INT32_MAX - day_2000, INT32_MIN};
+    int64_t micros;
+    Err e = {0};
+    assert_int_equal(stamp(day_2000, 0, &micros, &e), ST_OK);
+    assert_int_equal(micros, 0);
+    assert_int_equal(stamp(day_2000 - 1, 86399999999999, &micros, &e), ST_OK);
+    assert_int_equal(micros, -1);
+    assert_int_equal(stamp(day_2000 + most, 0, &micros, &e), ST_OK);
+    assert_int_equal(micros, most * USECS_PER_DAY);
+    for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
+        int64_t day = MAX_OF((int64_t)beyond[i] + day_2000, (int64_t)INT32_MIN);
+        assert_int_equal(stamp((int32_t)day, 0, &micros, &e), ST_ERROR);
+        assert_string_equal(e.sqlstate, "22008");
+        err_clear(&e);
+    }
+    assert_int_equal(stamp(day_2000 + most, INT64_MAX, &micros, &e), ST_ERROR);
+    assert_string_equal(e.sqlstate, "22008");
+}
+
 static int setup(void **state) {
     (void)state;
     mem_account_init(&account, NULL, "test", 0, NULL);
@@ -131,6 +207,7 @@ static int teardown(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_heads)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_heads), cmocka_unit_test(test_decimals),
+                                       cmocka_unit_test(test_int96)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
