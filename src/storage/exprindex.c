@@ -97,7 +97,7 @@ static Status duplicate(ExprRun *r, const ExprKey *key) {
 }
 
 /* ---- sweeping ---- */
-/* An entry whose key cannot be computed, for want of memory, stays. ctx: an ExprRun, whose error is nobody's. */
+/* An entry whose key cannot be computed, for want of memory, stays. ctx: an ExprRun, whose error is dropped. */
 static bool entry_alive(void *ctx, uint64_t entry) {
     ExprRun *r = ctx;
     ExprKey key;

@@ -1,6 +1,7 @@
 /* test_similar.c - distances of names, and the closest of some. */
 #include "base/similar.h"
 #include "unit.h"
+#include <string.h>
 
 static void test_distance(void **state) {
     (void)state;
