@@ -71,12 +71,21 @@ SMALL = ("select/joins.test", "select/aggregates.test", "select/setops.test", "s
 COUNT_LOCK = threading.Lock()
 
 
-def count(name, passed, failed, seconds, output=""):
+Cost = collections.namedtuple("Cost", ("seconds", "processor"))  # how long, and the processors' time: what it costs on an idle machine
+NOTHING = Cost(0, 0)
+
+
+def costs(t0, of):
+    """Of several commands since t0."""
+    return Cost(time.monotonic() - t0, sum(c.processor for c in of))
+
+
+def count(name, passed, failed, cost, output=""):
     global PASSED, FAILED
     with COUNT_LOCK:
         PASSED += passed
         FAILED += failed
-        print(f"  {name:45s} {passed:7d} passed {failed:5d} failed  {seconds:6.1f} s", flush=True)
+        print(f"  {name:45s} {passed:7d} passed {failed:5d} failed  {cost.seconds:6.1f} s, {cost.processor:6.1f} s of processors", flush=True)
         if failed:
             print("\n".join("      " + line for line in output.strip().splitlines()[-60:]), flush=True)
 
@@ -100,12 +109,20 @@ class Parts:
 
 
 def run(cmd, env=None):
+    """The exit status, what was printed, and the cost: of the command and of all that it has waited for."""
     t0 = time.monotonic()
-    try:
-        p = subprocess.run(cmd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=HANG, env=env, cwd=ROOT)
-        return p.returncode, p.stdout.decode("utf-8", "replace"), time.monotonic() - t0
-    except subprocess.TimeoutExpired as e:
-        return 124, (e.stdout or b"").decode("utf-8", "replace") + f"\nhangs: no end after {HANG} s", time.monotonic() - t0
+    with tempfile.TemporaryFile() as out:
+        p = subprocess.Popen(cmd, stdout=out, stderr=subprocess.STDOUT, env=env, cwd=ROOT)
+        timer = threading.Timer(HANG, p.kill)
+        timer.start()
+        try:
+            _, status, used = os.wait4(p.pid, 0)
+        finally:
+            timer.cancel()
+        p.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        text = out.read().decode("utf-8", "replace")
+    return p.returncode, text, Cost(time.monotonic() - t0, used.ru_utime + used.ru_stime)
 
 
 # Kernels that run at the same time and wait for each other: ten times as long beside another part.
@@ -194,7 +211,7 @@ def device_configuration(build, name, args, small, env):
         bad += lost or int(rc != 0)
         if rc != 0:
             text.append(out if m else f"{out}\n{f}: ended with {rc}")
-    count("corpus: " + name, ok, bad, time.monotonic() - t0, "\n".join(text))
+    count("corpus: " + name, ok, bad, costs(t0, (c for _, _, c in done)), "\n".join(text))
 
 
 def has_opencl(build):
@@ -275,7 +292,7 @@ def oclgrind(what, build, cmd, options=()):
     tally(f"oclgrind: {what}", rc, out, s)
     with open(log, errors="replace") as f:
         found = unexpected(f.read())
-    count(f"oclgrind: {what}, races and divergence", 0 if found else 1, len(found), 0, "\n".join(f"{n} x {x}" for x, n in found.most_common()))
+    count(f"oclgrind: {what}, races and divergence", 0 if found else 1, len(found), NOTHING, "\n".join(f"{n} x {x}" for x, n in found.most_common()))
 
 
 def skipped(name, why):
@@ -317,7 +334,7 @@ def lanes(build, oracle):
         script("partitions, queues, shared loops, CUDA's lanes", [os.path.join(build, "slt"), *files], env)
         with open(os.path.join(tmp, "bulks")) as f:  # a bulk goes on without its device when that cannot be used
             ran = len(f.readlines())
-        count("... that ran kernels", int(ran >= 2), int(ran < 2), 0, f"processes with launches of calls: {ran}")  # the oracle's and slt
+        count("... that ran kernels", int(ran >= 2), int(ran < 2), NOTHING, f"processes with launches of calls: {ran}")  # the oracle's and slt
 
 
 # The transaction benchmarks, small and with keys that calls meet at: arguments.
@@ -328,12 +345,13 @@ OLTP = [("tpcc", "--scale", "1", "--bulk", "1k,2k"), ("tpcc", "--scale", "2", "-
 def oltp(build, env, executor, order, strategies, device="cpu", benchmarks=OLTP):
     """A line that ran where it was asked to is a test, and so is an invariant."""
     ok = bad = 0
-    t0, text = time.monotonic(), []
+    t0, text, used = time.monotonic(), [], []
     for args in benchmarks:
         with tempfile.TemporaryDirectory() as tmp:
             path = os.path.join(tmp, "oltp.json")
-            rc, out, _ = run([os.path.join(build, "stele-bench"), *args, "--seconds", "0.1", "--strategies", strategies, "--json", path,
+            rc, out, cost = run([os.path.join(build, "stele-bench"), *args, "--seconds", "0.1", "--strategies", strategies, "--json", path,
                               "--set", f"set device = '{device}'; set executor = '{executor}'; set device_wait = on; set bulk_order = '{order}'"], env)
+            used.append(cost)
             lines = []
             if os.path.exists(path):
                 with open(path) as f:
@@ -346,7 +364,7 @@ def oltp(build, env, executor, order, strategies, device="cpu", benchmarks=OLTP)
         bad += lost or int(rc != 0)
         if lost or rc:
             text.append(f"{' '.join(args)}, {executor}, order {order}: exit status {rc}, {there} of {wanted} lines\n{out}")
-    count(f"transactions: {executor}, order {order}", ok, bad, time.monotonic() - t0, "\n".join(text))
+    count(f"transactions: {executor}, order {order}", ok, bad, costs(t0, used), "\n".join(text))
 
 
 COPIES = "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_slice_calls = 100"
@@ -359,9 +377,10 @@ BESIDE = [("tpcc", "--bulk", "500", "--readers", "3", "--callers", "2", "--set",
 def beside(build, env):
     """A run in which no look of a reader went wrong is a test, and so is an invariant. Every reader goes through all of them twice at least."""
     ok = bad = 0
-    t0, text = time.monotonic(), []
+    t0, text, used = time.monotonic(), [], []
     for args in BESIDE:
-        rc, out, _ = run([os.path.join(build, "stele-bench"), *args, "--scale", "1", "--seconds", "0.1"], env)
+        rc, out, cost = run([os.path.join(build, "stele-bench"), *args, "--scale", "1", "--seconds", "0.1"], env)
+        used.append(cost)
         looks = re.search(r"^  beside: (\d+) looks by readers;.* (\d+) connections? went wrong$", out, re.M)
         held = re.search(r"^  (\d+) invariants? holds?, (\d+) broken$", out, re.M)
         ok += int(looks is not None) + (int(held.group(1)) if held else 0)
@@ -369,7 +388,7 @@ def beside(build, env):
         bad += lost or int(rc != 0)
         if lost or rc:
             text.append(f"{' '.join(args)}: exit status {rc}\n{out}")
-    count("transactions: readers and callers beside", ok, bad, time.monotonic() - t0, "\n".join(text))
+    count("transactions: readers and callers beside", ok, bad, costs(t0, used), "\n".join(text))
 
 
 def quick(parts, o, build):
