@@ -2,6 +2,7 @@
 """The ADBC driver in libstele, through the driver manager (adbc_driver_manager, pyarrow): queries, parameters, ingestion,
 what there is, transactions, errors. Skipped where the manager is not installed."""
 import argparse
+import ctypes
 import os
 import sys
 
@@ -140,7 +141,48 @@ def errors():
         assert cur.fetchone() == (1,)
 
 
-TESTS = (queries, ingestion, objects, transactions, errors)
+class Schema(ctypes.Structure):
+    """Of Arrow's C data interface."""
+    _fields_ = (("format", ctypes.c_char_p), ("name", ctypes.c_char_p), ("metadata", ctypes.c_char_p),
+                ("flags", ctypes.c_int64), ("n_children", ctypes.c_int64), ("children", ctypes.c_void_p),
+                ("dictionary", ctypes.c_void_p), ("release", ctypes.c_void_p), ("private_data", ctypes.c_void_p))
+
+
+@ctypes.CFUNCTYPE(None, ctypes.POINTER(Schema))
+def release(schema):
+    schema.contents.release = None
+
+
+new_capsule = ctypes.pythonapi.PyCapsule_New
+new_capsule.restype = ctypes.py_object
+new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+
+
+def bad_schemas():
+    """What pyarrow does not make; the batch is one without columns."""
+    free = ctypes.cast(release, ctypes.c_void_p).value
+
+    def column(name=b"1", there=True):
+        return Schema(format=b"l", name=name, release=free if there else None)
+
+    def bind(n, *columns, format=b"+s"):
+        pointers = (ctypes.c_void_p * max(n, 1))(*(c and ctypes.addressof(c) for c in columns))
+        schema = Schema(format=format, name=b"", n_children=n, release=free,
+                        children=ctypes.addressof(pointers) if columns else None)
+        _, batch = pa.record_batch({}).__arrow_c_array__()
+        statement.bind(batch, new_capsule(ctypes.addressof(schema), b"arrow_schema", None))
+
+    with connect() as con, adbc_driver_manager.AdbcStatement(con.adbc_connection) as statement:
+        statement.set_sql_query("select 1")
+        bind(0)
+        for sqlstate, n, columns in (("22023", -1, ()), ("22023", 2, ()), ("22023", 1, (None,)),
+                                     ("22023", 1, (column(there=False),)), ("22021", 1, (column(b"\xff"),)),
+                                     ("54011", 1601, [column()] * 1601)):
+            raises(adbc_driver_manager.Error, sqlstate, lambda: bind(n, *columns))
+        raises(adbc_driver_manager.Error, "22023", lambda: bind(0, format=b"l"))
+
+
+TESTS = (queries, ingestion, objects, transactions, errors, bad_schemas)
 for test in TESTS:
     test()
 print(f"{len(TESTS)} passed, 0 failed")

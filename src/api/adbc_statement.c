@@ -100,22 +100,13 @@ AdbcStatusCode adbc_statement_cancel(struct AdbcStatement *s, struct AdbcError *
 
 /* ---- bound rows ---------------------------------------------------------------------------------- */
 
-static Status rows_of_schema(AdbcStmt *x, const struct ArrowSchema *schema, Err *e) {
-    ClientRows *r;
+/* In place of those that were bound. */
+static Status rows_begin(AdbcStmt *x) {
+    Err *e = err_of(x);
+    err_clear(e);
     client_rows_unref(x->rows);
     x->rows = NULL;
-    if (!schema->format || strcmp(schema->format, "+s") != 0)
-        return err_set(e, ERR_INVALID_PARAMETER, "bound rows are structs, format \"+s\"");
-    TRY(client_rows_new(&x->c->conn->s->account, "bound rows of a statement", &r, e));
-    x->rows = r;
-    if (!(r->cols = arena_array(r->arena, ClientColumn, schema->n_children + 1))) return err_oom(e);
-    for (int64_t i = 0; i < schema->n_children; i++) {
-        const char *name = schema->children[i]->name;
-        TRY(arrow_type(schema->children[i], &r->cols[i].type, e));
-        if (!(r->cols[i].name = arena_strdup(r->arena, name ? name : ""))) return err_oom(e);
-        r->n_cols = (int32_t)i + 1;
-    }
-    return ST_OK;
+    return client_rows_new(&x->c->conn->s->account, "bound rows of a statement", &x->rows, e);
 }
 
 static AdbcStatusCode bound(AdbcStmt *x, Status st, struct AdbcError *e) {
@@ -130,8 +121,8 @@ static AdbcStatusCode bound(AdbcStmt *x, Status st, struct AdbcError *e) {
 AdbcStatusCode adbc_statement_bind(struct AdbcStatement *s, struct ArrowArray *batch, struct ArrowSchema *schema,
                                    struct AdbcError *e) {
     AdbcStmt *x = s->private_data;
-    err_clear(err_of(x));
-    Status st = rows_of_schema(x, schema, err_of(x));
+    Status st = rows_begin(x);
+    if (st == ST_OK) st = arrow_rows_schema(x->rows, schema, err_of(x));
     if (st == ST_OK) st = arrow_rows_add(x->rows, x->rows->n_cols, schema, batch, err_of(x));
     if (batch->release) batch->release(batch);
     if (schema->release) schema->release(schema);
@@ -141,24 +132,8 @@ AdbcStatusCode adbc_statement_bind(struct AdbcStatement *s, struct ArrowArray *b
 AdbcStatusCode adbc_statement_bind_stream(struct AdbcStatement *s, struct ArrowArrayStream *stream,
                                           struct AdbcError *e) {
     AdbcStmt *x = s->private_data;
-    Err *err = err_of(x);
-    struct ArrowSchema schema = {0};
-    err_clear(err);
-    Status st = ST_OK;
-    if (stream->get_schema(stream, &schema) != 0) st = err_set(err, ERR_IO, "the Arrow stream has no schema");
-    if (st == ST_OK) st = rows_of_schema(x, &schema, err);
-    while (st == ST_OK) {
-        struct ArrowArray batch = {0};
-        if (stream->get_next(stream, &batch) != 0) {
-            const char *why = stream->get_last_error(stream);
-            st = err_set(err, ERR_IO, "the Arrow stream cannot be read: %s", why ? why : "it does not say why");
-            break;
-        }
-        if (!batch.release) break;
-        st = arrow_rows_add(x->rows, x->rows->n_cols, &schema, &batch, err);
-        batch.release(&batch);
-    }
-    if (schema.release) schema.release(&schema);
+    Status st = rows_begin(x);
+    if (st == ST_OK) st = arrow_rows_stream(x->rows, stream, err_of(x));
     if (stream->release) stream->release(stream);
     return bound(x, st, e);
 }

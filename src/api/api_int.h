@@ -21,8 +21,17 @@ struct stele_conn {
 bool api_look_begin(Session *s, bool locked);
 void api_look_end(Session *s, Status r);
 
-/* Runs a statement that reads the rows by their name (sql/plan/client_rows.h); *n: how many it has changed. */
+/* ---- rows of the client (sql/plan/client_rows.h) ---- */
 struct ClientRows;
+/* Columns for `r`, which has none, as the schema has them. 22023, 22021, 0A000, 54011 */
+Status arrow_rows_schema(struct ClientRows *r, const struct ArrowSchema *schema, Err *e);
+/* More rows for the first n_cols columns of `r`, which have types, from a batch of as many. On an error r->n is what it
+ * was. 54000: more than 2^31 - 1 rows. */
+Status arrow_rows_add(struct ClientRows *r, int32_t n_cols, const struct ArrowSchema *schema,
+                      const struct ArrowArray *batch, Err *e);
+/* Columns for `r`, which has none, and all rows of the stream, whose release is the caller's. 58030 where it fails */
+Status arrow_rows_stream(struct ClientRows *r, struct ArrowArrayStream *stream, Err *e);
+/* Runs a statement that reads the rows by their name; *n: how many it has changed. */
 stele_status api_insert_rows(stele_conn *c, struct ClientRows *rows, const char *sql, int64_t *n);
 
 void api_error_names(ErrNames n, stele_error_info *out); /* as long-lived as they are */

@@ -12,10 +12,10 @@ static Status stream_failed(struct ArrowArrayStream *stream, Err *e) {
 
 /* Columns as the schema has them; those without a name, or of one that is there already, cannot be told apart in SQL,
  * which is no error before they are named. */
-static Status take_schema(ClientRows *r, const struct ArrowSchema *s, Err *e) {
+Status arrow_rows_schema(ClientRows *r, const struct ArrowSchema *s, Err *e) {
     if (!s->release || !s->format || strcmp(s->format, "+s") != 0 || s->n_children < 0 ||
         (s->n_children && !s->children))
-        return err_set(e, ERR_INVALID_PARAMETER, "an Arrow stream is of structs, format \"+s\"");
+        return err_set(e, ERR_INVALID_PARAMETER, "rows in the form of Arrow are structs, format \"+s\"");
     if (s->n_children > 1600) return err_set(e, ERR_TOO_MANY_COLUMNS, "tables can have at most 1600 columns");
     if (!(r->cols = arena_array(r->arena, ClientColumn, s->n_children + 1))) return err_oom(e);
     for (int64_t i = 0; i < s->n_children; i++) {
@@ -62,10 +62,11 @@ Status arrow_rows_add(ClientRows *r, int32_t n_cols, const struct ArrowSchema *s
     return ST_OK;
 }
 
-static Status take_stream(ClientRows *r, struct ArrowArrayStream *stream, Err *e) {
+Status arrow_rows_stream(ClientRows *r, struct ArrowArrayStream *stream, Err *e) {
     struct ArrowSchema schema = {0};
+    if (!stream || !stream->release) return err_set(e, ERR_INVALID_PARAMETER, "the Arrow stream has been released");
     if (stream->get_schema(stream, &schema) != 0) return stream_failed(stream, e);
-    Status st = take_schema(r, &schema, e);
+    Status st = arrow_rows_schema(r, &schema, e);
     while (st == ST_OK) {
         struct ArrowArray batch = {0};
         if (stream->get_next(stream, &batch) != 0) {
@@ -90,11 +91,9 @@ stele_status stele_register_arrow(stele_conn *c, const char *name, struct ArrowA
     Session *s = c->s;
     ClientRows *r = NULL;
     err_clear(&s->err);
-    if (!stream || !stream->release)
-        return err_set(&s->err, ERR_INVALID_PARAMETER, "the Arrow stream has been released"), STELE_ERROR;
     Status st = client_rows_new(&s->account, name, &r, &s->err);
-    if (st == ST_OK) st = take_stream(r, stream, &s->err);
-    stream->release(stream);
+    if (st == ST_OK) st = arrow_rows_stream(r, stream, &s->err);
+    if (stream && stream->release) stream->release(stream);
     if (st != ST_OK) {
         client_rows_unref(r);
         if (!err_is_set(&s->err)) (void)err_oom(&s->err);

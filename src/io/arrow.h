@@ -31,12 +31,6 @@ Status arrow_check_batch(const struct ArrowSchema *schema, const struct ArrowArr
 /* The type that values of the column have in SQL. 0A000: there is none. */
 Status arrow_type(const struct ArrowSchema *s, Type *out, Err *e);
 
-/* More rows for the first n_cols columns of `r`, which have types, from a batch of as many. On an error r->n is what it
- * was. 54000: more than 2^31 - 1 rows. */
-struct ClientRows;
-Status arrow_rows_add(struct ClientRows *r, int32_t n_cols, const struct ArrowSchema *schema,
-                      const struct ArrowArray *batch, Err *e);
-
 /* ---- out ---------------------------------------------------------------------------------------------------- */
 /* A batch in the making, of a number of rows that is known. */
 typedef struct ArrowOut {
