@@ -259,9 +259,7 @@ static AdbcStatusCode table_schema(struct AdbcConnection *x, const char *catalog
     if (schema && *schema && strcmp(schema, "public") != 0)
         return adbc_fail(e, ADBC_STATUS_NOT_FOUND, "there is no schema \"%s\"", schema);
     Arena *a = arena_new(NULL, NULL);
-    char *sql = a ? arena_strdup(a, "select * from \"") : NULL;
-    for (const char *p = table; sql && *p; p++) sql = arena_printf(a, "%s%c%s", sql, *p, *p == '"' ? "\"" : "");
-    if (sql) sql = arena_printf(a, "%s\"", sql);
+    char *name = a ? quote_name(a, table) : NULL, *sql = name ? arena_printf(a, "select * from %s", name) : NULL;
     AdbcStatusCode code = sql ? adbc_query_schema(c, sql, out, e) : adbc_fail(e, ADBC_STATUS_INTERNAL, "out of memory");
     arena_free(a);
     return code;

@@ -257,19 +257,13 @@ static AdbcStatusCode execute(AdbcStmt *x, struct ArrowArrayStream *out, int64_t
 
 /* ---- ingestion ----------------------------------------------------------------------------------- */
 
-static const char *quoted(Arena *a, const char *name) {
-    const char *t = arena_strdup(a, "\"");
-    for (; t && *name; name++) t = arena_printf(a, "%s%c%s", t, *name, *name == '"' ? "\"" : "");
-    return t ? arena_printf(a, "%s\"", t) : NULL;
-}
-
 static AdbcStatusCode create_table(const AdbcStmt *x, bool replace, bool may_exist, struct AdbcError *e) {
     Arena *a = arena_new(NULL, NULL);
     const ClientRows *r = x->rows;
-    const char *table = a ? quoted(a, x->target) : NULL, *columns = table ? "" : NULL;
+    const char *table = a ? quote_name(a, x->target) : NULL, *columns = table ? "" : NULL;
     char type[64];
     for (int32_t i = 0; i < r->n_cols && columns; i++) {
-        const char *name = quoted(a, r->cols[i].name);
+        const char *name = quote_name(a, r->cols[i].name);
         columns = name ? arena_printf(a, "%s%s%s %s", columns, i ? ", " : "", name,
                                       type_name(r->cols[i].type, type, sizeof type))
                        : NULL;
@@ -289,12 +283,12 @@ static AdbcStatusCode create_table(const AdbcStmt *x, bool replace, bool may_exi
 static AdbcStatusCode append(const AdbcStmt *x, int64_t *rows, struct AdbcError *e) {
     const ClientRows *r = x->rows;
     Arena *a = arena_new(NULL, NULL);
-    const char *table = a ? quoted(a, x->target) : NULL, *names = table ? "" : NULL;
+    const char *table = a ? quote_name(a, x->target) : NULL, *names = table ? "" : NULL;
     for (int32_t i = 0; i < r->n_cols && names; i++) {
-        const char *name = quoted(a, r->cols[i].name);
+        const char *name = quote_name(a, r->cols[i].name);
         names = name ? arena_printf(a, "%s%s%s", names, i ? ", " : "", name) : NULL;
     }
-    const char *from = names ? quoted(a, r->name) : NULL;
+    const char *from = names ? quote_name(a, r->name) : NULL;
     const char *sql = from ? arena_printf(a, "insert into %s (%s) select %s from %s", table, names, names, from) : NULL;
     AdbcStatusCode code = ADBC_STATUS_OK;
     if (!sql) code = adbc_fail(e, ADBC_STATUS_INTERNAL, "out of memory");

@@ -34,20 +34,6 @@ struct stele_appender {
     int64_t number; /* in the name of the rows */
 };
 
-static const char *quoted(Arena *a, const char *name) {
-    char *t = arena_alloc(a, 2 * (int64_t)strlen(name) + 3);
-    if (!t) return NULL;
-    int64_t at = 0;
-    t[at++] = '"';
-    for (; *name; name++) {
-        if (*name == '"') t[at++] = '"';
-        t[at++] = *name;
-    }
-    t[at++] = '"';
-    t[at] = 0;
-    return t;
-}
-
 /* ---- making ------------------------------------------------------------------------------------ */
 
 static Status add_column(stele_appender *x, const Table *t, int col, Err *e) {
@@ -382,7 +368,7 @@ static const char *insert_text(const stele_appender *x, Arena *a) {
     char type[64];
     for (int32_t i = 0; names && values && i < x->n; i++) {
         const AppendColumn *c = &x->cols[i];
-        const char *name = quoted(a, c->name), *sep = i ? ", " : "";
+        const char *name = quote_name(a, c->name), *sep = i ? ", " : "";
         if (!name) return NULL;
         names = arena_printf(a, "%s%s%s", names, sep, name);
         if (c->flags < 0) values = arena_printf(a, "%s%sc%d", values, sep, (int)i);
@@ -390,7 +376,7 @@ static const char *insert_text(const stele_appender *x, Arena *a) {
             values = arena_printf(a, "%s%scase when d%d then cast((%s) as %s) else c%d end", values, sep, (int)i,
                                   c->default_sql, type_name(c->type, type, sizeof type), (int)i);
     }
-    const char *table = quoted(a, x->table), *rows = quoted(a, x->rows->name);
+    const char *table = quote_name(a, x->table), *rows = quote_name(a, x->rows->name);
     if (!names || !values || !table || !rows) return NULL;
     return arena_printf(a, "insert into %s (%s) select %s from %s", table, names, values, rows);
 }
