@@ -279,7 +279,7 @@ static stele_status put_text(stele_appender *x, ClientColumn *c, const char *val
     }
     char *copy = arena_alloc(x->rows->arena, MAX_OF(len, INT64_C(1)));
     if (!copy) return failed(x);
-    memcpy(copy, value, (size_t)len);
+    if (len) memcpy(copy, value, (size_t)len);
     return put(x, c, &(Value){.type = c->type, .u.str = str_make(copy, len)});
 }
 
