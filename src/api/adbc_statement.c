@@ -328,19 +328,11 @@ AdbcStatusCode adbc_statement_execute(struct AdbcStatement *s, struct ArrowArray
 }
 
 static AdbcStatusCode schema_of(const AdbcConn *c, stele_stmt *stmt, struct ArrowSchema *out, struct AdbcError *e) {
-    ArrowOut o = {0};
     Err *err = &c->conn->s->err;
-    struct ArrowArray none = {0};
     const Statement *st = (const Statement *)(const void *)stmt;
     err_clear(err);
-    memset(out, 0, sizeof *out);
-    if (arrow_out_begin(&o, st->n_cols, st->types, st->names, 0, err) == ST_OK &&
-        arrow_out_finish(&o, out, &none, err) == ST_OK) {
-        none.release(&none);
-        return ADBC_STATUS_OK;
-    }
-    arrow_out_cancel(&o);
-    return adbc_failed(e, c->conn);
+    return arrow_out_schema(st->n_cols, st->types, st->names, out, err) == ST_OK ? ADBC_STATUS_OK
+                                                                                 : adbc_failed(e, c->conn);
 }
 
 AdbcStatusCode adbc_statement_execute_schema(struct AdbcStatement *s, struct ArrowSchema *out, struct AdbcError *e) {
@@ -354,18 +346,14 @@ AdbcStatusCode adbc_statement_parameters(struct AdbcStatement *s, struct ArrowSc
     AdbcStatusCode code = adbc_statement_prepare(s, e);
     if (code != ADBC_STATUS_OK) return code;
     const Statement *st = (const Statement *)(const void *)x->stmt;
-    ArrowOut o = {0};
-    struct ArrowArray none = {0};
+    err_clear(err_of(x));
     Arena *a = arena_new(&x->c->conn->s->account, err_of(x));
     const char **names = a ? arena_array(a, const char *, st->n_params + 1) : NULL;
     Status r = names ? ST_OK : ST_ERROR;
     for (int32_t i = 0; i < st->n_params && r == ST_OK; i++)
         if (!(names[i] = arena_printf(a, "%d", (int)i + 1))) r = ST_ERROR;
     memset(out, 0, sizeof *out);
-    if (r == ST_OK) r = arrow_out_begin(&o, st->n_params, st->param_types, names, 0, err_of(x));
-    if (r == ST_OK) r = arrow_out_finish(&o, out, &none, err_of(x));
-    if (r == ST_OK) none.release(&none);
-    else arrow_out_cancel(&o);
+    if (r == ST_OK) r = arrow_out_schema(st->n_params, st->param_types, names, out, err_of(x));
     arena_free(a);
     return r == ST_OK ? ADBC_STATUS_OK : adbc_failed(e, x->c->conn);
 }

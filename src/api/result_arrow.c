@@ -165,23 +165,13 @@ static int fail(ArrowResult *x) {
 
 static int result_schema(struct ArrowArrayStream *s, struct ArrowSchema *out) {
     ArrowResult *x = s->private_data;
-    ArrowOut o = {0};
-    struct ArrowArray none = {0};
     memset(out, 0, sizeof *out);
     if (!x->st) return fail(x);
     Statement *st = x->st;
     Err *e = &st->session->err;
     if (!st->ran && stele_run(stmt_of(x)) != STELE_DONE) return fail(x);
     err_clear(e);
-    Status ok = arrow_out_begin(&o, st->show_rows ? st->n_cols : 0, st->types, st->names, 0, e);
-    if (ok == ST_OK) ok = arrow_out_finish(&o, out, &none, e);
-    if (ok == ST_OK) {
-        none.release(&none);
-        return 0;
-    }
-    arrow_out_cancel(&o);
-    if (!err_is_set(e)) (void)err_oom(e);
-    return fail(x);
+    return arrow_out_schema(st->show_rows ? st->n_cols : 0, st->types, st->names, out, e) == ST_OK ? 0 : fail(x);
 }
 
 static int result_next(struct ArrowArrayStream *s, struct ArrowArray *out) {

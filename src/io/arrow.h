@@ -49,5 +49,7 @@ Status arrow_out_put(ArrowOut *o, int col, int64_t n, const Vec *v, Err *e);
 /* All cells of all columns have been put. On an error the caller cancels. */
 Status arrow_out_finish(ArrowOut *o, struct ArrowSchema *schema, struct ArrowArray *batch, Err *e);
 void arrow_out_cancel(ArrowOut *o);
+/* The schema of batches with such columns. On an error *schema is zeros. */
+Status arrow_out_schema(int n_cols, const Type *types, const char *const *names, struct ArrowSchema *schema, Err *e);
 
 #endif

@@ -308,6 +308,18 @@ Status arrow_out_finish(ArrowOut *o, struct ArrowSchema *schema, struct ArrowArr
     return ST_OK;
 }
 
+Status arrow_out_schema(int n_cols, const Type *types, const char *const *names, struct ArrowSchema *schema, Err *e) {
+    ArrowOut o = {0};
+    struct ArrowArray none = {0};
+    memset(schema, 0, sizeof *schema);
+    if (arrow_out_begin(&o, n_cols, types, names, 0, e) == ST_OK && arrow_out_finish(&o, schema, &none, e) == ST_OK) {
+        none.release(&none);
+        return ST_OK;
+    }
+    arrow_out_cancel(&o);
+    return err_is_set(e) ? ST_ERROR : err_oom(e);
+}
+
 /* ---- streams of one batch -------------------------------------------------------------------------------------- */
 /* Structs of their own for a batch that stays where it is, in an arena that goes with them: of its columns, and of the
  * elements of lists. */
