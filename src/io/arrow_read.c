@@ -7,7 +7,6 @@
  */
 #include <stdatomic.h>
 
-#include "base/log.h"
 #include "base/mutex.h"
 #include "io/arrow_file.h"
 #include "io/arrow_ipc.h"
@@ -45,7 +44,6 @@ typedef struct ArrowRun {
     StreamRun run; /* first */
     const ArrowTable *t;
     StreamUse use;
-    bool *wanted;
     Arena *arena;
     ArrowFile **files;  /* by path */
     ArrowWords **words; /* by path and column */
@@ -119,7 +117,7 @@ static Status load_dictionaries(ArrowRun *r, int32_t file, Err *e) {
     if (!(r->words[file] = arena_array(r->arena, ArrowWords, f->n_cols + 1))) return ST_ERROR;
     for (int32_t i = 0; i < f->n_cols; i++) {
         const ArrowField *c = &f->cols[i];
-        if (!c->codes || !r->wanted[i]) continue;
+        if (!c->codes || !r->use.wanted[i]) continue;
         for (int64_t k = 0; k < f->dictionaries.len; k++) {
             const ArrowMessage *m = &f->dictionaries.items[k];
             if (m->dictionary != c->dictionary) continue;
@@ -167,19 +165,11 @@ static Status open_batch(ArrowRun *r, ArrowWorker *w, Err *e) {
         return ST_ERROR;
     }
     for (int32_t i = 0; i < f->n_cols; i++) {
-        Status st = r->wanted[i] ? arrow_hold(f, &f->cols[i], &w->batch, &at, w->arena, r->use.account, w->codecs,
-                                              &w->raw, &w->held[i], e)
-                                 : arrow_skip(&f->cols[i], &w->batch, &at, e);
+        Status st = r->use.wanted[i] ? arrow_hold(f, &f->cols[i], &w->batch, &at, w->arena, r->use.account, w->codecs,
+                                                  &w->raw, &w->held[i], e)
+                                     : arrow_skip(&f->cols[i], &w->batch, &at, e);
         if (st != ST_OK) return in_column(r, w, i, e);
     }
-    return ST_OK;
-}
-
-static Status interrupted(const ArrowRun *r, Err *e) {
-    if (r->use.cancel && atomic_load(r->use.cancel))
-        return err_set(e, ERR_QUERY_CANCELED, "canceling statement due to user request");
-    if (r->use.deadline_ns && clock_ns() > r->use.deadline_ns)
-        return err_set(e, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");
     return ST_OK;
 }
 
@@ -190,7 +180,7 @@ static bool take_batch(ArrowRun *r, ArrowWorker *w) {
     err_clear(&e);
     w->open = false;
     mutex_lock(&r->mu);
-    Status st = interrupted(r, &e);
+    Status st = stream_interrupted(&r->use, &e);
     while (r->file < r->t->n_paths && r->batch == r->files[r->file]->batches.len) r->file++, r->batch = 0;
     w->order = r->next_order;
     if (st == ST_OK && r->file < r->t->n_paths && atomic_load(&r->fail_order) == INT64_MAX) {
@@ -237,7 +227,7 @@ static Status arrow_next(StreamRun *run, int worker, StreamBatch *out, Err *unus
     arena_set_err(w->strings, &e);
     int64_t n = MIN_OF(w->left, (int64_t)ARROW_ROWS);
     for (int32_t i = 0; i < r->t->stream.n_cols; i++) {
-        if (!r->wanted[i] || read_column(r, w, i, n, &e) == ST_OK) continue;
+        if (!r->use.wanted[i] || read_column(r, w, i, n, &e) == ST_OK) continue;
         if (!err_is_set(&e)) err_oom(&e);
         (void)in_column(r, w, i, &e);
         fail(w, r, &e);
@@ -297,7 +287,7 @@ static Status worker_init(const ArrowRun *r, ArrowWorker *w, Err *e) {
     if (!w->held || !w->cells || !w->valid || !w->vecs) return ST_ERROR;
     for (int32_t i = 0; i < n; i++) {
         Type type = r->t->stream.types[i];
-        if (!r->wanted[i]) continue;
+        if (!r->use.wanted[i]) continue;
         w->cells[i] = arena_calloc(w->arena, phys_size(type_phys(type)) * ARROW_ROWS);
         w->valid[i] = arena_calloc(w->arena, ARROW_ROWS);
         if (!w->cells[i] || !w->valid[i]) return ST_ERROR;
@@ -325,12 +315,10 @@ static Status open_files(ArrowRun *r, Err *e) {
 
 static Status run_init(ArrowRun *r, Err *e) {
     if (!(r->arena = arena_new(r->use.account, e))) return ST_ERROR;
-    r->wanted = arena_array(r->arena, bool, r->t->stream.n_cols + 1);
     r->files = arena_array(r->arena, ArrowFile *, r->t->n_paths + 1);
     r->words = arena_array(r->arena, ArrowWords *, r->t->n_paths + 1);
     r->workers = arena_array(r->arena, ArrowWorker, r->use.threads + 1);
-    if (!r->wanted || !r->files || !r->words || !r->workers) return ST_ERROR;
-    memcpy(r->wanted, r->use.wanted, (size_t)r->t->stream.n_cols * sizeof(bool));
+    if (!r->files || !r->words || !r->workers) return ST_ERROR;
     for (int i = 0; i < r->use.threads; i++) TRY(worker_init(r, &r->workers[i], e));
     return open_files(r, e);
 }

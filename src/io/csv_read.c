@@ -15,7 +15,6 @@
 
 #include <stdatomic.h>
 
-#include "base/log.h"
 #include "base/mutex.h"
 
 enum { VALUE_SHOWN = 100 /* bytes of a value or line in a message's context */ };
@@ -182,19 +181,11 @@ static Status mark_block(CsvRun *r, const Block *b, Err *e) {
     return ST_OK;
 }
 
-static Status interrupted(const CsvRun *r, Err *e) {
-    if (r->use.cancel && atomic_load(r->use.cancel))
-        return err_set(e, ERR_QUERY_CANCELED, "canceling statement due to user request");
-    if (r->use.deadline_ns && clock_ns() > r->use.deadline_ns)
-        return err_set(e, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");
-    return ST_OK;
-}
-
 /* The next block of the next file that has one; *got false: there is none. *first: it is its file's first. */
 static Status next_block(CsvRun *r, CsvWorker *w, bool *got, bool *first, Err *e) {
     *got = false;
     for (;;) {
-        TRY(interrupted(r, e));
+        TRY(stream_interrupted(&r->use, e));
         if (r->file >= r->f->n_paths) return ST_OK;
         if (!r->blocks.input) TRY(open_file(r, e));
         if (blocks_next(&r->blocks, &w->block, e) != ST_OK) {

@@ -15,7 +15,6 @@
 
 #include <stdatomic.h>
 
-#include "base/log.h"
 #include "base/mutex.h"
 #include "io/parquet_footer.h"
 
@@ -68,7 +67,6 @@ struct ParquetRun {
     StreamRun run; /* first */
     const ParquetFile *f;
     StreamUse use;
-    bool *wanted;
     ParquetWorker *workers;
     Mutex mu;
     int32_t file, group, n_groups; /* the next; n_groups below 0: unknown */
@@ -187,19 +185,11 @@ static Status open_slice(ParquetRun *r, ParquetWorker *w, Err *e) {
     for (int32_t i = 0; i < r->f->n_cols; i++) {
         ParquetChunk chunk;
         ParquetPages *p = &w->pages[i];
-        if (!r->wanted[i]) continue;
+        if (!r->use.wanted[i]) continue;
         if (parquet_footer_chunk(w->footer, w->group, &r->f->cols[i], &chunk, e) != ST_OK) return in_column(r, w, i, e);
         parquet_pages_begin(p, parquet_footer_file(w->footer), (int32_t)chunk.codec, chunk.start, chunk.end);
         if (parquet_pages_skip(p, w->first, e) != ST_OK) return in_column(r, w, i, e);
     }
-    return ST_OK;
-}
-
-static Status interrupted(const ParquetRun *r, Err *e) {
-    if (r->use.cancel && atomic_load(r->use.cancel))
-        return err_set(e, ERR_QUERY_CANCELED, "canceling statement due to user request");
-    if (r->use.deadline_ns && clock_ns() > r->use.deadline_ns)
-        return err_set(e, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");
     return ST_OK;
 }
 
@@ -209,7 +199,7 @@ static bool begin_slice(ParquetRun *r, ParquetWorker *w) {
     err_clear(&e);
     w->open = false;
     mutex_lock(&r->mu);
-    Status st = interrupted(r, &e);
+    Status st = stream_interrupted(&r->use, &e);
     if (st == ST_OK && atomic_load(&r->fail_order) == INT64_MAX) st = take_slice(r, w, &got, &e);
     if (st != ST_OK) w->order = r->next_order;
     mutex_unlock(&r->mu);
@@ -224,7 +214,7 @@ static bool begin_slice(ParquetRun *r, ParquetWorker *w) {
 static Status batch_rows(ParquetRun *r, ParquetWorker *w, int64_t *n, Err *e) {
     *n = MIN_OF(w->left, (int64_t)PARQUET_BATCH);
     for (int32_t i = 0; i < r->f->n_cols; i++) {
-        if (!r->wanted[i]) continue;
+        if (!r->use.wanted[i]) continue;
         if (parquet_pages_ready(&w->pages[i], e) != ST_OK) return in_column(r, w, i, e);
         *n = MIN_OF(*n, w->pages[i].rows);
     }
@@ -234,7 +224,7 @@ static Status batch_rows(ParquetRun *r, ParquetWorker *w, int64_t *n, Err *e) {
 static Status read_batch(ParquetRun *r, ParquetWorker *w, int64_t n, Err *e) {
     for (int32_t i = 0; i < r->f->n_cols; i++) {
         bool nulls;
-        if (!r->wanted[i]) continue;
+        if (!r->use.wanted[i]) continue;
         if (parquet_pages_read(&w->pages[i], n, w->cells[i], w->valid[i], &nulls, e) != ST_OK)
             return in_column(r, w, i, e);
         w->vecs[i].valid = nulls ? w->valid[i] : NULL;
@@ -288,7 +278,6 @@ static void parquet_free(StreamRun *run) {
     MemAccount *a = r->use.account;
     for (int i = 0; r->workers && i < r->use.threads; i++) worker_release(r, &r->workers[i]);
     if (r->workers) mem_free(a, r->workers, (int64_t)sizeof *r->workers * r->use.threads);
-    if (r->wanted) mem_free(a, r->wanted, r->f->n_cols + 1);
     mutex_destroy(&r->mu);
     mem_free(a, r, (int64_t)sizeof *r);
 }
@@ -304,7 +293,7 @@ static Status worker_init(const ParquetRun *r, ParquetWorker *w, Err *e) {
     if (!w->cells || !w->valid || !w->vecs || !w->pages) return ST_ERROR;
     for (int32_t i = 0; i < f->n_cols; i++) {
         const ParquetColumn *c = &f->cols[i];
-        if (!r->wanted[i]) continue;
+        if (!r->use.wanted[i]) continue;
         w->pages[i] = (ParquetPages){.c = c, .account = r->use.account, .codecs = w->codecs};
         w->cells[i] = arena_calloc(w->arena, phys_size(type_phys(c->type)) * PARQUET_BATCH);
         w->valid[i] = arena_calloc(w->arena, PARQUET_BATCH);
@@ -323,13 +312,8 @@ static Status parquet_begin(const RowStream *s, const StreamUse *use, StreamRun 
     r->n_groups = -1;
     atomic_store(&r->fail_order, INT64_MAX);
     mutex_init(&r->mu, RANK_COPY);
-    Status st = ST_ERROR;
-    r->wanted = mem_calloc(use->account, r->f->n_cols + 1, e);
-    if (r->wanted) r->workers = mem_calloc(use->account, (int64_t)sizeof *r->workers * use->threads, e);
-    if (r->workers) {
-        memcpy(r->wanted, use->wanted, (size_t)r->f->n_cols * sizeof(bool));
-        st = ST_OK;
-    }
+    r->workers = mem_calloc(use->account, (int64_t)sizeof *r->workers * use->threads, e);
+    Status st = r->workers ? ST_OK : ST_ERROR;
     for (int i = 0; st == ST_OK && i < use->threads; i++) st = worker_init(r, &r->workers[i], e);
     if (st != ST_OK) {
         parquet_free(&r->run);

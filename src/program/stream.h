@@ -10,6 +10,7 @@
 #ifndef STELE_PROGRAM_STREAM_H
 #define STELE_PROGRAM_STREAM_H
 
+#include "base/log.h"
 #include "base/vfs.h"
 #include "types/func.h"
 
@@ -35,6 +36,14 @@ typedef struct StreamUse {
     const StreamBound *bounds;
 } StreamUse;
 static inline bool stream_paused(const StreamUse *u) { return u->pause && atomic_load(u->pause); }
+/* 57014 where the statement has been canceled or is over its time. */
+static inline Status stream_interrupted(const StreamUse *u, Err *e) {
+    if (u->cancel && atomic_load(u->cancel))
+        return err_set(e, ERR_QUERY_CANCELED, "canceling statement due to user request");
+    if (u->deadline_ns && clock_ns() > u->deadline_ns)
+        return err_set(e, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");
+    return ST_OK;
+}
 
 /* Rows of one worker, valid until its next call. Batches of one `order` come from one worker, in their order. */
 typedef struct StreamBatch {
