@@ -283,15 +283,6 @@ static Status run_workers(SegmentRun *g) {
 }
 
 /* ---- morsels ------------------------------------------------------------------------------------------- */
-static bool zone_misses(const Tablet *t, const Source *s) {
-    for (int32_t i = 0; i < s->n_zone; i++) {
-        const TabletColumn *c = &t->cols[s->zone[i].col];
-        if (c->has_minmax ? c->max < s->zone[i].lo || c->min > s->zone[i].hi : t->rows > 0 && c->null_count == t->rows)
-            return true;
-    }
-    return false;
-}
-
 /* Rows whose morsel is a fair part of a piece, as far as the width of rows tells: half of a worker's share, so that
  * what is made beyond the piece by morsels that were under way stays small. */
 static int64_t piece_rows(const SegmentRun *g, int64_t rows) {
@@ -312,7 +303,7 @@ static Status table_morsels(SegmentRun *g, SegmentStats *stats) {
     int64_t rows = 0, tablets = 0;
     for (int64_t i = 0; i < t->n_tablets; i++) {
         if (t->tablets[i]->rows == 0) continue;
-        if (s->n_zone && zone_misses(t->tablets[i], s)) {
+        if (source_skips(s, t->tablets[i])) {
             stats->tablets_skipped++;
             continue;
         }
@@ -326,7 +317,7 @@ static Status table_morsels(SegmentRun *g, SegmentStats *stats) {
     if (!(g->morsels = arena_array(g->arena, Morsel, rows / size + tablets + 1))) return err_oom(g->err);
     for (int64_t i = 0; i < t->n_tablets; i++) {
         int64_t n = t->tablets[i]->rows;
-        if (n == 0 || (s->n_zone && zone_misses(t->tablets[i], s))) continue;
+        if (n == 0 || source_skips(s, t->tablets[i])) continue;
         for (int64_t at = 0; at < n; at += size)
             g->morsels[g->n_morsels++] = (Morsel){(int32_t)i, (int32_t)at, (int32_t)MIN_OF(size, n - at)};
     }

@@ -256,6 +256,14 @@ typedef struct Source {
     ZonePred *zone;
     double est_rows;
 } Source;
+/* No row of the tablet, which has some, can pass. */
+static inline bool source_skips(const Source *s, const Tablet *t) {
+    for (int32_t i = 0; i < s->n_zone; i++) {
+        const TabletColumn *c = &t->cols[s->zone[i].col];
+        if (c->has_minmax ? c->max < s->zone[i].lo || c->min > s->zone[i].hi : c->null_count == t->rows) return true;
+    }
+    return false;
+}
 
 typedef enum SinkKind {
     SINK_ROWS, /* append to row store `id` */

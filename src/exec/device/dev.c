@@ -260,15 +260,6 @@ int64_t segment_groups(const DevQuery *q, const DSegment *s, DevKernel *k, int64
 }
 
 /* ---- start ---------------------------------------------------------------------------------------------- */
-static bool zone_misses(const Tablet *t, const Source *s) {
-    for (int32_t i = 0; i < s->n_zone; i++) {
-        const TabletColumn *c = &t->cols[s->zone[i].col];
-        if (c->has_minmax ? c->max < s->zone[i].lo || c->min > s->zone[i].hi : t->rows > 0 && c->null_count == t->rows)
-            return true;
-    }
-    return false;
-}
-
 static Status list_tablets(DevQuery *q, DSegment *s, Err *e) {
     const Table *t = s->p->source.table;
     if (t->n_tablets > UINT32_MAX)
@@ -277,7 +268,7 @@ static Status list_tablets(DevQuery *q, DSegment *s, Err *e) {
     for (int64_t i = 0; i < t->n_tablets; i++) {
         const Tablet *tab = t->tablets[i];
         if (tab->rows == 0) continue;
-        if (zone_misses(tab, &s->p->source)) {
+        if (source_skips(&s->p->source, tab)) {
             s->skipped++;
             continue;
         }
