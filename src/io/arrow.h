@@ -19,6 +19,24 @@ typedef struct ArrowColumn {
     const char *where; /* for messages: `parameter 3`, `column "a"` */
 } ArrowColumn;
 
+/* How the values of a column lie, as its format says. */
+typedef enum ArrowLayout {
+    ARROW_NULLS,   /* no buffers: all are NULL */
+    ARROW_FIXED,   /* validity, values */
+    ARROW_STRINGS, /* validity, offsets, bytes */
+    ARROW_VIEWS,   /* validity, views, any number of buffers of bytes, and in memory their sizes */
+    ARROW_LISTS    /* validity, offsets; a child */
+} ArrowLayout;
+typedef struct ArrowFormat {
+    ArrowLayout layout;
+    bool wide;     /* offsets have 64 bits, not 32 */
+    int32_t width; /* bytes of a fixed value or of a view; 0: it is a bit */
+    bool has_type;
+    Type type; /* in SQL, where it has one; lists have their elements' */
+} ArrowFormat;
+/* false: it is not known, *out is zeros */
+bool arrow_format(const char *format, ArrowFormat *out);
+
 enum { ARROW_OFFSET_BITS = 60 };
 /* Position of the first row; -1 when it cannot be. */
 int64_t arrow_start(int64_t at, const struct ArrowArray *a);

@@ -6,7 +6,6 @@
  */
 #include "io/arrow.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/stack.h"
@@ -44,23 +43,59 @@ static Status out_of_range(const ArrowColumn *c, int64_t i, Err *e) {
     return in_row(c, i, e);
 }
 
-/* Structure alone: how many buffers `format` has (-1: unknown format, 0: none). Views have more: arrow_check. */
-static bool is_view(const char *f) { return strcmp(f, "vu") == 0 || strcmp(f, "vz") == 0; }
-static int64_t width_of(const char *f) { /* of fixed-size binaries; 0: it is none */
-    int64_t n = 0;
-    return sscanf(f, "w:%" SCNd64, &n) == 1 && n > 0 && n <= INT32_MAX ? n : 0;
+/* ---- formats ------------------------------------------------------------------------------------------------ */
+static const struct {
+    char format[4];
+    uint8_t layout, width, type; /* T_ARRAY: that of lists; T_NUMERIC: of 20 digits */
+} formats[] = {
+    {"n", ARROW_NULLS, 0, T_TEXT},       {"b", ARROW_FIXED, 0, T_BOOL},       {"c", ARROW_FIXED, 1, T_INT2},
+    {"C", ARROW_FIXED, 1, T_INT2},       {"s", ARROW_FIXED, 2, T_INT2},       {"S", ARROW_FIXED, 2, T_INT4},
+    {"i", ARROW_FIXED, 4, T_INT4},       {"I", ARROW_FIXED, 4, T_INT8},       {"l", ARROW_FIXED, 8, T_INT8},
+    {"L", ARROW_FIXED, 8, T_NUMERIC},    {"f", ARROW_FIXED, 4, T_FLOAT4},     {"g", ARROW_FIXED, 8, T_FLOAT8},
+    {"u", ARROW_STRINGS, 4, T_TEXT},     {"U", ARROW_STRINGS, 8, T_TEXT},     {"z", ARROW_STRINGS, 4, T_BYTEA},
+    {"Z", ARROW_STRINGS, 8, T_BYTEA},    {"vu", ARROW_VIEWS, 16, T_TEXT},     {"vz", ARROW_VIEWS, 16, T_BYTEA},
+    {"+l", ARROW_LISTS, 4, T_ARRAY},     {"+L", ARROW_LISTS, 8, T_ARRAY},     {"tdD", ARROW_FIXED, 4, T_DATE},
+    {"tdm", ARROW_FIXED, 8, T_DATE},     {"tts", ARROW_FIXED, 4, T_TIME},     {"ttm", ARROW_FIXED, 4, T_TIME},
+    {"ttu", ARROW_FIXED, 8, T_TIME},     {"ttn", ARROW_FIXED, 8, T_TIME},     {"tDs", ARROW_FIXED, 8, T_INTERVAL},
+    {"tDm", ARROW_FIXED, 8, T_INTERVAL}, {"tDu", ARROW_FIXED, 8, T_INTERVAL}, {"tDn", ARROW_FIXED, 8, T_INTERVAL},
+    {"tiM", ARROW_FIXED, 4, T_INTERVAL}, {"tiD", ARROW_FIXED, 8, T_INTERVAL}, {"tin", ARROW_FIXED, 16, T_INTERVAL}};
+
+/* d:precision,scale of 128 bits */
+static bool decimal_format(const char *f, int *precision, int *scale) {
+    int bits = 128;
+    return sscanf(f, "d:%d,%d,%d", precision, scale, &bits) >= 2 && bits == 128 && *precision >= 1 &&
+           *precision <= NUMERIC_MAX_PRECISION && *scale >= 0 && *scale <= NUMERIC_MAX_PRECISION;
 }
-static int buffers_of(const char *f) {
-    static const char *const two[] = {"b",   "c",   "C",   "s",   "S",   "i",   "I",   "l",   "L",
-                                      "f",   "g",   "tdD", "tdm", "tts", "ttm", "ttu", "ttn", "tDs",
-                                      "tDm", "tDu", "tDn", "tiM", "tiD", "tin", "+l",  "+L"};
-    if (strcmp(f, "n") == 0) return 0;
-    for (size_t i = 0; i < ARRAY_LEN(two); i++)
-        if (strcmp(f, two[i]) == 0) return 2;
-    if (strncmp(f, "ts", 2) == 0 || strncmp(f, "d:", 2) == 0 || width_of(f)) return 2;
-    return strcmp(f, "u") == 0 || strcmp(f, "U") == 0 || strcmp(f, "z") == 0 || strcmp(f, "Z") == 0 || is_view(f) ? 3
-                                                                                                                  : -1;
+
+bool arrow_format(const char *f, ArrowFormat *out) {
+    int precision = 0, decimals = 0, width = 0;
+    *out = (ArrowFormat){0};
+    for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
+        if (strcmp(f, formats[i].format) != 0) continue;
+        TypeId type = (TypeId)formats[i].type;
+        *out = (ArrowFormat){.layout = (ArrowLayout)formats[i].layout,
+                             .wide = formats[i].width == 8,
+                             .width = formats[i].width,
+                             .has_type = type != T_ARRAY,
+                             .type = type == T_NUMERIC ? type_numeric(20, 0) : type_make(type)};
+        return true;
+    }
+    if (decimal_format(f, &precision, &decimals)) {
+        *out = (ArrowFormat){.layout = ARROW_FIXED, .width = 16, .has_type = decimals <= precision};
+        if (out->has_type) out->type = type_numeric(precision, decimals);
+        return true;
+    }
+    if (strncmp(f, "ts", 2) == 0 && f[2] && f[3] == ':') {
+        *out = (ArrowFormat){
+            .layout = ARROW_FIXED, .width = 8, .has_type = true, .type = type_make(f[4] ? T_TIMESTAMPTZ : T_TIMESTAMP)};
+        return true;
+    }
+    if (sscanf(f, "w:%d", &width) != 1 || width <= 0) return false;
+    *out = (ArrowFormat){
+        .layout = ARROW_FIXED, .width = width, .has_type = true, .type = type_make(width == 16 ? T_UUID : T_BYTEA)};
+    return true;
 }
+
 static bool is_int_format(const char *f) { return f[0] && !f[1] && strchr("cCsSiIlL", f[0]); }
 
 Status arrow_check(const ArrowColumn *c, Err *e) {
@@ -72,9 +107,11 @@ Status arrow_check(const ArrowColumn *c, Err *e) {
     if (s->dictionary && s->dictionary->dictionary)
         return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "the Arrow column of %s has a dictionary of dictionaries",
                        c->where);
-    int n = buffers_of(s->format);
-    if (n < 0) return mismatch(c, e);
-    bool list = s->format[0] == '+', view = is_view(s->format);
+    static const uint8_t buffers[] = {[ARROW_FIXED] = 2, [ARROW_STRINGS] = 3, [ARROW_VIEWS] = 3, [ARROW_LISTS] = 2};
+    ArrowFormat format;
+    if (!arrow_format(s->format, &format)) return mismatch(c, e);
+    bool list = format.layout == ARROW_LISTS, view = format.layout == ARROW_VIEWS;
+    int n = buffers[format.layout];
     if (a->length < 0 || a->offset < 0 || a->null_count < -1 || a->null_count > a->length)
         return malformed(c, "its length, offset or null count", e);
     if (c->first < a->offset || c->first - a->offset > a->length || c->n > a->length - (c->first - a->offset))
@@ -148,11 +185,9 @@ static Status ints(const ArrowColumn *c, char *cells, const uint8_t *valid, Err 
 
 static Status numerics(const ArrowColumn *c, char *cells, const uint8_t *valid, Err *e) {
     const char *f = c->schema->format;
-    int precision = 0, scale = 0, bits = 128;
+    int precision = 0, scale = 0;
     bool whole = is_int_format(f);
-    if (!whole && (sscanf(f, "d:%d,%d,%d", &precision, &scale, &bits) < 2 || bits != 128 || precision < 1 ||
-                   precision > 38 || scale < 0 || scale > 38))
-        return mismatch(c, e);
+    if (!whole && !decimal_format(f, &precision, &scale)) return mismatch(c, e);
     int64_t size = phys_size(type_phys(c->type));
     for (int64_t i = 0; i < c->n; i++) {
         int128_t v, scaled;
@@ -200,13 +235,12 @@ static bool unit_of(char c, int64_t *of, int64_t *per) {
     *per = c == 'n' ? 1000 : 1;
     return c && strchr("smun", c);
 }
-static bool is_narrow(const char *f) { return strcmp(f, "tdD") == 0 || strcmp(f, "tts") == 0 || strcmp(f, "ttm") == 0; }
 
 /* A row's days or microseconds as Stele counts them; false: out of range. The ends of the range are infinities, as in
- * batches of Stele's own (arrow_out.c). */
-static bool time_of(const ArrowColumn *c, int64_t i, int64_t of, int64_t per, int64_t *v) {
+ * batches of Stele's own (arrow_out.c). narrow: of 32 bits. */
+static bool time_of(const ArrowColumn *c, int64_t i, bool narrow, int64_t of, int64_t per, int64_t *v) {
     const void *d = c->array->buffers[1];
-    bool narrow = is_narrow(c->schema->format), day = c->type.id == T_DATE;
+    bool day = c->type.id == T_DATE;
     int64_t raw = narrow ? ((const int32_t *)d)[c->first + i] : ((const int64_t *)d)[c->first + i];
     if (c->type.id != T_TIME && of == 1 && per == 1 && narrow == day &&
         (raw == (day ? INT32_MIN : INT64_MIN) || raw == (day ? INT32_MAX : INT64_MAX))) {
@@ -232,10 +266,12 @@ static Status times(const ArrowColumn *c, char *cells, const uint8_t *valid, Err
     if (c->type.id == T_TIME && (strncmp(f, "tt", 2) != 0 || !unit_of(f[2], &of, &per))) return mismatch(c, e);
     if (moment && (strncmp(f, "ts", 2) != 0 || !unit_of(f[2], &of, &per) || f[3] != ':' || (f[4] != 0) != zoned))
         return mismatch(c, e); /* a zone says that values are in UTC */
+    ArrowFormat format;
+    (void)arrow_format(f, &format);
     for (int64_t i = 0; i < c->n; i++) {
         int64_t v;
         if (!valid[i]) continue;
-        if (!time_of(c, i, of, per, &v)) return out_of_range(c, i, e);
+        if (!time_of(c, i, format.width == 4, of, per, &v)) return out_of_range(c, i, e);
         memcpy(cells + i * size, &v, (size_t)size);
     }
     return ST_OK;
@@ -289,15 +325,14 @@ static Status view_at(const ArrowColumn *c, int64_t i, Slice *out, Err *e) {
     out->ptr = (const char *)c->array->buffers[buffer + 2] + from;
     return ST_OK;
 }
-static Status string_at(const ArrowColumn *c, int64_t i, Slice *out, Err *e) {
-    const char *f = c->schema->format;
-    int64_t from, to, width = width_of(f);
-    if (is_view(f)) return view_at(c, i, out, e);
-    if (width) {
-        *out = (Slice){(const char *)c->array->buffers[1] + width * (c->first + i), width};
+static Status string_at(const ArrowColumn *c, const ArrowFormat *f, int64_t i, Slice *out, Err *e) {
+    int64_t from, to;
+    if (f->layout == ARROW_VIEWS) return view_at(c, i, out, e);
+    if (f->layout == ARROW_FIXED) {
+        *out = (Slice){(const char *)c->array->buffers[1] + f->width * (c->first + i), f->width};
         return ST_OK;
     }
-    TRY(bounds(c, i, f[0] == 'U' || f[0] == 'Z', &from, &to, e));
+    TRY(bounds(c, i, f->wide, &from, &to, e));
     if (to > from && !c->array->buffers[2]) return malformed(c, "a buffer is missing", e);
     *out = to > from ? (Slice){(const char *)c->array->buffers[2] + from, to - from} : (Slice){"", 0};
     return ST_OK;
@@ -322,31 +357,29 @@ static Status put_string(const ArrowColumn *c, int64_t i, Slice s, Arena *a, Str
 }
 
 /* The column's bytes in one piece; NULL: they do not lie so, or are not all good text, and rows go one by one. */
-static char *copy_whole(const ArrowColumn *c, Arena *a, int64_t *from) {
-    const char *f = c->schema->format;
+static char *copy_whole(const ArrowColumn *c, const ArrowFormat *f, Arena *a, int64_t *from) {
     int64_t to, end;
-    bool wide = f[0] == 'U' || f[0] == 'Z';
     Err ignored = {0};
-    if (is_view(f) || width_of(f) || c->n < 2 || !c->array->buffers[2]) return NULL;
-    if (bounds(c, 0, wide, from, &to, &ignored) != ST_OK) return NULL;
-    if (bounds(c, c->n - 1, wide, &to, &end, &ignored) != ST_OK || end < *from) return NULL;
+    if (f->layout != ARROW_STRINGS || c->n < 2 || !c->array->buffers[2]) return NULL;
+    if (bounds(c, 0, f->wide, from, &to, &ignored) != ST_OK) return NULL;
+    if (bounds(c, c->n - 1, f->wide, &to, &end, &ignored) != ST_OK || end < *from) return NULL;
     const char *bytes = (const char *)c->array->buffers[2] + *from;
     if (c->type.id != T_BYTEA && utf8_check(bytes, end - *from) >= 0) return NULL;
     return arena_strndup(a, bytes, end - *from);
 }
 
 static Status texts(const ArrowColumn *c, Arena *a, Str *cells, const uint8_t *valid, Err *e) {
-    const char *f = c->schema->format;
-    bool bytes = c->type.id == T_BYTEA, view = is_view(f);
-    char kind = view ? f[1] : f[0];
-    if (bytes && width_of(f)) kind = 'z';
-    else if (!kind || f[view + 1] || !strchr(bytes ? "zZ" : "uU", kind)) return mismatch(c, e);
+    ArrowFormat f;
+    bool bytes = c->type.id == T_BYTEA, known = arrow_format(c->schema->format, &f);
+    bool fits = f.layout == ARROW_FIXED ? bytes && c->schema->format[0] == 'w'
+                                        : f.layout != ARROW_LISTS && f.type.id == (bytes ? T_BYTEA : T_TEXT);
+    if (!known || !fits) return mismatch(c, e);
     int64_t start = 0;
-    char *whole = bytes || c->type.id == T_TEXT ? copy_whole(c, a, &start) : NULL;
+    char *whole = bytes || c->type.id == T_TEXT ? copy_whole(c, &f, a, &start) : NULL;
     for (int64_t i = 0; i < c->n; i++) {
         Slice s = {"", 0};
         if (!valid[i]) continue;
-        TRY(string_at(c, i, &s, e));
+        TRY(string_at(c, &f, i, &s, e));
         int64_t at = whole && s.len ? s.ptr - (const char *)c->array->buffers[2] - start : 0;
         /* a text that begins or ends within a character goes the long way, which refuses it */
         bool cut = whole && !bytes && s.len && ((whole[at] & 0xC0) == 0x80 || (whole[at + s.len] & 0xC0) == 0x80);
@@ -357,32 +390,32 @@ static Status texts(const ArrowColumn *c, Arena *a, Str *cells, const uint8_t *v
 }
 
 /* Numerics without (p,s): of whole numbers, decimals, floats and texts. */
-static Status decimal_at(const ArrowColumn *c, int64_t i, Arena *a, Dec *out, Err *e) {
+static Status decimal_at(const ArrowColumn *c, const ArrowFormat *format, int64_t i, Arena *a, Dec *out, Err *e) {
     const char *f = c->schema->format;
     const void *data = c->array->buffers[1];
-    int precision = 0, scale = 0, bits = 128;
+    int precision = 0, scale = 0;
     int64_t at = c->first + i, n;
     if (is_int_format(f)) return dec_from_i128(a, int_at(f[0], data, at, &n) ? n : (int128_t)(uint64_t)n, 0, out, e);
     if (strcmp(f, "f") == 0) return dec_from_f32(a, ((const float *)data)[at], out, e);
     if (strcmp(f, "g") == 0) return dec_from_f64(a, ((const double *)data)[at], out, e);
-    if (strcmp(f, "u") == 0 || strcmp(f, "U") == 0 || strcmp(f, "vu") == 0) {
+    if (format->type.id == T_TEXT) {
         Slice s;
-        TRY(string_at(c, i, &s, e));
+        TRY(string_at(c, format, i, &s, e));
         return dec_parse(a, s, out, e);
     }
     int128_t v;
-    if (sscanf(f, "d:%d,%d,%d", &precision, &scale, &bits) < 2 || bits != 128 || precision < 1 || precision > 38 ||
-        scale < 0 || scale > 38)
-        return mismatch(c, e);
+    if (!decimal_format(f, &precision, &scale)) return mismatch(c, e);
     memcpy(&v, (const char *)data + 16 * at, 16);
     if (numeric_exceeds(v, precision)) return out_of_range(c, i, e);
     return dec_from_i128(a, v, scale, out, e);
 }
 static Status decimals(const ArrowColumn *c, Arena *a, Str *cells, const uint8_t *valid, Err *e) {
+    ArrowFormat format;
+    (void)arrow_format(c->schema->format, &format);
     for (int64_t i = 0; i < c->n; i++) {
         Dec d;
         if (!valid[i]) continue;
-        TRY(decimal_at(c, i, a, &d, e));
+        TRY(decimal_at(c, &format, i, a, &d, e));
         TRY(dec_fit(a, c->type, &d, e));
         TRY(dec_encode(a, &d, &cells[i], e));
     }
@@ -486,29 +519,6 @@ Status arrow_convert(const ArrowColumn *c, Arena *a, void *cells, uint8_t *valid
 }
 
 /* ---- types -------------------------------------------------------------------------------------------------- */
-static bool scalar_type(const char *f, Type *t) {
-    static const struct {
-        char format[4];
-        uint8_t type;
-    } types[] = {
-        {"n", T_TEXT},       {"b", T_BOOL},       {"c", T_INT2},       {"C", T_INT2},       {"s", T_INT2},
-        {"S", T_INT4},       {"i", T_INT4},       {"I", T_INT8},       {"l", T_INT8},       {"f", T_FLOAT4},
-        {"g", T_FLOAT8},     {"u", T_TEXT},       {"U", T_TEXT},       {"vu", T_TEXT},      {"z", T_BYTEA},
-        {"Z", T_BYTEA},      {"vz", T_BYTEA},     {"tdD", T_DATE},     {"tdm", T_DATE},     {"tts", T_TIME},
-        {"ttm", T_TIME},     {"ttu", T_TIME},     {"ttn", T_TIME},     {"tDs", T_INTERVAL}, {"tDm", T_INTERVAL},
-        {"tDu", T_INTERVAL}, {"tDn", T_INTERVAL}, {"tiM", T_INTERVAL}, {"tiD", T_INTERVAL}, {"tin", T_INTERVAL}};
-    for (size_t i = 0; i < ARRAY_LEN(types); i++)
-        if (strcmp(f, types[i].format) == 0) return *t = type_make((TypeId)types[i].type), true;
-    int precision = 0, decimals = 0, bits = 128;
-    if (strcmp(f, "L") == 0) return *t = type_numeric(20, 0), true;
-    if (sscanf(f, "d:%d,%d,%d", &precision, &decimals, &bits) >= 2 && bits == 128 && precision > 0 &&
-        precision <= NUMERIC_MAX_PRECISION && decimals >= 0 && decimals <= precision)
-        return *t = type_numeric(precision, decimals), true;
-    if (strncmp(f, "ts", 2) == 0 && f[2] && f[3] == ':')
-        return *t = type_make(f[4] ? T_TIMESTAMPTZ : T_TIMESTAMP), true;
-    if (width_of(f)) return *t = type_make(width_of(f) == 16 ? T_UUID : T_BYTEA), true;
-    return false;
-}
 /* A text of Arrow's metadata, which moves behind it. */
 static Slice metadata_text(const char **at) {
     int32_t n;
@@ -530,13 +540,16 @@ static bool is_numeric_text(const char *metadata) {
 Status arrow_type(const struct ArrowSchema *s, Type *out, Err *e) {
     const struct ArrowSchema *v = s->dictionary ? s->dictionary : s;
     const char *f = v->format && s->release ? v->format : "";
-    if ((strcmp(f, "+l") == 0 || strcmp(f, "+L") == 0) && v->n_children == 1 && v->children && v->children[0]->format &&
-        scalar_type(v->children[0]->format, out)) {
-        *out = type_array_of(*out);
+    ArrowFormat format, item;
+    bool known = arrow_format(f, &format);
+    if (known && format.layout == ARROW_LISTS && v->n_children == 1 && v->children && v->children[0]->format &&
+        arrow_format(v->children[0]->format, &item) && item.has_type) {
+        *out = type_array_of(item.type);
         return ST_OK;
     }
-    if (scalar_type(f, out)) {
-        if (out->id == T_TEXT && is_numeric_text(s->metadata)) *out = type_make(T_DECIMAL);
+    if (known && format.has_type) {
+        bool numeric = format.type.id == T_TEXT && is_numeric_text(s->metadata);
+        *out = numeric ? type_make(T_DECIMAL) : format.type;
         return ST_OK;
     }
     return err_set(e, ERR_FEATURE_NOT_SUPPORTED,

@@ -1,8 +1,6 @@
 /* arrow_ipc.c - see arrow_ipc.h. */
 #include "io/arrow_ipc.h"
 
-#include <stdlib.h>
-
 #include "io/flatbuf.h"
 
 enum { HEAD_MAX = 64 << 20, COLUMNS_MAX = 1600 };
@@ -276,16 +274,19 @@ void arrow_batch_close(ArrowBatch *b, MemAccount *account) {
 
 static Status too_few(Err *e) { return err_set(e, ERR_BAD_COPY, "a batch has fewer buffers than its columns need"); }
 
-static bool is_view(const char *f) { return f[0] == 'v'; }
-static bool is_string(const char *f) { return f[0] && !f[1] && strchr("uUzZ", f[0]); }
+/* How its buffers lie: those of codes, if it has them. Its format was known when the file was opened. */
+static ArrowFormat form_of(const ArrowField *f) {
+    ArrowFormat form;
+    (void)arrow_format(f->codes ? f->codes : f->format, &form);
+    return form;
+}
 
 /* How many buffers it has, without an element's; below 0: the batch lacks them. */
 static int64_t buffer_count(const ArrowField *f, const ArrowBatch *b, const ArrowCursor *at) {
-    const char *format = f->codes ? f->codes : f->format;
+    static const uint8_t counts[] = {[ARROW_FIXED] = 2, [ARROW_STRINGS] = 3, [ARROW_LISTS] = 2};
+    ArrowLayout layout = form_of(f).layout;
     int64_t more = 0;
-    if (format[0] == 'n') return 0;
-    if (is_string(format)) return 3;
-    if (!is_view(format)) return 2;
+    if (layout != ARROW_VIEWS) return counts[layout];
     if (at->view >= b->n_views) return -1;
     memcpy(&more, b->head + b->views + 8 * at->view, 8);
     return more < 0 || more > b->n_buffers ? -1 : 2 + more;
@@ -295,7 +296,7 @@ Status arrow_skip(const ArrowField *f, const ArrowBatch *b, ArrowCursor *at, Err
     for (; f; f = f->item) {
         int64_t n = buffer_count(f, b, at);
         if (n < 0 || at->node >= b->n_nodes || n > b->n_buffers - at->buffer) return too_few(e);
-        at->view += is_view(f->codes ? f->codes : f->format);
+        at->view += form_of(f).layout == ARROW_VIEWS;
         at->node++;
         at->buffer += n;
     }
@@ -326,26 +327,6 @@ static Status load_buffer(const ArrowFile *f, const ArrowBatch *b, int64_t i, Me
     return codec_decompress(codecs, codec, raw->p + 8, place[1] - 8, to->p, *size, e);
 }
 
-/* Bytes of a value; 0: of bits. */
-static int64_t width_of(const char *f) {
-    if (f[0] == 'w' || (f[0] == 'd' && f[1] == ':')) return f[0] == 'd' ? 16 : strtoll(f + 2, NULL, 10);
-    if (f[0] == 't' && f[1] == 'i') return f[2] == 'M' ? 4 : f[2] == 'D' ? 8 : 16;
-    if (strcmp(f, "tdD") == 0 || strcmp(f, "tts") == 0 || strcmp(f, "ttm") == 0) return 4;
-    if (f[0] == 't') return 8;
-    switch (f[0]) {
-    case 'b': return 0;
-    case 'c':
-    case 'C': return 1;
-    case 's':
-    case 'S': return 2;
-    case 'i':
-    case 'I':
-    case 'f': return 4;
-    case 'v': return 16;
-    default: return 8;
-    }
-}
-
 /* Offsets of n rows, in order and up to `most`. */
 static bool offsets_fit(const void *p, bool wide, int64_t n, int64_t most) {
     int64_t last = 0;
@@ -361,21 +342,18 @@ static Status too_short(Err *e) { return err_set(e, ERR_BAD_COPY, "a buffer is s
 
 /* Whether buffers of these sizes are enough for n rows; items: rows of a list's element. */
 static Status check_sizes(const ArrowField *f, const ArrowHeld *h, int64_t count, int64_t n, int64_t items, Err *e) {
-    const char *format = f->codes ? f->codes : f->format;
+    const ArrowFormat form = form_of(f);
     const int64_t *sizes = h->sizes;
     int64_t bits = n / 8 + (n % 8 != 0);
     if (count == 0) return ST_OK;
     if (sizes[0] > 0 && sizes[0] < bits) return too_short(e);
-    bool variable = is_string(format) || format[0] == '+';
-    if (!variable) {
-        int64_t width = width_of(format);
-        if (width == 0 ? sizes[1] < bits : n > sizes[1] / width) return too_short(e);
+    if (form.layout == ARROW_FIXED || form.layout == ARROW_VIEWS) {
+        if (form.width == 0 ? sizes[1] < bits : n > sizes[1] / form.width) return too_short(e);
         return ST_OK;
     }
-    bool wide = format[0] == 'U' || format[0] == 'Z' || format[1] == 'L';
     if (n == 0) return ST_OK;
-    if (n >= sizes[1] / (wide ? 8 : 4)) return too_short(e);
-    if (!offsets_fit(h->pointers[1], wide, n, format[0] == '+' ? items : sizes[2]))
+    if (n >= sizes[1] / (form.wide ? 8 : 4)) return too_short(e);
+    if (!offsets_fit(h->pointers[1], form.wide, n, form.layout == ARROW_LISTS ? items : sizes[2]))
         return err_set(e, ERR_BAD_COPY, "the offsets of its values are not in order");
     return ST_OK;
 }
@@ -405,10 +383,9 @@ static Status hold_level(const ArrowFile *file, const ArrowField *f, const Arrow
         TRY(load_buffer(file, b, at->buffer + i, account, codecs, raw, &h->buffers[i], &h->sizes[i], e));
         h->pointers[i] = i == 0 && h->sizes[i] == 0 ? NULL : h->buffers[i].p;
     }
-    const char *format = f->codes ? f->codes : f->format;
     h->array = (struct ArrowArray){.length = node[0], .null_count = -1, .n_buffers = count, .release = never_array};
     h->array.buffers = h->pointers;
-    if (!is_view(format)) return ST_OK;
+    if (form_of(f).layout != ARROW_VIEWS) return ST_OK;
     /* sizes of the buffers behind the first two are one more buffer */
     h->pointers[count] = h->sizes + 2;
     h->array.n_buffers = count + 1;
