@@ -342,52 +342,33 @@ static bool share_nothing(Shared *x) {
     let_go(x);
     return false;
 }
-static bool share_schema(const struct ArrowSchema *from, struct ArrowSchema *to) {
-    int64_t n = from->n_children, all = n;
-    for (int64_t i = 0; i < n; i++) all += from->children[i]->n_children;
-    Shared *x = share(from->private_data, all + 1);
-    struct ArrowSchema *s = x ? arena_array(x->arena, struct ArrowSchema, all + 1) : NULL;
-    struct ArrowSchema **of = x ? arena_array(x->arena, struct ArrowSchema *, all + 1) : NULL;
-    to->release = NULL;
-    if (!s || !of) return share_nothing(x);
-    for (int64_t i = 0, at = n; i < n; i++) {
-        s[i] = *from->children[i];
-        if (s[i].n_children) {
-            s[at] = *s[i].children[0];
-            of[at] = &s[at];
-            s[i].children = &of[at++];
-        }
-        of[i] = &s[i];
+/* ArrowSchema and ArrowArray have the members that this needs in common. */
+#define SHARE(name, T)                                                         \
+    static bool name(const struct T *from, struct T *to) {                     \
+        int64_t n = from->n_children, all = n;                                 \
+        for (int64_t i = 0; i < n; i++) all += from->children[i]->n_children;  \
+        Shared *x = share(from->private_data, all + 1);                        \
+        struct T *s = x ? arena_array(x->arena, struct T, all + 1) : NULL;     \
+        struct T **of = x ? arena_array(x->arena, struct T *, all + 1) : NULL; \
+        to->release = NULL;                                                    \
+        if (!s || !of) return share_nothing(x);                                \
+        for (int64_t i = 0, at = n; i < n; i++) {                              \
+            s[i] = *from->children[i];                                         \
+            if (s[i].n_children) {                                             \
+                s[at] = *s[i].children[0];                                     \
+                of[at] = &s[at];                                               \
+                s[i].children = &of[at++];                                     \
+            }                                                                  \
+            of[i] = &s[i];                                                     \
+        }                                                                      \
+        for (int64_t i = 0; i < all; i++) s[i].private_data = x;               \
+        *to = *from;                                                           \
+        to->children = of;                                                     \
+        to->private_data = x;                                                  \
+        return true;                                                           \
     }
-    for (int64_t i = 0; i < all; i++) s[i].private_data = x;
-    *to = *from;
-    to->children = of;
-    to->private_data = x;
-    return true;
-}
-static bool share_array(const struct ArrowArray *from, struct ArrowArray *to) {
-    int64_t n = from->n_children, all = n;
-    for (int64_t i = 0; i < n; i++) all += from->children[i]->n_children;
-    Shared *x = share(from->private_data, all + 1);
-    struct ArrowArray *s = x ? arena_array(x->arena, struct ArrowArray, all + 1) : NULL;
-    struct ArrowArray **of = x ? arena_array(x->arena, struct ArrowArray *, all + 1) : NULL;
-    to->release = NULL;
-    if (!s || !of) return share_nothing(x);
-    for (int64_t i = 0, at = n; i < n; i++) {
-        s[i] = *from->children[i];
-        if (s[i].n_children) {
-            s[at] = *s[i].children[0];
-            of[at] = &s[at];
-            s[i].children = &of[at++];
-        }
-        of[i] = &s[i];
-    }
-    for (int64_t i = 0; i < all; i++) s[i].private_data = x;
-    *to = *from;
-    to->children = of;
-    to->private_data = x;
-    return true;
-}
+SHARE(share_schema, ArrowSchema)
+SHARE(share_array, ArrowArray)
 
 typedef struct Stream {
     struct ArrowSchema schema;
