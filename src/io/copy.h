@@ -75,10 +75,19 @@ typedef struct CopyTarget {
  * rolled back. CHECK constraints are the caller's. */
 Status copy_from(const CopyTarget *t, const CopyOptions *o, Vfs *vfs, const char *path, CopyRead read, void *ctx,
                  UndoLog *undo, int64_t *rows, Err *e);
-/* Writes all rows of a result (first_col .. first_col + n_cols), and of `more` (NULL: nothing) behind it. To a file:
- * written beside it and renamed when complete. */
-Status copy_to(RowStore *rows, const RowPieces *more, int32_t first_col, int32_t n_cols, const Type *types,
-               const char *const *names, const CopyOptions *o, Vfs *vfs, const char *path, CopyWrite write, void *ctx,
-               int tz_offset, int64_t *n_rows, Err *e);
+/* What is written: all rows of a result, and of `more` (NULL: nothing) behind it. */
+typedef struct CopySource {
+    RowStore *rows;
+    const RowPieces *more;
+    int32_t n_cols;
+    const Type *types;
+    const char *const *names;
+    int tz_offset; /* of texts */
+    MemAccount *account;
+} CopySource;
+/* To a file (path), written beside it and renamed when complete, or, with path NULL, to `write`. *n_rows gets the
+ * number written. */
+Status copy_to(const CopySource *from, const CopyOptions *o, Vfs *vfs, const char *path, CopyWrite write, void *ctx,
+               int64_t *n_rows, Err *e);
 
 #endif

@@ -206,14 +206,13 @@ static Status out_header(Out *w, const char *const *names) {
     return out_char(w, '\n');
 }
 
-static Status out_run(Out *w, const RowLayout *l, const RowRun *run, int32_t first_col, const Type *types, Vec *vecs,
-                      uint8_t **valid) {
+static Status out_run(Out *w, const RowLayout *l, const RowRun *run, const Type *types, Vec *vecs, uint8_t **valid) {
     const CopyOptions *o = w->o;
     for (int64_t first = 0; first < run->n; first += OUT_BATCH) {
         int64_t n = MIN_OF(run->n - first, OUT_BATCH);
         for (int32_t c = 0; c < w->n_cols; c++) {
             vecs[c].valid = valid[c];
-            rows_load(l, first_col + c, run, first, NULL, n, &vecs[c]);
+            rows_load(l, c, run, first, NULL, n, &vecs[c]);
         }
         for (int64_t r = 0; r < n; r++) {
             for (int32_t c = 0; c < w->n_cols; c++) {
@@ -224,7 +223,7 @@ static Status out_run(Out *w, const RowLayout *l, const RowRun *run, int32_t fir
                     continue;
                 }
                 bool force = o->force_quote_all || (o->force_quote && o->force_quote[c]);
-                TRY(out_cell(w, types[c], v->phys, l->cols[first_col + c].dict,
+                TRY(out_cell(w, types[c], v->phys, l->cols[c].dict,
                              (const char *)v->data + r * phys_size((Phys)v->phys), force));
             }
             if (o->format == COPY_TBL) TRY(out_char(w, o->delimiter));
@@ -234,12 +233,11 @@ static Status out_run(Out *w, const RowLayout *l, const RowRun *run, int32_t fir
     return ST_OK;
 }
 
-static Status out_store(Out *w, RowStore *rows, int32_t first_col, const Type *types, Vec *vecs, uint8_t **valid,
-                        int64_t *n_rows) {
+static Status out_store(Out *w, RowStore *rows, const Type *types, Vec *vecs, uint8_t **valid, int64_t *n_rows) {
     for (int64_t i = 0; i < rows_n_runs(rows); i++) {
         RowRun run;
         TRY(rows_run_open(rows, i, &run, w->e));
-        Status one = out_run(w, rows_layout(rows), &run, first_col, types, vecs, valid);
+        Status one = out_run(w, rows_layout(rows), &run, types, vecs, valid);
         *n_rows += run.n;
         rows_run_close(rows, &run);
         TRY(one);
@@ -247,8 +245,8 @@ static Status out_store(Out *w, RowStore *rows, int32_t first_col, const Type *t
     return ST_OK;
 }
 
-static Status out_rows(Out *w, RowStore *rows, const RowPieces *more, int32_t first_col, const Type *types,
-                       int64_t *n_rows) {
+static Status out_rows(Out *w, const CopySource *from, int64_t *n_rows) {
+    RowStore *rows = from->rows;
     const RowLayout *l = rows_layout(rows);
     Arena *a = arena_new(w->account, w->e);
     Status st = ST_ERROR;
@@ -256,17 +254,17 @@ static Status out_rows(Out *w, RowStore *rows, const RowPieces *more, int32_t fi
     uint8_t **valid = a ? arena_array(a, uint8_t *, w->n_cols + 1) : NULL;
     if (!vecs || !valid) goto done;
     for (int32_t c = 0; c < w->n_cols; c++) {
-        const CellSpec *k = &l->cols[first_col + c];
-        vecs[c] =
-            (Vec){.phys = k->phys, .type = types[c], .data = arena_calloc(a, phys_size((Phys)k->phys) * OUT_BATCH)};
+        const CellSpec *k = &l->cols[c];
+        vecs[c] = (Vec){
+            .phys = k->phys, .type = from->types[c], .data = arena_calloc(a, phys_size((Phys)k->phys) * OUT_BATCH)};
         valid[c] = arena_calloc(a, OUT_BATCH);
         if (!vecs[c].data || !valid[c]) goto done;
     }
     st = ST_OK;
     while (rows && st == ST_OK) {
-        st = out_store(w, rows, first_col, types, vecs, valid, n_rows);
+        st = out_store(w, rows, from->types, vecs, valid, n_rows);
         rows = NULL;
-        if (st == ST_OK && more) st = more->next(more->ctx, &rows, w->e);
+        if (st == ST_OK && from->more) st = from->more->next(from->more->ctx, &rows, w->e);
     }
 done:
     arena_free(a);
@@ -281,21 +279,26 @@ static void specials(Out *w) {
     for (const char *s = "\\\b\f\t\v"; *s; s++) w->special[(uint8_t)*s] = true;
 }
 
-Status copy_to(RowStore *rows, const RowPieces *more, int32_t first_col, int32_t n_cols, const Type *types,
-               const char *const *names, const CopyOptions *o, Vfs *vfs, const char *path, CopyWrite write, void *ctx,
-               int tz_offset, int64_t *n_rows, Err *e) {
-    if (o->format == COPY_PARQUET)
-        return parquet_write(rows, more, first_col, n_cols, types, names, vfs, path, tz_offset, n_rows, e);
+Status copy_to(const CopySource *from, const CopyOptions *o, Vfs *vfs, const char *path, CopyWrite write, void *ctx,
+               int64_t *n_rows, Err *e) {
+    if (o->format == COPY_PARQUET) return parquet_write(from, vfs, path, n_rows, e);
     *n_rows = 0;
     if (!path && !write) return err_internal(e, "COPY TO without a target");
-    Out w = {.o = o, .vfs = vfs, .write = write, .ctx = ctx, .n_cols = n_cols, .tz_offset = tz_offset, .e = e};
+    Out w = {.o = o,
+             .account = from->account,
+             .vfs = vfs,
+             .write = write,
+             .ctx = ctx,
+             .n_cols = from->n_cols,
+             .tz_offset = from->tz_offset,
+             .e = e};
     specials(&w);
     Status st = ST_ERROR;
     /* A device has no place beside it. */
     bool beside = path && strncmp(path, "/dev/", 5) != 0, created = false;
     char *temp = NULL;
-    w.arena = arena_new(NULL, e);
-    w.buf = w.arena ? mem_alloc(NULL, out_buffer, e) : NULL;
+    w.arena = arena_new(w.account, e);
+    w.buf = w.arena ? mem_alloc(w.account, out_buffer, e) : NULL;
     if (!w.buf) goto done;
     if (path) {
         Err why;
@@ -303,7 +306,7 @@ Status copy_to(RowStore *rows, const RowPieces *more, int32_t first_col, int32_t
         /* Not in the arena: that is reset while rows are written. */
         static const char suffix[] = ".stele-tmp";
         size_t n = strlen(path);
-        temp = mem_alloc(NULL, (int64_t)(n + sizeof suffix), e);
+        temp = mem_alloc(w.account, (int64_t)(n + sizeof suffix), e);
         if (!temp) goto done;
         memcpy(temp, path, n);
         memcpy(temp + n, suffix, sizeof suffix);
@@ -317,16 +320,16 @@ Status copy_to(RowStore *rows, const RowPieces *more, int32_t first_col, int32_t
         }
         created = true;
     }
-    if (o->header && out_header(&w, names) != ST_OK) goto done;
-    if (out_rows(&w, rows, more, first_col, types, n_rows) != ST_OK || out_flush(&w) != ST_OK) goto done;
+    if (o->header && out_header(&w, from->names) != ST_OK) goto done;
+    if (out_rows(&w, from, n_rows) != ST_OK || out_flush(&w) != ST_OK) goto done;
     st = ST_OK;
 done:
     if (st == ST_OK && beside) st = vfs->sync(w.file, e);
     if (w.file && vfs->close(w.file, st == ST_OK ? e : NULL) != ST_OK) st = ST_ERROR;
     if (st == ST_OK && beside) st = vfs->rename(vfs, temp, path, e);
     if (st != ST_OK && created && beside) vfs->remove(vfs, temp, NULL);
-    if (temp) mem_free(NULL, temp, (int64_t)(strlen(path) + sizeof ".stele-tmp"));
-    if (w.buf) mem_free(NULL, w.buf, out_buffer);
+    if (temp) mem_free(w.account, temp, (int64_t)(strlen(path) + sizeof ".stele-tmp"));
+    if (w.buf) mem_free(w.account, w.buf, out_buffer);
     arena_free(w.arena);
     return st;
 }

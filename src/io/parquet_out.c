@@ -2,7 +2,8 @@
  *
  * Row groups of GROUP_ROWS rows, so that readers have something to share; snappy, which every reader knows. What
  * Parquet has no type for (intervals, arrays) is written as text. The file is written under a temporary name and
- * renamed when complete.
+ * renamed when complete. The library's memory is charged per call, not all along: the rows may come from Parquet files,
+ * whose readers charge theirs on this thread meanwhile.
  */
 #include "io/parquet.h"
 
@@ -25,19 +26,18 @@ typedef struct OutColumn {
 } OutColumn;
 
 typedef struct ParquetOut {
+    const CopySource *from;
     Arena *a, *texts; /* texts: of a batch */
     carquet_writer_t *writer;
     carquet_schema_t *schema;
-    int32_t n_cols;
     OutColumn *cols;
     int16_t *levels;
-    int tz_offset;
     int64_t in_group;
     const char *path;
     Err *e;
 } ParquetOut;
 
-/* The library does not say what the system said, but errno still has it. */
+/* The library does not say what the system said, but errno still has it. Memory that was refused is said already. */
 static Status failed(const ParquetOut *o, const carquet_error_t *why, carquet_status_t code) {
     int cause = errno;
     if (code == CARQUET_ERROR_FILE_WRITE && (cause == ENOSPC || cause == EDQUOT || cause == EFBIG))
@@ -102,16 +102,19 @@ static bool column_types(OutColumn *c, carquet_logical_type_t *l, int32_t *lengt
     return true;
 }
 
-static Status make_columns(ParquetOut *o, const RowLayout *l, int32_t first_col, const Type *types,
-                           const char *const *names) {
+static Status make_columns(ParquetOut *o) {
+    const RowLayout *l = rows_layout(o->from->rows);
+    const Type *types = o->from->types;
+    const char *const *names = o->from->names;
+    int32_t n_cols = o->from->n_cols;
     carquet_error_t why = CARQUET_ERROR_INIT;
     if (!(o->schema = carquet_schema_create(&why))) return failed(o, &why, why.code);
-    o->cols = arena_array(o->a, OutColumn, o->n_cols + 1);
+    o->cols = arena_array(o->a, OutColumn, n_cols + 1);
     o->levels = arena_array(o->a, int16_t, BATCH);
     if (!o->cols || !o->levels) return err_oom(o->e);
-    for (int32_t i = 0; i < o->n_cols; i++) {
+    for (int32_t i = 0; i < n_cols; i++) {
         OutColumn *c = &o->cols[i];
-        const CellSpec *k = &l->cols[first_col + i];
+        const CellSpec *k = &l->cols[i];
         carquet_logical_type_t logical;
         int32_t length;
         c->type = types[i];
@@ -140,7 +143,7 @@ static Status text_value(ParquetOut *o, const OutColumn *c, const void *cell, ca
         int64_t n;
         if (c->dict) v.u.str = c->dict->entries[*(const int32_t *)cell];
         else memcpy(value_cell(&v), cell, (size_t)phys_size(type_phys(c->type)));
-        char *text = value_to_text_tz(o->texts, &v, o->tz_offset, &n);
+        char *text = value_to_text_tz(o->texts, &v, o->from->tz_offset, &n);
         if (!text) return err_oom(o->e);
         s = str_make(text, n);
     } else {
@@ -194,7 +197,7 @@ static Status value_of(ParquetOut *o, OutColumn *c, const void *cell, int64_t i)
 
 static Status write_batch(ParquetOut *o, int64_t n) {
     arena_reset(o->texts);
-    for (int32_t i = 0; i < o->n_cols; i++) {
+    for (int32_t i = 0; i < o->from->n_cols; i++) {
         OutColumn *c = &o->cols[i];
         int64_t at = 0, size = phys_size((Phys)c->vec.phys);
         for (int64_t r = 0; r < n; r++) {
@@ -211,7 +214,7 @@ static Status write_batch(ParquetOut *o, int64_t n) {
     return st == CARQUET_OK ? ST_OK : failed(o, NULL, st);
 }
 
-static Status write_store(ParquetOut *o, RowStore *rows, int32_t first_col, int64_t *n_rows) {
+static Status write_store(ParquetOut *o, RowStore *rows, int64_t *n_rows) {
     const RowLayout *l = rows_layout(rows);
     for (int64_t i = 0; i < rows_n_runs(rows); i++) {
         RowRun run;
@@ -219,11 +222,13 @@ static Status write_store(ParquetOut *o, RowStore *rows, int32_t first_col, int6
         TRY(st);
         for (int64_t first = 0; st == ST_OK && first < run.n; first += BATCH) {
             int64_t n = MIN_OF(run.n - first, (int64_t)BATCH);
-            for (int32_t c = 0; c < o->n_cols; c++) {
+            for (int32_t c = 0; c < o->from->n_cols; c++) {
                 o->cols[c].vec.valid = o->cols[c].valid;
-                rows_load(l, first_col + c, &run, first, NULL, n, &o->cols[c].vec);
+                rows_load(l, c, &run, first, NULL, n, &o->cols[c].vec);
             }
+            parquet_memory_begin(o->from->account, o->e);
             st = write_batch(o, n);
+            parquet_memory_end();
         }
         *n_rows += run.n;
         rows_run_close(rows, &run);
@@ -232,31 +237,48 @@ static Status write_store(ParquetOut *o, RowStore *rows, int32_t first_col, int6
     return ST_OK;
 }
 
-static Status write_rows(ParquetOut *o, RowStore *rows, const RowPieces *more, int32_t first_col, int64_t *n_rows) {
+static Status write_rows(ParquetOut *o, int64_t *n_rows) {
+    RowStore *rows = o->from->rows;
+    const RowPieces *more = o->from->more;
     Status st = ST_OK;
     while (rows && st == ST_OK) {
-        st = write_store(o, rows, first_col, n_rows);
+        st = write_store(o, rows, n_rows);
         rows = NULL;
         if (st == ST_OK && more) st = more->next(more->ctx, &rows, o->e);
     }
     return st;
 }
 
-static Status write_file(ParquetOut *o, RowStore *rows, const RowPieces *more, int32_t first_col, const char *temp,
-                         int64_t *n_rows) {
+static Status begin_file(ParquetOut *o, const char *temp) {
     carquet_error_t why = CARQUET_ERROR_INIT;
     carquet_writer_options_t options;
     carquet_writer_options_init(&options);
     options.compression = CARQUET_COMPRESSION_SNAPPY;
     options.created_by = "Stele";
     options.async_io = false;
-    if (!(o->writer = carquet_writer_create(temp, o->schema, &options, &why))) return failed(o, &why, why.code);
-    if (write_rows(o, rows, more, first_col, n_rows) != ST_OK) {
+    TRY(make_columns(o));
+    o->writer = carquet_writer_create(temp, o->schema, &options, &why);
+    return o->writer ? ST_OK : failed(o, &why, why.code);
+}
+
+static Status end_file(const ParquetOut *o) {
+    carquet_status_t st = carquet_writer_close(o->writer);
+    return st == CARQUET_OK ? ST_OK : failed(o, NULL, st);
+}
+
+static Status write_file(ParquetOut *o, const char *temp, int64_t *n_rows) {
+    parquet_memory_begin(o->from->account, o->e);
+    Status st = begin_file(o, temp);
+    parquet_memory_end();
+    TRY(st);
+    if (write_rows(o, n_rows) != ST_OK) {
         carquet_writer_abort(o->writer);
         return ST_ERROR;
     }
-    carquet_status_t st = carquet_writer_close(o->writer);
-    return st == CARQUET_OK ? ST_OK : failed(o, NULL, st);
+    parquet_memory_begin(o->from->account, o->e);
+    st = end_file(o);
+    parquet_memory_end();
+    return st;
 }
 
 static Status sync_file(Vfs *vfs, const char *path, Err *e) {
@@ -266,24 +288,20 @@ static Status sync_file(Vfs *vfs, const char *path, Err *e) {
     return vfs->close(file, st == ST_OK ? e : NULL) == ST_OK ? st : ST_ERROR;
 }
 
-Status parquet_write(RowStore *rows, const RowPieces *more, int32_t first_col, int32_t n_cols, const Type *types,
-                     const char *const *names, Vfs *vfs, const char *path, int tz_offset, int64_t *n_rows, Err *e) {
-    ParquetOut o = {.n_cols = n_cols, .tz_offset = tz_offset, .path = path, .e = e};
+Status parquet_write(const CopySource *from, Vfs *vfs, const char *path, int64_t *n_rows, Err *e) {
+    ParquetOut o = {.from = from, .path = path, .e = e};
     Status st = ST_ERROR;
     VfsFile *file;
     *n_rows = 0;
-    if (n_cols == 0) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "a Parquet file needs a column");
-    o.a = arena_new(NULL, e);
-    o.texts = arena_new(NULL, e);
+    if (from->n_cols == 0) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "a Parquet file needs a column");
+    o.a = arena_new(from->account, e);
+    o.texts = arena_new(from->account, e);
     char *temp = o.a && o.texts ? arena_printf(o.a, "%s.stele-tmp", path) : NULL;
     if (!temp) goto done;
     /* where it cannot be made, that is said as for other files */
     if (vfs->open(vfs, temp, VFS_WRITE | VFS_CREATE | VFS_TRUNCATE, &file, e) != ST_OK) goto done;
     (void)vfs->close(file, NULL);
-    parquet_memory_begin(NULL, NULL);
-    if (make_columns(&o, rows_layout(rows), first_col, types, names) == ST_OK)
-        st = write_file(&o, rows, more, first_col, temp, n_rows);
-    parquet_memory_end();
+    st = write_file(&o, temp, n_rows);
     if (st == ST_OK) st = sync_file(vfs, temp, e);
     if (st == ST_OK) st = vfs->rename(vfs, temp, path, e);
     if (st != ST_OK) (void)vfs->remove(vfs, temp, NULL);

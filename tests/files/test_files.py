@@ -229,6 +229,18 @@ def full_disk():
         os.remove(path)
 
 
+def little_memory():
+    """A row group that memory_limit has no room for is refused, and leaves nothing behind."""
+    path = os.path.join(P.dir, "memory", "x.parquet")
+    os.makedirs(os.path.dirname(path))
+    texts = " || ".join(f"md5((g * {k})::text)" for k in range(1, 9))
+    code, out, err = P.sh("-c", "set memory_limit = '24MB'",
+                          "-c", f"copy (select {texts} from generate_series(1, 120000) g) to '{path}'")
+    left = os.listdir(os.path.dirname(path))
+    P.check("little memory", code == 1 and "53400: memory limit" in err and not left, f"{err} {left}")
+
+
 if __name__ == "__main__":
-    P.run([("read", read_all), ("slices", slices), ("Arrow", arrow_more), ("full disk", full_disk)])
+    P.run([("read", read_all), ("slices", slices), ("Arrow", arrow_more), ("full disk", full_disk),
+           ("little memory", little_memory)])
     P.end()

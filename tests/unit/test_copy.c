@@ -545,8 +545,9 @@ static const char *written(const char *shape, const char *text, const char *path
     CopyOptions o;
     assert_int_equal(copy_options(statement(false, path, n, opts), t->n_cols, table_names, arena, &o, &e), ST_OK);
     Output k = {arena_strdup(arena, "")};
-    Status st = copy_to(store, NULL, 0, t->n_cols, types, table_names, &o, vfs_posix(), path, path ? NULL : sink_write,
-                        &k, 0, &count, &e);
+    const CopySource from = {
+        .rows = store, .n_cols = t->n_cols, .types = types, .names = table_names, .account = &account};
+    Status st = copy_to(&from, &o, vfs_posix(), path, path ? NULL : sink_write, &k, &count, &e);
     if (st == ST_OK) assert_int_equal(count, rows);
     rows_free(store);
     table_free(t);

@@ -268,8 +268,14 @@ static Status copy_out(Session *s, Statement *st, const AstCopy *x) {
     TRY(session_run_pieces(s, &c, b, b->n_result, b->result, &st->account, &r));
     RowPieces more = {next_rows, &r};
     int64_t rows = 0;
-    Status out = copy_to(r.rows, &more, 0, b->n_result, types, b->names, &o, s->db->vfs, x->path, s->client.copy_write,
-                         s->client.copy_ctx, s->settings.client.tz_offset, &rows, &s->err);
+    const CopySource from = {.rows = r.rows,
+                             .more = &more,
+                             .n_cols = b->n_result,
+                             .types = types,
+                             .names = b->names,
+                             .tz_offset = s->settings.client.tz_offset,
+                             .account = &st->account};
+    Status out = copy_to(&from, &o, s->db->vfs, x->path, s->client.copy_write, s->client.copy_ctx, &rows, &s->err);
     query_free(r.query);
     copied(st, rows);
     return out;
