@@ -277,6 +277,18 @@ static void raw_free(void *p, int64_t bytes) {
     }
 }
 
+#if defined(__SANITIZE_THREAD__)
+/* ThreadSanitizer sees mmap and munmap, but not mremap: where a mapping moved away from, or grows into, it would go on
+ * with the accesses of those who had these addresses before, and report races between owners one after the other. */
+static void *remap_block(void *p, int64_t old_bytes, int64_t new_bytes) {
+    if (map_size(old_bytes) == map_size(new_bytes)) return p;
+    void *q = must_fail() ? NULL : map_block(new_bytes, true);
+    if (!q) return NULL;
+    memcpy(q, p, (size_t)MIN_OF(old_bytes, new_bytes));
+    unmap_block(p, old_bytes);
+    return q;
+}
+#else
 /* Grows or shrinks a mapping without copying: in place if the addresses behind it are free,
  * else by moving its pages into a fresh, aligned mapping. */
 static void *remap_block(void *p, int64_t old_bytes, int64_t new_bytes) {
@@ -296,6 +308,7 @@ static void *remap_block(void *p, int64_t old_bytes, int64_t new_bytes) {
     madvise(q, new_size, MADV_HUGEPAGE);
     return q;
 }
+#endif
 
 /* ---- charged blocks -------------------------------------------------------- */
 
