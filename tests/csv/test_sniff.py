@@ -50,19 +50,25 @@ def same_values(described, got, rows):
     return True
 
 
-def sniffed():
+def read(group, made, what):
+    """Makes the files, and has them read: what each should be, the answers by name, and what went to stderr."""
     script, truth = [], {}
-    for name, data, columns, rows in files():
-        path = os.path.join(P.dir, name + ".csv")
+    for name, data, columns, rows in made:
+        path = os.path.join(P.dir, f"{group}_{name}.csv")
         with open(path, "wb") as f:
             f.write(data)
         truth[name] = columns, rows
-        script.append(f"select '{name}' as marker;\ndescribe '{path}';\nselect * from '{path}';\n")
-    path = os.path.join(P.dir, "all.sql")
+        script.append(f"select '{name}' as marker;\ndescribe '{path}';\nselect {what} from '{path}';\n")
+    path = os.path.join(P.dir, group + ".sql")
     with open(path, "w") as f:
         f.write("".join(script))
-    rc, out, err = P.sh("--json", "--quiet", "-f", path)
-    got, wrong = answers(out), []
+    _, out, err = P.sh("--json", "--quiet", "-f", path)
+    return truth, answers(out), err
+
+
+def sniffed():
+    truth, got, err = read("made", files(), "*")
+    wrong = []
     for name, (columns, rows) in truth.items():
         a = got.get(name, [])
         if len(a) < 2:
@@ -82,18 +88,7 @@ def sniffed():
 
 def handed():
     """by_hand.py: as a person would say, but for titles that a spreadsheet gave delimiters (preamble_commas)."""
-    script, truth = [], {}
-    for name, data, columns, n in by_hand.files():
-        path = os.path.join(P.dir, "hand_" + name + ".csv")
-        with open(path, "wb") as f:
-            f.write(data)
-        truth[name] = columns, n
-        script.append(f"select '{name}' as marker;\ndescribe '{path}';\nselect count(*) from '{path}';\n")
-    path = os.path.join(P.dir, "hand.sql")
-    with open(path, "w") as f:
-        f.write("".join(script))
-    rc, out, err = P.sh("--json", "--quiet", "-f", path)
-    got = answers(out)
+    truth, got, _ = read("hand", by_hand.files(), "count(*)")
     P.check("files by hand", len(truth) >= 60, len(truth))
     wrong = []
     for name, (columns, n) in truth.items():
