@@ -14,21 +14,13 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-GUIDE = os.path.join(ROOT, "docs", "guide")
-sys.path.insert(0, os.path.join(ROOT, "tools"))
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.join(TESTS, "install"), os.path.join(os.path.dirname(TESTS), "tools")]
 import guide  # noqa: E402
+from checks import ROOT, check, summary  # noqa: E402
 
-PASSED = FAILED = 0
+GUIDE = os.path.join(ROOT, "docs", "guide")
 MARK = "=== end of block ==="
-
-
-def check(name, ok, said=""):
-    global PASSED, FAILED
-    PASSED += bool(ok)
-    FAILED += not ok
-    if not ok:
-        print(f"FAILED {name}:\n{said}", flush=True)
 
 
 # ---- examples -------------------------------------------------------------------------------------------------------
@@ -256,8 +248,7 @@ def main():
             check_html(build)
         else:
             print("skipped: HTML of the guide: Sphinx is not installed")
-    print(f"{PASSED} passed, {FAILED} failed")
-    return 1 if FAILED else 0
+    return summary()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the tests of this folder share: the checkout, counted checks, programs that are run."""
+"""What tests of installations and of the guide share: the checkout, counted checks, programs that are run."""
 import os
 import subprocess
 
@@ -9,7 +9,7 @@ counts = [0, 0]  # of checks that failed, and that passed
 def check(name, ok, said=""):
     counts[bool(ok)] += 1
     if not ok:
-        print(f"{name}: {said}")
+        print(f"FAILED {name}: {said}", flush=True)
 
 
 def run(cmd, env=None, **more):
