@@ -429,6 +429,35 @@ static void test_results(void **state) {
     twice("select a + 79 from t where a = 1", "80");
 }
 
+/* Statements of PREPARE on one row by its key run without a plan, and their results outlive them. */
+static void test_execute_point(void **state) {
+    (void)state;
+    const char *prepare = "prepare u as update k set v = v + 1 where id = $1 returning v as vv";
+    Statement *st;
+    int64_t used;
+    must("create table k(id int primary key, v int)");
+    must("insert into k values (1, 10), (2, 20)");
+    must(prepare);
+    int64_t runs = session->kept.n_runs;
+    assert_string_equal(ask(session, "execute u(1)"), "");
+    assert_int_equal(statement_prepare(session, slice_of("execute u(2)"), &st, &used), ST_OK);
+    assert_int_equal(statement_run(st), ST_OK);
+    assert_int_equal(session->kept.n_runs, runs);
+    must("deallocate u");
+    must(prepare);
+    assert_int_equal(st->n_rows, 1);
+    assert_int_equal(st->values[0].u.i32, 21);
+    assert_string_equal(st->names[0], "vv");
+    assert_int_equal(statement_run(st), ST_OK); /* the new one */
+    assert_int_equal(st->values[0].u.i32, 22);
+    statement_reset(st);
+    must("deallocate all");
+    assert_int_equal(statement_run(st), ST_ERROR);
+    statement_free(st);
+    assert_string_equal(ask(session, "select sum(v) from k"), "33");
+    must("drop table k");
+}
+
 static void test_list(void **state) {
     (void)state;
     const char *kept = "select a from t where a = 3";
@@ -442,13 +471,18 @@ static void test_list(void **state) {
     int64_t found = session->kept.n_texts_found;
     (void)ask(session, "select a * 0 from t where a = 1");
     assert_int_equal(session->kept.n_texts_found, found);
-    /* Only SELECTs; and texts differ by any character. */
+    /* Only SELECTs, and changes with parameters; and texts differ by any character. */
     must("insert into t values (9, 'nine', null)");
     must("insert into t values (9, 'nine', null)");
     assert_int_equal(session->kept.n_texts_found, found);
     assert_string_equal(ask(session, "select count(*) from t where a = 9"), "2");
     assert_string_equal(ask(session, "select count(*) from t where a =  9"), "2");
     must("delete from t where a = 9");
+    found = session->kept.n_texts_found;
+    const char *change = "update t set s = 'none' where a = $1 and a < 0";
+    must(change);
+    must(change);
+    assert_int_equal(session->kept.n_texts_found, found + 1);
     /* What is kept stays small beside the limit. */
     must("set memory_limit = '64MB'");
     for (int i = 0; i < 100; i++) {
@@ -485,10 +519,10 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_data),        cmocka_unit_test(test_device),   cmocka_unit_test(test_definitions),
-        cmocka_unit_test(test_constraints), cmocka_unit_test(test_settings), cmocka_unit_test(test_transactions),
-        cmocka_unit_test(test_parameters),  cmocka_unit_test(test_clock),    cmocka_unit_test(test_results),
-        cmocka_unit_test(test_list),        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_data),          cmocka_unit_test(test_device),   cmocka_unit_test(test_definitions),
+        cmocka_unit_test(test_constraints),   cmocka_unit_test(test_settings), cmocka_unit_test(test_transactions),
+        cmocka_unit_test(test_parameters),    cmocka_unit_test(test_clock),    cmocka_unit_test(test_results),
+        cmocka_unit_test(test_execute_point), cmocka_unit_test(test_list),     cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -187,8 +187,8 @@ Status text_parse(Session *s, Slice sql, SqlText **out) {
 
 void text_release(SqlText *t) {
     if (!t || --t->refs > 0) return;
-    plan_release(t->kept.plan);
-    call_text_free(t->kept.call);
+    plan_release(t->plan);
+    call_text_free(t->call);
     text_point_free(t->point);
     arena_free(t->arena);
     mem_free(&t->session->kept.account, t, (int64_t)sizeof *t);

@@ -1,10 +1,11 @@
-/* plancache.h - what a SELECT's text became, kept for its next run. Only src/session includes it.
+/* plancache.h - what a statement's text became, kept for its next run. Only src/session includes it.
  *
- * Two things are kept. A SqlText is a statement's text with its tree and shape (columns, parameters); a session has a
- * list of the last ones that were SELECTs, found by their text, so that preparing the same text again neither parses
- * nor binds. A CachedPlan is a lowered plan with what devices found out about it (exec/device/dev_plan.c); a SqlText
- * and a prepared statement (PREPARE) keep their last one in a slot, so that running it again does not bind, optimise,
- * lower or emit.
+ * Two things are kept. A SqlText is a statement's text with its tree and shape (columns, parameters). Client's
+ * statements share it, PREPARE keeps one under a name, and a session has a list of the last ones, found by their text,
+ * so that preparing the same text again neither parses nor binds: of SELECTs, and of changes with parameters (others
+ * are seldom the same again). A CachedPlan is a SELECT's lowered plan with what devices found out about it
+ * (exec/device/dev_plan.c); a SqlText has its last one, so that running it again does not bind, optimise, lower or
+ * emit. Statements on one row need no plan: a TextPoint (point.c) is all that they are run by, whichever way they came.
  *
  * What a plan depends on, and how a change is noticed. The cache is not notified of changes: everything is compared
  * when a plan is to be used again, under the lock of the statement that uses it, so that no other session's change and
@@ -79,7 +80,8 @@ struct SqlText {
     Type *param_types;
     const char **names;
     Type *types;
-    KeptText kept;
+    struct CachedPlan *plan; /* the last one; NULL: there is none */
+    struct CallText *call;   /* a call, or a statement on one row, for the pool (callpool.h) */
     struct TextPoint *point; /* a statement on one row (point.c) */
 };
 
@@ -92,14 +94,15 @@ void text_unlist(Session *s, SqlText *t); /* may free it */
 void text_unlist_all(Session *s);
 void text_release(SqlText *t); /* NULL is fine */
 
-/* point.c. A statement on one row found by its key. *done false: it is to run in the ordinary way. */
-Status point_statement(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,
+/* point.c. A statement on one row found by its key; text NULL: nothing is kept. *done false: it is to run in the
+ * ordinary way. */
+Status point_statement(Session *s, Statement *st, SqlText *text, int32_t n_params, const Type *param_types,
                        const Value *params, bool *done);
 /* The statement, bound, when it is such a one that the pool of calls can run for others (callpool.h): whatever its
  * parameters are. NULL: it is not. Under any lock. The result lives as long as the text. nulls_apart: not with a
  * parameter that is NULL. */
-Status point_for_pool(Session *s, SqlText *text, const AstStmt *ast, int32_t n_params, const Type *param_types,
-                      const BoundStmt **out, const Type **result_types, bool *nulls_apart);
+Status point_for_pool(Session *s, SqlText *text, int32_t n_params, const Type *param_types, const BoundStmt **out,
+                      const Type **result_types, bool *nulls_apart);
 /* Parameters in the types that the statement gives them. */
 Status point_params(Session *s, Arena *a, const Type *types, int32_t n_types, int32_t n_params, const Value *params,
                     Value *out);

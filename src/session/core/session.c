@@ -582,7 +582,9 @@ static void drop_results(Statement *st) {
     st->cell_arena = NULL;
     plan_release(st->plan);
     st->plan = NULL;
-    /* The last run's names and types were in run_arena or in the plan. */
+    /* The last run's names and types were in run_arena, in the plan, or kept with what was executed. */
+    text_release(st->ran_text);
+    st->ran_text = NULL;
     st->n_cols = st->text->n_cols;
     st->names = st->text->names;
     st->types = st->text->types;
@@ -738,7 +740,8 @@ static Status text_of(Session *s, Slice sql, SqlText **out) {
                                : t->ast;
     if (query && is_plannable(query) && s->state != 'E') {
         r = query_shape(s, t, query);
-        if (r == ST_OK && t->ast->kind == AST_SELECT && !t->next && !t->once) text_list(s, t);
+        bool comes_again = t->ast->kind == AST_SELECT || (is_plannable(t->ast) && t->n_params > 0);
+        if (r == ST_OK && comes_again && !t->next && !t->once) text_list(s, t);
     }
     if (t->ast && t->ast->kind == AST_CALL && s->state != 'E') r = call_shape(s, t);
     if (r != ST_OK) {
@@ -994,13 +997,12 @@ static Status read_for(Session *s, const Statement *st) {
 }
 
 static Status run_select(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,
-                         const Value *params, CachedPlan **slot) {
-    if (st->text && st->text->ast == ast && st->text->runs_bulk)
-        TRY(session_begin_bulk(s)); /* no other statement between the check and its run */
+                         const Value *params, SqlText *text) {
+    if (text && text->runs_bulk) TRY(session_begin_bulk(s)); /* no other statement between the check and its run */
     else TRY(read_for(s, st));
     plan_release(st->plan);
     st->plan = NULL;
-    TRY(plan_get(s, ast, n_params, param_types, params, &st->account, slot, &st->plan));
+    TRY(plan_get(s, ast, n_params, param_types, params, &st->account, text ? &text->plan : NULL, &st->plan));
     CachedPlan *p = st->plan;
     TRY(transaction_reads(s, &p->reads));
     st->has_shape = true;
@@ -1051,7 +1053,7 @@ static bool ends_failure(const AstStmt *ast) {
 }
 
 static Status execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,
-                      const Value *params, KeptText *kept) {
+                      const Value *params, SqlText *text) {
     TRY(stack_check(&s->err));
     if (s->state == 'E' && !ends_failure(ast))
         return err_set(&s->err, ERR_FAILED_TRANSACTION,
@@ -1063,9 +1065,9 @@ static Status execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_p
                                                     : NULL;
     bool one_row =
         ast->kind == AST_INSERT || ast->kind == AST_UPDATE || ast->kind == AST_DELETE || ast->kind == AST_SELECT;
-    if (kept && (call || (one_row && n_params > 0 && st->text && ast == st->text->ast))) {
+    if (text && (call || (one_row && n_params > 0))) {
         bool done;
-        TRY(call_statement(s, st, ast, call, n_params, param_types, params, &kept->call, &done));
+        TRY(call_statement(s, st, text, call, n_params, param_types, params, &done));
         if (done) return ST_OK;
     }
     if (ast->kind == AST_CALL || ast->kind == AST_DO) return pl_statement(s, st, ast, n_params, param_types, params);
@@ -1083,14 +1085,13 @@ static Status execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_p
         return r;
     }
     bool point;
-    TRY(point_statement(s, st, ast, n_params, param_types, params, &point));
+    TRY(point_statement(s, st, text, n_params, param_types, params, &point));
     if (point) return ST_OK;
     if (ast->kind == AST_SELECT) {
         bool done;
         TRY(pl_lone_call(s, st, AST_AS_CONST(AstSelect, ast), n_params, param_types, params, &done));
         if (done) return ST_OK;
-        if (!sql_changes_data(ast))
-            return run_select(s, st, ast, n_params, param_types, params, kept ? &kept->plan : NULL);
+        if (!sql_changes_data(ast)) return run_select(s, st, ast, n_params, param_types, params, text);
     }
     TRY(session_begin_write(s));
     PlanCtx c;
@@ -1109,9 +1110,10 @@ static Status execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_p
 }
 
 Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,
-                       const Value *params, KeptText *kept) {
+                       const Value *params, SqlText *text) {
+    dbg_assert(!text || text->ast == ast);
     s->read.again = false;
-    Status r = execute(s, st, ast, n_params, param_types, params, kept);
+    Status r = execute(s, st, ast, n_params, param_types, params, text);
     if (r == ST_OK || !(s->read.again || session_read_outdated(s))) return r;
     /* It has read a version, or rows on a device, and came to something that needs the lock, or rows on the host: from
      * the start, with them. */
@@ -1120,7 +1122,7 @@ Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_
     s->read.again = false;
     s->read.locked = true;
     err_clear(&s->err);
-    r = execute(s, st, ast, n_params, param_types, params, kept);
+    r = execute(s, st, ast, n_params, param_types, params, text);
     s->read.locked = false;
     return r;
 }
@@ -1147,7 +1149,7 @@ static Status run_once(Statement *st) {
         vals[i] = st->params[i];
         if (vals[i].is_null) vals[i].type = st->param_types[i];
     }
-    if (r == ST_OK) r = session_execute(s, st, st->ast, st->n_params, st->param_types, vals, &st->text->kept);
+    if (r == ST_OK) r = session_execute(s, st, st->ast, st->n_params, st->param_types, vals, st->text);
     if (r == ST_OK) r = stack_check(&s->err); /* a walk that was cut short: what it was for may be wrong */
     else (void)stack_failed(&s->err);
     if (r != ST_OK && s->deadline_ns && clock_ns() > s->deadline_ns &&

@@ -82,12 +82,7 @@ typedef struct SessionNotice {
 typedef struct CatalogUndo CatalogUndo;
 typedef struct SqlPrepared SqlPrepared;
 typedef struct CachedPlan CachedPlan; /* plancache.h */
-/* What a text that may run again became: its plan (plancache.h), and its call (callpool.h). */
-typedef struct KeptText {
-    struct CachedPlan *plan;
-    struct CallText *call;
-} KeptText;
-typedef struct SqlText SqlText;
+typedef struct SqlText SqlText;       /* likewise */
 
 /* What a client has asked to hear and hand over. */
 typedef struct ClientHooks {
@@ -219,10 +214,11 @@ enum { QUERY_RESERVE = 8 << 20 };
 typedef struct Statement {
     Session *session;
     struct Statement *next, **link;
-    SqlText *text;    /* text, tree and shape: shared, as long as the statement */
-    CachedPlan *plan; /* of the last run, when it was a SELECT */
-    Arena *arena;     /* parameters; NULL when there are none */
-    Arena *run_arena; /* plans and results of one run */
+    SqlText *text;     /* text, tree and shape: shared, as long as the statement */
+    SqlText *ran_text; /* EXECUTE: that of what it ran, which the last result may name; else NULL */
+    CachedPlan *plan;  /* of the last run, when it was a SELECT */
+    Arena *arena;      /* parameters; NULL when there are none */
+    Arena *run_arena;  /* plans and results of one run */
     MemAccount account;
     const AstStmt *ast;
     int32_t n_params;
@@ -416,11 +412,9 @@ ColId *dml_columns(const BoundStmt *b, Arena *a, int32_t *n);
 /* INSERT, UPDATE, DELETE, bound and with parameters in place. Fills the statement's result for RETURNING. */
 Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b);
 Status session_utility(Session *s, Statement *st, const AstStmt *ast);
-/* slot: where a SELECT's plan is kept for the next run; NULL: nowhere. Its owner releases it before the session goes.
- */
-/* kept: of the statement's text or prepared statement; NULL: nothing is kept. */
+/* text: whose tree it is, and where what it becomes is kept for its next run; NULL: nothing is kept. */
 Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,
-                       const Value *params, KeptText *kept);
+                       const Value *params, SqlText *text);
 void plan_release(CachedPlan *p); /* NULL is fine */
 /* Of EXPLAIN, VACUUM; without a value it is on. 42601 */
 Status session_option_bool(Session *s, const AstOption *o, bool *out);

@@ -9,6 +9,7 @@
 #include "session/pool/callpool.h"
 #include "session/ddl/depend.h"
 #include "session/pl/pl_eval.h"
+#include "session/core/plancache.h"
 #include "session/core/session.h"
 #include "session/core/transaction.h"
 #include "session/ddl/utility_int.h"
@@ -16,14 +17,10 @@
 #include "sql/optimize/optimize.h"
 #include "sql/parse/parse.h"
 
-struct SqlPrepared {
+struct SqlPrepared { /* in its text's arena */
     SqlPrepared *next;
     char *name;
-    Arena *arena;
-    const AstStmt *ast;
-    int32_t n_params;
-    Type *types;
-    KeptText kept;
+    SqlText *text; /* with the types that parameters have been given, or found to have */
 };
 
 Status session_check_schema(Session *s, const AstName *n) {
@@ -293,17 +290,11 @@ static Status show_statement(Session *s, Statement *st, const AstShow *x) {
 
 /* ---- PREPARE ------------------------------------------------------------------------------------------------ */
 
-static void prepared_free(SqlPrepared *p) {
-    Arena *a = p->arena; /* holds p itself */
-    plan_release(p->kept.plan);
-    call_text_free(p->kept.call);
-    arena_free(a);
-}
 void session_free_prepared(Session *s) {
     while (s->prepared) {
         SqlPrepared *p = s->prepared;
         s->prepared = p->next;
-        prepared_free(p);
+        text_release(p->text);
     }
 }
 static SqlPrepared *find_prepared(Session *s, const char *name) {
@@ -312,72 +303,70 @@ static SqlPrepared *find_prepared(Session *s, const char *name) {
     return NULL;
 }
 
+/* Types of parameters, of which the first were given, and what else there is to know of the text. */
+static Status bind_prepared(Session *s, Arena *a, SqlText *t, int64_t n_types, AstTypeName *const *types) {
+    Type *given = arena_array(a, Type, n_types + 1);
+    if (!given) return ST_ERROR;
+    for (int64_t i = 0; i < n_types; i++) TRY(sql_bind_type(types[i], &given[i], &s->err));
+    PlanCtx c;
+    plan_ctx_init_client(s, a, &c);
+    c.shows_rows = true;
+    BoundStmt *b;
+    TRY(sql_bind(&c, t->ast, (int32_t)n_types, given, &b));
+    t->runs_bulk = c.n_bulks > 0;
+    t->once = c.reads_client_rows || c.reads_stream;
+    t->n_params = b->n_params;
+    t->param_types = arena_array(t->arena, Type, b->n_params + 1);
+    if (!t->param_types) return ST_ERROR;
+    for (int32_t i = 0; i < b->n_params; i++) t->param_types[i] = b->param_types[i];
+    return ST_OK;
+}
+
 static Status prepare_statement(Session *s, Statement *st, const AstPrepare *x) {
     tag(st, "PREPARE");
     if (find_prepared(s, x->name))
         return err_set(&s->err, ERR_DUPLICATE_PREPARED, "prepared statement \"%s\" already exists", x->name);
     TRY(session_read_device(s)); /* definitions are all that it looks at */
     TRY(session_read(s, true));
-    Arena *own = arena_new(&s->account, &s->err);
-    SqlPrepared *p = own ? arena_new_of(own, SqlPrepared) : NULL;
-    if (!p) {
-        arena_free(own);
+    SqlText *t;
+    TRY(text_parse(s, x->query_source, &t));
+    Status r = t->ast && !t->next ? bind_prepared(s, st->run_arena, t, x->n_types, x->types)
+                                  : err_internal(&s->err, "PREPARE text is not one statement");
+    SqlPrepared *p = r == ST_OK ? arena_new_of(t->arena, SqlPrepared) : NULL;
+    if (!p || !(p->name = arena_strdup(t->arena, x->name))) {
+        text_release(t);
         return ST_ERROR;
     }
-    p->arena = own;
-    Status r = ST_ERROR;
-    AstStmt **list;
-    int64_t n = 0;
-    p->name = arena_strdup(own, x->name);
-    char *text = p->name ? arena_strndup(own, x->query_source.ptr, x->query_source.len) : NULL;
-    if (!text) goto done;
-    if (sql_parse(p->arena, slice_of(text), &list, &n, &s->err) != ST_OK) goto done;
-    if (n != 1) {
-        err_internal(&s->err, "PREPARE text has %lld statements", (long long)n);
-        goto done;
-    }
-    p->ast = list[0];
-    Type *given = arena_array(st->run_arena, Type, x->n_types + 1);
-    if (!given) goto done;
-    for (int64_t i = 0; i < x->n_types; i++)
-        if (sql_bind_type(x->types[i], &given[i], &s->err) != ST_OK) goto done;
-    PlanCtx c;
-    plan_ctx_init_client(s, st->run_arena, &c);
-    c.shows_rows = true;
-    BoundStmt *b;
-    if (sql_bind(&c, p->ast, (int32_t)x->n_types, given, &b) != ST_OK) goto done;
-    p->n_params = b->n_params;
-    p->types = arena_array(p->arena, Type, b->n_params + 1);
-    if (!p->types) goto done;
-    for (int32_t i = 0; i < b->n_params; i++) p->types[i] = b->param_types[i];
+    p->text = t;
     p->next = s->prepared;
     s->prepared = p;
     return ST_OK;
-done:
-    prepared_free(p);
-    return r;
 }
 
 static Status execute_statement(Session *s, Statement *st, const AstExecute *x) {
     SqlPrepared *p = find_prepared(s, x->name);
     if (!p) return err_set(&s->err, ERR_BAD_STATEMENT_NAME, "prepared statement \"%s\" does not exist", x->name);
-    if (x->n_args != p->n_params) {
+    SqlText *t = p->text;
+    if (x->n_args != t->n_params) {
         err_set(&s->err, ERR_SYNTAX, "wrong number of parameters for prepared statement \"%s\"", x->name);
-        err_detail(&s->err, "Expected %d parameters but got %lld.", (int)p->n_params, (long long)x->n_args);
+        err_detail(&s->err, "Expected %d parameters but got %lld.", (int)t->n_params, (long long)x->n_args);
         return ST_ERROR;
     }
-    Value *v = arena_array(st->run_arena, Value, p->n_params + 1);
+    Value *v = arena_array(st->run_arena, Value, t->n_params + 1);
     if (!v) return ST_ERROR;
-    for (int32_t i = 0; i < p->n_params; i++) {
+    for (int32_t i = 0; i < t->n_params; i++) {
         PlanCtx c;
         plan_ctx_init(s, st->run_arena, &c);
         Expr *e;
-        TRY(sql_bind_scalar(&c, x->args[i], p->types[i], &e));
+        TRY(sql_bind_scalar(&c, x->args[i], t->param_types[i], &e));
         EvalCtx simple = {.arena = st->run_arena, .err = &s->err, .session = &s->info};
         if (eval_can(e, 0)) TRY(eval_expr(&simple, e, &v[i])); /* without a lock: a call may join the pool */
-        else TRY(run_scalar(s, st, &c, e, p->types[i], &v[i]));
+        else TRY(run_scalar(s, st, &c, e, t->param_types[i], &v[i]));
     }
-    return session_execute(s, st, p->ast, p->n_params, p->types, v, &p->kept);
+    t->refs++;
+    text_release(st->ran_text);
+    st->ran_text = t;
+    return session_execute(s, st, t->ast, t->n_params, t->param_types, v, t);
 }
 
 static Status deallocate(Session *s, Statement *st, const AstDeallocate *x) {
@@ -390,7 +379,7 @@ static Status deallocate(Session *s, Statement *st, const AstDeallocate *x) {
         if (strcmp((*p)->name, x->name) == 0) {
             SqlPrepared *d = *p;
             *p = d->next;
-            prepared_free(d);
+            text_release(d->text);
             return ST_OK;
         }
     return err_set(&s->err, ERR_BAD_STATEMENT_NAME, "prepared statement \"%s\" does not exist", x->name);

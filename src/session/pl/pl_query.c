@@ -1,5 +1,6 @@
 /* pl_query.c - SQL statements of bodies: with variables as parameters, their results to variables. */
 #include "session/pl/pl_run_int.h"
+#include "session/core/plancache.h"
 
 #include <stdio.h>
 
@@ -22,6 +23,7 @@ void pl_result_free(Statement *st) {
     if (!st) return;
     query_free(st->query);
     plan_release(st->plan);
+    text_release(st->ran_text);
     arena_free(st->run_arena);
     mem_free(&st->session->account, st, (int64_t)sizeof *st);
 }
@@ -31,9 +33,11 @@ static void result_clear(Statement *st) {
     Arena *a = st->run_arena;
     query_free(st->query);
     plan_release(st->plan);
+    text_release(st->ran_text);
     arena_reset(a);
     st->query = NULL;
     st->plan = NULL;
+    st->ran_text = NULL;
     st->rows = NULL;
     st->row_map = NULL;
     st->text_rows = NULL;

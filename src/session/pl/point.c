@@ -49,7 +49,7 @@ static bool may_be_point(const AstStmt *ast) {
     }
 }
 
-static Status make(Session *s, SqlText *text, const AstStmt *ast, int32_t n_params, const Type *param_types) {
+static Status make(Session *s, SqlText *text, int32_t n_params, const Type *param_types) {
     Arena *a = arena_new(&s->kept.account, &s->err);
     struct TextPoint *t = a ? arena_new_of(a, struct TextPoint) : NULL;
     PlanCtx *c = a ? arena_new_of(a, PlanCtx) : NULL;
@@ -59,7 +59,7 @@ static Status make(Session *s, SqlText *text, const AstStmt *ast, int32_t n_para
     if (st == ST_OK) {
         plan_ctx_init(s, a, c);
         c->shows_rows = true;
-        st = sql_bind(c, ast, n_params, param_types, &b);
+        st = sql_bind(c, text->ast, n_params, param_types, &b);
     }
     if (st != ST_OK) {
         arena_free(a);
@@ -89,12 +89,12 @@ Status point_params(Session *s, Arena *a, const Type *types, int32_t n_types, in
     return ST_OK;
 }
 
-Status point_for_pool(Session *s, SqlText *text, const AstStmt *ast, int32_t n_params, const Type *param_types,
-                      const BoundStmt **out, const Type **result_types, bool *nulls_apart) {
+Status point_for_pool(Session *s, SqlText *text, int32_t n_params, const Type *param_types, const BoundStmt **out,
+                      const Type **result_types, bool *nulls_apart) {
     *out = NULL;
-    if (!text || text->once || ast != text->ast || s->explaining || n_params == 0 || !may_be_point(ast)) return ST_OK;
+    if (text->once || s->explaining || n_params == 0 || !may_be_point(text->ast)) return ST_OK;
     if (!text->point || text->point->of_version || text->point->catalog_version != catalog_definitions(&s->db->catalog))
-        TRY(make(s, text, ast, n_params, param_types));
+        TRY(make(s, text, n_params, param_types));
     const struct TextPoint *t = text->point;
     if (!t->point || t->bound->n_params != n_params) return ST_OK;
     *out = t->bound;
@@ -103,13 +103,12 @@ Status point_for_pool(Session *s, SqlText *text, const AstStmt *ast, int32_t n_p
     return ST_OK;
 }
 
-Status point_statement(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,
+Status point_statement(Session *s, Statement *st, SqlText *text, int32_t n_params, const Type *param_types,
                        const Value *params, bool *done) {
-    SqlText *text = st->text;
     Arena *a = st->run_arena;
     *done = false;
-    if (!text || text->once || ast != text->ast || s->explaining || !may_be_point(ast)) return ST_OK;
-    bool select = ast->kind == AST_SELECT, had_lock = s->lock != LOCK_NONE;
+    if (!text || text->once || s->explaining || !may_be_point(text->ast)) return ST_OK;
+    bool select = text->ast->kind == AST_SELECT, had_lock = s->lock != LOCK_NONE;
     s->read.brief = true;
     s->read.images =
         select && s->state == 'I' && !had_lock && !s->read.locked; /* locked: rows on the host are wanted */
@@ -118,7 +117,7 @@ Status point_statement(Session *s, Statement *st, const AstStmt *ast, int32_t n_
     TRY(got);
     bool ahead = select && !had_lock && s->lock != LOCK_NONE && session_bulk_unapplied(s);
     if (!text->point || text->point->catalog_version != catalog_definitions(session_catalog(s)))
-        TRY(make(s, text, ast, n_params, param_types));
+        TRY(make(s, text, n_params, param_types));
     const struct TextPoint *t = text->point;
     if (!t->point || (t->nulls_apart && some_null(n_params, params))) {
         if (!select) session_publish_before_write(s); /* it is not that brief */

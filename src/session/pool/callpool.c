@@ -1117,7 +1117,7 @@ static Status text_make(Session *s, const AstStmt *ast, const AstFunc *call, int
 }
 
 /* Likewise of a statement on one row. */
-static Status statement_make(Session *s, SqlText *text, const AstStmt *ast, int32_t n_params, const Type *param_types,
+static Status statement_make(Session *s, SqlText *text, int32_t n_params, const Type *param_types,
                              struct CallText **out) {
     Arena *a = arena_new(&s->kept.account, &s->err);
     struct CallText *t = a ? arena_new_of(a, struct CallText) : NULL;
@@ -1132,7 +1132,7 @@ static Status statement_make(Session *s, SqlText *text, const AstStmt *ast, int3
         s->in_bulk = false;
         if (st != ST_OK) break;
         *t = (struct CallText){.arena = a, .catalog_version = catalog_definitions(&s->db->catalog)};
-        st = point_for_pool(s, text, ast, n_params, param_types, &b, &types, &t->nulls_apart);
+        st = point_for_pool(s, text, n_params, param_types, &b, &types, &t->nulls_apart);
         if (st == ST_OK && b) {
             BulkText x = {.sql = text->sql,
                           .n_params = n_params,
@@ -1217,8 +1217,10 @@ static const char *no_room_text(const char *sqlstate, const char *message) {
     bool room = strcmp(sqlstate, ERR_OUT_OF_MEMORY) != 0 && strcmp(sqlstate, ERR_LIMIT_EXCEEDED) != 0;
     return room ? NULL : message;
 }
-Status call_statement(Session *s, Statement *st, const AstStmt *ast, const AstFunc *call, int32_t n_params,
-                      const Type *param_types, const Value *params, struct CallText **slot, bool *done) {
+Status call_statement(Session *s, Statement *st, SqlText *text, const AstFunc *call, int32_t n_params,
+                      const Type *param_types, const Value *params, bool *done) {
+    const AstStmt *ast = text->ast;
+    struct CallText **slot = &text->call;
     *done = false;
     if (s->settings.bulk.interval_us <= 0 || s->state != 'I' || s->lock != LOCK_NONE || session_read_only(s))
         return ST_OK;
@@ -1228,7 +1230,7 @@ Status call_statement(Session *s, Statement *st, const AstStmt *ast, const AstFu
         call_text_free(*slot);
         *slot = NULL;
         TRY(call ? text_make(s, ast, call, n_params, param_types, slot)
-                 : statement_make(s, st->text, ast, n_params, param_types, slot));
+                 : statement_make(s, text, n_params, param_types, slot));
     }
     const struct CallText *t = *slot;
     if (!t->routine) return ST_OK;

@@ -112,10 +112,10 @@ void call_entry_notices(Session *s, const CallEntry *x); /* what its calls had t
 const BulkStats *call_entry_stats(const CallEntry *x);   /* of the whole bulk */
 
 /* CALL, or SELECT of a lone function, as a statement or prepared: its call, which is a procedure's or a function's;
- * NULL: a statement on one row, perhaps. slot: what the text became; it is made when there is none, and anew when
- * definitions have changed. *done false: it is to run in the ordinary way. */
-Status call_statement(Session *s, Statement *st, const AstStmt *ast, const AstFunc *call, int32_t n_params,
-                      const Type *param_types, const Value *params, struct CallText **slot, bool *done);
+ * NULL: a statement on one row, perhaps. What the text becomes for that stays with it; it is made anew when definitions
+ * have changed. *done false: it is to run in the ordinary way. */
+Status call_statement(Session *s, Statement *st, SqlText *text, const AstFunc *call, int32_t n_params,
+                      const Type *param_types, const Value *params, bool *done);
 void call_session_free(Session *s); /* no entry of it is left */
 void call_text_free(struct CallText *t);
 
