@@ -539,6 +539,188 @@ static void test_readers_fail(void **state) {
     assert_int_equal(lost, 0);
 }
 
+/* ---- transactions and forms of reading ---- */
+static const DeviceOps *real_ops;
+static int64_t copied_out;
+static Status counting_copy_out(DevQueue *q, void *dst, DevPtr src, int64_t n, Err *e) {
+    copied_out += n;
+    return real_ops->copy_out(q, dst, src, n, e);
+}
+/* What queries read of rows that bulks left, whatever they join it with: nothing comes to the host but results, outside
+ * of transactions and in them. */
+static const Read forms[] = {
+    {"select f, note, label from few left join accounts on aid = f and bal = 0 order by f", 0, 0},
+    {"select sum(bal), count(*) from accounts where exists (select from few where f = aid)", 0, 0},
+    {"select label, (select note from accounts where aid = f) from few order by 1", 0, 0},
+    {"select note from accounts where aid = (select max(f) from few)", 0, 0},
+    {"select note, bal from accounts where aid = $1", 1, 5},
+    {"select note, bal from accounts where aid in ($1, 7)", 1, 5},
+    {"select label, note from few join accounts on aid = f where f = $1", 1, 3},
+    {"select label from few where f not in (select k - 100 from waiting) order by 1", 0, 0},
+    {"execute by_key(9)", 0, 0},
+    {"select upper(note) from accounts where aid = 6", 0, 0},
+    {"table counters", 0, 0},
+};
+static char *read_forms(const char *before, const char *behind, bool there) {
+    enum { RESULT_BYTES = 1000, CHANGED_BYTES = 8000 };
+    Text t;
+    open_on(0, false, false);
+    if (!there) session_sql(session, "set executor = 'vm'");
+    session_sql(session, "create table few(f int primary key, label text); insert into few select i, 'f' || i from "
+                         "generate_series(1, 9) g(i); prepare by_key(int) as select note from accounts where aid = $1");
+    real_ops = device->ops;
+    DeviceOps counting = *real_ops;
+    counting.copy_out = counting_copy_out;
+    device->ops = &counting;
+    text_open(&t);
+    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+        session_sql(session,
+                    "select from bulk_call('count_up', 'select i % 4, 7 from generate_series(1, 12) g(i)');"
+                    "select from bulk_call('serve', 'select i % 4 from generate_series(1, 8) g(i)');"
+                    "select from bulk_call('name_it', 'select i, ''a name '' from generate_series(1, 12) g(i)')");
+        session_sql(session, before);
+        fetched = copied_out = 0;
+        say_of(&t, forms[i].sql, forms[i].n_params, forms[i].param);
+        if (fetched > 0 || copied_out > RESULT_BYTES)
+            fail_msg("%s %s: %lld bytes come to the host", before, forms[i].sql, (long long)copied_out);
+        session_sql(session, behind);
+    }
+    session_sql(session, "set executor = 'vm'");
+    say(&t, "select count(*) from accounts");
+    assert_true(!there || (fetched > 0 && copied_out > CHANGED_BYTES)); /* they were there */
+    fclose(t.f);
+    device->ops = real_ops;
+    (void)close_all();
+    return t.at;
+}
+static void test_read_forms(void **state) {
+    (void)state;
+    shares_memory = false;
+    char *want = read_forms("", "", false);
+    for (int block = 0; block < 2; block++) {
+        char *got = read_forms(block ? "begin" : "", block ? "commit" : "", true);
+        same(want, got, block ? "in a transaction" : "alone", 0);
+        free(got);
+    }
+    shares_memory = true;
+    free(want);
+}
+
+/* A statement of one of several sessions. */
+static void ask(Text *t, Session *s, const char *sql) {
+    Session *mine = session;
+    session = s;
+    say(t, sql);
+    session = mine;
+}
+static Session *another(void) {
+    Err e = {0};
+    Session *s;
+    assert_int_equal(session_new(db, &s, &e), ST_OK);
+    s->device.override = session->device.override;
+    session_sql(s, "set threads = 1; set executor = 'compiled'; set device_wait = on; set bulk_copies = on");
+    return s;
+}
+static const char one_up[] = "call bulk_call('count_up', 'select 1, 1 from generate_series(1, 2) g(i)')";
+static const char counters_sql[] = "select sum(n), count(*), max(c) from counters";
+
+/* A transaction goes on seeing what bulks had left on the device when it began, whatever comes. */
+static void test_snapshot_there(void **state) {
+    (void)state;
+    static const char *const changes[] = {
+        "call bulk_call('count_up', 'select 1, 5 from generate_series(1, 3) g(i)')",
+        "select from bulk_call('count_up', 'select i % 4, 7 from generate_series(1, 12) g(i)')",
+        "update counters set n = -1 where c = 1",
+        "begin; delete from counters where c > 1; commit",
+        "begin; update counters set n = 5; rollback",
+        "vacuum"};
+    for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+        Text t;
+        open_on(0, false, false);
+        Session *other = another(), *older = another();
+        text_open(&t);
+        ask(&t, older, "begin");
+        ask(&t, older, "select sum(n) from counters");
+        session_sql(other, one_up);
+        fetched = 0;
+        say(&t, "begin");
+        say(&t, counters_sql);
+        say(&t, "select n from counters where c = 1");
+        assert_int_equal(fetched, 0);
+        session_sql(other, changes[i]);
+        say(&t, counters_sql);
+        say(&t, "select c, n from counters where n > 0 order by n"); /* none of its columns but n was made before */
+        say(&t, "select n from counters where c = 1");
+        ask(&t, older, "select sum(n) from counters");
+        say(&t, counters_sql);
+        say(&t, "commit");
+        ask(&t, older, "commit");
+        session_sql(other, "update counters set n = 0"); /* as it ends, nothing of it is left */
+        session_sql(other, one_up);
+        fetched = 0;
+        session_sql(other, one_up);
+        ask(&t, other, "select max(n) from counters");
+        assert_int_equal(fetched, 0);
+        fclose(t.f);
+        session_free(other);
+        session_free(older);
+        (void)close_all();
+        same("0,\n4,4,3,\n4,\n4,4,3,\n1,4,\n4,\n0,\n4,4,3,\n40,\n", t.at, changes[i], 0);
+        free(t.at);
+    }
+}
+/* What such a transaction writes is validated against what came after what it has read. */
+static void test_writes_behind_it(void **state) {
+    (void)state;
+    for (int meets = 0; meets < 2; meets++) {
+        Text t;
+        open_on(0, false, false);
+        Session *other = another();
+        text_open(&t);
+        session_sql(other, one_up);
+        say(&t, "begin");
+        say(&t, "select n from counters where c = 1");
+        session_sql(other,
+                    meets ? one_up : "call bulk_call('count_up', 'select 2, 1 from generate_series(1, 2) g(i)')");
+        say(&t, "update accounts set bal = 7 where aid = 3");
+        say(&t, "select n, (select sum(bal) from accounts) from counters where c = 1");
+        say(&t, "commit");
+        say(&t, "select n from counters where c < 3 order by c");
+        say(&t, "select sum(bal) from accounts");
+        fclose(t.f);
+        session_free(other);
+        (void)close_all();
+        if (meets) assert_non_null(strstr(t.at, "4,\n4,7,\n40001 could not serialize access"));
+        else same("4,\n4,7,\n0,\n4,\n4,\n7,\n", t.at, "it does not meet others", 0);
+        free(t.at);
+    }
+}
+/* Without inputs such a transaction ends with the device that it has read from. */
+static void test_snapshot_lost(void **state) {
+    (void)state;
+    Text t;
+    open_on(0, false, true);
+    Session *other = another();
+    text_open(&t);
+    session_sql(other, "set bulk_replay = off");
+    session_sql(other, one_up);
+    say(&t, "begin");
+    say(&t, counters_sql);
+    plan.fail_at = atomic_load(&plan.calls) + 1;
+    ask(&t, other, "select sum(n) from counters");
+    say(&t, counters_sql);
+    say(&t, "commit");
+    say(&t, counters_sql);
+    fclose(t.f);
+    session_free(other);
+    (void)close_all();
+    const char *lines = strchr(t.at, '\n') + 1;
+    assert_non_null(strstr(lines, "58000 device \"host\" was lost"));
+    assert_non_null(strstr(lines, "58000 what bulks had left on a device was lost, which the transaction has seen"));
+    assert_non_null(strstr(lines, "\n0,4,3,\n"));
+    free(t.at);
+}
+
 static int setup(void **state) {
     (void)state;
     Err e = {0};
@@ -566,6 +748,8 @@ int main(void) {
         cmocka_unit_test(test_no_memory_for_inputs), cmocka_unit_test(test_off),
         cmocka_unit_test(test_in_a_transaction),     cmocka_unit_test(test_settings),
         cmocka_unit_test(test_read_there),           cmocka_unit_test(test_read_unlocked),
-        cmocka_unit_test(test_readers_fail)};
+        cmocka_unit_test(test_readers_fail),         cmocka_unit_test(test_read_forms),
+        cmocka_unit_test(test_snapshot_there),       cmocka_unit_test(test_writes_behind_it),
+        cmocka_unit_test(test_snapshot_lost)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -16,6 +16,9 @@ uint64_t session_catalog_epoch(const Session *s) { return s->read.version->node.
 
 /* A transaction reads a version as long as it has changed nothing: its own changes are shown in the tables only. */
 static bool has_changes(const Session *s) { return s->undo || s->catalog_undo || transaction_pinned(s); }
+bool session_may_read_images(const Session *s) {
+    return s->state == 'I' || (s->state == 'T' && !has_changes(s) && transaction_sees_images(s));
+}
 /* A statement that was begun again needs the lock. */
 static bool can_read_version(const Session *s) {
     return (s->state == 'I' || (s->state == 'T' && !has_changes(s))) && !s->in_bulk && !s->read.locked &&

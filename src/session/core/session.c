@@ -214,16 +214,19 @@ static void reserve_end(Session *s) {
 
 /* ---- transactions ------------------------------------------------------------------------- */
 
+/* Images are ahead of their tables, and that is not what the session is to see. */
+static bool needs_tables(const Session *s, bool definitions) {
+    if (definitions || !session_bulk_unapplied(s) || (s->in_bulk && s->state == 'I')) return false;
+    return !s->read.images || !transaction_sees_images(s);
+}
 /* Bulks may have left changes in images that tables do not have yet, and a transaction without the lock its view of the
  * tables. The next statement brings the tables to the state that it has to see, under the lock held alone for that
  * long. */
 static Status lock_and_enter(Session *s, LockMode mode) {
     TRY(session_read_locked(s));
-    bool definitions = s->in_bulk && mode == LOCK_SHARED,
-         may_be_unapplied = definitions || (s->in_bulk && s->state == 'I') || s->read.images;
+    bool definitions = s->in_bulk && mode == LOCK_SHARED;
     while (s->lock < mode) {
-        LockMode want = !may_be_unapplied && session_bulk_unapplied(s) ? LOCK_EXCLUSIVE
-                                                                       : transaction_lock_mode(s, mode, definitions);
+        LockMode want = needs_tables(s, definitions) ? LOCK_EXCLUSIVE : transaction_lock_mode(s, mode, definitions);
         bool again = false, got = true;
         if (s->lock == LOCK_NONE && (s->read.waits || s->gives_way)) {
             LockWait w = {.timeout_ms = s->settings.txn.lock_timeout_ms,
@@ -238,7 +241,7 @@ static Status lock_and_enter(Session *s, LockMode mode) {
         if (!got) return ST_OK;
         s->lock = want;
         share_reserve(s);
-        if (!may_be_unapplied && session_bulk_unapplied(s)) {
+        if (needs_tables(s, definitions)) {
             if (want == LOCK_EXCLUSIVE) TRY(session_bulk_sync(s));
             else again = true;
         }
@@ -1117,7 +1120,7 @@ Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_
     if (r == ST_OK || !(s->read.again || session_read_outdated(s))) return r;
     /* It has read a version, or rows on a device, and came to something that needs the lock, or rows on the host: from
      * the start, with them. */
-    if (s->state == 'I' && s->lock == LOCK_SHARED) session_unlock(s);
+    if (s->lock == LOCK_SHARED && session_may_read_images(s)) session_unlock(s);
     session_read_end(s);
     s->read.again = false;
     s->read.locked = true;

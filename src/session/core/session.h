@@ -313,7 +313,10 @@ Status session_read(Session *s, bool brief);
 Status session_read_definitions(Session *s, bool *held);
 bool session_reads_version(const Session *s);
 const Catalog *session_catalog(const Session *s);
-/* read_device.c: a statement outside a transaction that may use a device, and holds no lock: with the shared lock and
+/* What bulks have left in images is what the session is to see: outside a transaction, and in one that has changed
+ * nothing and began when they had (transaction_sees_images). */
+bool session_may_read_images(const Session *s);
+/* read_device.c: a statement that may read images and use a device, and holds no lock: with the shared lock and
  * views (SessionRead.on_device), where a device has rows that the host does not; else without a lock. Part of
  * session_read and session_read_end. */
 Status session_read_device(Session *s);

@@ -4,6 +4,7 @@
 #include "session/core/idle.h"
 #include "session/core/result_stream.h"
 #include "session/core/transaction_int.h"
+#include "session/pool/bulk.h"
 
 enum {
     MERGE_BYTES = 16 << 20 /* versions up to here are copied behind an older one */,
@@ -69,6 +70,7 @@ static Status begin(Session *s) {
     TxnHub *h = transaction_hub(s);
     Txn *x = new_txn(s, &s->err);
     if (!x) return ST_ERROR;
+    atomic_init(&x->images, session_bulk_unapplied(s));
     mutex_lock(&h->mutex);
     link_txn(h, x);
     mutex_unlock(&h->mutex);
@@ -212,14 +214,18 @@ static void lose(Txn *x) {
     x->lost = true;
     epoch_pin_label(x->session->read.slot, "given up");
 }
+/* What a snapshot needs of kept commits is nothing. */
+static bool may_give_up(const Txn *x, const Txn *but) {
+    return x->session && x != but && !x->lost && !atomic_load(&x->images);
+}
 /* The oldest snapshots are given up, all of them when `all`; not the one of `but`. false: there are none. */
 static bool give_up(TxnHub *h, bool all, const Txn *but) {
     int64_t ts = INT64_MAX;
     mutex_lock(&h->mutex);
     for (const Txn *x = h->open; x; x = x->next)
-        if (x->session && x != but && !x->lost) ts = MIN_OF(ts, x->ts);
+        if (may_give_up(x, but)) ts = MIN_OF(ts, x->ts);
     for (Txn *x = h->open; x; x = x->next)
-        if (x->session && x != but && (all || x->ts == ts)) lose(x);
+        if (may_give_up(x, but) && (all || x->ts == ts)) lose(x);
     mutex_unlock(&h->mutex);
     return ts != INT64_MAX;
 }
@@ -272,7 +278,7 @@ static bool keep(Session *s, UndoLog *u, int64_t n, const TableEvent *events, co
     result_streams_give_up(s, limit_of(s));
     mutex_lock(&h->mutex);
     atomic_fetch_add(&h->commits, 1);
-    for (const Txn *x = h->open; x && !needed; x = x->next) needed = x->session && x != but && !x->lost;
+    for (const Txn *x = h->open; x && !needed; x = x->next) needed = may_give_up(x, but);
     mutex_unlock(&h->mutex);
     if (!needed) return false;
     Version *v = mem_calloc(NULL, (int64_t)sizeof *v, NULL);
@@ -413,10 +419,17 @@ LockMode transaction_lock_mode(const Session *s, LockMode mode, bool definitions
                                                                                                  : LOCK_EXCLUSIVE;
 }
 
+/* What it has seen of bulks was on a device, and could not be made again when that was lost. */
+static Status lost_with_device(Session *s) {
+    err_set(&s->err, ERR_SYSTEM, "what bulks had left on a device was lost, which the transaction has seen");
+    err_hint(&s->err, "Begin the transaction again.");
+    return ST_ERROR;
+}
 Status transaction_enter(Session *s, bool definitions, bool *again) {
     *again = false;
     if (definitions && s->lock == LOCK_SHARED) return ST_OK;
     if (s->txn && s->txn->lost) return transaction_lost(s);
+    if (s->txn && atomic_load(&s->txn->images) && !session_bulk_unapplied(s)) return lost_with_device(s);
     if (!fits(s)) {
         *again = s->lock == LOCK_SHARED;
         if (*again) return ST_OK;
@@ -549,14 +562,32 @@ void transaction_rollback(Session *s) {
 
 bool transaction_bulk_begin(Session *s) {
     TxnHub *h = transaction_hub(s);
+    bool open = false;
     mutex_lock(&h->mutex);
     atomic_fetch_add(&h->commits, 1);
-    bool open = h->open != NULL;
+    for (const Txn *x = h->open; x && !open; x = x->next) open = !atomic_load(&x->images);
     mutex_unlock(&h->mutex);
     return open;
 }
-void transaction_bulk_done(Session *s, UndoLog *u) {
+void transaction_bulk_done(Session *s, UndoLog *u, bool all) {
+    TxnHub *h = transaction_hub(s);
     if (u && (undo_mark(u) == 0 || !keep(s, u, 0, NULL, NULL))) undo_free(u);
+    mutex_lock(&h->mutex);
+    for (Txn *x = h->open; x; x = x->next) {
+        if (!atomic_load(&x->images)) continue;
+        x->ts = atomic_load(&h->now);
+        if (all) atomic_store(&x->images, false);
+    }
+    mutex_unlock(&h->mutex);
+}
+bool transaction_sees_images(const Session *s) { return !s->txn || atomic_load(&s->txn->images); }
+bool transactions_see_images(const Session *s) {
+    TxnHub *h = transaction_hub(s);
+    bool some = false;
+    mutex_lock(&h->mutex);
+    for (const Txn *x = h->open; x && !some; x = x->next) some = atomic_load(&x->images);
+    mutex_unlock(&h->mutex);
+    return some;
 }
 
 void transactions_settle(Database *db) {

@@ -93,11 +93,18 @@ void transaction_commit(Session *s, int64_t n, const TableEvent *events); /* n <
 /* Undoes the changes now or, without the lock, leaves that to its next holder. Either way the transaction is over. */
 void transaction_rollback(Session *s);
 
-/* Changes that a bulk made before go into the tables now. Under the lock held alone, before transaction_enter. True:
- * there are open transactions, this session's included, so that a log of the changes must be kept. */
+/* A transaction that begins while bulks are ahead of the tables sees what they have left in images: until the next bulk
+ * that writes, or whatever else changes something, which bring the tables up to date before they do. From then on it
+ * sees the tables as they are then. True of this session's transaction, or of one that it may begin; needs no lock, and
+ * stays true as long as a lock is held. */
+bool transaction_sees_images(const Session *s);
+/* ... of some transaction; under the lock held alone. */
+bool transactions_see_images(const Session *s);
+/* Changes that bulks made before go into the tables now. Under the lock held alone, before transaction_enter. True:
+ * there are open transactions, this session's included, that do not see these changes, so that a log must be kept. */
 bool transaction_bulk_begin(Session *s);
-/* They are in the tables; the log is taken over or forgotten. */
-void transaction_bulk_done(Session *s, UndoLog *u);
+/* They are in the tables (all: every one of them); the log is taken over or forgotten. */
+void transaction_bulk_done(Session *s, UndoLog *u, bool all);
 /* Before a table is freed, under the lock held alone: no log names it any more. */
 void transactions_forget_table(Session *s, const Table *t);
 

@@ -21,19 +21,21 @@ struct TxnRead {
 };
 
 struct Txn {
-    Txn *next, **link; /* of the hub */
-    Session *session;  /* NULL: rolled back without the lock; its changes are undone under it later */
-    UndoLog *undo;     /* of one without a session */
-    int64_t ts;        /* what it sees: all commits up to this one */
-    int64_t since_ns;  /* when it began, on clock_ns */
-    Arena *arena;      /* reads */
+    Txn *next, **link;  /* of the hub */
+    Session *session;   /* NULL: rolled back without the lock; its changes are undone under it later */
+    UndoLog *undo;      /* of one without a session */
+    _Atomic int64_t ts; /* what it sees: all commits up to this one */
+    int64_t since_ns;   /* when it began, on clock_ns */
+    Arena *arena;       /* reads */
     VEC(TxnRead) reads;
     _Atomic bool out;  /* its changes are hidden */
     _Atomic bool lost; /* its snapshot has been given up */
     bool broken;       /* a table that it changed is gone */
     bool pinned;
     const struct DatabaseVersion *version; /* pinned, and what it sees: read without the lock; NULL: the tables */
-    bool changed;                          /* its session's: at the end of the last statement there were changes */
+    _Atomic bool images; /* it sees, besides the tables at ts, which is now, all that bulks have left in images;
+                            transaction_sees_images */
+    bool changed;        /* its session's: at the end of the last statement there were changes */
     int64_t reserved; /* records of its log for which memory has been reserved, looked through for loads, and for rows
                          that others changed */
 };

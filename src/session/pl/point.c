@@ -111,7 +111,7 @@ Status point_statement(Session *s, Statement *st, SqlText *text, int32_t n_param
     bool select = text->ast->kind == AST_SELECT, had_lock = s->lock != LOCK_NONE;
     s->read.brief = true;
     s->read.images =
-        select && s->state == 'I' && !had_lock && !s->read.locked; /* locked: rows on the host are wanted */
+        select && session_may_read_images(s) && !had_lock && !s->read.locked; /* locked: rows on the host are wanted */
     Status got = select ? session_read(s, true) : session_begin_write(s);
     s->read.brief = s->read.images = false;
     TRY(got);

@@ -240,7 +240,7 @@ Status session_bulk_sync(Session *s) {
     UndoLog *log = NULL; /* tells what transactions must know */
     if (transaction_bulk_begin(s) && !(log = undo_new(&s->db->parts[DB_UNDO], &s->err))) return ST_ERROR;
     Status st = bulk_state_sync(&h->state, log, &s->err);
-    transaction_bulk_done(s, log);
+    transaction_bulk_done(s, log, st == ST_OK);
     return st;
 }
 

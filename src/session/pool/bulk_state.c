@@ -291,6 +291,7 @@ Status bulk_state_go_back(BulkState *x, Err *e) {
 static bool has_to_sync(Session *s, const BulkState *x, int32_t n, const Proc *const *procs, const BulkOptions *opt,
                         bool discrete, bool writes) {
     if (!atomic_load(&x->unapplied)) return false;
+    if (writes && transactions_see_images(s)) return true;
     if (discrete && writes && (!x->covered || replay_bytes(x->replay) > inputs_limit(s))) return true;
     if (s->bulk_undo == BULK_UNDO_IMAGES && writes && !(discrete && x->covered)) return true; /* no way back to that */
     return !images_fit(x->images, &x->db->catalog, n, procs) || (may_be_undone(s, opt) && images_settled(x->images));
