@@ -57,6 +57,7 @@
     X(SERIALIZATION_FAILURE, "40001", "serialization_failure")                             \
     X(INSUFFICIENT_PRIVILEGE, "42501", "insufficient_privilege")                           \
     X(SYNTAX, "42601", "syntax_error")                                                     \
+    X(INVALID_NAME, "42602", "invalid_name")                                               \
     X(DUPLICATE_COLUMN, "42701", "duplicate_column")                                       \
     X(AMBIGUOUS_COLUMN, "42702", "ambiguous_column")                                       \
     X(UNDEFINED_COLUMN, "42703", "undefined_column")                                       \
@@ -95,6 +96,7 @@
     X(TOO_MANY_ARGUMENTS, "54023", "too_many_arguments")                                   \
     X(NOT_IN_STATE, "55000", "object_not_in_prerequisite_state")                           \
     X(OBJECT_IN_USE, "55006", "object_in_use")                                             \
+    X(CANT_CHANGE_SETTING, "55P02", "cant_change_runtime_param")                           \
     X(LOCK_NOT_AVAILABLE, "55P03", "lock_not_available")                                   \
     X(QUERY_CANCELED, "57014", "query_canceled")                                           \
     X(SYSTEM, "58000", "system_error")                                                     \
@@ -162,6 +164,7 @@
 #define ERR_SERIALIZATION_FAILURE "40001"
 #define ERR_INSUFFICIENT_PRIVILEGE "42501"
 #define ERR_SYNTAX "42601"
+#define ERR_INVALID_NAME "42602"
 #define ERR_DUPLICATE_COLUMN "42701"
 #define ERR_AMBIGUOUS_COLUMN "42702"
 #define ERR_UNDEFINED_COLUMN "42703"
@@ -200,6 +203,7 @@
 #define ERR_TOO_MANY_ARGUMENTS "54023"
 #define ERR_NOT_IN_STATE "55000"
 #define ERR_OBJECT_IN_USE "55006"
+#define ERR_CANT_CHANGE_SETTING "55P02"
 #define ERR_LOCK_NOT_AVAILABLE "55P03"
 #define ERR_QUERY_CANCELED "57014"
 #define ERR_SYSTEM "58000"

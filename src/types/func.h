@@ -52,6 +52,9 @@ typedef struct SessionInfo {
     /* A setting's text (as SHOW has it) in the arena; NULL with an error (42704) when there is none of that name. NULL:
      * no settings. */
     const char *(*setting)(void *ctx, Arena *a, const char *name, Err *e);
+    /* SET of a setting (in a transaction with is_local: to its end); its text then in the arena. On the session's
+     * thread only. NULL: no settings. */
+    const char *(*set_setting)(void *ctx, Arena *a, const char *name, const char *value, bool is_local, Err *e);
     void *setting_ctx;
     /* Calls a function of the catalog (setting_ctx is the session); on the session's thread only. */
     Status (*call_routine)(void *ctx, int64_t routine, int n, const Value *args, Type ret, Arena *a, Value *out,

@@ -252,6 +252,27 @@ KERNEL(current_setting) {
     return ST_OK;
 }
 
+/* set_config(name, value, is_local): NULL as value means the default, as is_local false. */
+KERNEL(set_config) {
+    (void)nargs;
+    for (int64_t i = 0; i < n; i++) {
+        Str *z = &((Str *)out->data)[i], name = AT(Str, 0, i), value = AT(Str, 1, i);
+        *z = STR0;
+        out->valid[i] = true;
+        FAIL_IF(arg_null(&args[0], i), i, ERR_NULL_NOT_ALLOWED, "SET requires parameter name");
+        FAIL_IF(!ctx->session || !ctx->session->set_setting, i, ERR_FEATURE_NOT_SUPPORTED,
+                "settings cannot be changed here");
+        bool is_local = !arg_null(&args[2], i) && AT(uint8_t, 2, i);
+        char *key = arena_strndup(ctx->arena, name.ptr, name.len), *text = NULL;
+        if (!key) return FAILED(i);
+        if (!arg_null(&args[1], i) && !(text = arena_strndup(ctx->arena, value.ptr, value.len))) return FAILED(i);
+        const char *v = ctx->session->set_setting(ctx->session->setting_ctx, ctx->arena, key, text, is_local, ctx->err);
+        if (!v) return FAILED(i);
+        *z = str_make(v, (int64_t)strlen(v));
+    }
+    return ST_OK;
+}
+
 #define SESSION(nm, fn, dc) DEF(nm, S_ | FN_STABLE, T_TEXT, 0, ARGS(0), OP_NONE, fn, NULL, dc)
 
 static const FuncDef defs[] = {
@@ -294,6 +315,8 @@ static const FuncDef defs[] = {
         NULL, "text of a setting"),
     DEF("current_setting", FN_NULL_ARGS | FN_STABLE | FN_CAN_FAIL, T_TEXT, 2, ARGS(T_TEXT, T_BOOL), OP_NONE,
         current_setting, NULL, "text of a setting, NULL when there is none of that name"),
+    DEF("set_config", FN_VOLATILE | FN_CAN_FAIL, T_TEXT, 3, ARGS(T_TEXT, T_TEXT, T_BOOL), OP_NONE, set_config, NULL,
+        "changes a setting, and returns its text"),
     DEF("pg_typeof", 0, T_TEXT, 1, ARGS(T_ANY), OP_NONE, typeof_any, NULL, "type of the argument"),
     DEF("booland_statefunc", S_, T_BOOL, 2, ARGS(T_BOOL, T_BOOL), OP_NONE, bool_and2, NULL, "and"),
     DEF("boolor_statefunc", S_, T_BOOL, 2, ARGS(T_BOOL, T_BOOL), OP_NONE, bool_or2, NULL, "or"),

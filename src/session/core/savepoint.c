@@ -60,7 +60,7 @@ Status savepoint_set(Session *s, const char *name) {
                             s->read_only,
                             transaction_pinned(s),
                             s->settings,
-                            s->settings_keep};
+                            s->kept_settings.keep};
     s->savepoints = p;
     return ST_OK;
 }
@@ -90,7 +90,7 @@ Status savepoint_back(Session *s, const char *name) {
     }
     while (s->savepoints != p) drop_last(s);
     settings_restore(s, &p->settings);
-    s->settings_keep = p->settings_keep;
+    s->kept_settings.keep = p->settings_keep;
     s->read_only = p->read_only;
     transaction_pin(s, p->pinned);
     s->state = 'T';

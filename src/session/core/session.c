@@ -292,11 +292,12 @@ static void release_lock(Session *s) {
 static void start_transaction(Session *s) {
     s->state = 'T';
     s->read_only = s->settings.txn.default_read_only;
-    s->settings_before = s->settings_keep = s->settings;
+    s->kept_settings.before = s->kept_settings.keep = s->settings;
 }
 static void roll_back_all(Session *s) {
     session_bulk_go_back(s);
-    if (s->state == 'T' || s->savepoints) settings_restore(s, &s->settings_before);
+    if (s->state == 'T' || s->savepoints || s->kept_settings.changed) settings_restore(s, &s->kept_settings.before);
+    s->kept_settings.changed = false;
     savepoints_free(s);
     transaction_rollback(s);
     catalog_undo_all(s);
@@ -358,6 +359,8 @@ static void commit_tables(Session *s) {
 
 static void commit_all(Session *s) {
     session_bulk_stands(s);
+    if (s->kept_settings.changed) settings_restore(s, &s->kept_settings.keep);
+    s->kept_settings.changed = false;
     bool changed = s->undo && s->lock == LOCK_EXCLUSIVE;                 /* without the lock there is nothing in it */
     if (changed && undo_is_whole(s->undo, 0)) database_unpublish(s->db); /* it would keep what was truncated */
     savepoints_free(s);
@@ -476,7 +479,7 @@ static Status transaction(Session *s, Statement *st, const AstTransaction *t) {
                 end_block(s);
                 return ST_ERROR;
             }
-            settings_restore(s, &s->settings_keep);
+            settings_restore(s, &s->kept_settings.keep);
             commit_all(s);
         } else {
             roll_back_all(s);
@@ -508,6 +511,10 @@ static const char *setting_text(void *ctx, Arena *a, const char *name, Err *e) {
     return settings_show(ctx, a, name, e);
 }
 
+static const char *set_setting(void *ctx, Arena *a, const char *name, const char *value, bool is_local, Err *e) {
+    return settings_config(ctx, a, name, value, is_local, e);
+}
+
 Status session_new(Database *db, Session **out, Err *e) {
     MemAccount entry; /* with a reserve, so that a session can connect at the limit and do something about it; what is
                          charged stays with the database */
@@ -524,6 +531,7 @@ Status session_new(Database *db, Session **out, Err *e) {
         return err_oom(e);
     }
     s->info.setting = setting_text;
+    s->info.set_setting = set_setting;
     s->info.setting_ctx = s;
     s->info.call_routine = pl_call_function;
     file_finder_init(&s->files, db->vfs, &s->account, &s->info);
@@ -553,6 +561,7 @@ void session_free(Session *s) {
     pl_session_free(s);
     call_session_free(s);
     text_unlist_all(s);
+    setting_texts_tidy(s, true);
     while (s->client.rows) {
         ClientRows *r = s->client.rows;
         s->client.rows = r->next;
@@ -1145,6 +1154,7 @@ static Status run_once(Statement *st) {
     st->run_arena = arena_new(&st->account, &s->err);
     if (!st->run_arena) return err_oom(&s->err);
     session_begin_clock(s);
+    if (s->state == 'I') setting_texts_tidy(s, false);
     s->read.since_ns = clock_ns();
     Value *vals = arena_array(st->run_arena, Value, st->n_params + 1);
     Status r = vals ? ST_OK : ST_ERROR;

@@ -16,6 +16,7 @@
 #include "exec/rows.h"
 #include "io/copy.h"
 #include "io/files.h"
+#include "session/core/pg_settings.h"
 #include "sql/parse/ast.h"
 #include "sql/plan/plan.h"
 #include "txn/run/bulk.h"
@@ -62,6 +63,8 @@ typedef struct ClientSettings { /* the connected client, and the form of its inp
     char tz_text[64];
     char application_name[64], search_path[64];
     bool check_bodies;
+    SettingTexts *texts;  /* settings without effect, and the client's own (pg_settings.h) */
+    int64_t texts_serial; /* another one whenever they change */
 } ClientSettings;
 
 typedef struct Settings {
@@ -72,6 +75,13 @@ typedef struct Settings {
     BulkSettings bulk;
     ClientSettings client;
 } Settings;
+
+/* What becomes of a session's settings when its transaction ends, or a statement outside of one that changes some. */
+typedef struct KeptSettings {
+    Settings before, keep; /* what ROLLBACK and COMMIT restore (SET LOCAL changes `settings` alone) */
+    bool changed;          /* outside a transaction block: they are good */
+    SettingTexts *texts;   /* all that the session has, the newest first */
+} KeptSettings;
 
 /* A message that is no error: RAISE NOTICE and the like. */
 typedef struct SessionNotice {
@@ -161,8 +171,7 @@ typedef struct Session {
     MemAccount account;
     Err err;
     Settings settings;
-    Settings settings_before,
-        settings_keep; /* in a transaction: what ROLLBACK and COMMIT restore (SET LOCAL changes `settings` alone) */
+    KeptSettings kept_settings;
     SessionInfo info;
     FileFinder files; /* of statements that read some */
     ClientHooks client;
@@ -282,6 +291,12 @@ void session_begin_clock(Session *s);
 /* ---- shared by session's files only ---- */
 Status settings_init(Settings *s, Database *db, MemAccount *account);
 Status settings_set(Session *s, const char *name, const char *value, Err *e); /* value NULL = default */
+/* In a transaction it lasts when that commits, with is_local until it ends; otherwise as the statement does. */
+Status settings_change(Session *s, const char *name, const char *value, bool is_local, Err *e);
+Status settings_reset_all(Session *s);
+/* set_config: what changes how statements run is for SET alone (0A000). The setting's text in the arena. */
+const char *settings_config(Session *s, Arena *a, const char *name, const char *value, bool is_local, Err *e);
+bool settings_is_list(const char *name); /* SET takes several values */
 /* 58P01 when there is no such directory, 42809 when it is none, 42501 when files cannot be made in it. */
 Status temp_directory_check(const char *path, Err *e);
 void settings_restore(Session *s, const Settings *to);

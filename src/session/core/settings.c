@@ -12,15 +12,17 @@
 #include "device/device.h"
 #include "exec/vm.h"
 #include "session/core/session.h"
+#include "session/pool/callpool.h"
 #include "sql/optimize/optimize.h"
 
-typedef enum Kind { K_INT, K_BYTES, K_MS, K_US, K_BOOL, K_TEXT, K_ENUM, K_RULES, K_TZ, K_FIXED } Kind;
+/* K_FIXED: PostgreSQL refuses to change it, too; K_ONLY: there it can be changed. */
+typedef enum Kind { K_INT, K_BYTES, K_MS, K_US, K_BOOL, K_TEXT, K_ENUM, K_RULES, K_TZ, K_FIXED, K_ONLY } Kind;
 typedef struct Def {
     const char *name;
     Kind kind;
     size_t offset, size;
     int64_t min, max;
-    const char *def; /* K_FIXED: the value; K_ENUM: list "a|b" with the default first */
+    const char *def; /* K_FIXED, K_ONLY: the value; K_ENUM: list "a|b" with the default first */
     const char *doc;
 } Def;
 #define AT(f) offsetof(Settings, f), sizeof(((Settings *)0)->f)
@@ -136,18 +138,25 @@ static const Def defs[] = {
     {"timezone", K_TZ, 0, 0, 0, 0, "UTC", "time zone: UTC or an offset such as +02:00"},
     {"application_name", K_TEXT, AT(client.application_name), 0, 0, "", "name of the client program"},
     {"search_path", K_TEXT, AT(client.search_path), 0, 0, "public", "accepted for compatibility; there is one schema"},
-    {"client_encoding", K_FIXED, 0, 0, 0, 0, "UTF8", "encoding of text"},
+    {"client_encoding", K_ONLY, 0, 0, 0, 0, "UTF8", "encoding of text"},
     {"server_encoding", K_FIXED, 0, 0, 0, 0, "UTF8", "encoding of text"},
-    {"datestyle", K_FIXED, 0, 0, 0, 0, "ISO, MDY", "form of dates"},
-    {"intervalstyle", K_FIXED, 0, 0, 0, 0, "postgres", "form of intervals"},
-    {"standard_conforming_strings", K_FIXED, 0, 0, 0, 0, "on", "backslashes in plain strings are ordinary"},
-    {"transaction_isolation", K_FIXED, 0, 0, 0, 0, "serializable", "isolation of every transaction"},
+    {"datestyle", K_ONLY, 0, 0, 0, 0, "ISO, MDY", "form of dates"},
+    {"intervalstyle", K_ONLY, 0, 0, 0, 0, "postgres", "form of intervals"},
+    {"standard_conforming_strings", K_ONLY, 0, 0, 0, 0, "on", "backslashes in plain strings are ordinary"},
+    {"transaction_isolation", K_ONLY, 0, 0, 0, 0, "serializable", "isolation of every transaction"},
     {"server_version", K_FIXED, 0, 0, 0, 0, "15.0 (Stele)", "version of the SQL dialect"},
+    {"server_version_num", K_FIXED, 0, 0, 0, 0, "150000", "the same as a number"},
+    {"integer_datetimes", K_FIXED, 0, 0, 0, 0, "on", "times are integers"},
+    {"is_superuser", K_FIXED, 0, 0, 0, 0, "on", "there are no roles"},
+    {"lc_collate", K_FIXED, 0, 0, 0, 0, "C", "texts are ordered by their bytes"},
+    {"lc_ctype", K_FIXED, 0, 0, 0, 0, "C", "kinds of characters"},
+    {"max_identifier_length", K_FIXED, 0, 0, 0, 0, "63", "bytes of a name"},
 };
 
 int64_t settings_count(void) { return ARRAY_LEN(defs); }
 const char *settings_name(int64_t i) { return defs[i].name; }
 
+static bool is_fixed(const Def *d) { return d->kind == K_FIXED || d->kind == K_ONLY; }
 static const Def *find(const char *name) {
     for (int64_t i = 0; i < ARRAY_LEN(defs); i++)
         if (strcasecmp(defs[i].name, name) == 0) return &defs[i];
@@ -164,7 +173,10 @@ static bool looked_at_by_bulks(const char *name) {
 }
 int64_t settings_for_bulks(const Settings *s, uint8_t *out) {
     int64_t n = sizeof s->client.tz_offset;
+    const uint64_t texts = s->client.texts ? s->client.texts->hash : 0;
     memcpy(out, &s->client.tz_offset, sizeof s->client.tz_offset);
+    memcpy(out + n, &texts, sizeof texts);
+    n += (int64_t)sizeof texts;
     for (int64_t i = 0; i < ARRAY_LEN(defs); i++) {
         const Def *d = &defs[i];
         const char *x = (const char *)s + d->offset;
@@ -206,16 +218,6 @@ static bool parse_units(const char *v, bool bytes, bool micro, int64_t *out) {
     if (end == v || !(x * f < 9e18) || x < 0) return false;
     *out = (int64_t)(x * f);
     return true;
-}
-
-static bool parse_bool(const char *v, bool *out) {
-    static const char *const yes[] = {"on", "true", "yes", "1", "t", "y"}, *const no[] = {"off", "false", "no",
-                                                                                          "0",   "f",     "n"};
-    for (int i = 0; i < 6; i++) {
-        if (!strcasecmp(v, yes[i])) return *out = true, true;
-        if (!strcasecmp(v, no[i])) return *out = false, true;
-    }
-    return false;
 }
 
 /* UTC, GMT, Z, or an ISO offset, or PostgreSQL's bare hours. */
@@ -332,11 +334,25 @@ static Status set_zone(Session *s, const Def *d, const char *value, Err *e) {
     return ST_OK;
 }
 
+/* The words of PostgreSQL that mean the value that there is. */
+static bool is_same(const Def *d, const char *value) {
+    bool on;
+    if (strcasecmp(value, d->def) == 0) return true;
+    if (strcmp(d->name, "transaction_isolation") == 0) /* whatever the level, it gets more */
+        return !strcasecmp(value, "repeatable read") || !strcasecmp(value, "read committed") ||
+               !strcasecmp(value, "read uncommitted");
+    if (strcmp(d->name, "client_encoding") == 0) return !strcasecmp(value, "utf-8") || !strcasecmp(value, "unicode");
+    return strcmp(d->def, "on") == 0 && pg_bool_parse(value, &on) && on;
+}
 static Status set_fixed(const Def *d, const char *value, Err *e) {
     if (strcmp(d->name, "datestyle") == 0) return check_datestyle(d, value, e);
-    if (strcasecmp(value, d->def) == 0) return ST_OK;
-    if (strcmp(d->name, "client_encoding") == 0 && strcasecmp(value, "utf-8") == 0) return ST_OK;
-    return err_set(e, ERR_INVALID_PARAMETER, "parameter \"%s\" cannot be changed", d->name);
+    if (d->kind == K_FIXED) return err_set(e, ERR_CANT_CHANGE_SETTING, "parameter \"%s\" cannot be changed", d->name);
+    if (is_same(d, value)) return ST_OK;
+    bool on;
+    if (strcmp(d->def, "on") == 0 && !pg_bool_parse(value, &on))
+        return err_set(e, ERR_INVALID_PARAMETER, "parameter \"%s\" requires a Boolean value", d->name);
+    return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "parameter \"%s\" cannot be changed: it is always \"%s\"", d->name,
+                   d->def);
 }
 
 static Status set_value(Session *s, const Def *d, const char *value, Err *e) {
@@ -367,7 +383,7 @@ static Status set_value(Session *s, const Def *d, const char *value, Err *e) {
         }
         break;
     case K_BOOL:
-        if (!parse_bool(value, &b))
+        if (!pg_bool_parse(value, &b))
             return err_set(e, ERR_INVALID_PARAMETER, "parameter \"%s\" requires a Boolean value", d->name);
         memcpy(base + d->offset, &b, sizeof b);
         return ST_OK;
@@ -375,7 +391,8 @@ static Status set_value(Session *s, const Def *d, const char *value, Err *e) {
     case K_ENUM: return set_enum(s, d, value, e);
     case K_RULES: return set_rules(s, d, value, e);
     case K_TZ: return set_zone(s, d, value, e);
-    case K_FIXED: return set_fixed(d, value, e);
+    case K_FIXED:
+    case K_ONLY: return set_fixed(d, value, e);
     }
     if (n < d->min || n > d->max)
         return err_set(e, ERR_INVALID_PARAMETER, "%s is outside the valid range for parameter \"%s\" (%lld .. %lld)",
@@ -409,7 +426,7 @@ Status settings_init(Settings *st, Database *db, MemAccount *account) {
     fake->db = db;
     Status r = ST_OK;
     for (int64_t i = 0; i < ARRAY_LEN(defs) && r == ST_OK; i++)
-        if (defs[i].kind != K_FIXED) r = set_default(fake, &defs[i], &e);
+        if (!is_fixed(&defs[i])) r = set_default(fake, &defs[i], &e);
     fake->settings.exec.memory_limit = atomic_load(&db->account.limit); /* others may have set it */
     *st = fake->settings;
     mem_free(account, fake, (int64_t)sizeof *fake);
@@ -430,19 +447,49 @@ static void no_setting(const char *name, Err *e) {
     Similar near;
     similar_init(&near, name);
     for (int64_t i = 0; i < ARRAY_LEN(defs); i++) similar_offer(&near, defs[i].name);
+    for (int64_t i = 0; pg_setting_nth(i); i++) similar_offer(&near, pg_setting_nth(i));
     err_set(e, ERR_UNDEFINED_OBJECT, "unrecognized configuration parameter \"%s\"", name);
     if (near.best) err_hint(e, "Perhaps you meant \"%s\". SHOW ALL lists the parameters.", near.best);
     else err_hint(e, "SHOW ALL lists the parameters.");
 }
 
-Status settings_set(Session *s, const char *name, const char *value, Err *e) {
-    const Def *d = find(name);
-    if (!d && strchr(name, '.')) return ST_OK; /* custom settings are accepted as in PostgreSQL */
-    if (!d) {
+/* Identifiers with points between them. */
+static bool is_own_name(const char *name) {
+    bool begins = true;
+    for (const char *p = name; *p; p++) {
+        bool letter = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || *p == '_' || *p & 0x80;
+        bool more = (*p >= '0' && *p <= '9') || *p == '$';
+        if (*p == '.' ? begins : !(letter || (more && !begins))) return false;
+        begins = *p == '.';
+    }
+    return !begins;
+}
+/* One without effect, or one of the client's own. */
+static Status set_other(Session *s, const char *name, const char *value, Err *e) {
+    const PgSetting *p = pg_setting_find(name);
+    if (!p && !strchr(name, '.')) {
         no_setting(name, e);
         return ST_ERROR;
     }
-    if (!value && d->kind == K_FIXED) return ST_OK;
+    if (!p && !is_own_name(name)) {
+        err_set(e, ERR_INVALID_NAME, "invalid configuration parameter name \"%s\"", name);
+        err_detail(e, "Custom parameter names must be two or more simple identifiers separated by dots.");
+        return ST_ERROR;
+    }
+    if (!p) return setting_texts_set(s, name, value ? value : "", e);
+    if (!value && !setting_texts_get(s->settings.client.texts, name)) return ST_OK;
+    if (!value) return setting_texts_set(s, name, NULL, e);
+    Arena *a = arena_new(&s->account, e);
+    const char *text = a ? pg_setting_text(p, value, a, e) : NULL;
+    Status r = text ? setting_texts_set(s, pg_setting_name(p), text, e) : ST_ERROR;
+    if (a) arena_free(a);
+    return r;
+}
+
+Status settings_set(Session *s, const char *name, const char *value, Err *e) {
+    const Def *d = find(name);
+    if (!d) return set_other(s, name, value, e);
+    if (!value && is_fixed(d)) return ST_OK;
     int64_t limit = s->settings.exec.memory_limit;
     TRY(value ? set_value(s, d, value, e) : set_default(s, d, e));
     if (strcmp(d->name, "memory_limit") == 0 && check_limit(s, e) != ST_OK) {
@@ -451,6 +498,54 @@ Status settings_set(Session *s, const char *name, const char *value, Err *e) {
     }
     apply(s, d);
     return ST_OK;
+}
+
+/* Outside a transaction block kept_settings is its statement's. */
+Status settings_change(Session *s, const char *name, const char *value, bool is_local, Err *e) {
+    if (s->state != 'T' && !s->kept_settings.changed) {
+        s->kept_settings.before = s->kept_settings.keep = s->settings;
+        s->kept_settings.changed = true;
+    }
+    TRY(settings_set(s, name, value, e));
+    bool is_new = !find(name) && !pg_setting_find(name) && !setting_texts_get(s->kept_settings.keep.client.texts, name);
+    if (is_local && !is_new) return ST_OK;
+    Settings now = s->settings;
+    s->settings = s->kept_settings.keep;
+    Status st = settings_set(s, name, is_local ? "" : value, e); /* one of the client's own is there from now on */
+    s->kept_settings.keep = s->settings;
+    s->settings = now;
+    return st;
+}
+
+Status settings_reset_all(Session *s) {
+    Err *e = &s->err;
+    TRY(settings_change(s, "memory_limit", NULL, false, e)); /* the one that may be refused: then all stay */
+    for (int64_t i = 0; i < ARRAY_LEN(defs); i++) TRY(settings_change(s, defs[i].name, NULL, false, e));
+    TRY(setting_texts_reset(s, e));
+    s->kept_settings.keep.client.texts = s->settings.client.texts;
+    s->kept_settings.keep.client.texts_serial = s->settings.client.texts_serial;
+    return ST_OK;
+}
+
+const char *settings_config(Session *s, Arena *a, const char *name, const char *value, bool is_local, Err *e) {
+    const Def *d = find(name);
+    const CallPool *pool = session_call_pool(s);
+    const bool runs = d && d->size && d->offset < offsetof(Settings, txn);
+    if (runs || (d && strncmp(d->name, "bulk_", 5) == 0) || (pool && call_pool_runs_on(pool, s))) {
+        err_set(e, ERR_FEATURE_NOT_SUPPORTED, "set_config cannot change parameter \"%s\"%s", name,
+                runs ? "" : " in a bulk");
+        err_hint(e, "Use SET.");
+        return NULL;
+    }
+    return settings_change(s, name, value, is_local, e) == ST_OK ? settings_show(s, a, name, e) : NULL;
+}
+
+bool settings_is_list(const char *name) {
+    static const char *const lists[] = {"datestyle", "search_path", "disabled_rules"};
+    const PgSetting *p = pg_setting_find(name);
+    for (int64_t i = 0; i < ARRAY_LEN(lists); i++)
+        if (strcasecmp(name, lists[i]) == 0) return true;
+    return p && pg_setting_is_list(p);
 }
 
 void settings_restore(Session *s, const Settings *to) {
@@ -488,12 +583,18 @@ static bool is_number(const Def *d) {
     return d->kind == K_INT || d->kind == K_BYTES || d->kind == K_MS || d->kind == K_US;
 }
 
+static const char *show_other(Session *s, Arena *a, const char *name, Err *e) {
+    const char *text = setting_texts_get(s->settings.client.texts, name);
+    const PgSetting *p = pg_setting_find(name);
+    if (text) return arena_strdup(a, text);
+    if (p) return pg_setting_boot(p, a, e);
+    no_setting(name, e);
+    return NULL;
+}
+
 const char *settings_show(Session *s, Arena *a, const char *name, Err *e) {
     const Def *d = find(name);
-    if (!d) {
-        no_setting(name, e);
-        return NULL;
-    }
+    if (!d) return show_other(s, a, name, e);
     const char *base = (const char *)&s->settings;
     if (is_number(d)) {
         int64_t n;

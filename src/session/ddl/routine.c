@@ -5,15 +5,30 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <strings.h>
 
 #include "session/ddl/depend.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
 #include "sql/pl/pl.h"
 
+/* INFO always is; without client_min_messages everything is sent, and the client chooses. */
+static bool is_wanted(const Session *s, const char *severity) {
+    static const char *const levels[] = {"debug5", "debug4", "debug3",  "debug2", "debug1",
+                                         "log",    "notice", "warning", "error"};
+    const char *least = setting_texts_get(s->settings.client.texts, "client_min_messages");
+    int64_t from = 0, level = 0;
+    if (!least || strcmp(severity, "INFO") == 0) return true;
+    while (from < ARRAY_LEN(levels) && strcmp(levels[from], least) != 0) from++;
+    if (strcmp(least, "info") == 0) from = 6;
+    if (strcmp(severity, "DEBUG") == 0) return from <= 4;
+    while (level < ARRAY_LEN(levels) && strcasecmp(levels[level], severity) != 0) level++;
+    return level >= from;
+}
+
 void session_notice(Session *s, const SessionNotice *n) {
     s->n_notices++;
-    if (s->client.notice) s->client.notice(s->client.notice_ctx, n);
+    if (s->client.notice && is_wanted(s, n->severity)) s->client.notice(s->client.notice_ctx, n);
 }
 void session_notice_text(Session *s, const char *severity, const char *sqlstate, const char *fmt, ...) {
     char text[1024];

@@ -197,34 +197,28 @@ static const char *literal_text(Arena *a, const AstExpr *e) {
     }
 }
 
-/* In a transaction SET lasts when it commits, SET LOCAL until it ends; outside one SET LOCAL has no effect. */
-static Status change_setting(Session *s, const AstSet *x, const char *name, const char *value) {
-    Settings now = s->settings;
-    TRY(settings_set(s, name, value, &s->err));
-    if (s->state != 'T') {
-        if (x->is_local) settings_restore(s, &now);
-        return ST_OK;
-    }
-    if (x->is_local) return ST_OK;
-    now = s->settings;
-    s->settings = s->settings_keep;
-    Status st = settings_set(s, name, value, &s->err);
-    s->settings_keep = s->settings;
-    s->settings = now;
-    return st;
+/* Of the open transaction; without one it is checked only. */
+static Status set_transaction_mode(Session *s, const AstSet *x, const char *value) {
+    bool on = false;
+    if (strcmp(x->name, "transaction_isolation") != 0 && value && !pg_bool_parse(value, &on))
+        return err_set(&s->err, ERR_INVALID_PARAMETER, "parameter \"%s\" requires a Boolean value", x->name);
+    AstOption o = {.name = x->name, .value = on ? "1" : "0"};
+    return s->state == 'T' ? session_transaction_options(s, 1, &o) : ST_OK;
 }
 
-static Status reset_settings(Session *s, const AstSet *x) {
-    TRY(change_setting(s, x, "memory_limit", NULL)); /* the one that may be refused: then all stay */
-    for (int64_t i = 0; i < settings_count(); i++) TRY(change_setting(s, x, settings_name(i), NULL));
-    return ST_OK;
+static Status change_setting(Session *s, const AstSet *x, const char *value) {
+    if (strncmp(x->name, "transaction_", 12) == 0 && strcmp(x->name, "transaction_isolation") != 0)
+        return set_transaction_mode(s, x, value);
+    if (x->is_local && s->state != 'T')
+        session_notice_text(s, "WARNING", "25P01", "SET LOCAL can only be used in transaction blocks");
+    return settings_change(s, x->name, value, x->is_local, &s->err);
 }
 
 static Status set_statement(Session *s, Statement *st, const AstSet *x) {
     Arena *a = st->run_arena;
     tag(st, x->is_reset ? "RESET" : "SET");
     switch (x->set_kind) {
-    case AST_RESET_ALL: return reset_settings(s, x);
+    case AST_RESET_ALL: return settings_reset_all(s);
     case AST_SET_TRANSACTION:
         if (s->state == 'T') return session_transaction_options(s, x->n_options, x->options);
         session_notice_text(s, "WARNING", "25P01", "SET TRANSACTION can only be used in transaction blocks");
@@ -233,20 +227,22 @@ static Status set_statement(Session *s, Statement *st, const AstSet *x) {
         for (int64_t i = 0; i < x->n_options; i++) {
             const char *name = arena_printf(a, "default_%s", x->options[i].name);
             if (!name) return ST_ERROR;
-            TRY(change_setting(s, x, name, x->options[i].value));
+            TRY(settings_change(s, name, x->options[i].value, false, &s->err));
         }
         return ST_OK;
     case AST_SET_VALUE: {
         const char *v = "";
+        if (x->n_values > 1 && !settings_is_list(x->name))
+            return err_set(&s->err, ERR_INVALID_PARAMETER, "SET %s takes only one argument", x->name);
         for (int64_t i = 0; i < x->n_values; i++) {
             const char *t = literal_text(a, x->values[i]);
             if (!t) return err_at(&s->err, x->values[i]->location, ERR_SYNTAX, "SET takes constants only");
             v = i ? arena_printf(a, "%s, %s", v, t) : t;
             if (!v) return ST_ERROR;
         }
-        return change_setting(s, x, x->name, v);
+        return change_setting(s, x, v);
     }
-    default: return change_setting(s, x, x->name, NULL);
+    default: return change_setting(s, x, NULL);
     }
 }
 
@@ -487,7 +483,7 @@ Status session_utility(Session *s, Statement *st, const AstStmt *x) {
         if (s->state == 'T')
             return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "DISCARD ALL cannot run inside a transaction block");
         session_free_prepared(s);
-        return reset_settings(s, &(AstSet){0});
+        return settings_reset_all(s);
     case AST_CREATE_FUNCTION: return routine_create(s, st, AST_AS_CONST(AstCreateFunction, x));
     case AST_DROP_FUNCTION: return routine_drop(s, st, AST_AS_CONST(AstDropFunction, x));
     case AST_UNSUPPORTED:

@@ -80,7 +80,9 @@ struct CallPool {
 };
 
 static void settings_release(CallSettings *x) {
-    if (x && atomic_fetch_sub(&x->refs, 1) == 1) mem_free(NULL, x, (int64_t)sizeof *x);
+    if (!x || atomic_fetch_sub(&x->refs, 1) > 1) return;
+    setting_texts_release(x->settings.client.texts);
+    mem_free(NULL, x, (int64_t)sizeof *x);
 }
 
 static void client_wake(CallClient *c) {
@@ -121,6 +123,8 @@ CallPool *call_pool_new(Database *db, Err *e) {
     cond_init(&p->keeper_wake);
     return p;
 }
+
+bool call_pool_runs_on(const CallPool *p, const Session *s) { return p->runner == s; }
 
 void call_pool_free(CallPool *p) {
     if (!p) return;
@@ -858,6 +862,7 @@ static CallClient *client_of(Session *s) {
     if (!set) return NULL;
     atomic_init(&set->refs, 1);
     memcpy(&set->settings, &s->settings, sizeof s->settings);
+    if (s->settings.client.texts) atomic_fetch_add(&s->settings.client.texts->refs, 1);
     set->n = settings_for_bulks(&s->settings, set->bytes);
     settings_release(c->settings);
     c->settings = set;

@@ -135,6 +135,7 @@ CallPool *call_pool_new(Database *db, Err *e);
 void call_pool_free(CallPool *p); /* no entries; ends its thread */
 /* In bulk.c. NULL: not made yet (no error). */
 CallPool *session_call_pool(const Session *s);
+bool call_pool_runs_on(const CallPool *p, const Session *s); /* its bulks run on that session */
 Status session_call_pool_make(Session *s,
                               CallPool **out); /* takes the exclusive lock when it must; outside transactions */
 /* Whether the routine can be compiled. False: not found out yet, under this catalog. Under any lock. */

@@ -78,7 +78,8 @@ typedef struct PlanCtx {
     bool of_routine; /* parameters are a routine's variables: a call that is NULL because one of them is computes its
                         other arguments (bind_null.c) */
     bool calls_routine, writes_routine; /* the statement calls routines of the catalog; some may change data */
-    bool one_thread;                    /* it calls a client's function that wants the statement's own thread */
+    bool one_thread;                    /* it calls something that wants the statement's own thread: a client's
+                                           function that says so, set_config */
     int32_t n_bulks;                    /* bulk_call in FROM: so many */
     bool bulk_stays;   /* the bulk's changes need not be in tables behind it, if nothing else in the plan reads these */
     bool reads_system; /* system relations */

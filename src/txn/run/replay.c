@@ -211,6 +211,7 @@ static bool copy_session(ReplayBulk *x, const SessionInfo *s) {
     x->session = *s;
     x->session.user = s->user ? arena_strdup(x->arena, s->user) : NULL;
     x->session.database = s->database ? arena_strdup(x->arena, s->database) : NULL;
+    x->session.set_setting = NULL;
     x->session.setting = NULL; /* the session may be gone then */
     x->session.setting_ctx = NULL;
     x->session.call_routine = NULL;
