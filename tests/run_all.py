@@ -49,20 +49,21 @@ CONFIGS = [
 
 
 # The same on devices. Small: a part of the corpus. Everything runs with device_wait, so that kernels are used as soon as they are asked for.
+ALL_FILES, QUERIES, FEW_FILES = range(3)  # QUERIES: what is not about routines, definitions and sessions, of which an interpreter of segments sees nothing
 ON_CPU = ["--set", "executor=compiled", "--set", "device=cpu", "--set", "device_wait=on"]
 ON_OPENCL = ["--set", "executor=compiled", "--set", "device=opencl:0", "--set", "device_wait=on"]
-DEVICE_CONFIGS = [  # name, arguments, small
-    ("compiled", ON_CPU, False),
-    ("compiled, restarts", [*ON_CPU, "--set", "device_initial_rows=1"], False),
-    ("compiled, one thread", [*ON_CPU, "--threads", "1"], True),
-    ("compiled, serial", [*ON_CPU, "--set", "device_residence=serial"], True),
-    ("compiled, streamed", [*ON_CPU, "--set", "device_residence=streamed"], True),
-    ("compiled, little device memory", [*ON_CPU, "--set", "device_memory_limit=1MB"], True),
+DEVICE_CONFIGS = [  # name, arguments, files
+    ("compiled", ON_CPU, ALL_FILES),
+    ("compiled, restarts", [*ON_CPU, "--set", "device_initial_rows=1"], ALL_FILES),
+    ("compiled, one thread", [*ON_CPU, "--threads", "1"], FEW_FILES),
+    ("compiled, serial", [*ON_CPU, "--set", "device_residence=serial"], FEW_FILES),
+    ("compiled, streamed", [*ON_CPU, "--set", "device_residence=streamed"], FEW_FILES),
+    ("compiled, little device memory", [*ON_CPU, "--set", "device_memory_limit=1MB"], FEW_FILES),
 ]
 OPENCL_CONFIGS = [
-    ("OpenCL, interpreted", ["--set", "executor=interpreted", *ON_OPENCL[2:]], False),  # one kernel for all: its compiler takes most of the time
-    ("OpenCL", ON_OPENCL, True),
-    ("OpenCL, restarts", [*ON_OPENCL, "--set", "device_initial_rows=1"], True),
+    ("OpenCL, interpreted", ["--set", "executor=interpreted", *ON_OPENCL[2:]], QUERIES),  # one kernel for all: its compiler takes most of the time
+    ("OpenCL", ON_OPENCL, FEW_FILES),
+    ("OpenCL, restarts", [*ON_OPENCL, "--set", "device_initial_rows=1"], FEW_FILES),
 ]
 SMALL = ("select/joins.test", "select/aggregates.test", "select/setops.test", "select/order_limit.test", "errors/sqlstates.test", "errors/data_errors.test", "types/numeric.test", "select/result_cache.test",
          "dml/update_delete.test")
@@ -191,14 +192,14 @@ def cache_env(build):
 def device_corpus(build, configs, env):
     """As corpus(), in one configuration after the other, since most of their kernels are the same and kept. The files are shared out to several
     processes: compilers take most of the time."""
-    for name, args, small in configs:
-        device_configuration(build, name, args, small, env)
+    for name, args, which in configs:
+        device_configuration(build, name, args, which, env)
 
 
-def device_configuration(build, name, args, small, env):
+def device_configuration(build, name, args, which, env):
     files = sorted(glob.glob(os.path.join(ROOT, "tests", "sql", "**", "*.test"), recursive=True), key=lambda f: -os.path.getsize(f))
     jobs = max(1, min(os.cpu_count() or 1, 16))
-    use = [f for f in files if f.endswith(SMALL)] if small else files
+    use = {ALL_FILES: files, QUERIES: [f for f in files if f.split(os.sep)[-2] in ("select", "types", "dml", "big", "errors")], FEW_FILES: [f for f in files if f.endswith(SMALL)]}[which]
     t0 = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         done = list(pool.map(lambda f: run([os.path.join(build, "slt"), *args, f], env), use))
@@ -275,7 +276,7 @@ def kernels(parts, build, preset_dir):
     parts.add(oclgrind, "kernels of TPC-H", build, [tool, "oclgrind", tiny, *some])
     parts.add(oclgrind, "ranks of bulks", build, [os.path.join(preset_dir, "tests", "test_rank_device"), "check", "oclgrind", "24"], ["--uniform-writes", "--check-api"])
     parts.add(oclgrind, "pipelines of TPC-H", build, [tool, "--executor", "pipelined", "oclgrind", tiny, queries[4], queries[13]])
-    parts.add(nvrtc, "NVRTC: kernels of TPC-H, sm_80 and sm_90", [tool, "nvrtc", "sm_80,sm_90", small, *queries])
+    parts.add(nvrtc, "NVRTC: kernels of TPC-H, sm_90", [tool, "nvrtc", "sm_90", small, *queries])
     parts.add(nvrtc, "NVRTC: pipelines of TPC-H, sm_90", [tool, "--executor", "pipelined", "nvrtc", "sm_90", small, *[queries[n - 1] for n in (5, 9, 14)]])
     parts.add(script, "faults of the device, TPC-H", [tool, "faults", "cpu", tiny, *[queries[n - 1] for n in (3, 13, 18)]], cache_env(build))
 
@@ -399,7 +400,7 @@ def quick(parts, o, build):
         if name in ("default", "vector 3", "tiny memory", "rules off"):
             parts.add(corpus, build, name, args, small=("rules off",))
     unit(parts, build, SLOW_UNIT)
-    parts.add(device_corpus, build, [("compiled", ON_CPU, True)], env)
+    parts.add(device_corpus, build, [("compiled", ON_CPU, FEW_FILES)], env)
     parts.add(script, "bulk oracle", [py, "tests/bulk/oracle.py", "--build", o.build, "--seed", "7000", "--rounds", "40", "--seconds", "1800"])
     parts.add(script, "bulk oracle, kernels on cpu", [py, "tests/bulk/oracle.py", "--build", o.build, "--seed", "1", "--rounds", "3", "--seconds", "1800", "--set", compiled], env)
     parts.add(script, "against PostgreSQL", [py, "tests/diff/diff.py", "--build", o.build, "--seed", "7000", "--rounds", "6", "--seconds", "1800"])
@@ -441,7 +442,7 @@ def sanitized(parts, o, build):
     if o.preset != "asan":
         return
     env = {**cache_env(o.build), "STELE_CC_OPTIONS": "-O1 -g0"}  # kernels are checked as the library is
-    parts.add(device_corpus, build, [("compiled, with kernels checked", ON_CPU, True), ("compiled, restarts", [*ON_CPU, "--set", "device_initial_rows=1"], True)], env)
+    parts.add(device_corpus, build, [("compiled, with kernels checked", ON_CPU, FEW_FILES), ("compiled, restarts", [*ON_CPU, "--set", "device_initial_rows=1"], FEW_FILES)], env)
     if os.path.exists(os.path.join(o.build, "tpch", "sf0.001", ".complete")):  # made by `make test`
         query = os.path.join(ROOT, "bench", "tpch", "queries", "q03.sql")
         parts.add(script, "faults of the device, TPC-H", [os.path.join(build, "kernels"), "faults", "cpu", setup_sql(o.build, "0.001"), query], cache_env(o.build))
@@ -455,13 +456,12 @@ def oracles(parts, o, env, devices):
     parts.add(script, "bulk oracle", [*oracle, "--seed", "1", "--rounds", "120"])
     parts.add(script, "bulk oracle, large bulks", [*oracle, "--seed", "1", "--big", "1500", "--rounds", "10"])
     parts.add(script, "bulk oracle, slices", [*oracle, "--seed", "500", "--rounds", "20", "--set", "set bulk_slice_calls = 7"])
-    for device in devices:
-        cpu = device == "cpu"
-        parts.add(script, f"bulks on {device} against PostgreSQL", [py, "tests/bulk/postgres.py", "--build", o.build, "--seed", "1000", "--rounds", "10" if cpu else "2", "--seconds", "1800", "--devices", device], env)
+    parts.add(script, "bulks on cpu against PostgreSQL", [py, "tests/bulk/postgres.py", "--build", o.build, "--seed", "1000", "--rounds", "10", "--seconds", "1800", "--devices", "cpu"], env)
+    for device, rounds in devices:
         parts.add(script, f"bulk oracle, kernels on {device}",
-                  [*oracle, "--seed", "1", "--rounds", "12" if cpu else "3", "--set", f"set executor = 'compiled'; set device = '{device}'; set device_wait = on"], env)
-    parts.add(script, "bulk oracle, locks by statement", [*oracle, "--seed", "2", "--rounds", "10", "--set", by_statement], env)
-    parts.add(script, "bulk oracle, calls that meet", [*oracle, "--seed", "5", "--calm", "--big", "800", "--rounds", "10", "--set", by_statement], env)
+                  [*oracle, "--seed", "1", "--rounds", rounds, "--set", f"set executor = 'compiled'; set device = '{device}'; set device_wait = on"], env)
+    parts.add(script, "bulk oracle, locks by statement", [*oracle, "--seed", "2", "--rounds", "6", "--set", by_statement], env)
+    parts.add(script, "bulk oracle, calls that meet", [*oracle, "--seed", "5", "--calm", "--big", "800", "--rounds", "6", "--set", by_statement], env)
     parts.add(script, "bulk oracle, failures time and again", [*oracle, "--seed", "31", "--big", "10000", "--rounds", "1", "--set", by_statement], env)
     parts.add(lanes, build_dir(o), [py, "tests/bulk/oracle.py", "--build", o.build])
 
@@ -475,7 +475,7 @@ def everything(parts, o, build):
     py, env = sys.executable, cache_env(o.build)
     opencl = has_opencl(build)
     kernels(parts, o.build, build)
-    oracles(parts, o, env, ["cpu"] + ["opencl:0"] * opencl)
+    oracles(parts, o, env, [("cpu", "10")] + [("opencl:0", "2")] * opencl)
     if opencl:
         parts.add(device_corpus, build, OPENCL_CONFIGS, env)
     else:
