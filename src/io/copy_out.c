@@ -1,11 +1,11 @@
 /* copy_out.c - COPY TO: rows of a result as text, CSV or .tbl.
  *
  * Columns are loaded from the row store in batches and written row by row into one buffer that goes to the file or the
- * client's function when full. A file is written under a temporary name beside its place and renamed when complete, so
- * that readers see the old file or the whole new one.
+ * client's function when full.
  */
 
 #include "io/copy_int.h"
+#include "io/out_file.h"
 #include "io/parquet.h"
 
 enum { OUT_BATCH = 1024 };
@@ -16,9 +16,7 @@ typedef struct Out {
     MemAccount *account;
     char *buf;
     int64_t len;
-    Vfs *vfs;
-    VfsFile *file;
-    int64_t offset;
+    OutFile file;
     CopyWrite write;
     void *ctx;
     int32_t n_cols;
@@ -30,9 +28,8 @@ typedef struct Out {
 
 static Status out_flush(Out *w) {
     if (w->len == 0) return ST_OK;
-    if (w->file) {
-        TRY(w->vfs->write_at(w->file, w->buf, w->len, w->offset, w->e));
-        w->offset += w->len;
+    if (w->file.file) {
+        TRY(out_file_write(&w->file, w->buf, w->len, w->e));
     } else if (!w->write(w->ctx, w->buf, w->len)) {
         return err_set(w->e, ERR_CONNECTION_FAILURE, "could not write COPY data to the client");
     }
@@ -286,7 +283,6 @@ Status copy_to(const CopySource *from, const CopyOptions *o, Vfs *vfs, const cha
     if (!path && !write) return err_internal(e, "COPY TO without a target");
     Out w = {.o = o,
              .account = from->account,
-             .vfs = vfs,
              .write = write,
              .ctx = ctx,
              .n_cols = from->n_cols,
@@ -294,41 +290,14 @@ Status copy_to(const CopySource *from, const CopyOptions *o, Vfs *vfs, const cha
              .e = e};
     specials(&w);
     Status st = ST_ERROR;
-    /* A device has no place beside it. */
-    bool beside = path && strncmp(path, "/dev/", 5) != 0, created = false;
-    char *temp = NULL;
     w.arena = arena_new(w.account, e);
     w.buf = w.arena ? mem_alloc(w.account, out_buffer, e) : NULL;
-    if (!w.buf) goto done;
-    if (path) {
-        Err why;
-        err_clear(&why);
-        /* Not in the arena: that is reset while rows are written. */
-        static const char suffix[] = ".stele-tmp";
-        size_t n = strlen(path);
-        temp = mem_alloc(w.account, (int64_t)(n + sizeof suffix), e);
-        if (!temp) goto done;
-        memcpy(temp, path, n);
-        memcpy(temp + n, suffix, sizeof suffix);
-        if (!beside) temp[n] = 0;
-        if (vfs->open(vfs, temp, VFS_WRITE | VFS_CREATE | VFS_TRUNCATE, &w.file, &why) != ST_OK) {
-            w.file = NULL;
-            const char *reason = strstr(why.message, "\": ");
-            err_set(e, why.sqlstate, "could not open file \"%s\" for writing: %s", path,
-                    reason ? reason + 3 : why.message);
-            goto done;
-        }
-        created = true;
-    }
+    if (!w.buf || (path && out_file_open(&w.file, vfs, w.account, path, e) != ST_OK)) goto done;
     if (o->header && out_header(&w, from->names) != ST_OK) goto done;
     if (out_rows(&w, from, n_rows) != ST_OK || out_flush(&w) != ST_OK) goto done;
     st = ST_OK;
 done:
-    if (st == ST_OK && beside) st = vfs->sync(w.file, e);
-    if (w.file && vfs->close(w.file, st == ST_OK ? e : NULL) != ST_OK) st = ST_ERROR;
-    if (st == ST_OK && beside) st = vfs->rename(vfs, temp, path, e);
-    if (st != ST_OK && created && beside) vfs->remove(vfs, temp, NULL);
-    if (temp) mem_free(w.account, temp, (int64_t)(strlen(path) + sizeof ".stele-tmp"));
+    if (w.file.file) st = out_file_end(&w.file, st == ST_OK, e);
     if (w.buf) mem_free(w.account, w.buf, out_buffer);
     arena_free(w.arena);
     return st;
