@@ -754,11 +754,13 @@ STELE_API void stele_list_functions(bool (*each)(void *ctx, const char *name, co
  * database's lock shared while they run, those that change it alone: others wait (SET lock_timeout). Transactions of
  * several connections run at the same time, each with the snapshot that its first statement took, and are serialisable:
  * of two that conflict the one that commits later fails with 40001, at a statement or at COMMIT (the transaction is
- * over then), and should be tried again; one that has changed nothing is not refused. 72000: what others have changed
- * since the snapshot went beyond snapshot_memory_limit. A transaction that defines, truncates, copies from or loads
- * keeps the lock until it ends. SET idle_in_transaction_session_timeout bounds the time between two calls that run
- * statements in a transaction: beyond it the transaction is over, with its changes undone, as soon as others wait for
- * it; the connection's next such call fails with 25P03 and leaves it outside of transactions. */
+ * over then), and should be tried again; one that has changed nothing is not refused. BEGIN ISOLATION LEVEL READ
+ * COMMITTED: each statement has its own snapshot, and one that changes rows which another such transaction has changed
+ * waits for its end: connections that may wait for each other need threads of their own. 72000: what others have
+ * changed since the snapshot went beyond snapshot_memory_limit. A transaction that defines, truncates, copies from or
+ * loads keeps the lock until it ends. SET idle_in_transaction_session_timeout bounds the time between two calls that
+ * run statements in a transaction: beyond it the transaction is over, with its changes undone, as soon as others wait
+ * for it; the connection's next such call fails with 25P03 and leaves it outside of transactions. */
 
 #ifdef __cplusplus
 }

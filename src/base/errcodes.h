@@ -55,6 +55,7 @@
     X(INVALID_SAVEPOINT, "3B001", "invalid_savepoint_specification")                       \
     X(UNDEFINED_SCHEMA, "3F000", "invalid_schema_name")                                    \
     X(SERIALIZATION_FAILURE, "40001", "serialization_failure")                             \
+    X(DEADLOCK_DETECTED, "40P01", "deadlock_detected")                                     \
     X(INSUFFICIENT_PRIVILEGE, "42501", "insufficient_privilege")                           \
     X(SYNTAX, "42601", "syntax_error")                                                     \
     X(INVALID_NAME, "42602", "invalid_name")                                               \
@@ -162,6 +163,7 @@
 #define ERR_INVALID_SAVEPOINT "3B001"
 #define ERR_UNDEFINED_SCHEMA "3F000"
 #define ERR_SERIALIZATION_FAILURE "40001"
+#define ERR_DEADLOCK_DETECTED "40P01"
 #define ERR_INSUFFICIENT_PRIVILEGE "42501"
 #define ERR_SYNTAX "42601"
 #define ERR_INVALID_NAME "42602"

@@ -47,6 +47,7 @@ TxnLock *txn_lock_new(Err *e) {
     if (!l) return NULL;
     mutex_init(&l->mutex, RANK_DATABASE_STATE);
     mutex_init(&l->hub.mutex, RANK_TXN_HUB);
+    cond_init(&l->hub.ended);
     cond_init(&l->changed);
     return l;
 }
@@ -54,6 +55,7 @@ TxnLock *txn_lock_new(Err *e) {
 void txn_lock_free(TxnLock *l) {
     if (!l) return;
     pthread_cond_destroy(&l->changed);
+    pthread_cond_destroy(&l->hub.ended);
     mutex_destroy(&l->mutex);
     mutex_destroy(&l->hub.mutex);
     mem_free(NULL, l, (int64_t)sizeof *l);

@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "base/err.h"
 #include "base/mutex.h"
+#include <pthread.h>
 #include <stdatomic.h>
 
 typedef struct TxnLock TxnLock;
@@ -51,6 +52,9 @@ struct Version;
 typedef struct TxnHub {
     Mutex mutex; /* of the list; `resident` changes under it, or under the lock held alone */
     struct Txn *open;
+    pthread_cond_t ended;                 /* one has left the list, or let go of rows: with the mutex */
+    int64_t last_txn;                     /* number of the newest; under the mutex */
+    _Atomic int32_t row_holders;          /* open ones below REPEATABLE READ that have changed rows */
     struct ResultStream *_Atomic streams; /* open ones that pin a version (session/core/result_stream.h); changes under
                                              the mutex */
     struct Txn *_Atomic resident; /* whose changes are in the tables although the lock is not held for it; NULL: none */

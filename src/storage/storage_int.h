@@ -161,17 +161,28 @@ static inline HashIndex **table_index(Table *t, int k) {
 }
 
 /* ---- undo log (undo.c; read by undo_net.c) ---- */
-typedef enum UndoKind { UNDO_APPEND, UNDO_DELETE, UNDO_UPDATE, UNDO_STATE, UNDO_TABLETS } UndoKind;
+typedef enum UndoKind {
+    UNDO_APPEND,
+    UNDO_DELETE,
+    UNDO_UPDATE,
+    UNDO_STATE,
+    UNDO_TABLETS,
+    UNDO_ADD, /* undo_rows.h */
+    UNDO_LOCK
+} UndoKind;
+/* An addition's owner has read the row: in the statement under way, or before. */
+typedef enum AddRead { ADD_UNREAD, ADD_READ_NOW, ADD_READ } AddRead;
 typedef struct UndoRecord {
     UndoKind kind;
     Table *t;             /* NULL: it is gone */
     int64_t tablet, rows; /* APPEND: tablet and its rows before; TABLETS: number of tablets afterwards and before */
     int64_t n;            /* rows concerned */
-    int64_t *rowids;      /* DELETE, UPDATE */
-    int col;              /* UPDATE */
+    int64_t *rowids;      /* DELETE, UPDATE, ADD, LOCK */
+    int col;              /* UPDATE, ADD */
     int32_t cell_size;
-    void *cells; /* hidden: the new ones */
-    uint8_t *valid;
+    void *cells;        /* hidden: the new ones; ADD: what was added */
+    uint8_t *valid;     /* ADD: it was added, since the cell is not NULL */
+    uint8_t read;       /* ADD: AddRead */
     TableState *state;  /* before the change; hidden: after it */
     int64_t content;    /* of the table, likewise */
     int64_t generation; /* of the state that rowids are of */
@@ -180,6 +191,7 @@ struct UndoLog {
     MemAccount *acct;
     Arena *arena;
     bool hidden, committed;
+    bool overflowed; /* shown elsewhere, a sum was beyond its type */
     VEC(UndoRecord) recs;
     uint64_t *seen;          /* undo_move: cells that UPDATE records name, by hash: record << 32 | place + 1 */
     int seen_bits;           /* log2 of its slots */

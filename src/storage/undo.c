@@ -12,6 +12,7 @@
  * next merge.
  */
 #include "storage/storage_int.h"
+#include "storage/undo_rows.h"
 
 UndoLog *undo_new(MemAccount *acct, Err *e) {
     UndoLog *u = mem_calloc(acct, (int64_t)sizeof *u, e);
@@ -29,7 +30,7 @@ static void undo_clear(UndoLog *u) {
     if (u->seen) mem_free(u->acct, u->seen, INT64_C(8) << u->seen_bits);
     u->seen = NULL;
     u->n_seen = u->seen_to = 0;
-    u->hidden = u->committed = false;
+    u->hidden = u->committed = u->overflowed = false;
     memset(&u->recs, 0, sizeof u->recs);
     arena_reset(u->arena);
 }
@@ -154,6 +155,99 @@ static void *own_cell(Tablet *tab, int col, int64_t row) {
     (void)st;
     return delta_cell(d, row);
 }
+/* ---- additions (undo_rows.h) ---- */
+static int128_t load_int(const void *p, int32_t size) {
+    int64_t x = 0;
+    int128_t wide;
+    if (size == 16) {
+        memcpy(&wide, p, 16);
+        return wide;
+    }
+    memcpy(&x, p, (size_t)size);
+    const int unused = 64 - 8 * size;
+    return (int64_t)((uint64_t)x << unused) >> unused;
+}
+static void store_int(void *p, int32_t size, int128_t x) { memcpy(p, &x, (size_t)size); }
+/* Modulo 2^bits, so that subtracting gives back what was there. */
+static int128_t sum_of(int128_t a, int128_t b, bool minus) {
+    uint128_t x = (uint128_t)a, y = (uint128_t)b;
+    return (int128_t)(minus ? x - y : x + y);
+}
+static bool fits_type(Type t, int32_t size, int128_t x) {
+    const int unused = 64 - 8 * size;
+    int128_t limit = 1;
+    if (t.id != T_NUMERIC) return x == (int64_t)((uint64_t)x << unused) >> unused;
+    for (int i = 0; i < t.precision; i++) limit *= 10;
+    return x < limit && x > -limit;
+}
+/* The sum of two cells that are in the range of their type fits 128 bits unless both have 128 bits, which are numerics
+ * of 38 digits at most: twice that fits too. */
+static void add_cell(UndoLog *u, UndoRecord *r, int64_t i) {
+    Tablet *tab = r->t->tablets[r->rowids[i] >> 32];
+    int64_t row = r->rowids[i] & 0xffffffff;
+    r->valid[i] = column_row_valid(&tab->cols[r->col], row);
+    if (!r->valid[i]) return; /* NULL + n is NULL */
+    void *cell = own_cell(tab, r->col, row);
+    int128_t x =
+        sum_of(load_int(cell, r->cell_size), load_int((char *)r->cells + i * r->cell_size, r->cell_size), false);
+    if (!fits_type(r->t->cols[r->col].type, r->cell_size, x)) u->overflowed = true;
+    store_int(cell, r->cell_size, x);
+    CellSummary s = {.n = 1};
+    cell_summary_add(&s, load_int(cell, r->cell_size));
+    tablet_widen(tab, r->col, &s);
+    stats_widen(r->t, r->col, &s, r->t->live_rows + 1);
+}
+static void subtract_cell(UndoRecord *r, int64_t i) {
+    Tablet *tab = r->t->tablets[r->rowids[i] >> 32];
+    if (!r->valid[i]) return;
+    void *cell = own_cell(tab, r->col, r->rowids[i] & 0xffffffff);
+    store_int(cell, r->cell_size,
+              sum_of(load_int(cell, r->cell_size), load_int((char *)r->cells + i * r->cell_size, r->cell_size), true));
+}
+/* Subtracted, it is an update that is hidden. */
+static void settle_cell(UndoRecord *r, int64_t i) {
+    Tablet *tab = r->t->tablets[r->rowids[i] >> 32];
+    char sum[16] = {0}, *added = (char *)r->cells + i * r->cell_size;
+    if (r->valid[i]) memcpy(sum, own_cell(tab, r->col, r->rowids[i] & 0xffffffff), (size_t)r->cell_size);
+    subtract_cell(r, i);
+    memcpy(added, sum, (size_t)r->cell_size);
+}
+bool undo_make_adds(UndoLog *u, int64_t mark) {
+    for (int64_t k = mark; k < u->recs.len; k++) {
+        const UndoRecord *r = &u->recs.items[k];
+        if (r->kind != UNDO_UPDATE) return false;
+        for (int64_t i = 0; i < r->n; i++) {
+            const Tablet *tab = r->t->tablets[r->rowids[i] >> 32];
+            if (!r->valid[i] || !column_row_valid(&tab->cols[r->col], r->rowids[i] & 0xffffffff)) return false;
+        }
+    }
+    for (int64_t k = mark; k < u->recs.len; k++) {
+        UndoRecord *r = &u->recs.items[k];
+        for (int64_t i = 0; i < r->n; i++) {
+            char *old = (char *)r->cells + i * r->cell_size;
+            const void *now = own_cell(r->t->tablets[r->rowids[i] >> 32], r->col, r->rowids[i] & 0xffffffff);
+            store_int(old, r->cell_size, sum_of(load_int(now, r->cell_size), load_int(old, r->cell_size), true));
+        }
+        r->kind = UNDO_ADD;
+        r->read = ADD_UNREAD;
+    }
+    return true;
+}
+static void hide(UndoLog *u, bool settle);
+void undo_settle_adds(UndoLog *u) {
+    bool some = false;
+    for (int64_t k = 0; k < u->recs.len && !some; k++) some = u->recs.items[k].t && u->recs.items[k].kind == UNDO_ADD;
+    if (!some) return;
+    hide(u, true);
+    undo_show(u, false);
+}
+Status undo_check_adds(const UndoLog *u, Err *e) {
+    if (!u->overflowed) return ST_OK;
+    err_set(e, ERR_NUMERIC_RANGE, "a sum is out of range");
+    err_detail(e, "Others have added to a row to which this transaction adds; with both its column is out of range.");
+    return ST_ERROR;
+}
+
 static void undo_one(UndoRecord *r) {
     Table *t = r->t;
     switch (r->kind) {
@@ -168,6 +262,10 @@ static void undo_one(UndoRecord *r) {
             set_valid_bit(&tab->block->delta[r->col], &tab->cols[r->col], row, r->valid[i]);
         }
         break;
+    case UNDO_ADD:
+        for (int64_t i = r->n - 1; i >= 0; i--) subtract_cell(r, i);
+        break;
+    case UNDO_LOCK: break;
     case UNDO_STATE: table_state_put(t, r->state); break;
     case UNDO_TABLETS:
         drop_tablets(t, r->rows);
@@ -241,7 +339,7 @@ static void swap_cell(UndoRecord *r, int64_t i) {
     r->valid[i] = valid;
 }
 
-void undo_hide(UndoLog *u) {
+static void hide(UndoLog *u, bool settle) {
     dbg_assert(!u->hidden || u->recs.len == 0);
     set_state(u, u->recs.len > 0, u->committed);
     for (int64_t k = u->recs.len - 1; k >= 0; k--) {
@@ -253,6 +351,11 @@ void undo_hide(UndoLog *u) {
         case UNDO_UPDATE:
             for (int64_t i = r->n - 1; i >= 0; i--) swap_cell(r, i);
             break;
+        case UNDO_ADD:
+            for (int64_t i = r->n - 1; i >= 0; i--) settle ? settle_cell(r, i) : subtract_cell(r, i);
+            if (settle) r->kind = UNDO_UPDATE;
+            break;
+        case UNDO_LOCK: break;
         case UNDO_STATE: table_state_exchange(r->t, r->state); break;
         case UNDO_TABLETS: flip_tablets(r, true); break;
         }
@@ -263,9 +366,12 @@ void undo_hide(UndoLog *u) {
     }
 }
 
+void undo_hide(UndoLog *u) { hide(u, false); }
+
 void undo_show(UndoLog *u, bool elsewhere) {
     dbg_assert(u->hidden || u->recs.len == 0);
     set_state(u, false, u->committed);
+    u->overflowed = false;
     for (int64_t k = 0; k < u->recs.len; k++) {
         UndoRecord *r = &u->recs.items[k];
         if (!r->t) continue;
@@ -275,6 +381,10 @@ void undo_show(UndoLog *u, bool elsewhere) {
         case UNDO_UPDATE:
             for (int64_t i = 0; i < r->n; i++) swap_cell(r, i);
             break;
+        case UNDO_ADD:
+            for (int64_t i = 0; i < r->n; i++) add_cell(u, r, i);
+            break;
+        case UNDO_LOCK: break;
         case UNDO_STATE: table_state_exchange(r->t, r->state); break;
         case UNDO_TABLETS: flip_tablets(r, false); break;
         }
@@ -311,7 +421,8 @@ static int64_t held_bytes(const Tablet *tab) {
 static int64_t record_bytes(const UndoRecord *r) {
     int64_t bytes = (int64_t)sizeof *r;
     if (r->kind == UNDO_DELETE) bytes += r->n * 8;
-    else if (r->kind == UNDO_UPDATE) bytes += r->n * (25 + r->cell_size); /* with what undo_move needs to find it */
+    else if (r->kind == UNDO_UPDATE || r->kind == UNDO_ADD)
+        bytes += r->n * (25 + r->cell_size); /* with what undo_move needs to find it */
     for (int64_t k = 0; r->t && r->kind == UNDO_STATE && k < r->state->n_tablets; k++)
         bytes += held_bytes(r->state->tablets[k]);
     return bytes;
@@ -388,7 +499,7 @@ Status undo_move(UndoLog *from, UndoLog *to, bool shown, int64_t *bytes, Err *e)
     *bytes = 0;
     for (int64_t i = 0; ok && i < from->recs.len; i++) {
         UndoRecord r = from->recs.items[i], kept = r;
-        if (!r.t) continue;
+        if (!r.t || r.kind == UNDO_LOCK) continue;
         if (r.kind == UNDO_DELETE) kept.rowids = copy_of(to, r.rowids, r.n * 8, &ok);
         if (r.kind == UNDO_UPDATE) {
             int64_t fresh = r.n;

@@ -68,13 +68,15 @@ static bool listed(const int64_t *v, int64_t n, int64_t rowid) {
     return n > 0 && bsearch(&rowid, v, (size_t)n, sizeof *v, by_rowid);
 }
 
+static bool names_cells(const UndoRecord *r) { return r->kind == UNDO_UPDATE || r->kind == UNDO_ADD; }
+
 static Status rows_of(Net *n, const Table *t, NetChange *c) {
     int64_t max_deleted = 0, max_updated = 0, max_inserted = 0, n_gone = 0;
     for (int64_t i = 0; i < n->u->recs.len; i++) {
         const UndoRecord *r = &n->u->recs.items[i];
         if (r->t != t) continue;
         if (r->kind == UNDO_DELETE) max_deleted += r->n;
-        else if (r->kind == UNDO_UPDATE) max_updated += r->n;
+        else if (names_cells(r)) max_updated += r->n;
         else if (r->kind == UNDO_APPEND) max_inserted += r->n;
     }
     int64_t *gone = arena_alloc(n->a, max_deleted * 8 + 8); /* its own ones too */
@@ -97,7 +99,7 @@ static Status rows_of(Net *n, const Table *t, NetChange *c) {
             int64_t rowid = rowid_make(r->tablet, r->rows + k);
             if (!listed(gone, n_gone, rowid)) c->inserted[c->n_inserted++] = rowid;
         }
-        for (int64_t k = 0; r->kind == UNDO_UPDATE && k < r->n; k++)
+        for (int64_t k = 0; names_cells(r) && k < r->n; k++)
             if (!listed(gone, n_gone, r->rowids[k]) && !own_row(n, t, r->rowids[k]))
                 c->updated[c->n_updated++] = r->rowids[k], c->set[r->col] = 1;
     }

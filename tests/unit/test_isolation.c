@@ -5,9 +5,13 @@
  * 20):
  *
  *     test NAME
- *     T1 STATEMENT         on connection 1 .. 9 ("T1 disconnect" closes it); nobody waits for another transaction, so
- *                          that one thread does it all
+ *     T1 STATEMENT         on connection 1 .. 9 ("T1 disconnect" closes it)
  *       1,10 2,20          its rows; "-": none; "! 40001": it fails so. Without such a line it must succeed
+ *       waits              it waits for another transaction: it has a thread of its own, and goes on when that has
+ *                          ended; only below REPEATABLE READ does anybody wait
+ *     T1 resumes           its end is waited for; the line behind has its rows
+ *
+ * "level NAME" in front of the first test is the level of all transactions that do not name one.
  *
  * The histories: every write gives its key a value that was never used before and says which value it replaces. So the
  * order of a key's versions is known, and who read which. Edges between committed transactions: from a version's writer
@@ -28,7 +32,8 @@ enum { CONNECTIONS = 10, CELLS = 4096 };
 typedef struct Script {
     stele_db *db;
     stele_conn *conns[CONNECTIONS];
-    char *name;
+    struct Step *waits[CONNECTIONS]; /* statements with threads of their own */
+    char *name, *level;
     int failures;
 } Script;
 typedef struct Cells {
@@ -53,32 +58,71 @@ static void leave(Script *x) {
     x->db = NULL;
 }
 static stele_conn *connection(Script *x, int k) {
-    if (!x->conns[k]) assert_int_equal(stele_connect(x->db, &x->conns[k]), STELE_OK);
+    if (x->conns[k]) return x->conns[k];
+    assert_int_equal(stele_connect(x->db, &x->conns[k]), STELE_OK);
+    char sql[128];
+    snprintf(sql, sizeof sql, "set default_transaction_isolation = '%s'", x->level ? x->level : "serializable");
+    assert_int_equal(stele_exec(x->conns[k], sql, NULL, NULL), STELE_OK);
     return x->conns[k];
 }
-static void step(Script *x, const char *file, int line, int k, const char *sql, const char *expected) {
+typedef struct Step {
+    stele_conn *c;
+    char sql[1024], outcome[CELLS + 64], message[1024];
+    _Atomic bool done;
+    pthread_t thread;
+} Step;
+static void *run_step(void *arg) {
+    Step *p = arg;
     Cells got = {.n = 0};
-    char outcome[CELLS + 64];
-    stele_error_info e;
+    stele_error_info e = {.message = ""};
+    if (stele_exec(p->c, p->sql, add_row, &got) == STELE_OK) {
+        snprintf(p->outcome, sizeof p->outcome, "%s", got.n ? got.text : "-");
+    } else {
+        stele_error(p->c, &e);
+        snprintf(p->outcome, sizeof p->outcome, "! %s", e.sqlstate);
+    }
+    snprintf(p->message, sizeof p->message, "%s", e.message);
+    atomic_store(&p->done, true);
+    return NULL;
+}
+/* In its thread; true: it waits for a transaction, else it has ended. */
+static bool begin_step(Step *p) {
+    assert_int_equal(pthread_create(&p->thread, NULL, run_step, p), 0);
+    while (!atomic_load(&p->done) && !atomic_load(&p->c->s->block.waits))
+        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+    return !atomic_load(&p->done);
+}
+static Step *step_of(Script *x, int k, const char *sql) {
+    Step *p = calloc(1, sizeof *p);
+    assert_non_null(p);
+    p->c = connection(x, k);
+    snprintf(p->sql, sizeof p->sql, "%s", sql);
+    return p;
+}
+static void step(Script *x, const char *file, int line, int k, const char *sql, const char *expected) {
+    const bool waits = expected && strcmp(expected, "waits") == 0, resumes = strcmp(sql, "resumes") == 0;
     if (strcmp(sql, "disconnect") == 0) {
         stele_disconnect(x->conns[k]);
         x->conns[k] = NULL;
         return;
     }
-    stele_conn *c = connection(x, k);
-    if (stele_exec(c, sql, add_row, &got) == STELE_OK) {
-        snprintf(outcome, sizeof outcome, "%s", got.n ? got.text : "-");
-        if (!expected) return;
-    } else {
-        stele_error(c, &e);
-        snprintf(outcome, sizeof outcome, "! %s", e.sqlstate);
-        if (expected && strcmp(outcome, expected) == 0 && strcmp(e.sqlstate, "40001") == 0)
-            assert_non_null(strstr(e.message, "could not serialize access"));
+    assert_true(resumes == (x->waits[k] != NULL));
+    Step *p = resumes ? x->waits[k] : step_of(x, k, sql);
+    if (waits && begin_step(p)) {
+        x->waits[k] = p;
+        return;
     }
-    if (expected && strcmp(outcome, expected) == 0) return;
-    print_error("%s:%d: %s: T%d %s: %s (%s), not %s\n", file, line, x->name, k, sql, outcome,
-                outcome[0] == '!' ? e.message : "", expected ? expected : "success");
-    x->failures++;
+    if (waits || resumes) pthread_join(p->thread, NULL);
+    else run_step(p);
+    x->waits[k] = NULL;
+    if (expected ? strcmp(p->outcome, expected) != 0 : p->outcome[0] == '!') {
+        print_error("%s:%d: %s: T%d %s: %s (%s), not %s\n", file, line, x->name, k, p->sql, p->outcome, p->message,
+                    expected ? expected : "success");
+        x->failures++;
+    } else if (strcmp(p->outcome, "! 40001") == 0) {
+        assert_non_null(strstr(p->message, "could not serialize access"));
+    }
+    free(p);
 }
 static void run_script(const char *file) {
     char path[1024], text[2][1024];
@@ -95,6 +139,7 @@ static void run_script(const char *file) {
         more = fgets(next, (int)sizeof text[0], f) != NULL;
         if (!more) next[0] = 0;
         now = !now;
+        if (strncmp(t, "level ", 6) == 0) x.level = strdup(t + 6);
         if (strncmp(t, "test ", 5) == 0) {
             leave(&x);
             free(x.name);
@@ -116,6 +161,7 @@ static void run_script(const char *file) {
     }
     leave(&x);
     free(x.name);
+    free(x.level);
     fclose(f);
     assert_true(tests > 10);
     assert_int_equal(x.failures, 0);
@@ -123,6 +169,10 @@ static void run_script(const char *file) {
 static void hermitage(void **state) {
     (void)state;
     run_script("hermitage.iso");
+}
+static void read_committed(void **state) {
+    (void)state;
+    run_script("read_committed.iso");
 }
 static void more(void **state) {
     (void)state;
@@ -1000,8 +1050,10 @@ static void phantoms(void **state) {
     assert_int_equal(stele_close(db, NULL), STELE_OK);
 }
 
-int main(void) {
+int main(int argc, char **argv) { /* a pattern of tests, else all */
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {cmocka_unit_test(hermitage),
+                                       cmocka_unit_test(read_committed),
                                        cmocka_unit_test(more),
                                        cmocka_unit_test(snapshots),
                                        cmocka_unit_test(savepoints),

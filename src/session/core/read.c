@@ -74,7 +74,7 @@ static bool publish(Session *s, PublishCost *cost) {
  * snapshot is older or there is no memory. */
 static bool waits_for_version(const Session *s, int tries) {
     enum { TRIES = 4 };
-    return s->state == 'I' || (!s->txn && tries < TRIES);
+    return s->state == 'I' || ((!s->txn || transaction_at_rest(s)) && tries < TRIES);
 }
 Status session_read(Session *s, bool brief) {
     if (s->read.version || s->read.on_device) return ST_OK;

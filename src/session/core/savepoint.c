@@ -93,6 +93,7 @@ Status savepoint_back(Session *s, const char *name) {
     s->kept_settings.keep = p->settings_keep;
     s->read_only = p->read_only;
     transaction_pin(s, p->pinned);
+    transaction_lets_go(s);
     s->state = 'T';
     return ST_OK;
 }

@@ -292,6 +292,7 @@ static void release_lock(Session *s) {
 static void start_transaction(Session *s) {
     s->state = 'T';
     s->read_only = s->settings.txn.default_read_only;
+    s->block.level = session_default_level(s);
     s->kept_settings.before = s->kept_settings.keep = s->settings;
 }
 static void roll_back_all(Session *s) {
@@ -374,6 +375,7 @@ static void commit_all(Session *s) {
 
 void session_unlock(Session *s) { release_lock(s); }
 Status session_end_inside(Session *s, bool commit) {
+    s->block.can_wait = false; /* what stands is not to be done again */
     LockMode lock = s->lock;
     if (commit) commit_all(s);
     else roll_back_all(s);
@@ -383,6 +385,7 @@ Status session_end_inside(Session *s, bool commit) {
 }
 
 void session_pause_bulk(Session *s, bool commit) {
+    s->block.can_wait = false;
     if (commit) commit_all(s);
     else roll_back_all(s);
     release_lock(s);
@@ -394,7 +397,31 @@ Status session_resume_bulk(Session *s) {
     return st;
 }
 
+/* The statement has changed rows that an open transaction holds: it is as though it had not run, and the lock is given
+ * up. */
+static Status step_back(Session *s) {
+    if (s->state == 'I') {
+        roll_back_all(s);
+        s->read_only = false;
+        release_lock(s);
+    } else {
+        if (s->lock == LOCK_EXCLUSIVE) undo_rollback(s->undo, s->block.mark);
+        transaction_suspend(s);
+    }
+    return ST_ERROR;
+}
+/* A statement that has ended well, before its changes stand: ST_ERROR, with s->block.holder set when it has stepped
+ * back. */
+static Status look_for_holder(Session *s) {
+    if (!s->block.can_wait || s->lock == LOCK_NONE) return ST_OK;
+    TRY(transaction_find_holder(s, s->state == 'I'));
+    return s->block.holder ? step_back(s) : ST_OK;
+}
+
 Status session_end_statement(Session *s, Status outcome) {
+    if (outcome != ST_OK && s->block.holder) return outcome; /* COMMIT is to wait */
+    if (outcome == ST_OK && s->state != 'E') outcome = look_for_holder(s);
+    if (s->block.holder) return ST_ERROR;
     if (s->state == 'I') {
         if (outcome == ST_OK) commit_all(s);
         else roll_back_all(s);
@@ -413,8 +440,41 @@ Status session_end_statement(Session *s, Status outcome) {
     return outcome;
 }
 
+const char *session_level_name(TxnLevel l) {
+    static const char *const names[] = {"read uncommitted", "read committed", "repeatable read", "serializable"};
+    return names[l];
+}
+static bool level_of(const char *name, TxnLevel *out) {
+    for (TxnLevel l = LEVEL_READ_UNCOMMITTED; l <= LEVEL_SERIALIZABLE; l++) {
+        if (strcasecmp(session_level_name(l), name) != 0) continue;
+        *out = l;
+        return true;
+    }
+    return false;
+}
+TxnLevel session_default_level(const Session *s) {
+    TxnLevel l = LEVEL_SERIALIZABLE;
+    (void)level_of(s->settings.txn.default_isolation, &l);
+    return l;
+}
+Status session_set_level(Session *s, const char *name) {
+    TxnLevel l;
+    if (!level_of(name, &l))
+        return err_set(&s->err, ERR_INVALID_PARAMETER, "invalid value for parameter \"transaction_isolation\": \"%s\"",
+                       name);
+    if (s->state == 'I') return ST_OK; /* the transaction is that of SET alone */
+    if (l != s->block.level && s->txn)
+        return err_set(&s->err, ERR_ACTIVE_TRANSACTION,
+                       "SET TRANSACTION ISOLATION LEVEL must be called before any query");
+    if (l != s->block.level && s->savepoints)
+        return err_set(&s->err, ERR_ACTIVE_TRANSACTION,
+                       "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction");
+    s->block.level = l;
+    return ST_OK;
+}
 Status session_transaction_options(Session *s, int64_t n, const AstOption *options) {
-    for (int64_t i = 0; i < n; i++) { /* whatever the level of isolation, it gets more */
+    for (int64_t i = 0; i < n; i++) {
+        if (strcmp(options[i].name, "transaction_isolation") == 0) TRY(session_set_level(s, options[i].value));
         bool on = options[i].value && strcmp(options[i].value, "1") == 0;
         if (strcmp(options[i].name, "transaction_deferrable") == 0 && s->txn)
             return err_set(&s->err, ERR_ACTIVE_TRANSACTION,
@@ -448,9 +508,9 @@ void session_abandon(Session *s) {
 /* The lock alone, and what is committed now in the tables. */
 static Status lock_latest(Session *s) {
     bool again;
-    s->latest = true;
+    s->block.latest = true;
     Status st = s->lock == LOCK_EXCLUSIVE ? transaction_enter(s, false, &again) : session_lock(s, LOCK_EXCLUSIVE);
-    s->latest = false;
+    s->block.latest = false;
     return st;
 }
 
@@ -459,6 +519,14 @@ static Status nothing_to_end(Session *s, const AstTransaction *t, const char *ch
         return err_set(&s->err, ERR_NO_ACTIVE_TRANSACTION, "%s can only be used in transaction blocks", chain);
     session_notice_text(s, "WARNING", "25P01", "there is no transaction in progress");
     return ST_OK;
+}
+
+/* COMMIT, validated: an open transaction holds rows that would change. It is to wait, unless it has failed. */
+static bool commit_must_wait(Session *s) {
+    if (!s->block.can_wait || transaction_pinned(s)) return false;
+    Status st = transaction_find_holder(s, true);
+    if (st == ST_OK && s->block.holder) transaction_suspend(s);
+    return st != ST_OK || s->block.holder;
 }
 
 static Status transaction(Session *s, Statement *st, const AstTransaction *t) {
@@ -479,6 +547,7 @@ static Status transaction(Session *s, Statement *st, const AstTransaction *t) {
                 end_block(s);
                 return ST_ERROR;
             }
+            if (changes && commit_must_wait(s)) return ST_ERROR;
             settings_restore(s, &s->kept_settings.keep);
             commit_all(s);
         } else {
@@ -499,9 +568,11 @@ static Status transaction(Session *s, Statement *st, const AstTransaction *t) {
     }
     }
     bool read_only = s->read_only;
+    TxnLevel level = s->block.level;
     end_block(s);
     if (t->chain) start_transaction(s);
     if (t->chain) s->read_only = read_only;
+    if (t->chain) s->block.level = level;
     return ST_OK;
 }
 
@@ -782,6 +853,7 @@ StackWatch session_call_begin(Session *s) {
 }
 
 void session_is_past_cancel(Session *s) {
+    s->block.can_wait = false;
     s->deadline_ns = 0;
     (void)stack_watch_begin(NULL, 0);
 }
@@ -1155,6 +1227,9 @@ static Status run_once(Statement *st) {
     if (!st->run_arena) return err_oom(&s->err);
     session_begin_clock(s);
     if (s->state == 'I') setting_texts_tidy(s, false);
+    s->block.mark = s->undo ? undo_mark(s->undo) : 0;
+    s->block.holder = 0;
+    s->block.read_adds = false;
     s->read.since_ns = clock_ns();
     Value *vals = arena_array(st->run_arena, Value, st->n_params + 1);
     Status r = vals ? ST_OK : ST_ERROR;
@@ -1204,16 +1279,25 @@ static bool give_back(Session *s) {
     err_copy(&s->err, &why);
     return more;
 }
+/* Once more whenever it has waited for a transaction that held rows which it changes. */
+static Status run_when_held(Statement *st) {
+    Session *s = st->session;
+    s->block.can_wait = true;
+    Status r = run_once(st);
+    while (s->block.holder) r = transaction_wait(s) == ST_OK ? run_once(st) : session_end_statement(s, ST_ERROR);
+    s->block.can_wait = false;
+    return r;
+}
 static Status run_statement(Statement *st) {
     Session *s = st->session;
     const bool alone = s->state == 'I';
     const int64_t refused = atomic_load(&s->db->account.refused), notices = s->n_notices;
-    Status r = run_once(st);
+    Status r = run_when_held(st);
     if (r == ST_OK || strncmp(s->err.sqlstate, "53", 2) != 0 || atomic_load(&s->db->account.refused) == refused)
         return r;
     if (!alone || !is_repeatable(st->ast) || s->n_notices != notices || !give_back(s)) return r;
     err_clear(&s->err);
-    return run_once(st);
+    return run_when_held(st);
 }
 
 Status statement_run(Statement *st) {

@@ -159,6 +159,25 @@ typedef struct HiddenChanges {
     UndoLog *log;
 } HiddenChanges;
 
+/* Levels of isolation, the weakest first, as default_transaction_isolation has them. */
+typedef enum TxnLevel {
+    LEVEL_READ_UNCOMMITTED, /* the same as the next */
+    LEVEL_READ_COMMITTED,
+    LEVEL_REPEATABLE_READ, /* the same as the next */
+    LEVEL_SERIALIZABLE
+} TxnLevel;
+/* The open transaction, and the statement of it that is under way (transaction.h, transaction_rows.c). */
+typedef struct SessionBlock {
+    TxnLevel level;  /* outside of transaction blocks: without meaning */
+    bool latest;     /* taking the lock, the transaction is validated and goes on with what is committed now */
+    bool can_wait;   /* the statement has had no effect that can be seen, so that it can run again */
+    bool keeps_read; /* FOR UPDATE and the like: what it reads counts to the end of the transaction, at every level */
+    bool read_adds;  /* it has read rows to which the transaction has added (undo_rows.h) */
+    int64_t mark;    /* of the undo log when it began */
+    int64_t holder;  /* it waits for that transaction, and runs again then; 0: none */
+    _Atomic bool waits; /* it does now; set under the hub's mutex, read by any thread */
+} SessionBlock;
+
 /* What the failure of its statement does to a bulk that has run. */
 typedef enum BulkUndo {
     BULK_STANDS,
@@ -191,7 +210,7 @@ typedef struct Session {
     struct Savepoint *savepoints; /* savepoint.c; newest first */
     struct Txn *txn; /* transaction.c; NULL outside transactions and before their first look at the database */
     SessionIdle idle;
-    bool latest; /* taking the lock, the transaction is validated and goes on with what is committed now */
+    SessionBlock block;
 
     /* statements */
     SqlPrepared *prepared;
@@ -451,6 +470,13 @@ void savepoint_after_error(Session *s);              /* state 'T' becomes 'E'; t
 void savepoints_free(Session *s);
 /* READ ONLY and the like of BEGIN and SET TRANSACTION. 25001: too late. */
 Status session_transaction_options(Session *s, int64_t n, const AstOption *options);
+/* The open transaction sees, with each statement, what is committed then. */
+static inline bool session_sees_latest(const Session *s) {
+    return s->state != 'I' && s->block.level <= LEVEL_READ_COMMITTED;
+}
+TxnLevel session_default_level(const Session *s);
+const char *session_level_name(TxnLevel l);
+Status session_set_level(Session *s, const char *name); /* 25001: too late; 22023 */
 static inline bool session_read_only(const Session *s) {
     return s->db->read_only || (s->state == 'I' ? s->settings.txn.default_read_only : s->read_only);
 }

@@ -130,7 +130,7 @@ static const Def defs[] = {
      "names and types in the body of a LANGUAGE sql routine must be right when it is made"},
     {"default_transaction_isolation", K_ENUM, AT(txn.default_isolation), 0, 0,
      "serializable|repeatable read|read committed|read uncommitted",
-     "accepted for compatibility; every transaction is serializable"},
+     "isolation level of transactions that do not name one; repeatable read gives what serializable does"},
     {"default_transaction_read_only", K_BOOL, AT(txn.default_read_only), 0, 0, "off",
      "transactions begin as READ ONLY"},
     {"default_transaction_deferrable", K_BOOL, AT(txn.default_deferrable), 0, 0, "off",
@@ -143,7 +143,7 @@ static const Def defs[] = {
     {"datestyle", K_ONLY, 0, 0, 0, 0, "ISO, MDY", "form of dates"},
     {"intervalstyle", K_ONLY, 0, 0, 0, 0, "postgres", "form of intervals"},
     {"standard_conforming_strings", K_ONLY, 0, 0, 0, 0, "on", "backslashes in plain strings are ordinary"},
-    {"transaction_isolation", K_ONLY, 0, 0, 0, 0, "serializable", "isolation of every transaction"},
+    {"transaction_isolation", K_ONLY, 0, 0, 0, 0, "serializable", "isolation level of the transaction"},
     {"server_version", K_FIXED, 0, 0, 0, 0, "15.0 (Stele)", "version of the SQL dialect"},
     {"server_version_num", K_FIXED, 0, 0, 0, 0, "150000", "the same as a number"},
     {"integer_datetimes", K_FIXED, 0, 0, 0, 0, "on", "times are integers"},
@@ -338,13 +338,11 @@ static Status set_zone(Session *s, const Def *d, const char *value, Err *e) {
 static bool is_same(const Def *d, const char *value) {
     bool on;
     if (strcasecmp(value, d->def) == 0) return true;
-    if (strcmp(d->name, "transaction_isolation") == 0) /* whatever the level, it gets more */
-        return !strcasecmp(value, "repeatable read") || !strcasecmp(value, "read committed") ||
-               !strcasecmp(value, "read uncommitted");
     if (strcmp(d->name, "client_encoding") == 0) return !strcasecmp(value, "utf-8") || !strcasecmp(value, "unicode");
     return strcmp(d->def, "on") == 0 && pg_bool_parse(value, &on) && on;
 }
-static Status set_fixed(const Def *d, const char *value, Err *e) {
+static Status set_fixed(Session *s, const Def *d, const char *value, Err *e) {
+    if (strcmp(d->name, "transaction_isolation") == 0) return session_set_level(s, value);
     if (strcmp(d->name, "datestyle") == 0) return check_datestyle(d, value, e);
     if (d->kind == K_FIXED) return err_set(e, ERR_CANT_CHANGE_SETTING, "parameter \"%s\" cannot be changed", d->name);
     if (is_same(d, value)) return ST_OK;
@@ -392,7 +390,7 @@ static Status set_value(Session *s, const Def *d, const char *value, Err *e) {
     case K_RULES: return set_rules(s, d, value, e);
     case K_TZ: return set_zone(s, d, value, e);
     case K_FIXED:
-    case K_ONLY: return set_fixed(d, value, e);
+    case K_ONLY: return set_fixed(s, d, value, e);
     }
     if (n < d->min || n > d->max)
         return err_set(e, ERR_INVALID_PARAMETER, "%s is outside the valid range for parameter \"%s\" (%lld .. %lld)",
@@ -608,8 +606,11 @@ const char *settings_show(Session *s, Arena *a, const char *name, Err *e) {
     case K_ENUM: return arena_strdup(a, base + d->offset);
     case K_RULES: return arena_strdup(a, s->settings.exec.rules_text);
     case K_TZ: return arena_strdup(a, s->settings.client.tz_text);
-    default: return d->def;
+    default: break;
     }
+    if (strcmp(d->name, "transaction_isolation") == 0)
+        return session_level_name(s->state == 'I' ? session_default_level(s) : s->block.level);
+    return d->def;
 }
 
 /* What RESET sets. */

@@ -5,6 +5,7 @@
 #include "session/core/result_stream.h"
 #include "session/core/transaction_int.h"
 #include "session/pool/bulk.h"
+#include "storage/undo_rows.h"
 
 enum {
     MERGE_BYTES = 16 << 20 /* versions up to here are copied behind an older one */,
@@ -54,12 +55,14 @@ static Txn *new_txn(Session *s, Err *e) {
     }
     arena_set_err(x->arena, NULL);
     x->session = s;
+    x->sees_latest = session_sees_latest(s);
     return x;
 }
 /* With the mutex. What it sees is all commits up to now. */
 static void link_txn(TxnHub *h, Txn *x) {
     x->ts = atomic_load(&h->now);
     x->since_ns = clock_ns();
+    x->id = ++h->last_txn;
     x->next = h->open;
     x->link = &h->open;
     if (x->next) x->next->link = &x->next;
@@ -78,6 +81,28 @@ static Status begin(Session *s) {
     return ST_OK;
 }
 
+/* It takes a snapshot again: of now, which does not change meanwhile. With the mutex. */
+static void wake(const TxnHub *h, Txn *x) {
+    x->ts = atomic_load(&h->now);
+    atomic_store(&x->images, session_bulk_unapplied(x->session));
+    x->at_rest = false;
+}
+/* At READ COMMITTED a transaction that has changed nothing needs no snapshot between its statements. */
+static void rest(Session *s) {
+    TxnHub *h = transaction_hub(s);
+    Txn *x = s->txn;
+    if (!x || !x->sees_latest || x->changed || transaction_pinned(s)) return;
+    transaction_leave_version(s);
+    if (x->reads.len > 0) return; /* those that are kept */
+    mutex_lock(&h->mutex);
+    x->at_rest = true;
+    x->lost = false;
+    atomic_store(&x->images, false);
+    mutex_unlock(&h->mutex);
+    if (atomic_load(&h->kept_bytes) > 0) atomic_store(&h->unsettled, true);
+}
+bool transaction_at_rest(const Session *s) { return s->txn && s->txn->at_rest; }
+
 /* A commit whose lock is not given up yet may not be in the version, although this is still current: then `commits`
  * differs. If it is the same, all commits to come will find the transaction in the list and keep their logs. */
 bool transaction_read_version(Session *s, const DatabaseVersion *v) {
@@ -86,8 +111,10 @@ bool transaction_read_version(Session *s, const DatabaseVersion *v) {
     Txn *x = s->txn ? s->txn : new_txn(s, &e);
     if (!x) return false;
     mutex_lock(&h->mutex);
-    bool same = atomic_load(&h->commits) == atomic_load(&v->commits) && (!s->txn || x->ts == atomic_load(&h->now));
+    bool same = atomic_load(&h->commits) == atomic_load(&v->commits) &&
+                (!s->txn || x->at_rest || x->ts == atomic_load(&h->now));
     if (same && !s->txn) link_txn(h, x);
+    if (same && x->at_rest) wake(h, x);
     if (same) x->version = v;
     mutex_unlock(&h->mutex);
     if (same) s->txn = x;
@@ -116,10 +143,10 @@ int64_t transactions_list(const Session *s, TxnInfo *out, int64_t most) {
     int64_t n = 0, oldest = INT64_MAX;
     mutex_lock(&h->mutex);
     for (const Txn *x = h->open; x; x = x->next)
-        if (x->session && !x->lost) oldest = MIN_OF(oldest, x->ts);
+        if (x->session && !x->lost && !x->at_rest) oldest = MIN_OF(oldest, x->ts);
     for (const Txn *x = h->open; x; x = x->next) {
         if (!x->session) continue;
-        int64_t held = !x->lost && x->ts == oldest ? atomic_load(&h->kept_bytes) : -1;
+        int64_t held = !x->lost && !x->at_rest && x->ts == oldest ? atomic_load(&h->kept_bytes) : -1;
         if (n < most) out[n] = (TxnInfo){x->session->read.slot->session, x->ts, x->since_ns, held, x->lost};
         n++;
     }
@@ -190,7 +217,7 @@ static void prune(TxnHub *h) {
             unlink_txn(x);
             x->next = gone;
             gone = x;
-        } else if (x->session && !x->lost) {
+        } else if (x->session && !x->lost && !x->at_rest) {
             oldest = MIN_OF(oldest, x->ts);
             if (n < SNAPSHOTS_MAX) ts[n] = x->ts;
             n++;
@@ -216,7 +243,7 @@ static void lose(Txn *x) {
 }
 /* What a snapshot needs of kept commits is nothing. */
 static bool may_give_up(const Txn *x, const Txn *but) {
-    return x->session && x != but && !x->lost && !atomic_load(&x->images);
+    return x->session && x != but && !x->lost && !x->at_rest && !atomic_load(&x->images);
 }
 /* The oldest snapshots are given up, all of them when `all`; not the one of `but`. false: there are none. */
 static bool give_up(TxnHub *h, bool all, const Txn *but) {
@@ -291,6 +318,7 @@ static bool keep(Session *s, UndoLog *u, int64_t n, const TableEvent *events, co
         unpin_lost(s);
         return false;
     }
+    undo_settle_adds(u);
     v->log = u = compact(s, u);
     undo_set_committed(u, true);
     v->bytes = (int64_t)sizeof *v + undo_bytes(u);
@@ -331,12 +359,18 @@ static bool is_in_place(const Session *s) {
     return s->txn && s->undo && undo_mark(s->undo) > 0 && !atomic_load(&s->txn->out);
 }
 
+/* The commit up to which the session is to see all of them. */
+static int64_t target_of(const Session *s) {
+    const Txn *x = s->txn;
+    return x && !s->block.latest && !x->sees_latest ? x->ts : atomic_load(&transaction_hub(s)->now);
+}
 /* The view is the one that the session is to see. Without the lock: it may be another one soon. */
 static bool fits(const Session *s) {
     TxnHub *h = transaction_hub(s);
     const Txn *x = s->txn, *r = atomic_load(&h->resident);
-    if ((r && r != x) || (x && atomic_load(&x->out)) || (x && s->latest && x->ts != atomic_load(&h->now))) return false;
-    return atomic_load(&h->view) == (x && !s->latest ? x->ts : atomic_load(&h->now));
+    const int64_t target = target_of(s);
+    if ((r && r != x) || (x && atomic_load(&x->out)) || (x && !x->at_rest && x->ts != target)) return false;
+    return atomic_load(&h->view) == target;
 }
 
 bool transaction_shows_committed(const Session *s) {
@@ -370,6 +404,7 @@ static Status reserve(Session *s) {
 
 /* Its own changes are hidden and all commits shown. */
 static Status validate(Session *s) {
+    if (s->txn->reads.len == 0 && (!s->undo || undo_mark(s->undo) == 0)) return ST_OK;
     Arena *a = arena_new(&s->db->account, &s->err);
     int64_t n = 0;
     NetChange *own = NULL;
@@ -385,7 +420,7 @@ static Status validate(Session *s) {
 static Status change_view(Session *s) {
     TxnHub *h = transaction_hub(s);
     Txn *x = s->txn, *r = atomic_load(&h->resident);
-    int64_t now = atomic_load(&h->now), target = x && !s->latest ? x->ts : now;
+    int64_t target = target_of(s);
     bool moved = x && target != x->ts;
     if (r && r != x) evict(h);
     if (is_in_place(s) && target != atomic_load(&h->view)) {
@@ -406,6 +441,10 @@ static Status change_view(Session *s) {
         undo_hide(s->undo);
         return serialization_failure(
             s, "A row that a concurrent transaction committed has a key of this transaction's rows.");
+    }
+    if (moved && undo_check_adds(s->undo, &s->err) != ST_OK) {
+        undo_hide(s->undo);
+        return ST_ERROR;
     }
     atomic_store(&x->out, false);
     atomic_store(&h->resident, x);
@@ -428,6 +467,12 @@ static Status lost_with_device(Session *s) {
 Status transaction_enter(Session *s, bool definitions, bool *again) {
     *again = false;
     if (definitions && s->lock == LOCK_SHARED) return ST_OK;
+    if (transaction_at_rest(s)) {
+        TxnHub *h = transaction_hub(s);
+        mutex_lock(&h->mutex);
+        wake(h, s->txn);
+        mutex_unlock(&h->mutex);
+    }
     if (s->txn && s->txn->lost) return transaction_lost(s);
     if (s->txn && atomic_load(&s->txn->images) && !session_bulk_unapplied(s)) return lost_with_device(s);
     if (!fits(s)) {
@@ -464,16 +509,22 @@ static bool lost_update(Session *s) {
 static void take_stock(Session *s) {
     Txn *x = s->txn;
     if (!x) return;
+    TxnHub *h = transaction_hub(s);
     x->changed = s->undo && undo_mark(s->undo) > 0;
+    if (x->holds != (x->changed && x->sees_latest)) {
+        mutex_lock(&h->mutex);
+        transaction_set_holds(h, x, !x->holds);
+        mutex_unlock(&h->mutex);
+    }
     x->reserved = x->changed ? MIN_OF(x->reserved, undo_mark(s->undo)) : 0; /* ROLLBACK TO */
 }
 Status transaction_pause(Session *s) {
     Txn *x = s->txn;
     session_read_end(s);
     if (x && x->lost) transaction_leave_version(s);
-    if (s->lock == LOCK_NONE) return ST_OK;
-    take_stock(s);
-    if (transaction_pinned(s)) return ST_OK;
+    if (s->lock != LOCK_NONE) take_stock(s);
+    rest(s);
+    if (s->lock == LOCK_NONE || transaction_pinned(s)) return ST_OK;
     if (x && x->changed) {
         if (undo_is_whole(s->undo, x->reserved)) { /* others would have to look at much */
             x->pinned = true;
@@ -491,9 +542,9 @@ void transaction_suspend(Session *s) {
     Txn *x = s->txn;
     session_read_end(s);
     if (x && x->lost) transaction_leave_version(s);
-    if (s->lock == LOCK_NONE) return;
-    take_stock(s);
-    if (transaction_pinned(s)) return;
+    if (s->lock != LOCK_NONE) take_stock(s);
+    rest(s);
+    if (s->lock == LOCK_NONE || transaction_pinned(s)) return;
     if (is_in_place(s)) {
         Err e = {0};
         if (s->lock != LOCK_EXCLUSIVE) { /* it has changed nothing since it was reserved */
@@ -519,6 +570,8 @@ static void leave_list(Session *s) {
     mutex_lock(&h->mutex);
     if (atomic_load(&h->resident) == x) atomic_store(&h->resident, NULL);
     unlink_txn(x);
+    transaction_set_holds(h, x, false);
+    pthread_cond_broadcast(&h->ended);
     mutex_unlock(&h->mutex);
     if (atomic_load(&h->kept_bytes) > 0) atomic_store(&h->unsettled, true);
     free_txn(x);
@@ -544,6 +597,8 @@ void transaction_rollback(Session *s) {
         if (changes) { /* the next statement that holds the lock alone undoes them */
             x->undo = u;
             x->session = NULL;
+            transaction_set_holds(h, x, false);
+            pthread_cond_broadcast(&h->ended);
             s->undo = NULL;
             s->txn = NULL;
         }
@@ -565,7 +620,7 @@ bool transaction_bulk_begin(Session *s) {
     bool open = false;
     mutex_lock(&h->mutex);
     atomic_fetch_add(&h->commits, 1);
-    for (const Txn *x = h->open; x && !open; x = x->next) open = !atomic_load(&x->images);
+    for (const Txn *x = h->open; x && !open; x = x->next) open = !x->at_rest && !atomic_load(&x->images);
     mutex_unlock(&h->mutex);
     return open;
 }
@@ -580,7 +635,7 @@ void transaction_bulk_done(Session *s, UndoLog *u, bool all) {
     }
     mutex_unlock(&h->mutex);
 }
-bool transaction_sees_images(const Session *s) { return !s->txn || atomic_load(&s->txn->images); }
+bool transaction_sees_images(const Session *s) { return !s->txn || s->txn->at_rest || atomic_load(&s->txn->images); }
 bool transactions_see_images(const Session *s) {
     TxnHub *h = transaction_hub(s);
     bool some = false;

@@ -2,7 +2,7 @@
  *
  * A transaction holds the database lock only while a statement of it runs. What it sees is what was committed when its
  * first statement began, and its own changes, as long as it lives; what it has read and written is validated when it
- * commits.
+ * commits. That is REPEATABLE READ and SERIALIZABLE; what is different at READ COMMITTED is below.
  *
  * The tables have one state, and rows one place. What stands in them is a view: all commits up to one of them
  * (TxnHub.view), and the changes of one open transaction or none (the resident). A statement that takes the lock
@@ -25,6 +25,15 @@
  * the lock held alone: all of it could have happened at this moment. One without changes could have happened when its
  * snapshot was taken, and is never refused. The first to commit wins; transactions wait for the lock only, so there are
  * no deadlocks.
+ *
+ * Additions (storage/undo_rows.h): `c = c + e` of one row by its key, c not read, conflicts with a delete of the row
+ * only. Shown on top of what others have committed it is added to that, which is what it would have come to at this
+ * moment. Once the transaction reads the row, by then or later, that is a read like others.
+ *
+ * READ COMMITTED. Each statement sees what is committed when it takes the lock, and reads are not validated, but those
+ * by which foreign keys were found, and of FOR UPDATE. Rows that it has changed are its own until it ends: other
+ * statements that change them wait and run again (transaction_rows.c), so that COMMIT finds nothing to refuse, unless
+ * what does not wait (bulks, definitions, loads) has changed them.
  *
  * Definitions are those of the present, for every transaction. A transaction that makes some (CREATE, ALTER, DROP,
  * TRUNCATE, COPY FROM, bulk loads, and what else is not SELECT, INSERT, UPDATE, DELETE, CALL, DO or EXECUTE) is
@@ -113,6 +122,7 @@ void transactions_forget_table(Session *s, const Table *t);
 typedef struct TxnRead TxnRead;
 typedef struct TxnReads {
     VEC(TxnRead) list;
+    bool locks; /* of a statement with FOR UPDATE or the like */
 } TxnReads;
 /* Of an optimised plan, in the arena. */
 Status transaction_reads_of_plan(const PlanCtx *c, const BoundStmt *b, Arena *a, TxnReads *out);
@@ -120,6 +130,26 @@ Status transaction_reads(Session *s, const TxnReads *r);
 Status transaction_reads_table(Session *s, const Table *t);
 Status transaction_reads_key(Session *s, const Table *t, int key,
                              const Value *vals); /* the row with this key, or that there is none */
+
+/* A row refers to the one with this key: it may change, but for the key, and must not go. At every level. */
+Status transaction_refers_to(Session *s, const Table *t, int key, const Value *vals);
+/* The row, or with rowid < 0 the table, is read: what the transaction has added to it counts as read
+ * (storage/undo_rows.h). */
+void transaction_reads_row(Session *s, int64_t table, int64_t rowid);
+/* FOR UPDATE of a row found by key: the transaction holds it, under the lock held alone. */
+Status transaction_lock_row(Session *s, const Table *t, int64_t rowid);
+
+/* ---- waiting for rows (transaction_rows.c) ---- */
+/* Below REPEATABLE READ a transaction holds the rows that it has changed until it ends: who changes them too waits, and
+ * its statement runs again. */
+/* Whether the session's statement has changed rows that an open transaction holds, or, ends, what comes now would: the
+ * statement stands outside of a transaction, or is COMMIT. s->block.holder: that transaction; 0: none, and what the
+ * statement has read is held from now on. Nothing else is done. Under the lock. */
+Status transaction_find_holder(Session *s, bool ends);
+/* Without the lock: until that transaction ends or lets go of rows. 40P01, 55P03, 57014. */
+Status transaction_wait(Session *s);
+void transaction_lets_go(Session *s);       /* of rows, by ROLLBACK TO: those that wait look again */
+bool transaction_at_rest(const Session *s); /* it has no snapshot, and its next statement takes one */
 
 /* Before a database is saved and closed, without sessions: nothing but what is committed is in its tables. */
 void transactions_settle(Database *db);

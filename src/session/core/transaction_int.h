@@ -17,6 +17,7 @@ struct TxnRead {
     int64_t table;              /* id */
     int32_t n_conds, n_filters; /* none: all rows */
     ReadCond *conds;
+    bool refers;    /* the row that has the key must go on being there, that is all */
     Expr **filters; /* EX_COL: the table's column; the rest is made of constants and immutable functions */
 };
 
@@ -24,6 +25,8 @@ struct Txn {
     Txn *next, **link;  /* of the hub */
     Session *session;   /* NULL: rolled back without the lock; its changes are undone under it later */
     UndoLog *undo;      /* of one without a session */
+    int64_t id;         /* others wait for it by this number; a new one when it lets go of rows */
+    int64_t waits_for;  /* its session waits for that one; 0: none. Under the hub's mutex, as id */
     _Atomic int64_t ts; /* what it sees: all commits up to this one */
     int64_t since_ns;   /* when it began, on clock_ns */
     Arena *arena;       /* reads */
@@ -32,6 +35,9 @@ struct Txn {
     _Atomic bool lost; /* its snapshot has been given up */
     bool broken;       /* a table that it changed is gone */
     bool pinned;
+    bool sees_latest; /* below REPEATABLE READ */
+    bool at_rest;     /* then: nothing is kept for it, as it has changed nothing and no statement is under way */
+    bool holds;       /* then: it has changed rows, and others wait for them: counted in row_holders */
     const struct DatabaseVersion *version; /* pinned, and what it sees: read without the lock; NULL: the tables */
     _Atomic bool images; /* it sees, besides the tables at ts, which is now, all that bulks have left in images;
                             transaction_sees_images */
@@ -54,6 +60,8 @@ typedef struct Version {
     UndoCells *cells;
 } Version;
 
+/* The transaction counts as one that holds rows, or not; with the hub's mutex. */
+void transaction_set_holds(TxnHub *h, Txn *x, bool holds);
 TxnHub *transaction_hub(const Session *s);
 Status serialization_failure(Session *s, const char *why);
 /* Whether another transaction committed, after this one's snapshot, changes of what it has read or changed itself. The

@@ -3,6 +3,7 @@
 #include "session/core/transaction_int.h"
 
 #include "session/pl/pl_eval.h"
+#include "storage/undo_rows.h"
 #include "types/func.h"
 
 enum { ROWS_LOOKED_AT = 4096 /* of the changes of a version: more are taken for all rows of the table */ };
@@ -39,7 +40,8 @@ static Expr *copy_filter(Arena *a, const Plan *scan, const Expr *e, bool *ok) {
 }
 
 static bool same_read(const TxnRead *a, const TxnRead *b) {
-    if (a->table != b->table || a->n_conds != b->n_conds || a->n_filters != b->n_filters) return false;
+    if (a->table != b->table || a->refers != b->refers || a->n_conds != b->n_conds || a->n_filters != b->n_filters)
+        return false;
     for (int32_t i = 0; i < a->n_filters; i++)
         if (!expr_equal(a->filters[i], b->filters[i])) return false;
     for (int32_t i = 0; i < a->n_conds; i++) {
@@ -57,9 +59,10 @@ static bool is_new(const TxnHub *h, const Txn *x, int64_t table) {
             if (v->events.items[i].made && v->events.items[i].id == table) return true;
     return false;
 }
-/* Conditions are copied. */
-static Status add_read(Session *s, const TxnRead *r) {
+/* Conditions are copied. At READ COMMITTED reads count for the statement only, but those that are kept. */
+static Status add_read(Session *s, const TxnRead *r, bool keep) {
     Txn *x = s->txn;
+    if (x->sees_latest && !keep && !s->block.keeps_read) return ST_OK;
     if (!session_reads_version(s) && is_new(transaction_hub(s), x, r->table)) /* a version has no newer ones */
         return serialization_failure(s, "A table was defined after the transaction's first statement.");
     for (int64_t i = x->reads.len - 1; i >= 0; i--) {
@@ -68,8 +71,12 @@ static Status add_read(Session *s, const TxnRead *r) {
             (old->n_conds + old->n_filters == 0 || (i + 16 > x->reads.len && same_read(old, r))))
             return ST_OK;
     }
-    TxnRead copy = {r->table, r->n_conds, r->n_filters, arena_array(x->arena, ReadCond, r->n_conds + 1),
-                    arena_array(x->arena, Expr *, r->n_filters + 1)};
+    TxnRead copy = {.table = r->table,
+                    .n_conds = r->n_conds,
+                    .n_filters = r->n_filters,
+                    .refers = r->refers,
+                    .conds = arena_array(x->arena, ReadCond, r->n_conds + 1),
+                    .filters = arena_array(x->arena, Expr *, r->n_filters + 1)};
     bool ok = copy.conds && copy.filters;
     for (int32_t i = 0; ok && i < r->n_filters; i++) copy.filters[i] = copy_filter(x->arena, NULL, r->filters[i], &ok);
     for (int32_t i = 0; ok && i < r->n_conds; i++) {
@@ -82,7 +89,9 @@ static Status add_read(Session *s, const TxnRead *r) {
     return ok && vec_push(x->arena, &x->reads, copy) ? ST_OK : err_oom(&s->err);
 }
 Status transaction_reads_table(Session *s, const Table *t) {
-    return s->txn ? add_read(s, &(TxnRead){.table = t->id}) : ST_OK;
+    if (!s->txn) return ST_OK;
+    transaction_reads_row(s, t->id, -1);
+    return add_read(s, &(TxnRead){.table = t->id}, false);
 }
 
 /* column = value; false: not of a kind that is understood. */
@@ -101,13 +110,19 @@ static bool equals(const Table *t, int col, const Value *v, ReadCond *out) {
     out->lo = out->hi = n;
     return true;
 }
-Status transaction_reads_key(Session *s, const Table *t, int key, const Value *vals) {
+static Status reads_key(Session *s, const Table *t, int key, const Value *vals, bool refers) {
     if (!s->txn) return ST_OK;
     ReadCond conds[32];
-    TxnRead r = {.table = t->id, .conds = conds};
+    TxnRead r = {.table = t->id, .refers = refers, .conds = conds};
     for (int j = 0; j < t->keys[key].n_cols && j < 32; j++)
         r.n_conds += equals(t, t->keys[key].cols[j], &vals[j], &conds[r.n_conds]);
-    return add_read(s, &r);
+    return add_read(s, &r, refers);
+}
+Status transaction_reads_key(Session *s, const Table *t, int key, const Value *vals) {
+    return reads_key(s, t, key, vals, false);
+}
+Status transaction_refers_to(Session *s, const Table *t, int key, const Value *vals) {
+    return reads_key(s, t, key, vals, true);
 }
 
 /* The scan's column that an expression is, perhaps as a wider integer; -1. */
@@ -210,7 +225,7 @@ static void walk(Walk *w, const Plan *p) {
 
 Status transaction_reads_of_plan(const PlanCtx *c, const BoundStmt *b, Arena *a, TxnReads *out) {
     Walk w = {.a = a, .out = out, .ok = true};
-    *out = (TxnReads){0};
+    *out = (TxnReads){.locks = c->locks_rows};
     walk(&w, b->plan);
     /* The optimiser may have done without a scan because of what it knows of a table as a whole (no value comes twice):
      * then the whole table was read. */
@@ -226,7 +241,11 @@ Status transaction_reads_of_plan(const PlanCtx *c, const BoundStmt *b, Arena *a,
     return w.ok ? ST_OK : err_oom(c->err);
 }
 Status transaction_reads(Session *s, const TxnReads *r) {
-    for (int64_t i = 0; s->txn && i < r->list.len; i++) TRY(add_read(s, &r->list.items[i]));
+    if (!s->txn) return ST_OK;
+    for (int64_t i = 0; i < r->list.len; i++) {
+        transaction_reads_row(s, r->list.items[i].table, -1);
+        TRY(add_read(s, &r->list.items[i], r->locks));
+    }
     return ST_OK;
 }
 
@@ -298,9 +317,10 @@ static bool reads_change(const Session *s, Arena *tmp, const TxnRead *r, const N
     }
     for (int64_t i = 0; i < c->n_updated; i++) {
         before.rowid = now.rowid = c->updated[i];
-        if (row_matches(&before, r) || row_matches(&now, r)) return true;
+        const bool was = row_matches(&before, r);
+        if (r->refers ? was && !row_matches(&now, r) : was || row_matches(&now, r)) return true;
     }
-    for (int64_t i = 0; i < c->n_inserted; i++) {
+    for (int64_t i = 0; i < c->n_inserted && !r->refers; i++) {
         now.rowid = c->inserted[i];
         if (row_matches(&now, r)) return true;
     }
@@ -314,18 +334,27 @@ static bool have_common(int64_t n, const int64_t *a, int64_t m, const int64_t *b
     }
     return false;
 }
-static bool writes_overlap(const NetChange *a, const NetChange *b) {
+/* Rows that both have updated, but for those to which `log`, whose changes `a` is, has added without reading them. */
+static bool updates_overlap(const UndoLog *log, const NetChange *a, const NetChange *b) {
+    for (int64_t i = 0, k = 0; i < a->n_updated && k < b->n_updated;) {
+        const int64_t own = a->updated[i], other = b->updated[k];
+        if (own == other && !undo_only_adds(log, a->table, own)) return true;
+        i += own <= other;
+        k += other <= own;
+    }
+    return false;
+}
+static bool writes_overlap(const UndoLog *log, const NetChange *a, const NetChange *b) {
     if (a->id != b->id) return false;
     return a->replaced || b->replaced || have_common(a->n_deleted, a->deleted, b->n_deleted, b->deleted) ||
            have_common(a->n_deleted, a->deleted, b->n_updated, b->updated) ||
-           have_common(a->n_updated, a->updated, b->n_deleted, b->deleted) ||
-           have_common(a->n_updated, a->updated, b->n_updated, b->updated);
+           have_common(a->n_updated, a->updated, b->n_deleted, b->deleted) || updates_overlap(log, a, b);
 }
 
-static bool writes_conflict(const Version *v, int64_t n, const NetChange *own) {
+static bool writes_conflict(const Version *v, const UndoLog *log, int64_t n, const NetChange *own) {
     for (int64_t k = 0; k < v->n_net; k++)
         for (int64_t i = 0; i < n; i++)
-            if (writes_overlap(&own[i], &v->net[k])) return true;
+            if (writes_overlap(log, &own[i], &v->net[k])) return true;
     return false;
 }
 /* Definitions, and tables of which all rows are others: their cells are not to be looked at. */
@@ -346,7 +375,7 @@ static const Version *first_after(const TxnHub *h, int64_t ts) {
 
 bool transaction_writes_conflict(const TxnHub *h, const Txn *x, int64_t n, const NetChange *own) {
     for (Version *v = h->newest; v && v->ts > x->ts; v = v->before)
-        if (look(v) && writes_conflict(v, n, own)) return true;
+        if (look(v) && writes_conflict(v, x->session->undo, n, own)) return true;
     return false;
 }
 
@@ -365,7 +394,7 @@ const char *transaction_conflict(const Session *s, int64_t n, const NetChange *o
     if (x->broken) return "A table that it changed was dropped or defined anew.";
     for (Version *v = transaction_hub(s)->newest; v && v->ts > x->ts; v = v->before) {
         if (!look(v)) return "There is no memory to look through what others committed.";
-        if (writes_conflict(v, n, own))
+        if (writes_conflict(v, s->undo, n, own))
             return "A row that it changed was changed by a transaction that was committed meanwhile.";
         if (tables_conflict(v, x)) return "A table that it read was replaced meanwhile.";
     }

@@ -190,8 +190,9 @@ static Status look_up(Session *s, const ForeignKey *f, const Table *parent, RowS
             TRY(rows_cell(rows, row, at[c], &cell, &any_null, &s->err));
             if (!any_null) fits &= as_parent((Phys)l->cols[at[c]].phys, cell, col->type, &key[j]);
         }
-        if (!any_null && fits) TRY(transaction_reads_key(s, parent, k, key));
         *missing = !any_null && (!fits || table_lookup(parent, k, key) < 0);
+        if (!any_null && fits)
+            TRY(*missing ? transaction_reads_key(s, parent, k, key) : transaction_refers_to(s, parent, k, key));
     }
     return ST_OK;
 }
@@ -224,11 +225,11 @@ typedef struct Changed {
     bool deleted;
 } Changed;
 
-Status foreign_after_change(Session *s, Statement *st, const BoundStmt *b, RowStore *rows, const int64_t *row_map,
-                            int64_t n, int64_t changed) {
+/* foreign_after_change, for tables that have foreign keys. */
+static Status after_change(Session *s, Statement *st, const BoundStmt *b, RowStore *rows, const int64_t *row_map,
+                           int64_t n) {
     const Catalog *k = &s->db->catalog;
     Arena *a = st->run_arena;
-    if (k->n_foreign == 0 || changed == 0) return ST_OK;
     for (int64_t i = 0; i < k->n_foreign && b->kind != STMT_DELETE && !s->in_foreign; i++)
         if (strcmp(k->foreign[i]->table, b->table->name) == 0)
             TRY(check_written(s, st, b, k->foreign[i], rows, row_map, n));
@@ -276,6 +277,16 @@ Status foreign_after_change(Session *s, Statement *st, const BoundStmt *b, RowSt
         for (int64_t i = 0; i < k->n_foreign && !list.items[at].deleted; i++)
             if (strcmp(k->foreign[i]->table, list.items[at].table) == 0) TRY(check_children(s, st, k->foreign[i]));
     return ST_OK;
+}
+
+Status foreign_after_change(Session *s, Statement *st, const BoundStmt *b, RowStore *rows, const int64_t *row_map,
+                            int64_t n, int64_t changed) {
+    if (s->db->catalog.n_foreign == 0 || changed == 0) return ST_OK;
+    const bool keeps_read = s->block.keeps_read;
+    s->block.keeps_read = true; /* what was found must still be so at COMMIT, at every level */
+    Status done = after_change(s, st, b, rows, row_map, n);
+    s->block.keeps_read = keeps_read;
+    return done;
 }
 
 /* ---- definitions -------------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "session/core/transaction.h"
+#include "storage/undo_rows.h"
 #include "session/pool/bulk.h"
 
 typedef enum DefKind { DEF_NONE, DEF_SCAN, DEF_EXPR } DefKind;
@@ -41,6 +42,8 @@ struct PlPoint {
     KeyPart *parts;
     int32_t n_conds;
     const Expr **conds; /* without those that the key answers */
+    bool adds;          /* an UPDATE that adds to columns and reads nothing of the row but its key */
+    bool locks;         /* FOR UPDATE or the like */
 };
 
 typedef struct Run {
@@ -51,6 +54,7 @@ typedef struct Run {
     EvalCtx x;
     const Tablet *tablet;
     int64_t offset, rowid;
+    Value key[32]; /* that it was looked up by */
     Value *values;
     uint8_t *done;
 } Run;
@@ -188,6 +192,43 @@ static bool has_foreign(const Catalog *c, const Table *t) {
     return false;
 }
 
+static bool is_exact(Type t) { return type_is_integer(t) || (t.id == T_NUMERIC && !(t.flags & TF_UNCONSTRAINED)); }
+/* The expression is c + e, e + c or c - e, c being column `col` of the row, e without columns: what is added is the
+ * same whatever c is. A sum that is cast to the column's type loses no digits: of integers the cast is exact or fails,
+ * and of numerics the sum has no more digits behind the point than the column. */
+static bool is_addition(const Look *l, const Expr *e, int32_t col) {
+    Type t = l->p->table->cols[col].type;
+    if (!is_exact(t)) return false;
+    if (e->kind == EX_CAST) e = e->args[0];
+    if (e->kind != EX_FUNC || e->n_args != 2 || !is_exact(e->type) || type_is_integer(e->type) != type_is_integer(t) ||
+        (t.id == T_NUMERIC && e->type.scale > t.scale))
+        return false;
+    const bool minus = strcmp(e->u.func->name, "-") == 0;
+    if (!minus && strcmp(e->u.func->name, "+") != 0) return false;
+    for (int i = 0; i < (minus ? 1 : 2); i++) {
+        const Expr *own = e->args[i];
+        if (own->kind == EX_CAST && is_exact(own->type)) own = own->args[0];
+        if (own->kind == EX_COL && l->p->defs[own->u.col].kind == DEF_SCAN && l->p->defs[own->u.col].col == col &&
+            eval_can(e->args[1 - i], 0))
+            return true;
+    }
+    return false;
+}
+static bool only_adds(const Look *l) {
+    const PlPoint *p = l->p;
+    const BoundStmt *b = p->b;
+    if (b->kind != STMT_UPDATE || !p->table || b->hit || p->n_conds > 0 || b->n_checks > 0 || b->n_result > 0)
+        return false;
+    for (int32_t i = 0; i < b->n_set; i++) {
+        const ColDef *d = &p->defs[b->values[i]];
+        if (d->kind != DEF_EXPR || !is_addition(l, d->expr, b->set_cols[i])) return false;
+        for (int k = 0; k < b->table->n_keys; k++)
+            for (int j = 0; j < b->table->keys[k].n_cols; j++)
+                if (b->table->keys[k].cols[j] == b->set_cols[i]) return false;
+    }
+    return b->table->n_exprs == 0;
+}
+
 const Type *pl_point_types(const PlPoint *p) { return p->types; }
 void pl_point_tag(const BoundStmt *b, bool found, char *tag, int64_t size) {
     static const char *const tags[] = {
@@ -218,6 +259,8 @@ PlPoint *pl_point_of(Session *s, Arena *a, const PlanCtx *c, const BoundStmt *b)
         p->n_conds = (int32_t)l.conds.len;
     }
     if (ok && b->table && p->table && p->table != b->table) ok = false; /* INSERT ... SELECT of one row */
+    p->adds = ok && only_adds(&l);
+    p->locks = c->locks_rows;
     if (l.failed) err_oom(&s->err);
     p->of_version = session_reads_version(s);
     while (p->table && p->table_at < c->catalog->n_tables && c->catalog->tables[p->table_at] != p->table) p->table_at++;
@@ -271,8 +314,8 @@ static Status locate(Run *r, bool *there) {
     *there = true;
     if (!p->table) return ST_OK;
     const KeyConstraint *k = &r->table->keys[p->key];
-    Value key[32];
-    if (k->n_cols > (int)ARRAY_LEN(key)) return err_internal(r->x.err, "a key of %d columns", k->n_cols);
+    Value *key = r->key;
+    if (k->n_cols > (int)ARRAY_LEN(r->key)) return err_internal(r->x.err, "a key of %d columns", k->n_cols);
     for (int j = 0; j < k->n_cols; j++) {
         Value v;
         Type to = p->parts[j].type;
@@ -288,9 +331,9 @@ static Status locate(Run *r, bool *there) {
         else if (to.id == T_INT4) key[j].u.i32 = (int32_t)n;
         else key[j].u.i64 = n;
     }
-    TRY(transaction_reads_key(r->s, r->table, p->key, key));
+    if (!p->adds) TRY(transaction_reads_key(r->s, r->table, p->key, key));
     if (r->ahead.at) {
-        const void *cells[ARRAY_LEN(key)];
+        const void *cells[ARRAY_LEN(r->key)];
         for (int j = 0; j < k->n_cols; j++) cells[j] = value_cell_const(&key[j]);
         TRY(from_device(r, bulk_row_find(&r->ahead, p->key, cells, r->x.arena, r->x.err)));
         if (r->ahead.row < 0) return *there = false, ST_OK;
@@ -299,7 +342,12 @@ static Status locate(Run *r, bool *there) {
     } else {
         r->rowid = table_lookup(r->table, p->key, key);
     }
-    if (r->rowid < 0) return *there = false, ST_OK;
+    if (r->rowid < 0) {
+        *there = false;
+        return p->adds ? transaction_reads_key(r->s, r->table, p->key, key) : ST_OK;
+    }
+    if (!p->adds) transaction_reads_row(r->s, r->table->id, r->rowid);
+    if (p->locks && r->s->state == 'T') TRY(transaction_lock_row(r->s, r->table, r->rowid));
     r->tablet = r->table->tablets[r->rowid >> 32];
     r->offset = r->rowid & 0xffffffff;
     return ST_OK;
@@ -407,6 +455,9 @@ static Status store(Session *s, const Run *r, StmtKind kind, const Vec *vals) {
     if (out != ST_OK) {
         undo_rollback(s->undo, mark);
         tell_reads(s, b, kind, vals);
+    } else if (r->p->adds && s->state == 'T' && !undo_make_adds(s->undo, mark)) { /* it was or is NULL: it was read */
+        transaction_reads_row(s, r->table->id, r->rowid);
+        return transaction_reads_key(s, r->table, r->p->key, r->key);
     }
     return out;
 }
@@ -460,6 +511,7 @@ Status pl_point_run(Session *s, Arena *scratch, const PlPoint *p, int32_t n_para
     Run r = {.s = s, .p = p, .table = p->table};
     if (p->table && (p->of_version || session_reads_version(s))) r.table = session_catalog(s)->tables[p->table_at];
     if (b->kind != STMT_SELECT) TRY(session_begin_write(s));
+    else if (p->locks && session_sees_latest(s)) TRY(session_begin_write(s));
     else if (p->table && !session_reads_version(s)) r.ahead = session_bulk_row(s, r.table);
     r.x = (EvalCtx){.arena = scratch, .err = &s->err, .session = &s->info};
     r.x.params = params;

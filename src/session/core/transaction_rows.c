@@ -1,0 +1,131 @@
+/* transaction_rows.c - transactions that wait for rows, at READ COMMITTED.
+ *
+ * PostgreSQL's rule there is: who changes a row that another transaction has changed waits for its end, and then looks
+ * at the row's newest version. Here a statement runs first, alone, on what is committed. When it is done its rows are
+ * compared with those that open transactions hold (storage/undo_rows.h); if there are common ones its changes are
+ * undone, it waits without the database lock, and runs again from the start with a new snapshot: so it finds the newest
+ * version of every row, and not just of those that it waited for.
+ *
+ * Holders are transactions at READ COMMITTED; who waits are their statements, those of other levels (which then may get
+ * 40001, as in PostgreSQL), and statements outside of transaction blocks. Who adds to a row and does not read it waits
+ * for its holder at COMMIT only. Bulks, definitions and loads do not wait: a transaction whose rows they change gets
+ * 40001.
+ *
+ * Waits are by the number of a transaction, under the hub's mutex. A circle is found by who would close it.
+ */
+#include "base/cond.h"
+#include "session/core/idle.h"
+#include "session/core/transaction_int.h"
+#include "storage/undo_rows.h"
+
+enum { POLL_NS = 50000000 /* for cancellation, and for transactions that are idle for too long */ };
+
+void transaction_set_holds(TxnHub *h, Txn *x, bool holds) {
+    if (x->holds == holds) return;
+    x->holds = holds;
+    atomic_fetch_add(&h->row_holders, holds ? 1 : -1);
+}
+
+static Status compare(Session *s, bool ends) {
+    const TxnHub *h = transaction_hub(s);
+    /* What a transaction of a higher level has changed before may be held by others now. */
+    const bool all = ends && !(s->state == 'T' && s->block.level <= LEVEL_READ_COMMITTED);
+    const UndoWaits what = !ends ? UNDO_WAITS_STATEMENT : all ? UNDO_WAITS_ALL : UNDO_WAITS_COMMIT;
+    const int64_t mark = ends ? 0 : s->block.mark;
+    for (const Txn *x = h->open; x; x = x->next) {
+        bool yes;
+        if (!x->session || !x->holds || x == s->txn) continue;
+        TRY(undo_waits(s->undo, mark, what, x->session->undo, &yes, &s->err));
+        if (!yes) continue;
+        s->block.holder = x->id;
+        break;
+    }
+    return ST_OK;
+}
+Status transaction_find_holder(Session *s, bool ends) {
+    TxnHub *h = transaction_hub(s);
+    Status st = ST_OK;
+    s->block.holder = 0;
+    if (!s->undo || undo_mark(s->undo) == 0 || s->catalog_undo || undo_is_whole(s->undo, s->block.mark)) return ST_OK;
+    const bool others = atomic_load(&h->row_holders) > (s->txn && s->txn->holds);
+    if (!others && !s->block.read_adds) return ST_OK;
+    mutex_lock(&h->mutex); /* logs do not go while it is held, nor do two readers come to hold one row */
+    if (others) st = compare(s, ends);
+    if (s->block.read_adds) undo_keep_reads(s->undo, st == ST_OK && s->block.holder == 0);
+    mutex_unlock(&h->mutex);
+    s->block.read_adds = false;
+    return st;
+}
+
+void transaction_lets_go(Session *s) {
+    TxnHub *h = transaction_hub(s);
+    if (!s->txn) return;
+    mutex_lock(&h->mutex);
+    s->txn->id = ++h->last_txn;
+    pthread_cond_broadcast(&h->ended);
+    mutex_unlock(&h->mutex);
+}
+
+/* ---- the wait ---- */
+static const Txn *find_open(const TxnHub *h, int64_t id) {
+    const Txn *x = h->open;
+    while (x && !(x->session && x->id == id)) x = x->next;
+    return x;
+}
+static bool closes_circle(const TxnHub *h, const Txn *own, int64_t id) {
+    const Txn *x = find_open(h, id);
+    for (; x && x != own; x = find_open(h, x->waits_for)) {}
+    return own && x == own;
+}
+static Status deadlock(Session *s) {
+    err_set(&s->err, ERR_DEADLOCK_DETECTED, "deadlock detected");
+    err_detail(&s->err, "The statement would wait for a transaction that waits for this one.");
+    err_hint(&s->err, "The transaction might succeed if retried.");
+    return ST_ERROR;
+}
+/* With the mutex. */
+static Status wait_for(Session *s, TxnHub *h, int64_t id) {
+    const int64_t began = clock_ns(), limit_ms = s->settings.txn.lock_timeout_ms;
+    const int64_t until = limit_ms > 0 ? began + limit_ms * 1000000 : INT64_MAX;
+    while (find_open(h, id)) {
+        const int64_t now = clock_ns();
+        if (atomic_load(&s->cancel))
+            return err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to user request");
+        if (s->deadline_ns && now > s->deadline_ns)
+            return err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");
+        if (now >= until) {
+            err_set(&s->err, ERR_LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout");
+            err_hint(&s->err, "Another transaction has changed the row; raise lock_timeout or end that transaction.");
+            return ST_ERROR;
+        }
+        if (cond_wait_until(&h->ended, &h->mutex, MIN_OF(until, now + POLL_NS))) continue;
+        mutex_unlock(&h->mutex);
+        sessions_end_idle(h);
+        mutex_lock(&h->mutex);
+    }
+    return ST_OK;
+}
+Status transaction_wait(Session *s) {
+    TxnHub *h = transaction_hub(s);
+    Txn *own = s->txn;
+    const int64_t id = s->block.holder;
+    s->block.holder = 0;
+    mutex_lock(&h->mutex);
+    Status st = closes_circle(h, own, id) ? deadlock(s) : ST_OK;
+    if (own) own->waits_for = id;
+    atomic_store(&s->block.waits, true);
+    if (st == ST_OK) st = wait_for(s, h, id);
+    atomic_store(&s->block.waits, false);
+    if (own) own->waits_for = 0;
+    mutex_unlock(&h->mutex);
+    return st;
+}
+
+/* ---- rows that are read ---- */
+void transaction_reads_row(Session *s, int64_t table, int64_t rowid) {
+    if (s->txn && s->undo && undo_mark(s->undo) > 0) s->block.read_adds |= undo_read_adds(s->undo, table, rowid);
+}
+Status transaction_lock_row(Session *s, const Table *t, int64_t rowid) {
+    if (!session_sees_latest(s)) return ST_OK; /* it is validated */
+    return undo_lock_row(s->undo, (Table *)(uintptr_t)t, rowid, &s->err);
+}

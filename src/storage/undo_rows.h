@@ -1,0 +1,48 @@
+/* undo_rows.h - rows that the logs of open transactions hold, and additions to rows.
+ *
+ * A log holds the rows that it has updated, deleted or locked: no other may change them before it ends. An addition
+ * (UNDO_ADD: column = column + n, of an exact type, the column not read) is an update that does not: any number of logs
+ * may add to one cell, in any order, and what is shown is the sum of those that are shown. Its record has n in place of
+ * the old cell; hiding subtracts it, showing adds it to what the cell is by then. Once its transaction has read the
+ * row, the addition is like any other update: what was read may not change any more, so that the log holds the row.
+ *
+ * Additions are of open logs only: kept ones (transaction.h) have plain updates, with the cells before and after
+ * (undo_settle_adds).
+ *
+ * Thread rules: as table.h, under the database lock; the marks of what was read are changed and looked at by several
+ * holders of the shared lock, under one mutex of the caller.
+ */
+#ifndef STELE_STORAGE_UNDO_ROWS_H
+#define STELE_STORAGE_UNDO_ROWS_H
+
+#include "storage/table.h"
+
+/* The updates after the mark, of integers and numerics, are additions from now on: the difference of the new cells to
+ * the old ones. false: some cell is or was NULL, or a row has moved, and nothing has changed. Shown, and the newest. */
+bool undo_make_adds(UndoLog *u, int64_t mark);
+/* Shown and the newest: additions become updates. Cannot fail. */
+void undo_settle_adds(UndoLog *u);
+/* 22003: shown elsewhere (undo_show), a sum is beyond its column's type. */
+Status undo_check_adds(const UndoLog *u, Err *e);
+/* All that the log has done to the row is additions, and it has not read it. */
+bool undo_only_adds(const UndoLog *u, const Table *t, int64_t rowid);
+
+/* The log's owner reads the row, or all rows of the table with that id (rowid < 0). True: it has added to some, which
+ * count as read until undo_keep_reads says for how long: to the end (keep), or not at all. */
+bool undo_read_adds(UndoLog *u, int64_t table, int64_t rowid);
+void undo_keep_reads(UndoLog *u, bool keep);
+/* Holds the row without a change. */
+Status undo_lock_row(UndoLog *u, Table *t, int64_t rowid, Err *e);
+
+/* What of a log is compared. */
+typedef enum UndoWaits {
+    UNDO_WAITS_STATEMENT, /* what came after the mark, and additions that were read just now; additions only with rows
+                             that the other log deletes */
+    UNDO_WAITS_COMMIT,    /* additions that were not read */
+    UNDO_WAITS_ALL        /* what came after the mark */
+} UndoWaits;
+/* *yes: the log names rows that `other` holds, deletes rows to which it adds, or has a new row with a key of a new row
+ * of its. 53200. */
+Status undo_waits(const UndoLog *u, int64_t mark, UndoWaits what, const UndoLog *other, bool *yes, Err *e);
+
+#endif
