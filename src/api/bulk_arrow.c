@@ -78,7 +78,7 @@ static Status results(stele_bulk *b, ArrowOut *o, struct ArrowSchema *schema, st
         types[k + 2] = b->out_types[k];
         names[k + 2] = b->out_names[k];
     }
-    TRY(arrow_out_begin(o, b->n_outs + 2, types, names, b->n, e));
+    TRY(arrow_out_begin(o, NULL, b->n_outs + 2, types, names, b->n, e));
     TRY(put_results(b, o, e));
     return arrow_out_finish(o, schema, batch, e);
 }

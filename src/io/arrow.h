@@ -50,24 +50,28 @@ Status arrow_check_batch(const struct ArrowSchema *schema, const struct ArrowArr
 Status arrow_type(const struct ArrowSchema *s, Type *out, Err *e);
 
 /* ---- out ---------------------------------------------------------------------------------------------------- */
-/* A batch in the making, of a number of rows that is known. */
+/* A batch in the making. */
 typedef struct ArrowOut {
     Arena *a; /* everything lies there, and becomes the batch's */
+    MemAccount *account;
     int n_cols;
-    int64_t n;
+    int64_t n; /* rows that there is room for; before it is finished, those that it has */
     struct ArrowOutColumn *cols;
     int tz_offset; /* of texts */
 } ArrowOut;
 /* Metadata of columns of numeric without (p,s), whose cells are texts. */
 #define ARROW_TYPE_KEY "stele:type"
 #define ARROW_NUMERIC "numeric"
-Status arrow_out_begin(ArrowOut *o, int n_cols, const Type *types, const char *const *names, int64_t n, Err *e);
+extern const char arrow_numeric_mark[]; /* in the form of ArrowSchema.metadata */
+/* account: what the batch is charged to, which outlives it; NULL for batches that leave the database. */
+Status arrow_out_begin(ArrowOut *o, MemAccount *account, int n_cols, const Type *types, const char *const *names,
+                       int64_t n, Err *e);
 /* The next n cells of a column. v->valid NULL: all are there. */
 Status arrow_out_put(ArrowOut *o, int col, int64_t n, const Vec *v, Err *e);
 /* All cells of all columns have been put. On an error the caller cancels. */
 Status arrow_out_finish(ArrowOut *o, struct ArrowSchema *schema, struct ArrowArray *batch, Err *e);
 void arrow_out_cancel(ArrowOut *o);
-/* The schema of batches with such columns. On an error *schema is zeros. */
+/* The schema of batches with such columns, of no account. On an error *schema is zeros. */
 Status arrow_out_schema(int n_cols, const Type *types, const char *const *names, struct ArrowSchema *schema, Err *e);
 
 #endif

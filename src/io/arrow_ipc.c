@@ -4,34 +4,6 @@
 #include "io/flatbuf.h"
 
 enum { HEAD_MAX = 64 << 20, COLUMNS_MAX = 1600 };
-enum { MESSAGE_SCHEMA = 1, MESSAGE_DICTIONARY = 2, MESSAGE_BATCH = 3 };
-enum {
-    AT_NULL = 1,
-    AT_INT,
-    AT_FLOAT,
-    AT_BINARY,
-    AT_UTF8,
-    AT_BOOL,
-    AT_DECIMAL,
-    AT_DATE,
-    AT_TIME,
-    AT_TIMESTAMP,
-    AT_INTERVAL,
-    AT_LIST,
-    AT_STRUCT,
-    AT_UNION,
-    AT_FIXED,
-    AT_FIXED_LIST,
-    AT_MAP,
-    AT_DURATION,
-    AT_LARGE_BINARY,
-    AT_LARGE_UTF8,
-    AT_LARGE_LIST,
-    AT_RUNS,
-    AT_BINARY_VIEW,
-    AT_UTF8_VIEW
-};
-
 static Status damaged(const char *path, const char *what, Err *e) {
     return err_set(e, ERR_BAD_COPY, "could not read Arrow file \"%s\": %s", path, what);
 }
@@ -86,6 +58,20 @@ static const char *format_of(Flatbuf *b, int kind, int64_t type, Arena *a) {
     }
 }
 
+/* Whether the field says that its texts are numerics without (p,s). */
+static bool is_numeric(Flatbuf *b, int64_t field) {
+    int64_t n = 0, pairs = fb_vector(b, field, 6, 4, &n);
+    for (int64_t i = 0; i < n && !b->bad; i++) {
+        int64_t pair = fb_follow(b, pairs + 4 * i), n_key = 0, n_value = 0;
+        int64_t key = fb_vector(b, pair, 0, 1, &n_key), value = fb_vector(b, pair, 1, 1, &n_value);
+        const char *p = (const char *)b->p;
+        if (n_key && n_value && slice_eq((Slice){p + key, n_key}, slice_of(ARROW_TYPE_KEY)) &&
+            slice_eq((Slice){p + value, n_value}, slice_of(ARROW_NUMERIC)))
+            return true;
+    }
+    return false;
+}
+
 static void never(struct ArrowSchema *s) { (void)s; }
 
 /* A column, or the element of a list. */
@@ -108,7 +94,10 @@ static Status read_field(ArrowFile *f, Flatbuf *b, int64_t at, bool element, Arr
         out->codes = index ? int_format(b, index) : "i";
         out->dictionary = fb_i64(b, coded, 0, 0);
     }
-    *out->plain = (struct ArrowSchema){.format = out->format, .name = out->name, .release = never};
+    *out->plain = (struct ArrowSchema){.format = out->format,
+                                       .name = out->name,
+                                       .metadata = is_numeric(b, at) ? arrow_numeric_mark : NULL,
+                                       .release = never};
     if (b->bad || (coded && !out->codes) || n_children != (list ? 1 : 0))
         return damaged(f->path, "its schema is damaged", e);
     return list ? ST_OK : arrow_type(out->plain, &out->type, e);

@@ -11,6 +11,35 @@
 #include "io/arrow.h"
 #include "io/codec.h"
 
+/* Numbers of the format: kinds of messages, and of types. */
+enum { MESSAGE_SCHEMA = 1, MESSAGE_DICTIONARY = 2, MESSAGE_BATCH = 3 };
+enum {
+    AT_NULL = 1,
+    AT_INT,
+    AT_FLOAT,
+    AT_BINARY,
+    AT_UTF8,
+    AT_BOOL,
+    AT_DECIMAL,
+    AT_DATE,
+    AT_TIME,
+    AT_TIMESTAMP,
+    AT_INTERVAL,
+    AT_LIST,
+    AT_STRUCT,
+    AT_UNION,
+    AT_FIXED,
+    AT_FIXED_LIST,
+    AT_MAP,
+    AT_DURATION,
+    AT_LARGE_BINARY,
+    AT_LARGE_UTF8,
+    AT_LARGE_LIST,
+    AT_RUNS,
+    AT_BINARY_VIEW,
+    AT_UTF8_VIEW
+};
+
 typedef struct ArrowField {
     const char *name;
     const char *format;        /* of values, as in the C data interface */

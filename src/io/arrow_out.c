@@ -1,7 +1,8 @@
 /* arrow_out.c - vectors of cells become an Arrow batch.
  *
- * Everything of a batch lies in one arena of no account, so that it outlives statement, connection and database; its
- * parts (a column, the schema) may be moved and released one by one, and the last one frees the arena.
+ * Everything of a batch lies in one arena, which for clients has no account, so that it outlives statement, connection
+ * and database; its parts (a column, the schema) may be moved and released one by one, and the last one frees the
+ * arena.
  */
 #include "io/arrow.h"
 
@@ -28,6 +29,7 @@ typedef struct Buffer {
 
 struct ArrowOutColumn {
     Type type;
+    MemAccount *account;
     const char *name, *format;
     int64_t n, nulls; /* so far */
     Buffer bits;
@@ -82,18 +84,18 @@ static int64_t width(const struct ArrowOutColumn *c) {
 
 /* Numerics without (p,s) are texts that say so, for Stele to read them back as what they were: one pair of Arrow's
  * metadata (little-endian lengths before key and value). */
-static const char numeric_mark[] = "\1\0\0\0\12\0\0\0" ARROW_TYPE_KEY "\7\0\0\0" ARROW_NUMERIC;
+const char arrow_numeric_mark[] = "\1\0\0\0\12\0\0\0" ARROW_TYPE_KEY "\7\0\0\0" ARROW_NUMERIC;
 
 static void free_buffers(void *column) {
     struct ArrowOutColumn *c = column;
-    mem_free(NULL, c->bits.p, c->bits.cap);
-    mem_free(NULL, c->cells.p, c->cells.cap);
-    mem_free(NULL, c->bytes.p, c->bytes.cap);
+    mem_free(c->account, c->bits.p, c->bits.cap);
+    mem_free(c->account, c->cells.p, c->cells.cap);
+    mem_free(c->account, c->bytes.p, c->bytes.cap);
 }
-static Status need(Buffer *b, int64_t bytes, Err *e) {
+static Status need(MemAccount *a, Buffer *b, int64_t bytes, Err *e) {
     if (bytes <= b->cap) return ST_OK;
     int64_t cap = MAX_OF(b->cap * 2, MAX_OF(bytes, INT64_C(64)));
-    char *p = mem_realloc(NULL, b->p, b->cap, cap, e);
+    char *p = mem_realloc(a, b->p, b->cap, cap, e);
     if (!p) return ST_ERROR;
     memset(p + b->cap, 0, (size_t)(cap - b->cap));
     *b = (Buffer){p, cap};
@@ -101,19 +103,20 @@ static Status need(Buffer *b, int64_t bytes, Err *e) {
 }
 /* Room for `more` rows, and for one offset behind them. */
 static Status need_rows(struct ArrowOutColumn *c, int64_t more, Err *e) {
-    TRY(need(&c->bits, (c->n + more) / 8 + 8, e));
-    return c->type.id == T_BOOL ? need(&c->cells, (c->n + more) / 8 + 8, e)
-                                : need(&c->cells, (c->n + more + 1) * width(c), e);
+    TRY(need(c->account, &c->bits, (c->n + more) / 8 + 8, e));
+    return need(c->account, &c->cells, c->type.id == T_BOOL ? (c->n + more) / 8 + 8 : (c->n + more + 1) * width(c), e);
 }
 
 static Status column_begin(ArrowOut *o, struct ArrowOutColumn *c, Type type, const char *name, int64_t n, Err *e) {
-    *c = (struct ArrowOutColumn){.type = type, .format = format_of(o->a, type), .name = arena_strdup(o->a, name)};
+    *c = (struct ArrowOutColumn){
+        .type = type, .account = o->account, .format = format_of(o->a, type), .name = arena_strdup(o->a, name)};
     if (!c->name || !c->format || arena_on_release(o->a, free_buffers, c) != ST_OK) return ST_ERROR;
     if (type.id == T_ARRAY && !(c->item = arena_new_of(o->a, struct ArrowOutColumn))) return ST_ERROR;
     return need_rows(c, n, e);
 }
-Status arrow_out_begin(ArrowOut *o, int n_cols, const Type *types, const char *const *names, int64_t n, Err *e) {
-    *o = (ArrowOut){.a = arena_new(NULL, e), .n_cols = n_cols, .n = n};
+Status arrow_out_begin(ArrowOut *o, MemAccount *account, int n_cols, const Type *types, const char *const *names,
+                       int64_t n, Err *e) {
+    *o = (ArrowOut){.a = arena_new(account, e), .account = account, .n_cols = n_cols, .n = n};
     if (!o->a || !(o->cols = arena_array(o->a, struct ArrowOutColumn, n_cols + 1))) return ST_ERROR;
     for (int k = 0; k < n_cols; k++) {
         struct ArrowOutColumn *c = &o->cols[k];
@@ -126,7 +129,7 @@ Status arrow_out_begin(ArrowOut *o, int n_cols, const Type *types, const char *c
 static Status put_strings(const ArrowOut *o, struct ArrowOutColumn *c, int64_t n, const Vec *v, Err *e) {
     int64_t *offsets = (int64_t *)(void *)c->cells.p + c->n, size = phys_size((Phys)v->phys);
     bool as_is = type_is_text(c->type) || c->type.id == T_BYTEA;
-    Arena *texts = as_is ? NULL : arena_new(NULL, e);
+    Arena *texts = as_is ? NULL : arena_new(o->account, e);
     if (!as_is && !texts) return ST_ERROR;
     Status st = ST_OK;
     for (int64_t i = 0; i < n && st == ST_OK; i++) {
@@ -141,7 +144,7 @@ static Status put_strings(const ArrowOut *o, struct ArrowOutColumn *c, int64_t n
             memcpy(value_cell(&x), (const char *)v->data + i * size, (size_t)size);
             if (!(s.ptr = value_to_text_tz(texts, &x, o->tz_offset, &s.len))) st = ST_ERROR;
         }
-        if (st == ST_OK) st = need(&c->bytes, offsets[i] + s.len, e);
+        if (st == ST_OK) st = need(c->account, &c->bytes, offsets[i] + s.len, e);
         if (st != ST_OK) break;
         if (s.len) memcpy(c->bytes.p + offsets[i], s.ptr, (size_t)s.len);
         offsets[i + 1] += s.len;
@@ -181,7 +184,7 @@ static Status put(ArrowOut *o, struct ArrowOutColumn *c, int64_t n, const Vec *v
 
 static Status put_lists(ArrowOut *o, struct ArrowOutColumn *c, int64_t n, const Vec *v, Err *e) {
     int64_t *offsets = (int64_t *)(void *)c->cells.p + c->n;
-    Arena *tmp = arena_new(NULL, e);
+    Arena *tmp = arena_new(o->account, e);
     Status st = tmp ? stack_check(e) : ST_ERROR;
     for (int64_t i = 0; i < n && st == ST_OK; i++) {
         offsets[i + 1] = offsets[i];
@@ -251,7 +254,7 @@ static void fill(const struct ArrowOutColumn *c, Shared *shared, const void **bu
     buffers[2] = c->bytes.p ? c->bytes.p : "";
     *schema = (struct ArrowSchema){.format = c->format,
                                    .name = c->name,
-                                   .metadata = c->type.id == T_DECIMAL ? numeric_mark : NULL,
+                                   .metadata = c->type.id == T_DECIMAL ? arrow_numeric_mark : NULL,
                                    .flags = ARROW_FLAG_NULLABLE,
                                    .n_children = n_children,
                                    .children = schemas,
@@ -312,7 +315,8 @@ Status arrow_out_schema(int n_cols, const Type *types, const char *const *names,
     ArrowOut o = {0};
     struct ArrowArray none = {0};
     memset(schema, 0, sizeof *schema);
-    if (arrow_out_begin(&o, n_cols, types, names, 0, e) == ST_OK && arrow_out_finish(&o, schema, &none, e) == ST_OK) {
+    if (arrow_out_begin(&o, NULL, n_cols, types, names, 0, e) == ST_OK &&
+        arrow_out_finish(&o, schema, &none, e) == ST_OK) {
         none.release(&none);
         return ST_OK;
     }

@@ -21,8 +21,9 @@ typedef enum CopyFormat {
     COPY_TEXT,
     COPY_CSV,
     COPY_TBL,
-    COPY_JSON,   /* lines; read as files only */
-    COPY_PARQUET /* COPY TO a file only */
+    COPY_JSON,    /* lines; read as files only */
+    COPY_PARQUET, /* COPY TO a file only, and this one: */
+    COPY_ARROW
 } CopyFormat;
 /* How the texts of a column are read. */
 typedef struct CopyForm {

@@ -25,6 +25,7 @@ static Status set_format(const AstOption *x, CopyOptions *out, Err *e) {
     else if (!strcmp(v, "csv")) out->format = COPY_CSV;
     else if (!strcmp(v, "tbl")) out->format = COPY_TBL;
     else if (!strcmp(v, "parquet")) out->format = COPY_PARQUET;
+    else if (!strcmp(v, "arrow")) out->format = COPY_ARROW;
     else if (!strcmp(v, "auto")) {
         out->format = COPY_CSV;
         out->sniff = true;
@@ -201,42 +202,34 @@ static Status check_auto(const AstCopy *stmt, const Given *g, const CopyOptions 
     return ST_OK;
 }
 
-/* Parquet files have all that the other options are about. */
-static Status check_parquet(const AstCopy *stmt, const Given *g, Err *e) {
+/* Parquet and Arrow files have all that the other options are about. */
+static Status check_typed(const AstCopy *stmt, const Given *g, const char *format, Err *e) {
     if (stmt->from || !stmt->path) {
-        err_set(e, ERR_FEATURE_NOT_SUPPORTED, "COPY format \"parquet\" is for COPY TO a file");
-        if (stmt->from) err_hint(e, "INSERT INTO ... SELECT * FROM 'x.parquet' reads one.");
+        err_set(e, ERR_FEATURE_NOT_SUPPORTED, "COPY format \"%s\" is for COPY TO a file", format);
+        if (stmt->from) err_hint(e, "INSERT INTO ... SELECT * FROM 'x.%s' reads one.", format);
         return ST_ERROR;
     }
     for (int64_t i = 0; i < stmt->n_options; i++)
         if (&stmt->options[i] != g->format)
             return err_at(e, stmt->options[i].location, ERR_INVALID_PARAMETER,
-                          "COPY %s cannot be used with format \"parquet\"", stmt->options[i].name);
+                          "COPY %s cannot be used with format \"%s\"", stmt->options[i].name, format);
     return ST_OK;
-}
-
-/* Its text form under such a name would mislead. */
-static Status not_arrow(const AstCopy *stmt, Err *e) {
-    err_set(e, ERR_FEATURE_NOT_SUPPORTED, "COPY does not %s Arrow files", stmt->from ? "read" : "write");
-    err_hint(e, stmt->from ? "INSERT INTO ... SELECT * FROM 'x.arrow' reads one."
-                           : "A Parquet file has the same types: COPY ... TO 'x.parquet'.");
-    return ST_ERROR;
 }
 
 Status copy_options(const AstCopy *stmt, int64_t n, const char *const *names, Arena *a, CopyOptions *out, Err *e) {
     Given g = {0};
     *out = (CopyOptions){.format = COPY_TEXT};
     TRY(collect(stmt, &g, e));
-    if (!g.format && stmt->path && !stmt->program &&
-        (ends_with(stmt->path, ".arrow") || ends_with(stmt->path, ".feather")))
-        return not_arrow(stmt, e);
     if (g.format) TRY(set_format(g.format, out, e));
     else if (stmt->path && !stmt->program)
         out->format = ends_with(stmt->path, ".tbl")       ? COPY_TBL
                       : ends_with(stmt->path, ".csv")     ? COPY_CSV
                       : ends_with(stmt->path, ".parquet") ? COPY_PARQUET
+                      : ends_with(stmt->path, ".arrow")   ? COPY_ARROW
+                      : ends_with(stmt->path, ".feather") ? COPY_ARROW
                                                           : COPY_TEXT;
-    if (out->format == COPY_PARQUET) return check_parquet(stmt, &g, e);
+    if (out->format == COPY_PARQUET) return check_typed(stmt, &g, "parquet", e);
+    if (out->format == COPY_ARROW) return check_typed(stmt, &g, "arrow", e);
     bool csv = out->format == COPY_CSV;
     out->delimiter = csv ? ',' : out->format == COPY_TBL ? '|' : '\t';
     out->quote = out->escape = '"';

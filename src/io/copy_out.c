@@ -4,6 +4,7 @@
  * client's function when full.
  */
 
+#include "io/arrow_file.h"
 #include "io/copy_int.h"
 #include "io/out_file.h"
 #include "io/parquet.h"
@@ -279,6 +280,7 @@ static void specials(Out *w) {
 Status copy_to(const CopySource *from, const CopyOptions *o, Vfs *vfs, const char *path, CopyWrite write, void *ctx,
                int64_t *n_rows, Err *e) {
     if (o->format == COPY_PARQUET) return parquet_write(from, vfs, path, n_rows, e);
+    if (o->format == COPY_ARROW) return arrow_write(from, vfs, path, n_rows, e);
     *n_rows = 0;
     if (!path && !write) return err_internal(e, "COPY TO without a target");
     Out w = {.o = o,

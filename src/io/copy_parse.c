@@ -442,6 +442,7 @@ Status copy_next_field(CopyParser *p, const CopyCol *k, const char **at, const c
     case COPY_CSV: return csv_field(p, k, at, end, text, is_null);
     case COPY_JSON:
     case COPY_PARQUET:
+    case COPY_ARROW:
     case COPY_TBL: break;
     }
     const char *s = find4(*at, p->delimiter, p->eol, p->eol, p->eol);
@@ -707,6 +708,7 @@ Status copy_parse(CopyParser *p, const char **at, const char *end) {
     case COPY_CSV: return parse_rows(p, at, end, COPY_CSV);
     case COPY_JSON: return json_parse(p, at, end);
     case COPY_PARQUET:
+    case COPY_ARROW:
     case COPY_TEXT: break;
     }
     return parse_rows(p, at, end, COPY_TEXT);

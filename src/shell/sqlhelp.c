@@ -45,7 +45,7 @@ static const struct Topic {
      "COPY table [ ( column [, ...] ) ] FROM { 'file' | STDIN } [ [ WITH ] ( option [, ...] ) ]\n"
      "COPY { table [ ( column [, ...] ) ] | ( query ) } TO { 'file' | STDOUT } [ [ WITH ] ( option [, ...] ) ]\n\n"
      "where option can be one of:\n\n"
-     "    FORMAT { text | csv | auto | tbl | parquet }    -- auto: FROM only, parquet: TO only\n"
+     "    FORMAT { text | csv | auto | tbl | parquet | arrow }    -- auto: FROM only, parquet, arrow: TO only\n"
      "    DELIMITER 'character'\n"
      "    NULL 'text'\n"
      "    HEADER [ boolean | MATCH ]\n"

@@ -207,6 +207,56 @@ def arrow_more():
         P.check(f"cut off at {n}", code == 1 and "22P04" in err and "cut.arrow" in err, err)
 
 
+def arrow_written():
+    """Every type and NULLs, and many batches, as pyarrow reads them and as Stele does."""
+    path = os.path.join(P.dir, "types.arrow")
+    day, moment = datetime.date(1969, 12, 31), datetime.datetime(1969, 12, 31, 23, 59, 59, 500000)
+    columns = (  # name, type, value in SQL, type in Arrow, value
+        ("b", "boolean", "true", pa.bool_(), True), ("i2", "smallint", "-3", pa.int16(), -3),
+        ("i4", "int", "70000", pa.int32(), 70000), ("i8", "bigint", "-5000000000", pa.int64(), -5000000000),
+        ("n9", "numeric(9,2)", "-1.25", pa.decimal128(9, 2), decimal.Decimal("-1.25")),
+        ("n30", "numeric(30,4)", "-123456789012345678901.2345", pa.decimal128(30, 4),
+         decimal.Decimal("-123456789012345678901.2345")),
+        ("n", "numeric", "1.500", pa.large_string(), "1.500"), ("f4", "real", "1.5", pa.float32(), 1.5),
+        ("f8", "float8", "-2.25", pa.float64(), -2.25), ("d", "date", "'1969-12-31'", pa.date32(), day),
+        ("t", "time", "'12:34:56.789'", pa.time64("us"), datetime.time(12, 34, 56, 789000)),
+        ("ts", "timestamp", "'1969-12-31 23:59:59.5'", pa.timestamp("us"), moment),
+        ("tz", "timestamptz", "'1970-01-01 01:59:59.5+02'", pa.timestamp("us", "UTC"),
+         moment.replace(tzinfo=datetime.timezone.utc)),
+        ("iv", "interval", "'1 mon 3 hours'", pa.large_string(), "1 mon 03:00:00"),
+        ("u", "uuid", "'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'", pa.binary(16),
+         bytes.fromhex("a0eebc999c0b4ef8bb6d6bb9bd380a11")),
+        ("y", "bytea", "'\\x00ff'", pa.large_binary(), b"\0\xff"), ("x", "text", "'Grüße'", pa.large_string(), "Grüße"),
+        ("v", "varchar(5)", "''", pa.large_string(), ""),
+        ("l", "int[]", "'{1,NULL,3}'", pa.large_list(pa.int32()), [1, None, 3]),
+        ("lt", "text[]", "'{}'", pa.large_list(pa.large_string()), []))
+    names = [c[0] for c in columns]
+    P.sh("-c", f"create table w ({', '.join(f'{c[0]} {c[1]}' for c in columns)})",
+         "-c", f"insert into w values ({', '.join(c[2] for c in columns)})", "-c", "insert into w default values",
+         "-c", f"copy w to '{path}'")
+    t = pa.ipc.open_file(path).read_all()
+    t.validate(full=True)
+    P.check("types of Arrow", [(f.name, f.type) for f in t.schema] == [(c[0], c[3]) for c in columns], t.schema)
+    P.check("values of Arrow", t.to_pylist() == [dict(zip(names, [c[4] for c in columns])), dict.fromkeys(names)], t)
+    made = ", ".join(f"{c[2]}::{'text' if c[0] == 'iv' else c[1]} as {c[0]}" for c in columns)
+    sql = f"select * from '{path}' where b except select {made}"
+    code, out, err = P.sh("--csv", "-c", sql.replace("'1 mon 3 hours'", "'1 mon 03:00:00'"))
+    P.check("there and back", out.splitlines() == [",".join(names)], err or out)
+
+    n = 200000
+    path = os.path.join(P.dir, "many.feather")
+    code, out, err = P.sh("-c", f"copy (select g, 'w' || g % 3 as few, case when g % 3 > 0 then repeat('é', (g % 7)::int)"
+                          f" end as t, array[g, null] as l from generate_series(1, {n}) g) to '{path}' (format arrow)")
+    f = pa.ipc.open_file(path)
+    rows = sorted(f.read_all().to_pylist(), key=lambda r: r["g"])
+    bad = [r for i, r in enumerate(rows, 1) if r != {"g": i, "few": f"w{i % 3}", "t": "é" * (i % 7) if i % 3 else None,
+                                                     "l": [i, None]}]
+    P.check("many batches", len(rows) == n and f.num_record_batches > 3 and not bad, err or bad[:3])
+    with open(path, "rb") as file:
+        stream = pa.ipc.open_stream(file.read()[8:]).read_all()
+    P.check("as a stream", stream.num_rows == n, stream.num_rows)
+
+
 def little_room():
     resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # so that writing fails with EFBIG
@@ -214,7 +264,7 @@ def little_room():
 
 def full_disk():
     """COPY TO where there is no room: the file that was there stays, and nothing else."""
-    for end in ("csv", "txt", "tbl", "parquet"):
+    for end in ("csv", "txt", "tbl", "parquet", "arrow"):
         path = os.path.join(P.dir, "full", "x." + end)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w") as f:
@@ -241,6 +291,7 @@ def little_memory():
 
 
 if __name__ == "__main__":
-    P.run([("read", read_all), ("slices", slices), ("Arrow", arrow_more), ("full disk", full_disk),
+    P.run([("read", read_all), ("slices", slices), ("Arrow", arrow_more), ("Arrow written", arrow_written),
+           ("full disk", full_disk),
            ("little memory", little_memory)])
     P.end()
