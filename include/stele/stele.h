@@ -447,7 +447,7 @@ STELE_API int64_t stele_appender_rows(const stele_appender *appender);
  *     uuid                      16 bytes
  *     text types, bytea         stele_string; results by stele_call_set_text
  *
- * Lengths of char and varchar do not count, as in PostgreSQL. Arrays are refused (0A000).
+ * Lengths of char and varchar do not count, as in PostgreSQL. Arrays, json and jsonb are refused (0A000).
  *
  * Thread rules: a function is called from several threads at once, for different rows, unless it has
  * STELE_FUNCTION_ONE_THREAD: then the statement runs on its connection's thread alone (other connections' statements

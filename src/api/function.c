@@ -245,7 +245,7 @@ Status function_type_of(Arena *a, const char *name, Type *out, Err *e) {
     }
     TRY(sql_bind_type(AST_AS_CONST(AstCast, x)->type, out, e));
     *out = type_narrowed(*out);
-    if (out->id == T_ARRAY || out->id == T_VOID || out->id == T_UNKNOWN || out->id == T_DECIMAL)
+    if (out->id == T_ARRAY || out->id == T_VOID || out->id == T_UNKNOWN || out->id == T_DECIMAL || type_is_json(*out))
         return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "functions of clients cannot have type %s", name);
     if (out->id == T_CHAR || out->id == T_VARCHAR) out->length = 0;
     return ST_OK;

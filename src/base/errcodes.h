@@ -37,6 +37,7 @@
     X(INVALID_SAMPLE_ARGUMENT, "2202H", "invalid_tablesample_argument")                    \
     X(INVALID_TEXT, "22P02", "invalid_text_representation")                                \
     X(BAD_COPY, "22P04", "bad_copy_file_format")                                           \
+    X(UNTRANSLATABLE, "22P05", "untranslatable_character")                                 \
     X(NOT_NULL_VIOLATION, "23502", "not_null_violation")                                   \
     X(FOREIGN_KEY_VIOLATION, "23503", "foreign_key_violation")                             \
     X(UNIQUE_VIOLATION, "23505", "unique_violation")                                       \
@@ -145,6 +146,7 @@
 #define ERR_INVALID_SAMPLE_ARGUMENT "2202H"
 #define ERR_INVALID_TEXT "22P02"
 #define ERR_BAD_COPY "22P04"
+#define ERR_UNTRANSLATABLE "22P05"
 #define ERR_NOT_NULL_VIOLATION "23502"
 #define ERR_FOREIGN_KEY_VIOLATION "23503"
 #define ERR_UNIQUE_VIOLATION "23505"

@@ -13,7 +13,8 @@ enum {
     CATALOG_EXPECTED = 4 /* and the rows that tables expect */,
     CATALOG_SOURCES = 5 /* and what views read */,
     CATALOG_INDEXES = 6 /* and unique indexes that are no constraints, or whose keys are computed */,
-    CATALOG_DECIMALS = 7 /* and numerics without (p,s) of any length */
+    CATALOG_DECIMALS = 7 /* and numerics without (p,s) of any length */,
+    CATALOG_JSON = 8 /* and json and jsonb */
 };
 static_assert(sizeof(Type) == 8, "file format");
 
@@ -88,18 +89,21 @@ static void put_view_sources(BytesOut *o, const View *v) {
         }
     }
 }
-static bool is_decimal(Type t) { return t.id == T_DECIMAL || (t.id == T_ARRAY && type_element(t).id == T_DECIMAL); }
-static bool has_decimals(const Catalog *c) {
+/* The first format that has the type. */
+static int64_t format_of(Type t) {
+    if (t.id == T_ARRAY) t = type_element(t);
+    return type_is_json(t) ? CATALOG_JSON : t.id == T_DECIMAL ? CATALOG_DECIMALS : CATALOG_FIRST;
+}
+static int64_t format_of_types(const Catalog *c) {
+    int64_t format = CATALOG_FIRST;
     for (int64_t i = 0; i < c->n_tables; i++)
-        for (int k = 0; k < c->tables[i]->n_cols; k++)
-            if (is_decimal(c->tables[i]->cols[k].type)) return true;
+        for (int k = 0; k < c->tables[i]->n_cols; k++) format = MAX_OF(format, format_of(c->tables[i]->cols[k].type));
     for (int64_t i = 0; i < c->n_routines; i++) {
         const Routine *r = c->routines[i];
-        if (is_decimal(r->ret)) return true;
-        for (int32_t k = 0; k < r->n_params; k++)
-            if (is_decimal(r->param_types[k])) return true;
+        format = MAX_OF(format, format_of(r->ret));
+        for (int32_t k = 0; k < r->n_params; k++) format = MAX_OF(format, format_of(r->param_types[k]));
     }
-    return false;
+    return format;
 }
 
 static bool has_indexes(const Table *t) {
@@ -122,19 +126,20 @@ static void put_indexes(BytesOut *o, const Table *t) {
 Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccount *a, Err *e) {
     BytesOut o = {.acct = a, .e = e};
     bytes_put(&o, CATALOG_MAGIC, 8);
-    bool expects = false, sources = false, indexes = false, decimals = has_decimals(c);
+    bool expects = false, sources = false, indexes = false;
+    int64_t of_types = format_of_types(c);
     for (int64_t i = 0; i < c->n_tables; i++) {
         expects |= c->tables[i]->expected_rows > 0;
         indexes |= has_indexes(c->tables[i]);
     }
     for (int64_t i = 0; i < c->n_views; i++) sources |= c->views[i]->n_sources > 0;
-    int64_t format = decimals        ? CATALOG_DECIMALS
-                     : indexes       ? CATALOG_INDEXES
-                     : sources       ? CATALOG_SOURCES
-                     : expects       ? CATALOG_EXPECTED
-                     : c->n_routines ? CATALOG_ROUTINES
-                     : c->n_foreign  ? CATALOG_FOREIGN
-                                     : CATALOG_FIRST;
+    int64_t format = of_types > CATALOG_FIRST ? of_types
+                     : indexes                ? CATALOG_INDEXES
+                     : sources                ? CATALOG_SOURCES
+                     : expects                ? CATALOG_EXPECTED
+                     : c->n_routines          ? CATALOG_ROUTINES
+                     : c->n_foreign           ? CATALOG_FOREIGN
+                                              : CATALOG_FIRST;
     bytes_put_i64(&o, format);
     bytes_put_i64(&o, c->next_id);
     bytes_put_i64(&o, c->n_tables);
@@ -163,8 +168,9 @@ Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccoun
 
 static bool type_ok(Type t) {
     if (t.id == T_ARRAY) return t.length >= 0 && type_element(t).id != T_ARRAY && type_ok(type_element(t));
-    return ((t.id > T_UNKNOWN && t.id < T_VOID) || t.id == T_DECIMAL) && t.precision <= NUMERIC_MAX_PRECISION &&
-           t.scale <= NUMERIC_MAX_PRECISION && t.length >= 0 && (t.id != T_NUMERIC || t.precision >= 1);
+    return ((t.id > T_UNKNOWN && t.id < T_VOID) || t.id == T_DECIMAL || type_is_json(t)) &&
+           t.precision <= NUMERIC_MAX_PRECISION && t.scale <= NUMERIC_MAX_PRECISION && t.length >= 0 &&
+           (t.id != T_NUMERIC || t.precision >= 1);
 }
 static Status load_one_table(Catalog *c, MemAccount *account, BytesIn *in, const char *path, Err *e) {
     Arena *a = in->arena;
@@ -344,7 +350,7 @@ Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *acc
     if (!checksum_matches(p, len - 8, sum)) return err_corrupted(e, path, 0, "checksum does not match");
     BytesIn in = {.p = p, .len = len - 8, .at = 8, .arena = a};
     int64_t format = bytes_get_i64(&in);
-    if (format < CATALOG_FIRST || format > CATALOG_DECIMALS) return err_corrupted(e, path, 8, "unknown format");
+    if (format < CATALOG_FIRST || format > CATALOG_JSON) return err_corrupted(e, path, 8, "unknown format");
     int64_t next_id = bytes_get_i64(&in), n = bytes_get_count(&in, len);
     for (int64_t i = 0; i < n; i++) TRY(load_one_table(c, account, &in, path, e));
     n = bytes_get_count(&in, len);

@@ -1,8 +1,8 @@
 /* catalog_file.h - the file of a database's catalog: definitions of tables, views, foreign keys and routines.
  *
  *     "STELECAT", i64 format = 1 (2: with foreign keys, 3: with routines, 4: with expected rows, 5: with what views
- *         read, 6: with unique indexes, 7: with numerics of any length, which are in a Type): the lowest that has all
- *         there is
+ *         read, 6: with unique indexes, 7: with numerics of any length, 8: with json; these are in a
+ *         Type): the lowest that has all there is
  *     i64 next table id
  *     i64 tables, each: i64 id, text name,
  *         i64 columns, each: text name, Type (8 bytes as in types/type.h), u8 not null, text default (NULL allowed)

@@ -389,6 +389,13 @@ static Status texts(const ArrowColumn *c, Arena *a, Str *cells, const uint8_t *v
     return ST_OK;
 }
 
+static Status documents(const ArrowColumn *c, Arena *a, Str *cells, const uint8_t *valid, Err *e) {
+    TRY(texts(c, a, cells, valid, e));
+    for (int64_t i = 0; i < c->n; i++)
+        if (valid[i]) TRY(cell_from_text(c->type, (Slice){cells[i].ptr, cells[i].len}, NULL, a, &cells[i], e));
+    return ST_OK;
+}
+
 /* Numerics without (p,s): of whole numbers, decimals, floats and texts. */
 static Status decimal_at(const ArrowColumn *c, const ArrowFormat *format, int64_t i, Arena *a, Dec *out, Err *e) {
     const char *f = c->schema->format;
@@ -505,6 +512,8 @@ static Status convert(const ArrowColumn *c, Arena *a, void *cells, uint8_t *vali
     case T_VARCHAR:
     case T_TEXT:
     case T_BYTEA: return texts(c, a, cells, valid, e);
+    case T_JSON:
+    case T_JSONB: return documents(c, a, cells, valid, e);
     case T_UUID:
         if (strcmp(c->schema->format, "w:16") != 0) return mismatch(c, e);
         for (int64_t i = 0; i < c->n; i++)

@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "types/func_int.h"
 
-enum { FUNC_TABLE_MAX = 1400, CALL_ARGS_MAX = 1664 };
+enum { FUNC_TABLE_MAX = 1600, CALL_ARGS_MAX = 1664 };
 
 static FuncDef func_all[FUNC_TABLE_MAX];
 static int64_t func_count;
@@ -32,10 +32,11 @@ static int def_cmp(const void *a, const void *b) {
 }
 
 static void func_build(void) {
-    const FuncDefs *const tables[] = {&func_defs_numeric, &func_defs_text,       &func_defs_regex, &func_defs_datetime,
-                                      &func_defs_format,  &func_defs_format_num, &func_defs_misc,  &func_defs_sorted,
-                                      &func_defs_array,   &func_defs_percentile, &func_defs_rows,  &func_defs_record,
-                                      &func_defs_dec};
+    const FuncDefs *const tables[] = {
+        &func_defs_numeric, &func_defs_text,       &func_defs_regex,    &func_defs_datetime,
+        &func_defs_format,  &func_defs_format_num, &func_defs_misc,     &func_defs_sorted,
+        &func_defs_array,   &func_defs_percentile, &func_defs_rows,     &func_defs_record,
+        &func_defs_dec,     &func_defs_json,       &func_defs_json_set, &func_defs_json_make};
     int64_t total = 0;
     for (int64_t t = 0; t < ARRAY_LEN(tables); t++) total += tables[t]->count;
     if (total > FUNC_TABLE_MAX) { /* all are refused, so that no function goes missing unseen */
@@ -102,7 +103,9 @@ char type_category(uint8_t id) {
     case T_TIMESTAMPTZ: return 'D';
     case T_INTERVAL: return 'T';
     case T_BYTEA:
-    case T_UUID: return 'U';
+    case T_UUID:
+    case T_JSON:
+    case T_JSONB: return 'U';
     case T_ARRAY: return 'A';
     default: return 'P';
     }

@@ -40,6 +40,8 @@ static char cast_context(uint8_t from, uint8_t to) {
     case T_TIMESTAMP: return to == T_TIMESTAMPTZ ? 'i' : to == T_DATE || to == T_TIME ? 'a' : 0;
     case T_TIMESTAMPTZ: return to == T_TIMESTAMP || to == T_DATE || to == T_TIME ? 'a' : 0;
     case T_INTERVAL: return to == T_TIME ? 'a' : 0;
+    case T_JSON: return to == T_JSONB ? 'a' : 0;
+    case T_JSONB: return to == T_JSON ? 'a' : to == T_BOOL || type_is_number(type_make((TypeId)to)) ? 'e' : 0;
     default: return 0;
     }
 }
@@ -369,6 +371,8 @@ FuncKernel cast_kernel(Type from, Type to, CastCtx ctx_kind) {
     if (to.id == T_CHAR || to.id == T_VARCHAR || to.id == T_TEXT)
         return ctx_kind == CAST_EXPLICIT ? to_text_explicit : to_text_assign;
     if (type_is_text(from)) return from_text;
+    if (from.id == T_JSONB) return to.id == T_JSON ? copy_cells : func_jsonb_to_scalar;
+    if (from.id == T_JSON) return func_json_to_jsonb;
     bool from_int = type_is_integer(from), from_float = from.id == T_FLOAT4 || from.id == T_FLOAT8;
     if (to.id == T_DECIMAL) return func_number_to_dec;
     if (from.id == T_DECIMAL)

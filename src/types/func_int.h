@@ -18,7 +18,7 @@ typedef struct FuncDefs {
 } FuncDefs;
 extern const FuncDefs func_defs_numeric, func_defs_text, func_defs_regex, func_defs_datetime, func_defs_format,
     func_defs_format_num, func_defs_misc, func_defs_sorted, func_defs_array, func_defs_percentile, func_defs_rows,
-    func_defs_record, func_defs_dec;
+    func_defs_record, func_defs_dec, func_defs_json, func_defs_json_set, func_defs_json_make;
 
 /* Longest string a function may build. */
 #define STR_MAX_BYTES INT64_C(1073741823)
@@ -142,6 +142,10 @@ Status func_number_to_dec(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, V
 Status func_dec_to_int(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
 Status func_dec_to_float(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
 Status func_dec_to_numeric(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
+
+/* Casts of JSON (func_json.c). */
+Status func_json_to_jsonb(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
+Status func_jsonb_to_scalar(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
 
 /* ---- dates (func_datetime.c) -------------------------------------------- */
 static inline int64_t floor_div(int64_t a, int64_t b) {

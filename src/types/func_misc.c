@@ -13,6 +13,7 @@
 #include "types/array.h"
 #include "types/dec.h"
 #include "types/func_int.h"
+#include "types/json.h"
 
 /* ---- comparisons ---------------------------------------------------------------------- */
 
@@ -63,12 +64,20 @@ CMP_KERNEL(cmp_le, <=)
 CMP_KERNEL(cmp_gt, >)
 CMP_KERNEL(cmp_ge, >=)
 
+/* <0, 0, >0 */
+static Status compare_jsonb(FuncCtx *ctx, const Str *x, const Str *y, int *c) {
+    Str p, q;
+    TRY(jsonb_key(ctx->arena, *x, &p, ctx->err));
+    TRY(jsonb_key(ctx->arena, *y, &q, ctx->err));
+    *c = str_cmp(p, q);
+    return ST_OK;
+}
 static int compare(Type t, Phys p, const void *x, const void *y) {
     if (t.id == T_ARRAY) return array_cmp(*(const Str *)x, *(const Str *)y);
     if (t.id == T_DECIMAL) return str_cmp(dec_key(*(const Str *)x), dec_key(*(const Str *)y));
     return cell_cmp(p, x, y);
 }
-static Status extreme(int64_t n, const Vec *args, int nargs, Vec *out, int sign) {
+static Status extreme(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out, int sign) {
     Phys p = (Phys)out->phys;
     size_t w = (size_t)phys_size(p);
     for (int64_t i = 0; i < n; i++) {
@@ -76,7 +85,10 @@ static Status extreme(int64_t n, const Vec *args, int nargs, Vec *out, int sign)
         for (int k = 0; k < nargs; k++) {
             if (arg_null(&args[k], i)) continue;
             const void *c = arg_cell(&args[k], i);
-            if (!best || compare(args[k].type, p, c, best) * sign > 0) best = c;
+            int order = 0;
+            if (best && args[k].type.id == T_JSONB) TRY(compare_jsonb(ctx, c, best, &order));
+            else if (best) order = compare(args[k].type, p, c, best);
+            if (!best || order * sign > 0) best = c;
         }
         char *z = (char *)out->data + w * (size_t)i;
         out->valid[i] = best != NULL;
@@ -86,8 +98,8 @@ static Status extreme(int64_t n, const Vec *args, int nargs, Vec *out, int sign)
     }
     return ST_OK;
 }
-KERNEL(greatest_any) { return (void)ctx, extreme(n, args, nargs, out, 1); }
-KERNEL(least_any) { return (void)ctx, extreme(n, args, nargs, out, -1); }
+KERNEL(greatest_any) { return extreme(ctx, n, args, nargs, out, 1); }
+KERNEL(least_any) { return extreme(ctx, n, args, nargs, out, -1); }
 
 static Status count_nulls(int64_t n, const Vec *args, int nargs, Vec *out, bool nulls) {
     for (int64_t i = 0; i < n; i++) {
@@ -292,6 +304,7 @@ static const FuncDef defs[] = {
     CMP_DEFS(T_TIMESTAMPTZ),
     CMP_DEFS(T_INTERVAL),
     CMP_DEFS(T_UUID),
+    CMP_DEFS(T_JSONB), /* of which the binder makes comparisons of keys */
     DEF("greatest", FN_VARIADIC | FN_COMMON_TYPE, T_VOID, 1, ARGS(T_ANY), OP_NONE, greatest_any, NULL,
         "greatest argument, NULLs ignored"),
     DEF("least", FN_VARIADIC | FN_COMMON_TYPE, T_VOID, 1, ARGS(T_ANY), OP_NONE, least_any, NULL,

@@ -33,6 +33,8 @@ Phys type_phys(Type t) {
     case T_BYTEA:
     case T_ARRAY:
     case T_DECIMAL:
+    case T_JSON:
+    case T_JSONB:
     case T_COUNT_: break;
     }
     return PH_STR;
@@ -67,6 +69,8 @@ static const char *const base_names[T_COUNT_] = {
     [T_VOID] = "void",
     [T_ARRAY] = "array",
     [T_DECIMAL] = "numeric",
+    [T_JSON] = "json",
+    [T_JSONB] = "jsonb",
 };
 static const char *const array_names[T_COUNT_] = {
     [T_UNKNOWN] = "anyarray",
@@ -88,6 +92,8 @@ static const char *const array_names[T_COUNT_] = {
     [T_INTERVAL] = "interval[]",
     [T_UUID] = "uuid[]",
     [T_DECIMAL] = "numeric[]",
+    [T_JSON] = "json[]",
+    [T_JSONB] = "jsonb[]",
 };
 
 const char *type_base_name(TypeId id) { return (unsigned)id < T_COUNT_ ? base_names[id] : "?"; }
@@ -210,6 +216,8 @@ static const struct {
     {"timestamp with time zone", T_TIMESTAMPTZ},
     {"interval", T_INTERVAL},
     {"uuid", T_UUID},
+    {"json", T_JSON},
+    {"jsonb", T_JSONB},
     {"void", T_VOID},
     {"unknown", T_UNKNOWN},
 };

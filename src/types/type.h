@@ -19,6 +19,7 @@
  *   timestamptz  PH_I64   the same in UTC
  *   interval     PH_INTERVAL   compared by PostgreSQL's rule (month = 30 days, day = 24 h)
  *   uuid         PH_UUID  16 bytes, memcmp order
+ *   json, jsonb  PH_STR   JSON text as it was given, and in a canonical form (json.h)
  *   t[]          PH_STR   one-dimensional arrays of the above: a blob (array.h); the element's type is packed into the
  * Type
  *
@@ -52,7 +53,9 @@ typedef enum TypeId {
     T_UUID,
     T_VOID,
     T_ARRAY,
-    T_DECIMAL, /* ids are stored in files: new ones go here */
+    T_DECIMAL, /* ids are stored in files: new ones go to the end */
+    T_JSON,
+    T_JSONB,
     T_COUNT_
 } TypeId;
 
@@ -129,11 +132,12 @@ static inline Type type_element(Type t) {
                   .scale = t.scale,
                   .length = (int32_t)((uint32_t)t.length >> 5)};
 }
+static inline bool type_is_json(Type t) { return t.id == T_JSON || t.id == T_JSONB; }
 static inline bool type_is_number(Type t) { return (t.id >= T_INT2 && t.id <= T_FLOAT8) || t.id == T_DECIMAL; }
 /* Values that are equal may have different bytes: sort keys stand for them (sql/bind/bind_key.c). */
 static inline bool type_needs_key(Type t) {
     uint8_t id = t.id == T_ARRAY ? type_element(t).id : t.id;
-    return id == T_DECIMAL || (t.id == T_ARRAY && id == T_INTERVAL);
+    return id == T_DECIMAL || id == T_JSONB || (t.id == T_ARRAY && id == T_INTERVAL);
 }
 
 /* A string in a register or a row: a view of bytes that live in a tablet, a

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "types/array.h"
 #include "types/dec.h"
+#include "types/json.h"
 #include "types/type.h"
 #include "types/type_int.h"
 
@@ -252,6 +253,8 @@ int64_t cell_to_text(Type t, const void *cell, int tz_offset, char *out) {
     case T_VOID:
     case T_ARRAY:
     case T_DECIMAL:
+    case T_JSON:
+    case T_JSONB:
     case T_COUNT_: break;
     }
     return 0;
@@ -403,6 +406,8 @@ Status cell_from_text(Type t, Slice text, const struct SessionInfo *session, Are
         TRY(dec_fit(a, t, &d, e));
         return dec_encode(a, &d, cell, e);
     }
+    case T_JSON: TRY(json_check(text, e)); return text_cell(t, text, cell, e);
+    case T_JSONB: return jsonb_from_text(a, text, cell, e);
     case T_VOID:
     case T_COUNT_: break;
     }

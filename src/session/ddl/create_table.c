@@ -123,6 +123,15 @@ static Status key_columns(Session *s, TableDraft *d, const AstConstraint *k, int
                 return err_at(&s->err, k->location, ERR_DUPLICATE_COLUMN,
                               "column \"%s\" appears twice in key constraint", d->cols[cols[i]].name);
         Type t = d->cols[cols[i]].type; /* equal ones need not have equal bytes */
+        if (t.id == T_JSON || (t.id == T_ARRAY && type_element(t).id == T_JSON)) {
+            err_at(&s->err, k->location, ERR_UNDEFINED_OBJECT,
+                   "data type %s has no default operator class for access method \"btree\"", type_plain_name(t));
+            err_hint(&s->err, "You must specify an operator class for the index or define a default operator class for "
+                              "the data type.");
+            return ST_ERROR;
+        }
+        if (t.id == T_JSONB)
+            return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "keys of jsonb are not supported");
         if (t.id == T_ARRAY && type_needs_key(t))
             return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "keys of arrays of %s are not supported",
                           type_plain_name(type_element(t)));

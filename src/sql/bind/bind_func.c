@@ -194,16 +194,20 @@ static Expr *sorted_string_agg(Binder *b, Query *level, const AstFunc *f, Expr *
     for (int64_t i = 0; i < n; i++) {
         const AstOrderItem *o = &f->order_by[i];
         if (order[i]->kind == EX_CONST) continue;
+        if (bind_check_sortable(b, order[i]->type, o->expr->location) != ST_OK) return NULL;
         flags[2 * k] = o->desc ? 'd' : 'a';
         flags[2 * k + 1] = (o->nulls == AST_NULLS_DEFAULT ? o->desc : o->nulls == AST_NULLS_FIRST) ? 'f' : 'l';
-        args[3 + k++] = order[i];
+        if (!(args[3 + k++] = order[i]->type.id == T_JSONB ? bind_key(b, order[i], f->location) : order[i]))
+            return NULL;
     }
     for (int64_t i = 0; i < extra; i++) {
         bool has = given[i]->kind == EX_CONST;
         for (int64_t j = 0; j < n; j++) has |= expr_equal(order[j], given[i]);
         if (has) continue;
         memcpy(flags + 2 * k, "al", 2);
-        args[3 + k++] = bind_copy(b, given[i]);
+        Expr *key = bind_copy(b, given[i]);
+        if (key && key->type.id == T_JSONB) key = bind_key(b, key, f->location);
+        if (!(args[3 + k++] = key)) return NULL;
     }
     if (k == 0) {
         memcpy(flags, "al", 2);
@@ -288,6 +292,20 @@ static Expr *array_agg(Binder *b, Query *level, const AstFunc *f, Expr **order, 
         all ? bind_call(b, agg ? "array_from_entries" : "array_from_sort_key", false, 1, &all, f->location) : NULL;
     if (e) e->type = ret;
     return e;
+}
+
+/* json_agg and the like: string_agg of entries, put together. */
+static Expr *json_agg(Binder *b, Query *level, const AstFunc *f, Expr **order, const AggCall *call, bool row) {
+    AggCall c = *call;
+    Type types[2] = {type_make(T_TEXT), type_make(T_TEXT)}, coerced[2], t;
+    Expr *values[2] = {bind_copy(b, call->arg), call->arg2 ? bind_copy(b, call->arg2) : NULL};
+    if (func_resolve(slice_of("string_agg"), false, 2, types, bind_pos(b, f->location), &c.func, coerced, &t, b->err) !=
+            ST_OK ||
+        !(c.arg = bind_json_entry(b, call, row, f->location)) || !(c.arg2 = bind_text_const(b, slice_of(""), 0)))
+        return NULL;
+    Expr *all = f->n_order_by || f->distinct ? sorted_string_agg(b, level, f, order, &c, call->arg2 ? 2 : 1, values)
+                                             : agg_column(b, level, f, c, t);
+    return bind_json_entries(b, call, all, f->location);
 }
 
 Expr *bind_agg_column(Binder *b, Query *level, const AstFunc *f, AggCall call, Type ret) {
@@ -378,8 +396,10 @@ Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     const char *inside = f->over ? "window function calls cannot be nested"
                                  : "aggregate function calls cannot contain window function calls";
     q->window_error = inside;
-    Expr **args =
-        strcmp(name, "count") == 0 && f->n_args == 1 ? count_args(b, q, f) : bind_list(b, q, f->args, f->n_args);
+    bool row = false;
+    Expr **args = strcmp(name, "count") == 0 && f->n_args == 1 ? count_args(b, q, f)
+                  : bind_takes_json_rows(f)                    ? bind_json_args(b, q, f, &row)
+                                                               : bind_list(b, q, f->args, f->n_args);
     Expr *filter = NULL;
     q->window_error = "window functions are not allowed in FILTER";
     if (args && f->filter && !(filter = bind_bool(b, bind_expr(b, q, f->filter), "FILTER", f->filter->location)))
@@ -442,17 +462,16 @@ Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     if (match_order(b, f, def, n, given, args, order) != ST_OK) return NULL;
     for (int i = 0; distinct && i < n; i++)
         if (bind_check_groupable(b, args[i]->type, f->location) != ST_OK) return NULL;
-    if (distinct && args[0]->type.id == T_DECIMAL) { /* equal ones with equal bytes */
+    if (distinct && bind_has_key(args[0]->type)) { /* equal ones with equal bytes */
         bool count = def->agg == AGG_COUNT;
-        if (!(args[0] = count ? bind_key(b, args[0], f->location)
-                              : bind_call(b, "trim_scale", false, 1, &args[0], f->location)))
-            return NULL;
+        if (!(args[0] = count ? bind_key(b, args[0], f->location) : bind_least(b, args[0], f->location))) return NULL;
     }
     AggCall call = {.func = def, .kind = def->agg, .distinct = distinct, .filter = filter};
     if (n > 0) call.arg = args[0];
     if (n > 1) call.arg2 = args[1];
     if (ret.id == T_ARRAY && (def->agg == AGG_STRING_AGG || def->agg == AGG_MIN || def->agg == AGG_MAX))
         return array_agg(b, level, f, order, &call, ret);
+    if (def->agg == AGG_STRING_AGG && type_is_json(ret)) return json_agg(b, level, f, order, &call, row);
     if (def->agg == AGG_STRING_AGG && (f->n_order_by || distinct))
         return sorted_string_agg(b, level, f, order, &call, 2, args);
     if (ret.id == T_INTERVAL && (def->agg == AGG_SUM || def->agg == AGG_AVG)) return interval_agg(b, level, f, &call);
@@ -496,8 +515,12 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
     if (bind_is_rows(f)) return bind_rows_target(b, q, f);
     if (strcmp(name, "overlaps") == 0 && f->n_args == 4) return bind_overlaps(b, q, f);
     if (strcmp(name, "extract") == 0 && f->n_args == 2) return bind_extract(b, q, f);
+    if (strcmp(name, "row_to_json") == 0) return bind_row_to_json(b, q, f);
     bool texts = strcmp(name, "concat") == 0 || strcmp(name, "concat_ws") == 0 || strcmp(name, "format") == 0;
-    Expr **args = texts ? bind_texts(b, q, f->args, f->n_args) : bind_list(b, q, f->args, f->n_args);
+    bool row;
+    Expr **args = texts                     ? bind_texts(b, q, f->args, f->n_args)
+                  : bind_takes_json_rows(f) ? bind_json_args(b, q, f, &row)
+                                            : bind_list(b, q, f->args, f->n_args);
     if (!args) return NULL;
     if (f->n_args > 1664) {
         err_at(b->err, pos, ERR_PROGRAM_LIMIT, "cannot pass more than 1664 arguments to a function");

@@ -35,8 +35,15 @@ Status sql_bind_index_expr(PlanCtx *c, const Table *t, const char *sql, bool pre
     binder_init(&b, c);
     b.params_ok = false;
     *out = any_row(&b, t, ids, &row) == ST_OK ? bind_index_text(&b, &row, sql, predicate) : NULL;
-    if (*out && (*out)->type.id == T_DECIMAL) /* equal ones are to have equal bytes */
-        *out = bind_call(&b, "trim_scale", false, 1, out, 0);
+    if (*out && !predicate && bind_is_incomparable((*out)->type)) {
+        err_set(c->err, ERR_UNDEFINED_OBJECT, "data type %s has no default operator class for access method \"btree\"",
+                type_plain_name((*out)->type));
+        err_hint(c->err, "You must specify an operator class for the index or define a default operator class for the "
+                         "data type.");
+        return ST_ERROR;
+    }
+    if (*out && bind_has_key((*out)->type)) /* equal ones are to have equal bytes */
+        *out = bind_least(&b, *out, 0);
     if (*out && !predicate && (*out)->type.id == T_ARRAY && type_needs_key((*out)->type))
         return err_set(c->err, ERR_FEATURE_NOT_SUPPORTED, "keys of arrays of %s are not supported",
                        type_plain_name(type_element((*out)->type)));

@@ -64,6 +64,7 @@ typedef struct RowsFunc {
     Expr **args;
     const Routine *routine;
     const char *each; /* ROWS_ARRAY: an element's function, or NULL */
+    bool members;     /* ROWS_ARRAY of JSON objects: columns are the members of their names */
     int32_t n_cols;
     Type *types;
     ColId *cols; /* they have their names */
@@ -294,6 +295,7 @@ Plan *bind_stream_plan(Binder *b, const RowStream *s);
 /* The fields of ROW(...) or a whole row; nested: rows in it are texts. */
 Status bind_row_value(Binder *b, Query *q, const AstExpr *e, bool nested, RowValue *out, bool *is_row);
 Expr *bind_row_text(Binder *b, const RowValue *r, int64_t location);
+Expr *bind_row_json(Binder *b, const RowValue *r, Expr *lines, int64_t location); /* type json; lines: on several */
 Expr *bind_row_key(Binder *b, const RowValue *r, int64_t location);
 Expr *bind_row_null(Binder *b, const RowValue *r, bool negated, int64_t location); /* IS [NOT] NULL */
 /* Makes the fields of two rows comparable, in place; 42804. */
@@ -331,19 +333,23 @@ Status bind_check_array(Binder *b, const Expr *e, int64_t location); /* 42883: n
 /* ---- bind_key.c --------------------------------------------------------------------------- */
 bool bind_groupable(Type t); /* equal values have equal bytes, or there is a comparison */
 /* 0A000 for what cannot be grouped, made distinct or combined in sets: arrays whose equal values may have different
- * bytes. */
+ * bytes. 42883 for json, whose values are not compared. */
 Status bind_check_groupable(Binder *b, Type t, int64_t location);
+Status bind_check_sortable(Binder *b, Type t, int64_t location); /* the same of what cannot be in ORDER BY */
 bool bind_is_comparison(const char *op);
 /* What SQL calls numeric: with and without (p,s). */
 static inline bool bind_is_numeric(Type t) { return t.id == T_NUMERIC || t.id == T_DECIMAL; }
+bool bind_is_incomparable(Type t);                    /* json */
+bool bind_has_key(Type t);                            /* equal values of a scalar type may have different bytes */
 bool bind_sorts_by_key(Type t);                       /* the order is not that of cells */
 Expr *bind_key(Binder *b, Expr *e, int64_t location); /* e itself where cells compare as values do */
-/* A comparison of numerics without (p,s): args become their keys, and the operator is to be looked up again. */
+/* A comparison of values that have keys: args become their keys, and the operator is to be looked up again. */
 Status bind_compare_keys(Binder *b, const char *name, const FuncDef *f, Expr **args, int64_t location, bool *changed);
 /* Of a finished LP_AGG: groups by keys, with the same output columns as before. */
 Status bind_group_keys(Binder *b, Plan *agg);
-/* Numerics without (p,s) with the least scale that shows them, so that equal ones have equal bytes: for set operations
- * other than UNION. */
+/* Numbers of values that have keys with the least scale that shows them, so that equal values have equal bytes: for set
+ * operations other than UNION. */
+Expr *bind_least(Binder *b, Expr *e, int64_t location);
 Status bind_least_scale(Binder *b, Rel *r);
 
 /* ---- bind_rows.c --------------------------------------------------------------------------- */
@@ -495,6 +501,22 @@ Status bind_search_targets(Binder *b, Query *q, TargetVec *out);
 /* ---- bind_parts.c ------------------------------------------------------------------------------------ */
 bool bind_is_parts(const AstFunc *f); /* regexp_matches and the like */
 Status bind_parts(Binder *b, const AstFunc *f, Expr **args, const char *name, RowsFunc *out);
+/* 42883 that no function of that name takes the arguments, unless there is another error already. */
+Status bind_no_function(Binder *b, const AstFunc *f, Expr *const *args);
+
+/* ---- bind_json.c ------------------------------------------------------------------------------------- */
+bool bind_takes_json_rows(const AstFunc *f); /* its arguments may be rows */
+Expr **bind_json_args(Binder *b, Query *q, const AstFunc *f, bool *first_is_row);
+Expr *bind_row_to_json(Binder *b, Query *q, const AstFunc *f);
+/* An entry of json_agg or json_object_agg as they are aggregated, and the value of all entries. row: arg was a row. */
+Expr *bind_json_entry(Binder *b, const AggCall *call, bool row, int64_t location);
+Expr *bind_json_entries(Binder *b, const AggCall *call, Expr *entries, int64_t location);
+bool bind_is_json_each(const AstFunc *f);
+Status bind_json_each(Binder *b, const AstFunc *f, Expr *const *args, RowsFunc out[2]);
+bool bind_is_json_record(const AstFunc *f); /* json_to_record, json_to_recordset */
+/* out has the columns of its definition list. */
+Status bind_json_record(Binder *b, const AstFunc *f, Expr *const *args, RowsFunc *out);
+Expr *bind_json_member(Binder *b, Expr *object, const char *name, Type t, int64_t location);
 
 /* ---- bind_ordered.c ---------------------------------------------------------------------------------- */
 Expr *bind_within_group(Binder *b, Query *q, const AstFunc *f);

@@ -1,26 +1,45 @@
 /* bind_key.c - keys in place of values whose equality is not that of their bytes.
  *
- * A numeric without (p,s) is stored with its scale, so that 1.0 and 1.00 differ in their bytes; arrays are not in the
- * order of their bytes. Comparisons, sorts, groups and joins of them work on keys, whose bytes compare as the values do
- * (numeric_key, array_sort_key): executors then see nothing but bytea. What a group shows of its key is the one of the
- * equal values with the least scale.
+ * A numeric without (p,s) is stored with its scale, so that 1.0 and 1.00 differ in their bytes; so are the numbers in
+ * jsonb; arrays are not in the order of their bytes. Comparisons, sorts, groups and joins of them work on keys, whose
+ * bytes compare as the values do (numeric_key, jsonb_key, array_sort_key): executors then see nothing but bytea. What a
+ * group shows of its key is the one of the equal values with the least scale; of jsonb the one whose text comes first.
  */
 #include "sql/bind/bind_int.h"
 
 bool bind_groupable(Type t) { return !type_needs_key(t); }
 
+bool bind_is_incomparable(Type t) { return t.id == T_JSON || (t.id == T_ARRAY && type_element(t).id == T_JSON); }
+
 Status bind_check_groupable(Binder *b, Type t, int64_t location) {
+    if (bind_is_incomparable(t))
+        return err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_FUNCTION,
+                      "could not identify an equality operator for type %s", type_plain_name(t));
     if (t.id != T_ARRAY || !type_needs_key(t)) return ST_OK;
+    uint8_t id = type_element(t).id;
     return bind_unsupported(b, location,
-                            type_element(t).id == T_INTERVAL ? "grouping by arrays of intervals"
-                                                             : "grouping by arrays of numeric without (p,s)");
+                            id == T_INTERVAL ? "grouping by arrays of intervals"
+                            : id == T_JSONB  ? "grouping by arrays of jsonb"
+                                             : "grouping by arrays of numeric without (p,s)");
 }
 
-bool bind_sorts_by_key(Type t) { return t.id == T_ARRAY || t.id == T_DECIMAL; }
+Status bind_check_sortable(Binder *b, Type t, int64_t location) {
+    if (t.id == T_ARRAY && type_element(t).id == T_JSONB)
+        return bind_unsupported(b, location, "the order of arrays of jsonb");
+    if (!bind_is_incomparable(t)) return ST_OK;
+    err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_FUNCTION, "could not identify an ordering operator for type %s",
+           type_plain_name(t));
+    err_hint(b->err, "Use an explicit ordering operator or modify the query.");
+    return ST_ERROR;
+}
+
+bool bind_has_key(Type t) { return t.id == T_DECIMAL || t.id == T_JSONB; }
+bool bind_sorts_by_key(Type t) { return t.id == T_ARRAY || bind_has_key(t); }
 
 Expr *bind_key(Binder *b, Expr *e, int64_t location) {
     if (!e || !bind_sorts_by_key(e->type)) return e;
-    return bind_call(b, e->type.id == T_ARRAY ? "array_sort_key" : "numeric_key", false, 1, &e, location);
+    const char *name = e->type.id == T_ARRAY ? "array_sort_key" : e->type.id == T_JSONB ? "jsonb_key" : "numeric_key";
+    return bind_call(b, name, false, 1, &e, location);
 }
 
 bool bind_is_comparison(const char *name) {
@@ -32,11 +51,12 @@ bool bind_is_comparison(const char *name) {
 
 Status bind_compare_keys(Binder *b, const char *name, const FuncDef *f, Expr **args, int64_t location, bool *changed) {
     *changed = false;
-    if (!(f->flags & FN_OPERATOR) || f->nargs != 2 || f->args[0] != T_DECIMAL || !bind_is_comparison(name))
+    if (!(f->flags & FN_OPERATOR) || f->nargs != 2 || !bind_has_key((Type){.id = f->args[0]}) ||
+        !bind_is_comparison(name))
         return ST_OK;
     *changed = true;
     for (int k = 0; k < 2; k++) {
-        Expr *e = bind_coerce(b, args[k], type_make(T_DECIMAL), CAST_IMPLICIT, location);
+        Expr *e = bind_coerce(b, args[k], type_make((TypeId)f->args[0]), CAST_IMPLICIT, location);
         if (!(args[k] = bind_key(b, e, location))) return ST_ERROR;
     }
     return ST_OK;
@@ -44,14 +64,14 @@ Status bind_compare_keys(Binder *b, const char *name, const FuncDef *f, Expr **a
 
 Status bind_group_keys(Binder *b, Plan *agg) {
     int32_t n = 0;
-    for (int32_t i = 0; i < agg->agg.n_keys; i++) n += agg->exprs[i]->type.id == T_DECIMAL;
+    for (int32_t i = 0; i < agg->agg.n_keys; i++) n += bind_has_key(agg->exprs[i]->type);
     if (!n) return ST_OK;
     AggCall *calls = arena_array(b->a, AggCall, agg->agg.n_calls + n);
     if (!calls || !(agg->out_cols = bind_ids(b, agg->n_out, agg->out_cols))) return ST_ERROR;
     if (agg->agg.n_calls) memcpy(calls, agg->agg.calls, sizeof *calls * (size_t)agg->agg.n_calls);
-    Type t = type_make(T_DECIMAL), coerced, ret;
     for (int32_t i = 0; i < agg->agg.n_keys; i++) {
-        if (agg->exprs[i]->type.id != T_DECIMAL) continue;
+        Type t = type_make(agg->exprs[i]->type.id == T_DECIMAL ? T_DECIMAL : T_TEXT), coerced, ret;
+        if (!bind_has_key(agg->exprs[i]->type)) continue;
         AggCall c = {.kind = AGG_MIN, .out = agg->out_cols[i]};
         TRY(func_resolve(slice_of("min"), false, 1, &t, 0, &c.func, &coerced, &ret, b->err));
         if (!(c.arg = bind_copy(b, agg->exprs[i])) || !(agg->exprs[i] = bind_key(b, agg->exprs[i], 0)) ||
@@ -63,16 +83,20 @@ Status bind_group_keys(Binder *b, Plan *agg) {
     return ST_OK;
 }
 
+Expr *bind_least(Binder *b, Expr *e, int64_t location) {
+    return bind_call(b, e->type.id == T_JSONB ? "jsonb_trim_scale" : "trim_scale", false, 1, &e, location);
+}
+
 Status bind_least_scale(Binder *b, Rel *r) {
     bool some = false;
-    for (int32_t i = 0; i < r->n; i++) some |= b->c->cols.items[r->cols[i]].type.id == T_DECIMAL;
+    for (int32_t i = 0; i < r->n; i++) some |= bind_has_key(b->c->cols.items[r->cols[i]].type);
     if (!some) return ST_OK;
     Proj proj = {0};
     ColId *ids = arena_array(b->a, ColId, r->n + 1);
     if (!ids) return ST_ERROR;
     for (int32_t i = 0; i < r->n; i++) {
         Expr *e = expr_col(b->c, r->cols[i]);
-        if (e && e->type.id == T_DECIMAL) e = bind_call(b, "trim_scale", false, 1, &e, 0);
+        if (e && bind_has_key(e->type)) e = bind_least(b, e, 0);
         if (!e || !(ids[i] = plan_new_col(b->c, r->names[i], e->type, true)) || !vec_push(b->a, &proj.ids, ids[i]) ||
             !vec_push(b->a, &proj.exprs, e))
             return ST_ERROR;

@@ -1,4 +1,5 @@
-/* bind_parts.c - functions whose rows are parts of a text: regexp_matches, regexp_split_to_table, string_to_table.
+/* bind_parts.c - functions whose rows are parts of a text or a JSON value: regexp_matches, regexp_split_to_table,
+ * string_to_table, json_array_elements, json_object_keys.
  *
  * They are unnest (bind_rows.c) over functions that give all parts as an array.
  */
@@ -7,11 +8,19 @@
 typedef struct PartsFunc {
     const char *name, *array; /* the function of the array */
     bool matches;             /* its elements are bytes of arrays */
+    int least, most;          /* arguments */
+    const char *column;       /* NULL: called as the function */
 } PartsFunc;
 static const PartsFunc parts_funcs[] = {
-    {"regexp_matches", "regexp_matches_all", true},
-    {"regexp_split_to_table", "regexp_split_rows", false},
-    {"string_to_table", "string_to_array", false},
+    {"regexp_matches", "regexp_matches_all", true, 2, 3, NULL},
+    {"regexp_split_to_table", "regexp_split_rows", false, 2, 3, NULL},
+    {"string_to_table", "string_to_array", false, 2, 3, NULL},
+    {"json_array_elements", "json_array_elements_array", false, 1, 1, "value"},
+    {"jsonb_array_elements", "jsonb_array_elements_array", false, 1, 1, "value"},
+    {"json_array_elements_text", "json_array_elements_text_array", false, 1, 1, "value"},
+    {"jsonb_array_elements_text", "jsonb_array_elements_text_array", false, 1, 1, "value"},
+    {"json_object_keys", "json_object_keys_array", false, 1, 1, NULL},
+    {"jsonb_object_keys", "jsonb_object_keys_array", false, 1, 1, NULL},
 };
 
 static const PartsFunc *parts_func(const AstFunc *f) {
@@ -21,9 +30,9 @@ static const PartsFunc *parts_func(const AstFunc *f) {
 }
 bool bind_is_parts(const AstFunc *f) { return parts_func(f) != NULL; }
 
-/* No function of that name takes them. */
-static Status no_function(Binder *b, const AstFunc *f, Expr **args) {
+Status bind_no_function(Binder *b, const AstFunc *f, Expr *const *args) {
     const char *types = "";
+    if (err_is_set(b->err) && strcmp(b->err->sqlstate, ERR_UNDEFINED_FUNCTION) != 0) return ST_ERROR;
     for (int64_t i = 0; i < f->n_args && types; i++)
         types = arena_printf(b->a, "%s%s%s", types, i ? ", " : "", type_plain_name(args[i]->type));
     if (!types) return ST_ERROR;
@@ -37,8 +46,9 @@ static Status no_function(Binder *b, const AstFunc *f, Expr **args) {
 
 Status bind_parts(Binder *b, const AstFunc *f, Expr **args, const char *name, RowsFunc *out) {
     const PartsFunc *p = parts_func(f);
-    if (f->n_args < 2 || f->n_args > 3) return no_function(b, f, args);
+    if (f->n_args < p->least || f->n_args > p->most) return bind_no_function(b, f, args);
     Expr *array = bind_call(b, p->array, false, (int)f->n_args, args, f->location);
-    if (!array) return strcmp(b->err->sqlstate, ERR_UNDEFINED_FUNCTION) == 0 ? no_function(b, f, args) : ST_ERROR;
+    if (!array) return bind_no_function(b, f, args);
+    if (p->column) name = p->column;
     return bind_rows_array(b, array, p->matches ? "regexp_match_of" : NULL, name, f->location, out);
 }

@@ -122,9 +122,27 @@ Expr *bind_row_text(Binder *b, const RowValue *r, int64_t location) {
     return if_found(b, r, bind_call(b, "row_text", false, (int)r->fields.len, args, location));
 }
 
+Expr *bind_row_json(Binder *b, const RowValue *r, Expr *lines, int64_t location) {
+    Expr **fields = copies(b, r), **args = arena_array(b->a, Expr *, 2 * r->fields.len + 1);
+    if (!fields || !args || !(args[0] = lines)) return NULL;
+    int n = 1;
+    for (int64_t i = 0; i < r->fields.len; i++) {
+        const char *name = r->item ? r->item->cols[i].name : arena_printf(b->a, "f%lld", (long long)i + 1);
+        if (!name || !(args[n++] = bind_text_const(b, slice_of(name), location))) return NULL;
+        args[n++] = fields[i];
+    }
+    if (n > 1) return if_found(b, r, bind_call(b, "json_row", false, n, args, location));
+    Expr *empty = bind_text_const(b, slice_of("{}"), location);
+    return empty ? bind_coerce(b, empty, type_make(T_JSON), CAST_EXPLICIT, location) : NULL;
+}
+
 Expr *bind_row_key(Binder *b, const RowValue *r, int64_t location) {
     Expr **args = copies(b, r);
     if (!args) return NULL;
+    for (int64_t i = 0; i < r->fields.len; i++) {
+        if (bind_check_groupable(b, args[i]->type, location) != ST_OK) return NULL;
+        if (args[i]->type.id == T_JSONB && !(args[i] = bind_key(b, args[i], location))) return NULL;
+    }
     if (r->fields.len == 0) return bind_text_const(b, slice_of(""), location);
     return if_found(b, r, bind_call(b, "row_key", false, (int)r->fields.len, args, location));
 }

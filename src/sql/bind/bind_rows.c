@@ -15,7 +15,8 @@
 
 static bool is_call(const AstFunc *f, const char *name) { return !f->name.schema && strcmp(f->name.name, name) == 0; }
 bool bind_is_rows(const AstFunc *f) {
-    return is_call(f, "generate_series") || (is_call(f, "unnest") && f->n_args == 1) || bind_is_parts(f);
+    return is_call(f, "generate_series") || (is_call(f, "unnest") && f->n_args == 1) || bind_is_parts(f) ||
+           bind_is_json_each(f);
 }
 
 /* ---- generate_series --------------------------------------------------------------- */
@@ -178,7 +179,9 @@ static Expr *number_value(Binder *b, const Numbered *x, int32_t k, ColId number,
     const RowsFunc *f = x->f;
     Expr *e;
     if (x->array) {
-        if (!(e = element(b, x, number)) || !bind_rows_packed(f)) return e;
+        if (!(e = element(b, x, number))) return NULL;
+        if (f->members) return bind_json_member(b, e, b->c->cols.items[f->cols[k]].name, f->types[k], f->location);
+        if (!bind_rows_packed(f)) return e;
         Value at = {.type = type_make(T_INT4)};
         at.u.i32 = k;
         Expr *args[2] = {e, expr_const(b->c, &at)};
@@ -343,6 +346,7 @@ Status bind_rows_array(Binder *b, Expr *array, const char *each, const char *nam
 /* A call of a builtin that bind_is_rows() knows. */
 static Status rows_builtin(Binder *b, const AstFunc *f, Expr **args, const char *name, RowsFunc *out) {
     if (bind_is_parts(f)) return bind_parts(b, f, args, name, out);
+    if (bind_is_json_each(f)) return bind_unsupported(b, f->location, "a set of records in a select list");
     if (is_call(f, "unnest")) return bind_rows_array(b, args[0], NULL, name, f->location, out);
     Type t;
     *out = (RowsFunc){.kind = ROWS_SERIES, .location = f->location, .n_args = 3};
@@ -387,6 +391,8 @@ static Status from_call(Binder *b, Query *q, const AstExpr *e, AstColumnDef *con
         TRY(bind_rows_routine(b, q, f, name, &x));
         record = x.routine && x.routine->returns_record;
     }
+    bool members = f && !x.routine && bind_is_json_record(f);
+    record |= members;
     if (n_defs && !record)
         return definition_error(b, defs[0]->location,
                                 "a column definition list is only allowed for functions returning \"record\"", NULL);
@@ -397,10 +403,20 @@ static Status from_call(Binder *b, Query *q, const AstExpr *e, AstColumnDef *con
     if (record && x.n_cols == 0)
         return definition_error(b, e->location,
                                 "a column definition list is required for functions returning \"record\"", NULL);
-    if (x.routine) return vec_push(b->a, out, x) ? ST_OK : ST_ERROR;
+    if (members) {
+        Expr **args = bind_list(b, q, f->args, f->n_args);
+        if (!args) return ST_ERROR;
+        TRY(bind_json_record(b, f, args, &x));
+    }
+    if (x.routine || members) return vec_push(b->a, out, x) ? ST_OK : ST_ERROR;
     if (f && (bind_is_rows(f) || (is_call(f, "unnest") && f->n_args > 1))) {
         Expr **args = bind_list(b, q, f->args, f->n_args);
         if (!args) return ST_ERROR;
+        if (bind_is_json_each(f)) {
+            RowsFunc each[2];
+            TRY(bind_json_each(b, f, args, each));
+            return vec_push(b->a, out, each[0]) && vec_push(b->a, out, each[1]) ? ST_OK : ST_ERROR;
+        }
         for (int64_t i = 0; i < (f->n_args > 1 && is_call(f, "unnest") ? f->n_args : 1); i++) {
             TRY(rows_builtin(b, f, args + i, name, &x));
             if (!vec_push(b->a, out, x)) return ST_ERROR;

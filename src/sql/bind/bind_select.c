@@ -334,7 +334,10 @@ static Status order_key(Binder *b, Query *q, const AstOrderItem *o, const Target
 /* Keys that stand for values in the order are columns computed below the sort. */
 static Plan *key_columns(Binder *b, Plan *child, int64_t n, ColId *ids) {
     bool some = false;
-    for (int64_t i = 0; i < n; i++) some |= bind_sorts_by_key(b->c->cols.items[ids[i]].type);
+    for (int64_t i = 0; i < n; i++) {
+        some |= bind_sorts_by_key(b->c->cols.items[ids[i]].type);
+        if (bind_check_sortable(b, b->c->cols.items[ids[i]].type, 0) != ST_OK) return NULL;
+    }
     if (!some) return child;
     Plan *p = plan_new(b->c, LP_PROJECT, 1);
     ColSet out = colset_new(b->c);

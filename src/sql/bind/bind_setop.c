@@ -177,7 +177,7 @@ Status bind_setop(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out)
                                                              : (s->set_all ? SO_EXCEPT_ALL : SO_EXCEPT));
     *out = (Rel){p, m, bind_ids(b, m, p->out_cols), rels[0].names};
     bool keys = false;
-    for (int32_t c = 0; c < m; c++) keys |= types[c].id == T_DECIMAL;
+    for (int32_t c = 0; c < m; c++) keys |= bind_has_key(types[c]);
     if (keys && out->cols && p->set.op == SO_UNION) { /* its groups by keys */
         p->set.op = SO_UNION_ALL;
         if (!(out->plan = bind_distinct_plan(b, p, m, out->cols, out->names))) return ST_ERROR;

@@ -1,0 +1,124 @@
+/* bind_json.c - calls of JSON's functions that are more than a call: rows as arguments, aggregates, rows of parts.
+ *
+ * There is no type of rows (bind_row.c): a row that is an argument of one of these functions becomes JSON at once.
+ */
+#include "sql/bind/bind_int.h"
+
+static bool is_one_of(const char *name, const char *const *names, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        if (strcmp(name, names[i]) == 0) return true;
+    return false;
+}
+
+/* ---- rows as arguments ----------------------------------------------------------------- */
+
+bool bind_takes_json_rows(const AstFunc *f) {
+    static const char *const names[] = {
+        "to_json",           "to_jsonb",           "row_to_json",      "json_agg",
+        "jsonb_agg",         "json_build_object",  "json_build_array", "json_object_agg",
+        "jsonb_build_array", "jsonb_build_object", "jsonb_object_agg"};
+    return !f->name.schema && is_one_of(f->name.name, names, ARRAY_LEN(names));
+}
+
+/* Of those that PostgreSQL declares for any element. */
+static Status check_typed(Binder *b, const AstFunc *f, const Expr *arg) {
+    static const char *const names[] = {"to_json", "to_jsonb", "json_agg", "jsonb_agg"};
+    if (arg->type.id != T_UNKNOWN || !is_one_of(f->name.name, names, ARRAY_LEN(names))) return ST_OK;
+    return err_at(b->err, bind_pos(b, f->location), ERR_DATATYPE_MISMATCH,
+                  "could not determine polymorphic type because input has type unknown");
+}
+
+Expr **bind_json_args(Binder *b, Query *q, const AstFunc *f, bool *first_is_row) {
+    Expr **args = arena_array(b->a, Expr *, f->n_args + 1);
+    *first_is_row = false;
+    for (int64_t i = 0; args && i < f->n_args; i++) {
+        RowValue row;
+        bool is_row;
+        if (bind_row_value(b, q, f->args[i], false, &row, &is_row) != ST_OK) return NULL;
+        args[i] = is_row ? bind_row_json(b, &row, expr_bool(b->c, false), f->location) : bind_expr(b, q, f->args[i]);
+        if (!args[i] || check_typed(b, f, args[i]) != ST_OK) return NULL;
+        *first_is_row |= is_row && i == 0;
+    }
+    return args;
+}
+
+Expr *bind_row_to_json(Binder *b, Query *q, const AstFunc *f) {
+    RowValue row;
+    bool is_row = false;
+    if (f->n_args && bind_row_value(b, q, f->args[0], false, &row, &is_row) != ST_OK) return NULL;
+    if (!is_row || f->n_args > 2) {
+        Expr **args = bind_list(b, q, f->args, f->n_args);
+        return args ? bind_call(b, "row_to_json", false, (int)f->n_args, args, f->location) : NULL;
+    }
+    Expr *lines =
+        f->n_args > 1 ? bind_bool(b, bind_expr(b, q, f->args[1]), "row_to_json", f->location) : expr_bool(b->c, false);
+    return lines ? bind_row_json(b, &row, lines, f->location) : NULL;
+}
+
+/* ---- aggregates --------------------------------------------------------------------------- */
+
+Expr *bind_json_entry(Binder *b, const AggCall *call, bool row, int64_t location) {
+    Expr *args[2] = {call->arg, call->arg2 ? call->arg2 : expr_bool(b->c, row)};
+    if (!args[1]) return NULL;
+    return bind_call(b, call->arg2 ? "json_pair_entry" : "json_entry", false, 2, args, location);
+}
+
+Expr *bind_json_entries(Binder *b, const AggCall *call, Expr *entries, int64_t location) {
+    const char *name = arena_printf(b->a, "%s_entries", call->func->name);
+    return name && entries ? bind_call(b, name, false, 1, &entries, location) : NULL;
+}
+
+/* ---- rows of parts ---------------------------------------------------------------------------- */
+
+bool bind_is_json_each(const AstFunc *f) {
+    static const char *const names[] = {"json_each", "jsonb_each", "json_each_text", "jsonb_each_text"};
+    return !f->name.schema && is_one_of(f->name.name, names, ARRAY_LEN(names));
+}
+
+/* The keys and the values, side by side. */
+Status bind_json_each(Binder *b, const AstFunc *f, Expr *const *args, RowsFunc out[2]) {
+    static const char *const columns[] = {"key", "value"};
+    for (int i = 0; i < 2; i++) {
+        const char *name = arena_printf(b->a, i ? "%s_array" : "%s_names", f->name.name);
+        Expr *copies[2] = {f->n_args ? bind_copy(b, args[0]) : NULL, NULL};
+        if (!name || (f->n_args && !copies[0])) return ST_ERROR;
+        Expr *array = f->n_args == 1 ? bind_call(b, name, false, 1, copies, f->location) : NULL;
+        if (!array) return bind_no_function(b, f, args);
+        TRY(bind_rows_array(b, array, NULL, columns[i], f->location, &out[i]));
+    }
+    return ST_OK;
+}
+
+bool bind_is_json_record(const AstFunc *f) {
+    static const char *const names[] = {"json_to_record", "jsonb_to_record", "json_to_recordset", "jsonb_to_recordset"};
+    return !f->name.schema && is_one_of(f->name.name, names, ARRAY_LEN(names));
+}
+
+Status bind_json_record(Binder *b, const AstFunc *f, Expr *const *args, RowsFunc *out) {
+    const char *name = arena_printf(b->a, "%s_array", f->name.name);
+    Expr *copy = f->n_args == 1 ? bind_copy(b, args[0]) : NULL;
+    if (!name || err_is_set(b->err)) return ST_ERROR;
+    out->kind = ROWS_ARRAY;
+    out->members = true;
+    out->location = f->location;
+    out->n_args = 1;
+    if (!(out->args = arena_array(b->a, Expr *, 1))) return ST_ERROR;
+    out->args[0] = copy ? bind_call(b, name, false, 1, &copy, f->location) : NULL;
+    return out->args[0] ? ST_OK : bind_no_function(b, f, args);
+}
+
+/* As the type reads its text; a text is cut nowhere. */
+Expr *bind_json_member(Binder *b, Expr *object, const char *name, Type t, int64_t location) {
+    Expr *args[2] = {object, bind_text_const(b, slice_of(name), location)};
+    if (!args[1]) return NULL;
+    if (t.id == T_ARRAY) {
+        bind_unsupported(b, location, "an array as a column of JSON");
+        return NULL;
+    }
+    if (type_is_json(t)) {
+        Expr *part = bind_call(b, "json_record_part", false, 2, args, location);
+        return part ? bind_coerce(b, part, t, CAST_ASSIGNMENT, location) : NULL;
+    }
+    Expr *text = bind_call(b, "->>", true, 2, args, location);
+    return text ? bind_coerce(b, text, t, type_is_text(t) ? CAST_ASSIGNMENT : CAST_EXPLICIT, location) : NULL;
+}
