@@ -186,10 +186,26 @@ static const char *character_end(const Parser *p, const char *s) {
     return s;
 }
 
+/* *high: a surrogate that waits for its second half, or 0. `to`: the end of what has been read. */
+static Status check_escape(Parser *p, uint32_t c, bool is_escape, const char *to, uint32_t *high) {
+    bool first = is_escape && c >= 0xD800 && c <= 0xDBFF, second = is_escape && c >= 0xDC00 && c <= 0xDFFF;
+    EscapeError code = first && *high               ? ESCAPE_HIGH
+                       : second != (*high != 0)     ? ESCAPE_LOW
+                       : is_escape && !second && !c ? ESCAPE_ZERO
+                                                    : ESCAPE_OK;
+    *high = first ? c : 0;
+    if (code == ESCAPE_OK || !p->escapes) return ST_OK;
+    p->token_end = to;
+    (void)escape_error(code, p->e);
+    excerpt(p);
+    return ST_ERROR;
+}
+
 /* A character behind a backslash; *at is left on its last byte. */
-static Status lex_escape(Parser *p, const char **at) {
+static Status lex_escape(Parser *p, const char **at, uint32_t *high) {
     const char *s = *at;
     if (*s != 'u') {
+        TRY(check_escape(p, 0, false, character_end(p, s), high));
         if (*s && strchr("\"\\/bfnrt", *s)) return ST_OK;
         p->token = s;
         p->token_end = character_end(p, s);
@@ -205,39 +221,39 @@ static Status lex_escape(Parser *p, const char **at) {
         return syntax(p, "\"\\u\" must be followed by four hexadecimal digits.%.*s", (Slice){"", 0});
     }
     *at = s;
-    return ST_OK;
+    return check_escape(p, (uint32_t)hex4(s - 3), true, s + 1, high);
+}
+
+static Status control_character(Parser *p, const char *s) {
+    p->token_end = s;
+    err_set(p->e, ERR_INVALID_TEXT, "invalid input syntax for type json");
+    err_detail(p->e, "Character with value 0x%02x must be escaped.", (unsigned)(unsigned char)*s);
+    excerpt(p);
+    return ST_ERROR;
 }
 
 static Status lex_string(Parser *p) {
     const char *s = p->token + 1;
+    uint32_t high = 0;
     for (;; s++) {
-        if (s >= p->end) {
-            p->token_end = s;
-            return invalid_token(p);
-        }
+        if (s >= p->end) break;
         if (*s == '"') break;
-        if ((unsigned char)*s < 32) {
-            p->token_end = s;
-            err_set(p->e, ERR_INVALID_TEXT, "invalid input syntax for type json");
-            err_detail(p->e, "Character with value 0x%02x must be escaped.", (unsigned)(unsigned char)*s);
-            excerpt(p);
-            return ST_ERROR;
+        if (*s == '\\') {
+            if (++s >= p->end) break;
+            TRY(lex_escape(p, &s, &high));
+            continue;
         }
-        if (*s != '\\') continue;
-        if (++s >= p->end) {
-            p->token_end = s;
-            return invalid_token(p);
-        }
-        TRY(lex_escape(p, &s));
+        if (high) TRY(check_escape(p, 0, false, character_end(p, s), &high));
+        if ((unsigned char)*s < 32) return control_character(p, s);
     }
+    if (s >= p->end) {
+        p->token_end = s;
+        return invalid_token(p);
+    }
+    TRY(check_escape(p, 0, false, s + 1, &high));
     if (p->escapes) {
-        EscapeError code;
+        EscapeError code; /* the escapes have been looked at */
         TRY(plain_text(p->escapes, (Slice){p->token + 1, s - p->token - 1}, &p->string, &code, p->e));
-        if (code != ESCAPE_OK) {
-            (void)escape_error(code, p->e);
-            excerpt(p);
-            return ST_ERROR;
-        }
     }
     p->token_end = s + 1;
     p->kind = TK_STRING;
