@@ -493,6 +493,7 @@ def everything(parts, o, build):
     parts.add(script, "fuzz", ["tests/fuzz/run.sh", os.path.abspath(o.build), "8"])
     parts.add(script, "PL/pgSQL against PostgreSQL", [py, "tests/diff/pl.py", "--build", o.build, "--seed", "5000", "--seconds", "15"])
     parts.add(script, "numeric against PostgreSQL", [py, "tests/diff/numeric.py", "--build", o.build, "--seconds", "3"])
+    parts.add(script, "json against PostgreSQL", [py, "tests/diff/documents.py", "--build", o.build, "--seconds", "2"])
     parts.add(script, "TPC-H answers, scale 0.01", [py, "tests/tpch/check.py", "--build", o.build])
     parts.add(script, "TPC-H answers, compiled", [py, "tests/tpch/check.py", "--build", o.build, "--devices", "cpu"], env)
     parts.add(script, "TPC-H answers, OpenCL", [py, "tests/tpch/check.py", "--build", o.build, "--devices", "opencl:0"], env)

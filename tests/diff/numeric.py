@@ -78,10 +78,10 @@ def failure(state):
     return ["error", "22" if state.startswith("22") else state]
 
 
-def answer(run, error):
+def ask_postgres(conn, sql):
     try:
-        return run()
-    except error as e:
+        return [list(row) for row in conn.exec(sql).rows]
+    except pg.Error as e:
         return failure(e.state)
 
 
@@ -90,13 +90,14 @@ def ask_stele(st, sql):
     return failure(value[0]) if kind == "error" else [] if kind == "tag" else [list(row) for row in value]
 
 
-def one_round(seed, st, conn):
+def one_round(seed, st, conn, statements, ask_stele, ask_postgres):
+    """How many answers differ."""
     r = random.Random(seed)
     bad = 0
     conn.exec("drop table if exists t")
     st.exec("drop table if exists t")
     for sql in statements(r):
-        want = answer(lambda sql=sql: [list(row) for row in conn.exec(sql).rows], pg.Error)
+        want = ask_postgres(conn, sql)
         got = ask_stele(st, sql)
         if got != want:
             bad += 1
@@ -104,8 +105,9 @@ def one_round(seed, st, conn):
     return bad
 
 
-def main():
-    p = argparse.ArgumentParser()
+def main(doc, statements, ask_stele, ask_postgres):
+    """The program, also of other kinds of values: statements(random) yields those of a round, over a table t."""
+    p = argparse.ArgumentParser(description=doc.split("\n")[0])
     p.add_argument("--build", default="build")
     p.add_argument("--seconds", type=float, default=10)
     p.add_argument("--seed", type=int, default=1)
@@ -121,7 +123,7 @@ def main():
         n = 0
         while n < o.rounds if o.rounds else time.monotonic() < end:
             try:
-                bad = one_round(o.seed + n, st, conn)
+                bad = one_round(o.seed + n, st, conn, statements, ask_stele, ask_postgres)
             except Died as e:
                 print(f"seed {o.seed + n}: {e}")
                 failed += 1
@@ -137,4 +139,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, statements, ask_stele, ask_postgres))
