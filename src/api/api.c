@@ -401,7 +401,7 @@ const char *stele_column_text(stele_stmt *s, int64_t i, int64_t *len) {
     if (!cell(st, i, &v)) return NULL;
     if (!st->cell_arena) st->cell_arena = arena_new(&st->account, &st->session->err);
     if (!st->cell_arena) return NULL;
-    char *t = value_to_text_tz(st->cell_arena, &v, st->session->settings.client.tz_offset, &n);
+    char *t = value_to_text_form(st->cell_arena, &v, st->session->settings.client.form, &n);
     if (len) *len = n;
     return t;
 }

@@ -116,7 +116,7 @@ static Status fetch(Statement *st, int64_t max_rows, ArrowOut *o, struct ArrowSc
     Err *e = &st->session->err;
     int64_t left = st->show_rows ? st->n_rows - st->next_row : 0, n = max_rows > 0 ? MIN_OF(left, max_rows) : left;
     TRY(arrow_out_begin(o, NULL, st->show_rows ? st->n_cols : 0, st->types, st->names, n, e));
-    o->tz_offset = st->session->settings.client.tz_offset;
+    o->form = st->session->settings.client.form;
     Chunk *c = n ? mem_alloc(&st->account, (int64_t)sizeof *c, e) : NULL;
     if (n && !c) return ST_ERROR;
     Status ok = n == 0                                     ? ST_OK

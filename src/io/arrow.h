@@ -57,7 +57,7 @@ typedef struct ArrowOut {
     int n_cols;
     int64_t n; /* rows that there is room for; before it is finished, those that it has */
     struct ArrowOutColumn *cols;
-    int tz_offset; /* of texts */
+    TextForm form; /* of texts */
 } ArrowOut;
 /* Metadata of columns of numeric without (p,s), whose cells are texts. */
 #define ARROW_TYPE_KEY "stele:type"

@@ -142,7 +142,7 @@ static Status put_strings(const ArrowOut *o, struct ArrowOutColumn *c, int64_t n
         } else {
             Value x = {.type = c->type};
             memcpy(value_cell(&x), (const char *)v->data + i * size, (size_t)size);
-            if (!(s.ptr = value_to_text_tz(texts, &x, o->tz_offset, &s.len))) st = ST_ERROR;
+            if (!(s.ptr = value_to_text_form(texts, &x, o->form, &s.len))) st = ST_ERROR;
         }
         if (st == ST_OK) st = need(c->account, &c->bytes, offsets[i] + s.len, e);
         if (st != ST_OK) break;

@@ -274,7 +274,7 @@ static Status add_rows(ArrowWriter *w, const RowLayout *l, const RowRun *run, in
         w->n = w->text_bytes = 0;
         w->open = true; /* what is begun in part is cancelled */
         TRY(arrow_out_begin(&w->batch, from->account, from->n_cols, from->types, from->names, w->room, w->e));
-        w->batch.tz_offset = from->tz_offset;
+        w->batch.form = from->form;
     }
     for (int32_t c = 0; c < from->n_cols; c++) {
         w->vecs[c].valid = w->valid[c];

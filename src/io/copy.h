@@ -83,7 +83,7 @@ typedef struct CopySource {
     int32_t n_cols;
     const Type *types;
     const char *const *names;
-    int tz_offset; /* of texts */
+    TextForm form; /* of texts */
     MemAccount *account;
 } CopySource;
 /* To a file (path), written beside it and renamed when complete, or, with path NULL, to `write`. *n_rows gets the

@@ -21,7 +21,7 @@ typedef struct Out {
     CopyWrite write;
     void *ctx;
     int32_t n_cols;
-    int tz_offset;
+    TextForm form;
     Arena *arena;
     bool special[256]; /* bytes that make a value need escapes (text) or quotes (CSV), or are impossible (tbl) */
     Err *e;
@@ -146,7 +146,7 @@ static Status out_str(Out *w, Type t, Str s, bool force) {
     if (t.id == T_BYTEA || t.id == T_ARRAY || t.id == T_DECIMAL) {
         Value v = {.type = t, .u.str = s};
         int64_t n;
-        char *text = value_to_text_tz(w->arena, &v, w->tz_offset, &n);
+        char *text = value_to_text_form(w->arena, &v, w->form, &n);
         if (!text) return ST_ERROR;
         TRY(out_value(w, text, n, force));
         arena_reset(w->arena);
@@ -188,9 +188,9 @@ static Status out_cell(Out *w, Type t, uint8_t phys, const Dict *dict, const voi
         if (small) i128 = i64;
         else memcpy(&i128, cell, sizeof i128);
         i64 = (int64_t)i128;
-        n = cell_to_text(t, own == PH_I128 ? (const void *)&i128 : (const void *)&i64, w->tz_offset, text);
+        n = cell_to_text(t, own == PH_I128 ? (const void *)&i128 : (const void *)&i64, w->form, text);
         break;
-    default: n = cell_to_text(t, cell, w->tz_offset, text); break;
+    default: n = cell_to_text(t, cell, w->form, text); break;
     }
     return out_value(w, text, n, force);
 }
@@ -288,7 +288,7 @@ Status copy_to(const CopySource *from, const CopyOptions *o, Vfs *vfs, const cha
              .write = write,
              .ctx = ctx,
              .n_cols = from->n_cols,
-             .tz_offset = from->tz_offset,
+             .form = from->form,
              .e = e};
     specials(&w);
     Status st = ST_ERROR;

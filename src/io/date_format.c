@@ -186,6 +186,7 @@ bool date_format_parse(const char *format, Slice text, const SessionInfo *sessio
     *micros = ((p.hour * 60 + p.minute) * 60 + p.second) * USECS_PER_SEC + p.micros;
     if (type.id == T_TIME) return true;
     *micros += *day * USECS_PER_DAY;
-    if (type.id == T_TIMESTAMPTZ) *micros -= (p.has_zone ? p.zone : session ? session->tz_offset : 0) * USECS_PER_SEC;
+    if (type.id == T_TIMESTAMPTZ)
+        *micros -= (p.has_zone ? p.zone : session ? session->form.tz_offset : 0) * USECS_PER_SEC;
     return true;
 }

@@ -143,7 +143,7 @@ static Status text_value(ParquetOut *o, const OutColumn *c, const void *cell, ca
         int64_t n;
         if (c->dict) v.u.str = c->dict->entries[*(const int32_t *)cell];
         else memcpy(value_cell(&v), cell, (size_t)phys_size(type_phys(c->type)));
-        char *text = value_to_text_tz(o->texts, &v, o->from->tz_offset, &n);
+        char *text = value_to_text_form(o->texts, &v, o->from->form, &n);
         if (!text) return err_oom(o->e);
         s = str_make(text, n);
     } else {

@@ -74,7 +74,7 @@ static void put_reg(Text *t, const Program *p, Reg r) {
         put(t, n < ri->value.u.str.len ? "...'" : "'");
     } else if (ri->phys == type_phys(ri->type) && ri->type.id != T_VOID && ri->type.id != T_UNKNOWN) {
         char buf[VALUE_TEXT_MAX + 1];
-        int64_t n = cell_to_text(ri->type, &ri->value.u, 0, buf);
+        int64_t n = cell_to_text(ri->type, &ri->value.u, (TextForm){0}, buf);
         put_bytes(t, buf, n);
     } else {
         int64_t v;

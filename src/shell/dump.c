@@ -393,7 +393,10 @@ static bool put_all(Dump *d) {
             "SET statement_timeout = 0;\nSET lock_timeout = 0;\nSET client_encoding = 'UTF8';\n"
             "SET standard_conforming_strings = on;\nSET check_function_bodies = off;\nSET search_path = public;\n\n",
             stele_version());
-    if (!run(d, "begin transaction read only") || !list_objects(d)) return false;
+    if (!run(d, "begin transaction read only") || !run(d, "set local datestyle = iso, mdy") ||
+        !run(d, "set local intervalstyle = postgres") || !run(d, "set local extra_float_digits = 1") ||
+        !run(d, "set local bytea_output = hex") || !list_objects(d))
+        return false;
     if (d->clean && !put_drops(d)) return false;
     if (!d->data_only && !put_definitions(d, false)) return false;
     if (!d->schema_only && !put_data(d)) return false;

@@ -259,7 +259,7 @@ static bool needs_quotes(const char *s, int64_t n) {
     return null;
 }
 
-Status array_to_text(Type t, Str blob, int tz_offset, Arena *a, Str *out, Err *e) {
+Status array_to_text(Type t, Str blob, TextForm form, Arena *a, Str *out, Err *e) {
     ArrayView v = array_view(blob);
     int64_t len = 0, cap = 64;
     char *p = arena_alloc(a, cap);
@@ -272,7 +272,7 @@ Status array_to_text(Type t, Str blob, int tz_offset, Arena *a, Str *out, Err *e
         if (!array_is_null(&v, i)) {
             Value x = {.type = type_element(t)};
             array_get(&v, i, value_cell(&x));
-            if (!(s = value_to_text_tz(a, &x, tz_offset, &n))) return no_memory(e);
+            if (!(s = value_to_text_form(a, &x, form, &n))) return no_memory(e);
             quote = needs_quotes(s, n);
         }
         if (len + 2 * n + 5 > cap) {

@@ -78,6 +78,6 @@ bool array_ok(Str blob, Phys phys);
 /* Text input and output, '{1,NULL,"a b"}'. t is the array type. 22P02 malformed, the element type's errors, 0A000 for
  * several dimensions and for lower bounds other than 1. */
 Status array_from_text(Type t, Slice text, const struct SessionInfo *session, Arena *a, Str *out, Err *e);
-Status array_to_text(Type t, Str blob, int tz_offset, Arena *a, Str *out, Err *e);
+Status array_to_text(Type t, Str blob, TextForm form, Arena *a, Str *out, Err *e);
 
 #endif

@@ -3,12 +3,12 @@
  * Calendar: proleptic Gregorian by Howard Hinnant's era algorithm, day 0 = 2000-01-01.
  *
  * Input: a fixed-form fast path for ISO text, then one scanner that accepts PostgreSQL's forms with
- * DateStyle "ISO, MDY": every token (number, number with separators, word, sign) sets fields of a
+ * any DateStyle: every token (number, number with separators, word, sign) sets fields of a
  * DateParse, and the caller picks what its type needs. A token that sets a field twice is a
  * syntax error (22007); a field outside its range is 22008.
  * Time zones are numeric offsets and a fixed list of abbreviations, seconds east of UTC.
  *
- * Output: ISO DateStyle and the "postgres" IntervalStyle.
+ * Output: PostgreSQL's DateStyles and IntervalStyles.
  */
 #include <stdio.h>
 #include <time.h>
@@ -16,6 +16,8 @@
 #include "types/func.h"
 #include "types/type.h"
 #include "types/type_int.h"
+
+_Thread_local int64_t time_reads, zone_reads;
 
 static const int64_t ts_min = INT64_C(-211813488000000000); /* 4714-11-24 BC */
 static const int64_t ts_end = INT64_C(9223371331200000000); /* 294277-01-01, excluded */
@@ -270,6 +272,7 @@ typedef struct DateParse {
     int special, meridian;
     int64_t hour, minute, second, micros;
     int zone;
+    int order; /* DateOrder */
 } DateParse;
 
 typedef enum Scan { SC_OK, SC_SYNTAX, SC_RANGE, SC_ZONE } Scan; /* SC_ZONE: an offset out of range */
@@ -387,8 +390,18 @@ static bool scan_part(DateParse *p, Part *out) {
     return out->value != 0;
 }
 
+/* Of three numbers, or two and a month's name, whose order DateStyle tells. */
+static Scan by_order(DateParse *p, Part a, Part b, Part c) {
+    zone_reads++;
+    if (p->order == DATES_YMD)
+        return both(set_year(p, a.value, a.digits), both(set_month(p, b.value), set_day(p, c.value)));
+    if (p->order == DATES_DMY)
+        return both(set_day(p, a.value), both(set_month(p, b.value), set_year(p, c.value, c.digits)));
+    return both(set_month(p, a.value), both(set_day(p, b.value), set_year(p, c.value, c.digits)));
+}
+
 /* a<sep>b[<sep>c], standing on the first separator. Order: year first when the first number has three
- * digits or more, the month where its name is, else month, day, year. */
+ * digits or more, the month where its name is, else as DateStyle has it. */
 static Scan scan_date(DateParse *p, Part a) {
     if (p->have_date || p->month) return SC_SYNTAX;
     Part b, c;
@@ -418,9 +431,10 @@ static Scan scan_date(DateParse *p, Part a) {
         if (!c.digits) return both(set_year(p, a.value, a.digits), both(set_day(p, b.value), set_month(p, c.value)));
         return both(set_year(p, a.value, a.digits), both(set_month(p, b.value), set_day(p, c.value)));
     }
-    if (!b.digits) return both(set_day(p, a.value), both(set_month(p, b.value), set_year(p, c.value, c.digits)));
+    if (!b.digits && (p->order != DATES_YMD || c.digits >= 3))
+        return both(set_day(p, a.value), both(set_month(p, b.value), set_year(p, c.value, c.digits)));
     if (!c.digits) return SC_SYNTAX;
-    return both(set_month(p, a.value), both(set_day(p, b.value), set_year(p, c.value, c.digits)));
+    return by_order(p, a, b, c);
 }
 
 /* [+-]hh, hhmm, hhmmss, hh:mm, hh:mm:ss, standing on the sign. */
@@ -622,12 +636,11 @@ static Scan scan_all(DateParse *p) {
     return SC_OK;
 }
 
-_Thread_local int64_t time_reads, zone_reads;
-
 static int zone_of(const SessionInfo *session) {
     zone_reads++;
-    return session ? session->tz_offset : 0;
+    return session ? session->form.tz_offset : 0;
 }
+static int order_of(const SessionInfo *session) { return session ? session->form.date_order : DATES_MDY; }
 
 /* The transaction's time: the words mean one moment wherever they are read in it. */
 static int64_t now_micros(const SessionInfo *session) {
@@ -737,7 +750,7 @@ Status date_parse(Slice text, const SessionInfo *session, int32_t *out, Err *e) 
         *out = (int32_t)days;
         return ST_OK;
     }
-    DateParse p = {.start = text.ptr, .s = text.ptr, .end = text.ptr + text.len};
+    DateParse p = {.start = text.ptr, .s = text.ptr, .end = text.ptr + text.len, .order = order_of(session)};
     Scan sc = scan_all(&p);
     if (sc == SC_OK && p.special) {
         if (p.have_date || p.have_year || p.month || p.day || p.have_julian) sc = SC_SYNTAX;
@@ -765,7 +778,7 @@ Status time_parse(Slice text, int precision, const SessionInfo *session, int64_t
         *out = round_micros(us, precision);
         return ST_OK;
     }
-    DateParse p = {.start = text.ptr, .s = text.ptr, .end = text.ptr + text.len};
+    DateParse p = {.start = text.ptr, .s = text.ptr, .end = text.ptr + text.len, .order = order_of(session)};
     /* "040506" and "0405" are times here, not dates. */
     Slice t = text_trim(text);
     int64_t n = 0;
@@ -807,7 +820,7 @@ Status timestamp_parse(Slice text, int precision, bool with_tz, const SessionInf
         }
         us = 0;
     }
-    DateParse p = {.start = text.ptr, .s = text.ptr, .end = text.ptr + text.len};
+    DateParse p = {.start = text.ptr, .s = text.ptr, .end = text.ptr + text.len, .order = order_of(session)};
     Scan sc = scan_all(&p);
     if (sc == SC_OK && p.special) {
         if (p.have_date || p.have_year || p.month || p.day || p.have_julian)
@@ -1200,11 +1213,27 @@ void interval_fit(Type t, Interval *v) {
         v->micros = up;
 }
 
-Status interval_parse(Slice text, Type t, Interval *out, Err *e) {
+/* With IntervalStyle sql_standard the sign in front is that of all parts: there are several, and it is the only one. */
+static bool has_one_sign(Slice in) {
+    bool several = false;
+    if (in.len == 0 || *in.ptr != '-') return false;
+    for (int64_t i = 1; i < in.len; i++) {
+        if (!is_blank(in.ptr[i - 1])) continue;
+        if (in.ptr[i] == '-' || in.ptr[i] == '+') return false;
+        several |= is_digit(in.ptr[i]);
+    }
+    return several;
+}
+
+Status interval_parse(Slice text, Type t, const SessionInfo *session, Interval *out, Err *e) {
     const int range = t.length;
     Slice in = text_trim(text);
     IntervalSum sum = {0, 0, 0};
     Scan sc;
+    bool minus = has_one_sign(in);
+    if (minus) zone_reads++;
+    minus = minus && session && session->form.interval_style == INTERVALS_SQL_STANDARD;
+    if (minus) in = (Slice){in.ptr + 1, in.len - 1};
     if (in.len > 1 && (*in.ptr == 'P' || *in.ptr == 'p')) {
         sc = scan_iso_interval(in.ptr + 1, in.ptr + in.len, &sum);
     } else if (in.len == 0) {
@@ -1213,6 +1242,7 @@ Status interval_parse(Slice text, Type t, Interval *out, Err *e) {
         sc = scan_interval(in.ptr, in.ptr + in.len, range, &sum);
     }
     if (sc == SC_SYNTAX) return text_syntax_error(ERR_DATETIME_FORMAT, "interval", text, e);
+    if (minus) sum = (IntervalSum){-sum.months, -sum.days, -sum.micros};
     if (sc == SC_OK) clip_range(&sum, range);
     if (sc == SC_OK && sum.months != (int32_t)sum.months &&
         sum.months / 12 == (int32_t)(sum.months / 12)) /* no field of it is */
@@ -1246,19 +1276,30 @@ static char *put_number(char *p, uint64_t v) {
     return p + u64_format(v, p);
 }
 
-/* Year-month-day; BC is left to the caller. */
-static char *put_date(char *p, int64_t y, int m, int d) {
+/* At least four digits; BC is left to the caller. */
+static char *put_year(char *p, int64_t y) {
     if (y <= 0) y = 1 - y;
-    if (y < 10000) {
-        p = put2(p, y / 100);
-        p = put2(p, y % 100);
-    } else {
-        p += u64_format((uint64_t)y, p);
+    if (y >= 10000) return p + u64_format((uint64_t)y, p);
+    p = put2(p, y / 100);
+    return put2(p, y % 100);
+}
+
+/* Without the month's name: that is for times of DATES_POSTGRES. */
+static char *put_date(char *p, int64_t y, int m, int d, TextForm form) {
+    const char sep = form.date_style == DATES_SQL ? '/' : form.date_style == DATES_GERMAN ? '.' : '-';
+    if (form.date_style == DATES_ISO) {
+        p = put_year(p, y);
+        *p++ = sep;
+        p = put2(p, m);
+        *p++ = sep;
+        return put2(p, d);
     }
-    *p++ = '-';
-    p = put2(p, m);
-    *p++ = '-';
-    return put2(p, d);
+    const bool day_first = form.date_style == DATES_GERMAN || form.date_order == DATES_DMY;
+    p = put2(p, day_first ? d : m);
+    *p++ = sep;
+    p = put2(p, day_first ? m : d);
+    *p++ = sep;
+    return put_year(p, y);
 }
 
 /* ".ffffff" without trailing zeros, nothing for 0. */
@@ -1282,25 +1323,66 @@ static char *put_time(char *p, int64_t us) {
     return put_fraction(p, us % USECS_PER_SEC);
 }
 
-int64_t date_format(int32_t days, char *out) {
+int64_t date_format(int32_t days, TextForm form, char *out) {
     if (days == DATE_NEG_INF) return put_text(out, "-infinity") - out;
     if (days == DATE_POS_INF) return put_text(out, "infinity") - out;
     int64_t y;
     int m, d;
     date_to_ymd(days, &y, &m, &d);
-    char *p = put_date(out, y, m, d);
+    char *p = put_date(out, y, m, d, form);
     if (y <= 0) p = put_text(p, " BC");
     return p - out;
 }
 
 int64_t time_format(int64_t micros, char *out) { return put_time(out, micros) - out; }
 
-int64_t timestamp_format(int64_t ts, bool with_tz, int tz_offset, char *out) {
+/* +hh[:mm[:ss]] */
+static char *put_offset(char *p, int tz_offset) {
+    int64_t z = tz_offset < 0 ? -(int64_t)tz_offset : tz_offset;
+    *p++ = tz_offset < 0 ? '-' : '+';
+    p = put2(p, z / 3600);
+    if (z % 3600) {
+        *p++ = ':';
+        p = put2(p, z / 60 % 60);
+    }
+    if (z % 60) {
+        *p++ = ':';
+        p = put2(p, z % 60);
+    }
+    return p;
+}
+
+/* "Wed Dec 17 07:37:16 1997", or the day before the month. */
+static char *put_postgres_timestamp(char *p, int32_t days, int64_t us, TextForm form) {
+    static const char names[] = "SunMonTueWedThuFriSat", months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    int64_t y, dow = ((int64_t)days + 6) % 7; /* 2000-01-01 was a Saturday */
+    int m, d;
+    date_to_ymd(days, &y, &m, &d);
+    memcpy(p, names + 3 * (dow < 0 ? dow + 7 : dow), 3);
+    p[3] = ' ';
+    p += 4;
+    if (form.date_order == DATES_DMY) {
+        p = put2(p, d);
+        *p++ = ' ';
+    }
+    memcpy(p, months + 3 * ((int64_t)m - 1), 3);
+    p[3] = ' ';
+    p += 4;
+    if (form.date_order != DATES_DMY) {
+        p = put2(p, d);
+        *p++ = ' ';
+    }
+    p = put_time(p, us);
+    *p++ = ' ';
+    return put_year(p, y);
+}
+
+int64_t timestamp_format(int64_t ts, bool with_tz, TextForm form, char *out) {
     if (ts == TS_NEG_INF) return put_text(out, "-infinity") - out;
     if (ts == TS_POS_INF) return put_text(out, "infinity") - out;
     int64_t us, days = split_days(ts, &us);
     if (with_tz) { /* in parts: the sum may leave 64 bits at the end of the range */
-        us += (int64_t)tz_offset * USECS_PER_SEC;
+        us += (int64_t)form.tz_offset * USECS_PER_SEC;
         if (us < 0) {
             us += USECS_PER_DAY;
             days--;
@@ -1311,23 +1393,18 @@ int64_t timestamp_format(int64_t ts, bool with_tz, int tz_offset, char *out) {
     }
     int64_t y;
     int m, d;
+    char *p = out;
     date_to_ymd((int32_t)days, &y, &m, &d);
-    char *p = put_date(out, y, m, d);
-    *p++ = ' ';
-    p = put_time(p, us);
-    if (with_tz) {
-        int64_t z = tz_offset < 0 ? -(int64_t)tz_offset : tz_offset;
-        *p++ = tz_offset < 0 ? '-' : '+';
-        p = put2(p, z / 3600);
-        if (z % 3600) {
-            *p++ = ':';
-            p = put2(p, z / 60 % 60);
-        }
-        if (z % 60) {
-            *p++ = ':';
-            p = put2(p, z % 60);
-        }
+    if (form.date_style == DATES_POSTGRES) {
+        p = put_postgres_timestamp(p, (int32_t)days, us, form);
+    } else {
+        p = put_date(p, y, m, d, form);
+        *p++ = ' ';
+        p = put_time(p, us);
     }
+    if (with_tz && form.date_style != DATES_ISO) *p++ = ' '; /* and the zone's abbreviation */
+    if (with_tz && form.date_style != DATES_ISO && form.tz_offset == 0) p = put_text(p, "UTC");
+    else if (with_tz) p = put_offset(p, form.tz_offset);
     if (y <= 0) p = put_text(p, " BC");
     return p - out;
 }
@@ -1347,7 +1424,7 @@ static char *put_part(char *p, int64_t v, const char *unit, bool *zero, bool *be
     return p;
 }
 
-int64_t interval_format(const Interval *iv, char *out) {
+static int64_t interval_postgres(const Interval *iv, char *out) {
     char *p = out;
     bool zero = true, before = false;
     p = put_part(p, iv->months / 12, "year", &zero, &before);
@@ -1367,4 +1444,132 @@ int64_t interval_format(const Interval *iv, char *out) {
         p = put_fraction(p, (int64_t)(us % 1000000));
     }
     return p - out;
+}
+
+/* An interval's fields, each with its sign; of the time all signs are the same. */
+typedef struct IntervalFields {
+    int64_t year, month, day, hour, minute, second, micros;
+} IntervalFields;
+static IntervalFields interval_fields(const Interval *iv) {
+    const int64_t sec = iv->micros / USECS_PER_SEC;
+    return (IntervalFields){.year = iv->months / 12,
+                            .month = iv->months % 12,
+                            .day = iv->days,
+                            .hour = sec / 3600,
+                            .minute = sec / 60 % 60,
+                            .second = sec % 60,
+                            .micros = iv->micros % USECS_PER_SEC};
+}
+static int64_t absolute(int64_t v) { return v < 0 ? -v : v; }
+static char *put_int(char *p, int64_t v) {
+    if (v < 0) *p++ = '-';
+    return p + u64_format((uint64_t)absolute(v), p);
+}
+static char *put_plain_seconds(char *p, const IntervalFields *f) {
+    p += u64_format((uint64_t)absolute(f->second), p);
+    return put_fraction(p, absolute(f->micros));
+}
+/* h:mm:ss[.f] without signs */
+static char *put_clock(char *p, const IntervalFields *f) {
+    p += u64_format((uint64_t)absolute(f->hour), p);
+    *p++ = ':';
+    p = put2(p, absolute(f->minute));
+    *p++ = ':';
+    p = put2(p, absolute(f->second));
+    return put_fraction(p, absolute(f->micros));
+}
+
+/* "@ 1 year -2 mons 3 hours ago": signs are those of the first field, which "ago" turns. */
+static int64_t interval_verbose(const Interval *iv, char *out) {
+    const IntervalFields f = interval_fields(iv);
+    const int64_t parts[] = {f.year, f.month, f.day, f.hour, f.minute};
+    static const char *const units[] = {"year", "mon", "day", "hour", "min"};
+    bool zero = true, ago = false;
+    char *p = put_text(out, "@");
+    for (int i = 0; i < 5; i++) {
+        int64_t v = parts[i];
+        if (v == 0) continue;
+        if (zero) ago = v < 0;
+        zero = false;
+        if (ago) v = -v;
+        *p++ = ' ';
+        p = put_int(p, v);
+        *p++ = ' ';
+        p = put_text(p, units[i]);
+        if (v != 1) *p++ = 's';
+    }
+    if (f.second || f.micros) {
+        const bool minus = f.second < 0 || f.micros < 0;
+        if (zero) ago = minus;
+        zero = false;
+        *p++ = ' ';
+        if (minus != ago) *p++ = '-';
+        p = put_plain_seconds(p, &f);
+        p = put_text(p, absolute(f.second) != 1 || f.micros ? " secs" : " sec");
+    }
+    if (zero) p = put_text(p, " 0");
+    if (ago) p = put_text(p, " ago");
+    return p - out;
+}
+
+/* As the SQL standard has it where it can be: "1-2", or "3 4:05:06", with one sign; else each part has its sign. */
+static int64_t interval_sql_standard(const Interval *iv, char *out) {
+    const IntervalFields f = interval_fields(iv);
+    const bool minus = iv->months < 0 || iv->days < 0 || iv->micros < 0;
+    const bool plus = iv->months > 0 || iv->days > 0 || iv->micros > 0;
+    const bool months = iv->months != 0, rest = iv->days || iv->micros;
+    char *p = out;
+    if (!minus && !plus) return put_text(p, "0") - out;
+    if ((minus && plus) || (months && rest)) {
+        *p++ = iv->months < 0 ? '-' : '+';
+        p = put_int(p, absolute(f.year));
+        *p++ = '-';
+        p = put_int(p, absolute(f.month));
+        *p++ = ' ';
+        *p++ = iv->days < 0 ? '-' : '+';
+        p = put_int(p, absolute(f.day));
+        *p++ = ' ';
+        *p++ = iv->micros < 0 ? '-' : '+';
+        return put_clock(p, &f) - out;
+    }
+    if (minus) *p++ = '-';
+    if (months) {
+        p = put_int(p, absolute(f.year));
+        *p++ = '-';
+        return put_int(p, absolute(f.month)) - out;
+    }
+    if (iv->days) {
+        p = put_int(p, absolute(f.day));
+        *p++ = ' ';
+    }
+    return put_clock(p, &f) - out;
+}
+
+static int64_t interval_iso_8601(const Interval *iv, char *out) {
+    const IntervalFields f = interval_fields(iv);
+    const int64_t parts[] = {f.year, f.month, f.day, f.hour, f.minute};
+    char *p = put_text(out, "P");
+    if (!iv->months && !iv->days && !iv->micros) return put_text(p, "T0S") - out;
+    for (int i = 0; i < 5; i++) {
+        if (i == 3 && iv->micros) *p++ = 'T';
+        if (parts[i] == 0) continue;
+        p = put_int(p, parts[i]);
+        *p++ = "YMDHM"[i];
+    }
+    if (f.second || f.micros) {
+        if (f.second < 0 || f.micros < 0) *p++ = '-';
+        p = put_plain_seconds(p, &f);
+        *p++ = 'S';
+    }
+    return p - out;
+}
+
+int64_t interval_format(const Interval *iv, TextForm form, char *out) {
+    switch ((IntervalStyle)form.interval_style) {
+    case INTERVALS_VERBOSE: return interval_verbose(iv, out);
+    case INTERVALS_SQL_STANDARD: return interval_sql_standard(iv, out);
+    case INTERVALS_ISO_8601: return interval_iso_8601(iv, out);
+    case INTERVALS_POSTGRES: break;
+    }
+    return interval_postgres(iv, out);
 }

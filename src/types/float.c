@@ -6,6 +6,7 @@
  * The layout is that of extra_float_digits = 1: exponents below -4 and from 15 (real: 6) on are written.
  */
 #include <math.h>
+#include <stdio.h>
 
 #include "types/float_tables.h"
 #include "types/type_int.h"
@@ -124,9 +125,18 @@ static int64_t special(double v, char *out) {
     return n;
 }
 
-int64_t f64_format(double v, char *out) {
+/* As C's %g, with a point whatever the locale is. */
+static int64_t rounded(double v, int digits, char *out) {
+    char text[40];
+    int64_t n = snprintf(text, sizeof text, "%.*g", digits, v);
+    for (int64_t i = 0; i < n; i++) out[i] = text[i] == ',' ? '.' : text[i];
+    return n;
+}
+
+int64_t f64_format(double v, int cut, char *out) {
     int64_t n = special(v, out);
     if (n) return n;
+    if (cut) return rounded(v, MAX_OF(16 - cut, 1), out);
     uint64_t bits;
     memcpy(&bits, &v, sizeof bits);
     uint64_t mantissa = bits & ((UINT64_C(1) << 52) - 1);
@@ -143,9 +153,10 @@ int64_t f64_format(double v, char *out) {
     return layout(bits >> 63, digits, exp10, 15, out);
 }
 
-int64_t f32_format(float v, char *out) {
+int64_t f32_format(float v, int cut, char *out) {
     int64_t n = special((double)v, out);
     if (n) return n;
+    if (cut) return rounded((double)v, MAX_OF(7 - cut, 1), out);
     uint32_t bits;
     memcpy(&bits, &v, sizeof bits);
     uint32_t mantissa = bits & ((1u << 23) - 1);

@@ -45,7 +45,7 @@ static inline Value vec_value(const Vec *v, int64_t i, Type t) {
 
 typedef struct SessionInfo {
     int64_t now_micros; /* transaction_timestamp(), timestamptz; also 'now' in texts */
-    int tz_offset;      /* seconds east of UTC */
+    TextForm form;      /* of texts that are made and read; the time zone */
     const char *user;
     const char *database;
     uint64_t random_seed;
@@ -66,7 +66,7 @@ typedef struct SessionInfo {
 
 /* Grows whenever this thread's work looks at the clock: now() and its like, words such as 'today' in texts of dates and
  * times. What was computed meanwhile is good for once, or as long as its transaction. zone_reads: the same for the
- * session's time zone. */
+ * session's time zone and form of texts. */
 extern _Thread_local int64_t time_reads, zone_reads;
 
 typedef struct FuncDef FuncDef;

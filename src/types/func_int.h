@@ -46,7 +46,11 @@ static inline const void *arg_cell(const Vec *v, int64_t i) {
 }
 static inline int ctx_tz(const FuncCtx *ctx) {
     zone_reads++;
-    return ctx->session ? ctx->session->tz_offset : 0;
+    return ctx->session ? ctx->session->form.tz_offset : 0;
+}
+static inline TextForm ctx_form(const FuncCtx *ctx) {
+    zone_reads++;
+    return ctx->session ? ctx->session->form : (TextForm){0};
 }
 static inline int64_t ctx_now(const FuncCtx *ctx) {
     time_reads++;

@@ -95,7 +95,7 @@ static Status make_record(FuncCtx *ctx, const Vec *args, int first, int nargs, i
     if (depth) {
         key.len++;
         func_put_key(&key, PH_I64, depth);
-        texts[n] = str_make(number, cell_to_text(type_make(T_INT8), depth, 0, number));
+        texts[n] = str_make(number, cell_to_text(type_make(T_INT8), depth, (TextForm){0}, number));
         text += texts[n++].len;
     }
     for (int k = first; k < nargs; k++, n++) {

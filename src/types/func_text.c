@@ -52,8 +52,13 @@ static void hex_bytes(const char *p, int64_t len, char *o) {
     }
 }
 
+/* Its text is the same whatever the settings are. */
+static bool is_free_of_form(Type t) {
+    return type_is_integer(t) || t.id == T_NUMERIC || t.id == T_UUID || t.id == T_TIME;
+}
+
 Status func_cell_output(FuncCtx *ctx, Type t, const void *cell, Str *out) {
-    if (t.id == T_ARRAY) return array_to_text(t, *(const Str *)cell, ctx_tz(ctx), ctx->arena, out, ctx->err);
+    if (t.id == T_ARRAY) return array_to_text(t, *(const Str *)cell, ctx_form(ctx), ctx->arena, out, ctx->err);
     if (type_phys(t) == PH_STR) {
         Str s = *(const Str *)cell;
         if (type_is_record(t)) return *out = record_shown(t, s), ST_OK;
@@ -63,8 +68,11 @@ Status func_cell_output(FuncCtx *ctx, Type t, const void *cell, Str *out) {
             return dec_format(ctx->arena, &d, out, ctx->err);
         }
         if (t.id == T_BYTEA) {
-            char *p = ctx_alloc(ctx, 2 + 2 * (int64_t)s.len);
-            if (!p) return ST_ERROR;
+            int64_t n;
+            const bool escape = ctx_form(ctx).bytea_escape;
+            char *p = escape ? bytea_escaped(ctx->arena, s, &n) : ctx_alloc(ctx, 2 + 2 * (int64_t)s.len);
+            if (!p) return escape ? err_oom(ctx->err) : ST_ERROR;
+            if (escape) return *out = str_make(p, n), ST_OK;
             p[0] = '\\', p[1] = 'x';
             hex_bytes(s.ptr, s.len, p + 2);
             *out = str_make(p, 2 + 2 * (int64_t)s.len);
@@ -86,7 +94,7 @@ Status func_cell_output(FuncCtx *ctx, Type t, const void *cell, Str *out) {
         return ST_OK;
     }
     char buf[VALUE_TEXT_MAX];
-    int64_t len = cell_to_text(t, cell, ctx_tz(ctx), buf);
+    int64_t len = cell_to_text(t, cell, is_free_of_form(t) ? (TextForm){0} : ctx_form(ctx), buf);
     return ctx_str(ctx, buf, len, out) ? ST_OK : ST_ERROR;
 }
 

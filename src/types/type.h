@@ -248,14 +248,38 @@ bool numeric_from_f64(double d, int scale, int128_t *out);
 Status numeric_parse(Slice text, int scale, int128_t *out, int *out_scale, Err *e);
 
 /* ---- text input and output ---------------------------------------------- */
-enum { VALUE_TEXT_MAX = 80 }; /* no text of a fixed-size value is longer (an interval takes up to 67) */
+/* How values are shown and read, as PostgreSQL's settings of these names have it; all zero: the defaults, and UTC. It
+ * has no padding, so that forms are compared as bytes. */
+typedef enum DateStyle { DATES_ISO, DATES_SQL, DATES_POSTGRES, DATES_GERMAN } DateStyle;
+typedef enum DateOrder { DATES_MDY, DATES_DMY, DATES_YMD } DateOrder;
+typedef enum IntervalStyle {
+    INTERVALS_POSTGRES,
+    INTERVALS_VERBOSE,
+    INTERVALS_SQL_STANDARD,
+    INTERVALS_ISO_8601
+} IntervalStyle;
+typedef struct TextForm {
+    int32_t tz_offset;      /* seconds east of UTC */
+    uint8_t date_style;     /* DateStyle */
+    uint8_t date_order;     /* DateOrder: in texts that are read, too */
+    uint8_t interval_style; /* IntervalStyle */
+    uint8_t bytea_escape;   /* 1: bytea_output = escape */
+    int32_t float_cut; /* 1 - extra_float_digits when that is below 1: floats are rounded to 16 (real: 7) digits less
+                          these; 0: the shortest text that is exact */
+} TextForm;
+static_assert(sizeof(TextForm) == 12, "forms are compared as bytes");
+static inline bool text_form_eq(TextForm a, TextForm b) { return memcmp(&a, &b, sizeof a) == 0; }
+
+enum { VALUE_TEXT_MAX = 112 }; /* no text of a fixed-size value is longer (an interval takes up to 101) */
 /* PostgreSQL's text form of a fixed-size value; writes at most VALUE_TEXT_MAX bytes, returns the length.
- * `cell` points to a cell of type_phys(t). Not for text types, bytea and arrays. Time zone: seconds east of UTC. */
-int64_t cell_to_text(Type t, const void *cell, int tz_offset, char *out);
+ * `cell` points to a cell of type_phys(t). Not for text types, bytea and arrays. */
+int64_t cell_to_text(Type t, const void *cell, TextForm form, char *out);
 /* Any value to text in an arena (text types: a copy; char(n): padded). NULL on OOM. is_null gives "". */
 char *value_to_text(Arena *a, const Value *v, int64_t *len_out);
-/* The same with times in a time zone, seconds east of UTC. */
-char *value_to_text_tz(Arena *a, const Value *v, int tz_offset, int64_t *len_out);
+/* The same in another form. */
+char *value_to_text_form(Arena *a, const Value *v, TextForm form, int64_t *len_out);
+/* A bytea's text with bytea_output = escape, with a NUL behind; NULL on OOM. */
+char *bytea_escaped(Arena *a, Str s, int64_t *len_out);
 /* Text to a cell, PostgreSQL's input syntax, blanks trimmed where it trims; PH_STR results
  * borrow or are allocated in `a` (bytea). varchar(n)/char(n) too long: 22001. Malformed: 22P02
  * (22007 dates and times, 22008 out of range, 22003 numbers). Messages name type and text. The session (types/func.h)

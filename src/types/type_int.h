@@ -24,20 +24,20 @@ int64_t u64_format(uint64_t v, char *out);
 double decimal_to_f64(const char *digits, int64_t n, int64_t exp10);
 float decimal_to_f32(const char *digits, int64_t n, int64_t exp10);
 
-/* float.c: PostgreSQL's text, at most 24 bytes. */
-int64_t f64_format(double v, char *out);
-int64_t f32_format(float v, char *out);
+/* float.c: PostgreSQL's text, at most 24 bytes; cut: TextForm.float_cut. */
+int64_t f64_format(double v, int cut, char *out);
+int64_t f32_format(float v, int cut, char *out);
 
 /* datetime.c */
 Status date_parse(Slice text, const struct SessionInfo *session, int32_t *out, Err *e);
 Status time_parse(Slice text, int precision, const struct SessionInfo *session, int64_t *out, Err *e);
 Status timestamp_parse(Slice text, int precision, bool with_tz, const struct SessionInfo *session, int64_t *out,
                        Err *e);
-Status interval_parse(Slice text, Type t, Interval *out, Err *e);
+Status interval_parse(Slice text, Type t, const struct SessionInfo *session, Interval *out, Err *e);
 void interval_fit(Type t, Interval *v); /* only the fields and fractional digits that the type keeps */
-int64_t date_format(int32_t days, char *out);
+int64_t date_format(int32_t days, TextForm form, char *out);
 int64_t time_format(int64_t micros, char *out);
-int64_t timestamp_format(int64_t micros, bool with_tz, int tz_offset, char *out);
-int64_t interval_format(const Interval *iv, char *out);
+int64_t timestamp_format(int64_t micros, bool with_tz, TextForm form, char *out);
+int64_t interval_format(const Interval *iv, TextForm form, char *out);
 
 #endif

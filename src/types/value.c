@@ -225,7 +225,7 @@ static Status bytea_parse(Slice t, Arena *a, Str *out, Err *e) {
 
 /* ---- text out ------------------------------------------------------------------------ */
 
-int64_t cell_to_text(Type t, const void *cell, int tz_offset, char *out) {
+int64_t cell_to_text(Type t, const void *cell, TextForm form, char *out) {
     switch ((TypeId)t.id) {
     case T_BOOL: *out = *(const uint8_t *)cell ? 't' : 'f'; return 1;
     case T_INT2: return numeric_format(*(const int16_t *)cell, 0, false, out);
@@ -237,13 +237,13 @@ int64_t cell_to_text(Type t, const void *cell, int tz_offset, char *out) {
         else memcpy(&v, cell, sizeof v);
         return numeric_format(v, t.scale, (t.flags & TF_UNCONSTRAINED) != 0, out);
     }
-    case T_FLOAT4: return f32_format(*(const float *)cell, out);
-    case T_FLOAT8: return f64_format(*(const double *)cell, out);
-    case T_DATE: return date_format(*(const int32_t *)cell, out);
+    case T_FLOAT4: return f32_format(*(const float *)cell, form.float_cut, out);
+    case T_FLOAT8: return f64_format(*(const double *)cell, form.float_cut, out);
+    case T_DATE: return date_format(*(const int32_t *)cell, form, out);
     case T_TIME: return time_format(*(const int64_t *)cell, out);
-    case T_TIMESTAMP: return timestamp_format(*(const int64_t *)cell, false, 0, out);
-    case T_TIMESTAMPTZ: return timestamp_format(*(const int64_t *)cell, true, tz_offset, out);
-    case T_INTERVAL: return interval_format(cell, out);
+    case T_TIMESTAMP: return timestamp_format(*(const int64_t *)cell, false, form, out);
+    case T_TIMESTAMPTZ: return timestamp_format(*(const int64_t *)cell, true, form, out);
+    case T_INTERVAL: return interval_format(cell, form, out);
     case T_UUID: return uuid_format(cell, out);
     case T_UNKNOWN:
     case T_CHAR:
@@ -260,9 +260,28 @@ int64_t cell_to_text(Type t, const void *cell, int tz_offset, char *out) {
     return 0;
 }
 
-char *value_to_text(Arena *a, const Value *v, int64_t *len_out) { return value_to_text_tz(a, v, 0, len_out); }
+char *bytea_escaped(Arena *a, Str s, int64_t *len_out) {
+    char *p = arena_alloc(a, (int64_t)s.len * 4 + 1);
+    int64_t n = 0;
+    for (int64_t i = 0; p && i < (int64_t)s.len; i++) {
+        const unsigned char c = (unsigned char)s.ptr[i];
+        p[n++] = c == '\\' || c < 0x20 || c > 0x7e ? '\\' : (char)c;
+        if (c == '\\') p[n++] = '\\';
+        if (c >= 0x20 && c <= 0x7e) continue;
+        p[n++] = (char)('0' + (c >> 6));
+        p[n++] = (char)('0' + (c >> 3 & 7));
+        p[n++] = (char)('0' + (c & 7));
+    }
+    if (p) p[n] = 0;
+    *len_out = n;
+    return p;
+}
 
-char *value_to_text_tz(Arena *a, const Value *v, int tz_offset, int64_t *len_out) {
+char *value_to_text(Arena *a, const Value *v, int64_t *len_out) {
+    return value_to_text_form(a, v, (TextForm){0}, len_out);
+}
+
+char *value_to_text_form(Arena *a, const Value *v, TextForm form, int64_t *len_out) {
     char *p = NULL;
     int64_t n = 0;
     if (v->is_null) {
@@ -271,6 +290,8 @@ char *value_to_text_tz(Arena *a, const Value *v, int tz_offset, int64_t *len_out
         Str s = record_shown(v->type, v->u.str);
         n = s.len;
         p = arena_strndup(a, s.ptr, n);
+    } else if (v->type.id == T_BYTEA && form.bytea_escape) {
+        p = bytea_escaped(a, v->u.str, &n);
     } else if (v->type.id == T_BYTEA) {
         n = (int64_t)v->u.str.len * 2 + 2;
         p = arena_alloc(a, n + 1);
@@ -287,7 +308,7 @@ char *value_to_text_tz(Arena *a, const Value *v, int tz_offset, int64_t *len_out
     } else if (v->type.id == T_ARRAY) {
         Err e = {0};
         Str text;
-        if (array_to_text(v->type, v->u.str, tz_offset, a, &text, &e) == ST_OK) {
+        if (array_to_text(v->type, v->u.str, form, a, &text, &e) == ST_OK) {
             p = (char *)(uintptr_t)text.ptr; /* fresh, with a NUL behind */
             n = text.len;
         }
@@ -313,7 +334,7 @@ char *value_to_text_tz(Arena *a, const Value *v, int tz_offset, int64_t *len_out
     } else {
         p = arena_alloc(a, VALUE_TEXT_MAX + 1);
         if (p) {
-            n = cell_to_text(v->type, value_cell_const(v), tz_offset, p);
+            n = cell_to_text(v->type, value_cell_const(v), form, p);
             p[n] = 0;
         }
     }
@@ -395,7 +416,7 @@ Status cell_from_text(Type t, Slice text, const struct SessionInfo *session, Are
     case T_TIME: return time_parse(text, t.precision, session, cell, e);
     case T_TIMESTAMP: return timestamp_parse(text, t.precision, false, session, cell, e);
     case T_TIMESTAMPTZ: return timestamp_parse(text, t.precision, true, session, cell, e);
-    case T_INTERVAL: return interval_parse(text, t, cell, e);
+    case T_INTERVAL: return interval_parse(text, t, session, cell, e);
     case T_UUID:
         if (!uuid_parse(text_trim(text), cell)) return text_syntax_error(ERR_INVALID_TEXT, "uuid", text, e);
         return ST_OK;

@@ -451,7 +451,7 @@ static void run_cell(const Run *r, int64_t row, int32_t col, char *out, int64_t 
     }
     alignas(16) char copy[16];
     memcpy(copy, cell, (size_t)phys_size((Phys)c->phys));
-    int64_t len = cell_to_text(spec->type, copy, 0, buf);
+    int64_t len = cell_to_text(spec->type, copy, (TextForm){0}, buf);
     snprintf(out, (size_t)n, "%.*s", (int)len, buf);
 }
 

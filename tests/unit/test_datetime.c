@@ -14,9 +14,9 @@ static const int64_t NOW = NOW_DAY * USECS_PER_DAY + INT64_C(12345678);
 static const char *conv(Type t, const char *text, int tz) {
     char cell[16] __attribute__((aligned(16)));
     Err e = {0};
-    SessionInfo in = {.now_micros = NOW, .tz_offset = tz};
+    SessionInfo in = {.now_micros = NOW, .form = {.tz_offset = tz}};
     if (cell_from_text(t, slice_of(text), &in, NULL, cell, &e) != ST_OK) return memcpy(out, e.sqlstate, 6);
-    int64_t n = cell_to_text(t, cell, tz, out);
+    int64_t n = cell_to_text(t, cell, (TextForm){.tz_offset = tz}, out);
     assert_true(n <= VALUE_TEXT_MAX);
     out[n] = 0;
     return out;
@@ -251,7 +251,7 @@ static void test_intervals(void **state) {
     };
     check(type_make(T_INTERVAL), cases, ARRAY_LEN(cases));
     Interval worst = {INT64_MIN, INT32_MIN, INT32_MIN};
-    int64_t n = cell_to_text(type_make(T_INTERVAL), &worst, 0, out);
+    int64_t n = cell_to_text(type_make(T_INTERVAL), &worst, (TextForm){0}, out);
     assert_true(n <= VALUE_TEXT_MAX);
     out[n] = 0;
     assert_string_equal(out, "-178956970 years -8 mons -2147483648 days -2562047788:00:54.775808");
@@ -283,7 +283,7 @@ static const char *add(const char *ts, const char *iv, int sign) {
     assert_int_equal(cell_from_text(t, slice_of(ts), NULL, NULL, &a, &e), ST_OK);
     assert_int_equal(cell_from_text(type_make(T_INTERVAL), slice_of(iv), NULL, NULL, &i, &e), ST_OK);
     if (timestamp_add_interval(a, &i, sign, &r)) return "range";
-    out[cell_to_text(t, &r, 0, out)] = 0;
+    out[cell_to_text(t, &r, (TextForm){0}, out)] = 0;
     return out;
 }
 
@@ -328,7 +328,7 @@ static void test_noise(void **state) {
         memset(cell, 0, sizeof cell);
         memset(again, 0, sizeof again);
         if (cell_from_text(t, (Slice){exact, n}, NULL, NULL, cell, &e) == ST_OK) {
-            int64_t len = cell_to_text(t, cell, 0, out);
+            int64_t len = cell_to_text(t, cell, (TextForm){0}, out);
             Status st = cell_from_text(t, (Slice){out, len}, NULL, NULL, again, &e);
             out[len] = 0;
             if (st != ST_OK || memcmp(cell, again, (size_t)phys_size(type_phys(t))) != 0) {

@@ -162,7 +162,7 @@ static void vm_cell(RowStore *rs, const CellSpec *spec, int64_t row, int32_t col
         memcpy(&d, cell, 8);
         snprintf(out, (size_t)n, "%.9g", d == 0 ? 0.0 : d);
     } else {
-        int64_t len = cell_to_text(spec->type, cell, 0, buf);
+        int64_t len = cell_to_text(spec->type, cell, (TextForm){0}, buf);
         snprintf(out, (size_t)n, "%.*s", (int)len, buf);
     }
 }

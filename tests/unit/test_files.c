@@ -41,7 +41,7 @@ static void put_cell(char **w, const Vec *v, int64_t row) {
     char text[VALUE_TEXT_MAX];
     int64_t size = phys_size((Phys)v->phys);
     memcpy(value_cell(&x), (const char *)v->data + row * size, (size_t)size);
-    int64_t n = cell_to_text(v->type, value_cell(&x), 0, text);
+    int64_t n = cell_to_text(v->type, value_cell(&x), (TextForm){0}, text);
     *w += sprintf(*w, "%.*s|", (int)n, text);
 }
 
@@ -219,7 +219,7 @@ static bool parses(const char *format, const char *text, const char *want) {
     int64_t micros = 0;
     char out[VALUE_TEXT_MAX + 1];
     if (!date_format_parse(format, slice_of(text), NULL, type_make(T_TIMESTAMP), &day, &micros)) return !want;
-    out[cell_to_text(type_make(T_TIMESTAMP), &micros, 0, out)] = 0;
+    out[cell_to_text(type_make(T_TIMESTAMP), &micros, (TextForm){0}, out)] = 0;
     return want && strcmp(out, want) == 0;
 }
 

@@ -10,7 +10,7 @@ static char text_buf[128];
 
 static const char *show(int128_t v, int scale) {
     Type t = type_numeric(38, scale);
-    int64_t n = cell_to_text(t, &v, 0, text_buf);
+    int64_t n = cell_to_text(t, &v, (TextForm){0}, text_buf);
     text_buf[n] = 0;
     return text_buf;
 }

@@ -472,7 +472,10 @@ static void test_tags(void **state) {
     check_kind("reset x", AST_SET, "RESET");
     check_kind("lock table t", AST_UNSUPPORTED, "LOCK TABLE");
     check_kind("create sequence s", AST_UNSUPPORTED, "CREATE SEQUENCE");
-    check_kind("create type t as enum ('a')", AST_UNSUPPORTED, "CREATE TYPE");
+    check_kind("create type t as enum ('a')", AST_CREATE_ENUM, "CREATE TYPE");
+    check_kind("alter type t add value 'b' after 'a'", AST_ALTER_ENUM, "ALTER TYPE");
+    check_kind("alter type t rename to u", AST_ALTER_ENUM, "ALTER TYPE");
+    check_kind("create type t as (a int)", AST_UNSUPPORTED, "CREATE TYPE");
     check_kind("grant select on t to x", AST_UNSUPPORTED, "GRANT");
     check_kind("refresh materialized view v", AST_UNSUPPORTED, "REFRESH MATERIALIZED VIEW");
     check_kind("merge into t using u on true when matched then delete", AST_UNSUPPORTED, "MERGE");

@@ -159,7 +159,7 @@ static void test_float_round_trip(void **state) {
         if (isnan(d)) continue;
         char text[VALUE_TEXT_MAX + 1];
         Err e = {0};
-        int64_t n = cell_to_text(type_make(T_FLOAT8), &d, 0, text);
+        int64_t n = cell_to_text(type_make(T_FLOAT8), &d, (TextForm){0}, text);
         text[n] = 0;
         assert_int_equal(cell_from_text(type_make(T_FLOAT8), (Slice){text, n}, NULL, NULL, &back, &e), ST_OK);
         if (memcmp(&d, &back, sizeof d) != 0 || strtod(text, NULL) != d) fail_msg("%.17g as %s", d, text);
@@ -167,7 +167,7 @@ static void test_float_round_trip(void **state) {
         uint32_t fbits = (uint32_t)bits;
         memcpy(&f, &fbits, sizeof f);
         if (isnan(f)) continue;
-        n = cell_to_text(type_make(T_FLOAT4), &f, 0, text);
+        n = cell_to_text(type_make(T_FLOAT4), &f, (TextForm){0}, text);
         text[n] = 0;
         assert_int_equal(cell_from_text(type_make(T_FLOAT4), (Slice){text, n}, NULL, NULL, &fback, &e), ST_OK);
         if (memcmp(&f, &fback, sizeof f) != 0 || strtof(text, NULL) != f) fail_msg("%.9g as %s", (double)f, text);

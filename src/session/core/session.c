@@ -1217,7 +1217,7 @@ void session_begin_clock(Session *s) {
         clock_gettime(CLOCK_REALTIME, &ts);
         s->info.now_micros = ((int64_t)ts.tv_sec - INT64_C(946684800)) * 1000000 + ts.tv_nsec / 1000;
     }
-    s->info.tz_offset = s->settings.client.tz_offset;
+    s->info.form = s->settings.client.form;
 }
 
 static Status run_once(Statement *st) {

@@ -59,9 +59,11 @@ typedef struct BulkSettings { /* bulks of calls, and the pool that makes them */
 } BulkSettings;
 
 typedef struct ClientSettings { /* the connected client, and the form of its input and output */
-    int tz_offset;
+    TextForm form;
     char tz_text[64];
     char application_name[64], search_path[64];
+    char interval_style[20], bytea_output[8];
+    int64_t extra_float_digits;
     bool check_bodies;
     SettingTexts *texts;  /* settings without effect, and the client's own (pg_settings.h) */
     int64_t texts_serial; /* another one whenever they change */

@@ -16,7 +16,7 @@
 #include "sql/optimize/optimize.h"
 
 /* K_FIXED: PostgreSQL refuses to change it, too; K_ONLY: there it can be changed. */
-typedef enum Kind { K_INT, K_BYTES, K_MS, K_US, K_BOOL, K_TEXT, K_ENUM, K_RULES, K_TZ, K_FIXED, K_ONLY } Kind;
+typedef enum Kind { K_INT, K_BYTES, K_MS, K_US, K_BOOL, K_TEXT, K_ENUM, K_RULES, K_TZ, K_DATES, K_FIXED, K_ONLY } Kind;
 typedef struct Def {
     const char *name;
     Kind kind;
@@ -140,8 +140,13 @@ static const Def defs[] = {
     {"search_path", K_TEXT, AT(client.search_path), 0, 0, "public", "accepted for compatibility; there is one schema"},
     {"client_encoding", K_ONLY, 0, 0, 0, 0, "UTF8", "encoding of text"},
     {"server_encoding", K_FIXED, 0, 0, 0, 0, "UTF8", "encoding of text"},
-    {"datestyle", K_ONLY, 0, 0, 0, 0, "ISO, MDY", "form of dates"},
-    {"intervalstyle", K_ONLY, 0, 0, 0, 0, "postgres", "form of intervals"},
+    {"datestyle", K_DATES, 0, 0, 0, 0, "ISO, MDY",
+     "form of dates that are shown: ISO, SQL, Postgres or German; order of day, month and year: MDY, DMY or YMD"},
+    {"intervalstyle", K_ENUM, AT(client.interval_style), 0, 0, "postgres|postgres_verbose|sql_standard|iso_8601",
+     "form of intervals that are shown; sql_standard: a sign in front of one that is read is that of all its parts"},
+    {"bytea_output", K_ENUM, AT(client.bytea_output), 0, 0, "hex|escape", "form of bytea values that are shown"},
+    {"extra_float_digits", K_INT, AT(client.extra_float_digits), -15, 3, "1",
+     "below 1, real and double precision are shown with 6 and 15 significant digits, and as many more; else exactly"},
     {"standard_conforming_strings", K_ONLY, 0, 0, 0, 0, "on", "backslashes in plain strings are ordinary"},
     {"transaction_isolation", K_ONLY, 0, 0, 0, 0, "serializable", "isolation level of the transaction"},
     {"server_version", K_FIXED, 0, 0, 0, 0, "15.0 (Stele)", "version of the SQL dialect"},
@@ -172,9 +177,9 @@ static bool looked_at_by_bulks(const char *name) {
     return strncmp(name, "bulk_", 5) == 0 || strncmp(name, "device", 6) == 0;
 }
 int64_t settings_for_bulks(const Settings *s, uint8_t *out) {
-    int64_t n = sizeof s->client.tz_offset;
+    int64_t n = sizeof s->client.form;
     const uint64_t texts = s->client.texts ? s->client.texts->hash : 0;
-    memcpy(out, &s->client.tz_offset, sizeof s->client.tz_offset);
+    memcpy(out, &s->client.form, sizeof s->client.form);
     memcpy(out + n, &texts, sizeof texts);
     n += (int64_t)sizeof texts;
     for (int64_t i = 0; i < ARRAY_LEN(defs); i++) {
@@ -237,8 +242,21 @@ static bool parse_zone(const char *v, int *out) {
     return true;
 }
 
+/* What the client's settings mean for texts. */
+static void apply_form(Session *s) {
+    ClientSettings *c = &s->settings.client;
+    c->form.bytea_escape = strcmp(c->bytea_output, "escape") == 0;
+    c->form.float_cut = c->extra_float_digits < 1 ? (int32_t)(1 - c->extra_float_digits) : 0;
+    c->form.interval_style = strcmp(c->interval_style, "postgres_verbose") == 0 ? INTERVALS_VERBOSE
+                             : strcmp(c->interval_style, "sql_standard") == 0   ? INTERVALS_SQL_STANDARD
+                             : strcmp(c->interval_style, "iso_8601") == 0       ? INTERVALS_ISO_8601
+                                                                                : INTERVALS_POSTGRES;
+    s->info.form = c->form;
+}
+
 /* hash_constant and instruction_set are switches of the whole process; nothing may run beside them in tests. */
 static void apply(Session *s, const Def *d) {
+    apply_form(s);
     if (d->kind == K_BOOL && strcmp(d->name, "hash_constant") == 0) hash_constant = s->settings.exec.hash_constant;
     if (strcmp(d->name, "instruction_set") == 0)
         (void)vm_set_isa(strcmp(s->settings.exec.isa, "auto") == 0 ? NULL : s->settings.exec.isa);
@@ -246,23 +264,55 @@ static void apply(Session *s, const Def *d) {
     if (strcmp(d->name, "device_memory_limit") == 0) session_device_limits(s);
 }
 
-/* ISO output and month before day, by any of PostgreSQL's words for them. */
-static Status check_datestyle(const Def *d, const char *value, Err *e) {
-    static const char *const same[] = {"iso", "mdy", "us", "noneuro", "noneuropean", "default"};
-    static const char *const others[] = {"sql", "postgres", "german", "dmy", "euro", "european", "ymd"};
-    for (const char *p = value; *p;) {
-        size_t n = strcspn(p, ", ");
-        bool is_same = n == 0, is_other = false;
-        for (int64_t i = 0; i < ARRAY_LEN(same); i++)
-            is_same |= strlen(same[i]) == n && strncasecmp(p, same[i], n) == 0;
-        for (int64_t i = 0; i < ARRAY_LEN(others); i++)
-            is_other |= strlen(others[i]) == n && strncasecmp(p, others[i], n) == 0;
-        if (is_other)
-            return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "DateStyle \"%s\" is not supported: it is always \"%s\"",
-                           value, d->def);
-        if (!is_same) return bad(e, d, value);
+static const char *const date_styles[] = {"ISO", "SQL", "Postgres", "German"}; /* by DateStyle */
+static const char *const date_orders[] = {"MDY", "DMY", "YMD"};                /* by DateOrder */
+
+/* One of PostgreSQL's words: a style (`style`, else -1) or an order (`order`), or "default" for what has none yet. */
+static bool date_word(const char *w, int *style, int *order, bool *defaults) {
+    *style = *order = -1;
+    *defaults = strcasecmp(w, "default") == 0;
+    if (strcasecmp(w, "iso") == 0) *style = DATES_ISO;
+    else if (strcasecmp(w, "sql") == 0) *style = DATES_SQL;
+    else if (strncasecmp(w, "postgres", 8) == 0) *style = DATES_POSTGRES;
+    else if (strcasecmp(w, "german") == 0) *style = DATES_GERMAN;
+    else if (strcasecmp(w, "ymd") == 0) *order = DATES_YMD;
+    else if (strcasecmp(w, "dmy") == 0 || strncasecmp(w, "euro", 4) == 0) *order = DATES_DMY;
+    else if (strcasecmp(w, "mdy") == 0 || strcasecmp(w, "us") == 0 || strncasecmp(w, "noneuro", 7) == 0)
+        *order = DATES_MDY;
+    return *style >= 0 || *order >= 0 || *defaults;
+}
+
+/* "iso, dmy": what is not named stays as it is. */
+static Status set_dates(Session *s, const char *value, Err *e) {
+    TextForm *form = &s->settings.client.form;
+    int style = -1, order = -1;
+    const char *wrong = NULL;
+    char word[32];
+    for (const char *p = value; *p && !wrong;) {
+        size_t n = strcspn(p, ","), from = strspn(p, " \t\n"), to = n;
+        while (to > from && strchr(" \t\n", p[to - 1])) to--;
+        snprintf(word, sizeof word, "%.*s", from < n ? (int)(to - from) : 0, p + MIN_OF(from, n));
+        int new_style, new_order;
+        bool defaults;
+        if (!date_word(word, &new_style, &new_order, &defaults)) wrong = "Unrecognized key word: \"%s\".";
+        else if ((new_style >= 0 && style >= 0 && new_style != style) ||
+                 (new_order >= 0 && order >= 0 && new_order != order))
+            wrong = "Conflicting \"datestyle\" specifications.";
+        if (new_style >= 0) style = new_style;
+        if (new_order >= 0) order = new_order;
+        if (defaults && style < 0) style = DATES_ISO;
+        if (defaults && order < 0) order = DATES_MDY;
         p += n + (p[n] != 0);
     }
+    if (wrong) {
+        err_set(e, ERR_INVALID_PARAMETER, "invalid value for parameter \"DateStyle\": \"%s\"", value);
+        if (*wrong == 'U') err_detail(e, "Unrecognized key word: \"%s\".", word);
+        else err_detail(e, "%s", wrong);
+        return ST_ERROR;
+    }
+    if (style == DATES_GERMAN && order < 0) order = DATES_DMY;
+    if (style >= 0) form->date_style = (uint8_t)style;
+    if (order >= 0) form->date_order = (uint8_t)order;
     return ST_OK;
 }
 
@@ -329,7 +379,7 @@ static Status set_zone(Session *s, const Def *d, const char *value, Err *e) {
         err_hint(e, "Use UTC or an offset from it, such as '+02:00'.");
         return ST_ERROR;
     }
-    s->settings.client.tz_offset = off;
+    s->settings.client.form.tz_offset = off;
     memcpy(s->settings.client.tz_text, value, strlen(value) + 1);
     return ST_OK;
 }
@@ -343,7 +393,6 @@ static bool is_same(const Def *d, const char *value) {
 }
 static Status set_fixed(Session *s, const Def *d, const char *value, Err *e) {
     if (strcmp(d->name, "transaction_isolation") == 0) return session_set_level(s, value);
-    if (strcmp(d->name, "datestyle") == 0) return check_datestyle(d, value, e);
     if (d->kind == K_FIXED) return err_set(e, ERR_CANT_CHANGE_SETTING, "parameter \"%s\" cannot be changed", d->name);
     if (is_same(d, value)) return ST_OK;
     bool on;
@@ -389,6 +438,7 @@ static Status set_value(Session *s, const Def *d, const char *value, Err *e) {
     case K_ENUM: return set_enum(s, d, value, e);
     case K_RULES: return set_rules(s, d, value, e);
     case K_TZ: return set_zone(s, d, value, e);
+    case K_DATES: return set_dates(s, value, e);
     case K_FIXED:
     case K_ONLY: return set_fixed(s, d, value, e);
     }
@@ -512,6 +562,7 @@ Status settings_change(Session *s, const char *name, const char *value, bool is_
     Status st = settings_set(s, name, is_local ? "" : value, e); /* one of the client's own is there from now on */
     s->kept_settings.keep = s->settings;
     s->settings = now;
+    s->info.form = now.client.form;
     return st;
 }
 
@@ -553,6 +604,7 @@ void settings_restore(Session *s, const Settings *to) {
         const Def *d = &defs[i];
         if (d->size && memcmp((const char *)&from + d->offset, (const char *)to + d->offset, d->size) != 0) apply(s, d);
     }
+    s->info.form = to->client.form;
 }
 
 /* A number in the largest unit in which it is whole. */
@@ -606,6 +658,9 @@ const char *settings_show(Session *s, Arena *a, const char *name, Err *e) {
     case K_ENUM: return arena_strdup(a, base + d->offset);
     case K_RULES: return arena_strdup(a, s->settings.exec.rules_text);
     case K_TZ: return arena_strdup(a, s->settings.client.tz_text);
+    case K_DATES:
+        return arena_printf(a, "%s, %s", date_styles[s->settings.client.form.date_style],
+                            date_orders[s->settings.client.form.date_order]);
     default: break;
     }
     if (strcmp(d->name, "transaction_isolation") == 0)

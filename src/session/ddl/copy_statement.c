@@ -273,7 +273,7 @@ static Status copy_out(Session *s, Statement *st, const AstCopy *x) {
                              .n_cols = b->n_result,
                              .types = types,
                              .names = b->names,
-                             .tz_offset = s->settings.client.tz_offset,
+                             .form = s->settings.client.form,
                              .account = &st->account};
     Status out = copy_to(&from, &o, s->db->vfs, x->path, s->client.copy_write, s->client.copy_ctx, &rows, &s->err);
     query_free(r.query);

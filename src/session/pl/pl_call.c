@@ -456,7 +456,7 @@ static Status record_text(PlFrame *fr, Arena *a, int32_t n, const Value *v, Valu
         if (v[i].is_null) continue;
         int64_t len = 0;
         const char *x =
-            v[i].type.id == T_BOOL ? (v[i].u.b ? "t" : "f") : value_to_text_tz(a, &v[i], fr->s->info.tz_offset, &len);
+            v[i].type.id == T_BOOL ? (v[i].u.b ? "t" : "f") : value_to_text_form(a, &v[i], fr->s->info.form, &len);
         if (v[i].type.id == T_BOOL) len = 1;
         if (!x) return err_oom(&fr->s->err);
         bool quote = len == 0;

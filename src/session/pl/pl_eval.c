@@ -76,7 +76,7 @@ Status eval_assign(const EvalCtx *x, const Value *v, Type to, Value *out) {
     if (v->type.id == T_UNKNOWN || cast_exists(v->type, to, CAST_ASSIGNMENT))
         return cast(x, v, to, CAST_ASSIGNMENT, out);
     int64_t n;
-    char *text = value_to_text_tz(x->arena, v, x->session ? x->session->tz_offset : 0, &n);
+    char *text = value_to_text_form(x->arena, v, x->session ? x->session->form : (TextForm){0}, &n);
     if (!text) return stack_failed(x->err);
     return value_from_text(to, (Slice){text, n}, x->session, x->arena, out, x->err);
 }

@@ -308,7 +308,7 @@ Status pl_prep(PlFrame *fr, const PlExpr *x, Type want, PlPrep **out) {
     int64_t version = catalog_definitions(&s->db->catalog) + 1;
     *out = p;
     const SessionInfo *now = &s->info;
-    bool same_time = !p->of_moment || (p->moment == now->now_micros && p->zone == now->tz_offset);
+    bool same_time = !p->of_moment || (p->moment == now->now_micros && text_form_eq(p->form, now->form));
     if (p->version == version && same_time && type_eq(p->want, want) && same_types(fr, p)) return ST_OK;
     p->version = 0;
     if (p->arena && p->busy) {
@@ -321,7 +321,7 @@ Status pl_prep(PlFrame *fr, const PlExpr *x, Type want, PlPrep **out) {
     if (bind(fr, x, want, p) != ST_OK) return stack_failed(&s->err);
     p->of_moment = time_reads != clock || zone_reads != zone;
     p->moment = now->now_micros;
-    p->zone = now->tz_offset;
+    p->form = now->form;
     p->version = version;
     return ST_OK;
 }
@@ -483,6 +483,6 @@ Status pl_eval_text(PlFrame *fr, const PlExpr *x, const char **out) {
     *out = NULL;
     TRY(pl_eval(fr, x, type_make(T_UNKNOWN), &v));
     if (v.is_null) return ST_OK;
-    *out = value_to_text_tz(fr->scratch, &v, fr->s->info.tz_offset, NULL);
+    *out = value_to_text_form(fr->scratch, &v, fr->s->info.form, NULL);
     return *out ? ST_OK : err_oom(&fr->s->err);
 }

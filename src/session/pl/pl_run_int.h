@@ -21,9 +21,10 @@ typedef struct PlSub {
 /* An expression or statement as it was last bound. */
 typedef struct PlPrep {
     int64_t version; /* Catalog.version it was bound under, plus 1; 0: not yet */
-    bool of_moment;  /* it has the time in it ('now'), which was `moment`, or is in the time zone `zone` */
+    bool of_moment;  /* it has the time in it ('now'), which was `moment`, or depends on the form of texts and the time
+                        zone, which were `form` */
     int64_t moment;
-    int zone;
+    TextForm form;
     int32_t busy; /* evaluations under way: it is not thrown away meanwhile (recursion) */
     Arena *arena;
     Type want;       /* of the value; T_UNKNOWN: as it comes */
