@@ -12,6 +12,7 @@ static_assert((int)PP_BOOLEAN == CARQUET_PHYSICAL_BOOLEAN && (int)PP_INT64 == CA
 
 struct ParquetFooter {
     MemAccount *account;
+    ParquetMemory memory;
     Vfs *vfs;
     VfsFile *file;
     int64_t size;
@@ -33,7 +34,7 @@ ParquetFooter *parquet_footer_open(Vfs *vfs, MemAccount *account, const char *pa
     carquet_reader_options_t o;
     ParquetFooter *f = mem_calloc(account, (int64_t)sizeof *f, e);
     if (!f) return NULL;
-    *f = (ParquetFooter){.account = account, .vfs = vfs, .path = path};
+    *f = (ParquetFooter){.account = account, .memory = {.account = account}, .vfs = vfs, .path = path};
     /* in the words of other files when it is not there */
     if (vfs->open(vfs, path, VFS_READ, &f->file, e) != ST_OK) {
         f->file = NULL;
@@ -43,7 +44,7 @@ ParquetFooter *parquet_footer_open(Vfs *vfs, MemAccount *account, const char *pa
     carquet_reader_options_init(&o);
     o.use_mmap = false;
     o.num_threads = 1;
-    parquet_memory_begin(account, e);
+    parquet_memory_begin(&f->memory, e);
     f->reader = carquet_reader_open(path, &o, &why);
     parquet_memory_end();
     if (f->reader) return f;
@@ -56,6 +57,7 @@ failed:
 void parquet_footer_close(ParquetFooter *f) {
     if (!f) return;
     if (f->reader) carquet_reader_close(f->reader);
+    parquet_memory_release(&f->memory);
     if (f->file) (void)f->vfs->close(f->file, NULL);
     mem_free(f->account, f, (int64_t)sizeof *f);
 }

@@ -28,6 +28,7 @@ typedef struct OutColumn {
 typedef struct ParquetOut {
     const CopySource *from;
     Arena *a, *texts; /* texts: of a batch */
+    ParquetMemory memory;
     carquet_writer_t *writer;
     carquet_schema_t *schema;
     OutColumn *cols;
@@ -226,7 +227,7 @@ static Status write_store(ParquetOut *o, RowStore *rows, int64_t *n_rows) {
                 o->cols[c].vec.valid = o->cols[c].valid;
                 rows_load(l, c, &run, first, NULL, n, &o->cols[c].vec);
             }
-            parquet_memory_begin(o->from->account, o->e);
+            parquet_memory_begin(&o->memory, o->e);
             st = write_batch(o, n);
             parquet_memory_end();
         }
@@ -267,7 +268,7 @@ static Status end_file(const ParquetOut *o) {
 }
 
 static Status write_file(ParquetOut *o, const char *temp, int64_t *n_rows) {
-    parquet_memory_begin(o->from->account, o->e);
+    parquet_memory_begin(&o->memory, o->e);
     Status st = begin_file(o, temp);
     parquet_memory_end();
     TRY(st);
@@ -275,7 +276,7 @@ static Status write_file(ParquetOut *o, const char *temp, int64_t *n_rows) {
         carquet_writer_abort(o->writer);
         return ST_ERROR;
     }
-    parquet_memory_begin(o->from->account, o->e);
+    parquet_memory_begin(&o->memory, o->e);
     st = end_file(o);
     parquet_memory_end();
     return st;
@@ -289,7 +290,7 @@ static Status sync_file(Vfs *vfs, const char *path, Err *e) {
 }
 
 Status parquet_write(const CopySource *from, Vfs *vfs, const char *path, int64_t *n_rows, Err *e) {
-    ParquetOut o = {.from = from, .path = path, .e = e};
+    ParquetOut o = {.from = from, .memory = {.account = from->account}, .path = path, .e = e};
     Status st = ST_ERROR;
     VfsFile *file;
     *n_rows = 0;
@@ -307,6 +308,7 @@ Status parquet_write(const CopySource *from, Vfs *vfs, const char *path, int64_t
     if (st != ST_OK) (void)vfs->remove(vfs, temp, NULL);
 done:
     if (o.schema) carquet_schema_free(o.schema);
+    parquet_memory_release(&o.memory);
     arena_free(o.texts);
     arena_free(o.a);
     return st;

@@ -517,6 +517,9 @@ static bool sink_write(void *ctx, const char *data, int64_t n) {
     return true;
 }
 
+static int64_t failing; /* the allocation of copy_to that fails; 0: none does */
+static bool has_failed; /* it came to that */
+
 static const char *written(const char *shape, const char *text, const char *path, int n, const Opt *opts) {
     Table *t = make_table(shape);
     Err e = {0};
@@ -547,7 +550,9 @@ static const char *written(const char *shape, const char *text, const char *path
     Output k = {arena_strdup(arena, "")};
     const CopySource from = {
         .rows = store, .n_cols = t->n_cols, .types = types, .names = table_names, .account = &account};
+    mem_fail_at(failing);
     Status st = copy_to(&from, &o, vfs_posix(), path, path ? NULL : sink_write, &k, &count, &e);
+    has_failed = mem_fail_at(0) <= 0;
     if (st == ST_OK) assert_int_equal(count, rows);
     rows_free(store);
     table_free(t);
@@ -587,6 +592,32 @@ static void test_write(void **state) {
     assert_int_equal(rmdir(dir), 0); /* no temporary file is left */
     assert_true(strncmp(written("i", "1\n", "/nonexistent/y.csv", 0, NULL),
                         "58P01 could not open file \"/nonexistent/y.csv\" for writing", 58) == 0);
+}
+
+/* Every allocation of a writer fails once: 53200, and no file. */
+static void check_written_without_memory(const char *end) {
+    char dir[] = "/tmp/stele-test-copy-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    const char *path = arena_printf(arena, "%s/x.%s", dir, end);
+    failing = 0;
+    do {
+        failing++;
+        const char *got =
+            written("itnbdTNB", "1,abc,1.50,t,2020-01-02,2020-01-02 03:04:05,1.25,\\x00ff\n,,,,,,,\n", path, 0, NULL);
+        if (*got) assert_memory_equal(got, "53200", 5);
+        if (atomic_load(&account.used) != 0)
+            fail_msg("%s, allocation %d: %d bytes are left", end, (int)failing, (int)account.used);
+        assert_int_equal(unlink(path), *got ? -1 : 0);
+    } while (has_failed);
+    assert_true(failing > 5);
+    failing = 0;
+    assert_int_equal(rmdir(dir), 0); /* no temporary file is left */
+}
+static void test_write_without_memory(void **state) {
+    (void)state;
+    check_written_without_memory("csv");
+    check_written_without_memory("arrow");
+    check_written_without_memory("parquet");
 }
 
 static void test_failing_memory(void **state) {
@@ -641,12 +672,13 @@ static int teardown(void **state) {
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, before, after)
     const struct CMUnitTest tests[] = {
-        T(test_options),    T(test_tbl),
-        T(test_numbers),    T(test_text),
-        T(test_encoding),   T(test_csv),
-        T(test_large),      T(test_sources),
-        T(test_compressed), T(test_columns_and_defaults),
-        T(test_write),      T(test_failing_memory),
+        T(test_options),        T(test_tbl),
+        T(test_numbers),        T(test_text),
+        T(test_encoding),       T(test_csv),
+        T(test_large),          T(test_sources),
+        T(test_compressed),     T(test_columns_and_defaults),
+        T(test_write),          T(test_write_without_memory),
+        T(test_failing_memory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
