@@ -75,6 +75,7 @@ bool cast_is_noop(Type from, Type to) {
     case T_DECIMAL:
         return from.id == T_DECIMAL && !(to.flags & ~from.flags & TF_LEAST_SCALE) &&
                (to.length == 0 || to.length == from.length);
+    case T_JSONB: return from.id == T_JSONB && !(to.flags & ~from.flags & TF_LEAST_SCALE);
     case T_ARRAY:
         return from.id == T_ARRAY && type_phys(type_element(from)) == type_phys(type_element(to)) &&
                cast_is_noop(type_element(from), type_element(to));
@@ -371,8 +372,8 @@ FuncKernel cast_kernel(Type from, Type to, CastCtx ctx_kind) {
     if (to.id == T_CHAR || to.id == T_VARCHAR || to.id == T_TEXT)
         return ctx_kind == CAST_EXPLICIT ? to_text_explicit : to_text_assign;
     if (type_is_text(from)) return from_text;
+    if (to.id == T_JSONB) return func_to_jsonb;
     if (from.id == T_JSONB) return to.id == T_JSON ? copy_cells : func_jsonb_to_scalar;
-    if (from.id == T_JSON) return func_json_to_jsonb;
     bool from_int = type_is_integer(from), from_float = from.id == T_FLOAT4 || from.id == T_FLOAT8;
     if (to.id == T_DECIMAL) return func_number_to_dec;
     if (from.id == T_DECIMAL)

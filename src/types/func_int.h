@@ -148,7 +148,7 @@ Status func_dec_to_float(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Ve
 Status func_dec_to_numeric(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
 
 /* Casts of JSON (func_json.c). */
-Status func_json_to_jsonb(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
+Status func_to_jsonb(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
 Status func_jsonb_to_scalar(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
 
 /* ---- dates (func_datetime.c) -------------------------------------------- */

@@ -9,11 +9,15 @@
 
 /* ---- casts -------------------------------------------------------------------------------- */
 
-KNF(func_json_to_jsonb_rows, Str, STR0, {
-    if (jsonb_from_text(ctx->arena, slice_of_str(AT(Str, 0, i)), &z, ctx->err) != ST_OK) return FAILED(i);
+/* Of json, or of jsonb to a column of a key. */
+KNF(to_jsonb_rows, Str, STR0, {
+    z = AT(Str, 0, i);
+    if (args[0].type.id == T_JSON && jsonb_from_text(ctx->arena, slice_of_str(z), &z, ctx->err) != ST_OK)
+        return FAILED(i);
+    if ((ctx->ret.flags & TF_LEAST_SCALE) && jsonb_least_scale(ctx->arena, z, &z, ctx->err) != ST_OK) return FAILED(i);
 })
-Status func_json_to_jsonb(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out) {
-    return func_json_to_jsonb_rows(ctx, n, args, nargs, out);
+Status func_to_jsonb(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out) {
+    return to_jsonb_rows(ctx, n, args, nargs, out);
 }
 
 static Status wrong_type(FuncCtx *ctx, int64_t row, JsonType t) {

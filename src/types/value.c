@@ -428,7 +428,9 @@ Status cell_from_text(Type t, Slice text, const struct SessionInfo *session, Are
         return dec_encode(a, &d, cell, e);
     }
     case T_JSON: TRY(json_check(text, e)); return text_cell(t, text, cell, e);
-    case T_JSONB: return jsonb_from_text(a, text, cell, e);
+    case T_JSONB:
+        TRY(jsonb_from_text(a, text, cell, e));
+        return t.flags & TF_LEAST_SCALE ? jsonb_least_scale(a, *(Str *)cell, cell, e) : ST_OK;
     case T_VOID:
     case T_COUNT_: break;
     }

@@ -352,7 +352,10 @@ static Status alter_type(Alter *x) {
     TRY(column_type(x->s, x->k->column, &x->d.cols[x->col].type));
     for (int k = 0; k < x->d.n_keys; k++)
         for (int i = 0; i < x->d.keys[k].n_cols; i++)
-            if (x->d.keys[k].cols[i] == x->col) draft_key_column(&x->d, x->col);
+            if (x->d.keys[k].cols[i] == x->col) {
+                TRY(check_key_type(x->s, x->d.cols[x->col].type, x->k->location));
+                draft_key_column(&x->d, x->col);
+            }
     if (x->k->expr) x->sql = select_using(x->a, x->t, x->col, x->k->expr_source);
     return ST_OK;
 }

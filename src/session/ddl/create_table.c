@@ -104,7 +104,23 @@ static Status add_check(Session *s, Arena *a, TableDraft *d, const char *table, 
 }
 
 void draft_key_column(TableDraft *d, int col) {
-    if (d->cols[col].type.id == T_DECIMAL) d->cols[col].type.flags |= TF_LEAST_SCALE;
+    Type *t = &d->cols[col].type;
+    if (t->id == T_DECIMAL || t->id == T_JSONB) t->flags |= TF_LEAST_SCALE;
+}
+
+Status check_key_type(Session *s, Type t, int64_t location) {
+    uint8_t id = t.id == T_ARRAY ? type_element(t).id : t.id;
+    if (id == T_JSON) {
+        err_at(&s->err, location, ERR_UNDEFINED_OBJECT,
+               "data type %s has no default operator class for access method \"btree\"", type_plain_name(t));
+        err_hint(&s->err, "You must specify an operator class for the index or define a default operator class for "
+                          "the data type.");
+        return ST_ERROR;
+    }
+    if (t.id == T_ARRAY && type_needs_key(t)) /* equal ones need not have equal bytes */
+        return err_at(&s->err, location, ERR_FEATURE_NOT_SUPPORTED, "keys of arrays of %s are not supported",
+                      type_plain_name(type_element(t)));
+    return ST_OK;
 }
 
 /* The columns of a PRIMARY KEY or UNIQUE; those of INCLUDE would be in the index, which has no effect of its own. */
@@ -122,19 +138,7 @@ static Status key_columns(Session *s, TableDraft *d, const AstConstraint *k, int
             if (cols[j] == cols[i])
                 return err_at(&s->err, k->location, ERR_DUPLICATE_COLUMN,
                               "column \"%s\" appears twice in key constraint", d->cols[cols[i]].name);
-        Type t = d->cols[cols[i]].type; /* equal ones need not have equal bytes */
-        if (t.id == T_JSON || (t.id == T_ARRAY && type_element(t).id == T_JSON)) {
-            err_at(&s->err, k->location, ERR_UNDEFINED_OBJECT,
-                   "data type %s has no default operator class for access method \"btree\"", type_plain_name(t));
-            err_hint(&s->err, "You must specify an operator class for the index or define a default operator class for "
-                              "the data type.");
-            return ST_ERROR;
-        }
-        if (t.id == T_JSONB)
-            return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "keys of jsonb are not supported");
-        if (t.id == T_ARRAY && type_needs_key(t))
-            return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "keys of arrays of %s are not supported",
-                          type_plain_name(type_element(t)));
+        TRY(check_key_type(s, d->cols[cols[i]].type, k->location));
         draft_key_column(d, cols[i]);
         if (k->kind == AST_CON_PRIMARY_KEY) d->cols[cols[i]].not_null = true;
     }

@@ -295,7 +295,7 @@ static bool comparable(Type a, Type b) {
     bool text_a = a.id == T_TEXT || a.id == T_VARCHAR, text_b = b.id == T_TEXT || b.id == T_VARCHAR;
     if (type_is_integer(a) && type_is_integer(b)) return true;
     if (text_a || text_b) return text_a && text_b;
-    return a.id == b.id && (a.id != T_NUMERIC || a.scale == b.scale) && (a.id != T_DECIMAL || a.flags == b.flags);
+    return a.id == b.id && (a.id != T_NUMERIC || a.scale == b.scale) && (!type_needs_key(a) || a.flags == b.flags);
 }
 
 static bool name_taken(const Session *s, const Table *t, const char *name) {

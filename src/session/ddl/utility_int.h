@@ -29,8 +29,9 @@ Status create_table(Session *s, Statement *st, const AstCreateTable *x);
 Status create_table_as(Session *s, Statement *st, const AstCreateTableAs *x);
 /* The draft of an existing table, with room for one more column, key, CHECK and index. */
 Status draft_of(Session *s, Arena *a, const Table *t, TableDraft *d);
-int draft_column(const TableDraft *d, const char *name); /* -1: there is none */
-void draft_key_column(TableDraft *d, int col);           /* of a key or foreign key: its type may need a flag */
+int draft_column(const TableDraft *d, const char *name);     /* -1: there is none */
+Status check_key_type(Session *s, Type t, int64_t location); /* 42704, 0A000: not of a key */
+void draft_key_column(TableDraft *d, int col);               /* of a key or foreign key: its type may need a flag */
 Status column_type(Session *s, const AstColumnDef *c, Type *out);
 /* At most one DEFAULT, and not both NULL and NOT NULL. 42601 */
 Status check_column_constraints(Session *s, const char *table, const AstColumnDef *c);
