@@ -15,18 +15,20 @@ enum { ENTRY_PLAIN = 1, ENTRY_LINE = 2 };
 
 static Slice str_slice(Str s) { return (Slice){s.ptr, s.len}; }
 
-/* ISO 8601: a T between date and time, and minutes in the zone. */
-static Status put_timestamp(FuncCtx *ctx, JsonOut *o, Type t, const void *cell) {
-    Str s;
-    TRY(func_cell_output(ctx, t, cell, &s));
-    const char *end = s.ptr + s.len, *blank = memchr(s.ptr, ' ', s.len), *zone = NULL;
+/* ISO 8601, whatever DateStyle is: a T between date and time, and minutes in the zone. */
+static void put_time(const FuncCtx *ctx, JsonOut *o, Type t, const void *cell) {
+    char text[VALUE_TEXT_MAX];
+    TextForm form = ctx_form(ctx);
+    form.date_style = DATES_ISO;
+    const int64_t n = cell_to_text(t, cell, form, text);
+    const char *end = text + n, *blank = t.id == T_DATE ? NULL : memchr(text, ' ', (size_t)n), *zone = NULL;
     json_put_text(o, "\"");
-    if (!blank) { /* infinity */
-        json_put(o, s.ptr, s.len);
+    if (!blank) { /* a date, or infinity */
+        json_put(o, text, n);
         json_put_text(o, "\"");
-        return ST_OK;
+        return;
     }
-    json_put(o, s.ptr, blank - s.ptr);
+    json_put(o, text, blank - text);
     json_put_text(o, "T");
     for (const char *p = blank; p < end && t.id == T_TIMESTAMPTZ; p++)
         if (*p == '+' || *p == '-') zone = p;
@@ -35,7 +37,6 @@ static Status put_timestamp(FuncCtx *ctx, JsonOut *o, Type t, const void *cell) 
     if (zone && (rest == end || *rest != ':')) json_put_text(o, ":00");
     json_put(o, rest, end - rest);
     json_put_text(o, "\"");
-    return ST_OK;
 }
 
 static Status put_array(FuncCtx *ctx, JsonOut *o, Type t, Str blob, const char *comma) {
@@ -63,8 +64,9 @@ Status json_put_cell(FuncCtx *ctx, JsonOut *o, Type t, const void *cell) {
     case T_ARRAY: return put_array(ctx, o, t, *(const Str *)cell, ",");
     case T_JSON:
     case T_JSONB: return json_put_slice(o, str_slice(*(const Str *)cell)), ST_OK;
+    case T_DATE:
     case T_TIMESTAMP:
-    case T_TIMESTAMPTZ: return put_timestamp(ctx, o, t, cell);
+    case T_TIMESTAMPTZ: return put_time(ctx, o, t, cell), ST_OK;
     default: break;
     }
     TRY(func_cell_output(ctx, t, cell, &s));
