@@ -194,7 +194,7 @@ Status value_to_client(const Value *v, Arena *a, stele_value *out) {
     default: break;
     }
     out->type = v->type.id == T_BYTEA ? STELE_TYPE_BYTEA : STELE_TYPE_TEXT;
-    if (v->type.id != T_ARRAY) {
+    if (v->type.id != T_ARRAY && v->type.id != T_ENUM) {
         out->u.text.data = v->u.str.ptr;
         out->u.text.size = v->u.str.len;
         return ST_OK;

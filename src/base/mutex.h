@@ -60,6 +60,7 @@
     X(TABLET_WATCH, "watches of tablets")            \
     X(TXN_HUB, "open transactions")                  \
     X(FUNCTIONS, "functions of clients")             \
+    X(ENUMS, "enumerated types")                     \
     X(POOL, "worker pool")                           \
     X(MEM_KEPT, "kept memory")                       \
     X(BULK_LOG, "list of bulks")                     \

@@ -70,6 +70,7 @@ struct UserFunctions;
 typedef struct Catalog {
     Arena *arena;
     _Atomic int64_t version;         /* grows with every change: prepared plans check it (catalog_definitions) */
+    struct EnumSpace *enums;         /* enumerated types, which all versions share (types/enums.h) */
     struct UserFunctions *functions; /* of clients, of the same database (user_function.h); NULL: none */
     int64_t next_id;
     int64_t n_tables, cap_tables;

@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "storage/keyindex.h"
+#include "types/enums.h"
 
 #define CATALOG_MAGIC "STELECAT"
 enum {
@@ -14,11 +15,27 @@ enum {
     CATALOG_SOURCES = 5 /* and what views read */,
     CATALOG_INDEXES = 6 /* and unique indexes that are no constraints, or whose keys are computed */,
     CATALOG_DECIMALS = 7 /* and numerics without (p,s) of any length */,
-    CATALOG_JSON = 8 /* and json and jsonb */
+    CATALOG_JSON = 8 /* and json and jsonb */,
+    CATALOG_ENUMS = 9 /* and enumerated types */
 };
 static_assert(sizeof(Type) == 8, "file format");
 
 static void put_type(BytesOut *o, Type t) { bytes_put(o, &t, (int64_t)sizeof t); }
+static void put_enums(BytesOut *o, EnumSpace *s) {
+    const EnumType *x;
+    int64_t n = 0;
+    while (enum_nth(s, n)) n++;
+    bytes_put_i64(o, n);
+    for (int64_t i = 0; (x = enum_nth(s, i)) != NULL; i++) {
+        bytes_put_i64(o, x->number);
+        bytes_put_text(o, x->name);
+        bytes_put_i64(o, x->n);
+        for (int32_t k = 0; k < x->n; k++) {
+            bytes_put_i64(o, x->labels[k].code);
+            bytes_put_text(o, x->labels[k].text);
+        }
+    }
+}
 static void put_table(BytesOut *o, const Table *t) {
     bytes_put_i64(o, t->id);
     bytes_put_text(o, t->name);
@@ -133,15 +150,17 @@ Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccoun
         indexes |= has_indexes(c->tables[i]);
     }
     for (int64_t i = 0; i < c->n_views; i++) sources |= c->views[i]->n_sources > 0;
-    int64_t format = of_types > CATALOG_FIRST ? of_types
-                     : indexes                ? CATALOG_INDEXES
-                     : sources                ? CATALOG_SOURCES
-                     : expects                ? CATALOG_EXPECTED
-                     : c->n_routines          ? CATALOG_ROUTINES
-                     : c->n_foreign           ? CATALOG_FOREIGN
-                                              : CATALOG_FIRST;
+    int64_t format = enum_nth(c->enums, 0)    ? CATALOG_ENUMS
+                     : of_types > CATALOG_FIRST ? of_types
+                     : indexes                  ? CATALOG_INDEXES
+                     : sources                  ? CATALOG_SOURCES
+                     : expects                  ? CATALOG_EXPECTED
+                     : c->n_routines            ? CATALOG_ROUTINES
+                     : c->n_foreign             ? CATALOG_FOREIGN
+                                                : CATALOG_FIRST;
     bytes_put_i64(&o, format);
     bytes_put_i64(&o, c->next_id);
+    if (format >= CATALOG_ENUMS) put_enums(&o, c->enums);
     bytes_put_i64(&o, c->n_tables);
     for (int64_t i = 0; i < c->n_tables; i++) put_table(&o, c->tables[i]);
     bytes_put_i64(&o, c->n_views);
@@ -168,11 +187,51 @@ Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccoun
 
 static bool type_ok(Type t) {
     if (t.id == T_ARRAY) return t.length >= 0 && type_element(t).id != T_ARRAY && type_ok(type_element(t));
-    return ((t.id > T_UNKNOWN && t.id < T_VOID) || t.id == T_DECIMAL || type_is_json(t)) &&
+    return ((t.id > T_UNKNOWN && t.id < T_VOID) || t.id == T_DECIMAL || type_is_json(t) || t.id == T_ENUM) &&
            t.precision <= NUMERIC_MAX_PRECISION && t.scale <= NUMERIC_MAX_PRECISION && t.length >= 0 &&
            (t.id != T_NUMERIC || t.precision >= 1);
 }
-static Status load_one_table(Catalog *c, MemAccount *account, BytesIn *in, const char *path, Err *e) {
+/* Numbers of types in the file, and here. */
+typedef struct EnumMap {
+    int64_t n, *there;
+    const EnumType **here;
+} EnumMap;
+/* A Type of the file as it is here; false: it names none. */
+static bool type_read(const EnumMap *m, Type *t) {
+    if (t->id == T_ARRAY && type_element(*t).id == T_ENUM) {
+        Type e = type_element(*t);
+        if (!type_read(m, &e)) return false;
+        *t = type_array_of(e);
+        return true;
+    }
+    for (int64_t i = 0; i < m->n && t->id == T_ENUM; i++)
+        if (m->there[i] == t->length) return *t = enum_type(m->here[i]), true;
+    return t->id != T_ENUM;
+}
+static Status load_enums(Catalog *c, BytesIn *in, const char *path, EnumMap *m, Err *e) {
+    m->n = bytes_get_count(in, in->len / 24);
+    m->there = arena_array(in->arena, int64_t, m->n + 1);
+    m->here = arena_array(in->arena, const EnumType *, m->n + 1);
+    if (!m->there || !m->here) return ST_ERROR;
+    for (int64_t i = 0; i < m->n; i++) {
+        m->there[i] = bytes_get_i64(in);
+        const char *name = bytes_get_text(in, false);
+        const int64_t n = bytes_get_count(in, MIN_OF(in->len / 16, INT32_MAX));
+        EnumLabel *labels = arena_array(in->arena, EnumLabel, n + 1);
+        if (!labels) return ST_ERROR;
+        for (int64_t k = 0; k < n && !in->failed; k++) {
+            const int64_t code = bytes_get_i64(in);
+            labels[k] = (EnumLabel){bytes_get_text(in, false), (int32_t)code};
+            if (code != (int32_t)code || (k > 0 && code <= labels[k - 1].code)) in->failed = true;
+            if (!in->failed && strlen(labels[k].text) > ENUM_LABEL_MAX) in->failed = true;
+        }
+        if (in->failed || enum_find(c->enums, slice_of(name))) return err_corrupted(e, path, in->at, "type is invalid");
+        TRY(enum_make(c->enums, 0, name, (int32_t)n, labels, &m->here[i], e));
+        TRY(enum_put(c->enums, NULL, m->here[i], e));
+    }
+    return ST_OK;
+}
+static Status load_one_table(const EnumMap *m, Catalog *c, MemAccount *account, BytesIn *in, const char *path, Err *e) {
     Arena *a = in->arena;
     int64_t id = bytes_get_i64(in);
     char *name = bytes_get_text(in, false);
@@ -184,7 +243,7 @@ static Status load_one_table(Catalog *c, MemAccount *account, BytesIn *in, const
         bytes_get(in, &cols[i].type, (int64_t)sizeof(Type));
         cols[i].not_null = bytes_get_bool(in);
         cols[i].default_sql = bytes_get_text(in, true);
-        if (!type_ok(cols[i].type)) in->failed = true;
+        if (!type_ok(cols[i].type) || !type_read(m, &cols[i].type)) in->failed = true;
     }
     int64_t n_keys = bytes_get_count(in, in->len / 17);
     KeyDef *keys = arena_array(a, KeyDef, n_keys + 1);
@@ -300,7 +359,7 @@ static Status load_one_foreign(Catalog *c, BytesIn *in, const char *path, Err *e
     foreign_free(copy);
     return ST_ERROR;
 }
-static Status load_one_routine(Catalog *c, BytesIn *in, const char *path, Err *e) {
+static Status load_one_routine(const EnumMap *m, Catalog *c, BytesIn *in, const char *path, Err *e) {
     Arena *a = in->arena;
     Routine r = {.id = bytes_get_i64(in)};
     r.name = bytes_get_text(in, false);
@@ -321,7 +380,9 @@ static Status load_one_routine(Catalog *c, BytesIn *in, const char *path, Err *e
         r.param_names[i] = bytes_get_text(in, true);
         bytes_get(in, &r.param_modes[i], 1);
         bytes_get(in, &r.param_types[i], (int64_t)sizeof(Type));
-        if (!type_ok(r.param_types[i]) || !r.param_modes[i] || !strchr("iobtc", r.param_modes[i])) in->failed = true;
+        if (!type_ok(r.param_types[i]) || !type_read(m, &r.param_types[i]) || !r.param_modes[i] ||
+            !strchr("iobtc", r.param_modes[i]))
+            in->failed = true;
         else args += routine_is_arg(&r, i);
     }
     r.n_args = (int)bytes_get_count(in, r.n_params);
@@ -329,8 +390,8 @@ static Status load_one_routine(Catalog *c, BytesIn *in, const char *path, Err *e
     bytes_get(in, &r.ret, (int64_t)sizeof(Type));
     r.language = bytes_get_text(in, false);
     r.sql = bytes_get_text(in, false);
-    if (in->failed || r.id <= 0 || r.n_args != args || (r.ret.id != T_VOID && !type_ok(r.ret)) || !r.volatility ||
-        !strchr("isv", r.volatility))
+    if (in->failed || r.id <= 0 || r.n_args != args || (r.ret.id != T_VOID && !type_ok(r.ret)) ||
+        !type_read(m, &r.ret) || !r.volatility || !strchr("isv", r.volatility))
         return err_corrupted(e, path, in->at, "routine is invalid");
     Routine *copy = routine_new(&r, e);
     if (!copy) return ST_ERROR;
@@ -350,15 +411,18 @@ Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *acc
     if (!checksum_matches(p, len - 8, sum)) return err_corrupted(e, path, 0, "checksum does not match");
     BytesIn in = {.p = p, .len = len - 8, .at = 8, .arena = a};
     int64_t format = bytes_get_i64(&in);
-    if (format < CATALOG_FIRST || format > CATALOG_JSON) return err_corrupted(e, path, 8, "unknown format");
-    int64_t next_id = bytes_get_i64(&in), n = bytes_get_count(&in, len);
-    for (int64_t i = 0; i < n; i++) TRY(load_one_table(c, account, &in, path, e));
+    if (format < CATALOG_FIRST || format > CATALOG_ENUMS) return err_corrupted(e, path, 8, "unknown format");
+    int64_t next_id = bytes_get_i64(&in);
+    EnumMap enums = {0};
+    if (format >= CATALOG_ENUMS) TRY(load_enums(c, &in, path, &enums, e));
+    int64_t n = bytes_get_count(&in, len);
+    for (int64_t i = 0; i < n; i++) TRY(load_one_table(&enums, c, account, &in, path, e));
     n = bytes_get_count(&in, len);
     for (int64_t i = 0; i < n; i++) TRY(load_one_view(c, &in, path, e));
     n = format >= CATALOG_FOREIGN ? bytes_get_count(&in, len) : 0;
     for (int64_t i = 0; i < n; i++) TRY(load_one_foreign(c, &in, path, e));
     n = format >= CATALOG_ROUTINES ? bytes_get_count(&in, len) : 0;
-    for (int64_t i = 0; i < n; i++) TRY(load_one_routine(c, &in, path, e));
+    for (int64_t i = 0; i < n; i++) TRY(load_one_routine(&enums, c, &in, path, e));
     for (int64_t i = 0; i < c->n_tables && format >= CATALOG_EXPECTED; i++)
         c->tables[i]->expected_rows = bytes_get_count(&in, EXPECTED_ROWS_MAX);
     for (int64_t i = 0; i < c->n_views && format >= CATALOG_SOURCES; i++)

@@ -2,8 +2,10 @@
  *
  *     "STELECAT", i64 format = 1 (2: with foreign keys, 3: with routines, 4: with expected rows, 5: with what views
  *         read, 6: with unique indexes, 7: with numerics of any length, 8: with json; these are in a
- *         Type): the lowest that has all there is
+ *         Type; 9: with enumerated types): the lowest that has all there is
  *     i64 next table id
+ *     format 9: i64 types, each: i64 number, by which Types in this file name it, text name, i64 labels, each:
+ *         i64 code, text label; codes ascend
  *     i64 tables, each: i64 id, text name,
  *         i64 columns, each: text name, Type (8 bytes as in types/type.h), u8 not null, text default (NULL allowed)
  *         i64 keys, each: text name, u8 primary, i64 columns, i64 column number ...

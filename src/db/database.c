@@ -15,6 +15,7 @@
 #include "db/catalog_file.h"
 #include "db/published.h"
 #include "storage/table_file.h"
+#include "types/enums.h"
 
 enum { CURRENT_FORMAT = 1, PATH_ROOM = 64 };
 
@@ -188,6 +189,7 @@ static Status open_database(const char *path, Vfs *vfs, int threads, int64_t mem
     db->catalog.version = 1;
     db->pool = pool_new(threads > 0 ? threads : cpu_count(), e);
     db->txn_lock = txn_lock_new(e);
+    failed = failed || enum_space_new(&db->account, &db->catalog.enums, e) != ST_OK;
     failed = failed || user_functions_new(&db->account, &db->catalog.functions, e) != ST_OK;
     if (failed || !a || !db->catalog.arena || !db->pool || !db->txn_lock) goto fail;
     arena_set_err(db->catalog.arena, NULL);
@@ -280,6 +282,7 @@ void database_close(Database *db) {
         db->vfs->close(db->lock_file, &ignored);
     }
     user_functions_free(db->catalog.functions);
+    enum_space_free(db->catalog.enums);
     arena_free(db->catalog.arena);
     txn_lock_free(db->txn_lock);
     mem_free(NULL, db, (int64_t)sizeof *db);

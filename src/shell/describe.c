@@ -597,10 +597,19 @@ static bool each_type_of(void *ctx, const char *name, const char *args, const ch
     grid_cell(f->g, "");
     return false;
 }
+static bool each_type(void *ctx, const stele_definition *d) {
+    Functions *f = ctx;
+    if (strcmp(d->kind, "TYPE") != 0 || (f->pattern && !name_matches(f->pattern, d->name))) return false;
+    grid_cell(f->g, "public");
+    grid_cell(f->g, d->name);
+    grid_cell(f->g, "");
+    return false;
+}
 static bool types_command(Shell *sh, Args *a) {
     static const char *const names[] = {"Schema", "Name", "Description"};
     Functions f = {.pattern = next_arg(a, ARG_NORMAL), .g = grid_new("List of data types", 3, names)};
     if (f.pattern || has_suffix(a, 'S')) stele_list_functions(each_type_of, &f);
+    (void)stele_list_definitions(sh->conn, each_type, &f);
     grid_sort(f.g, 2);
     grid_distinct(f.g);
     return grid_print(sh, f.g);

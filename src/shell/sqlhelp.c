@@ -26,6 +26,10 @@ static const struct Topic {
      "    DROP CONSTRAINT [ IF EXISTS ] constraint [ RESTRICT | CASCADE ]\n"
      "    SET ( expected_rows = number )\n"
      "    RESET ( expected_rows )"},
+    {"ALTER TYPE", "add or rename labels of an enumerated type, or rename it",
+     "ALTER TYPE name ADD VALUE [ IF NOT EXISTS ] 'label' [ { BEFORE | AFTER } 'other label' ]\n"
+     "ALTER TYPE name RENAME VALUE 'label' TO 'new label'\n"
+     "ALTER TYPE name RENAME TO new_name"},
     {"ALTER VIEW", "change the name of a view, or of one of its columns",
      "ALTER VIEW [ IF EXISTS ] name RENAME TO new_name\n"
      "ALTER VIEW [ IF EXISTS ] name RENAME [ COLUMN ] column TO new_column"},
@@ -87,6 +91,7 @@ static const struct Topic {
     {"CREATE TABLE AS", "define a table from the result of a query",
      "CREATE [ TEMPORARY | UNLOGGED ] TABLE [ IF NOT EXISTS ] name [ ( column [, ...] ) ]\n"
      "    AS query [ WITH [ NO ] DATA ]"},
+    {"CREATE TYPE", "define an enumerated type", "CREATE TYPE name AS ENUM ( [ 'label' [, ...] ] )"},
     {"CREATE VIEW", "define a view", "CREATE [ OR REPLACE ] [ TEMPORARY ] VIEW name [ ( column [, ...] ) ] AS query"},
     {"DEALLOCATE", "forget a prepared statement", "DEALLOCATE [ PREPARE ] { name | ALL }"},
     {"DELETE", "delete rows of a table",
@@ -105,6 +110,7 @@ static const struct Topic {
     {"DROP ROUTINE", "remove a function or a procedure",
      "DROP ROUTINE [ IF EXISTS ] name [ ( [ type [, ...] ] ) ] [, ...] [ CASCADE | RESTRICT ]"},
     {"DROP TABLE", "remove a table", "DROP TABLE [ IF EXISTS ] name [, ...] [ CASCADE | RESTRICT ]"},
+    {"DROP TYPE", "remove an enumerated type", "DROP TYPE [ IF EXISTS ] name [, ...] [ CASCADE | RESTRICT ]"},
     {"DROP VIEW", "remove a view", "DROP VIEW [ IF EXISTS ] name [, ...] [ CASCADE | RESTRICT ]"},
     {"END", "end the transaction, its changes stay", "END [ WORK | TRANSACTION ] [ AND [ NO ] CHAIN ]"},
     {"EXECUTE", "run a prepared statement", "EXECUTE name [ ( parameter [, ...] ) ]"},

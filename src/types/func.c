@@ -107,6 +107,7 @@ char type_category(uint8_t id) {
     case T_JSON:
     case T_JSONB: return 'U';
     case T_ARRAY: return 'A';
+    case T_ENUM: return 'E';
     default: return 'P';
     }
 }
@@ -153,7 +154,8 @@ bool type_common(Type a, Type b, Type *out) {
             Type element;
             if (!type_common(type_element(a), type_element(b), &element)) return false;
             *out = type_array_of(element);
-        } else if (a.id == T_NUMERIC) *out = numeric_common(a, b);
+        } else if (a.id == T_ENUM) return a.length == b.length;
+        else if (a.id == T_NUMERIC) *out = numeric_common(a, b);
         else if (!type_eq(a, b)) {
             *out = arg_type_of(a.id);
             if (a.precision == b.precision) out->precision = a.precision;
@@ -348,6 +350,21 @@ static Status resolve_error(Slice name, bool is_operator, int nargs, const Type 
 }
 
 /* Types to cast the arguments to, and the result's type. */
+/* The one enumerated type of a call's arguments, as PostgreSQL's anyenum. */
+static Status one_enum(const FuncDef *f, int nargs, const Type *args, int64_t pos, Type *out, Err *e) {
+    bool wanted = false;
+    for (int k = 0; k < nargs; k++) {
+        if (slot_type(f, k) != T_ENUM) continue;
+        wanted = true;
+        if (args[k].id != T_ENUM) continue;
+        if (out->id == T_ENUM && out->length != args[k].length)
+            return resolve_error(slice_of(f->name), (f->flags & FN_OPERATOR) != 0, nargs, args, pos, false, e);
+        *out = args[k];
+    }
+    if (!wanted || out->id == T_ENUM) return ST_OK;
+    return resolve_error(slice_of(f->name), (f->flags & FN_OPERATOR) != 0, nargs, args, pos, false, e);
+}
+
 static Status coerce_args(const FuncDef *f, int nargs, const Type *args, int64_t pos, Type *coerced, Type *ret,
                           Err *e) {
     if (f->flags & FN_COMMON_TYPE) {
@@ -364,11 +381,13 @@ static Status coerce_args(const FuncDef *f, int nargs, const Type *args, int64_t
         *ret = t;
         return ST_OK;
     }
-    Type common = {0};
+    Type common = {0}, label = {0};
     int numerics = 0;
+    TRY(one_enum(f, nargs, args, pos, &label, e));
     for (int k = 0; k < nargs; k++) {
         uint8_t want = slot_type(f, k);
         if (want == T_ANY) coerced[k] = args[k].id == T_UNKNOWN ? type_make(T_TEXT) : args[k];
+        else if (want == T_ENUM) coerced[k] = label;
         else if (want == T_NUMERIC) coerced[k] = type_as_numeric(args[k]);
         else if (want == args[k].id) coerced[k] = args[k];
         else coerced[k] = arg_type_of(want);

@@ -52,6 +52,7 @@ bool cast_exists(Type from, Type to, CastCtx ctx) {
         if (x.id == T_UNKNOWN || y.id == T_UNKNOWN) return x.id == y.id;
         return cast_exists(x, y, ctx);
     }
+    if (from.id == T_ENUM && to.id == T_ENUM) return from.length == to.length;
     char c = cast_context(from.id, to.id);
     return c == 'i' || (c == 'a' && ctx >= CAST_ASSIGNMENT) || (c == 'e' && ctx == CAST_EXPLICIT);
 }

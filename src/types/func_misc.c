@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "types/array.h"
 #include "types/dec.h"
+#include "types/enums.h"
 #include "types/func_int.h"
 #include "types/json.h"
 
@@ -217,6 +218,52 @@ static Type tf_same(const FuncDef *f, int nargs, const Type *a) {
     return a[0];
 }
 
+static Type tf_labels(const FuncDef *f, int nargs, const Type *a) {
+    (void)f, (void)nargs;
+    return type_array_of(a[0]);
+}
+
+/* ---- enumerated types: functions of the type of their arguments ------------------------------------- */
+
+static void enum_end(int64_t n, const Vec *args, Vec *out, bool last) {
+    const EnumType *x = enum_of(args[0].type);
+    for (int64_t i = 0; i < n; i++) {
+        out->valid[i] = x && x->n > 0;
+        ((int32_t *)out->data)[i] = out->valid[i] ? x->labels[last ? x->n - 1 : 0].code : 0;
+    }
+}
+KERNEL(enum_first) {
+    KERNEL_UNUSED();
+    enum_end(n, args, out, false);
+    return ST_OK;
+}
+KERNEL(enum_last) {
+    KERNEL_UNUSED();
+    enum_end(n, args, out, true);
+    return ST_OK;
+}
+KERNEL(enum_range) {
+    const EnumType *x = enum_of(args[0].type);
+    const int32_t count = x ? x->n : 0;
+    int32_t *codes = arena_array(ctx->arena, int32_t, count + 1);
+    uint8_t *valid = arena_alloc(ctx->arena, count + 1);
+    if (!codes || !valid) return err_is_set(ctx->err) ? ST_ERROR : err_oom(ctx->err);
+    memset(valid, 1, (size_t)count + 1);
+    for (int64_t i = 0; i < n; i++) {
+        int32_t used = 0;
+        out->valid[i] = 1;
+        for (int32_t k = 0; k < count; k++) {
+            const int32_t code = x->labels[k].code;
+            if (nargs > 1 && !arg_null(&args[0], i) && code < AT(int32_t, 0, i)) continue;
+            if (nargs > 1 && !arg_null(&args[1], i) && code > AT(int32_t, 1, i)) continue;
+            codes[used++] = code;
+        }
+        if (array_build(ctx->arena, PH_I32, used, codes, valid, (Str *)out->data + i, ctx->err) != ST_OK)
+            return FAILED(i);
+    }
+    return ST_OK;
+}
+
 /* ---- table ---------------------------------------------------------------------------------------------- */
 
 #define CMP(nm, T, op, fn, dc) DEF(nm, FN_OPERATOR | S_, T_BOOL, 2, ARGS(T, T), op, fn, NULL, dc)
@@ -305,6 +352,7 @@ static const FuncDef defs[] = {
     CMP_DEFS(T_INTERVAL),
     CMP_DEFS(T_UUID),
     CMP_DEFS(T_JSONB), /* of which the binder makes comparisons of keys */
+    CMP_DEFS(T_ENUM),
     DEF("greatest", FN_VARIADIC | FN_COMMON_TYPE, T_VOID, 1, ARGS(T_ANY), OP_NONE, greatest_any, NULL,
         "greatest argument, NULLs ignored"),
     DEF("least", FN_VARIADIC | FN_COMMON_TYPE, T_VOID, 1, ARGS(T_ANY), OP_NONE, least_any, NULL,
@@ -330,6 +378,12 @@ static const FuncDef defs[] = {
         current_setting, NULL, "text of a setting, NULL when there is none of that name"),
     DEF("set_config", FN_VOLATILE | FN_CAN_FAIL, T_TEXT, 3, ARGS(T_TEXT, T_TEXT, T_BOOL), OP_NONE, set_config, NULL,
         "changes a setting, and returns its text"),
+    DEF("enum_first", 0, T_ENUM, 1, ARGS(T_ENUM), OP_NONE, enum_first, tf_same, "first label of the argument's type"),
+    DEF("enum_last", 0, T_ENUM, 1, ARGS(T_ENUM), OP_NONE, enum_last, tf_same, "last label of the argument's type"),
+    DEF("enum_range", FN_CAN_FAIL, T_ARRAY, 1, ARGS(T_ENUM), OP_NONE, enum_range, tf_labels,
+        "all labels of the argument's type"),
+    DEF("enum_range", FN_CAN_FAIL, T_ARRAY, 2, ARGS(T_ENUM, T_ENUM), OP_NONE, enum_range, tf_labels,
+        "labels from the first argument to the second; NULL: from the first label, to the last"),
     DEF("pg_typeof", 0, T_TEXT, 1, ARGS(T_ANY), OP_NONE, typeof_any, NULL, "type of the argument"),
     DEF("booland_statefunc", S_, T_BOOL, 2, ARGS(T_BOOL, T_BOOL), OP_NONE, bool_and2, NULL, "and"),
     DEF("boolor_statefunc", S_, T_BOOL, 2, ARGS(T_BOOL, T_BOOL), OP_NONE, bool_or2, NULL, "or"),
@@ -363,6 +417,7 @@ static const FuncDef defs[] = {
     MIN_MAX(T_TEXT),
     MIN_MAX(T_BYTEA),
     MIN_MAX(T_DATE),
+    MIN_MAX(T_ENUM),
     MIN_MAX(T_TIME),
     MIN_MAX(T_TIMESTAMP),
     MIN_MAX(T_TIMESTAMPTZ),

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "types/dec.h"
+#include "types/enums.h"
 #include "types/type_int.h"
 
 Phys type_phys(Type t) {
@@ -16,6 +17,7 @@ Phys type_phys(Type t) {
     case T_VOID: return PH_BOOL;
     case T_INT2: return PH_I16;
     case T_INT4:
+    case T_ENUM:
     case T_DATE: return PH_I32;
     case T_INT8:
     case T_TIME:
@@ -71,6 +73,7 @@ static const char *const base_names[T_COUNT_] = {
     [T_DECIMAL] = "numeric",
     [T_JSON] = "json",
     [T_JSONB] = "jsonb",
+    [T_ENUM] = "anyenum",
 };
 static const char *const array_names[T_COUNT_] = {
     [T_UNKNOWN] = "anyarray",
@@ -94,11 +97,14 @@ static const char *const array_names[T_COUNT_] = {
     [T_DECIMAL] = "numeric[]",
     [T_JSON] = "json[]",
     [T_JSONB] = "jsonb[]",
+    [T_ENUM] = "anyenum[]",
 };
 
 const char *type_base_name(TypeId id) { return (unsigned)id < T_COUNT_ ? base_names[id] : "?"; }
 const char *type_plain_name(Type t) {
     if (type_is_record(t)) return t.flags & TF_RECORDS ? "record[]" : "record";
+    const EnumType *x = enum_of(t.id == T_ARRAY ? type_element(t) : t);
+    if (x) return t.id == T_ARRAY ? x->array_shown : x->shown;
     if (t.id != T_ARRAY) return type_base_name((TypeId)t.id);
     const char *name = array_names[type_element(t).id];
     return name ? name : "?";
@@ -126,7 +132,7 @@ static const struct {
 const char *type_name(Type t, char *buf, int64_t size) {
     const char *base = type_base_name((TypeId)t.id);
     size_t n = (size_t)size;
-    if (type_is_record(t)) base = type_plain_name(t);
+    if (type_is_record(t) || t.id == T_ENUM) base = type_plain_name(t);
     switch ((TypeId)t.id) {
     case T_ARRAY: {
         char element[64];

@@ -20,6 +20,7 @@
  *   interval     PH_INTERVAL   compared by PostgreSQL's rule (month = 30 days, day = 24 h)
  *   uuid         PH_UUID  16 bytes, memcmp order
  *   json, jsonb  PH_STR   JSON text as it was given, and in a canonical form (json.h)
+ *   enumerated   PH_I32   a label's code; `length` is the number of the type (enums.h)
  *   t[]          PH_STR   one-dimensional arrays of the above: a blob (array.h); the element's type is packed into the
  * Type
  *
@@ -53,9 +54,10 @@ typedef enum TypeId {
     T_UUID,
     T_VOID,
     T_ARRAY,
-    T_DECIMAL, /* ids are stored in files: new ones go to the end */
+    T_DECIMAL,
     T_JSON,
     T_JSONB,
+    T_ENUM, /* ids are stored in files: new ones go here */
     T_COUNT_
 } TypeId;
 

@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "types/array.h"
+#include "types/enums.h"
 #include "types/dec.h"
 #include "types/json.h"
 #include "types/type.h"
@@ -225,6 +226,22 @@ static Status bytea_parse(Slice t, Arena *a, Str *out, Err *e) {
 
 /* ---- text out ------------------------------------------------------------------------ */
 
+static int64_t enum_format(Type t, int32_t code, char *out) {
+    const EnumLabel *l = enum_label(enum_of(t), code);
+    const int64_t n = l ? (int64_t)strlen(l->text) : 0;
+    if (n) memcpy(out, l->text, (size_t)n);
+    return n;
+}
+static Status enum_parse(Type t, Slice text, int32_t *code, Err *e) {
+    const EnumType *x = enum_of(t);
+    const int32_t i = enum_index(x, text);
+    if (i < 0)
+        return err_set(e, ERR_INVALID_TEXT, "invalid input value for enum %s: \"%.*s\"", type_plain_name(t),
+                       (int)MIN_OF(text.len, 512), text.ptr);
+    *code = x->labels[i].code;
+    return ST_OK;
+}
+
 int64_t cell_to_text(Type t, const void *cell, TextForm form, char *out) {
     switch ((TypeId)t.id) {
     case T_BOOL: *out = *(const uint8_t *)cell ? 't' : 'f'; return 1;
@@ -245,6 +262,7 @@ int64_t cell_to_text(Type t, const void *cell, TextForm form, char *out) {
     case T_TIMESTAMPTZ: return timestamp_format(*(const int64_t *)cell, true, form, out);
     case T_INTERVAL: return interval_format(cell, form, out);
     case T_UUID: return uuid_format(cell, out);
+    case T_ENUM: return enum_format(t, *(const int32_t *)cell, out);
     case T_UNKNOWN:
     case T_CHAR:
     case T_VARCHAR:
@@ -420,6 +438,7 @@ Status cell_from_text(Type t, Slice text, const struct SessionInfo *session, Are
     case T_UUID:
         if (!uuid_parse(text_trim(text), cell)) return text_syntax_error(ERR_INVALID_TEXT, "uuid", text, e);
         return ST_OK;
+    case T_ENUM: return enum_parse(t, text, cell, e);
     case T_ARRAY: return array_from_text(t, text, session, a, cell, e);
     case T_DECIMAL: {
         Dec d;
@@ -573,7 +592,7 @@ bool type_same_cells(Type want, Type have) {
     int scale = exact_scale(want);
     if (scale >= 0) return exact_scale(have) == scale;
     if (type_is_text(want)) return type_is_text(have);
-    if (want.id != T_ARRAY) return have.id == want.id;
+    if (want.id != T_ARRAY) return have.id == want.id && (want.id != T_ENUM || have.length == want.length);
     if (have.id != T_ARRAY) return false;
     Type x = type_element(want), y = type_element(have);
     /* An array without elements has no type of its own: '{}', array[]. */

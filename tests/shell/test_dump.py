@@ -178,6 +178,23 @@ insert into t values (1, 'Ann', 1, 1), (2, null, 2, null), (3, 'Bob', 3, 0);
         check(f"\\d in {directory}", '"lower_b" UNIQUE, btree (lower(a), b) WHERE ("C c" > 0)' in out and '"plain" UNIQUE, btree (b, id)' in out, out)
 
 
+def types(server):
+    """Enumerated types are saved, loaded and dumped with the order of their labels."""
+    make("types", """create type "Mood" as enum ('sad', 'it''s ok');
+alter type "Mood" add value 'so' before 'it''s ok';
+create table t(id int primary key, m "Mood" default 'sad', ms "Mood"[]);
+create function f(m "Mood") returns "Mood" language sql as 'select m';
+insert into t values (1, 'so', '{so}'), (2, 'it''s ok', null), (3, default, null);
+""")
+    dump = round_trip("types", "types")
+    in_postgres("types", dump, server)
+    for directory in ("types", "restored"):
+        rc, out, err = sh(directory, "-A", "-t", "-c", "select id, f(m), ms from t order by m desc")
+        check(f"values in {directory}", (rc, out, err) == (0, "2|it's ok|\n1|so|{so}\n3|sad|\n", ""), (rc, out, err))
+        rc, out, err = sh(directory, "-c", "\\d t")
+        check(f"\\d in {directory}", '"Mood"[]' in out, out)
+
+
 # ---- options ---------------------------------------------------------------------------------------------
 
 OPTIONS = """create function f(x int default 1) returns int language sql as $$ select x $$;
@@ -337,6 +354,6 @@ def early():
 
 
 SERVER = pg.Server()
-P.run([("corpus", lambda: corpus(SERVER)), ("fixtures", lambda: fixtures(SERVER)), ("views", views), ("indexes", lambda: indexes(SERVER)), ("options", lambda: options(SERVER)), ("errors", errors), ("early", early)])
+P.run([("corpus", lambda: corpus(SERVER)), ("fixtures", lambda: fixtures(SERVER)), ("views", views), ("indexes", lambda: indexes(SERVER)), ("types", lambda: types(SERVER)), ("options", lambda: options(SERVER)), ("errors", errors), ("early", early)])
 SERVER.stop()
 P.end()

@@ -17,6 +17,7 @@ static Catalog *copy_catalog(Session *s) {
     atomic_init(&c->version, atomic_load(&from->version));
     c->next_id = from->next_id;
     c->functions = from->functions;
+    c->enums = from->enums;
     c->n_tables = from->n_tables;
     c->tables = (Table **)(void *)(c + 1);
     memcpy(c->tables, from->tables, sizeof *c->tables * (size_t)c->n_tables);

@@ -31,7 +31,8 @@ typedef enum CatalogUndoKind {
     CU_DROPPED_FOREIGN,
     CU_ADDED_ROUTINE,
     CU_DROPPED_ROUTINE,
-    CU_EXPECTED_ROWS
+    CU_EXPECTED_ROWS,
+    CU_ENUM
 } CatalogUndoKind;
 struct CatalogUndo {
     CatalogUndo *next;
@@ -41,6 +42,7 @@ struct CatalogUndo {
     ForeignKey *foreign;
     Routine *routine;
     int64_t expected_rows; /* of the table before */
+    const EnumType *enum_from, *enum_to;
 };
 
 /* Changes the catalog and remembers how to take it back: both or neither. */
@@ -66,6 +68,7 @@ static Status change(Session *s, CatalogUndoKind kind, Table *t, View *v, Foreig
     case CU_DROPPED_FOREIGN: catalog_remove_foreign(c, f); break;
     case CU_ADDED_ROUTINE: r = catalog_add_routine(c, q, &s->err); break;
     case CU_DROPPED_ROUTINE: catalog_remove_routine(c, q); break;
+    case CU_ENUM: break;          /* session_put_enum does it */
     case CU_EXPECTED_ROWS: break; /* session_expect_rows does it */
     }
     if (r != ST_OK) {
@@ -110,6 +113,16 @@ Status session_expect_rows(Session *s, Table *t, int64_t rows) {
     return ST_OK;
 }
 
+Status session_put_enum(Session *s, const EnumType *from, const EnumType *to) {
+    Catalog *c = &s->db->catalog;
+    TRY(change(s, CU_ENUM, NULL, NULL, NULL, NULL));
+    s->catalog_undo->enum_from = s->catalog_undo->enum_to = from; /* nothing to undo yet */
+    TRY(enum_put(c->enums, from, to, &s->err));
+    s->catalog_undo->enum_to = to;
+    atomic_fetch_add(&c->version, 1);
+    return ST_OK;
+}
+
 void catalog_undo_all(Session *s) { catalog_undo_to(s, NULL); }
 void catalog_undo_to(Session *s, const CatalogUndo *mark) {
     Catalog *c = &s->db->catalog;
@@ -142,6 +155,10 @@ void catalog_undo_to(Session *s, const CatalogUndo *mark) {
             routine_free(u->routine);
             break;
         case CU_DROPPED_ROUTINE: (void)catalog_add_routine(c, u->routine, &ignored); break;
+        case CU_ENUM:
+            if (u->enum_from != u->enum_to) (void)enum_put(c->enums, u->enum_to, u->enum_from, &ignored);
+            atomic_fetch_add(&c->version, 1);
+            break;
         case CU_EXPECTED_ROWS: u->table->expected_rows = u->expected_rows; break;
         }
         mem_free(&s->account, u, (int64_t)sizeof *u);

@@ -20,6 +20,7 @@
 #include "sql/parse/ast.h"
 #include "sql/plan/plan.h"
 #include "txn/run/bulk.h"
+#include "types/enums.h"
 
 /* What SET changes, by what changes together; settings.c has the table of names, ranges and defaults. */
 typedef struct ExecSettings { /* how a statement is planned and run */
@@ -498,6 +499,8 @@ Status session_add_foreign(Session *s, ForeignKey *f);
 Status session_drop_foreign(Session *s, ForeignKey *f);
 Status session_add_routine(Session *s, Routine *r);
 Status session_drop_routine(Session *s, Routine *r);
+/* An enumerated type in the place of another; either may be NULL. */
+Status session_put_enum(Session *s, const EnumType *from, const EnumType *to);
 Status session_expect_rows(Session *s, Table *t, int64_t rows); /* Table.expected_rows */
 
 char *quote_name(Arena *a, const char *name);              /* "name" for SQL text */

@@ -7,7 +7,7 @@
 #include "types/dec.h"
 
 Status column_type(Session *s, const AstColumnDef *c, Type *out) {
-    TRY(sql_bind_type(c->type, out, &s->err));
+    TRY(sql_bind_type(s->db->catalog.enums, c->type, out, &s->err));
     return c->collation.name ? sql_check_collation(&c->collation, *out, c->location, &s->err) : ST_OK;
 }
 

@@ -736,11 +736,50 @@ static Status prepare(Lister *l) {
     return ST_OK;
 }
 
+/* ---- types ---- */
+
+static int by_enum_name(const void *x, const void *y) {
+    return strcmp((*(const EnumType *const *)x)->name, (*(const EnumType *const *)y)->name);
+}
+static Status add_enums(Lister *l) {
+    const EnumType *x;
+    VEC(const EnumType *) all = {0};
+    for (int64_t i = 0; (x = enum_nth(l->k->enums, i)) != NULL; i++)
+        if (!vec_push(l->a, &all, x)) return ST_ERROR;
+    if (all.len > 1) qsort(all.items, (size_t)all.len, sizeof *all.items, by_enum_name);
+    for (int64_t i = 0; i < all.len; i++) {
+        x = all.items[i];
+        Text t = {.a = l->a};
+        text_put(&t, "CREATE TYPE ");
+        text_put(&t, x->shown);
+        text_put(&t, " AS ENUM (");
+        for (int32_t k = 0; k < x->n; k++) {
+            text_put(&t, k ? ", '" : "'");
+            for (const char *p = x->labels[k].text; *p; p++) {
+                if (*p == '\'') text_put(&t, "'");
+                text_add(&t, p, 1);
+            }
+            text_put(&t, "'");
+        }
+        text_put(&t, ")");
+        TRY(add(l, (Definition){.kind = "TYPE",
+                                .name = x->name,
+                                .table = "",
+                                .target = "",
+                                .create = text_take(&t),
+                                .drop = arena_printf(l->a, "DROP TYPE %s", x->shown),
+                                .drop_if_exists = arena_printf(l->a, "DROP TYPE IF EXISTS %s", x->shown),
+                                .problem = ""}));
+    }
+    return ST_OK;
+}
+
 Status definitions_list(Session *s, Arena *a, Definitions *out) {
     Lister l = {.s = s, .a = a, .k = &s->db->catalog, .out = out};
     int64_t n = l.k->n_tables;
     *out = (Definitions){.a = a};
     TRY(prepare(&l));
+    TRY(add_enums(&l));
     for (int64_t i = 0; i < n; i++) TRY(add_table(&l, l.tables[i]));
     TRY(add_ready(&l, false));
     for (int64_t i = 0; i < n; i++) TRY(add_keys(&l, l.tables[i]));

@@ -16,11 +16,12 @@
 #include "session/core/session.h"
 
 typedef struct Definition {
-    const char *kind;  /* "TABLE", "FUNCTION", "PROCEDURE", "VIEW", "CONSTRAINT", "INDEX", "DEFAULT", "FK CONSTRAINT" */
-    const char *name;  /* as it is called: t; t t_pkey; f(integer) */
-    const char *table; /* the table or view that this is or belongs to, "" for routines */
-    const char *target;                /* of a table: t (a, b), for COPY and INSERT; else "" */
-    const char *create;                /* without a semicolon */
+    const char *kind;   /* "TABLE", "FUNCTION", "PROCEDURE", "VIEW", "CONSTRAINT", "INDEX", "DEFAULT", "FK CONSTRAINT",
+                         "TYPE" */
+    const char *name;   /* as it is called: t; t t_pkey; f(integer) */
+    const char *table;  /* the table or view that this is or belongs to, "" for routines */
+    const char *target; /* of a table: t (a, b), for COPY and INSERT; else "" */
+    const char *create; /* without a semicolon */
     const char *drop, *drop_if_exists; /* "" where it goes with its table */
     const char *problem; /* "", or why `create` fails: it refers to what is gone, or to what comes later */
     bool after_data;

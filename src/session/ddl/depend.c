@@ -243,6 +243,150 @@ Status dependents_of_routine(Dependents *d, const Routine *r) {
     return add_views_of(d, holds, on);
 }
 
+/* ---- enumerated types ---- */
+
+typedef struct NamesEnum {
+    const EnumType *x;
+    int32_t code;
+    bool label;  /* the value with that code */
+    bool names;  /* a value of it, or a cast to it */
+    bool column; /* ... a column of that type */
+} NamesEnum;
+static bool is_of(Type t, const EnumType *x) {
+    if (t.id == T_ARRAY) t = type_element(t);
+    return t.id == T_ENUM && t.length == x->number;
+}
+static void names_in_plan(NamesEnum *n, Plan *p);
+static bool names_fn(void *ctx, Expr *e) {
+    NamesEnum *n = ctx;
+    if (e->kind == EX_CONST && is_of(e->type, n->x) && !e->u.value.is_null)
+        n->label |= e->type.id == T_ARRAY || e->u.value.u.i32 == n->code; /* an array may have it */
+    if (is_of(e->type, n->x)) *(e->kind == EX_COL ? &n->column : &n->names) = true;
+    if (e->kind == EX_SUBQUERY) names_in_plan(n, e->u.sub.plan);
+    return true;
+}
+static Status names_slot(void *ctx, Expr **slot) {
+    (void)expr_walk(*slot, names_fn, ctx);
+    return ST_OK;
+}
+static void names_in_plan(NamesEnum *n, Plan *p) {
+    if (stack_stop()) return;
+    (void)plan_each_expr(p, names_slot, n);
+    for (int32_t i = 0; i < p->n_children; i++) names_in_plan(n, p->children[i]);
+}
+/* A DEFAULT or CHECK of a table: whether it names the type, and would stay when the columns of it go. */
+static bool text_names(Dependents *d, const Table *t, const char *sql, const EnumType *x) {
+    PlanCtx c;
+    BoundStmt *b;
+    NamesEnum n = {.x = x};
+    const char *table = quote_name(d->a, t->name);
+    if (!sql || !table || !try_query(d->s, d->a, arena_printf(d->a, "select (%s\n) from %s", sql, table), &c, &b))
+        return false;
+    names_in_plan(&n, b->plan);
+    return n.names && !n.column;
+}
+
+static Status of_enum_in_table(Dependents *d, const Table *t, const EnumType *x, const char *on) {
+    for (int i = 0; i < t->n_cols; i++) {
+        Dependent y = {.kind = DEPENDENT_COLUMN, .table = t->name, .name = t->cols[i].name, .direct = true};
+        if (is_of(t->cols[i].type, x)) {
+            y.what = arena_printf(d->a, "column %s of table %s", t->cols[i].name, t->name);
+        } else {
+            if (!text_names(d, t, t->cols[i].default_sql, x)) continue;
+            y.kind = DEPENDENT_DEFAULT;
+            y.what = arena_printf(d->a, "default value for column %s of table %s", t->cols[i].name, t->name);
+        }
+        if (!y.what) return ST_ERROR;
+        TRY(add(d, y, on));
+        if (y.kind == DEPENDENT_COLUMN) TRY(dependents_of_column(d, t, i));
+    }
+    for (int i = 0; i < t->n_checks; i++) {
+        if (!text_names(d, t, t->checks[i].sql, x)) continue;
+        Dependent y = {.kind = DEPENDENT_CHECK, .table = t->name, .name = t->checks[i].name, .direct = true};
+        y.what = arena_printf(d->a, "constraint %s on table %s", t->checks[i].name, t->name);
+        if (!y.what) return ST_ERROR;
+        TRY(add(d, y, on));
+    }
+    return ST_OK;
+}
+
+static Status of_enum_in_routine(Dependents *d, Routine *r, const EnumType *x, const char *on) {
+    bool uses = is_of(r->ret, x);
+    for (int i = 0; i < r->n_params; i++) uses |= is_of(r->param_types[i], x);
+    if (!uses) return ST_OK;
+    const char *sig = pl_signature_text(d->a, r);
+    const char *what = sig ? arena_printf(d->a, "%s %s", r->is_procedure ? "procedure" : "function", sig) : NULL;
+    if (!what) return ST_ERROR;
+    TRY(add(d, (Dependent){.kind = DEPENDENT_ROUTINE, .routine = r, .what = what, .direct = true}, on));
+    return dependents_of_routine(d, r);
+}
+
+Status dependents_of_enum(Dependents *d, const EnumType *x) {
+    const Catalog *k = &d->s->db->catalog;
+    const char *on = arena_printf(d->a, "type %s", x->shown);
+    bool *holds = arena_array(d->a, bool, k->n_views + 1);
+    if (!on || !holds) return ST_ERROR;
+    for (int64_t i = 0; i < k->n_tables; i++) TRY(of_enum_in_table(d, k->tables[i], x, on));
+    for (int64_t i = 0; i < k->n_routines; i++) TRY(of_enum_in_routine(d, k->routines[i], x, on));
+    for (int64_t i = 0; i < k->n_views; i++) {
+        PlanCtx c;
+        BoundStmt *b;
+        NamesEnum n = {.x = x};
+        if (try_view(d->s, d->a, k->views[i], &c, &b)) names_in_plan(&n, b->plan);
+        holds[i] = n.names;
+    }
+    TRY(add_views_of(d, holds, on));
+    for (int64_t i = 0; i < d->found.len; i++)
+        for (int64_t v = 0; v < k->n_views && d->found.items[i].view; v++)
+            d->found.items[i].direct |= holds[v] && d->found.items[i].view == k->views[v];
+    return ST_OK;
+}
+
+static bool text_has_label(Dependents *d, const Table *t, const char *sql, NamesEnum n) {
+    PlanCtx c;
+    BoundStmt *b;
+    const char *table = quote_name(d->a, t->name);
+    if (!sql || !table || !try_query(d->s, d->a, arena_printf(d->a, "select (%s\n) from %s", sql, table), &c, &b))
+        return false;
+    names_in_plan(&n, b->plan);
+    return n.label;
+}
+/* A default is bound as its column's type, which an untyped literal gets from there. */
+static const char *default_text(Dependents *d, const Column *c) {
+    char type[160];
+    return c->default_sql ? arena_printf(d->a, "(%s\n)::%s", c->default_sql, type_name(c->type, type, sizeof type))
+                          : NULL;
+}
+static const char *label_in_table(Dependents *d, const Table *t, NamesEnum n) {
+    for (int i = 0; i < t->n_cols; i++)
+        if (text_has_label(d, t, default_text(d, &t->cols[i]), n))
+            return arena_printf(d->a, "default value for column %s of table %s", t->cols[i].name, t->name);
+    for (int i = 0; i < t->n_checks; i++)
+        if (text_has_label(d, t, t->checks[i].sql, n))
+            return arena_printf(d->a, "constraint %s on table %s", t->checks[i].name, t->name);
+    for (int i = 0; i < t->n_exprs; i++) {
+        const ExprIndex *e = &t->exprs[i];
+        bool has = text_has_label(d, t, e->where, n);
+        for (int p = 0; p < e->n_parts && !has; p++) has = text_has_label(d, t, e->parts[p], n);
+        if (has) return arena_printf(d->a, "index %s", e->name);
+    }
+    return NULL;
+}
+Status dependents_naming_label(Dependents *d, const EnumType *x, int32_t code, const char **what) {
+    const Catalog *k = &d->s->db->catalog;
+    const NamesEnum none = {.x = x, .code = code};
+    *what = NULL;
+    for (int64_t i = 0; i < k->n_tables && !*what; i++) *what = label_in_table(d, k->tables[i], none);
+    for (int64_t i = 0; i < k->n_views && !*what; i++) {
+        PlanCtx c;
+        BoundStmt *b;
+        NamesEnum n = none;
+        if (try_view(d->s, d->a, k->views[i], &c, &b)) names_in_plan(&n, b->plan);
+        if (n.label) *what = arena_printf(d->a, "view %s", k->views[i]->name);
+    }
+    return err_is_set(&d->s->err) ? ST_ERROR : ST_OK;
+}
+
 /* ---- dropping ------------------------------------------------------------------------------------ */
 
 /* One per line, at most as many as PostgreSQL tells. */
@@ -275,6 +419,10 @@ static Status take_along(Dependents *d, const Dependent *x) {
     switch (x->kind) {
     case DEPENDENT_VIEW: return session_drop_view(d->s, x->view);
     case DEPENDENT_FOREIGN: return session_drop_foreign(d->s, x->foreign);
+    case DEPENDENT_ROUTINE: return session_drop_routine(d->s, x->routine);
+    case DEPENDENT_COLUMN:
+        return alter_table_cmd(d->s, d->st, x->table,
+                               &(AstAlterCmd){.kind = AST_ALTER_DROP_COLUMN, .name = x->name, .cascade = true});
     case DEPENDENT_DEFAULT:
     case DEPENDENT_CHECK: {
         AstAlterCmd cmd = {.kind = x->kind == DEPENDENT_DEFAULT ? AST_ALTER_DROP_DEFAULT : AST_ALTER_DROP_CONSTRAINT,
@@ -297,7 +445,10 @@ Status dependents_drop(Dependents *d, const char *what, bool cascade) {
         if (!lines || !message) return err_oom(&d->s->err);
         session_notice(d->s, &(SessionNotice){"NOTICE", "00000", message, lines, "", ""});
     }
-    for (int64_t i = 0; i < d->found.len; i++) TRY(take_along(d, &d->found.items[i]));
+    for (int64_t i = 0; i < d->found.len; i++) /* columns last: what depends on them is gone by then */
+        if (d->found.items[i].kind != DEPENDENT_COLUMN) TRY(take_along(d, &d->found.items[i]));
+    for (int64_t i = 0; i < d->found.len; i++)
+        if (d->found.items[i].kind == DEPENDENT_COLUMN) TRY(take_along(d, &d->found.items[i]));
     return ST_OK;
 }
 

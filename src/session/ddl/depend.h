@@ -11,11 +11,20 @@
 #include "session/core/session.h"
 #include "sql/plan/plan.h"
 
-typedef enum DependentKind { DEPENDENT_VIEW, DEPENDENT_FOREIGN, DEPENDENT_DEFAULT, DEPENDENT_CHECK } DependentKind;
+typedef enum DependentKind {
+    DEPENDENT_VIEW,
+    DEPENDENT_FOREIGN,
+    DEPENDENT_DEFAULT,
+    DEPENDENT_CHECK,
+    DEPENDENT_ROUTINE,
+    DEPENDENT_COLUMN
+} DependentKind;
 typedef struct Dependent {
     DependentKind kind;
     View *view;
     ForeignKey *foreign;
+    Routine *routine;
+    bool direct;              /* of dependents_of_enum: its text names the type */
     const char *table, *name; /* of a default's column, or a check */
     const char *what;         /* "view v" */
     const char *line;         /* "view v depends on table t" */
@@ -38,6 +47,12 @@ Status dependents_of_view(Dependents *d, const View *v);
 Status dependents_of_column(Dependents *d, const Table *t, int col);
 Status dependents_of_key(Dependents *d, const Table *t, int key);
 Status dependents_of_routine(Dependents *d, const Routine *r);
+/* Columns of the type, routines with parameters of it, views, defaults and conditions that name it, and what depends on
+ * these. Bodies of routines are texts, as in PostgreSQL. */
+Status dependents_of_enum(Dependents *d, const EnumType *x);
+/* What has a text with this label of the type in it, which is not found by another name; NULL: nothing. Texts are those
+ * of defaults, conditions, views and indexes. */
+Status dependents_naming_label(Dependents *d, const EnumType *x, int32_t code, const char **what);
 /* Refuses to drop `what` (NULL: several things) because of them, or drops them, with a notice. */
 Status dependents_drop(Dependents *d, const char *what, bool cascade);
 

@@ -34,6 +34,9 @@ static bool changes_fn(void *ctx, Expr *e) {
         *changes |= (e->u.func->flags & (FN_VOLATILE | FN_STABLE)) != 0;
         *changes |= zone && !(e->u.func->flags & FN_OPERATOR);
     }
+    /* Labels of enumerated types may get other names. */
+    for (int32_t i = 0; i < e->n_args; i++)
+        *changes |= e->args[i] && e->args[i]->type.id == T_ENUM && type_is_text(e->type);
     if (e->kind == EX_CAST) *changes |= (zone || e->type.id == T_TIMESTAMPTZ) && e->args[0]->type.id != e->type.id;
     return true;
 }

@@ -103,6 +103,7 @@ static Status drop(Session *s, Statement *st, const AstDrop *x) {
     TRY(session_begin_write(s));
     snprintf(st->tag, sizeof st->tag, "DROP %s", x->object_name);
     if (x->object == AST_OBJ_INDEX) return drop_index(s, st, x);
+    if (x->object == AST_OBJ_TYPE) return enum_drop(s, st, x);
     if (x->object != AST_OBJ_TABLE && x->object != AST_OBJ_VIEW)
         return x->if_exists ? ST_OK
                             : err_at(&s->err, x->names[0].location, ERR_FEATURE_NOT_SUPPORTED,
@@ -303,7 +304,7 @@ static SqlPrepared *find_prepared(Session *s, const char *name) {
 static Status bind_prepared(Session *s, Arena *a, SqlText *t, int64_t n_types, AstTypeName *const *types) {
     Type *given = arena_array(a, Type, n_types + 1);
     if (!given) return ST_ERROR;
-    for (int64_t i = 0; i < n_types; i++) TRY(sql_bind_type(types[i], &given[i], &s->err));
+    for (int64_t i = 0; i < n_types; i++) TRY(sql_bind_type(s->db->catalog.enums, types[i], &given[i], &s->err));
     PlanCtx c;
     plan_ctx_init_client(s, a, &c);
     c.shows_rows = true;
@@ -484,6 +485,8 @@ Status session_utility(Session *s, Statement *st, const AstStmt *x) {
             return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "DISCARD ALL cannot run inside a transaction block");
         session_free_prepared(s);
         return settings_reset_all(s);
+    case AST_CREATE_ENUM: return enum_create(s, st, AST_AS_CONST(AstCreateEnum, x));
+    case AST_ALTER_ENUM: return enum_alter(s, st, AST_AS_CONST(AstAlterEnum, x));
     case AST_CREATE_FUNCTION: return routine_create(s, st, AST_AS_CONST(AstCreateFunction, x));
     case AST_DROP_FUNCTION: return routine_drop(s, st, AST_AS_CONST(AstDropFunction, x));
     case AST_UNSUPPORTED:

@@ -52,6 +52,11 @@ Status rename_object(Session *s, Statement *st, const AstRename *x);
 /* The table is built anew under a draft whose columns are those that it has. 23505 */
 Status rebuild_as(Session *s, Statement *st, Table *t, const TableDraft *d);
 
+/* ---- enum_types.c ---- */
+Status enum_create(Session *s, Statement *st, const AstCreateEnum *x);
+Status enum_alter(Session *s, Statement *st, const AstAlterEnum *x);
+Status enum_drop(Session *s, Statement *st, const AstDrop *x);
+
 /* ---- indexes.c ---- */
 Status create_index(Session *s, Statement *st, const AstCreateIndex *x);
 Status drop_index(Session *s, Statement *st, const AstDrop *x);

@@ -573,6 +573,8 @@ static Status add_row(PlFrame *fr, const Value *row, int32_t n) {
 }
 
 /* The last statement of a function in SQL, whose columns the caller has defined. */
+static bool is_same_type(Type a, Type b) { return a.id == b.id && (a.id != T_ENUM || type_eq(a, b)); }
+
 static Status wrong_definition(const PlRows *rows, int32_t n, const Type *types, Err *e) {
     char a[64], b[64];
     err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "return type mismatch in function declared to return record");
@@ -581,7 +583,7 @@ static Status wrong_definition(const PlRows *rows, int32_t n, const Type *types,
         return ST_ERROR;
     }
     for (int32_t i = 0; i < n; i++)
-        if (types[i].id != rows->types[i].id && !cast_exists(types[i], rows->types[i], CAST_ASSIGNMENT)) {
+        if (!is_same_type(types[i], rows->types[i]) && !cast_exists(types[i], rows->types[i], CAST_ASSIGNMENT)) {
             err_detail(e, "Final statement returns %s instead of %s at column %d.", type_name(types[i], a, sizeof a),
                        type_name(rows->types[i], b, sizeof b), (int)i + 1);
             return ST_ERROR;
@@ -599,7 +601,7 @@ static Status wrong_structure(PlFrame *fr, const PlRows *rows, int32_t n, const 
         return ST_ERROR;
     }
     for (int32_t i = 0; i < n; i++)
-        if (types[i].id != rows->types[i].id) {
+        if (!is_same_type(types[i], rows->types[i])) {
             char a[64], b[64];
             err_detail(e, "Returned type %s does not match expected type %s in column %d.",
                        type_name(types[i], a, sizeof a), type_name(rows->types[i], b, sizeof b), (int)i + 1);
@@ -611,7 +613,7 @@ static Status wrong_structure(PlFrame *fr, const PlRows *rows, int32_t n, const 
 Status pl_check_row(PlFrame *fr, const PlRows *rows, int32_t n, const Type *types, const char *message) {
     bool same = n == rows->n_cols;
     for (int32_t i = 0; same && i < n; i++)
-        same = types[i].id == rows->types[i].id ||
+        same = is_same_type(types[i], rows->types[i]) ||
                (fr->f->is_sql && cast_exists(types[i], rows->types[i], CAST_ASSIGNMENT));
     return same ? ST_OK : wrong_structure(fr, rows, n, types, message);
 }

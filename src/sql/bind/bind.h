@@ -75,8 +75,9 @@ Status sql_find_routine(const Catalog *c, Arena *a, char what, const AstFuncSign
 Status sql_no_routine(char what, const AstFuncSignature *q, const char *missing, Err *e); /* 42883 */
 /* COLLATE: of a text, by its bytes (42804, 42704). */
 Status sql_check_collation(const AstName *collation, Type t, int64_t position, Err *e);
-/* A type name with modifiers. */
-Status sql_bind_type(const AstTypeName *ast, Type *out, Err *e);
+/* A type name with modifiers; enums: the database's enumerated types, or NULL. */
+struct EnumSpace;
+Status sql_bind_type(struct EnumSpace *enums, const AstTypeName *ast, Type *out, Err *e);
 /* Replaces parameters by values (cast to their types) throughout the statement. Strict calls of those that are NULL
  * become NULL, unless PlanCtx.of_routine. */
 Status sql_bind_params(PlanCtx *c, BoundStmt *s, int32_t n, const Value *values);

@@ -10,6 +10,7 @@
 
 #include "sql/bind/bind_int.h"
 #include "types/dec.h"
+#include "types/enums.h"
 
 bool bind_is_unknown(const Expr *e) { return e->type.id == T_UNKNOWN && (e->kind == EX_CONST || e->kind == EX_PARAM); }
 static bool unknown_text(const Expr *e) {
@@ -17,7 +18,7 @@ static bool unknown_text(const Expr *e) {
 }
 
 Status bind_type(Binder *b, const AstTypeName *t, Type *out) {
-    if (sql_bind_type(t, out, b->err) == ST_OK) return ST_OK;
+    if (sql_bind_type(b->c->catalog ? b->c->catalog->enums : NULL, t, out, b->err) == ST_OK) return ST_OK;
     if (!b->err->position) b->err->position = bind_pos(b, t->location);
     return ST_ERROR;
 }
@@ -31,11 +32,30 @@ static int32_t interval_mask(int32_t fields) {
     return mask;
 }
 
-Status sql_bind_type(const AstTypeName *t, Type *out, Err *e) {
+/* One of the database's; *found false: it has none of that name. */
+static Status bind_enum(EnumSpace *enums, const AstTypeName *t, Type *out, bool *found, Err *e) {
+    Type builtin;
+    Err none = {0};
+    const bool is_public = t->schema && strcmp(t->schema, "public") == 0;
+    *found = false;
+    if (t->schema ? !is_public : type_from_name(slice_of(t->name), 0, NULL, &builtin, &none) == ST_OK) return ST_OK;
+    const EnumType *x = enum_find(enums, slice_of(t->name));
+    if (!x) return ST_OK;
+    *found = true;
+    if (t->n_mods) return err_at(e, t->location, ERR_SYNTAX, "type modifier is not allowed for type \"%s\"", t->name);
+    *out = enum_type(x);
+    if (t->array_dims) *out = type_array_of(*out);
+    return ST_OK;
+}
+
+Status sql_bind_type(EnumSpace *enums, const AstTypeName *t, Type *out, Err *e) {
     if (t->percent_type) return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED, "%%TYPE is not supported");
     if (t->setof) return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED, "SETOF is not supported");
     if (t->array_dims > 1)
         return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED, "arrays of several dimensions are not supported");
+    bool found;
+    TRY(bind_enum(enums, t, out, &found, e));
+    if (found) return ST_OK;
     if (t->schema)
         return err_at(e, t->location, ERR_UNDEFINED_OBJECT, "type \"%s.%s\" does not exist", t->schema, t->name);
     int64_t mods[8];
@@ -185,6 +205,7 @@ Expr *bind_param(Binder *b, int32_t number, int64_t location) {
 
 /* A type without the modifiers that a context must not impose on a parameter or literal. */
 static Type bare(Type t) {
+    if (t.id == T_ENUM) return t;
     if (t.id == T_ARRAY) return type_array_of(bare(type_element(t)));
     Type r = type_make((TypeId)t.id);
     if (t.id == T_CHAR) r.length = 0;
@@ -248,7 +269,8 @@ Expr *bind_coerce(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t location) {
     if (e->kind == EX_PARAM && e->type.id == T_UNKNOWN) {
         Type want = bare(to), *have = &b->params.items[e->u.param - 1];
         if (have->id == T_UNKNOWN) *have = want;
-        else if (have->id != want.id || (want.id == T_ARRAY && type_element(*have).id != type_element(want).id)) {
+        else if (have->id != want.id || (want.id == T_ENUM && have->length != want.length) ||
+                 (want.id == T_ARRAY && type_element(*have).id != type_element(want).id)) {
             err_at(b->err, bind_pos(b, e->location), ERR_AMBIGUOUS_PARAMETER,
                    "inconsistent types deduced for parameter $%d", e->u.param);
             err_detail(b->err, "%s versus %s", type_plain_name(*have), type_plain_name(want));

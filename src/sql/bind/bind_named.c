@@ -8,7 +8,7 @@ enum { PARAMS_MAX = 100 };
 
 Status sql_routine_type(const Catalog *c, const AstTypeName *t, Type *out, Err *e) {
     if (!t->percent_type) {
-        TRY(sql_bind_type(t, out, e));
+        TRY(sql_bind_type(c->enums, t, out, e));
         *out = type_narrowed(*out);
         return ST_OK;
     }
@@ -29,8 +29,10 @@ bool sql_same_identity(const Routine *r, int n, const Type *types) {
     for (int i = 0; i < r->n_params; i++) {
         if (r->param_modes[i] != 'i' && r->param_modes[i] != 'b') continue;
         Type t = r->param_types[i];
-        if (k == n || t.id != types[k].id || (t.id == T_ARRAY && type_element(t).id != type_element(types[k]).id))
-            return false;
+        const Type x = t.id == T_ARRAY ? type_element(t) : t;
+        if (k == n || t.id != types[k].id) return false;
+        const Type y = t.id == T_ARRAY ? type_element(types[k]) : types[k];
+        if (x.id != y.id || (x.id == T_ENUM && !type_eq(x, y))) return false;
         k++;
     }
     return k == n;

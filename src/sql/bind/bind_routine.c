@@ -25,7 +25,8 @@ typedef struct Candidate {
 /* Both are numeric in SQL. */
 static bool narrows(Type from, Type to) { return from.id == T_DECIMAL && to.id == T_NUMERIC; }
 static bool implicit(Type from, Type to) {
-    return from.id == T_UNKNOWN || from.id == to.id || cast_exists(from, to, CAST_IMPLICIT) || narrows(from, to);
+    const bool same = from.id == to.id && from.id != T_ENUM; /* of these cast_exists knows one from another */
+    return from.id == T_UNKNOWN || same || cast_exists(from, to, CAST_IMPLICIT) || narrows(from, to);
 }
 
 static Expr *argument(Binder *b, Expr *e, Type t, int64_t location) {

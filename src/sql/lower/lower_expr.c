@@ -24,6 +24,7 @@ Range range_of_type(Type t) {
     switch (t.id) {
     case T_INT2: return (Range){true, INT16_MIN, INT16_MAX};
     case T_INT4:
+    case T_ENUM:
     case T_DATE: return (Range){true, INT32_MIN, INT32_MAX};
     case T_INT8:
     case T_TIME:

@@ -100,6 +100,8 @@ typedef enum AstKind {
     AST_DISCARD,         /* AstStmt alone: DISCARD ALL */
     AST_CREATE_FUNCTION, /* AstCreateFunction: functions and procedures */
     AST_DROP_FUNCTION,   /* AstDropFunction */
+    AST_CREATE_ENUM,     /* AstCreateEnum */
+    AST_ALTER_ENUM,      /* AstAlterEnum */
     AST_CALL,            /* AstCall */
     AST_DO,              /* AstDo */
     AST_UNSUPPORTED,     /* AstUnsupported: parsed, but Stele has no such statement */
@@ -783,7 +785,8 @@ typedef enum AstObject {
     AST_OBJ_SCHEMA,
     AST_OBJ_COLUMN,
     AST_OBJ_CONSTRAINT,
-    AST_OBJ_OTHER /* sequence, function, type ...: see AstDrop.object_name */
+    AST_OBJ_TYPE,
+    AST_OBJ_OTHER /* sequence, function ...: see AstDrop.object_name */
 } AstObject;
 typedef struct AstDrop {
     AST_STMT_HEAD;
@@ -930,6 +933,24 @@ typedef struct AstSet {
     AstOption *options; /* SET TRANSACTION */
     int64_t n_options;
 } AstSet;
+
+typedef struct AstCreateEnum {
+    AST_STMT_HEAD;
+    AstName name;
+    const char **labels;
+    int64_t n_labels;
+} AstCreateEnum;
+
+/* ALTER TYPE: ADD VALUE (label), RENAME VALUE (old_label, label), RENAME TO (new_name). */
+typedef struct AstAlterEnum {
+    AST_STMT_HEAD;
+    AstName name;
+    const char *label, *old_label;
+    const char *neighbor; /* NULL: behind the last */
+    bool after;           /* the neighbor; else before it */
+    bool if_not_exists;
+    const char *new_name;
+} AstAlterEnum;
 
 typedef struct AstShow {
     AST_STMT_HEAD;

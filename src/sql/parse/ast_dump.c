@@ -711,6 +711,19 @@ static void dump_drop_function(Dump *d, const AstDropFunction *x) {
     for (int64_t i = 0; i < x->n_items; i++) dump_signature(d, &x->items[i]);
 }
 
+static void dump_create_enum(Dump *d, const AstCreateEnum *x) {
+    put_qualified(d, &x->name);
+    for (int64_t i = 0; i < x->n_labels; i++) put_name(d, "label=", x->labels[i]);
+}
+static void dump_alter_enum(Dump *d, const AstAlterEnum *x) {
+    put_qualified(d, &x->name);
+    put_name(d, "old=", x->old_label);
+    put_name(d, "label=", x->label);
+    put_name(d, x->after ? "after=" : "before=", x->neighbor);
+    put_flag(d, "if_not_exists", x->if_not_exists);
+    put_name(d, "new=", x->new_name);
+}
+
 /* What stands behind the kind of a statement: a function for each that has more than a name. */
 static void dump_stmt_body(Dump *d, const AstStmt *s) {
     switch (s->kind) {
@@ -759,6 +772,8 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
     case AST_VACUUM: dump_vacuum(d, AST_AS_CONST(AstVacuum, s)); break;
     case AST_CREATE_FUNCTION: dump_create_function(d, AST_AS_CONST(AstCreateFunction, s)); break;
     case AST_DROP_FUNCTION: dump_drop_function(d, AST_AS_CONST(AstDropFunction, s)); break;
+    case AST_CREATE_ENUM: dump_create_enum(d, AST_AS_CONST(AstCreateEnum, s)); break;
+    case AST_ALTER_ENUM: dump_alter_enum(d, AST_AS_CONST(AstAlterEnum, s)); break;
     case AST_CALL:
         put(d, " ");
         dump_expr(d, (const AstExpr *)AST_AS_CONST(AstCall, s)->func);

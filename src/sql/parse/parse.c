@@ -179,6 +179,8 @@ const char *ast_kind_name(AstKind k) {
         [AST_DISCARD] = "discard",
         [AST_CREATE_FUNCTION] = "create_function",
         [AST_DROP_FUNCTION] = "drop_function",
+        [AST_CREATE_ENUM] = "create_enum",
+        [AST_ALTER_ENUM] = "alter_enum",
         [AST_CALL] = "call",
         [AST_DO] = "do",
         [AST_UNSUPPORTED] = "unsupported",
@@ -256,6 +258,8 @@ const char *ast_stmt_tag(const AstStmt *s) {
     case AST_DISCARD: return "DISCARD ALL";
     case AST_CREATE_FUNCTION:
         return AST_AS_CONST(AstCreateFunction, s)->is_procedure ? "CREATE PROCEDURE" : "CREATE FUNCTION";
+    case AST_CREATE_ENUM: return "CREATE TYPE";
+    case AST_ALTER_ENUM: return "ALTER TYPE";
     case AST_DROP_FUNCTION: {
         char what = AST_AS_CONST(AstDropFunction, s)->what;
         return what == 'f' ? "DROP FUNCTION" : what == 'p' ? "DROP PROCEDURE" : "DROP ROUTINE";

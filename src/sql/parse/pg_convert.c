@@ -1463,6 +1463,7 @@ static AstObject object_of(ObjectType t) {
     case OBJECT_SCHEMA: return AST_OBJ_SCHEMA;
     case OBJECT_COLUMN: return AST_OBJ_COLUMN;
     case OBJECT_TABCONSTRAINT: return AST_OBJ_CONSTRAINT;
+    case OBJECT_TYPE: return AST_OBJ_TYPE;
     default: return AST_OBJ_OTHER;
     }
 }
@@ -1621,7 +1622,29 @@ static AstStmt *conv_alter_table(Conv *c, AlterTableStmt *s) {
     return (AstStmt *)x;
 }
 
+static AstStmt *conv_create_enum(Conv *c, CreateEnumStmt *s) {
+    AstCreateEnum *x = NEW(AstCreateEnum, AST_CREATE_ENUM, -1);
+    return x && conv_qualified(c, s->typeName, -1, &x->name) && conv_names(c, s->vals, &x->labels, &x->n_labels)
+               ? (AstStmt *)x
+               : NULL;
+}
+static AstStmt *conv_alter_enum(Conv *c, AlterEnumStmt *s) {
+    AstAlterEnum *x = NEW(AstAlterEnum, AST_ALTER_ENUM, -1);
+    if (!x) return NULL;
+    x->after = s->newValIsAfter;
+    x->if_not_exists = s->skipIfNewValExists;
+    return conv_qualified(c, s->typeName, -1, &x->name) && copy_str(c, s->newVal, &x->label) &&
+                   copy_str(c, s->oldVal, &x->old_label) && copy_str(c, s->newValNeighbor, &x->neighbor)
+               ? (AstStmt *)x
+               : NULL;
+}
+static AstStmt *conv_rename_type(Conv *c, RenameStmt *s) {
+    AstAlterEnum *x = NEW(AstAlterEnum, AST_ALTER_ENUM, -1);
+    return x && object_names(c, s->object, &x->name) && copy_str(c, s->newname, &x->new_name) ? (AstStmt *)x : NULL;
+}
+
 static AstStmt *conv_rename(Conv *c, RenameStmt *s) {
+    if (s->renameType == OBJECT_TYPE) return conv_rename_type(c, s);
     AstRename *x = NEW(AstRename, AST_RENAME, -1);
     if (!x) return NULL;
     x->object = object_of(s->renameType);
@@ -1961,9 +1984,7 @@ static const char *statement_name(Node *n) {
     case T_CreateDomainStmt: return "CREATE DOMAIN";
     case T_AlterDomainStmt: return "ALTER DOMAIN";
     case T_CompositeTypeStmt:
-    case T_CreateEnumStmt:
     case T_CreateRangeStmt: return "CREATE TYPE";
-    case T_AlterEnumStmt:
     case T_AlterTypeStmt: return "ALTER TYPE";
     case T_CreateTrigStmt: return "CREATE TRIGGER";
     case T_CreateEventTrigStmt: return "CREATE EVENT TRIGGER";
@@ -2052,6 +2073,8 @@ static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
     case T_DoStmt: return conv_do(c, (DoStmt *)n);
     case T_AlterTableStmt: return conv_alter_table(c, (AlterTableStmt *)n);
     case T_RenameStmt: return conv_rename(c, (RenameStmt *)n);
+    case T_CreateEnumStmt: return conv_create_enum(c, (CreateEnumStmt *)n);
+    case T_AlterEnumStmt: return conv_alter_enum(c, (AlterEnumStmt *)n);
     case T_CommentStmt: return conv_comment(c, (CommentStmt *)n);
     case T_CopyStmt: return conv_copy(c, (CopyStmt *)n);
     case T_TransactionStmt: return conv_transaction(c, (TransactionStmt *)n);

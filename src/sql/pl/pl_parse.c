@@ -441,7 +441,7 @@ static Status read_type(PlParser *p, PlVar *v) {
         return ST_OK;
     }
     const Table *tab = t->array_dims ? NULL : catalog_table(p->c, slice_of(t->name));
-    if (sql_bind_type(t, &v->type, p->e) != ST_OK) {
+    if (sql_bind_type(p->c->enums, t, &v->type, p->e) != ST_OK) {
         if (tab) {
             err_clear(p->e);
             return pl_row_of_table(p, tab, v) ? ST_OK : ST_ERROR;

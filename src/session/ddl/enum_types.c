@@ -1,0 +1,180 @@
+/* enum_types.c - CREATE TYPE .. AS ENUM, ALTER TYPE of these, DROP TYPE.
+ *
+ * A definition never changes: ALTER TYPE puts another one in its place (types/enums.h), and undo puts the old one back.
+ * A new label gets a code between those of its neighbours, so that no row of any table has to change.
+ */
+#include "session/ddl/depend.h"
+#include "session/ddl/utility_int.h"
+
+static Status check_label(Session *s, const char *label) {
+    if (strlen(label) <= ENUM_LABEL_MAX) return ST_OK;
+    err_set(&s->err, ERR_INVALID_NAME, "invalid enum label \"%s\"", label);
+    err_detail(&s->err, "Labels must be %d bytes or less.", ENUM_LABEL_MAX);
+    return ST_ERROR;
+}
+
+/* Types, and relations, which are types in PostgreSQL. */
+static Status check_name(Session *s, const AstName *name, const char *as) {
+    const Catalog *c = &s->db->catalog;
+    Type builtin;
+    Err none = {0};
+    TRY(session_check_schema(s, name));
+    if (!enum_find(c->enums, slice_of(as)) && !catalog_table(c, slice_of(as)) && !catalog_view(c, slice_of(as)) &&
+        type_from_name(slice_of(as), 0, NULL, &builtin, &none) != ST_OK)
+        return ST_OK;
+    return err_at(&s->err, name->location, ERR_DUPLICATE_OBJECT, "type \"%s\" already exists", as);
+}
+
+Status enum_create(Session *s, Statement *st, const AstCreateEnum *x) {
+    TRY(session_begin_write(s));
+    tag(st, "CREATE TYPE");
+    TRY(check_name(s, &x->name, x->name.name));
+    EnumLabel *labels = arena_array(st->run_arena, EnumLabel, x->n_labels + 1);
+    if (!labels) return ST_ERROR;
+    if (x->n_labels > INT32_MAX / ENUM_STEP - 1)
+        return err_set(&s->err, ERR_PROGRAM_LIMIT, "there are too many enum labels");
+    for (int64_t i = 0; i < x->n_labels; i++) {
+        TRY(check_label(s, x->labels[i]));
+        for (int64_t k = 0; k < i; k++)
+            if (strcmp(x->labels[k], x->labels[i]) == 0)
+                return err_set(&s->err, ERR_UNIQUE_VIOLATION, "enum label \"%s\" used more than once", x->labels[i]);
+        labels[i] = (EnumLabel){x->labels[i], (int32_t)(i * ENUM_STEP)};
+    }
+    const EnumType *made;
+    TRY(enum_make(s->db->catalog.enums, 0, x->name.name, (int32_t)x->n_labels, labels, &made, &s->err));
+    return session_put_enum(s, NULL, made);
+}
+
+/* *out NULL: there is none, and that is fine. */
+static Status find(Session *s, const AstName *n, bool if_exists, const EnumType **out) {
+    TRY(session_check_schema(s, n));
+    *out = enum_find(s->db->catalog.enums, slice_of(n->name));
+    if (*out) return ST_OK;
+    if (!if_exists) return err_at(&s->err, n->location, ERR_UNDEFINED_OBJECT, "type \"%s\" does not exist", n->name);
+    session_notice_text(s, "NOTICE", "00000", "type \"%s\" does not exist, skipping", n->name);
+    return ST_OK;
+}
+/* Of Stele's own. */
+static bool is_builtin(const AstName *n, Type *out) {
+    Err none = {0};
+    return (!n->schema || strcmp(n->schema, "pg_catalog") == 0) &&
+           type_from_name(slice_of(n->name), 0, NULL, out, &none) == ST_OK;
+}
+
+/* ---- ALTER TYPE ---------------------------------------------------------------------------------------- */
+
+static Status no_label(Session *s, const char *label) {
+    return err_set(&s->err, ERR_INVALID_PARAMETER, "\"%s\" is not an existing enum label", label);
+}
+
+/* A code for a label that stands at place `at`. */
+static Status code_at(Session *s, const EnumType *t, int32_t at, int32_t *code) {
+    const int64_t before = at > 0 ? t->labels[at - 1].code : 0, after = at < t->n ? t->labels[at].code : 0;
+    const int64_t want = t->n == 0    ? 0
+                         : at == t->n ? before + ENUM_STEP
+                         : at == 0    ? after - ENUM_STEP
+                                      : before + (after - before) / 2;
+    *code = (int32_t)want;
+    if (want == *code && !(at > 0 && at < t->n && want == before)) return ST_OK;
+    err_set(&s->err, ERR_PROGRAM_LIMIT, "type \"%s\" has no room for another label at that place", t->name);
+    err_hint(&s->err, "Make a type with the labels in the order that is wanted, and change the columns to it: ALTER "
+                      "TABLE .. ALTER COLUMN .. TYPE new_type USING column_name::text::new_type.");
+    return ST_ERROR;
+}
+
+static Status add_value(Session *s, Statement *st, const EnumType *t, const AstAlterEnum *x) {
+    TRY(check_label(s, x->label));
+    if (enum_index(t, slice_of(x->label)) >= 0) {
+        if (!x->if_not_exists)
+            return err_set(&s->err, ERR_DUPLICATE_OBJECT, "enum label \"%s\" already exists", x->label);
+        session_notice_text(s, "NOTICE", ERR_DUPLICATE_OBJECT, "enum label \"%s\" already exists, skipping", x->label);
+        return ST_OK;
+    }
+    int32_t at = x->neighbor ? enum_index(t, slice_of(x->neighbor)) : t->n, code;
+    if (at < 0) return no_label(s, x->neighbor);
+    if (x->neighbor && x->after) at++;
+    TRY(code_at(s, t, at, &code));
+    EnumLabel *labels = arena_array(st->run_arena, EnumLabel, (int64_t)t->n + 1);
+    if (!labels) return ST_ERROR;
+    for (int32_t i = 0; i < t->n; i++) labels[i + (i >= at)] = t->labels[i];
+    labels[at] = (EnumLabel){x->label, code};
+    const EnumType *made;
+    TRY(enum_make(s->db->catalog.enums, t->number, t->name, t->n + 1, labels, &made, &s->err));
+    return session_put_enum(s, t, made);
+}
+
+static Status rename_value(Session *s, Statement *st, const EnumType *t, const AstAlterEnum *x) {
+    const int32_t at = enum_index(t, slice_of(x->old_label));
+    TRY(check_label(s, x->label));
+    if (at < 0) return no_label(s, x->old_label);
+    if (enum_index(t, slice_of(x->label)) >= 0)
+        return err_set(&s->err, ERR_DUPLICATE_OBJECT, "enum label \"%s\" already exists", x->label);
+    Dependents d;
+    const char *what;
+    dependents_init(&d, s, st);
+    TRY(dependents_naming_label(&d, t, t->labels[at].code, &what)); /* catalogs have texts */
+    if (what) {
+        err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,
+                "enum label \"%s\" cannot be renamed, because the definition of %s names it", x->old_label, what);
+        err_hint(&s->err, "Drop that, rename the label, and define it again.");
+        return ST_ERROR;
+    }
+    EnumLabel *labels = arena_array(st->run_arena, EnumLabel, (int64_t)t->n + 1);
+    if (!labels) return ST_ERROR;
+    memcpy(labels, t->labels, sizeof *labels * (size_t)t->n);
+    labels[at].text = x->label;
+    const EnumType *made;
+    TRY(enum_make(s->db->catalog.enums, t->number, t->name, t->n, labels, &made, &s->err));
+    return session_put_enum(s, t, made);
+}
+
+Status enum_alter(Session *s, Statement *st, const AstAlterEnum *x) {
+    const EnumType *t, *made;
+    Type builtin;
+    TRY(session_begin_write(s));
+    tag(st, "ALTER TYPE");
+    if (!x->new_name && is_builtin(&x->name, &builtin))
+        return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "%s is not an enum", type_plain_name(builtin));
+    TRY(find(s, &x->name, false, &t));
+    if (x->old_label) return rename_value(s, st, t, x);
+    if (!x->new_name) return add_value(s, st, t, x);
+    /* Texts of views, defaults, conditions and routines name types. */
+    Dependents d;
+    TRY(views_fill_sources(s, st->run_arena));
+    dependents_init(&d, s, st);
+    TRY(check_name(s, &x->name, x->new_name));
+    TRY(dependents_of_enum(&d, t));
+    for (int64_t i = 0; i < d.found.len; i++)
+        if (d.found.items[i].kind != DEPENDENT_COLUMN && d.found.items[i].direct)
+            return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,
+                           "type \"%s\" cannot be renamed, because the definition of %s names it", t->name,
+                           d.found.items[i].what);
+    TRY(enum_make(s->db->catalog.enums, t->number, x->new_name, t->n, t->labels, &made, &s->err));
+    return session_put_enum(s, t, made);
+}
+
+/* ---- DROP TYPE ----------------------------------------------------------------------------------------- */
+
+Status enum_drop(Session *s, Statement *st, const AstDrop *x) {
+    Dependents d;
+    VEC(const EnumType *) gone = {0};
+    TRY(views_fill_sources(s, st->run_arena));
+    dependents_init(&d, s, st);
+    for (int64_t i = 0; i < x->n_names; i++) {
+        const EnumType *t;
+        Type builtin;
+        if (is_builtin(&x->names[i], &builtin))
+            return err_set(&s->err, ERR_DEPENDENT_OBJECTS,
+                           "cannot drop type %s because it is required by the database system",
+                           type_plain_name(builtin));
+        TRY(find(s, &x->names[i], x->if_exists, &t));
+        bool twice = t == NULL;
+        for (int64_t k = 0; k < gone.len; k++) twice |= gone.items[k] == t;
+        if (!twice && !vec_push(st->run_arena, &gone, t)) return ST_ERROR;
+    }
+    for (int64_t i = 0; i < gone.len; i++) TRY(dependents_of_enum(&d, gone.items[i]));
+    const char *what = gone.len == 1 ? arena_printf(st->run_arena, "type %s", gone.items[0]->shown) : NULL;
+    TRY(dependents_drop(&d, what, x->cascade));
+    for (int64_t i = 0; i < gone.len; i++) TRY(session_put_enum(s, gone.items[i], NULL));
+    return ST_OK;
+}

@@ -1,0 +1,161 @@
+/* enums.c - see enums.h. */
+#include "types/enums.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "types/func.h"
+
+enum { CHUNK = 1024, CHUNKS = 4096 }; /* numbers below 2^22: an array's Type has 26 bits for them */
+typedef struct Slots {
+    _Atomic(const EnumType *) at[CHUNK];
+} Slots;
+static _Atomic(Slots *) chunks[CHUNKS]; /* made when first needed, and kept */
+static _Atomic int32_t last_number;
+
+static _Atomic(const EnumType *) *slot_of(int32_t number) {
+    Slots *s = number > 0 && number < CHUNK * CHUNKS ? atomic_load(&chunks[number / CHUNK]) : NULL;
+    return s ? &s->at[number % CHUNK] : NULL;
+}
+static Status make_slot(int32_t number, Err *e) {
+    if (number >= CHUNK * CHUNKS) return err_set(e, ERR_PROGRAM_LIMIT, "there are too many types");
+    if (atomic_load(&chunks[number / CHUNK])) return ST_OK;
+    Slots *fresh = mem_calloc(NULL, (int64_t)sizeof *fresh, e), *none = NULL;
+    if (!fresh) return ST_ERROR;
+    if (!atomic_compare_exchange_strong(&chunks[number / CHUNK], &none, fresh))
+        mem_free(NULL, fresh, (int64_t)sizeof *fresh);
+    return ST_OK;
+}
+
+const EnumType *enum_of(Type t) {
+    _Atomic(const EnumType *) *slot = t.id == T_ENUM ? slot_of(t.length) : NULL;
+    return slot ? atomic_load(slot) : NULL;
+}
+
+/* ---- the types of a database ---- */
+
+Status enum_space_new(MemAccount *account, EnumSpace **out, Err *e) {
+    EnumSpace *s = mem_calloc(account, (int64_t)sizeof *s, e);
+    if (!s) return ST_ERROR;
+    s->account = account;
+    mutex_init(&s->lock, RANK_ENUMS);
+    *out = s;
+    return ST_OK;
+}
+void enum_space_free(EnumSpace *s) {
+    if (!s) return;
+    while (s->made) {
+        EnumType *x = s->made;
+        s->made = x->older;
+        atomic_store(slot_of(x->number), NULL);
+        mem_free(s->account, x, x->bytes);
+    }
+    mem_free(s->account, s->items, s->cap * (int64_t)sizeof *s->items);
+    mutex_destroy(&s->lock);
+    mem_free(s->account, s, (int64_t)sizeof *s);
+}
+
+static const char *put(char **at, const char *text) {
+    const size_t n = strlen(text) + 1;
+    char *p = *at;
+    memcpy(p, text, n);
+    *at += n;
+    return p;
+}
+/* In double quotes, those in it doubled, where the text of a type needs that. Returns its bytes with the end. */
+static int64_t quoted(const char *name, char *out) {
+    const bool plain = name_is_plain(str_make(name, (int64_t)strlen(name)));
+    int64_t n = 0;
+    if (!plain) out[n++] = '"';
+    for (const char *p = name; *p; p++) {
+        if (*p == '"') out[n++] = '"';
+        out[n++] = *p;
+    }
+    if (!plain) out[n++] = '"';
+    out[n] = 0;
+    return n + 1;
+}
+
+Status enum_make(EnumSpace *s, int32_t number, const char *name, int32_t n, const EnumLabel *labels,
+                 const EnumType **out, Err *e) {
+    if (number == 0) number = atomic_fetch_add(&last_number, 1) + 1;
+    TRY(make_slot(number, e));
+    const int64_t head = (int64_t)sizeof(EnumType) + n * (int64_t)sizeof(EnumLabel), len = (int64_t)strlen(name);
+    int64_t bytes = head + (len + 1) + 2 * (2 * len + 5);
+    for (int32_t i = 0; i < n; i++) bytes += (int64_t)strlen(labels[i].text) + 1;
+    EnumType *x = mem_calloc(s->account, bytes, e);
+    if (!x) return ST_ERROR;
+    char *at = (char *)x + head;
+    x->bytes = bytes;
+    x->number = number;
+    x->n = n;
+    for (int32_t i = 0; i < n; i++) x->labels[i] = (EnumLabel){put(&at, labels[i].text), labels[i].code};
+    x->name = put(&at, name);
+    x->shown = at;
+    at += quoted(name, at);
+    x->array_shown = at;
+    memcpy(at + quoted(name, at) - 1, "[]", 3);
+    mutex_lock(&s->lock);
+    x->older = s->made;
+    s->made = x;
+    mutex_unlock(&s->lock);
+    *out = x;
+    return ST_OK;
+}
+
+Status enum_put(EnumSpace *s, const EnumType *from, const EnumType *to, Err *e) {
+    Status st = ST_OK;
+    mutex_lock(&s->lock);
+    int64_t at = 0;
+    while (at < s->n && s->items[at] != from) at++;
+    if (at == s->n && s->n == s->cap) {
+        const int64_t cap = s->cap ? s->cap * 2 : 8, size = (int64_t)sizeof *s->items;
+        const EnumType **p = mem_realloc(s->account, s->items, s->cap * size, cap * size, e);
+        if (p) s->items = p, s->cap = cap;
+        else st = ST_ERROR;
+    }
+    if (st == ST_OK && to) {
+        if (at == s->n) s->n++;
+        s->items[at] = to;
+        atomic_store(slot_of(to->number), to);
+    } else if (st == ST_OK && at < s->n) { /* its number stays known: older snapshots may have values */
+        s->items[at] = s->items[--s->n];
+    }
+    mutex_unlock(&s->lock);
+    return st;
+}
+
+const EnumType *enum_find(EnumSpace *s, Slice name) {
+    const EnumType *found = NULL;
+    if (!s) return NULL;
+    mutex_lock(&s->lock);
+    for (int64_t i = 0; i < s->n && !found; i++)
+        if (slice_eq(name, slice_of(s->items[i]->name))) found = s->items[i];
+    mutex_unlock(&s->lock);
+    return found;
+}
+const EnumType *enum_nth(EnumSpace *s, int64_t i) {
+    if (!s) return NULL;
+    mutex_lock(&s->lock);
+    const EnumType *x = i < s->n ? s->items[i] : NULL;
+    mutex_unlock(&s->lock);
+    return x;
+}
+
+/* ---- labels ---- */
+
+const EnumLabel *enum_label(const EnumType *x, int32_t code) {
+    int32_t lo = 0, hi = x ? x->n : 0;
+    while (lo < hi) {
+        const int32_t mid = lo + (hi - lo) / 2;
+        if (x->labels[mid].code == code) return &x->labels[mid];
+        if (x->labels[mid].code < code) lo = mid + 1;
+        else hi = mid;
+    }
+    return NULL;
+}
+int32_t enum_index(const EnumType *x, Slice text) {
+    for (int32_t i = 0; x && i < x->n; i++)
+        if (slice_eq(text, slice_of(x->labels[i].text))) return i;
+    return -1;
+}
