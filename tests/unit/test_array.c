@@ -30,7 +30,7 @@ static const char *round_trip(const char *type, const char *text) {
     Err e = {0};
     if (array_from_text(t, slice_of(text), NULL, arena, &s, &e) != ST_OK) return arena_strdup(arena, e.sqlstate);
     assert_true(array_ok(s, type_phys(type_element(t))));
-    assert_int_equal(array_to_text(t, s, 0, arena, &out, &e), ST_OK);
+    assert_int_equal(array_to_text(t, s, (TextForm){0}, arena, &out, &e), ST_OK);
     return arena_strndup(arena, out.ptr, out.len);
 }
 
@@ -204,7 +204,7 @@ static void test_fuzz(void **state) {
         if (array_from_text(t, (Slice){text, n}, NULL, arena, &s, &e) == ST_OK) {
             accepted++;
             assert_true(array_ok(s, type_phys(type_element(t))));
-            assert_int_equal(array_to_text(t, s, 0, arena, &out, &e), ST_OK);
+            assert_int_equal(array_to_text(t, s, (TextForm){0}, arena, &out, &e), ST_OK);
             assert_int_equal(array_from_text(t, (Slice){out.ptr, out.len}, NULL, arena, &again, &e), ST_OK);
             assert_true(str_eq(s, again));
         } else {
