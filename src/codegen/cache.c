@@ -681,18 +681,27 @@ void code_used(CodeCache *c, const CodeRef *ref) {
     if (wants) touch(c, &k);
 }
 
-CodeState code_get_embedded(CodeCache *c, Device *d, MemAccount *account, const char *kernels, int n_params, bool wait,
-                            CodeRef *out, Err *e) {
+static CodeState get_text(CodeCache *c, Device *d, MemAccount *account, const KernelSet *set, bool wait, CodeRef *out,
+                          Err *e) {
     char head[80];
-    snprintf(head, sizeof head, "#define N_PARAMS %d\n", n_params);
-    if (d->info.group_rows > 1)
-        snprintf(head + strlen(head), sizeof head - strlen(head), "#define GROUP_SIZE %d\n", (int)d->info.group_rows);
-    size_t n = strlen(head) + strlen(KERNEL_PRELUDE_INCLUDE) + strlen(kernels) + 1;
+    int size = set->group_size > 0 ? set->group_size : d->info.group_rows;
+    const char *defines = set->defines ? set->defines : "";
+    snprintf(head, sizeof head, "#define N_PARAMS %d\n", (int)set->n_params);
+    if (size > 1) snprintf(head + strlen(head), sizeof head - strlen(head), "#define GROUP_SIZE %d\n", size);
+    size_t n = strlen(head) + strlen(defines) + strlen(KERNEL_PRELUDE_INCLUDE) + strlen(set->text) + 1;
     char *source = mem_alloc(account, (int64_t)n, e);
     if (!source) return CODE_FAILED;
-    snprintf(source, n, "%s%s%s", head, KERNEL_PRELUDE_INCLUDE, kernels);
+    snprintf(source, n, "%s%s%s%s", head, defines, KERNEL_PRELUDE_INCLUDE, set->text);
     CodeState st = code_get(c, d, source, "", wait, out, e);
     mem_free(account, source, (int64_t)n);
+    return st;
+}
+CodeState code_get_set(CodeCache *c, Device *d, MemAccount *account, const KernelSet *set, bool wait, CodeRef *out,
+                       DevKernel **kernels, Err *e) {
+    CodeState st = out->module ? CODE_READY : get_text(c, d, account, set, wait, out, e);
+    for (int32_t i = 0; kernels && st == CODE_READY && i < set->n; i++)
+        if (d->ops->kernel(out->module, set->names[i], &kernels[i], e) != ST_OK) st = CODE_FAILED;
+    if (st == CODE_FAILED) code_release(c, out);
     return st;
 }
 CodeRef code_again(CodeCache *c, const CodeRef *ref) {

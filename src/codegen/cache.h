@@ -58,10 +58,19 @@ typedef struct CodeRef { /* a loaded module, held until code_release */
 /* `source` is copied when needed; `options` NULL is "". READY: *out is filled. PENDING only when !wait. FAILED: *e has
  * the compiler's error (every time). */
 CodeState code_get(CodeCache *c, Device *d, const char *source, const char *options, bool wait, CodeRef *out, Err *e);
-/* The same for kernels whose text is a part of the library: behind the prelude, with so many parameters, in groups as
- * large as the device's. Memory for the source is `account`'s. */
-CodeState code_get_embedded(CodeCache *c, Device *d, MemAccount *account, const char *kernels, int n_params, bool wait,
-                            CodeRef *out, Err *e);
+/* Kernels whose text is a part of the library. */
+typedef struct KernelSet {
+    const char *text; /* what comes behind the prelude */
+    const char *const *names;
+    int32_t n; /* of these */
+    int32_t n_params;
+    int32_t group_size;  /* 0: the device's group_rows */
+    const char *defines; /* lines in front of the prelude, NULL: none */
+} KernelSet;
+/* The same for these: kernels[i] is that called names[i], until *out is released; NULL: only the module is wanted. A
+ * module that *out has already is not looked up again. Memory for the source is `account`'s. */
+CodeState code_get_set(CodeCache *c, Device *d, MemAccount *account, const KernelSet *set, bool wait, CodeRef *out,
+                       DevKernel **kernels, Err *e);
 CodeRef code_again(CodeCache *c, const CodeRef *ref); /* another reference to the same code */
 void code_release(CodeCache *c, CodeRef *ref);
 /* Says that a reference that was kept is used again: unused files go first. Takes some 0.1 us, and more once

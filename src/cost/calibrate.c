@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "codegen/emit.h"
 #include "codegen/prelude.h"
+#include "device/work.h"
 
 static const int64_t KIB = 1 << 10, MIB = 1 << 20;
 enum { TILE = 1024 /* 16-byte units */, TILE_BYTES = TILE * 16, LOCAL_WORDS = 1024, GROUP = 256, PARAMS = 4 };
@@ -192,8 +193,8 @@ typedef struct Bench {
     int runs;
     DevQueue *queue;
     DevModule *module;
-    DevPtr partial; /* results, one word per item */
-    int64_t partial_bytes;
+    DevMem partial; /* results, one word per item */
+    int64_t host_bytes;
     uint64_t *host; /* the same */
 } Bench;
 
@@ -213,25 +214,16 @@ static Status shape_of(Bench *b, DevKernel *k, int64_t local_bytes, Shape *out) 
     if (size == 1) groups *= 8;
     *out = (Shape){.groups = groups, .size = size, .items = groups * size};
     int64_t bytes = out->items * 8;
-    if (bytes <= b->partial_bytes) return ST_OK;
-    if (b->partial) b->ops->free(b->d, b->partial, b->partial_bytes);
-    if (b->host) mem_free(NULL, b->host, b->partial_bytes);
-    b->partial = 0;
-    b->partial_bytes = 0;
+    TRY(device_mem_need(b->d, NULL, &b->partial, bytes, b->e));
+    if (bytes <= b->host_bytes) return ST_OK;
+    mem_free(NULL, b->host, b->host_bytes);
     b->host = mem_alloc(NULL, bytes, b->e);
-    if (!b->host) return ST_ERROR;
-    b->partial_bytes = bytes;
-    if (b->ops->alloc(b->d, bytes, &b->partial, b->e) == ST_OK) return ST_OK;
-    mem_free(NULL, b->host, bytes);
-    b->host = NULL;
-    b->partial = 0;
-    b->partial_bytes = 0;
-    return ST_ERROR;
+    b->host_bytes = b->host ? bytes : 0;
+    return b->host ? ST_OK : ST_ERROR;
 }
 
 static Status check_sum(Bench *b, const Shape *s, uint64_t expected, const char *kernel) {
-    TRY(b->ops->copy_out(b->queue, b->host, b->partial, s->items * 8, b->e));
-    TRY(sync(b));
+    TRY(device_read(b->d, b->queue, b->host, b->partial.p, s->items * 8, b->e));
     uint64_t sum = 0;
     for (int64_t i = 0; i < s->items; i++) sum += b->host[i];
     if (sum == expected) return ST_OK;
@@ -249,7 +241,7 @@ static Status time_kernel(Bench *b, const char *name, int64_t local_bytes, const
                           uint64_t expected, double *ns) {
     DevKernel *k;
     TRY(b->ops->kernel(b->module, name, &k, b->e));
-    uint64_t p[PARAMS] = {b->partial, param[0], param[1], param[2]};
+    uint64_t p[PARAMS] = {b->partial.p, param[0], param[1], param[2]};
     *ns = 0;
     for (int i = 0; i <= b->runs; i++) {
         int64_t start = clock_ns();
@@ -287,7 +279,7 @@ static Status check_added(Bench *b, DevPtr memory, int64_t bytes, uint64_t each_
     for (int i = 0; i <= b->runs; i++) launches += (uint64_t)repeats(b, i);
     TRY(b->ops->kernel(b->module, "cal_read", &k, b->e));
     TRY(shape_of(b, k, 0, &s));
-    const uint64_t p[PARAMS] = {b->partial, memory, (uint64_t)bytes / 16, 0};
+    const uint64_t p[PARAMS] = {b->partial.p, memory, (uint64_t)bytes / 16, 0};
     TRY(b->ops->launch(b->queue, k, s.groups, s.size, 0, p, PARAMS, b->e));
     return check_sum(b, &s, launches * each_launch, "cal_add");
 }
@@ -433,8 +425,7 @@ static Status make_channel(Bench *b, const ChannelRun *c, DevPtr at, int64_t cha
 /* Ends what waits for kernels that were never started. */
 static void stop_kernels(Bench *b, const ChannelRun *c) {
     static const uint64_t stop = 1;
-    if (b->d->info.native_threads) *(volatile uint64_t *)(uintptr_t)(c->memory + 8) = stop;
-    else (void)b->ops->copy_in(b->queue, c->memory + 8, &stop, 8, NULL);
+    (void)device_signal(b->d, &b->queue, c->memory + 8, &stop, NULL);
 }
 
 /* One run: `rows` rows through `channels` sub-channels with packets of `packet` rows. */
@@ -449,7 +440,7 @@ static Status time_channel(Bench *b, ChannelRun *c, int64_t channels, int64_t pa
         TRY(make_channel(b, c, at, channels, packets, packet, header));
         TRY(sync(b));
         const uint64_t write[PARAMS] = {c->memory, at, data, (uint64_t)rows},
-                       take[PARAMS] = {c->memory, at, data, b->partial};
+                       take[PARAMS] = {c->memory, at, data, b->partial.p};
         int64_t start = clock_ns();
         TRY(b->ops->launch(c->other[0], c->take, c->shape.groups, c->shape.size, EMIT_CHANNEL_LOCAL, take, PARAMS,
                            b->e));
@@ -472,24 +463,23 @@ static Status time_round(Bench *b, ChannelRun *c, int pairs, double *us) {
     Shape all = c->shape;
     uint64_t header[2][CHANNEL_HEADER];
     DevEvent *go = NULL, *done[4] = {0};
-    Status st = b->ops->event_new(b->d, &go, b->e);
-    for (int i = 0; i < 2 * pairs && st == ST_OK; i++) st = b->ops->event_new(b->d, &done[i], b->e);
+    Status st = ST_OK;
     c->shape.groups = 1;
     for (int run = 0; run <= b->runs * 4 && st == ST_OK; run++) {
         int64_t start = clock_ns();
         int launched = 0;
         for (int i = 0; i < pairs && st == ST_OK; i++)
             st = make_channel(b, c, c->memory + 256 + (uint64_t)(i * block), 1, 8, 1024, header[i]);
-        if (st == ST_OK) st = b->ops->event_record(b->queue, go, b->e);
+        if (st == ST_OK) st = device_mark(b->d, b->queue, &go, b->e);
         for (int i = 0; i < 2 * pairs && st == ST_OK; i++) st = b->ops->event_wait(c->other[i], go, b->e);
         for (int i = 0; i < 2 * pairs && st == ST_OK; i++, launched++) {
             const uint64_t at = c->memory + 256 + (uint64_t)(i / 2 * block),
-                           p[PARAMS] = {c->memory, at, at, i % 2 ? b->partial : 0};
+                           p[PARAMS] = {c->memory, at, at, i % 2 ? b->partial.p : 0};
             st = b->ops->launch(c->other[i], i % 2 ? c->take : c->write, 1, c->shape.size, EMIT_CHANNEL_LOCAL, p,
                                 PARAMS, b->e);
         }
         if (st != ST_OK && launched) stop_kernels(b, c);
-        for (int i = 0; i < 2 * pairs && st == ST_OK; i++) st = b->ops->event_record(c->other[i], done[i], b->e);
+        for (int i = 0; i < 2 * pairs && st == ST_OK; i++) st = device_mark(b->d, c->other[i], &done[i], b->e);
         for (int i = 0; i < 2 * pairs && st == ST_OK; i++) st = b->ops->event_wait(b->queue, done[i], b->e);
         if (st == ST_OK) st = sync(b);
         double t = (double)(clock_ns() - start) / 1e3;
@@ -498,9 +488,9 @@ static Status time_round(Bench *b, ChannelRun *c, int pairs, double *us) {
     c->shape = all;
     for (int i = 0; i < 2 * pairs; i++) {
         if (c->other[i] && st != ST_OK) (void)b->ops->sync(c->other[i], NULL, NULL, NULL);
-        if (done[i]) b->ops->event_free(b->d, done[i]);
+        device_event_drop(b->d, &done[i]);
     }
-    if (go) b->ops->event_free(b->d, go);
+    device_event_drop(b->d, &go);
     return st;
 }
 
@@ -542,8 +532,7 @@ static Status time_channels(Bench *b, DevPtr memory, int64_t bytes, DeviceProfil
                 to->at[to->n].bytes = sizes[s] * 8;
                 to->at[to->n++].gbps = gbps;
             }
-    for (int i = 0; i < (int)ARRAY_LEN(c.other); i++)
-        if (c.other[i]) b->ops->queue_free(b->d, c.other[i]); /* waits */
+    for (int i = 0; i < (int)ARRAY_LEN(c.other); i++) device_queue_drop(b->d, &c.other[i]); /* waits */
     return st;
 }
 
@@ -565,8 +554,8 @@ static Status time_items(Bench *b, DevPtr memory, int64_t bytes, DeviceProfile *
     TRY(time_kernel(b, "cal_link", 0, ring, &s, 0, &ns));
     TRY(b->ops->kernel(b->module, "cal_chase", &k, b->e));
     for (int run = 0; run <= b->runs; run++) { /* each over lines that no cache holds yet */
-        const uint64_t p[PARAMS] = {b->partial, memory, memory + lines / (uint64_t)(b->runs + 1) * (uint64_t)run * LINE,
-                                    steps};
+        const uint64_t p[PARAMS] = {b->partial.p, memory,
+                                    memory + lines / (uint64_t)(b->runs + 1) * (uint64_t)run * LINE, steps};
         int64_t start = clock_ns();
         TRY(b->ops->launch(b->queue, k, 1, 1, 0, p, PARAMS, b->e));
         TRY(check_sum(b, &one, 0, "cal_chase"));
@@ -643,10 +632,10 @@ Status profile_calibrate_device(Device *d, bool quick, Profile *p, Err *e) {
     if (st == ST_OK) st = memory_size(&b, &bytes);
     if (st == ST_OK) st = b.ops->alloc(d, bytes, &memory, e);
     if (st == ST_OK) st = measure(&b, memory, bytes, &found);
-    if (b.queue) b.ops->queue_free(d, b.queue); /* waits */
-    if (memory) b.ops->free(d, memory, bytes);
-    if (b.partial) b.ops->free(d, b.partial, b.partial_bytes);
-    if (b.host) mem_free(NULL, b.host, b.partial_bytes);
+    device_queue_drop(d, &b.queue); /* waits */
+    b.ops->free(d, memory, bytes);
+    device_mem_free(d, &b.partial);
+    mem_free(NULL, b.host, b.host_bytes);
     if (b.module) b.ops->unload(d, b.module);
     if (st != ST_OK) return ST_ERROR;
     p->devices[at] = found;

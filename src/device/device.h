@@ -181,32 +181,6 @@ struct Device { /* first member of every backend's own struct */
     void *reclaim_ctx;
 };
 
-/* As sync, for callers who wait for nothing else and whose poll never gives up (it stops kernels by a word that they
- * look at): work that has not begun may be done by the calling thread, and then poll is called on another one, never by
- * two at a time nor after the end. On the host that saves waking two threads, which takes longer than many a bulk's
- * phase. */
-Status device_finish(const Device *d, DevQueue *q, DevPoll poll, void *ctx, Err *e);
-
-/* copy_in_many where the device has it, else one copy_in after the other (device_common.c). */
-Status device_copy_in_many(const Device *d, DevQueue *q, const DevCopy *copies, int64_t n, Err *e);
-
-/* ops->alloc; what others only keep gives way when memory is short. */
-Status device_alloc(Device *d, int64_t bytes, DevPtr *out, Err *e);
-
-/* Memory that is expected to grow, on any device: where it is when the device can and the memory is of a unit at least,
- * else by copies on the device. All zero: none. */
-typedef struct DevSpan {
-    DevPtr at;
-    int64_t bytes, most;
-} DevSpan; /* most: addresses there are; 0: of alloc */
-/* 53200, 58000: s stays as it was. */
-Status device_span_new(Device *d, int64_t bytes, DevSpan *s, Err *e);
-/* A copy of its first `keep` bytes in another span of `bytes`; waits for the queue. */
-Status device_span_copy(Device *d, DevQueue *q, const DevSpan *from, int64_t bytes, int64_t keep, DevSpan *out, Err *e);
-/* To `bytes`, when it has less. The first `keep` bytes stay; `q` was waited for when it has moved. */
-Status device_span_grow(Device *d, DevQueue *q, DevSpan *s, int64_t bytes, int64_t keep, Err *e);
-void device_span_free(Device *d, DevSpan *s);
-
 /* ---- for backends (device_common.c) --------------------------------------------------------------- */
 /* 58000 "device ... was lost". */
 Status device_lost(const Device *d, Err *e);

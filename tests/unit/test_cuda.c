@@ -13,7 +13,7 @@
 
 #include "base/log.h"
 #include "device/cuda/suballoc.h"
-#include "device/device.h"
+#include "device/work.h"
 #include "fake_cuda.h"
 #include "unit.h"
 

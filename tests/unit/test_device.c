@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "device/device.h"
+#include "device/work.h"
 
 #define OK(x)                                                                                    \
     do {                                                                                         \

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "device/device.h"
+#include "device/work.h"
 
 typedef struct FaultDevice {
     Device device; /* first */

@@ -282,14 +282,9 @@ static Status list_tablets(DevQuery *q, DSegment *s, Err *e) {
 static Status words_room(DevQuery *q, Err *e) {
     Lane *l = q->lane;
     int64_t want = (WORDS + q->control_words) * 8 + MIN_OF(q->buf.n, (int64_t)CONSTS_PINNED);
-    if (want > l->words_bytes) {
-        q->d->ops->free_pinned(q->d, l->words, l->words_bytes);
-        l->words = NULL;
-        TRY(q->d->ops->alloc_pinned(q->d, want, &l->words, NULL, e));
-        l->words_bytes = want;
-    }
+    TRY(device_pinned_need(q->d, &l->words, want, e));
     /* Looked at before its first copy, too (pipe_check), and then the same as the block on the device: zeros. */
-    q->seen = (uint64_t *)l->words + WORDS;
+    q->seen = (uint64_t *)l->words.p + WORDS;
     memset(q->seen, 0, (size_t)q->control_words * 8);
     return ST_OK;
 }
@@ -410,8 +405,8 @@ void dev_query_free(DevQuery *q) {
     for (int32_t i = 0; q->segs && i < q->n; i++) {
         DSegment *s = &q->segs[i];
         res_drop_own(q, s);
-        if (s->from) q->d->ops->event_free(q->d, s->from);
-        if (s->to) q->d->ops->event_free(q->d, s->to);
+        device_event_drop(q->d, &s->from);
+        device_event_drop(q->d, &s->to);
         if (s->has_code && !q->kept) code_release(r->cache, &s->code);
     }
     for (int32_t i = 0; i < q->n_pipes; i++) {

@@ -29,13 +29,9 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "cost/gpl.h"
+#include "device/work.h"
 #include "exec/device/dev.h"
 #include "exec/device/split.h"
-
-typedef struct DevMem {
-    DevPtr p;
-    int64_t bytes;
-} DevMem; /* bytes: of the block, at least what was requested; 0 = none */
 
 enum { HOST_SPREAD = 8 }; /* groups per thread on the host: threads that are slow for a while leave work to others */
 
@@ -43,13 +39,12 @@ enum { HOST_SPREAD = 8 }; /* groups per thread on the host: threads that are slo
 enum { CONSTS_PINNED = 1 << 20, STAGE_BYTES = 1 << 20, STAGES = 24, RING = 3, DOWN_BYTES = 4 << 20, WORDS = 512 };
 typedef struct Lane {
     struct Lane *next;
-    DevQueue *queue; /* kernels, zeroing, copies: in order */
-    DevQueue *side;  /* streamed uploads: waits for kernels, so that stop flags need */
-    DevQueue *stop;  /* one of their own */
-    void *words;     /* pinned: WORDS 8-byte values on their way to the device, then room for the control block */
-    int64_t words_bytes;
-    void *down;          /* pinned, DOWN_BYTES: results on their way to the host; made when first needed */
-    void *stage[STAGES]; /* pinned, STAGE_BYTES each: uploads; likewise */
+    DevQueue *queue;         /* kernels, zeroing, copies: in order */
+    DevQueue *side;          /* streamed uploads: waits for kernels, so that stop flags need */
+    DevQueue *stop;          /* one of their own */
+    DevPinned words;         /* WORDS 8-byte values on their way to the device, then room for the control block */
+    DevPinned down;          /* DOWN_BYTES: results on their way to the host; made when first needed */
+    DevPinned stage[STAGES]; /* STAGE_BYTES each: uploads; likewise */
     DevEvent *staged[STAGES];
     bool stage_busy[STAGES];
     int stage_next;                      /* slots are used in turn */
@@ -338,7 +333,6 @@ typedef struct Stager Stager;
 Status query_upload_groups(DevQuery *q, const Upload *jobs, const int64_t *groups, int64_t n_groups,
                            Status (*body)(void *ctx, Stager *s, Err *e), void *ctx, Err *e);
 Status stager_send(Stager *s, int64_t group, DevQueue *queue, DevPtr to, Err *e);
-Status lane_event(DevQuery *q, DevEvent **ev, Err *e); /* makes it when it is not there */
 
 /* ---- dev.c ---- */
 /* Groups of a kernel of the segment that are resident with so much local memory; less than 1 when the device does not

@@ -11,7 +11,7 @@
 #include "base/mutex.h"
 #include "exec/device/dev_int.h"
 
-enum { BLOCK_MIN = 4096 };
+enum { BLOCK_MIN = 4096, WORDS_BYTES = 65536 };
 
 int64_t dev_limit(const Device *d) {
     int64_t limit = atomic_load(&d->memory.limit), all = d->info.memory_bytes - d->info.memory_bytes / 16;
@@ -65,10 +65,6 @@ void dev_runtime_limit(DevRuntime *r, int64_t bytes) {
     (void)dev_mem_trim(r);
     int64_t beyond = beyond_limit(r->d, 0);
     if (beyond > 0) (void)res_evict(r, beyond);
-}
-
-static bool out_of_memory(const Err *e) {
-    return strcmp(e->sqlstate, ERR_OUT_OF_MEMORY) == 0 || strcmp(e->sqlstate, ERR_LIMIT_EXCEEDED) == 0;
 }
 
 Status dev_mem_get(DevRuntime *r, int64_t bytes, DevMem *out, Err *e) {
@@ -132,7 +128,7 @@ Status query_mem_get(DevQuery *q, int64_t bytes, DevMem *out, Err *e) {
     err_clear(&err);
     if (dev_mem_get(q->r, bytes, out, &err) == ST_OK) return ST_OK;
     /* What the query itself holds is of no use in these sizes: wait for it, give it back, try once more. */
-    if (!out_of_memory(&err) || q->held.len == 0) {
+    if (!device_is_short(&err) || q->held.len == 0) {
         err_copy(e, &err);
         return ST_ERROR;
     }
@@ -158,24 +154,24 @@ void query_mem_put(DevQuery *q, DevMem *m) {
 void lane_free(DevRuntime *r, Lane *l) {
     if (!l) return;
     Device *d = r->d;
-    if (l->queue) d->ops->queue_free(d, l->queue);
-    if (l->side) d->ops->queue_free(d, l->side);
-    if (l->stop) d->ops->queue_free(d, l->stop);
+    device_queue_drop(d, &l->queue);
+    device_queue_drop(d, &l->side);
+    device_queue_drop(d, &l->stop);
     for (int i = 0; i < RING; i++) {
-        if (l->copied[i]) d->ops->event_free(d, l->copied[i]);
-        if (l->used[i]) d->ops->event_free(d, l->used[i]);
+        device_event_drop(d, &l->copied[i]);
+        device_event_drop(d, &l->used[i]);
     }
     for (int i = 0; i < PIPELINE_STAGES; i++) {
-        if (l->pipe_done[i]) d->ops->event_free(d, l->pipe_done[i]);
-        if (l->pipe[i]) d->ops->queue_free(d, l->pipe[i]);
+        device_event_drop(d, &l->pipe_done[i]);
+        device_queue_drop(d, &l->pipe[i]);
     }
-    if (l->pipe_go) d->ops->event_free(d, l->pipe_go);
+    device_event_drop(d, &l->pipe_go);
     for (int i = 0; i < STAGES; i++) {
-        if (l->staged[i]) d->ops->event_free(d, l->staged[i]);
-        if (l->stage[i]) d->ops->free_pinned(d, l->stage[i], STAGE_BYTES);
+        device_event_drop(d, &l->staged[i]);
+        device_pinned_free(d, &l->stage[i]);
     }
-    if (l->words) d->ops->free_pinned(d, l->words, l->words_bytes);
-    if (l->down) d->ops->free_pinned(d, l->down, DOWN_BYTES);
+    device_pinned_free(d, &l->words);
+    device_pinned_free(d, &l->down);
     mem_free(r->account, l, (int64_t)sizeof *l);
 }
 
@@ -187,10 +183,8 @@ Status lane_take(DevRuntime *r, Lane **out, Err *e) {
     if (!l) {
         Device *d = r->d;
         if (!(l = mem_calloc(r->account, (int64_t)sizeof *l, e))) return ST_ERROR;
-        l->words_bytes = 65536;
-        if (d->ops->queue_new(d, &l->queue, e) != ST_OK || d->ops->queue_new(d, &l->side, e) != ST_OK ||
-            d->ops->queue_new(d, &l->stop, e) != ST_OK ||
-            d->ops->alloc_pinned(d, l->words_bytes, &l->words, NULL, e) != ST_OK) {
+        if (device_queue_need(d, &l->queue, e) != ST_OK || device_queue_need(d, &l->side, e) != ST_OK ||
+            device_queue_need(d, &l->stop, e) != ST_OK || device_pinned_need(d, &l->words, WORDS_BYTES, e) != ST_OK) {
             lane_free(r, l);
             return ST_ERROR;
         }
@@ -220,13 +214,10 @@ static QueryStop stop_of(const DevQuery *q) { return (QueryStop){q->opt.cancel, 
 void query_stop_kernels(DevQuery *q) {
     if (!q->control.bytes) return;
     Err quiet = {0};
-    uint64_t *one = (uint64_t *)q->lane->words + WORDS - 1;
+    uint64_t *one = (uint64_t *)q->lane->words.p + WORDS - 1;
     *one = 1;
-    for (int32_t i = q->n - 1; i >= 0; i--) {
-        DevPtr flag = q->control.p + (uint64_t)i * 16 + 8;
-        if (q->d->info.native_threads) *(volatile uint64_t *)(uintptr_t)flag = 1;
-        else (void)q->d->ops->copy_in(q->lane->stop, flag, one, 8, &quiet);
-    }
+    for (int32_t i = q->n - 1; i >= 0; i--)
+        (void)device_signal(q->d, &q->lane->stop, q->control.p + (uint64_t)i * 16 + 8, one, &quiet);
 }
 static bool poll_stop(void *ctx) {
     DevQuery *q = ctx;
@@ -287,7 +278,7 @@ Status query_settle(DevQuery *q) {
 
 Status query_set_words(DevQuery *q, DevPtr at, const uint64_t *v, int64_t n, Err *e) {
     if (q->word_next + n > WORDS - 1) TRY(query_sync(q, e));
-    uint64_t *slot = (uint64_t *)q->lane->words + q->word_next;
+    uint64_t *slot = (uint64_t *)q->lane->words.p + q->word_next;
     q->word_next += n;
     memcpy(slot, v, (size_t)n * 8);
     q->busy = true;
@@ -347,7 +338,7 @@ static const StageRun *run_of(const Stager *f, int64_t slice) {
 static void fill_slot(Stager *f, int64_t slice) {
     const StageRun *r = run_of(f, slice);
     int64_t lo = r->from + (slice - r->slice) * STAGE_BYTES, hi = MIN_OF(lo + STAGE_BYTES, r->to);
-    char *stage = f->lane->stage[slot_of(f, slice)];
+    char *stage = f->lane->stage[slot_of(f, slice)].p;
     int64_t a = 0, b = r->n; /* first job that ends after lo */
     while (a < b) {
         int64_t mid = a + (b - a) / 2;
@@ -376,27 +367,23 @@ static void fill_ahead(Stager *f) {
     }
 }
 
-Status lane_event(DevQuery *q, DevEvent **ev, Err *e) { return *ev ? ST_OK : q->d->ops->event_new(q->d, ev, e); }
-
 static Status stage_ready(DevQuery *q, int i, Err *e) {
     Lane *l = q->lane;
-    const DeviceOps *ops = q->d->ops;
-    if (!l->stage[i]) TRY(ops->alloc_pinned(q->d, STAGE_BYTES, &l->stage[i], NULL, e));
-    TRY(lane_event(q, &l->staged[i], e));
+    TRY(device_pinned_need(q->d, &l->stage[i], STAGE_BYTES, e));
     if (l->stage_busy[i]) TRY(query_wait_event(q, l->staged[i], e));
     l->stage_busy[i] = false;
     return ST_OK;
 }
 
 static Status send_slice(Stager *f, const StageRun *r, DevQueue *queue, DevPtr to) {
-    const DeviceOps *ops = f->q->d->ops;
+    Device *d = f->q->d;
     Lane *l = f->lane;
     int slot = slot_of(f, f->sent);
     int64_t lo = r->from + (f->sent - r->slice) * STAGE_BYTES;
-    TRY(ops->copy_in(queue, to + (uint64_t)lo, l->stage[slot], MIN_OF((int64_t)STAGE_BYTES, r->to - lo), f->e));
+    TRY(d->ops->copy_in(queue, to + (uint64_t)lo, l->stage[slot].p, MIN_OF((int64_t)STAGE_BYTES, r->to - lo), f->e));
     f->sent++;
     l->stage_busy[slot] = true;
-    if (ops->event_record(queue, l->staged[slot], f->e) == ST_OK) return ST_OK;
+    if (device_mark(d, queue, &l->staged[slot], f->e) == ST_OK) return ST_OK;
     l->broken = true; /* it is unknown when the slot is free again */
     return ST_ERROR;
 }

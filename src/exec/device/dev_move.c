@@ -193,17 +193,17 @@ static Status hand_piece(Handing *h, int64_t n) {
 /* Rows [first, first + n) of all columns into the pinned buffer. */
 static Status fetch_piece(DevQuery *q, const DState *st, Down *cols, int64_t first, int64_t n, Err *e) {
     Lane *l = q->lane;
-    if (!l->down) TRY(q->d->ops->alloc_pinned(q->d, DOWN_BYTES, &l->down, NULL, e));
+    TRY(device_pinned_need(q->d, &l->down, DOWN_BYTES, e));
     int64_t at = 0;
     for (int32_t c = 0; c < st->n_cols; c++) {
         int64_t size = phys_size((Phys)st->cols[c].phys);
-        char *to = (char *)l->down + at;
+        char *to = (char *)l->down.p + at;
         TRY(q->d->ops->copy_out(l->queue, to, st->data[c] + (uint64_t)(first * size), n * size, e));
         cols[c].data = to;
         at += align_up(n * size, 64);
         cols[c].valid = NULL;
         if (!st->valid[c]) continue;
-        to = (char *)l->down + at;
+        to = (char *)l->down.p + at;
         TRY(q->d->ops->copy_out(l->queue, to, st->valid[c] + (uint64_t)first, n, e));
         cols[c].valid = (const uint8_t *)to;
         at += align_up(n, 64);

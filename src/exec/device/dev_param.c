@@ -194,8 +194,8 @@ static void fix(const ConstBuf *b, void *bytes, DevPtr at) {
 static Status upload(DevQuery *q, const ConstBuf *b, Err *e) {
     TRY(query_mem_get(q, b->n + 64, &q->consts, e));
     int64_t used = (WORDS + q->control_words) * 8;
-    if (used + b->n <= q->lane->words_bytes) {
-        char *staging = (char *)q->lane->words + used;
+    if (used + b->n <= q->lane->words.bytes) {
+        char *staging = (char *)q->lane->words.p + used;
         memcpy(staging, b->bytes, (size_t)b->n);
         fix(b, staging, q->consts.p);
         q->busy = true;

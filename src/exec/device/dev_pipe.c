@@ -431,7 +431,7 @@ static Status fetch_clocks(DevQuery *q, const Pipe *p, const uint64_t **out, Err
     int64_t n = (p->n - 1) * CLOCKS;
     *out = NULL;
     if (q->word_next + n > WORDS - 1) return ST_OK;
-    uint64_t *words = (uint64_t *)q->lane->words + q->word_next;
+    uint64_t *words = (uint64_t *)q->lane->words.p + q->word_next;
     q->word_next += n;
     *out = words;
     return q->d->ops->copy_out(q->lane->queue, words, clocks_of(p), clocks_bytes(p), e);
@@ -471,11 +471,7 @@ static void learn(DevQuery *q, Pipe *p, const uint64_t *clocks) {
 /* ---- rounds -------------------------------------------------------------------------------------------------- */
 static Status queues_ready(DevQuery *q, int32_t n, Err *e) {
     Lane *l = q->lane;
-    TRY(lane_event(q, &l->pipe_go, e));
-    for (int32_t i = 0; i < n; i++) {
-        if (!l->pipe[i]) TRY(q->d->ops->queue_new(q->d, &l->pipe[i], e));
-        TRY(lane_event(q, &l->pipe_done[i], e));
-    }
+    for (int32_t i = 0; i < n; i++) TRY(device_queue_need(q->d, &l->pipe[i], e));
     return ST_OK;
 }
 
@@ -491,10 +487,10 @@ static Status launch(DevQuery *q, Pipe *p, int32_t i, DevQueue *queue, Err *e) {
 static Status round_together(DevQuery *q, Pipe *p, Err *e) {
     Lane *l = q->lane;
     const DeviceOps *ops = q->d->ops;
-    TRY(ops->event_record(l->queue, l->pipe_go, e));
+    TRY(device_mark(q->d, l->queue, &l->pipe_go, e));
     for (int32_t i = 0; i < p->n; i++) TRY(ops->event_wait(l->pipe[i], l->pipe_go, e));
     for (int32_t i = 0; i < p->n; i++) TRY(launch(q, p, i, l->pipe[i], e));
-    for (int32_t i = 0; i < p->n; i++) TRY(ops->event_record(l->pipe[i], l->pipe_done[i], e));
+    for (int32_t i = 0; i < p->n; i++) TRY(device_mark(q->d, l->pipe[i], &l->pipe_done[i], e));
     for (int32_t i = 0; i < p->n; i++) TRY(ops->event_wait(l->queue, l->pipe_done[i], e));
     return ST_OK;
 }

@@ -88,9 +88,7 @@ Status control_fetch(DevQuery *q, Err *e) {
 }
 
 static Status timing_event(DevQuery *q, DevEvent **ev, Err *e) {
-    if (!q->opt.device.timing) return ST_OK;
-    if (!*ev) TRY(q->d->ops->event_new(q->d, ev, e));
-    return q->d->ops->event_record(q->lane->queue, *ev, e);
+    return q->opt.device.timing ? device_mark(q->d, q->lane->queue, ev, e) : ST_OK;
 }
 
 /* ---- finishing ------------------------------------------------------------------------------------------- */

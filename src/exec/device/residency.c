@@ -769,7 +769,7 @@ static Status stream_body(void *ctx, Stager *stager, Err *e) {
     const DeviceOps *ops = q->d->ops;
     Lane *l = q->lane;
     /* The ring's memory may have been something else of this query a moment ago. */
-    TRY(ops->event_record(l->queue, l->used[0], e));
+    TRY(device_mark(q->d, l->queue, &l->used[0], e));
     TRY(ops->event_wait(l->side, l->used[0], e));
     for (int64_t k = 0; k < s->x->n; k++) {
         const Piece *p = &s->x->pieces[k];
@@ -778,10 +778,10 @@ static Status stream_body(void *ctx, Stager *stager, Err *e) {
         q->busy = q->side_busy = true;
         if (k >= s->x->slots) TRY(ops->event_wait(l->side, l->used[slot], e));
         TRY(stager_send(stager, k, l->side, s->x->ring.p + (uint64_t)(slot * s->x->slot_bytes), e));
-        TRY(ops->event_record(l->side, l->copied[slot], e));
+        TRY(device_mark(q->d, l->side, &l->copied[slot], e));
         TRY(ops->event_wait(l->queue, l->copied[slot], e));
         TRY(s->run(s->ctx, p->first, p->n, e));
-        TRY(ops->event_record(l->queue, l->used[slot], e));
+        TRY(device_mark(q->d, l->queue, &l->used[slot], e));
         q->bytes_in += p->bytes;
     }
     return ST_OK;
@@ -789,11 +789,6 @@ static Status stream_body(void *ctx, Stager *stager, Err *e) {
 
 static Status stream_run(DevQuery *q, const Stream *x, Status (*run)(void *, int64_t, int64_t, Err *), void *ctx,
                          Err *e) {
-    Lane *l = q->lane;
-    for (int i = 0; i < RING; i++) {
-        TRY(lane_event(q, &l->copied[i], e));
-        TRY(lane_event(q, &l->used[i], e));
-    }
     int64_t *groups = arena_array(q->arena, int64_t, x->n + 1);
     if (!groups) return err_oom(e);
     for (int64_t k = 0; k < x->n; k++) groups[k + 1] = x->pieces[k].jobs + x->pieces[k].n_jobs;

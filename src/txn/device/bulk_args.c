@@ -162,8 +162,7 @@ static BulkArgs *args_new(Bulk *b) {
 bool images_wait_prefetch(ImageSet *s) {
     Err e = {0};
     if (!s->prefetch_queue || s->device->ops->sync(s->prefetch_queue, NULL, NULL, &e) == ST_OK) return true;
-    s->device->ops->queue_free(s->device, s->prefetch_queue);
-    s->prefetch_queue = NULL;
+    device_queue_drop(s->device, &s->prefetch_queue);
     return false;
 }
 Status bulk_args_send(Bulk *b, Err *e) {
@@ -241,7 +240,6 @@ static bool prepare(Bulk *n, const Bulk *b, BulkDevice *v, Err *e) {
 }
 static Status send_next(Bulk *n, const Bulk *b, int32_t n_groups, const CallGroup *groups, bool *sent, Err *e) {
     ImageSet *s = b->images;
-    const DeviceOps *ops = b->device->d->ops;
     *sent = false;
     BulkDevice *v = arena_new_of(n->arena, BulkDevice);
     CallGroup *copy = arena_array(n->arena, CallGroup, n_groups + 1);
@@ -250,7 +248,7 @@ static Status send_next(Bulk *n, const Bulk *b, int32_t n_groups, const CallGrou
     for (int32_t k = 0; k < n_groups; k++) copy[k] = groups[k];
     TRY(bulk_check_groups(n, n_groups, copy, e));
     (void)images_wait_prefetch(s);
-    if (!s->prefetch_queue) TRY(ops->queue_new(b->device->d, &s->prefetch_queue, e));
+    TRY(device_queue_need(b->device->d, &s->prefetch_queue, e));
     if (!prepare(n, b, v, e)) return err_is_set(e) ? ST_ERROR : ST_OK;
     BulkArgs *x = args_new(n);
     if (!x || !(x->bases = arena_array(n->arena, int64_t, n_groups + 1))) return err_oom(e);

@@ -66,26 +66,18 @@ void images_drop_code(ImageSet *s, const Proc *proc) {
 
 void images_drop_queue(ImageSet *s) {
     images_drop_prefetched(s);
-    if (s->prefetch_queue) s->device->ops->queue_free(s->device, s->prefetch_queue);
-    s->prefetch_queue = NULL;
-    if (s->queue) s->device->ops->queue_free(s->device, s->queue);
-    s->queue = NULL;
+    if (!s->device) return;
+    device_queue_drop(s->device, &s->prefetch_queue);
+    device_queue_drop(s->device, &s->queue);
     rank_device_free(s->rank);
     s->rank = NULL;
     for (int i = 0; i < BULK_CODES_MAX; i++)
         if (s->codes[i]) let_go(s->codes[i]);
     for (int i = 0; i < (int)ARRAY_LEN(s->pinned); i++) bulk_give_back(&s->pinned[i]);
     bulk_constants_forget(s);
-    if (s->foot_made) s->device->ops->event_free(s->device, s->foot_made);
-    s->foot_made = NULL;
-    for (int i = 0; i < BULK_MARKS; i++) {
-        if (s->marks[i]) s->device->ops->event_free(s->device, s->marks[i]);
-        s->marks[i] = NULL;
-    }
-    for (int i = 0; i < BULK_DEV_MEMORY; i++) {
-        if (s->memory[i].p) s->device->ops->free(s->device, s->memory[i].p, s->memory[i].bytes);
-        s->memory[i] = (struct KeptMemory){0};
-    }
+    device_event_drop(s->device, &s->foot_made);
+    for (int i = 0; i < BULK_MARKS; i++) device_event_drop(s->device, &s->marks[i]);
+    for (int i = 0; i < BULK_DEV_MEMORY; i++) device_mem_free(s->device, &s->memory[i]);
 }
 
 typedef struct Launch {
@@ -265,7 +257,7 @@ static Status prepare(Bulk *b, const char **reason, Err *e) {
     v->queue = s->queue;
     s->queue = NULL;
     Err why = {0};
-    if (!v->queue && d->ops->queue_new(d, &v->queue, &why) != ST_OK && !(*reason = arena_strdup(b->arena, why.message)))
+    if (device_queue_need(d, &v->queue, &why) != ST_OK && !(*reason = arena_strdup(b->arena, why.message)))
         return err_oom(e);
     return ST_OK;
 }
@@ -316,9 +308,9 @@ void bulk_device_end(Bulk *b) {
     MemAccount *acct = &b->images->account;
     bulk_prefetch_end(b);
     if (!v) return;
-    if (v->queue && v->broken) v->d->ops->queue_free(v->d, v->queue);
-    else if (v->queue) b->images->queue = v->queue;
-    if (v->side) v->d->ops->queue_free(v->d, v->side);
+    if (v->broken) device_queue_drop(v->d, &v->queue);
+    if (v->queue) b->images->queue = v->queue;
+    device_queue_drop(v->d, &v->side);
     bulk_constants_end(b);
     mem_free(acct, v->locks.counters, v->locks.state_bytes);
     if (v->failures.bytes > 0) {
@@ -564,6 +556,13 @@ Status bulk_send_values(const Bulk *b, DevQueue *q, Err *e) {
 Status bulk_device_values(Bulk *b, Err *e) {
     TRY(bulk_compute_values(b, e));
     return bulk_send_values(b, b->device->queue, e);
+}
+
+Status bulk_launch(const Bulk *b, DevQueue *q, DevKernel *k, int64_t groups, Err *e) {
+    const BulkDevice *v = b->device;
+    const ProcModule *m = &v->code->module;
+    return v->d->ops->launch(q, k, groups, v->target.group_size, 0, v->params.values,
+                             m->param_table ? PROC_DIRECT : m->n_params, e);
 }
 
 /* Bytes of an item's log; with statement locks there is one for all. */
@@ -865,8 +864,7 @@ static Status fetch_order(Bulk *b, Err *e) {
     if (!v->plan.in_sets || b->schedule.order) return ST_OK;
     uint32_t *order = arena_alloc(b->arena, b->n_calls * 4 + 4);
     if (!order) return err_oom(e);
-    TRY(v->d->ops->copy_out(v->queue, order, v->plan.sets.order, b->n_calls * 4, e));
-    TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
+    TRY(device_read(v->d, v->queue, order, v->plan.sets.order, b->n_calls * 4, e));
     b->schedule.order = order;
     return ST_OK;
 }
@@ -878,14 +876,11 @@ static Status fetch_locks(Bulk *b, Err *e) {
     uint32_t *starts = arena_alloc(b->arena, (b->n_calls + 1) * 4);
     int64_t *wide = arena_alloc(b->arena, (b->n_calls + 1) * 8);
     if (!starts || !wide) return err_oom(e);
-    TRY(v->d->ops->copy_out(v->queue, starts, v->plan.ranks.lock_start, (b->n_calls + 1) * 4, e));
-    TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
+    TRY(device_read(v->d, v->queue, starts, v->plan.ranks.lock_start, (b->n_calls + 1) * 4, e));
     for (int64_t i = 0; i <= b->n_calls; i++) wide[i] = starts[i];
     if (!(s->locks = arena_alloc(b->arena, wide[b->n_calls] * (int64_t)sizeof(LockUse) + 8))) return err_oom(e);
     if (wide[b->n_calls] > 0)
-        TRY(v->d->ops->copy_out(v->queue, s->locks, v->plan.ranks.locks, wide[b->n_calls] * (int64_t)sizeof(LockUse),
-                                e));
-    TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
+        TRY(device_read(v->d, v->queue, s->locks, v->plan.ranks.locks, wide[b->n_calls] * (int64_t)sizeof(LockUse), e));
     s->lock_start = wide;
     memset(v->locks.counters, 0, (size_t)v->locks.state_bytes); /* as far as the host knows no call has run */
     return ST_OK;
@@ -894,16 +889,13 @@ static Status fetch_locks(Bulk *b, Err *e) {
 static Status fetch_state(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     int64_t bytes = align_up(b->schedule.n_locks * 4, 8);
-    if (v->partitions.at) {
-        TRY(v->d->ops->copy_out(v->queue, v->partitions.stage, at(b, v->partitions.at), b->schedule.n_partitions * 4,
-                                e));
-        return v->d->ops->sync(v->queue, NULL, NULL, e);
-    }
+    if (v->partitions.at)
+        return device_read(v->d, v->queue, v->partitions.stage, at(b, v->partitions.at), b->schedule.n_partitions * 4,
+                           e);
     if (!v->locks.on) return fetch_order(b, e);
     TRY(fetch_locks(b, e));
     TRY(v->d->ops->copy_out(v->queue, v->locks.stage, counters_at(b), b->schedule.n_locks * 4, e));
-    TRY(v->d->ops->copy_out(v->queue, v->locks.stage + bytes, at(b, v->locks.done), b->n_calls, e));
-    return v->d->ops->sync(v->queue, NULL, NULL, e);
+    return device_read(v->d, v->queue, v->locks.stage + bytes, at(b, v->locks.done), b->n_calls, e);
 }
 /* Brings everything to the host that `done` launches, or under locks and in partitions the device, did; the device's
  * copies must not be used before go_back. */
@@ -1145,8 +1137,8 @@ bool bulk_device_poll(void *ctx) {
     if (v->control.words[W_STOP] || !canceled(b)) return true;
     __atomic_store_n(&v->control.words[W_STOP], 1, __ATOMIC_RELAXED);
     Err e = {0};
-    if (v->copies && (v->side || v->d->ops->queue_new(v->d, &v->side, &e) == ST_OK) &&
-        v->d->ops->copy_in(v->side, at(b, &v->control.words[W_STOP]), &v->control.words[W_STOP], 8, &e) != ST_OK)
+    const uint64_t *stop = &v->control.words[W_STOP];
+    if (v->copies && device_signal(v->d, &v->side, at(b, stop), stop, &e) != ST_OK)
         log_write(LOG_WARNING, "a bulk on device \"%s\" cannot be stopped: %s", v->d->info.id, e.message);
     return true;
 }
@@ -1165,7 +1157,6 @@ static Status cut_launches(Bulk *b, Launch **out, int64_t *count, Err *e) {
 
 static Status queue_launch(Bulk *b, const Launch *l, int64_t number, Err *e) {
     BulkDevice *v = b->device;
-    const ProcModule *m = &v->code->module;
     uint64_t *to = v->params.values + PROC_LAUNCH_AT;
     *to++ = (uint64_t)l->n;
     *to++ = v->plan.in_sets                        ? v->plan.sets.order + (DevPtr)l->start * 4
@@ -1173,8 +1164,8 @@ static Status queue_launch(Bulk *b, const Launch *l, int64_t number, Err *e) {
                                                    : at(b, b->schedule.order + l->start);
     *to++ = (uint64_t)number;
     *to = at(b, &v->control.words[W_TICKETS + number - 1]);
-    return v->d->ops->launch(v->queue, v->kernel, groups_of(b, launch_items(b, l->n), v->partitions.at ? 1 : PROC_TILE),
-                             v->target.group_size, 0, v->params.values, m->param_table ? PROC_DIRECT : m->n_params, e);
+    return bulk_launch(b, v->queue, v->kernel, groups_of(b, launch_items(b, l->n), v->partitions.at ? 1 : PROC_TILE),
+                       e);
 }
 
 /* Queues launches and waits: how many were queued, and the number of the one with failures (0 none). An error: the
@@ -1294,8 +1285,7 @@ static Status start_again(Bulk *b, const Launch *l, int64_t n, Err *e) {
     if (!v->copies || v->safe < 0) return ST_ERROR;
     log_write(LOG_WARNING, "a bulk goes on without device \"%s\": %s", v->d->info.id, e->message);
     err_clear(e);
-    if (v->queue) v->d->ops->queue_free(v->d, v->queue); /* kernels may still use what is freed now */
-    v->queue = NULL;
+    device_queue_drop(v->d, &v->queue); /* kernels may still use what is freed now */
     images_drop_prefetched(b->images);
     (void)each_image(b, drop_device_copy, e);
     v->on_host = true;

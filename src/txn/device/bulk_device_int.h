@@ -341,6 +341,8 @@ Status bulk_device_memory(Bulk *b, BulkDevMem which, int64_t bytes, DevPtr *out,
 Status bulk_device_values(Bulk *b, Err *e);                  /* anew, after what they depend on has changed */
 Status bulk_compute_values(Bulk *b, Err *e);                 /* only here, */
 Status bulk_send_values(const Bulk *b, DevQueue *q, Err *e); /* and there */
+/* A kernel of the module, with these values. */
+Status bulk_launch(const Bulk *b, DevQueue *q, DevKernel *k, int64_t groups, Err *e);
 int64_t bulk_plan_items(Bulk *b); /* computes undo_bytes and scratch_bytes and, with statement locks, which calls share
                                      a warp; returns how many work-items a launch has at most */
 bool bulk_uses_image(const Bulk *b, const Image *im);

@@ -65,14 +65,12 @@ static Status zero(Bulk *b, DevQueue *q, Err *e) {
 
 Status bulk_foot_queue(Bulk *b, DevQueue *q, int64_t groups, Err *e) {
     BulkDevice *v = b->device;
-    const ProcModule *m = &v->code->module;
     const DeviceOps *ops = v->d->ops;
     TRY(zero(b, q, e));
     TRY(bulk_send_values(b, q, e));
     v->params.values[PROC_LAUNCH_AT] = (uint64_t)b->n_calls;
     v->params.values[PROC_LAUNCH_AT + 1] = 0;
-    TRY(ops->launch(q, v->foot, groups, v->target.group_size, 0, v->params.values,
-                    m->param_table ? PROC_DIRECT : m->n_params, e));
+    TRY(bulk_launch(b, q, v->foot, groups, e));
     if (!v->copies) return ST_OK;
     TRY(ops->copy_out(q, v->control.foot_words, bulk_device_at(b, v->control.foot_words), foot_words(b) * 8, e));
     for (int32_t k = 0; k < b->n_groups; k++)
@@ -195,8 +193,7 @@ static Status plan_sets(Bulk *b, const RankInput *locks, Err *e) {
 
 /* The operations, in any order. */
 static Status fetch_ops(Bulk *b, int64_t places, Err *e) {
-    BulkDevice *v = b->device;
-    const DeviceOps *ops = v->d->ops;
+    const BulkDevice *v = b->device;
     BulkWorker *w = &b->w[0];
     const int64_t began = clock_ns(), items_bytes = align_up(places * 8, 256);
     void *fetched;
@@ -204,9 +201,8 @@ static Status fetch_ops(Bulk *b, int64_t places, Err *e) {
     const uint64_t *items = fetched;
     const uint32_t *uses = (const uint32_t *)(const void *)((const char *)fetched + items_bytes);
     if (places > 0) {
-        TRY(ops->copy_out(v->queue, fetched, v->plan.ops_at, places * 8, e));
-        TRY(ops->copy_out(v->queue, (void *)(uintptr_t)uses, v->plan.uses_at, places * 4, e));
-        TRY(ops->sync(v->queue, NULL, NULL, e));
+        TRY(v->d->ops->copy_out(v->queue, fetched, v->plan.ops_at, places * 8, e));
+        TRY(device_read(v->d, v->queue, (void *)(uintptr_t)uses, v->plan.uses_at, places * 4, e));
     }
     b->times.transfer_ns += clock_ns() - began;
     TRY(bulk_ops_room(w, places, e));

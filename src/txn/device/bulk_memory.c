@@ -94,17 +94,11 @@ uint64_t bulk_device_at(const Bulk *b, const void *p) {
 static uint64_t at(const Bulk *b, const void *p) { return bulk_device_at(b, p); }
 
 Status bulk_device_memory(Bulk *b, BulkDevMem which, int64_t bytes, DevPtr *out, Err *e) {
-    struct KeptMemory *k = &b->images->memory[which];
-    const DeviceOps *ops = b->device->d->ops;
-    if (k->bytes < bytes) {
-        if (k->p) (void)images_wait_prefetch(b->images), ops->free(b->device->d, k->p, k->bytes);
-        *k = (struct KeptMemory){0};
-        bytes += bytes / 8;
-        TRY(device_alloc(b->device->d, bytes, &k->p, e));
-        k->bytes = bytes;
-    }
+    DevMem *k = &b->images->memory[which];
+    if (k->p && k->bytes < bytes) (void)images_wait_prefetch(b->images);
+    Status st = device_mem_need(b->device->d, NULL, k, bytes, e);
     *out = k->p;
-    return ST_OK;
+    return st;
 }
 /* Buffers from number `first` on get addresses, and `more` bytes behind them. */
 static Status place_buffers(Bulk *b, BulkDevMem which, int32_t first, int64_t more, DevPtr *behind, Err *e) {
@@ -389,8 +383,7 @@ Status bulk_device_take_results(Bulk *b, Err *e) {
     learn(&((BulkCode *)(uintptr_t)v->code)->past.texts_per_call, b, made);
     if (made > v->results.got_texts) {
         const char *rest = v->texts.outs + v->results.got_texts;
-        TRY(v->d->ops->copy_out(v->queue, (void *)(uintptr_t)rest, at(b, rest), made - v->results.got_texts, e));
-        TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
+        TRY(device_read(v->d, v->queue, (void *)(uintptr_t)rest, at(b, rest), made - v->results.got_texts, e));
     }
     v->results.fetched = true;
     return ST_OK;
@@ -416,8 +409,7 @@ void bulk_mark_device(Bulk *b, BulkMark m) {
     ImageSet *s = b->images;
     Err e = {0};
     if (!v->copies || v->launches.no_marks) return;
-    if (!s->marks[m] && v->d->ops->event_new(v->d, &s->marks[m], &e) != ST_OK) s->marks[m] = NULL;
-    if (s->marks[m] && v->d->ops->event_record(v->queue, s->marks[m], &e) == ST_OK) v->launches.marks |= 1u << m;
+    if (device_mark(v->d, v->queue, &s->marks[m], &e) == ST_OK) v->launches.marks |= 1u << m;
     else v->launches.no_marks = true; /* it is only for figures; what is wrong with the device shows elsewhere */
 }
 void bulk_read_marks(Bulk *b) {

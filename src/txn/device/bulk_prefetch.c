@@ -138,7 +138,7 @@ static void restore_tables(const Bulk *b, const Saved *saved) {
  * is: it must not move. */
 static bool shares(Bulk *n) {
     BulkDevice *v = n->device;
-    const struct KeptMemory *ops = &n->images->memory[BM_OPS], *undo = &n->images->memory[BM_UNDO];
+    const DevMem *ops = &n->images->memory[BM_OPS], *undo = &n->images->memory[BM_UNDO];
     (void)bulk_plan_items(n);
     if (bulk_foot_room(v, bulk_foot_guess(n), ops->p) > ops->bytes) return false;
     const BulkLoan *words = &n->images->pinned[BH_FOOT + n->slot], *numbers = &n->images->pinned[BH_NUMBERS + n->slot];
@@ -148,7 +148,6 @@ static bool shares(Bulk *n) {
 static Status queue_foot(Bulk *n, bool *queued, Err *e) {
     ImageSet *s = n->images;
     BulkDevice *v = n->device;
-    const DeviceOps *ops = v->d->ops;
     BulkFoot *f = arena_new_of(n->arena, BulkFoot);
     if (!f) return err_oom(e);
     v->texts = (BulkTexts){.module = &v->code->module, .kinds = v->kinds, .copies = true};
@@ -165,10 +164,9 @@ static Status queue_foot(Bulk *n, bool *queued, Err *e) {
     TRY(bulk_device_send_foot(n, s->prefetch_queue, e));
     TRY(bulk_compute_values(n, e));
     f->uploads = images_uploaded(n);
-    if (!s->foot_made) TRY(ops->event_new(v->d, &s->foot_made, e));
-    TRY(ops->event_wait(s->prefetch_queue, s->marks[MARK_RUN], e));
+    TRY(v->d->ops->event_wait(s->prefetch_queue, s->marks[MARK_RUN], e));
     TRY(bulk_foot_queue(n, s->prefetch_queue, bulk_device_groups(n, n->n_calls), e));
-    TRY(ops->event_record(s->prefetch_queue, s->foot_made, e));
+    TRY(device_mark(v->d, s->prefetch_queue, &s->foot_made, e));
     n->args->foot = f;
     *queued = true;
     return ST_OK;

@@ -184,8 +184,6 @@ static void note_undone(const Bulk *b, uint64_t stop) {
 
 Status bulk_statement_locks_finish(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
-    const DeviceOps *ops = v->d->ops;
-    const ProcModule *m = &v->code->module;
     BulkCode *c = (BulkCode *)(uintptr_t)v->code;
     const uint64_t stop = v->control.lock_words[GS_STOP];
     double used = (double)(v->control.lock_words[GS_LOG] - v->statement.log_first) / (double)b->n_calls;
@@ -211,9 +209,8 @@ Status bulk_statement_locks_finish(Bulk *b, Err *e) {
     TRY(bulk_foot_drop(b, e));
     v->params.values[PROC_LAUNCH_AT] = (uint64_t)b->n_calls;
     v->params.values[PROC_LAUNCH_AT + 1] = 0;
-    TRY(ops->launch(v->queue, v->undo_kernel, 1, v->target.group_size, 0, v->params.values,
-                    m->param_table ? PROC_DIRECT : m->n_params, e));
-    TRY(ops->sync(v->queue, NULL, NULL, e));
+    TRY(bulk_launch(b, v->queue, v->undo_kernel, 1, e));
+    TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
     b->again = true;
     return ST_OK;
 }

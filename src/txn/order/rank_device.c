@@ -20,8 +20,8 @@
 #include <stdio.h>
 
 #include "base/hash.h"
-#include "codegen/prelude.h"
 #include "codegen/prelude/txn/kr_codes.h"
+#include "device/work.h"
 #include "txn/order/rank_int.h"
 
 enum {
@@ -73,11 +73,6 @@ typedef struct Control {
     uint32_t counts[GROUPS_MAX];
 } Control;
 
-typedef struct Block {
-    DevPtr p;
-    int64_t bytes;
-} Block;
-
 struct RankDevice {
     Device *d;
     CodeCache *cache;
@@ -87,13 +82,14 @@ struct RankDevice {
     int32_t group_size, items;         /* records of an item in a tile */
     int32_t relax_items, relax_passes; /* of rank_relax */
     int64_t groups, local;
-    Block table;  /* Control, then the filter */
-    Block ops;    /* per operation */
-    Block calls;  /* per call */
-    Block starts; /* per set and type */
+    DevMem table;  /* Control, then the filter */
+    DevMem ops;    /* per operation */
+    DevMem calls;  /* per call */
+    DevMem starts; /* per set and type */
     uint32_t *host_starts;
     int64_t host_starts_bytes;
-    Control *seen; /* pinned */
+    DevPinned pinned;
+    Control *seen; /* there */
     /* of the order in the making */
     DevQueue *q;
     uint64_t p[RK_PARAMS];
@@ -106,23 +102,14 @@ uint32_t rank_item_name(uint64_t item) {
 
 /* ---- the device
  * ---------------------------------------------------------------------------------------------------------- */
-static Status get_code(RankDevice *r, Err *e) {
-    char head[200];
-    snprintf(head, sizeof head,
-             "#define N_PARAMS %d\n#define ERR_PARAM %d\n#define RANK_ITEMS %d\n#define RELAX_ITEMS %d\n#define "
-             "RELAX_PASSES %d\n",
-             RK_PARAMS, RK_ERR, (int)r->items, (int)r->relax_items, (int)r->relax_passes);
-    if (r->group_size > 1)
-        snprintf(head + strlen(head), sizeof head - strlen(head), "#define GROUP_SIZE %d\n", (int)r->group_size);
-    size_t n = strlen(head) + strlen(KERNEL_PRELUDE_INCLUDE) + strlen(kernel_rank_text) + 1;
-    char *text = mem_alloc(r->account, (int64_t)n, e);
-    if (!text) return ST_ERROR;
-    snprintf(text, n, "%s%s%s", head, KERNEL_PRELUDE_INCLUDE, kernel_rank_text);
-    CodeState st = code_get(r->cache, r->d, text, "", true, &r->code, e);
-    mem_free(r->account, text, (int64_t)n);
-    if (st != CODE_READY) return ST_ERROR;
-    for (int k = 0; k < N_KERNELS; k++) TRY(r->d->ops->kernel(r->code.module, names[k], &r->kernels[k], e));
-    return ST_OK;
+static Status get_kernels(RankDevice *r, Err *e) {
+    char defines[160];
+    snprintf(defines, sizeof defines,
+             "#define ERR_PARAM %d\n#define RANK_ITEMS %d\n#define RELAX_ITEMS %d\n#define RELAX_PASSES %d\n", RK_ERR,
+             (int)r->items, (int)r->relax_items, (int)r->relax_passes);
+    const KernelSet set = {kernel_rank_text, names, N_KERNELS, RK_PARAMS, r->group_size, defines};
+    CodeState st = code_get_set(r->cache, r->d, r->account, &set, true, &r->code, r->kernels, e);
+    return st == CODE_READY ? ST_OK : ST_ERROR;
 }
 Status rank_device_new(Device *d, CodeCache *cache, MemAccount *account, RankDevice **out, Err *e) {
     *out = NULL;
@@ -157,40 +144,25 @@ Status rank_device_new(Device *d, CodeCache *cache, MemAccount *account, RankDev
         r->local = r->group_size * 16 + RK_DIGITS * 4;
     }
     r->groups = MAX_OF(INT64_C(1), MIN_OF(r->groups, (int64_t)GROUPS_MAX));
-    void *pinned = NULL;
-    Status st = d->ops->alloc_pinned(d, (int64_t)sizeof(Control), &pinned, NULL, e);
-    r->seen = pinned;
-    if (st == ST_OK) st = get_code(r, e);
-    if (st != ST_OK) {
+    Status st = device_pinned_need(d, &r->pinned, (int64_t)sizeof(Control), e);
+    r->seen = r->pinned.p;
+    if (st != ST_OK || get_kernels(r, e) != ST_OK) {
         rank_device_free(r);
         return ST_ERROR;
     }
     *out = r;
     return ST_OK;
 }
-static void block_free(RankDevice *r, Block *b) {
-    if (b->p) r->d->ops->free(r->d, b->p, b->bytes);
-    *b = (Block){0};
-}
 void rank_device_free(RankDevice *r) {
     if (!r) return;
-    block_free(r, &r->table);
-    block_free(r, &r->ops);
-    block_free(r, &r->calls);
-    block_free(r, &r->starts);
+    device_mem_free(r->d, &r->table);
+    device_mem_free(r->d, &r->ops);
+    device_mem_free(r->d, &r->calls);
+    device_mem_free(r->d, &r->starts);
     mem_free(r->account, r->host_starts, r->host_starts_bytes);
-    if (r->seen) r->d->ops->free_pinned(r->d, r->seen, (int64_t)sizeof(Control));
+    device_pinned_free(r->d, &r->pinned);
     if (r->code.module) code_release(r->cache, &r->code);
     mem_free(r->account, r, (int64_t)sizeof *r);
-}
-static Status block_need(RankDevice *r, Block *b, int64_t bytes, Err *e) {
-    if (b->bytes >= bytes) return ST_OK;
-    if (b->p) TRY(r->d->ops->sync(r->q, NULL, NULL, e)); /* kernels of the last order may be reading it */
-    block_free(r, b);
-    bytes += bytes / 4;
-    TRY(device_alloc(r->d, bytes, &b->p, e));
-    b->bytes = bytes;
-    return ST_OK;
 }
 static DevPtr carve(DevPtr *at, int64_t bytes) {
     DevPtr p = *at;
@@ -268,13 +240,14 @@ static Status filter(RankDevice *r, const RankInput *in, int64_t *groups, Err *e
         return err_set(e, ERR_PROGRAM_LIMIT, "a bulk cannot have more than %lld operations", (long long)MAX_OPS - 1);
     int bits = MIN_OF(MAX_OF(bits_of((uint64_t)in->max_ops) + 1, (int)TABLE_MIN_BITS), (int)TABLE_MAX_BITS);
     int64_t control = align_up((int64_t)sizeof(Control), 256), table = INT64_C(4) << bits;
-    TRY(block_need(r, &r->table, control + table, e));
+    TRY(device_mem_need(r->d, r->q, &r->table, control + table, e));
     memset(r->p, 0, sizeof r->p);
     *groups = cut(r, in->max_ops);
     int64_t sums =
         align_up(r->groups * (1 + r->group_size / 32) * 16, 256); /* of groups, and of warps where there are */
     int64_t records = align_up(*groups * (int64_t)r->p[RK_CHUNK] * 8, 256);
-    TRY(block_need(r, &r->ops, 3 * records + records / 2 + align_up(r->groups * RK_DIGITS * 4, 256) + sums + 2048, e));
+    TRY(device_mem_need(r->d, r->q, &r->ops,
+                        3 * records + records / 2 + align_up(r->groups * RK_DIGITS * 4, 256) + sums + 2048, e));
     DevPtr at = r->ops.p;
     r->p[RK_ERR] = r->table.p;
     r->p[RK_FIGURES] = r->table.p + offsetof(Control, figures);
@@ -363,7 +336,7 @@ Status rank_device_locks(RankDevice *r, DevQueue *q, const RankInput *in, RankLo
             totals_bytes = PASSES_MAX * RK_DIGITS * 4;
     /* zero: lock_start, where nothing is left, or uses, waits, totals, flags, counters; then lock_start, locks */
     int64_t zero = group_totals + (left ? 2 * per_call + totals_bytes + flags + counters + queues : per_call);
-    TRY(block_need(r, &r->calls, zero + group_bytes + per_call + left * (in->names ? 16 : 8) + 1024, e));
+    TRY(device_mem_need(r->d, r->q, &r->calls, zero + group_bytes + per_call + left * (in->names ? 16 : 8) + 1024, e));
     DevPtr at = r->calls.p, totals, order_totals, order, records;
     TRY(r->d->ops->fill(q, at, 0, zero, e));
     order_totals = carve(&at, group_totals);
@@ -441,7 +414,7 @@ static Status order_calls(RankDevice *r, int64_t n, DevPtr records, DevPtr *tota
     if (keys > (int64_t)UINT32_MAX / 8)
         return err_set(e, ERR_PROGRAM_LIMIT, "a bulk cannot have %lld sets of %lld types", (long long)out->depth,
                        (long long)r->p[RK_N_TYPES]);
-    TRY(block_need(r, &r->starts, (keys + 1) * 4, e));
+    TRY(device_mem_need(r->d, r->q, &r->starts, (keys + 1) * 4, e));
     if (r->host_starts_bytes < (keys + 1) * 4) {
         mem_free(r->account, r->host_starts, r->host_starts_bytes);
         r->host_starts_bytes = (keys + 1) * 5;
@@ -470,7 +443,7 @@ Status rank_device_sets(RankDevice *r, DevQueue *q, const RankInput *in, RankSet
     TRY(filter(r, in, &groups, e));
     out->ops_left = r->left;
     int64_t zero = totals_bytes + 2 * per_call;
-    TRY(block_need(r, &r->calls, zero + per_call + 2 * align_up(n * 8, 256) + 1024, e));
+    TRY(device_mem_need(r->d, r->q, &r->calls, zero + per_call + 2 * align_up(n * 8, 256) + 1024, e));
     DevPtr at = r->calls.p, totals = carve(&at, totals_bytes);
     TRY(r->d->ops->fill(q, totals, 0, zero, e));
     r->p[RK_WAITS] = carve(&at, per_call);

@@ -25,6 +25,7 @@
 #define STELE_TXN_RUN_CALLS_INT_H
 
 #include "base/log.h"
+#include "device/work.h"
 #include "exec/vm_frame.h"
 #include "txn/run/bulk.h"
 
@@ -227,13 +228,10 @@ struct ImageSet {
     struct BulkCode *codes[BULK_CODES_MAX]; /* bulk_device.c; NULL: none */
     int64_t bulks;                          /* that used one of these */
     struct RankDevice *rank;                /* of that device; NULL: not yet */
-    struct KeptMemory {
-        uint64_t p;
-        int64_t bytes;
-    } memory[BULK_DEV_MEMORY];          /* of that device, for the next bulk */
-    BulkLoan pinned[BULK_HOST_MEMORY];  /* likewise, the host's (BulkHostMem) */
-    struct DevEvent *marks[BULK_MARKS]; /* likewise; NULL: not yet */
-    struct DevEvent *foot_made;         /* the next bulk's footprints are there (bulk_prefetch.c); NULL: not yet */
+    DevMem memory[BULK_DEV_MEMORY];         /* of that device, for the next bulk */
+    BulkLoan pinned[BULK_HOST_MEMORY];      /* likewise, the host's (BulkHostMem) */
+    struct DevEvent *marks[BULK_MARKS];     /* likewise; NULL: not yet */
+    struct DevEvent *foot_made;             /* the next bulk's footprints are there (bulk_prefetch.c); NULL: not yet */
     int64_t n, cap;
     ImageEntry *entries;
     int64_t n_procs, cap_procs;

@@ -194,13 +194,13 @@ Status device_copy_use(Image *im, Device *d, CodeCache *cache, DevQueue *q, int6
     } else {
         m = now;
         m->d = d;
-        m->kernels.cache = cache;
+        m->kernels = (ImageKernels){.d = d, .cache = cache, .account = im->account};
         if (make_spans(m, e) != ST_OK) {
             mem_free(im->account, m, copy_size(m->cap));
             return ST_ERROR;
         }
         im->device_copy = m;
-        if (im->n_indexes > 0) image_kernels_ask(&m->kernels, d, im->account);
+        if (im->n_indexes > 0) image_kernels_ask(&m->kernels);
         device_rows_ask(im);
     }
     m->current = false;
@@ -225,7 +225,8 @@ bool device_copy_current(const Image *im) {
     const DeviceCopy *m = im->device_copy;
     return m && m->current && m->version == im->version && m->generation == im->generation;
 }
-static Status grow_piece(DeviceCopy *m, DevQueue *q, Piece *p, int64_t bytes, Err *e) {
+static Status grow_piece(DeviceCopy *m, Piece *p, int64_t bytes, Err *e) {
+    DevQueue *q = m->kernels.queue;
     note_change(m);
     bool held = m->hold && p == &m->pieces[m->texts] && bytes > p->at.most && bytes > p->bytes;
     if (held) {
@@ -258,17 +259,15 @@ Status device_copy_grow(Image *im, Status (*grow)(Image *im, int64_t rows, Err *
     describe_arrays(now, im);
     for (int32_t i = 0; i < m->n; i++)
         m->pieces[i].host = now->pieces[i].host; /* they moved, even if not all of them */
-    DevQueue *q = NULL;
     Err why = {0};
     if (st != ST_OK) {
         mem_free(im->account, now, copy_size(now->cap));
         return ST_ERROR;
     }
-    st = m->d->ops->queue_new(m->d, &q, &why);
+    st = device_queue_need(m->d, &m->kernels.queue, &why);
     for (int32_t i = 0; i < m->n && st == ST_OK; i++)
-        if (m->pieces[i].row_bytes) st = grow_piece(m, q, &m->pieces[i], now->pieces[i].bytes, &why);
-    if (q && m->d->ops->sync(q, NULL, NULL, st == ST_OK ? &why : NULL) != ST_OK) st = ST_ERROR;
-    if (q) m->d->ops->queue_free(m->d, q);
+        if (m->pieces[i].row_bytes) st = grow_piece(m, &m->pieces[i], now->pieces[i].bytes, &why);
+    if (m->kernels.queue) st = rehash_end(&m->kernels, st, &why);
     mem_free(im->account, now, copy_size(now->cap));
     if (st != ST_OK) return give_up(im, &why, e);
     log_write(LOG_INFO,
@@ -282,12 +281,9 @@ Status device_copy_grow(Image *im, Status (*grow)(Image *im, int64_t rows, Err *
 bool device_copy_grow_texts(Image *im, int64_t size) {
     DeviceCopy *m = im->device_copy;
     if (!m || !m->current || m->texts < 0) return !device_copy_newer(im); /* it will be made anew */
-    DevQueue *q = NULL;
     Err why = {0};
-    if (m->d->ops->queue_new(m->d, &q, &why) != ST_OK) return false;
-    Status st = grow_piece(m, q, &m->pieces[m->texts], size, &why);
-    m->d->ops->queue_free(m->d, q);
-    return st == ST_OK;
+    if (device_queue_need(m->d, &m->kernels.queue, &why) != ST_OK) return false;
+    return rehash_end(&m->kernels, grow_piece(m, &m->pieces[m->texts], size, &why), &why) == ST_OK;
 }
 
 static Piece *find(const Image *im, const void *array) {
@@ -337,17 +333,15 @@ static void describe_table(const Image *im, const ImageIndex *x, RehashTable *t)
     for (int32_t c = 0; c < x->n_cols; c++) describe_column(im, x->cols[c], t, c);
 }
 /* From table t to one of n slots, on the device, with room for it on the host. */
-static Status rehash(Image *im, ImageIndex *x, DevQueue *q, const RehashTable *t, int64_t n, Err *e) {
+static Status rehash(Image *im, ImageIndex *x, const RehashTable *t, int64_t n, Err *e) {
     DeviceCopy *m = im->device_copy;
     Piece *p = find(im, x->slots);
     DevSpan fresh = {0};
     uint64_t *slots = mem_calloc(im->account, n * 8, e);
     if (!slots) return ST_ERROR;
     Status st = device_span_new(m->d, n * 8, &fresh, e);
-    if (st == ST_OK) st = m->d->ops->fill(q, fresh.at, 0, n * 8, e);
-    if (st == ST_OK) st = image_rehash(&m->kernels, m->d, q, t, fresh.at, n, e);
+    if (st == ST_OK) st = image_rehash(&m->kernels, t, fresh.at, n, e);
     if (st != ST_OK) {
-        (void)m->d->ops->sync(q, NULL, NULL, NULL); /* it may still be filled */
         device_span_free(m->d, &fresh);
         mem_free(im->account, slots, n * 8);
         return ST_ERROR;
@@ -362,17 +356,15 @@ static Status rehash(Image *im, ImageIndex *x, DevQueue *q, const RehashTable *t
 }
 Status device_copy_rehash(Image *im, ImageIndex *x, int64_t inserts, int64_t ahead, Err *e) {
     DeviceCopy *m = im->device_copy;
-    DevQueue *q = NULL;
     RehashTable t;
     Err why = {0};
     int64_t entries = 0, kept = 0, began = clock_ns();
-    Status st = image_kernels_need(&m->kernels, m->d, im->account, &why);
-    if (st == ST_OK) st = m->d->ops->queue_new(m->d, &q, &why);
+    Status st = image_kernels_need(&m->kernels, &why);
     describe_table(im, x, &t);
-    if (st == ST_OK) st = image_rehash_count(&m->kernels, m->d, q, &t, &entries, &kept, &why);
+    if (st == ST_OK) st = rehash_count(&m->kernels, &t, &entries, &kept, &why);
     if (st == ST_OK && !slots_suffice(t.n, entries + inserts, true)) {
         int64_t n = MAX_OF(image_slots_for(kept + ahead, true), kept * 2 > x->mask ? 2 * t.n : t.n);
-        st = rehash(im, x, q, &t, n, &why);
+        st = rehash(im, x, &t, n, &why);
         entries = kept;
         if (st == ST_OK)
             log_write(LOG_INFO,
@@ -380,7 +372,6 @@ Status device_copy_rehash(Image *im, ImageIndex *x, int64_t inserts, int64_t ahe
                       im->table->name, (long long)kept, (long long)entries_fit(n, true),
                       (double)(clock_ns() - began) / 1e6, m->d->info.id);
     }
-    if (q) m->d->ops->queue_free(m->d, q);
     if (st != ST_OK) return give_up(im, &why, e);
     x->used = entries;
     return ST_OK;
@@ -388,14 +379,11 @@ Status device_copy_rehash(Image *im, ImageIndex *x, int64_t inserts, int64_t ahe
 
 bool device_copy_bound(const Image *im, int32_t col, uint64_t *bound) {
     DeviceCopy *m = im->device_copy;
-    DevQueue *q = NULL;
     RehashTable t = {.n = atomic_load(&im->rows), .live = device_copy_address(im, im->live), .n_cols = 1};
     Err why = {0};
     describe_column(im, col, &t, 0);
-    Status st = image_kernels_need(&m->kernels, m->d, im->account, &why);
-    if (st == ST_OK) st = m->d->ops->queue_new(m->d, &q, &why);
-    if (st == ST_OK) st = image_rehash_bound(&m->kernels, m->d, q, &t, bound, &why);
-    if (q) m->d->ops->queue_free(m->d, q);
+    Status st = image_kernels_need(&m->kernels, &why);
+    if (st == ST_OK) st = rehash_bound(&m->kernels, &t, bound, &why);
     if (st != ST_OK)
         log_write(LOG_INFO, "additions to column \"%s\" of table \"%s\" are checked one by one: %s",
                   im->table->cols[col].name, im->table->name, why.message);
@@ -404,16 +392,13 @@ bool device_copy_bound(const Image *im, int32_t col, uint64_t *bound) {
 
 Status device_copy_live(const Image *im, int64_t *live, Err *e) {
     DeviceCopy *m = im->device_copy;
-    DevQueue *q = NULL;
     uint64_t found = 0;
     RehashTable t = {.n = atomic_load(&im->rows), .live = device_copy_address(im, im->live)};
     *live = t.n;
-    if (t.n == 0 || !rehash_ready(&m->kernels, m->d, im->account)) return ST_OK;
-    Status st = m->d->ops->queue_new(m->d, &q, e);
-    if (st == ST_OK) st = rehash_live(&m->kernels, m->d, q, &t, &found, e);
-    if (q) m->d->ops->queue_free(m->d, q);
-    if (st == ST_OK) *live = (int64_t)found;
-    return st;
+    if (t.n == 0 || !rehash_ready(&m->kernels)) return ST_OK;
+    TRY(rehash_live(&m->kernels, &t, &found, e));
+    *live = (int64_t)found;
+    return ST_OK;
 }
 
 /* ---- strings in a new piece ---- */
@@ -429,16 +414,13 @@ static void describe_texts(const Image *im, int32_t n, const int32_t *cols, cons
 }
 bool device_copy_text_bytes(const Image *im, int32_t n, const int32_t *cols, const bool *dead_too, int64_t *bytes) {
     DeviceCopy *m = im->device_copy;
-    DevQueue *q = NULL;
     RehashTable t;
     Err why = {0};
     uint64_t found = 0;
     if (m->texts < 0) return false;
     describe_texts(im, n, cols, dead_too, &t);
-    Status st = image_kernels_need(&m->kernels, m->d, im->account, &why);
-    if (st == ST_OK) st = m->d->ops->queue_new(m->d, &q, &why);
-    if (st == ST_OK) st = rehash_sizes(&m->kernels, m->d, q, &t, &found, &why);
-    if (q) m->d->ops->queue_free(m->d, q);
+    Status st = image_kernels_need(&m->kernels, &why);
+    if (st == ST_OK) st = rehash_sizes(&m->kernels, &t, &found, &why);
     if (st != ST_OK)
         log_write(LOG_INFO, "strings of table \"%s\" are gathered on the host: %s", im->table->name, why.message);
     *bytes = (int64_t)found;
@@ -447,23 +429,18 @@ bool device_copy_text_bytes(const Image *im, int32_t n, const int32_t *cols, con
 Status device_copy_move_texts(Image *im, int32_t n, const int32_t *cols, const bool *dead_too, char *to, int64_t size,
                               bool *done, Err *e) {
     DeviceCopy *m = im->device_copy;
-    DevQueue *q = NULL;
     DevSpan fresh = {0};
     RehashTable t;
     Err why = {0};
     *done = false;
     describe_texts(im, n, cols, dead_too, &t);
-    Status st = m->d->ops->queue_new(m->d, &q, &why);
-    if (st == ST_OK) st = device_span_new(m->d, size, &fresh, &why);
-    if (st != ST_OK) {
+    if (image_kernels_need(&m->kernels, &why) != ST_OK || device_span_new(m->d, size, &fresh, &why) != ST_OK) {
         log_write(LOG_INFO, "strings of table \"%s\" are gathered on the host: %s", im->table->name, why.message);
-    } else if (rehash_texts(&m->kernels, m->d, q, &t, fresh.at, (uint64_t)(uintptr_t)to, e) != ST_OK) {
+    } else if (rehash_texts(&m->kernels, &t, fresh.at, (uint64_t)(uintptr_t)to, e) != ST_OK) {
         m->broken = true;
-        st = ST_ERROR;
     } else {
         *done = true;
     }
-    if (q) m->d->ops->queue_free(m->d, q);
     if (!*done) {
         device_span_free(m->d, &fresh);
         return m->broken ? ST_ERROR : ST_OK;
@@ -486,24 +463,20 @@ Status device_copy_fetch(Image *im, Err *e) {
     DeviceCopy *m = im->device_copy;
     if (!m || !m->newer) return ST_OK;
     if (m->broken) return device_lost(m->d, e);
-    DevQueue *q;
     int64_t bytes = 8, at = 0, from;
     for (int32_t i = 0; i < m->n; i++) bytes += m->pieces[i].changed ? used_bytes(im, &m->pieces[i], &from) : 0;
     drop_stage(im);
     if (!(m->stage = mem_alloc(im->account, bytes, e))) return ST_ERROR;
     m->stage_bytes = bytes;
-    Status st = m->d->ops->queue_new(m->d, &q, e);
-    if (st == ST_OK) {
-        for (int32_t i = 0; i < m->n && st == ST_OK; i++) {
-            const Piece *p = &m->pieces[i];
-            if (!p->changed) continue;
-            int64_t n = used_bytes(im, p, &from) - from;
-            if (n > 0) st = m->d->ops->copy_out(q, m->stage + at, p->at.at + (uint64_t)from, n, e);
-            at += n;
-        }
-        if (st == ST_OK) st = m->d->ops->sync(q, NULL, NULL, e);
-        m->d->ops->queue_free(m->d, q);
+    Status st = device_queue_need(m->d, &m->kernels.queue, e);
+    for (int32_t i = 0; i < m->n && st == ST_OK; i++) {
+        const Piece *p = &m->pieces[i];
+        if (!p->changed) continue;
+        int64_t n = used_bytes(im, p, &from) - from;
+        if (n > 0) st = m->d->ops->copy_out(m->kernels.queue, m->stage + at, p->at.at + (uint64_t)from, n, e);
+        at += n;
     }
+    if (m->kernels.queue) st = rehash_end(&m->kernels, st, e);
     if (st != ST_OK) drop_stage(im);
     return st;
 }

@@ -3,6 +3,7 @@
 
 #include "codegen/cache.h"
 #include "codegen/prelude/txn/kr_device_rows_codes.h"
+#include "device/work.h"
 #include "exec/device/device_rows.h"
 #include "storage/table_version.h"
 #include "txn/store/device_copy.h"
@@ -12,6 +13,10 @@ static_assert(RD_PIECES == ROW_PIECES, "crosses into kernels");
 static_assert(RD_ROW_LIVE == ROW_LIVE && RD_BOOL == PH_BOOL && RD_I16 == PH_I16 && RD_I32 == PH_I32 &&
                   RD_I64 == PH_I64 && RD_F32 == PH_F32 && RD_F64 == PH_F64 && RD_STR == PH_STR,
               "kernels know these numbers");
+
+enum { K_DELETED, K_ZONES, K_FIND, K_COLUMN, K_TEXTS, N_KERNELS };
+static const char *const names[N_KERNELS] = {"rd_deleted", "rd_zones", "rd_find", "rd_column", "rd_texts"};
+static const KernelSet set = {.text = kernel_device_rows_text, .names = names, .n = N_KERNELS, .n_params = RD_PARAMS};
 
 typedef struct Zone {
     uint64_t most, least; /* RD_ZONE_WORDS */
@@ -42,8 +47,7 @@ typedef struct Rows {
     Arena *arena;
     int64_t *first; /* the image's row of each tablet */
     int64_t n_work;
-    DevPtr tablets; /* in the device's memory */
-    int64_t tablets_bytes;
+    DevMem tablets;
     int64_t *dead_value; /* by column */
 } Rows;
 struct DeviceRowsView {
@@ -51,10 +55,9 @@ struct DeviceRowsView {
     Device *d;
     CodeCache *cache;
     CodeRef code;
-    DevKernel *deleted, *zones, *column, *find;
+    DevKernel *kernels[N_KERNELS];
     DevQueue *queue;
-    DevPtr lookup; /* a key on its way there, and the row on its way back */
-    int64_t lookup_bytes;
+    DevMem lookup;    /* a key on its way there, and the row on its way back */
     uint64_t changes; /* of the device's copy when `now` was made */
     Rows *now;
     Base *base;
@@ -62,49 +65,40 @@ struct DeviceRowsView {
 typedef struct DeviceRowsView View;
 
 /* ---- kernels ---- */
-static CodeState get_code(CodeCache *cache, Device *d, MemAccount *account, bool wait, CodeRef *out, Err *e) {
-    return code_get_embedded(cache, d, account, kernel_device_rows_text, RD_PARAMS, wait, out, e);
-}
 void device_rows_ask(const Image *im) {
     CodeCache *cache = device_copy_cache(im);
     CodeRef code = {0};
     Err later = {0};
-    if (cache && get_code(cache, device_copy_device(im), im->account, false, &code, &later) == CODE_READY)
-        code_release(cache, &code);
+    if (cache) (void)code_get_set(cache, device_copy_device(im), im->account, &set, false, &code, NULL, &later);
+    if (code.module) code_release(cache, &code);
 }
 static Status need_kernels(View *v, Err *e) {
-    const DeviceOps *ops = v->d->ops;
     if (!v->cache) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "device \"%s\" has no kernels for rows", v->d->info.id);
-    if (get_code(v->cache, v->d, v->im->account, true, &v->code, e) != CODE_READY) return ST_ERROR;
-    TRY(ops->kernel(v->code.module, "rd_deleted", &v->deleted, e));
-    TRY(ops->kernel(v->code.module, "rd_zones", &v->zones, e));
-    TRY(ops->kernel(v->code.module, "rd_find", &v->find, e));
-    return ops->kernel(v->code.module, "rd_column", &v->column, e);
-}
-static int64_t groups_for(const Device *d, int64_t items) {
-    enum { GROUPS_PER_UNIT = 8 };
-    int64_t size = d->info.group_rows, most = (int64_t)d->info.units * GROUPS_PER_UNIT;
-    return MAX_OF(INT64_C(1), MIN_OF((items + size - 1) / size, most));
+    CodeState st = code_get_set(v->cache, v->d, v->im->account, &set, true, &v->code, v->kernels, e);
+    return st == CODE_READY ? ST_OK : ST_ERROR;
 }
 /* `items` work-items have something to do. */
-static Status launch(const View *v, DevQueue *q, DevKernel *k, int64_t items, uint64_t *p, Err *e) {
-    int64_t size = v->d->info.group_rows;
+static Status launch(const View *v, DevQueue *q, int kernel, int64_t items, uint64_t *p, Err *e) {
     p[RD_LIVE] = device_copy_address(v->im, v->im->live);
-    return v->d->ops->launch(q, k, groups_for(v->d, items), (int32_t)size, size * 8, p, RD_PARAMS, e);
+    return device_launch_over(v->d, q, v->kernels[kernel], items, 8, p, RD_PARAMS, e);
 }
 
 /* The same over the rows of a view. */
-static Status launch_rows(const Rows *x, DevQueue *q, DevKernel *k, int64_t items, uint64_t *p, Err *e) {
-    p[RD_TABLETS] = x->tablets;
+static Status launch_rows(const Rows *x, DevQueue *q, int kernel, int64_t items, uint64_t *p, Err *e) {
+    p[RD_TABLETS] = x->tablets.p;
     p[RD_N_TABLETS] = (uint64_t)x->table.n_tablets;
     p[RD_PLACES] = (uint64_t)x->rows.n_places;
-    return launch(x->maker, q, k, items, p, e);
+    return launch(x->maker, q, kernel, items, p, e);
 }
 
 static Status make_deleted(const DeviceRows *r, DevQueue *q, DevPtr bits, Err *e) {
     const Rows *x = (const Rows *)(const void *)r;
     uint64_t p[RD_PARAMS] = {[RD_BITS] = bits};
-    return launch_rows(x, q, x->maker->deleted, r->n_places / 64, p, e);
+    return launch_rows(x, q, K_DELETED, r->n_places / 64, p, e);
+}
+/* Where upload() has put the descriptions of columns. */
+static DevPtr column_words(const Rows *x) {
+    return x->tablets.p + (uint64_t)(x->table.n_tablets * RD_TABLET_WORDS * 8);
 }
 static void describe_column(const Image *im, int32_t c, uint64_t *words) {
     const ImageColumn *col = &im->cols[c];
@@ -116,21 +110,19 @@ static void describe_column(const Image *im, int32_t c, uint64_t *words) {
 static Status make_column(const DeviceRows *r, DevQueue *q, int32_t col, DevPtr cells, DevPtr bits, Err *e) {
     const Rows *x = (const Rows *)(const void *)r;
     const Image *im = x->maker->im;
-    uint64_t p[RD_PARAMS] = {[RD_COLS] = x->tablets + (uint64_t)(x->tablets_bytes) -
-                                         (uint64_t)((im->n_cols - col) * RD_COL_WORDS * 8),
+    uint64_t p[RD_PARAMS] = {[RD_COLS] = column_words(x) + (uint64_t)(col * RD_COL_WORDS * 8),
                              [RD_TO] = cells,
                              [RD_BITS] = bits,
                              [RD_DEAD] = (uint64_t)x->dead_value[col],
                              [RD_TEXTS] = device_copy_texts(im)};
-    return launch_rows(x, q, x->maker->column, r->n_places, p, e);
+    return launch_rows(x, q, K_COLUMN, r->n_places, p, e);
 }
 
 static_assert(sizeof(DeviceText) == RD_TEXT_WORDS * 8, "crosses into kernels");
 static Status make_texts(const DeviceRows *r, DevQueue *q, int64_t n, DevPtr list, DevPtr to, Err *e) {
     const Rows *x = (const Rows *)(const void *)r;
     uint64_t p[RD_PARAMS] = {[RD_COLS] = list, [RD_WORK] = (uint64_t)n, [RD_TO] = to};
-    int64_t size = x->d->info.group_rows;
-    return x->d->ops->launch(q, x->gather, groups_for(x->d, n), (int32_t)size, size * 8, p, RD_PARAMS, e);
+    return device_launch_over(x->d, q, x->gather, n, 8, p, RD_PARAMS, e);
 }
 
 /* ---- tablets ---- */
@@ -208,9 +200,8 @@ static Status upload(Rows *v, DevQueue *q, Err *e) {
     }
     for (int32_t c = 0; c < im->n_cols; c++)
         if (v->rows.cols[c] == COLUMN_OF_DEVICE) describe_column(im, c, w + n * RD_TABLET_WORDS + c * RD_COL_WORDS);
-    TRY(device_alloc(v->d, words * 8, &v->tablets, e));
-    v->tablets_bytes = words * 8;
-    return v->d->ops->copy_in(q, v->tablets, w, words * 8, e);
+    TRY(device_mem_need(v->d, NULL, &v->tablets, words * 8, e));
+    return v->d->ops->copy_in(q, v->tablets.p, w, words * 8, e);
 }
 static Status look(Rows *v, DevQueue *q, Zone **zones, int64_t **dead, Err *e) {
     const Image *im = v->maker->im;
@@ -221,15 +212,15 @@ static Status look(Rows *v, DevQueue *q, Zone **zones, int64_t **dead, Err *e) {
     if (!found) return err_oom(e);
     TRY(device_alloc(v->d, bytes + 8, &at, e));
     uint64_t p[RD_PARAMS] = {[RD_COUNTS] = at + (uint64_t)zone_bytes,
-                             [RD_COLS] = v->tablets + (uint64_t)(n * RD_TABLET_WORDS * 8),
+                             [RD_COLS] = column_words(v),
                              [RD_N_COLS] = (uint64_t)im->n_cols,
                              [RD_WORK] = (uint64_t)v->n_work,
                              [RD_TO] = at};
     Status st = ops->fill(q, at, 0, bytes, e);
-    if (st == ST_OK) st = launch_rows(v, q, v->maker->deleted, v->rows.n_places / 64, p, e);
-    if (st == ST_OK) st = launch_rows(v, q, v->maker->zones, v->n_work * v->d->info.group_rows, p, e);
+    if (st == ST_OK) st = launch_rows(v, q, K_DELETED, v->rows.n_places / 64, p, e);
+    if (st == ST_OK) st = launch_rows(v, q, K_ZONES, v->n_work * v->d->info.group_rows, p, e);
     if (st == ST_OK) st = ops->copy_out(q, found, at, bytes, e);
-    if (ops->sync(q, NULL, NULL, st == ST_OK ? e : NULL) != ST_OK) st = ST_ERROR;
+    st = device_settle(v->d, q, st, e);
     ops->free(v->d, at, bytes + 8);
     *zones = (Zone *)(void *)found;
     *dead = (int64_t *)(void *)(found + zone_bytes);
@@ -313,7 +304,7 @@ static Status fill_view(Rows *v, Err *e) {
     v->table.version = -atomic_fetch_add(&views, 1); /* as no table has it */
     v->rows = (DeviceRows){.device = v->d, .deleted = make_deleted, .column = make_column, .texts = make_texts};
     v->code = code_again(v->cache, &maker->code);
-    TRY(v->d->ops->kernel(v->code.module, "rd_texts", &v->gather, e));
+    v->gather = maker->kernels[K_TEXTS];
     if (device_copy_has_texts(im) && !(v->texts = device_copy_hold_texts(im, e))) return ST_ERROR;
     TRY(cut_tablets(v, own, e));
     TRY(choose_columns(v, own, e));
@@ -331,7 +322,7 @@ static void base_release(Base *b) {
 static void rows_release(Rows *v) {
     if (!v || atomic_fetch_sub(&v->refs, 1) > 1) return;
     Arena *arena = v->arena; /* holds v itself */
-    if (v->tablets) v->d->ops->free(v->d, v->tablets, v->tablets_bytes);
+    device_mem_free(v->d, &v->tablets);
     if (v->code.module) code_release(v->cache, &v->code);
     text_hold_release(v->texts);
     base_release(v->base);
@@ -383,8 +374,8 @@ void device_rows_free(Image *im) {
     if (!v) return;
     rows_release(v->now);
     base_release(v->base);
-    if (v->lookup) v->d->ops->free(v->d, v->lookup, v->lookup_bytes);
-    if (v->queue) v->d->ops->queue_free(v->d, v->queue);
+    device_mem_free(v->d, &v->lookup);
+    device_queue_drop(v->d, &v->queue);
     if (v->code.module) code_release(v->cache, &v->code);
     mem_free(im->account, v, (int64_t)sizeof *v);
     im->device_rows = NULL;
@@ -397,7 +388,7 @@ static Status get(Image *im, View **out, Err *e) {
     v->im = im;
     v->d = device_copy_device(im);
     v->cache = device_copy_cache(im);
-    if (need_kernels(v, e) != ST_OK || v->d->ops->queue_new(v->d, &v->queue, e) != ST_OK) {
+    if (need_kernels(v, e) != ST_OK || device_queue_need(v->d, &v->queue, e) != ST_OK) {
         device_rows_free(im);
         return ST_ERROR;
     }
@@ -448,15 +439,6 @@ static Status describe_key(const Image *im, const ImageIndex *x, const void *con
     *bytes = size + texts;
     return ST_OK;
 }
-static Status lookup_room(View *v, int64_t bytes, Err *e) {
-    if (bytes <= v->lookup_bytes) return ST_OK;
-    if (v->lookup) v->d->ops->free(v->d, v->lookup, v->lookup_bytes);
-    v->lookup = 0;
-    v->lookup_bytes = 0;
-    TRY(device_alloc(v->d, bytes, &v->lookup, e));
-    v->lookup_bytes = bytes;
-    return ST_OK;
-}
 static Status run_find(View *v, const ImageIndex *x, const void *const *keys, uint64_t hash, Arena *a, uint64_t *found,
                        int64_t found_bytes, Err *e) {
     enum { KEY_MOST = 1 << 16 };
@@ -464,8 +446,8 @@ static Status run_find(View *v, const ImageIndex *x, const void *const *keys, ui
     const Image *im = v->im;
     int64_t bytes = 0;
     uint64_t *key = NULL, p[RD_PARAMS] = {0};
-    TRY(lookup_room(v, KEY_MOST + found_bytes, e));
-    const DevPtr at = v->lookup;
+    TRY(device_mem_need(v->d, NULL, &v->lookup, KEY_MOST + found_bytes, e));
+    const DevPtr at = v->lookup.p;
     TRY(describe_key(im, x, keys, a, at, &key, &bytes, e));
     if (bytes > KEY_MOST)
         return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "a key of %lld bytes is not looked up on a device",
@@ -483,10 +465,9 @@ static Status run_find(View *v, const ImageIndex *x, const void *const *keys, ui
         p[RD_PIECE + 2 * k] = device_copy_address(im, im->pieces[k].rows);
         p[RD_PIECE + 2 * k + 1] = (uint64_t)(im->pieces[k].rows ? im->pieces[k].stride : 0);
     }
-    if (st == ST_OK) st = launch(v, v->queue, v->find, 1, p, e);
+    if (st == ST_OK) st = launch(v, v->queue, K_FIND, 1, p, e);
     if (st == ST_OK) st = ops->copy_out(v->queue, found, at + KEY_MOST, found_bytes, e);
-    if (ops->sync(v->queue, NULL, NULL, st == ST_OK ? e : NULL) != ST_OK) st = ST_ERROR;
-    return st;
+    return device_settle(v->d, v->queue, st, e);
 }
 Status device_rows_find(Image *im, int32_t index, const void *const *keys, Arena *a, DeviceRow *out, Err *e) {
     const ImageIndex *x = &im->indexes[index];
@@ -529,7 +510,5 @@ Status device_rows_cell(Image *im, const DeviceRow *r, int32_t col, Arena *a, co
     *s = str_make(bytes, len);
     *cell = s;
     if (len == 0) return ST_OK;
-    Status st = v->d->ops->copy_out(v->queue, bytes, address + device_copy_texts(im), len, e);
-    if (v->d->ops->sync(v->queue, NULL, NULL, st == ST_OK ? e : NULL) != ST_OK) st = ST_ERROR;
-    return st;
+    return device_read(v->d, v->queue, bytes, address + device_copy_texts(im), len, e);
 }

@@ -6,7 +6,10 @@
 #include "codegen/prelude/txn/kr_image_codes.h"
 #include "txn/store/store_int.h"
 
-enum { GROUPS_PER_UNIT = 8 };
+enum { K_COUNT, K_REHASH, K_BOUND, K_LIVE, K_SIZES, K_TEXTS };
+static const char *const names[IMAGE_KERNELS] = {"image_count", "image_rehash", "image_bound",
+                                                 "rows_live",   "image_sizes",  "image_texts"};
+static const KernelSet set = {.text = kernel_image_text, .names = names, .n = IMAGE_KERNELS, .n_params = IK_PARAMS};
 static_assert(IMAGE_ROW_LIVE == ROW_LIVE && IMAGE_BOOL == PH_BOOL && IMAGE_I16 == PH_I16 && IMAGE_I32 == PH_I32 &&
                   IMAGE_I64 == PH_I64 && IMAGE_I128 == PH_I128 && IMAGE_F32 == PH_F32 && IMAGE_F64 == PH_F64 &&
                   IMAGE_STR == PH_STR && IMAGE_INTERVAL == PH_INTERVAL && IMAGE_UUID == PH_UUID &&
@@ -16,102 +19,85 @@ static_assert(sizeof(((RehashTable *)0)->cols[0]) == IMAGE_COL_WORDS * 8 &&
                   ARRAY_LEN(((RehashTable *)0)->cols) == IMAGE_KEY_COLS,
               "cross into kernels");
 
-static CodeState get(ImageKernels *k, Device *d, MemAccount *account, bool wait, Err *e) {
-    return code_get_embedded(k->cache, d, account, kernel_image_text, IK_PARAMS, wait, &k->code, e);
-}
-void image_kernels_ask(ImageKernels *k, Device *d, MemAccount *account) {
+void image_kernels_ask(ImageKernels *k) {
     Err later = {0};
-    if (k->cache && !k->code.module) (void)get(k, d, account, false, &later);
+    if (k->cache) (void)code_get_set(k->cache, k->d, k->account, &set, false, &k->code, NULL, &later);
 }
-bool rehash_ready(ImageKernels *k, Device *d, MemAccount *account) {
+bool rehash_ready(ImageKernels *k) {
     Err e = {0};
-    image_kernels_ask(k, d, account);
-    return k->code.module && image_kernels_need(k, d, account, &e) == ST_OK;
+    image_kernels_ask(k);
+    return k->code.module && image_kernels_need(k, &e) == ST_OK;
 }
-Status image_kernels_need(ImageKernels *k, Device *d, MemAccount *account, Err *e) {
-    if (k->rehash) return ST_OK;
-    if (!k->cache) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "device \"%s\" has no kernels for images", d->info.id);
-    if (!k->code.module && get(k, d, account, true, e) != CODE_READY) return ST_ERROR;
-    TRY(d->ops->kernel(k->code.module, "image_count", &k->count, e));
-    TRY(d->ops->kernel(k->code.module, "image_bound", &k->bound, e));
-    TRY(d->ops->kernel(k->code.module, "rows_live", &k->live, e));
-    TRY(d->ops->kernel(k->code.module, "image_sizes", &k->sizes, e));
-    TRY(d->ops->kernel(k->code.module, "image_texts", &k->texts, e));
-    return d->ops->kernel(k->code.module, "image_rehash", &k->rehash, e);
+Status image_kernels_need(ImageKernels *k, Err *e) {
+    if (!k->cache)
+        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "device \"%s\" has no kernels for images", k->d->info.id);
+    if (!k->kernels[0] && code_get_set(k->cache, k->d, k->account, &set, true, &k->code, k->kernels, e) != CODE_READY) {
+        k->kernels[0] = NULL;
+        return ST_ERROR;
+    }
+    return device_queue_need(k->d, &k->queue, e);
 }
 void image_kernels_release(ImageKernels *k) {
+    device_queue_drop(k->d, &k->queue);
     if (k->code.module) code_release(k->cache, &k->code);
     *k = (ImageKernels){0};
 }
 
-static Status launch(Device *d, DevQueue *q, DevKernel *k, const RehashTable *t, uint64_t *p, Err *e) {
-    int64_t size = d->info.group_rows,
-            groups = MAX_OF(INT64_C(1), MIN_OF(t->n / (2 * size), (int64_t)d->info.units * GROUPS_PER_UNIT));
+Status rehash_end(ImageKernels *k, Status st, Err *e) {
+    st = device_settle(k->d, k->queue, st, e);
+    if (st != ST_OK) device_queue_drop(k->d, &k->queue);
+    return st;
+}
+/* Over the slots or rows of t, with p's other parameters; n words that are zero before come back from p[result]. */
+static Status run(ImageKernels *k, int kernel, const RehashTable *t, uint64_t *p, int32_t result, uint64_t *words,
+                  int32_t n, Err *e) {
+    const DeviceOps *ops = k->d->ops;
+    const int64_t cols = t->n_cols * (int64_t)sizeof t->cols[0], bytes = cols + n * INT64_C(8);
+    DevPtr at = 0;
+    memset(words, 0, (size_t)n * 8);
+    TRY(device_alloc(k->d, bytes + 8, &at, e));
     p[IK_SLOTS] = t->slots;
     p[IK_N] = (uint64_t)t->n;
     p[IK_LIVE] = t->live;
     p[IK_ROWS] = (uint64_t)t->rows;
-    return d->ops->launch(q, k, groups, (int32_t)size, 0, p, IK_PARAMS, e);
+    p[IK_COLS] = at;
+    p[IK_N_COLS] = (uint64_t)t->n_cols;
+    p[IK_TEXTS] = t->texts;
+    p[result] = at + (uint64_t)cols;
+    Status st = cols > 0 ? ops->copy_in(k->queue, at, t->cols, cols, e) : ST_OK;
+    if (st == ST_OK) st = ops->fill(k->queue, p[result], 0, n * INT64_C(8), e);
+    if (st == ST_OK) st = device_launch_over(k->d, k->queue, k->kernels[kernel], t->n, 0, p, IK_PARAMS, e);
+    if (st == ST_OK) st = ops->copy_out(k->queue, words, p[result], n * INT64_C(8), e);
+    st = rehash_end(k, st, e);
+    ops->free(k->d, at, bytes + 8);
+    return st;
 }
 
-Status image_rehash_count(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, int64_t *entries,
-                          int64_t *kept, Err *e) {
-    uint64_t p[IK_PARAMS] = {0}, counts[2] = {0};
-    TRY(device_alloc(d, (int64_t)sizeof counts, &p[IK_COUNTS], e));
-    Status st = d->ops->fill(q, p[IK_COUNTS], 0, (int64_t)sizeof counts, e);
-    if (st == ST_OK) st = launch(d, q, k->count, t, p, e);
-    if (st == ST_OK) st = d->ops->copy_out(q, counts, p[IK_COUNTS], (int64_t)sizeof counts, e);
-    if (d->ops->sync(q, NULL, NULL, st == ST_OK ? e : NULL) != ST_OK) st = ST_ERROR;
-    d->ops->free(d, p[IK_COUNTS], (int64_t)sizeof counts);
+Status rehash_count(ImageKernels *k, const RehashTable *t, int64_t *entries, int64_t *kept, Err *e) {
+    uint64_t p[IK_PARAMS] = {0}, counts[2];
+    Status st = run(k, K_COUNT, t, p, IK_COUNTS, counts, 2, e);
     *entries = (int64_t)counts[0];
     *kept = (int64_t)counts[1];
     return st;
 }
-Status image_rehash(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, DevPtr to, int64_t n, Err *e) {
-    uint64_t p[IK_PARAMS] = {[IK_TO] = to,
-                             [IK_MASK] = (uint64_t)n - 1,
-                             [IK_HASHES] = !hash_constant,
-                             [IK_N_COLS] = (uint64_t)t->n_cols,
-                             [IK_TEXTS] = t->texts};
-    TRY(device_alloc(d, (int64_t)sizeof t->cols, &p[IK_COLS], e));
-    Status st = d->ops->copy_in(q, p[IK_COLS], t->cols, (int64_t)sizeof t->cols, e);
-    if (st == ST_OK) st = launch(d, q, k->rehash, t, p, e);
-    if (d->ops->sync(q, NULL, NULL, st == ST_OK ? e : NULL) != ST_OK) st = ST_ERROR;
-    d->ops->free(d, p[IK_COLS], (int64_t)sizeof t->cols);
-    return st;
+Status image_rehash(ImageKernels *k, const RehashTable *t, DevPtr to, int64_t n, Err *e) {
+    uint64_t p[IK_PARAMS] = {[IK_TO] = to, [IK_MASK] = (uint64_t)n - 1, [IK_HASHES] = !hash_constant}, none;
+    if (k->d->ops->fill(k->queue, to, 0, n * 8, e) != ST_OK) return rehash_end(k, ST_ERROR, e);
+    return run(k, K_REHASH, t, p, IK_COUNTS, &none, 1, e);
 }
-/* A kernel that goes through t->n rows of columns and leaves one number. */
-static Status look_at_rows(DevKernel *kernel, Device *d, DevQueue *q, const RehashTable *t, int32_t result, uint64_t *p,
-                           uint64_t *out, Err *e) {
-    const int64_t cols = t->n_cols * (int64_t)sizeof t->cols[0];
-    *out = 0;
-    TRY(device_alloc(d, cols + 8, &p[IK_COLS], e));
-    p[IK_N_COLS] = (uint64_t)t->n_cols;
-    p[IK_TEXTS] = t->texts;
-    p[result] = p[IK_COLS] + (uint64_t)cols;
-    Status st = d->ops->copy_in(q, p[IK_COLS], t->cols, cols, e);
-    if (st == ST_OK) st = d->ops->fill(q, p[result], 0, 8, e);
-    if (st == ST_OK) st = launch(d, q, kernel, t, p, e);
-    if (st == ST_OK) st = d->ops->copy_out(q, out, p[result], 8, e);
-    if (d->ops->sync(q, NULL, NULL, st == ST_OK ? e : NULL) != ST_OK) st = ST_ERROR;
-    d->ops->free(d, p[IK_COLS], cols + 8);
-    return st;
-}
-Status image_rehash_bound(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, uint64_t *bound,
-                          Err *e) {
+Status rehash_bound(ImageKernels *k, const RehashTable *t, uint64_t *bound, Err *e) {
     uint64_t p[IK_PARAMS] = {0};
-    return look_at_rows(k->bound, d, q, t, IK_BOUND, p, bound, e);
+    return run(k, K_BOUND, t, p, IK_BOUND, bound, 1, e);
 }
-Status rehash_live(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, uint64_t *rows, Err *e) {
+Status rehash_live(ImageKernels *k, const RehashTable *t, uint64_t *rows, Err *e) {
     uint64_t p[IK_PARAMS] = {0};
-    return look_at_rows(k->live, d, q, t, IK_COUNTS, p, rows, e);
+    return run(k, K_LIVE, t, p, IK_COUNTS, rows, 1, e);
 }
-Status rehash_sizes(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, uint64_t *bytes, Err *e) {
+Status rehash_sizes(ImageKernels *k, const RehashTable *t, uint64_t *bytes, Err *e) {
     uint64_t p[IK_PARAMS] = {0};
-    return look_at_rows(k->sizes, d, q, t, IK_COUNTS, p, bytes, e);
+    return run(k, K_SIZES, t, p, IK_COUNTS, bytes, 1, e);
 }
-Status rehash_texts(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, DevPtr to, uint64_t base,
-                    Err *e) {
+Status rehash_texts(ImageKernels *k, const RehashTable *t, DevPtr to, uint64_t base, Err *e) {
     uint64_t p[IK_PARAMS] = {[IK_TO] = to, [IK_BASE] = base}, bytes;
-    return look_at_rows(k->texts, d, q, t, IK_COUNTS, p, &bytes, e);
+    return run(k, K_TEXTS, t, p, IK_COUNTS, &bytes, 1, e);
 }

@@ -8,23 +8,30 @@
 #define STELE_TXN_STORE_IMAGE_REHASH_H
 
 #include "codegen/cache.h"
+#include "device/work.h"
 #include "txn/store/image.h"
 
 extern const char kernel_image_text[]; /* made at build time */
 
+enum { IMAGE_KERNELS = 6 };
 typedef struct ImageKernels {
+    Device *d;
     CodeCache *cache; /* NULL: there are none */
+    MemAccount *account;
     CodeRef code;
-    DevKernel *count, *rehash, *bound, *live, *sizes, *texts;
+    DevKernel *kernels[IMAGE_KERNELS];
+    DevQueue *queue; /* of all that the image does on the device beside bulks; NULL: not yet */
 } ImageKernels;
 
 /* Has them compiled, but does not wait; errors wait as well. */
-void image_kernels_ask(ImageKernels *k, Device *d, MemAccount *account);
+void image_kernels_ask(ImageKernels *k);
 /* They are there already; asks for them. */
-bool rehash_ready(ImageKernels *k, Device *d, MemAccount *account);
-/* They are there. 58000, 53200; 0A000 without a cache. */
-Status image_kernels_need(ImageKernels *k, Device *d, MemAccount *account, Err *e);
+bool rehash_ready(ImageKernels *k);
+/* They are there, and the queue. 58000, 53200; 0A000 without a cache. */
+Status image_kernels_need(ImageKernels *k, Err *e);
 void image_kernels_release(ImageKernels *k);
+/* Waits for what the queue has (device_settle). After a failure it is given up. */
+Status rehash_end(ImageKernels *k, Status st, Err *e);
 
 /* One table, in the device's memory. */
 typedef struct RehashTable {
@@ -38,22 +45,20 @@ typedef struct RehashTable {
     } cols[32]; /* valid 0: never NULL */
     uint64_t texts;
 } RehashTable;
-/* Entries of the table, and how many image_rehash will take along at most. Waits for the queue. 53200, 58000. */
-Status image_rehash_count(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, int64_t *entries,
-                          int64_t *kept, Err *e);
-/* To a table of n zeros. Waits. */
-Status image_rehash(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, DevPtr to, int64_t n, Err *e);
-/* The greatest |value| of t->cols[0], of int16, int32 or int64, in those of n rows that live (t->n, t->live). Waits.
- * 53200, 58000. */
-Status image_rehash_bound(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, uint64_t *bound, Err *e);
-/* How many of t->n rows live (t->live). Waits. 53200, 58000. */
-Status rehash_live(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, uint64_t *rows, Err *e);
+/* Entries of the table, and how many image_rehash will take along at most. All of these need the kernels
+ * (image_kernels_need) and wait. 53200, 58000. */
+Status rehash_count(ImageKernels *k, const RehashTable *t, int64_t *entries, int64_t *kept, Err *e);
+/* To a table of n slots. */
+Status image_rehash(ImageKernels *k, const RehashTable *t, DevPtr to, int64_t n, Err *e);
+/* The greatest |value| of t->cols[0], of int16, int32 or int64, in those of n rows that live (t->n, t->live). */
+Status rehash_bound(ImageKernels *k, const RehashTable *t, uint64_t *bound, Err *e);
+/* How many of t->n rows live (t->live). */
+Status rehash_live(ImageKernels *k, const RehashTable *t, uint64_t *rows, Err *e);
 /* The bytes of the strings of t->n rows, in columns of t->cols, whose `phys` says instead whether rows that do not live
- * (t->live) keep theirs. Waits. 53200, 58000. */
-Status rehash_sizes(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, uint64_t *bytes, Err *e);
+ * (t->live) keep theirs. */
+Status rehash_sizes(ImageKernels *k, const RehashTable *t, uint64_t *bytes, Err *e);
 /* These strings go to `to`, which has room for them all and is `base` on the host; cells say so. t->texts: as cells
- * have them now. Waits; after a failure cells may be anything. */
-Status rehash_texts(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, DevPtr to, uint64_t base,
-                    Err *e);
+ * have them now. After a failure cells may be anything. */
+Status rehash_texts(ImageKernels *k, const RehashTable *t, DevPtr to, uint64_t base, Err *e);
 
 #endif
