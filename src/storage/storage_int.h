@@ -106,6 +106,8 @@ Status delta_reserve(Tablet *tab, int64_t rows, Err *e);
 /* Shares the column's cells: versions see rows that are there now, more may be appended. logs: undo logs name the
  * table; what they may write to can be unshared without memory then. */
 Status delta_share(Tablet *tab, int col, bool logs, Err *e);
+/* The row's cell, which is not NULL, may change in place to `sum` without asking for memory (undo_show). */
+Status table_reserve_cell(Table *t, int64_t rowid, int col, int128_t sum, Err *e);
 /* Before cells are changed or moved: they are not shared, or copied. Cannot fail for cells that an undo log has. */
 Status delta_unshare(Tablet *tab, int col, Err *e);
 /* A tablet with open or patched columns as a main block (for files). */
@@ -132,8 +134,8 @@ struct TableImpl {
     int64_t changed_rows;            /* since the last merge */
     int64_t dead_text;               /* bytes of strings that were overwritten, likewise */
     int64_t looked;                  /* how much had changed when table_is_wasteful looked last */
-    int64_t undo_open;               /* undo records of this table */
-    int64_t undo_pending;            /* those of logs that make it differ from what is committed */
+    _Atomic int64_t undo_open;       /* undo records of this table; added to under the shared lock too (undo_rows.h) */
+    _Atomic int64_t undo_pending;    /* those of logs that make it differ from what is committed */
     int64_t analysed;                /* tablets read for statistics so far; tests */
     int64_t contents;                /* the last number given to Table.content */
     int64_t generation, generations; /* of the state that the table holds: names what rowids mean; the last one given */
@@ -183,6 +185,8 @@ typedef struct UndoRecord {
     void *cells;        /* hidden: the new ones; ADD: what was added */
     uint8_t *valid;     /* ADD: it was added, since the cell is not NULL */
     uint8_t read;       /* ADD: AddRead */
+    int64_t read_ts;    /* ADD_READ: of the last commit before it was read */
+    bool deferred;      /* ADD, hidden: the table has no room for the new cells yet */
     TableState *state;  /* before the change; hidden: after it */
     int64_t content;    /* of the table, likewise */
     int64_t generation; /* of the state that rowids are of */

@@ -616,6 +616,16 @@ static Status place_patch(const Table *t, Tablet *tab, int col, int64_t row, con
     }
     return tablet_patch_cell(t, tab, col, row, cell, e);
 }
+Status table_reserve_cell(Table *t, int64_t rowid, int col, int128_t sum, Err *e) {
+    Tablet *tab = t->tablets[rowid >> 32];
+    Vec v = {.data = &sum, .phys = PH_I128, .type = t->cols[col].type};
+    void *cell;
+    TRY(begin_update(t, tab, col, 1, &rowid, e));
+    if (!tab->cols[col].is_delta) TRY(place_patch(t, tab, col, rowid & 0xffffffff, &v, 0, &cell, e));
+    tab->block->delta[col].updated = true;
+    tab->block->changes++;
+    return ST_OK;
+}
 static inline void add_summary(CellSummary *all, const CellSummary *one) {
     all->n++;
     all->nulls += one->nulls;

@@ -233,6 +233,61 @@ bool undo_make_adds(UndoLog *u, int64_t mark) {
     }
     return true;
 }
+Status undo_defer_add(UndoLog *u, Table *t, int64_t rowid, int col, int128_t n, Err *e) {
+    const int32_t size = (int32_t)phys_size((Phys)column_phys(&t->cols[col]));
+    int64_t *ids = undo_alloc(u, (int64_t)sizeof *ids, e);
+    char *cells = undo_alloc(u, size, e);
+    uint8_t *valid = undo_alloc(u, 1, e);
+    if (!ids || !cells || !valid) return ST_ERROR;
+    if (u->recs.len == 0) u->hidden = true;
+    UndoRecord *r = undo_push(u, UNDO_ADD, t, e);
+    if (!r) return ST_ERROR;
+    *ids = rowid;
+    *valid = true;
+    store_int(cells, size, n);
+    r->rowids = ids;
+    r->n = 1;
+    r->col = col;
+    r->cell_size = size;
+    r->cells = cells;
+    r->valid = valid;
+    r->deferred = true;
+    return ST_OK;
+}
+int128_t undo_deferred_sum(const UndoLog *u, const Table *t, int64_t rowid, int col) {
+    int128_t sum = 0;
+    for (int64_t k = 0; k < u->recs.len; k++) {
+        const UndoRecord *r = &u->recs.items[k];
+        if (r->t == t && r->kind == UNDO_ADD && r->col == col && r->rowids[0] == rowid)
+            sum += load_int(r->cells, r->cell_size);
+    }
+    return sum;
+}
+void undo_drop_deferred(UndoLog *u, int64_t mark) {
+    while (u->recs.len > mark) {
+        const UndoRecord *r = &u->recs.items[--u->recs.len];
+        if (r->t) count_gone(u, r->t);
+    }
+    if (mark == 0) undo_clear(u);
+}
+Status undo_reserve_deferred(UndoLog *u, bool *gone, Err *e) {
+    *gone = false;
+    for (int64_t k = 0; k < u->recs.len; k++) {
+        UndoRecord *r = &u->recs.items[k];
+        if (!r->t || !r->deferred) continue;
+        *gone |= tablet_row_deleted(r->t->tablets[r->rowids[0] >> 32], r->rowids[0] & 0xffffffff);
+        if (*gone) break;
+        Value now;
+        table_value(r->t, r->rowids[0], r->col, &now);
+        if (!now.is_null) {
+            const int128_t old = load_int(value_cell_const(&now), r->cell_size);
+            TRY(table_reserve_cell(r->t, r->rowids[0], r->col, sum_of(old, load_int(r->cells, r->cell_size), false),
+                                   e));
+        }
+        r->deferred = false;
+    }
+    return ST_OK;
+}
 static void hide(UndoLog *u, bool settle);
 void undo_settle_adds(UndoLog *u) {
     bool some = false;

@@ -18,23 +18,24 @@ static bool names_row(const UndoRecord *r, int64_t rowid) {
     return false;
 }
 
-bool undo_only_adds(const UndoLog *u, const Table *t, int64_t rowid) {
+bool undo_only_adds(const UndoLog *u, const Table *t, int64_t rowid, int64_t ts) {
     bool added = false;
     for (int64_t k = 0; k < u->recs.len; k++) {
         const UndoRecord *r = &u->recs.items[k];
         if (r->t != t || !names_rows(r) || !names_row(r, rowid)) continue;
-        if (r->kind != UNDO_ADD || r->read != ADD_UNREAD) return false;
+        if (r->kind != UNDO_ADD || (r->read != ADD_UNREAD && r->read_ts < ts)) return false;
         added = true;
     }
     return added;
 }
-bool undo_read_adds(UndoLog *u, int64_t table, int64_t rowid) {
+bool undo_read_adds(UndoLog *u, int64_t table, int64_t rowid, int64_t ts) {
     bool some = false;
     for (int64_t k = 0; k < u->recs.len; k++) {
         UndoRecord *r = &u->recs.items[k];
         if (!r->t || r->t->id != table || r->kind != UNDO_ADD || r->read != ADD_UNREAD) continue;
         if (rowid >= 0 && !names_row(r, rowid)) continue;
         r->read = ADD_READ_NOW;
+        r->read_ts = ts;
         some = true;
     }
     return some;

@@ -24,12 +24,22 @@ bool undo_make_adds(UndoLog *u, int64_t mark);
 void undo_settle_adds(UndoLog *u);
 /* 22003: shown elsewhere (undo_show), a sum is beyond its column's type. */
 Status undo_check_adds(const UndoLog *u, Err *e);
-/* All that the log has done to the row is additions, and it has not read it. */
-bool undo_only_adds(const UndoLog *u, const Table *t, int64_t rowid);
+/* All that the log has done to the row is additions, and it has not read it before the commit `ts`. */
+bool undo_only_adds(const UndoLog *u, const Table *t, int64_t rowid, int64_t ts);
 
-/* The log's owner reads the row, or all rows of the table with that id (rowid < 0). True: it has added to some, which
- * count as read until undo_keep_reads says for how long: to the end (keep), or not at all. */
-bool undo_read_adds(UndoLog *u, int64_t table, int64_t rowid);
+/* Deferred additions: the log is hidden, and all that it has is such ones; the table is not touched, and the database
+ * lock held shared is enough. A log that is empty becomes hidden so. The row's cell is not NULL. */
+Status undo_defer_add(UndoLog *u, Table *t, int64_t rowid, int col, int128_t n, Err *e);
+int128_t undo_deferred_sum(const UndoLog *u, const Table *t, int64_t rowid, int col); /* of additions to the cell */
+void undo_drop_deferred(UndoLog *u, int64_t mark);                                    /* those after the mark */
+/* Before they are shown on top of what others have committed: under the lock held alone. *gone: one of their rows was
+ * deleted. 53200. */
+Status undo_reserve_deferred(UndoLog *u, bool *gone, Err *e);
+
+/* The log's owner, who sees all commits up to ts, reads the row, or all rows of the table with that id (rowid < 0).
+ * True: it has added to some, which count as read until undo_keep_reads says for how long: to the end (keep), or not at
+ * all. */
+bool undo_read_adds(UndoLog *u, int64_t table, int64_t rowid, int64_t ts);
 void undo_keep_reads(UndoLog *u, bool keep);
 /* Holds the row without a change. */
 Status undo_lock_row(UndoLog *u, Table *t, int64_t rowid, Err *e);

@@ -33,8 +33,8 @@ enum {
     DEC_ROUND_MAX = 2000,    /* digits that round() and trunc() heed */
 };
 
-/* Type.flags of T_DECIMAL and T_JSONB: numbers are kept without zeros at the end, so that equal values have equal bytes.
- * Columns of keys and foreign keys have it. */
+/* Type.flags of T_DECIMAL and T_JSONB: numbers are kept without zeros at the end, so that equal values have equal
+ * bytes. Columns of keys and foreign keys have it. */
 enum { TF_LEAST_SCALE = 8 };
 /* Type.length of numeric(p,s) that 38 digits cannot hold; 0: without (p,s). */
 enum { DEC_TYPMOD_MAX = 1000, DEC_TYPMOD_BIAS = 1024, DEC_TYPMOD_SHIFT = 12 };

@@ -422,7 +422,8 @@ static Status step_back(Session *s) {
         s->read_only = false;
         release_lock(s);
     } else {
-        if (s->lock == LOCK_EXCLUSIVE) undo_rollback(s->undo, s->block.mark);
+        if (transaction_defers(s)) transaction_drop_deferred(s, s->block.mark);
+        else if (s->lock == LOCK_EXCLUSIVE) undo_rollback(s->undo, s->block.mark);
         transaction_suspend(s);
     }
     return ST_ERROR;
@@ -436,6 +437,7 @@ static Status look_for_holder(Session *s) {
 }
 
 Status session_end_statement(Session *s, Status outcome) {
+    s->block.defers = false;
     if (outcome != ST_OK && s->block.holder) return outcome; /* COMMIT is to wait */
     if (outcome == ST_OK && s->state != 'E') outcome = look_for_holder(s);
     if (s->block.holder) return ST_ERROR;
@@ -1246,7 +1248,7 @@ static Status run_once(Statement *st) {
     if (s->state == 'I') setting_texts_tidy(s, false);
     s->block.mark = s->undo ? undo_mark(s->undo) : 0;
     s->block.holder = 0;
-    s->block.read_adds = false;
+    s->block.read_adds = s->block.defers = false;
     s->read.since_ns = clock_ns();
     Value *vals = arena_array(st->run_arena, Value, st->n_params + 1);
     Status r = vals ? ST_OK : ST_ERROR;

@@ -175,6 +175,7 @@ typedef struct SessionBlock {
     bool latest;     /* taking the lock, the transaction is validated and goes on with what is committed now */
     bool can_wait;   /* the statement has had no effect that can be seen, so that it can run again */
     bool keeps_read; /* FOR UPDATE and the like: what it reads counts to the end of the transaction, at every level */
+    bool defers;     /* it works on what is committed, with the transaction's deferred changes beside */
     bool read_adds;  /* it has read rows to which the transaction has added (undo_rows.h) */
     int64_t mark;    /* of the undo log when it began */
     int64_t holder;  /* it waits for that transaction, and runs again then; 0: none */

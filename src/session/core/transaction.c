@@ -346,6 +346,7 @@ void transactions_forget_table(Session *s, const Table *t) {
     }
     mutex_lock(&h->mutex);
     for (Txn *x = h->open; x; x = x->next) {
+        for (int64_t i = 0; i < x->rows.len; i++) x->broken |= x->rows.items[i].table == t;
         UndoLog *u = x->session ? x->session->undo : x->undo;
         if (!u || !undo_names_table(u, t)) continue;
         undo_drop_table(u, t);
@@ -369,7 +370,9 @@ static bool fits(const Session *s) {
     TxnHub *h = transaction_hub(s);
     const Txn *x = s->txn, *r = atomic_load(&h->resident);
     const int64_t target = target_of(s);
-    if ((r && r != x) || (x && atomic_load(&x->out)) || (x && !x->at_rest && x->ts != target)) return false;
+    const bool beside = s->block.defers && x && x->defers && !x->broken; /* what is hidden is looked at there */
+    if (r && r != x) return false;
+    if (x && !beside && (atomic_load(&x->out) || (!x->at_rest && x->ts != target))) return false;
     return atomic_load(&h->view) == target;
 }
 
@@ -404,7 +407,7 @@ static Status reserve(Session *s) {
 
 /* Its own changes are hidden and all commits shown. */
 static Status validate(Session *s) {
-    if (s->txn->reads.len == 0 && (!s->undo || undo_mark(s->undo) == 0)) return ST_OK;
+    if (s->txn->reads.len == 0 && !s->txn->broken && (!s->undo || undo_mark(s->undo) == 0)) return ST_OK;
     Arena *a = arena_new(&s->db->account, &s->err);
     int64_t n = 0;
     NetChange *own = NULL;
@@ -421,7 +424,8 @@ static Status change_view(Session *s) {
     TxnHub *h = transaction_hub(s);
     Txn *x = s->txn, *r = atomic_load(&h->resident);
     int64_t target = target_of(s);
-    bool moved = x && target != x->ts;
+    const bool beside = s->block.defers && x && x->defers && !x->broken;
+    const bool moved = x && !beside && target != x->ts;
     if (r && r != x) evict(h);
     if (is_in_place(s) && target != atomic_load(&h->view)) {
         TRY(reserve(s));
@@ -435,20 +439,25 @@ static Status change_view(Session *s) {
         x->ts = target;
         atomic_store(&h->unsettled, true);
     }
-    if (!x || !atomic_load(&x->out)) return ST_OK;
-    undo_show(s->undo, moved);
+    if (!x || !atomic_load(&x->out) || beside) return ST_OK;
+    const bool deferred = x->defers; /* it has never been shown */
+    bool gone = false;
+    if (deferred) TRY(undo_reserve_deferred(s->undo, &gone, &s->err));
+    if (gone) return serialization_failure(s, "A row to which it adds was deleted meanwhile.");
+    undo_show(s->undo, moved || deferred);
     if (moved && undo_check_keys(s->undo, &s->err) != ST_OK) {
         undo_hide(s->undo);
         return serialization_failure(
             s, "A row that a concurrent transaction committed has a key of this transaction's rows.");
     }
-    if (moved && undo_check_adds(s->undo, &s->err) != ST_OK) {
+    if ((moved || deferred) && undo_check_adds(s->undo, &s->err) != ST_OK) {
         undo_hide(s->undo);
         return ST_ERROR;
     }
     atomic_store(&x->out, false);
     atomic_store(&h->resident, x);
-    return ST_OK;
+    x->defers = false;
+    return transaction_apply_rows(s);
 }
 
 LockMode transaction_lock_mode(const Session *s, LockMode mode, bool definitions) {
@@ -475,6 +484,7 @@ Status transaction_enter(Session *s, bool definitions, bool *again) {
     }
     if (s->txn && s->txn->lost) return transaction_lost(s);
     if (s->txn && atomic_load(&s->txn->images) && !session_bulk_unapplied(s)) return lost_with_device(s);
+    if (s->block.defers) transaction_follow(s);
     if (!fits(s)) {
         *again = s->lock == LOCK_SHARED;
         if (*again) return ST_OK;
@@ -495,6 +505,7 @@ bool transaction_changed(const Session *s) { return s->txn && s->txn->changed; }
 /* Rows that it has just changed were changed by others after its snapshot. */
 static bool lost_update(Session *s) {
     const TxnHub *h = transaction_hub(s);
+    if (s->txn->sees_latest) return false; /* its rows are held */
     int64_t n,
         rows = undo_mark(s->undo) > s->txn->reserved && s->txn->ts < atomic_load(&h->now) ? undo_rows(s->undo) : 0;
     NetChange *own;
@@ -510,7 +521,7 @@ static void take_stock(Session *s) {
     Txn *x = s->txn;
     if (!x) return;
     TxnHub *h = transaction_hub(s);
-    x->changed = s->undo && undo_mark(s->undo) > 0;
+    x->changed = (s->undo && undo_mark(s->undo) > 0) || x->rows.len > 0;
     if (x->holds != (x->changed && x->sees_latest)) {
         mutex_lock(&h->mutex);
         transaction_set_holds(h, x, !x->holds);
@@ -532,7 +543,7 @@ Status transaction_pause(Session *s) {
         }
         if (lost_update(s)) return concurrent_update(s);
         TRY(reserve(s));
-        atomic_store(&transaction_hub(s)->resident, x);
+        if (!atomic_load(&x->out)) atomic_store(&transaction_hub(s)->resident, x);
     }
     session_unlock_unchanged(s);
     return ST_OK;

@@ -139,6 +139,18 @@ void transaction_reads_row(Session *s, int64_t table, int64_t rowid);
 /* FOR UPDATE of a row found by key: the transaction holds it, under the lock held alone. */
 Status transaction_lock_row(Session *s, const Table *t, int64_t rowid);
 
+/* ---- deferred changes (transaction_rows.c) ----
+ * At READ COMMITTED additions to a row by its key, and new rows of tables without keys, stay outside of the tables
+ * until COMMIT or until a statement of another kind comes, which applies them first (transaction_enter). So such
+ * statements share the lock. */
+bool transaction_may_defer(const Session *s); /* the next statement may be such a one; needs no lock */
+/* Under the lock, with s->block.defers. */
+Status transaction_defer_add(Session *s, Table *t, int64_t rowid, int col, int128_t n);
+Status transaction_defer_row(Session *s, Table *t, const Vec *cells);
+bool transaction_defers(const Session *s);                /* it has such changes */
+bool transaction_may_read_deferred(const Session *s);     /* rows with such changes, the first time */
+void transaction_drop_deferred(Session *s, int64_t mark); /* additions after the mark of its log */
+
 /* ---- waiting for rows (transaction_rows.c) ---- */
 /* Below REPEATABLE READ a transaction holds the rows that it has changed until it ends: who changes them too waits, and
  * its statement runs again. */

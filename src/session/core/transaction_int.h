@@ -21,6 +21,12 @@ struct TxnRead {
     Expr **filters; /* EX_COL: the table's column; the rest is made of constants and immutable functions */
 };
 
+/* A new row of a table without keys. */
+typedef struct DeferredRow {
+    Table *table;
+    const Vec *cells; /* one per column, in the transaction's arena */
+} DeferredRow;
+
 struct Txn {
     Txn *next, **link;  /* of the hub */
     Session *session;   /* NULL: rolled back without the lock; its changes are undone under it later */
@@ -37,7 +43,10 @@ struct Txn {
     bool pinned;
     bool sees_latest; /* below REPEATABLE READ */
     bool at_rest;     /* then: nothing is kept for it, as it has changed nothing and no statement is under way */
-    bool holds;       /* then: it has changed rows, and others wait for them: counted in row_holders */
+    bool defers;      /* then: its changes are not in the tables yet: deferred additions, and these rows */
+    VEC(DeferredRow) rows;
+    bool has_read; /* then: a row to which it has added, when all commits up to ts were there: ts stays */
+    bool holds;    /* then: it has changed rows, and others wait for them: counted in row_holders */
     const struct DatabaseVersion *version; /* pinned, and what it sees: read without the lock; NULL: the tables */
     _Atomic bool images; /* it sees, besides the tables at ts, which is now, all that bulks have left in images;
                             transaction_sees_images */
@@ -62,6 +71,10 @@ typedef struct Version {
 
 /* The transaction counts as one that holds rows, or not; with the hub's mutex. */
 void transaction_set_holds(TxnHub *h, Txn *x, bool holds);
+/* With s->block.defers: what it is going to see is what is committed now. */
+void transaction_follow(Session *s);
+/* Deferred rows go into their tables; shown, with the lock held alone. */
+Status transaction_apply_rows(Session *s);
 TxnHub *transaction_hub(const Session *s);
 Status serialization_failure(Session *s, const char *why);
 /* Whether another transaction committed, after this one's snapshot, changes of what it has read or changed itself. The

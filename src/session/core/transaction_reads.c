@@ -334,27 +334,28 @@ static bool have_common(int64_t n, const int64_t *a, int64_t m, const int64_t *b
     }
     return false;
 }
-/* Rows that both have updated, but for those to which `log`, whose changes `a` is, has added without reading them. */
-static bool updates_overlap(const UndoLog *log, const NetChange *a, const NetChange *b) {
+/* Rows that both have updated, but for those to which `log`, whose changes `a` is, has added without reading them
+ * before `b`, the commit ts. */
+static bool updates_overlap(const UndoLog *log, const NetChange *a, const NetChange *b, int64_t ts) {
     for (int64_t i = 0, k = 0; i < a->n_updated && k < b->n_updated;) {
         const int64_t own = a->updated[i], other = b->updated[k];
-        if (own == other && !undo_only_adds(log, a->table, own)) return true;
+        if (own == other && !undo_only_adds(log, a->table, own, ts)) return true;
         i += own <= other;
         k += other <= own;
     }
     return false;
 }
-static bool writes_overlap(const UndoLog *log, const NetChange *a, const NetChange *b) {
+static bool writes_overlap(const UndoLog *log, const NetChange *a, const NetChange *b, int64_t ts) {
     if (a->id != b->id) return false;
     return a->replaced || b->replaced || have_common(a->n_deleted, a->deleted, b->n_deleted, b->deleted) ||
            have_common(a->n_deleted, a->deleted, b->n_updated, b->updated) ||
-           have_common(a->n_updated, a->updated, b->n_deleted, b->deleted) || updates_overlap(log, a, b);
+           have_common(a->n_updated, a->updated, b->n_deleted, b->deleted) || updates_overlap(log, a, b, ts);
 }
 
 static bool writes_conflict(const Version *v, const UndoLog *log, int64_t n, const NetChange *own) {
     for (int64_t k = 0; k < v->n_net; k++)
         for (int64_t i = 0; i < n; i++)
-            if (writes_overlap(log, &own[i], &v->net[k])) return true;
+            if (writes_overlap(log, &own[i], &v->net[k], v->ts)) return true;
     return false;
 }
 /* Definitions, and tables of which all rows are others: their cells are not to be looked at. */

@@ -66,6 +66,79 @@ void transaction_lets_go(Session *s) {
     mutex_unlock(&h->mutex);
 }
 
+/* ---- deferred changes ---- */
+bool transaction_defers(const Session *s) { return s->txn && s->txn->defers; }
+bool transaction_may_read_deferred(const Session *s) { return transaction_defers(s) && !s->txn->has_read; }
+bool transaction_may_defer(const Session *s) {
+    const Txn *x = s->txn;
+    if (s->state != 'T' || s->lock != LOCK_NONE || !session_sees_latest(s) || s->savepoints || s->catalog_undo)
+        return false;
+    if (session_read_only(s)) return false;
+    return !x || x->defers || (!x->pinned && !x->changed && x != atomic_load(&transaction_hub(s)->resident));
+}
+void transaction_follow(Session *s) {
+    TxnHub *h = transaction_hub(s);
+    Txn *x = s->txn;
+    if (!x || !x->defers || x->has_read || x->broken || x->ts == atomic_load(&h->now)) return;
+    mutex_lock(&h->mutex);
+    x->ts = atomic_load(&h->now);
+    mutex_unlock(&h->mutex);
+}
+static Status begin_deferring(Session *s) {
+    if (!s->undo && !(s->undo = undo_new(&s->db->parts[DB_UNDO], &s->err))) return ST_ERROR;
+    if (!s->txn->defers) s->txn->has_read = false;
+    s->txn->defers = true;
+    atomic_store(&s->txn->out, true);
+    return ST_OK;
+}
+Status transaction_defer_add(Session *s, Table *t, int64_t rowid, int col, int128_t n) {
+    TxnHub *h = transaction_hub(s);
+    TRY(begin_deferring(s));
+    mutex_lock(&h->mutex); /* others compare rows with the log's */
+    Status st = undo_defer_add(s->undo, t, rowid, col, n, &s->err);
+    mutex_unlock(&h->mutex);
+    return st;
+}
+void transaction_drop_deferred(Session *s, int64_t mark) {
+    TxnHub *h = transaction_hub(s);
+    mutex_lock(&h->mutex);
+    undo_drop_deferred(s->undo, mark);
+    mutex_unlock(&h->mutex);
+}
+static bool copy_cell(Arena *a, const Vec *v, Vec *out) {
+    const int64_t size = phys_size((Phys)v->phys);
+    void *cell = arena_alloc(a, size);
+    uint8_t *valid = arena_alloc(a, 1);
+    if (!cell || !valid) return false;
+    memcpy(cell, v->data, (size_t)size);
+    *valid = !v->valid || v->valid[0];
+    if (v->phys == PH_STR) {
+        Str text;
+        memcpy(&text, cell, sizeof text);
+        const char *copy = arena_strndup(a, text.ptr, text.len);
+        if (!copy) return false;
+        text = str_make(copy, text.len);
+        memcpy(cell, &text, sizeof text);
+    }
+    *out = (Vec){.data = cell, .valid = valid, .phys = v->phys, .type = v->type};
+    return true;
+}
+Status transaction_defer_row(Session *s, Table *t, const Vec *cells) {
+    TRY(begin_deferring(s));
+    Txn *x = s->txn;
+    Vec *copy = arena_array(x->arena, Vec, t->n_cols + 1);
+    bool ok = copy != NULL;
+    for (int c = 0; ok && c < t->n_cols; c++) ok = copy_cell(x->arena, &cells[c], &copy[c]);
+    return ok && vec_push(x->arena, &x->rows, ((DeferredRow){t, copy})) ? ST_OK : err_oom(&s->err);
+}
+Status transaction_apply_rows(Session *s) {
+    Txn *x = s->txn;
+    for (int64_t i = 0; i < x->rows.len; i++)
+        TRY(table_append(x->rows.items[i].table, 1, x->rows.items[i].cells, s->undo, NULL, &s->err));
+    x->rows.len = 0;
+    return ST_OK;
+}
+
 /* ---- the wait ---- */
 static const Txn *find_open(const TxnHub *h, int64_t id) {
     const Txn *x = h->open;
@@ -123,7 +196,13 @@ Status transaction_wait(Session *s) {
 
 /* ---- rows that are read ---- */
 void transaction_reads_row(Session *s, int64_t table, int64_t rowid) {
-    if (s->txn && s->undo && undo_mark(s->undo) > 0) s->block.read_adds |= undo_read_adds(s->undo, table, rowid);
+    TxnHub *h = transaction_hub(s);
+    if (!s->txn || !s->undo || undo_mark(s->undo) == 0) return;
+    mutex_lock(&h->mutex);
+    s->block.read_adds |=
+        undo_read_adds(s->undo, table, rowid, s->txn->sees_latest ? atomic_load(&h->now) : s->txn->ts);
+    s->txn->has_read |= s->block.read_adds;
+    mutex_unlock(&h->mutex);
 }
 Status transaction_lock_row(Session *s, const Table *t, int64_t rowid) {
     if (!session_sees_latest(s)) return ST_OK; /* it is validated */

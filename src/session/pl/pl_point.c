@@ -44,6 +44,7 @@ struct PlPoint {
     const Expr **conds; /* without those that the key answers */
     bool adds;          /* an UPDATE that adds to columns and reads nothing of the row but its key */
     bool locks;         /* FOR UPDATE or the like */
+    bool appends;       /* an INSERT into a table without keys */
 };
 
 typedef struct Run {
@@ -229,6 +230,7 @@ static bool only_adds(const Look *l) {
     return b->table->n_exprs == 0;
 }
 
+bool pl_point_may_defer(const PlPoint *p) { return p->b->kind == STMT_SELECT ? !p->locks : p->adds || p->appends; }
 const Type *pl_point_types(const PlPoint *p) { return p->types; }
 void pl_point_tag(const BoundStmt *b, bool found, char *tag, int64_t size) {
     static const char *const tags[] = {
@@ -261,6 +263,8 @@ PlPoint *pl_point_of(Session *s, Arena *a, const PlanCtx *c, const BoundStmt *b)
     if (ok && b->table && p->table && p->table != b->table) ok = false; /* INSERT ... SELECT of one row */
     p->adds = ok && only_adds(&l);
     p->locks = c->locks_rows;
+    p->appends =
+        ok && b->kind == STMT_INSERT && !p->table && !b->hit && b->n_result == 0 && table_indexes(b->table) == 0;
     if (l.failed) err_oom(&s->err);
     p->of_version = session_reads_version(s);
     while (p->table && p->table_at < c->catalog->n_tables && c->catalog->tables[p->table_at] != p->table) p->table_at++;
@@ -273,6 +277,22 @@ PlPoint *pl_point_of(Session *s, Arena *a, const PlanCtx *c, const BoundStmt *b)
 static Status from_device(const Run *r, Status st) {
     r->s->read.again |= st != ST_OK && r->ahead.on_device;
     return st;
+}
+/* An integer, or a numeric as an integer at its scale. */
+static int128_t exact_cell(Phys p, const void *cell) {
+    int128_t wide = 0;
+    int64_t n;
+    if (cell_as_i64(p, cell, &n)) return n;
+    memcpy(&wide, cell, sizeof wide);
+    return wide;
+}
+/* The row's cell, with what the transaction has added to it and is not in the table. */
+static void add_deferred(const Run *r, int32_t col, Value *v) {
+    if (!is_exact(v->type) || !r->s->undo) return;
+    const int128_t n = undo_deferred_sum(r->s->undo, r->table, r->rowid, col);
+    if (n == 0) return;
+    const int128_t sum = exact_cell(type_phys(v->type), value_cell_const(v)) + n;
+    memcpy(value_cell(v), &sum, (size_t)phys_size(type_phys(v->type)));
 }
 static Status column(void *ctx, ColId id, const Value **out) {
     Run *r = ctx;
@@ -301,6 +321,7 @@ static Status column(void *ctx, ColId id, const Value **out) {
         tablet_decode(r->table, r->tablet, d->col, r->offset, NULL, 1, (uint8_t)type_phys(v->type), value_cell(v),
                       &valid, &nulls);
         v->is_null = nulls && !valid;
+        if (r->s->block.defers && !v->is_null) add_deferred(r, d->col, v);
     } else {
         return err_internal(r->x.err, "column %d has no definition", (int)id);
     }
@@ -461,6 +482,29 @@ static Status store(Session *s, const Run *r, StmtKind kind, const Vec *vals) {
     }
     return out;
 }
+/* The change is kept beside the tables. With a NULL it cannot be: then nothing has happened, and s->block.defers is
+ * off.
+ */
+static Status defer(Session *s, Run *r, const Vec *vals) {
+    const BoundStmt *b = r->p->b;
+    if (b->kind == STMT_INSERT) return transaction_defer_row(s, b->table, vals);
+    for (int32_t i = 0; i < b->n_set; i++) {
+        Value old;
+        table_value(r->table, r->rowid, b->set_cols[i], &old);
+        if (!old.is_null && vals[i].valid[0]) continue;
+        s->block.defers = false;
+        return ST_OK;
+    }
+    for (int32_t i = 0; i < b->n_set; i++) {
+        Value old;
+        table_value(r->table, r->rowid, b->set_cols[i], &old);
+        add_deferred(r, b->set_cols[i], &old);
+        const int128_t n =
+            exact_cell((Phys)vals[i].phys, vals[i].data) - exact_cell((Phys)vals[i].phys, value_cell_const(&old));
+        TRY(transaction_defer_add(s, b->table, r->rowid, b->set_cols[i], n));
+    }
+    return ST_OK;
+}
 static Status change(Session *s, Run *r, Statement *st) {
     const BoundStmt *b = r->p->b;
     const Table *t = b->table;
@@ -475,7 +519,9 @@ static Status change(Session *s, Run *r, Statement *st) {
     if (!lacks_value(t, n, cols, vals)) {
         TRY(checks(r, 0, b->n_checks));
         if (b->n_result) TRY(results(r, st));
+        if (s->block.defers) return defer(s, r, vals);
     }
+    if (s->block.defers) return s->block.defers = false, ST_OK; /* the storage says what is wrong */
     return store(s, r, b->kind, vals);
 }
 /* ON CONFLICT DO UPDATE. What is proposed must be possible even when it conflicts. */
@@ -510,8 +556,10 @@ Status pl_point_run(Session *s, Arena *scratch, const PlPoint *p, int32_t n_para
     bool yes;
     Run r = {.s = s, .p = p, .table = p->table};
     if (p->table && (p->of_version || session_reads_version(s))) r.table = session_catalog(s)->tables[p->table_at];
-    if (b->kind != STMT_SELECT) TRY(session_begin_write(s));
-    else if (p->locks && session_sees_latest(s)) TRY(session_begin_write(s));
+    if (s->block.defers) {
+    } /* it looks at the tables, and changes nothing there */
+    else if (b->kind != STMT_SELECT || (p->locks && session_sees_latest(s)))
+        TRY(session_begin_write(s));
     else if (p->table && !session_reads_version(s)) r.ahead = session_bulk_row(s, r.table);
     r.x = (EvalCtx){.arena = scratch, .err = &s->err, .session = &s->info};
     r.x.params = params;

@@ -194,6 +194,8 @@ Status pl_cursor_query(PlFrame *fr, const PlStmt *s, Statement *st);
  * the arena. */
 PlPoint *pl_point_of(Session *s, Arena *a, const PlanCtx *c, const BoundStmt *b);
 const Type *pl_point_types(const PlPoint *p); /* of its results */
+/* It may run with s->block.defers (transaction_may_defer). */
+bool pl_point_may_defer(const PlPoint *p);
 Status pl_point_run(Session *s, Arena *scratch, const PlPoint *p, int32_t n_params, const Value *const *params,
                     Statement *st);
 

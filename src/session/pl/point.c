@@ -6,6 +6,7 @@
  */
 #include "session/pl/pl_run_int.h"
 #include "session/core/plancache.h"
+#include "session/core/transaction.h"
 #include "session/pool/bulk.h"
 
 #include <stdio.h>
@@ -103,6 +104,37 @@ Status point_for_pool(Session *s, SqlText *text, int32_t n_params, const Type *p
     return ST_OK;
 }
 
+static bool is_current(const Session *s, const struct TextPoint *t) {
+    return t && t->catalog_version == catalog_definitions(session_catalog(s));
+}
+/* What the statement looks at is there, and what it changes may be changed: the tables, or, with s->block.defers, what
+ * the transaction has beside them. */
+static Status begin_point(Session *s, SqlText *text, int32_t n_params, const Type *param_types, const Value *params) {
+    const bool select = text->ast->kind == AST_SELECT, images = s->read.images;
+    const struct TextPoint *t = text->point;
+    const bool hopeless = t && !t->of_version && (!t->point || !pl_point_may_defer(t->point));
+    if (!hopeless && (!select || transaction_may_read_deferred(s)) && transaction_may_defer(s)) {
+        s->block.defers = true;
+        s->read.images = false; /* it reads the tables, which have what images were ahead */
+        TRY(session_lock(s, LOCK_SHARED));
+        if (!is_current(s, text->point) || text->point->of_version) TRY(make(s, text, n_params, param_types));
+        t = text->point;
+        if (t->point && pl_point_may_defer(t->point) && !(t->nulls_apart && some_null(n_params, params))) return ST_OK;
+        session_unlock_unchanged(s);
+        s->block.defers = false;
+        s->read.images = images;
+    }
+    return select ? session_read(s, true) : session_begin_write(s);
+}
+static Status run_point(Session *s, Statement *st, const struct TextPoint *t, int32_t n_params,
+                        const Value *const *params) {
+    const bool deferred = s->block.defers;
+    TRY(pl_point_run(s, st->run_arena, t->point, n_params, params, st));
+    if (!deferred || s->block.defers) return ST_OK;
+    session_unlock_unchanged(s); /* it could not be */
+    return pl_point_run(s, st->run_arena, t->point, n_params, params, st);
+}
+
 Status point_statement(Session *s, Statement *st, SqlText *text, int32_t n_params, const Type *param_types,
                        const Value *params, bool *done) {
     Arena *a = st->run_arena;
@@ -112,12 +144,11 @@ Status point_statement(Session *s, Statement *st, SqlText *text, int32_t n_param
     s->read.brief = true;
     s->read.images =
         select && session_may_read_images(s) && !had_lock && !s->read.locked; /* locked: rows on the host are wanted */
-    Status got = select ? session_read(s, true) : session_begin_write(s);
+    Status got = begin_point(s, text, n_params, param_types, params);
     s->read.brief = s->read.images = false;
     TRY(got);
     bool ahead = select && !had_lock && s->lock != LOCK_NONE && session_bulk_unapplied(s);
-    if (!text->point || text->point->catalog_version != catalog_definitions(session_catalog(s)))
-        TRY(make(s, text, n_params, param_types));
+    if (!is_current(s, text->point)) TRY(make(s, text, n_params, param_types));
     const struct TextPoint *t = text->point;
     if (!t->point || (t->nulls_apart && some_null(n_params, params))) {
         if (!select) session_publish_before_write(s); /* it is not that brief */
@@ -132,5 +163,5 @@ Status point_statement(Session *s, Statement *st, SqlText *text, int32_t n_param
     for (int32_t i = 0; i < n_params; i++) refs[i] = &given[i];
     st->has_shape = true;
     *done = true;
-    return pl_point_run(s, a, t->point, n_params, refs, st);
+    return run_point(s, st, t, n_params, refs);
 }
