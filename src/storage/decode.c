@@ -280,6 +280,17 @@ RANGE_PLAIN(range_i32, int32_t, uint64_t)
 RANGE_PLAIN(range_i64, int64_t, uint64_t)
 RANGE_PLAIN(range_i128, int128_t, uint128_t)
 
+/* Of plain cells side by side. */
+static int64_t range_plain(const TabletColumn *c, int64_t first, const int32_t *pos, int64_t n, int64_t lo, int64_t hi,
+                           bool neg, int32_t *out) {
+    switch (c->phys) {
+    case PH_BOOL: return range_bool(c->data, first, pos, n, lo, hi, neg, out);
+    case PH_I16: return range_i16(c->data, first, pos, n, lo, hi, neg, out);
+    case PH_I32: return range_i32(c->data, first, pos, n, lo, hi, neg, out);
+    case PH_I64: return range_i64(c->data, first, pos, n, lo, hi, neg, out);
+    default: return range_i128(c->data, first, pos, n, lo, hi, neg, out);
+    }
+}
 static int64_t range_by_row(const TabletColumn *c, int64_t first, const int32_t *pos, int64_t n, int64_t lo, int64_t hi,
                             bool neg, int32_t *out) {
     int64_t k = 0;
@@ -332,17 +343,26 @@ static void decode_patched(const TabletColumn *c, int64_t first, const int32_t *
     decode_ints(c, first, pos, n, PH_I64, out);
     patch_ints(c, first, pos, n, PH_I64, out);
 }
+/* Rows without patches. */
+static int64_t range_unpatched(const TabletColumn *c, int64_t first, const int32_t *pos, int64_t n, int64_t lo,
+                               int64_t hi, bool negate, int32_t *out) {
+    const Bounds packed = {c->patches->has_minmax, c->patches->min, c->patches->max};
+    int64_t k;
+    if (c->encoding != ENC_FOR) return range_plain(c, first, pos, n, lo, hi, negate, out);
+    if (range_is_clear(&packed, first, pos, n, lo, hi, negate, out, &k)) return k;
+    return range_for(c, &packed, first, pos, n, lo, hi, negate, out);
+}
 static int64_t range_patched(const TabletColumn *c, int64_t first, const int32_t *pos, int64_t n, int64_t lo,
                              int64_t hi, bool negate, int32_t *out) {
-    const Bounds packed = {c->patches->has_minmax, c->patches->min, c->patches->max};
-    int64_t v[PATCH_BLOCK], k = 0, some;
+    const bool wide = c->encoding == ENC_PLAIN && c->phys == PH_I128;
+    int64_t v[PATCH_BLOCK], k = 0;
     for (int64_t i = 0; i < n; i += PATCH_BLOCK) {
         const int64_t at = first + i, m = MIN_OF(n - i, (int64_t)PATCH_BLOCK);
         const int32_t *p = pos ? pos + i : NULL;
-        if (!any_patched(c, at, p, m)) {
-            if (!range_is_clear(&packed, at, p, m, lo, hi, negate, out + k, &some))
-                some = range_for(c, &packed, at, p, m, lo, hi, negate, out + k);
-            k += some;
+        const bool patched = any_patched(c, at, p, m);
+        if (!patched || wide) {
+            k += patched ? range_by_row(c, at, p, m, lo, hi, negate, out + k)
+                         : range_unpatched(c, at, p, m, lo, hi, negate, out + k);
             continue;
         }
         decode_patched(c, at, p, m, v);
@@ -362,19 +382,13 @@ int64_t tablet_filter_range(const Tablet *tab, int col, int64_t first, const int
     if (n <= 0 || c->encoding == ENC_STR || !phys_is_int(c->phys)) return 0;
     if (range_is_clear(&bounds, first, pos, n, lo, hi, negate, out, &k)) {
         /* every cell is on one side */
+    } else if (c->patches) {
+        k = range_patched(c, first, pos, n, lo, hi, negate, out);
     } else if (c->encoding == ENC_FOR) {
-        k = c->patches ? range_patched(c, first, pos, n, lo, hi, negate, out)
-                       : range_for(c, &bounds, first, pos, n, lo, hi, negate, out);
-    } else if (c->stride || c->patches) {
-        k = range_by_row(c, first, pos, n, lo, hi, negate, out);
+        k = range_for(c, &bounds, first, pos, n, lo, hi, negate, out);
     } else {
-        switch (c->phys) {
-        case PH_BOOL: k = range_bool(c->data, first, pos, n, lo, hi, negate, out); break;
-        case PH_I16: k = range_i16(c->data, first, pos, n, lo, hi, negate, out); break;
-        case PH_I32: k = range_i32(c->data, first, pos, n, lo, hi, negate, out); break;
-        case PH_I64: k = range_i64(c->data, first, pos, n, lo, hi, negate, out); break;
-        default: k = range_i128(c->data, first, pos, n, lo, hi, negate, out);
-        }
+        k = c->stride ? range_by_row(c, first, pos, n, lo, hi, negate, out)
+                      : range_plain(c, first, pos, n, lo, hi, negate, out);
     }
     return k > 0 && c->validity ? keep_valid(c, out, k, true, out) : k;
 }

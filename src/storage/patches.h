@@ -1,4 +1,5 @@
-/* patches.h - the patched form of a packed column: new cells of single rows beside the packed ones.
+/* patches.h - the patched form of a column: new cells of single rows beside packed ones, or beside plain ones that
+ * versions share.
  *
  * A change of few rows of a main tablet leaves them where they are. Each column that it sets gets patches: row offsets
  * in ascending order with the cells that hold now. They are plain cells of the column's phys: integers, codes of its
@@ -11,7 +12,8 @@
  * The two levels keep a change of one row cheap: what versions share (table_version.h) is immutable, so that the first
  * change after a version was published copies the addresses of the runs and one run, some 1 KiB of cells at most, and
  * further ones change these in place. An entry is never taken out: undo logs write old cells back to it, which cannot
- * fail (patches_own_cell). Patches go when the column is opened or its table is merged.
+ * fail (patches_own_cell). Patches go when a packed column is opened, when plain cells are the table's alone again, or
+ * when the table is merged.
  *
  * A reader scans them with the packed cells: decode, then write the patched cells over it (PatchScan). One that reads
  * single cells asks patches_find. docs/notes/one-store-scans.md has what that costs.

@@ -41,6 +41,8 @@ Status tablet_settle(Tablet *tab, int col, RowHome *h, const HomeCells *at, Err 
         if (c->validity) TRY(tablet_ensure_validity(tab, col, e));
         tablet_mark_open(tab, col);
     }
+    patches_drop(d->patches);
+    d->patches = c->patches = NULL;
     atomic_fetch_add_explicit(&h->refs, 1, memory_order_relaxed);
     drop_cells(b, d);
     d->home = h;

@@ -83,17 +83,17 @@ Status tablet_check_block(const void *bytes, int64_t size, const char *what, int
 /* What it gets besides its block is charged to the table's accounts; before it has any. */
 void tablet_join(const Table *t, Tablet *tab);
 Status tablet_new_delta(const Table *t, Tablet **out, Err *e);
-/* A packed column's cell of a row, to be written (patches.h); one of 16 bytes in a column of 8 is no patch of it: the
- * column is opened before. 53200: all is equal to what it was. */
+/* The patch of a row (patches.h), to be written, of a column that is packed or whose cells versions share. One of 16
+ * bytes in a packed column of 8 is no patch of it: the column is opened before. 53200: all is equal to what it was. */
 Status tablet_patch_cell(const Table *t, Tablet *tab, int col, int64_t row, void **cell, Err *e);
-/* Rows of the column that have new cells; how many may before it is opened. */
+/* Rows of the column that have new cells; how many may before it is opened, or its shared cells are copied. */
 static inline int64_t tablet_patched_rows(const Tablet *tab, int col) {
     const Patches *p = tab->cols[col].patches;
     return p ? p->n : 0;
 }
-static inline int64_t tablet_patch_limit(const Tablet *tab) {
-    enum { SHARE = 20, ALWAYS = 16 };
-    return MAX_OF(tab->rows / SHARE, (int64_t)ALWAYS);
+static inline int64_t tablet_patch_limit(const Tablet *tab, int col) {
+    enum { SHARE_PACKED = 20, SHARE_OPEN = 64, ALWAYS = 16 };
+    return MAX_OF(tab->rows / (tab->cols[col].is_delta ? SHARE_OPEN : SHARE_PACKED), (int64_t)ALWAYS);
 }
 /* Opens a column of a main tablet: from here on its cells are plain and change in place. Rows stay where they are; the
  * block keeps its bytes, for what has been read from them. 53200: it is as it was. */
@@ -110,6 +110,10 @@ Status delta_share(Tablet *tab, int col, bool logs, Err *e);
 Status table_reserve_cell(Table *t, int64_t rowid, int col, int128_t sum, Err *e);
 /* Before cells are changed or moved: they are not shared, or copied. Cannot fail for cells that an undo log has. */
 Status delta_unshare(Tablet *tab, int col, Err *e);
+/* Before cells of an open column are updated. Afterwards it has no patches, and its cells are its own; or versions
+ * share these, and new ones go to patches (tablet_patch_cell), but for rows that are not published. fresh: how many
+ * rows get a patch that they have not; crowded: too many. */
+Status delta_begin_update(Tablet *tab, int col, int64_t fresh, bool crowded, Err *e);
 /* A tablet with open or patched columns as a main block (for files). */
 Status tablet_encode(const Table *t, const Tablet *tab, MemAccount *a, Tablet **out, Err *e);
 void tablet_free(Tablet *tab); /* when no version has it */

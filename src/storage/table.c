@@ -586,22 +586,26 @@ Status table_delete(Table *t, int64_t n, const int64_t *rowids, UndoLog *undo, i
 }
 
 /* ---- update ---- */
-/* Rows ids[0..n) change next, some of the first in this tablet: its column is opened before they would give it more
- * patches than a scan should meet. */
-static Status open_crowded(const Table *t, Tablet *tab, int col, int64_t n, const int64_t *ids, Err *e) {
+/* Rows ids[0..n), some of the first in this tablet, change next: how many would get a patch that they have not. More
+ * than `most` are not counted. */
+static int64_t new_patches(const Tablet *tab, int col, int64_t n, const int64_t *ids, int64_t most) {
     const TabletColumn *c = &tab->cols[col];
-    int64_t room = tablet_patch_limit(tab) - tablet_patched_rows(tab, col), fresh = 0;
-    if (c->is_delta) return ST_OK;
-    for (int64_t i = 0; i < n && fresh <= room && ids[i] >> 32 == ids[0] >> 32; i++)
-        fresh += column_patch(c, ids[i] & 0xffffffff) == NULL;
+    const int64_t end = c->is_delta ? tab->block->published : tab->rows;
+    int64_t fresh = 0;
+    for (int64_t i = 0; i < n && fresh <= most && ids[i] >> 32 == ids[0] >> 32; i++) {
+        int64_t row = ids[i] & 0xffffffff;
+        fresh += row < end && !column_patch(c, row);
+    }
+    return fresh;
+}
+/* What comes before these rows change in a tablet: no column gets more patches than a scan should meet. */
+static Status begin_update(const Table *t, Tablet *tab, int col, int64_t n, const int64_t *ids, Err *e) {
+    int64_t room = tablet_patch_limit(tab, col) - tablet_patched_rows(tab, col);
+    int64_t fresh = new_patches(tab, col, n, ids, room);
+    if (tab->cols[col].is_delta) return delta_begin_update(tab, col, fresh, fresh > room, e);
     return fresh > room ? tablet_open_column(t, tab, col, e) : ST_OK;
 }
-/* What comes before rows ids[0..n), as in open_crowded, change in a tablet. */
-static Status begin_update(const Table *t, Tablet *tab, int col, int64_t n, const int64_t *ids, Err *e) {
-    TRY(open_crowded(t, tab, col, n, ids, e));
-    return tab->cols[col].is_delta ? delta_unshare(tab, col, e) : ST_OK;
-}
-/* Where the row's new cell goes when its column is not open; a value that its codes cannot have opens it. */
+/* Where the row's new cell goes when it is not changed in place; a value that a column's codes cannot have opens it. */
 static Status place_patch(const Table *t, Tablet *tab, int col, int64_t row, const Vec *v, int64_t i, void **cell,
                           Err *e) {
     const TabletColumn *c = &tab->cols[col];
@@ -667,11 +671,13 @@ static Status update_in_place(Table *t, int64_t n, const int64_t *idx, const int
             int64_t row = ids[i] & 0xffffffff;
             void *cell;
             if (i == 0 || ids[i] >> 32 != ids[i - 1] >> 32) TRY(begin_update(t, tab, col, n - i, ids + i, e));
-            if (c->is_delta) cell = delta_cell(&tab->block->delta[col], row);
+            const bool in_place = c->is_delta && (!c->patches || row >= tab->block->published);
+            if (in_place) cell = delta_cell(&tab->block->delta[col], row);
             else TRY(place_patch(t, tab, col, row, &vals[s], idx[i], &cell, e));
             bool was = column_row_valid(c, row);
             if (!was) TRY(tablet_ensure_validity(tab, col, e));
             tab->block->delta[col].updated = true;
+            tab->block->delta[col].updated_cells |= in_place;
             tab->block->changes++;
             memcpy((char *)r->cells + i * r->cell_size, cell, (size_t)r->cell_size);
             if (was && c->phys == PH_STR) t->impl->dead_text += ((const Str *)cell)->len;
@@ -921,7 +927,7 @@ static Status verify_column(const Table *t, int64_t tn, int col, Err *e) {
     const Column *tc = &t->cols[col];
     const DeltaCol *d = tab->block->delta ? &tab->block->delta[col] : NULL;
     int64_t nulls = 0;
-    if (c->patches && (c->is_delta || !patches_verify(c->patches, tab->rows)))
+    if (c->patches && (c->stride || !patches_verify(c->patches, tab->rows)))
         return err_internal(e, "tablet %lld column %d: patches", (long long)tn, col);
     if (c->phys != column_phys(tc))
         return err_internal(e, "tablet %lld column %d has phys %d", (long long)tn, col, c->phys);

@@ -7,7 +7,8 @@
  * Row identity: rowid = tablet index << 32 | offset in tablet.
  *
  * A column of a main tablet is packed, patched (packed, with new cells of single rows beside it: storage/patches.h) or
- * open (plain cells, as in a delta tablet). A change of few rows patches it, one of many opens it.
+ * open (plain cells, as in a delta tablet). A change of few rows patches it, one of many opens it. Open cells that
+ * versions share are patched by a change of few rows, too.
  *
  * Dictionaries belong to a column of the table and are shared by its tablets: entries
  * [0, n_sorted) are in binary order, so codes below n_sorted compare like their strings; the
@@ -51,7 +52,7 @@ typedef struct TabletColumn {
     const void *data; /* packed codes / cells / Str cells (open) */
     const uint32_t *offsets;  /* ENC_STR, packed: n+1 offsets from var_base (a tablet's strings stay below 4 GiB) */
     const char *var_base;     /* ENC_STR, packed */
-    struct Patches *patches;  /* packed: cells that hold instead of those in `data`; NULL: none */
+    struct Patches *patches;  /* cells that hold instead of those in `data`; NULL: none */
     const uint64_t *validity; /* bit i set = not NULL, patched rows too; NULL pointer = no NULLs */
     bool has_minmax;          /* min and max (as int64, or codes) of the non-NULL values */
     int64_t min, max;

@@ -412,8 +412,6 @@ Status table_version_verify(const Table *view, Err *e) {
         if (atomic_load(&h->refs) < 1 || atomic_load(&h->origin->block->refs) < 1)
             return err_internal(e, "tablet %lld of a version is not counted", (long long)i);
         for (int c = 0; h->cells && c < view->n_cols; c++) {
-            if (h->tab.cols[c].patches && h->cells[c])
-                return err_internal(e, "tablet %lld column %d of a version is patched and open", (long long)i, c);
             if (h->cells[c] && (atomic_load(&h->cells[c]->refs) < 1 || h->cells[c]->bytes != h->tab.cols[c].data))
                 return err_internal(e, "tablet %lld column %d of a version has other cells", (long long)i, c);
         }

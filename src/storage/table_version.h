@@ -16,12 +16,13 @@
  * What is shared, and how it stays immutable:
  *
  * - Encoded tablets: the block, by count; it never changes.
- * - Patches of their columns (patches.h), by count: the first change after a version was published copies the addresses
+ * - Patches of columns (patches.h), by count: the first change after a version was published copies the addresses
  *   of the runs and one run. While undo logs have cells of a column the version gets copies instead.
  * - Deleted bitmaps: copied at publishing when the tablet has changed since the last version.
- * - Open (delta) tablets: the arrays of published cells, by count. Rows are appended behind the published number. The
- *   first update of a published column, and growth, copy the array for the writer (tablet.c, delta_unshare). Validity
- *   bitmaps are copied at publishing. Strings never move.
+ * - Open (delta) tablets: the arrays of published cells, by count. Rows are appended behind the published number, and
+ *   updated there. Updates of few published rows become patches beside the array; the one that is too many, and growth,
+ *   copy the array for the writer (tablet.c, delta_unshare). Validity bitmaps are copied at publishing. Strings never
+ *   move.
  * - Dictionaries: entries below the published number and the hash table, by count. Both are only added to, and a
  *   lookup passes over codes that its version does not have.
  * - Statistics: copied, with the most common values; without the estimator's registers.

@@ -572,10 +572,11 @@ Status delta_share(Tablet *t, int col, bool logs, Err *e) {
     struct TabletBlock *b = t->block;
     DeltaCol *d = &b->delta[col];
     d->updated = d->updated && logs;
+    d->updated_cells = d->updated_cells && logs;
     if (!d->cells || d->home) return ST_OK;
     if (!d->share) d->share = shared_new(b->open, d->cells, b->cap * d->cell_size, e);
     if (!d->share) return ST_ERROR;
-    if (!d->updated || d->spare) return ST_OK;
+    if (!d->updated_cells || d->spare) return ST_OK;
     d->spare = mem_alloc_raw(b->open, b->cap * d->cell_size, e);
     return d->spare ? ST_OK : ST_ERROR;
 }
@@ -703,6 +704,7 @@ void tablet_mark_open(Tablet *tab, int col) {
     TabletColumn *c = &tab->cols[col];
     DeltaCol *d = &tab->block->delta[col];
     d->wide = d->wide || is_wide(tab, col);
+    d->updated_cells = d->updated;
     patches_drop(d->patches);
     d->patches = c->patches = NULL;
     c->encoding = c->phys == PH_STR ? ENC_STR : ENC_PLAIN;
@@ -737,8 +739,28 @@ static Status begin_patches(Tablet *tab, int col, Err *e) {
     p->min = c->min;
     p->max = c->max;
     d->cell_size = size;
-    d->wide = is_wide(tab, col);
+    if (!c->is_delta) d->wide = is_wide(tab, col);
     d->patches = c->patches = p;
+    return ST_OK;
+}
+/* Patched cells of an open column go to where they belong, which no version shares any more. */
+static void settle_patches(Tablet *tab, int col) {
+    TabletColumn *c = &tab->cols[col];
+    DeltaCol *d = &tab->block->delta[col];
+    if (!d->patches) return;
+    PatchScan s = {.p = d->patches, .n = tab->rows};
+    int64_t row;
+    for (const void *cell; (cell = patch_scan_next(&s, &row));) memcpy(delta_cell(d, row), cell, (size_t)d->cell_size);
+    d->updated_cells = d->updated;
+    patches_drop(d->patches);
+    d->patches = c->patches = NULL;
+}
+Status delta_begin_update(Tablet *tab, int col, int64_t fresh, bool crowded, Err *e) {
+    const DeltaCol *d = &tab->block->delta[col];
+    if (!crowded && d->share && atomic_load_explicit(&d->share->refs, memory_order_acquire) > 1)
+        return fresh == 0 || d->patches ? ST_OK : begin_patches(tab, col, e);
+    TRY(delta_unshare(tab, col, e));
+    settle_patches(tab, col);
     return ST_OK;
 }
 Status tablet_patch_cell(const Table *t, Tablet *tab, int col, int64_t row, void **cell, Err *e) {

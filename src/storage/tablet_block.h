@@ -49,10 +49,11 @@ typedef struct DeltaCol {
     int64_t stride;       /* from cell to cell */
     RowHome *home;        /* has the cells; NULL: they are the tablet's own, or shared with versions */
     uint8_t *valid_bytes; /* of a home: a byte per row at the same stride, 1 = not NULL; NULL: no NULLs come there */
-    Patches *patches;     /* of a packed column, which has no cells then; NULL: none */
+    Patches *patches;     /* of a packed column, which has no cells then, or of shared cells; NULL: none */
     SharedBytes *share;   /* NULL: the cells are this tablet's alone */
     void *spare;          /* of shared cells: room for a copy, when an undo log may write to them; NULL: none */
-    bool updated;         /* an undo log may have cells of it */
+    bool updated;         /* an undo log may have cells of it, */
+    bool updated_cells;   /* and of those some that are in `cells` */
     uint64_t *validity;
     int64_t cell_size;
     bool wide; /* held a value beyond 64 bits: no min and max */

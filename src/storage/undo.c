@@ -144,13 +144,14 @@ static void drop_rows(UndoRecord *r, bool hidden) {
     if (r->rows == 0 && r->tablet == t->n_tablets - 1) drop_tablets(t, r->tablet);
 }
 
-/* A cell that is about to change. It was made the tablet's own when the log's change was made; for one of an open
- * column that was published since, memory was reserved then. */
+/* A cell that is about to change: the row's patch, or where there is none the cell of an open column. It was made the
+ * tablet's own when the log's change was made; for one of an open column that was published since, memory was reserved
+ * then. */
 static void *own_cell(Tablet *tab, int col, int64_t row) {
     DeltaCol *d = &tab->block->delta[col];
     tab->block->changes++;
-    if (d->patches) return patches_own_cell(d->patches, row);
-    Status st = delta_unshare(tab, col, NULL);
+    if (column_patch(&tab->cols[col], row)) return patches_own_cell(d->patches, row);
+    Status st = row < tab->block->published ? delta_unshare(tab, col, NULL) : ST_OK;
     dbg_assert(st == ST_OK);
     (void)st;
     return delta_cell(d, row);

@@ -269,7 +269,7 @@ static void test_random(void **state) {
         assert_int_equal(epoch_register(domain, 1, &readers[i].slot, NULL), ST_OK);
     UndoLog *log = undo_new(&root, NULL);
     bool open = false;
-    int64_t mark = 0, patched = 0;
+    int64_t mark = 0, patched = 0, open_patched = 0;
     for (int step = 0; step < 500; step++) {
         int64_t what = rnd_below(20), n = rnd_below(5) ? 1 + rnd_below(3) : 1 + rnd_below(60);
         if (!open && what < 3) {
@@ -303,8 +303,10 @@ static void test_random(void **state) {
         if (!open && what == 19 && rnd_below(3) == 0) assert_int_equal(table_merge(t, NULL, NULL), ST_OK);
         check(t, &now);
         patched += tablet_has_patches(t->tablets[0]);
+        for (int c = 0; c < t->n_cols; c++)
+            open_patched += t->tablets[0]->cols[c].is_delta && t->tablets[0]->cols[c].patches;
     }
-    assert_true(patched > 200);
+    assert_true(patched > 200 && open_patched > 200);
     undo_free(log);
     for (int i = 0; i < ARRAY_LEN(readers); i++) {
         if (readers[i].pinned) reader_turn(&readers[i], t, &published);
@@ -321,7 +323,7 @@ static void test_forms(void **state) {
     static Model m;
     fill(t, &m);
     Tablet *tab = t->tablets[0];
-    int64_t limit = tablet_patch_limit(tab), ids[ROWS], seeds[ROWS];
+    int64_t limit = tablet_patch_limit(tab, NUMBER), ids[ROWS], seeds[ROWS];
     static Cells cells;
     assert_int_equal(limit, ROWS / 20);
     for (int64_t i = 0; i <= limit; i++) ids[i] = i, seeds[i] = i + 1;

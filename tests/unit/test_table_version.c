@@ -273,9 +273,16 @@ static void test_opened(void **state) {
     const Table *w = table_version_at(t, b);
     Digest open = digest(w);
     assert_same(open, digest(t));
-    assert_ptr_equal(w->tablets[0]->cols[BALANCE].data, t->tablets[0]->cols[BALANCE].data);
-    set_balance(t, rowid_make(0, 600), 99, NULL);
-    assert_ptr_not_equal(w->tablets[0]->cols[BALANCE].data, t->tablets[0]->cols[BALANCE].data);
+    const TabletColumn *now = &t->tablets[0]->cols[BALANCE], *then = &w->tablets[0]->cols[BALANCE];
+    assert_ptr_equal(then->data, now->data);
+    for (int i = 0; i < 16; i++) { /* few new cells are beside shared ones */
+        set_balance(t, rowid_make(0, 600 + i), 99, NULL);
+        assert_ptr_equal(then->data, now->data);
+        assert_int_equal(now->patches->n, i + 1);
+    }
+    assert_same(digest(w), open);
+    set_balance(t, rowid_make(0, 700), 99, NULL); /* more are not worth it */
+    assert_true(then->data != now->data && !now->patches);
     assert_same(digest(w), open);
     assert_same(digest(v), packed);
     verify(v);
@@ -286,6 +293,52 @@ static void test_opened(void **state) {
     assert_int_equal(waiting(), 0);
     epoch_unregister(a);
     epoch_unregister(b);
+    table_free(t);
+}
+
+/* Few changes of cells that a version shares lie beside them; rows that none has change in place, also when they go
+ * again. Undoing takes no memory. */
+static void test_beside_shared(void **state) {
+    (void)state;
+    Table *t = make_table("t");
+    EpochSlot *a = slot();
+    UndoLog *u = undo_new(&root, NULL);
+    append(t, 0, 100, 10, 7, NULL);
+    publish(t);
+    epoch_pin(a, "statement", 0);
+    const Table *v = table_version_at(t, a);
+    const TabletColumn *c = &t->tablets[0]->cols[BALANCE];
+    const Digest was = digest(v);
+    append(t, 100, 5, 10, 7, u);
+    set_balance(t, 102, 77, u);
+    assert_null(c->patches);
+    set_balance(t, 3, 78, u);
+    set_balance(t, 102, 79, u);
+    assert_int_equal(c->patches->n, 1);
+    assert_true(balance_at(t, 3) == 78 && balance_at(t, 102) == 79);
+    assert_same(digest(v), was);
+    atomic_store(&root.limit, atomic_load(&root.used));
+    undo_rollback(u, 0);
+    atomic_store(&root.limit, 0);
+    assert_int_equal(t->tablets[0]->rows, 100);
+    assert_int_equal(table_verify(t, NULL), ST_OK);
+    assert_same(digest(t), was);
+    append(t, 100, 5, 20, 7, NULL);
+    assert_int_equal(balance_at(t, 102), 20);
+    set_balance(t, 4, 80, NULL);
+    assert_int_equal(c->patches->n, 2);
+    assert_same(digest(v), was);
+    epoch_unpin(a);
+    (void)epoch_boundary_begin(domain);
+    table_versions_unpublish(t);
+    epoch_boundary_end(domain);
+    assert_int_equal(waiting(), 0);
+    set_balance(t, 5, 81, NULL); /* nobody else has the cells: all are where they belong again */
+    assert_null(c->patches);
+    assert_true(balance_at(t, 3) == 10 && balance_at(t, 4) == 80 && balance_at(t, 5) == 81 && balance_at(t, 6) == 10);
+    assert_int_equal(table_verify(t, NULL), ST_OK);
+    undo_free(u);
+    epoch_unregister(a);
     table_free(t);
 }
 
@@ -312,7 +365,10 @@ static void test_sharing(void **state) {
     }
     assert_ptr_equal(v[0]->tablets[0], v[1]->tablets[0]);
     assert_ptr_not_equal(v[0]->tablets[1], v[1]->tablets[1]);
-    assert_ptr_not_equal(v[0]->tablets[1]->cols[BALANCE].data, v[1]->tablets[1]->cols[BALANCE].data);
+    assert_ptr_equal(v[0]->tablets[1]->cols[BALANCE].data, v[1]->tablets[1]->cols[BALANCE].data); /* beside it */
+    assert_null(v[0]->tablets[1]->cols[BALANCE].patches);
+    assert_int_equal(v[1]->tablets[1]->cols[BALANCE].patches->n, 1);
+    assert_ptr_equal(v[1]->tablets[1]->cols[BALANCE].patches, v[3]->tablets[1]->cols[BALANCE].patches);
     assert_ptr_equal(v[0]->tablets[1]->cols[ID].data, v[1]->tablets[1]->cols[ID].data);
     assert_ptr_not_equal(v[1]->tablets[0], v[2]->tablets[0]);
     assert_ptr_equal(v[1]->tablets[0]->cols[ID].data, v[2]->tablets[0]->cols[ID].data); /* the bitmap only */
@@ -1122,6 +1178,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_versions, setup, teardown),
         cmocka_unit_test_setup_teardown(test_opened, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_beside_shared, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sharing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dictionary, setup, teardown),
         cmocka_unit_test_setup_teardown(test_keys, setup, teardown),
