@@ -33,7 +33,7 @@ enum {
     ARENA_FIRST = 4096,
     ARENA_MAX = (1 << 20) - 64,
     ARENA_KEEP_MAX = 256 << 10, /* largest block that arena_reset keeps beside the first */
-    KEPT_BLOCKS = 128,
+    KEPT_BLOCKS = 1024,         /* a result's pages of 256 KiB (exec/rows.c) are many */
     KEPT_EACH = 32 << 20,
 #if defined(__SANITIZE_ADDRESS__)
     KEPT_ALL = 0,

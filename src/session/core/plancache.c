@@ -79,6 +79,22 @@ static Status shape_of(CachedPlan *p, const PlanCtx *c, const BoundStmt *b) {
     return ST_OK;
 }
 
+/* Rows of a bulk that only have to be handed on: copying them into a result takes longer than some calls. */
+static Status columns_of(CachedPlan *p, const PlanCtx *c, const BoundStmt *b) {
+    const Plan *v = b->plan;
+    if (c->n_bulks == 0 || v->kind != LP_VALUES || !v->values.cells) return ST_OK;
+    Vec *columns = arena_array(p->arena, Vec, b->n_result + 1);
+    if (!columns) return ST_ERROR;
+    for (int32_t i = 0; i < b->n_result; i++) {
+        int32_t k = 0;
+        while (k < v->n_out && v->out_cols[k] != b->result[i]) k++;
+        if (k == v->n_out) return ST_OK;
+        columns[i] = v->values.cells[k];
+    }
+    p->columns = columns;
+    p->n_rows = v->values.n_rows;
+    return ST_OK;
+}
 static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params,
                    MemAccount *acct, bool guarded) {
     Session *s = p->session;
@@ -107,6 +123,7 @@ static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Ty
     p->may_guard = !guarded && !c.calls_routine && c.n_bulks == 0 && sql_subqueries_can_fail(b);
     TRY(sql_optimize(&c, b));
     TRY(transaction_reads_of_plan(&c, b, p->arena, &p->reads));
+    TRY(columns_of(p, &c, b));
     if (!(p->plan = sql_lower(&c, b->plan, b->n_result, b->result))) return ST_ERROR;
     TRY(depend_all(p, &c));
     if (!(p->params = arena_array(p->arena, Value, n_params + 1))) return ST_ERROR;

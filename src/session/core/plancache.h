@@ -45,6 +45,9 @@ struct CachedPlan {
     MemAccount account;
     Arena *arena;
     const QueryPlan *plan;
+    const Vec *columns; /* or NULL: the result itself, n_rows cells each (is_const: one), where it is nothing else than
+                           what bulk_call in FROM has returned; the plan is not run then */
+    int64_t n_rows;
     int32_t n_cols;
     const char **names;
     Type *types;

@@ -1113,6 +1113,12 @@ static Status run_select(Session *s, Statement *st, const AstStmt *ast, int32_t 
     st->names = p->names;
     st->types = p->types;
     st->show_rows = true;
+    if (p->columns) {
+        st->columns = p->columns;
+        st->n_rows = st->affected = p->n_rows;
+        snprintf(st->tag, sizeof st->tag, "SELECT %lld", (long long)st->n_rows);
+        return ST_OK;
+    }
     RunOutput r = {0};
     if (st->streams && result_stream_can(s, p)) return result_stream_begin(s, st, p, &r);
     Status status = run_lowered(s, p->plan, &st->account, p->keep ? &p->device : NULL, &p->account, &r);

@@ -270,8 +270,8 @@ typedef struct Statement {
      * (BoundStmt.inserted_result). */
     const int64_t *row_map;
     const char ***text_rows; /* utility results: rows of text cells */
-    const Vec *columns;      /* results of bulk_call: n_cols of n_rows cells (is_const: of one), in run_arena */
-    const Value *values;     /* results of CALL and of a lone function call: n_rows * n_cols of them, in run_arena */
+    const Vec *columns;  /* results of bulk_call: n_cols of n_rows cells (is_const: of one), in run_arena or `plan` */
+    const Value *values; /* results of CALL and of a lone function call: n_rows * n_cols of them, in run_arena */
     bool is_text;
     int64_t affected;
     char tag[64];

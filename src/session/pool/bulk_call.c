@@ -269,9 +269,38 @@ static Status column_room(Session *s, Arena *a, int64_t n, Type type, bool valid
                .valid = valid ? arena_alloc(a, n + 1) : NULL};
     return v->data && (v->valid || !valid) ? ST_OK : err_oom(&s->err);
 }
-/* Room for what make_columns makes, which cannot fail then. Its memory is not touched before it is needed. */
+/* Room that is seldom needed: addresses and a charge, and memory only where it is touched. As blocks of the arena these
+ * would take the place of what was touched among the freed mappings that serve again (base/mem.c). */
+typedef struct Spare {
+    MemAccount *account;
+    void *at;
+    int64_t bytes, most;
+} Spare;
+static void free_spare(void *p) {
+    Spare *x = p;
+    mem_span_free(x->account, x->at, x->bytes, x->most);
+}
+static void *spare_room(Session *s, Arena *a, int64_t bytes) {
+    enum { SMALL = 128 << 10 };
+    if (bytes < SMALL) return arena_alloc(a, bytes);
+    Spare *x = arena_new_of(a, Spare);
+    if (!x) return NULL;
+    *x = (Spare){.account = arena_account(a), .bytes = bytes, .most = bytes};
+    if (arena_on_release(a, free_spare, x) != ST_OK) return NULL;
+    return x->at = mem_span_new(x->account, bytes, &x->most, &s->err);
+}
+static Status spare_column(Session *s, Arena *a, int64_t n, Type type, Vec *v) {
+    const Phys ph = type_phys(type);
+    *v = (Vec){.phys = (uint8_t)ph,
+               .type = type,
+               .data = spare_room(s, a, (n + 1) * phys_size(ph)),
+               .valid = spare_room(s, a, n + 1)};
+    return v->data && v->valid ? ST_OK : err_oom(&s->err);
+}
+/* Room for what make_columns makes, which cannot fail then. */
 static Status columns_room(Session *s, Arena *a, const Given *g, int32_t w, const Type *types, Vec *cols) {
-    for (int32_t k = 0; k < FIRST_OUT; k++) TRY(column_room(s, a, g->n, types[k], k != COL_CALL, &cols[k]));
+    TRY(column_room(s, a, g->n, types[COL_CALL], false, &cols[COL_CALL]));
+    for (int32_t k = COL_CALL + 1; k < FIRST_OUT; k++) TRY(spare_column(s, a, g->n, types[k], &cols[k]));
     for (int32_t k = FIRST_OUT; g->bad && k < w; k++) TRY(column_room(s, a, g->n, types[k], true, &cols[k]));
     return ST_OK;
 }
