@@ -555,6 +555,21 @@ static Status plan_segments(Planner *pl, Err *e) {
     return ST_OK;
 }
 
+EmitTarget emit_target(const DeviceInfo *i) {
+    return (EmitTarget){.native_threads = i->native_threads,
+                        .warp_functions = i->warp_functions,
+                        .constant_memory = i->constant_memory,
+                        .whole_params = i->whole_params};
+}
+static_assert(sizeof(EmitTarget) == 40, "every field is compared");
+bool emit_target_same(const EmitTarget *a, const EmitTarget *b) {
+    return a->native_threads == b->native_threads && a->warp_functions == b->warp_functions &&
+           a->constant_memory == b->constant_memory && a->whole_params == b->whole_params &&
+           a->group_size == b->group_size && a->tile_rows == b->tile_rows && a->local_bytes == b->local_bytes &&
+           a->units == b->units && a->direct_bytes == b->direct_bytes && a->host_lists == b->host_lists &&
+           a->result_cache == b->result_cache;
+}
+
 Status emit_plan(const QueryPlan *plan, const EmitTarget *target, Arena *a, EmitPlan **out, Err *e) {
     EmitPlan *ep = arena_new_of(a, EmitPlan);
     EmitForms *f = arena_new_of(a, EmitForms);

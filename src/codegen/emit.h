@@ -164,17 +164,20 @@ typedef struct DevSort {
     const char *reason;
 } DevSort;
 
+/* What text is written for: properties of the device, and choices of its user. */
 typedef struct EmitTarget {
-    DeviceKind kind;
-    int32_t group_size;  /* 1 on host */
+    bool native_threads, warp_functions, constant_memory, whole_params; /* as DeviceInfo has them */
+    bool result_cache;   /* rows are staged in local memory (emit_cache.c) */
+    bool host_lists;     /* with native_threads: the executor fills KP_HOST_SCAN; local memory has TILE_ROWS * 4 bytes
+                            beyond local_bytes */
+    int32_t group_size;  /* 1 with native_threads */
     int32_t tile_rows;   /* power of two dividing TABLET_ROWS */
     int64_t local_bytes; /* what a LOCAL aggregation may use per group */
     int32_t units;
     int64_t direct_bytes; /* largest head array or DIRECT aggregation, device memory permitting */
-    bool result_cache;    /* rows are staged in local memory (emit_cache.c) */
-    bool
-        host_lists; /* host: the executor fills KP_HOST_SCAN; local memory has TILE_ROWS * 4 bytes beyond local_bytes */
 } EmitTarget;
+EmitTarget emit_target(const DeviceInfo *i);                     /* no choices yet: zero */
+bool emit_target_same(const EmitTarget *a, const EmitTarget *b); /* text for one is text for the other */
 
 typedef struct EmitPlan {
     const QueryPlan *plan;

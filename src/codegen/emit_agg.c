@@ -482,7 +482,7 @@ static int64_t rows_of_tile(const Em *m) {
 
 static bool place_fields(const Em *m, const View *v, LocalForm *f) {
     int64_t rows = rows_of_tile(m) * (m->ep->target.group_size / f->copies), best = INT64_MAX;
-    if (m->ep->target.kind == DEVICE_HOST || rows <= 0 || rows > INT64_C(1) << 20) return false;
+    if (m->ep->target.native_threads || rows <= 0 || rows > INT64_C(1) << 20) return false;
     int32_t least = MAX_OF(bit_length((uint64_t)rows - (rows > 1)), FLUSH_BITS_MIN), bits = 0;
     for (int32_t k = least; k <= MAX_OF(least, FLUSH_BITS_MAX); k++) {
         LocalForm t = *f;

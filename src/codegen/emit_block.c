@@ -240,7 +240,7 @@ static bool scans_strings(const Em *m) {
 Status block_plan(Em *m) {
     const Program *p = m->prog;
     const EmitTarget *t = &m->ep->target;
-    if (t->kind == DEVICE_HOST || p->source.kind != SRC_TABLE || p->source.table->n_tablets == 0) return ST_OK;
+    if (t->native_threads || p->source.kind != SRC_TABLE || p->source.table->n_tablets == 0) return ST_OK;
     if (!(m->loop.pre = arena_array(m->arena, PreCol, COLS_MAX))) return ST_ERROR;
     while (m->loop.n_leading < p->n_instrs && is_source_filter(&p->instrs[m->loop.n_leading]) &&
            add_col(m, p->instrs[m->loop.n_leading].imm))

@@ -35,7 +35,7 @@ static int64_t cache_rows(const Em *m) {
 bool cache_fits(const Em *m) {
     const Sink *s = &m->prog->sink;
     const DevRows *d = &m->ep->rows[s->id];
-    if (!m->ep->target.result_cache || m->ep->target.kind == DEVICE_HOST || s->limit >= 0 || d->channel ||
+    if (!m->ep->target.result_cache || m->ep->target.native_threads || s->limit >= 0 || d->channel ||
         chan_reads(m->ep, m->prog))
         return false;
     for (int32_t i = 0; i < d->n_cols; i++)

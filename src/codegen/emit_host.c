@@ -115,7 +115,7 @@ static void drop_unused(Em *m) {
 
 Status host_rows(Em *m) {
     const Program *p = m->prog;
-    if (m->ep->target.kind != DEVICE_HOST || !m->ep->target.host_lists || p->source.kind != SRC_TABLE ||
+    if (!m->ep->target.native_threads || !m->ep->target.host_lists || p->source.kind != SRC_TABLE ||
         p->source.table->on_device || chan_writes(m->ep, p))
         return ST_OK;
     m->loop.done = arena_array(m->arena, bool, p->n_instrs + 1);

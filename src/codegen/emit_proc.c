@@ -568,7 +568,7 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
         out_w(m, o, "#if defined(KC_CUDA)\n#define run_%d run_form_%d\ntemplate <bool HERE>\n#endif\n", x->number,
               x->number);
     out_w(m, o, "%s u64 run_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot",
-          t->kind == DEVICE_HOST || x->mod.by_statement ? "FN_BIG" : "FN", x->number);
+          t->native_threads || x->mod.by_statement ? "FN_BIG" : "FN", x->number);
     if (x->locks.plain)
         out_w(m, o, ", PRIV frame_%d *f, const u32 state, const u32 together, PRIV u64 *wait", x->number);
     out_w(m, o, ") {\n");
@@ -651,7 +651,7 @@ static void write_foot(ProcEm *x, const EmitTarget *t) {
     Em *m = &x->m;
     Out vars = {0}, *o = &x->mod.funcs;
     declare_vars(x, &vars);
-    const bool apart = t->kind == DEVICE_HOST ? x->p->n_instrs > SHORT_INSTRS : x->mod.by_statement;
+    const bool apart = t->native_threads ? x->p->n_instrs > SHORT_INSTRS : x->mod.by_statement;
     out_w(m, o, "%s u32 foot_%d(KP_ARG, const u64 call, const u64 pos, const u64 slot, PRIV ops_sink *ops) {\n",
           apart ? "FN_BIG" : "FN", x->number);
     out_w(m, o,
@@ -774,9 +774,9 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
     Arena *a = x->m.arena;
     bool *skip = arena_array(a, bool, p->n_instrs + 1);
     x->dev.discrete = !strings;
-    x->dev.host = target->kind == DEVICE_HOST;
+    x->dev.host = target->native_threads;
     /* the host that stands for a device with memory of its own tests it */
-    x->dev.by_four = target->kind == DEVICE_CUDA || (x->dev.host && x->dev.discrete);
+    x->dev.by_four = target->warp_functions || (x->dev.host && x->dev.discrete);
     out->text_puts = arena_array(a, uint32_t, x->proc->n_tables + 1);
     out->text_bytes = arena_array(a, int64_t, x->proc->n_tables + 1);
     if (!skip || !out->text_puts || !out->text_bytes) return err_oom(e);
@@ -789,7 +789,7 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
         if (skip[i] || p->instrs[i].op != OP_CALL || !make_has_form(p, p->instrs[i].aux)) continue;
         out->makes = true;
         if (p->regs[p->instrs[i].dst].phys == PH_STR)
-            out->scratch = target->kind == DEVICE_HOST ? SCRATCH_HOST : SCRATCH_DEVICE;
+            out->scratch = target->native_threads ? SCRATCH_HOST : SCRATCH_DEVICE;
     }
     find_forms(x);
     fail_to(x);
@@ -811,7 +811,7 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
     out->undo_max = MAX_OF(x->log.n_sites, x->log.logs_in_loop ? x->log.n_sites + (int32_t)LOOP_LOG : 1);
     if (x->m.text.body.failed) return err_is_set(e) ? ST_ERROR : err_oom(e);
     out->reason = x->m.reason;
-    if (target->kind == DEVICE_HOST) proc_prefetch(x);
+    if (target->native_threads) proc_prefetch(x);
     if (x->foot) write_foot(x, target);
     else write_function(x, target);
     return ST_OK;

@@ -221,7 +221,7 @@ enum { DEQUEUE_KIND_NONE = 255 /* PP_DEQUEUE_KIND: the kind that it would have a
 enum { FOOT_TILE = 256 /* calls that a group's footprints are made of at a time, with group_size 1 */ };
 /* Why calls fail, the bits of the stop flag and what else kernels have to know: codegen/prelude/txn/kp_codes.h. */
 
-/* The text depends on the tables' definitions, the images' indexes and the target (kind, group_size) alone. `strings`:
+/* The text depends on the tables' definitions, the images' indexes and the target alone. `strings`:
  * the device can look at strings where the host has them; else cells of images have the host's addresses and all others
  * the device's. With group_size 1 an item takes PROC_TILE calls at a time. 53200. */
 Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bool strings, bool by_statement, Arena *a,

@@ -45,7 +45,7 @@ static void define_params(ProcEm *x, const RunForm *run, const ProcModule *out, 
     DEFINE(PP_LOG);
     DEFINE(PP_LOG_AT);
     DEFINE(PP_LOG_N);
-    if (run->target->kind == DEVICE_CUDA) {
+    if (run->target->warp_functions) {
         DEFINE(PP_STRETCHES);
         DEFINE(PP_TOGETHER);
     }
@@ -73,7 +73,6 @@ static void define_procs(ProcEm *x, const ProcModule *out, Out *o) {
 }
 /* What comes behind the prelude. */
 static void assemble(ProcEm *x, const RunForm *run, ProcModule *out, Out *o) {
-    const bool cuda = run->target->kind == DEVICE_CUDA;
     define_params(x, run, out, o);
     define_procs(x, out, o);
     proc_include(x, o, KERNEL_PART(kp_base));
@@ -92,7 +91,7 @@ static void assemble(ProcEm *x, const RunForm *run, ProcModule *out, Out *o) {
     if (x->mod.queues) proc_include(x, o, KERNEL_PART(kp_dequeue));
     proc_append(x, o, &x->mod.funcs);
     if (out->by_statement) proc_include(x, o, KERNEL_PART(kp_run_statement));
-    if (out->by_statement && cuda) proc_include(x, o, KERNEL_PART(kp_run_warp));
+    if (out->by_statement && run->target->warp_functions) proc_include(x, o, KERNEL_PART(kp_run_warp));
     proc_include(x, o, KERNEL_PART(kp_run));
     if (out->by_statement) proc_include(x, o, KERNEL_PART(kp_undo));
     if (out->foot_reason) return;
@@ -109,17 +108,17 @@ static void assemble_head(ProcEm *x, const RunForm *run, ProcModule *out, Out *o
     const bool one = t->group_size == 1;
     /* Functions that are not inlined would read a kernel's parameters through an address: two loads that depend on
      * each other for every one. */
-    out->constants = t->kind == DEVICE_CUDA && (out->by_statement || n > DEV_PARAMS_MAX) && n <= PROC_CONSTANTS_MAX;
+    out->constants = t->constant_memory && (out->by_statement || n > DEV_PARAMS_MAX) && n <= PROC_CONSTANTS_MAX;
     out->param_table = out->constants || n > DEV_PARAMS_MAX;
     out_w(m, o, "#define KC_LONG 1\n#define N_PARAMS %d\n#define ERR_PARAM 0\n", out->param_table ? direct : n);
-    if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
+    if (!t->native_threads) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
     out_w(m, o, "#define TILE %d\n", !one ? 1 : x->mod.prefetch_each ? (int32_t)PROC_TILE_EACH : (int32_t)PROC_TILE);
     out_w(m, o, "#define FOOT_TILE %d\n#define UNDO_MAX %d\n", one ? (int32_t)FOOT_TILE : 1, out->undo_max);
     out_w(m, o, "#define PREFETCH_KEYS %d\n#define PREFETCH_TEXTS %d\n", run->n_prefetched,
           (int32_t)x->mod.prefetch_texts);
     out_w(m, o, "#define PREFETCH_FOOT_KEYS %d\n", run->n_foot_prefetched);
     out_w(m, o, "#define STATEMENT_LOCKS %d\n", (int32_t)out->by_statement);
-    out_w(m, o, "#define RUN_CARRIES %d\n", (int32_t)(t->kind == DEVICE_HOST && !out->by_statement));
+    out_w(m, o, "#define RUN_CARRIES %d\n", (int32_t)(t->native_threads && !out->by_statement));
     out_w(m, o, "#define OPS_SHARED %d\n#define N_SUMS %d\n", (int32_t)run->strings, x->mod.n_sums + 1);
     out_w(m, o, "#define N_LAST %d\n", x->mod.most_last + 1);
     out_w(m, o, "#define ERROR_KNOWN_HERE %s\n", run->strings ? "0u" : "PROC_ERROR_KNOWN");

@@ -527,7 +527,7 @@ static Frame frame_of(Em *m, bool even) {
 static void frame_head(Em *m, Out *o, const Frame *f) {
     const EmitTarget *t = &m->ep->target;
     out_w(m, o, "#define N_PARAMS %d\n#define ERR_PARAM 0\n", (int32_t)m->params.len);
-    if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
+    if (!t->native_threads) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
     if (f->in || f->out) out_w(m, o, "#define GROUPS_PER_UNIT 4\n"); /* several kernels share a unit */
     if (hash_constant) out_w(m, o, "#define HASH_CONSTANT 1\n");
     out_w(m, o, "#define TILE_ROWS %d\n#define TABLET_ROWS %d\n", m->tile_rows, (int32_t)TABLET_ROWS);
@@ -584,7 +584,7 @@ static void frame_tile(Em *m, Out *o, const Frame *f) {
 }
 /* The loop over rows, with the program. */
 static void frame_rows(Em *m, Out *o, const Frame *f, const Out *block) {
-    bool host = m->ep->target.kind == DEVICE_HOST, runs = false;
+    bool host = m->ep->target.native_threads, runs = false;
     if (f->out) { /* batches, between which the group may change packets */
         const char *ty = f->table ? "u32" : "u64";
         out_w(m, o,

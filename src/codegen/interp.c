@@ -760,12 +760,11 @@ Status interp_segment(const EmitPlan *ep, int32_t segment, bool last, Arena *a, 
     if (!compile(&b, ep, segment, last, a)) return err_is_set(e) ? ST_ERROR : err_oom(e);
     if (b.reason) return err_internal(e, "segment %d cannot be interpreted: %s", (int)segment, b.reason);
     const EmitTarget *t = &ep->target;
-    /* CUDA wants exactly as many parameters as the text declares. */
     EmitParam filler = {.kind = KP_ERR};
-    while (t->kind == DEVICE_CUDA && b.params.len < DEV_PARAMS_MAX)
+    while (t->whole_params && b.params.len < DEV_PARAMS_MAX)
         if (!vec_push(a, &b.params, filler)) return err_is_set(e) ? ST_ERROR : err_oom(e);
     char group[48] = "";
-    if (t->kind != DEVICE_HOST) snprintf(group, sizeof group, "#define GROUP_SIZE %d\n", (int)t->group_size);
+    if (!t->native_threads) snprintf(group, sizeof group, "#define GROUP_SIZE %d\n", (int)t->group_size);
     out->source = arena_printf(
         a, "#define N_PARAMS %d\n#define ERR_PARAM 0\n%s%s#define TILE_ROWS %d\n#define TABLET_ROWS %d\n%s%s",
         (int)DEV_PARAMS_MAX, group, hash_constant ? "#define HASH_CONSTANT 1\n" : "", (int)t->tile_rows,

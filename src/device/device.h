@@ -11,7 +11,7 @@
  *
  * Properties. What the layers above do differently from device to device follows from the properties in DeviceInfo,
  * which a backend sets once, when it opens the device, and which do not change. They do not ask for the kind: that
- * chooses the dialect of kernel C that is written for the device (codegen), and nothing else.
+ * is the dialect that the device's compiler takes, which the prelude of kernel C tells by itself, and nothing else.
  *
  * Addresses. A DevPtr is a plain 64-bit address in the device's space, valid in every kernel of the device, storable in
  * its memory, and open to arithmetic. 0 is no address. On host a DevPtr is an ordinary pointer.
@@ -59,6 +59,8 @@ typedef struct DeviceInfo {
                              a pointer, and what the host writes a running kernel sees (host) */
     bool warp_functions;  /* kernel C has votes and shuffles of a warp, which has 32 lanes that make progress of their
                              own: a call of a bulk may have a warp to itself, or wait for another lane's lock (CUDA) */
+    bool whole_params;    /* a launch gives all parameters that the kernel's text declares, used or not (CUDA) */
+    bool constant_memory; /* DeviceOps.constant: for values that all work-items read, faster than any other (CUDA) */
     bool runs_nothing;    /* work is accepted and counted only: there is nothing to measure (null) */
     bool can_map;         /* map_host works */
     bool concurrent;      /* kernels of different queues run at the same time (channels need it) */
@@ -153,8 +155,7 @@ typedef struct DeviceOps {
     void (*unload)(Device *d, DevModule *m);
     Status (*kernel)(DevModule *m, const char *name, DevKernel **out, Err *e); /* dies with the module */
     /* The address of the module's __constant__ array `name` of so many bytes, for copy_in and copy: kernels that run
-     * meanwhile must not read it. Who shares the module shares the array. NULL: the device has no such memory, or it is
-     * no faster than any other. */
+     * meanwhile must not read it. Who shares the module shares the array. With info.constant_memory only. */
     Status (*constant)(DevModule *m, const char *name, int64_t bytes, DevPtr *out, Err *e);
     /* Groups of that shape that fit on the device at once: the grid of a loop over tiles, and the limit for
      * co-residency (not on host, where the pool may have fewer workers free: there a group may wait for lower ones

@@ -188,7 +188,7 @@ static void check(const char *sql, const Form *form) {
     QueryOptions o = {.threads = 1, .account = &account, .session = &info};
     assert_int_equal(query_new(p, &o, &q, &e), ST_OK);
     Status want = query_run(q, &e);
-    EmitTarget t = {.kind = form->kind,
+    EmitTarget t = {.native_threads = form->kind == DEVICE_HOST,
                     .group_size = 1,
                     .tile_rows = 1024,
                     .local_bytes = form->local,
@@ -351,12 +351,8 @@ static void test_texts(void **state) {
     Err e;
     err_clear(&e);
     Arena *a = arena_new(NULL, &e);
-    EmitTarget t = {.kind = DEVICE_CUDA,
-                    .group_size = 256,
-                    .tile_rows = 4096,
-                    .local_bytes = 1 << 15,
-                    .units = 100,
-                    .direct_bytes = 1 << 28};
+    EmitTarget t = {
+        .group_size = 256, .tile_rows = 4096, .local_bytes = 1 << 15, .units = 100, .direct_bytes = 1 << 28};
     const char *pairs[][2] = {
         {"select sum(n), max(f * 2.5) from t where a < 100 and d > date '2020-02-02' and b in (1, 2)",
          "select sum(n), max(f * 7.5) from t where a < 2000 and d > date '2020-03-09' and b in (4, 7)"},
@@ -397,12 +393,7 @@ static void test_loops(void **state) {
     Err e;
     err_clear(&e);
     Arena *a = arena_new(NULL, &e);
-    EmitTarget t = {.kind = DEVICE_CUDA,
-                    .group_size = 256,
-                    .tile_rows = 2048,
-                    .local_bytes = 49152,
-                    .units = 2,
-                    .direct_bytes = 1 << 28};
+    EmitTarget t = {.group_size = 256, .tile_rows = 2048, .local_bytes = 49152, .units = 2, .direct_bytes = 1 << 28};
     static const struct {
         const char *sql, *has, *has_not;
     } cases[] = {

@@ -77,7 +77,10 @@ static void emit_with(const char *sql, DeviceKind kind, bool strings, ProcModule
     }
     bool by_statement = !strings; /* as devices with memory of their own have them */
     for (int32_t k = 0; k < n; k++) by_statement &= p[k].locking_body != NULL;
-    EmitTarget target = {.kind = kind, .group_size = kind == DEVICE_CUDA ? 128 : 1};
+    EmitTarget target = {.native_threads = kind == DEVICE_HOST,
+                         .warp_functions = kind == DEVICE_CUDA,
+                         .constant_memory = kind == DEVICE_CUDA,
+                         .group_size = kind == DEVICE_CUDA ? 128 : 1};
     assert_int_equal(emit_procs(n, forms, &target, strings, by_statement, arena, out, &err), ST_OK);
     for (int32_t i = 0; i < n_tables; i++) image_free(images[i]);
 }

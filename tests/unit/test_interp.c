@@ -696,7 +696,8 @@ static char *text_for(DeviceKind kind, int32_t group, bool join, Err *e) {
     Fix *x = start();
     Reg i = load(x, PH_I64, 0), out[] = {i, join ? i64_op(x, OP_MUL, i, number(x, 3)) : i};
     finish_rows(x, series(10), out, 2);
-    EmitTarget t = {.kind = kind,
+    EmitTarget t = {.native_threads = kind == DEVICE_HOST,
+                    .whole_params = kind == DEVICE_CUDA,
                     .group_size = group,
                     .tile_rows = 2048,
                     .local_bytes = 16384,

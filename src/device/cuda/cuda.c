@@ -614,7 +614,7 @@ static Status fill_info(CudaDevice *d, Err *e) {
     snprintf(info->compiler, sizeof info->compiler, "nvrtc %d.%d", major, minor);
     snprintf(info->driver, sizeof info->driver, "CUDA %d.%d", d->api->version / 1000, d->api->version % 1000 / 10);
     info->kind = DEVICE_CUDA;
-    info->warp_functions = true;
+    info->warp_functions = info->constant_memory = info->whole_params = true;
     info->group_rows = 256;
     info->group_calls = 128;
     info->measure_bytes = INT64_C(4) << 30;

@@ -293,7 +293,6 @@ static Status fault_kernel(DevModule *m, const char *name, DevKernel **out, Err 
 static Status fault_constant(DevModule *m, const char *name, int64_t bytes, DevPtr *out, Err *e) {
     const DeviceOps *inner = m->f->inner->ops;
     *out = 0;
-    if (!inner->constant) return ST_OK; /* 0: as a device that has none */
     STEP(m->f, "constant", e);
     return passed(m->f, inner->constant(m->inner, name, bytes, out, e));
 }

@@ -69,10 +69,10 @@ CodeCache *dev_runtime_cache(DevRuntime *r) { return r->cache; }
 /* ---- placement ------------------------------------------------------------------------------------- */
 static void set_target(const Device *d, const DeviceUse *use, EmitTarget *t) {
     const DeviceInfo *i = &d->info;
-    *t = (EmitTarget){.kind = i->kind,
-                      .result_cache = use->result_cache,
-                      .units = MAX_OF(i->units, 1),
-                      .direct_bytes = dev_limit(d) / 32};
+    *t = emit_target(i);
+    t->result_cache = use->result_cache;
+    t->units = MAX_OF(i->units, 1);
+    t->direct_bytes = dev_limit(d) / 32;
     if (i->native_threads) {
         t->group_size = 1;
         t->tile_rows = 8192;

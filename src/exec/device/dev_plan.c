@@ -39,16 +39,9 @@ void plan_forget_all(DevRuntime *r) {
     r->plans = NULL;
 }
 
-static_assert(sizeof(EmitTarget) == 48, "same_target compares every field");
-static bool same_target(const EmitTarget *a, const EmitTarget *b) {
-    return a->kind == b->kind && a->group_size == b->group_size && a->tile_rows == b->tile_rows &&
-           a->local_bytes == b->local_bytes && a->units == b->units && a->direct_bytes == b->direct_bytes &&
-           a->host_lists == b->host_lists && a->result_cache == b->result_cache;
-}
-
 bool plan_adopt(DevQuery *q, DevPlan **kept, const EmitTarget *target, Err *e) {
     DevPlan *p = *kept;
-    if (p->r != q->r || p->plan != q->plan || !same_target(&p->target, target) ||
+    if (p->r != q->r || p->plan != q->plan || !emit_target_same(&p->target, target) ||
         p->interpreted != q->opt.device.interpreted || p->compiled_too != q->opt.device.compiled_too ||
         atomic_load(&q->d->info.lost)) {
         dev_plan_free(p);

@@ -112,7 +112,7 @@ static int32_t code_table(const BulkCode *c, int64_t id) {
 }
 static bool code_fits(const Bulk *b, const BulkCode *c) {
     const BulkDevice *v = b->device;
-    if (c->target.kind != v->target.kind || c->target.group_size != v->target.group_size || c->copies != v->copies ||
+    if (!emit_target_same(&c->target, &v->target) || c->copies != v->copies ||
         c->statement_locks != bulk_statement_locks_wanted(b))
         return false;
     for (int32_t k = 0; k < b->n_groups; k++) {
@@ -245,10 +245,9 @@ static Status prepare(Bulk *b, const char **reason, Err *e) {
     v->d = d;
     v->cache = dev_runtime_cache(r);
     v->copies = b->opt->copies || !d->info.shares_memory;
-    v->target =
-        (EmitTarget){.kind = d->info.kind,
-                     .group_size = d->info.warp_functions && bulk_statement_locks_wanted(b) ? (int32_t)PROC_UNIT_THREADS
-                                                                                            : d->info.group_calls};
+    v->target = emit_target(&d->info);
+    const bool units = d->info.warp_functions && bulk_statement_locks_wanted(b);
+    v->target.group_size = units ? (int32_t)PROC_UNIT_THREADS : d->info.group_calls;
     ImageSet *s = b->images;
     if (s->device != d) images_drop_queue(s);
     s->device = d;
