@@ -126,30 +126,17 @@ static Status prepare_one(DevQuery *q, DSegment *s, int32_t segment, int32_t i, 
     }
     if (emit_param_value(q->ep, segment, p, &s->given[i])) return ST_OK;
     switch (p->kind) {
-    case KP_CONST:
-        if (p->col == 1) {
-            const Value *v = &s->p->regs[p->id].value;
-            s->given[i] = v->is_null ? 0 : v->u.str.len;
-            return ST_OK;
-        }
-        break;
     case KP_MAP_VALID:
         if (!((const CodeMap *)s->p->instrs[p->id].aux)->valid) {
             s->given[i] = 0;
             return ST_OK;
         }
         break;
-    case KP_SET_N: s->given[i] = (uint64_t)((const InSet *)s->p->instrs[p->id].aux)->n; return ST_OK;
-    case KP_SEQ_BASE: s->given[i] = (uint64_t)segment << 44; return ST_OK;
-    case KP_SERIES_START: s->given[i] = (uint64_t)s->p->source.start; return ST_OK;
-    case KP_SERIES_STEP: s->given[i] = (uint64_t)s->p->source.step; return ST_OK;
-    case KP_JOIN_MIN: s->given[i] = (uint64_t)q->ep->joins[p->id].min; return ST_OK;
-    case KP_JOIN_DOM: s->given[i] = (uint64_t)q->ep->joins[p->id].dom; return ST_OK;
-    case KP_AGG_KEY_MIN: s->given[i] = (uint64_t)q->ep->aggs[p->id].key_min[p->col]; return ST_OK;
     case KP_DICT_OFFSETS:
     case KP_DICT_BYTES: s->how[i] = HOW_DICT; return ST_OK;
     case KP_HOST_SCAN_FN: s->given[i] = (uint64_t)(uintptr_t)host_scan; return ST_OK;
     case KP_HOST_SCAN: s->given[i] = (uint64_t)(uintptr_t)s->p; return ST_OK;
+    case KP_CONST:
     case KP_MASK:
     case KP_MAP_CELLS:
     case KP_SET:
