@@ -150,7 +150,7 @@ Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccoun
         indexes |= has_indexes(c->tables[i]);
     }
     for (int64_t i = 0; i < c->n_views; i++) sources |= c->views[i]->n_sources > 0;
-    int64_t format = enum_nth(c->enums, 0)    ? CATALOG_ENUMS
+    int64_t format = enum_nth(c->enums, 0)      ? CATALOG_ENUMS
                      : of_types > CATALOG_FIRST ? of_types
                      : indexes                  ? CATALOG_INDEXES
                      : sources                  ? CATALOG_SOURCES

@@ -54,10 +54,10 @@ typedef enum TypeId {
     T_UUID,
     T_VOID,
     T_ARRAY,
-    T_DECIMAL,
+    T_DECIMAL, /* ids are stored in files: new ones go to the end */
     T_JSON,
     T_JSONB,
-    T_ENUM, /* ids are stored in files: new ones go here */
+    T_ENUM,
     T_COUNT_
 } TypeId;
 
