@@ -198,15 +198,16 @@ typedef struct EnumMap {
 } EnumMap;
 /* A Type of the file as it is here; false: it names none. */
 static bool type_read(const EnumMap *m, Type *t) {
-    if (t->id == T_ARRAY && type_element(*t).id == T_ENUM) {
-        Type e = type_element(*t);
-        if (!type_read(m, &e)) return false;
-        *t = type_array_of(e);
+    const bool array = t->id == T_ARRAY;
+    const Type own = array ? type_element(*t) : *t;
+    if (own.id != T_ENUM) return true;
+    for (int64_t i = 0; i < m->n; i++) {
+        if (m->there[i] != own.length) continue;
+        const Type here = enum_type(m->here[i]);
+        *t = array ? type_array_of(here) : here;
         return true;
     }
-    for (int64_t i = 0; i < m->n && t->id == T_ENUM; i++)
-        if (m->there[i] == t->length) return *t = enum_type(m->here[i]), true;
-    return t->id != T_ENUM;
+    return false;
 }
 static Status load_enums(Catalog *c, BytesIn *in, const char *path, EnumMap *m, Err *e) {
     m->n = bytes_get_count(in, in->len / 24);
