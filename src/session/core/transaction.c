@@ -338,6 +338,20 @@ static bool keep(Session *s, UndoLog *u, int64_t n, const TableEvent *events, co
     return true;
 }
 
+static bool has_deferred(const Txn *x, const Table *t) {
+    bool some = false;
+    for (int64_t i = 0; i < x->rows.len; i++) some |= x->rows.items[i].table == t;
+    return some;
+}
+void transactions_outdate_changes(Session *s, const Table *t) {
+    TxnHub *h = transaction_hub(s);
+    mutex_lock(&h->mutex);
+    for (Txn *x = h->open; x; x = x->next) {
+        const UndoLog *u = x->session ? x->session->undo : NULL;
+        if (x != s->txn && (has_deferred(x, t) || (u && undo_names_table(u, t)))) x->broken = true;
+    }
+    mutex_unlock(&h->mutex);
+}
 void transactions_forget_table(Session *s, const Table *t) {
     TxnHub *h = transaction_hub(s);
     for (Version *v = h->oldest; v; v = v->next) {
@@ -346,7 +360,7 @@ void transactions_forget_table(Session *s, const Table *t) {
     }
     mutex_lock(&h->mutex);
     for (Txn *x = h->open; x; x = x->next) {
-        for (int64_t i = 0; i < x->rows.len; i++) x->broken |= x->rows.items[i].table == t;
+        x->broken |= has_deferred(x, t);
         UndoLog *u = x->session ? x->session->undo : x->undo;
         if (!u || !undo_names_table(u, t)) continue;
         undo_drop_table(u, t);
@@ -372,6 +386,7 @@ static bool fits(const Session *s) {
     const int64_t target = target_of(s);
     const bool beside = s->block.defers && x && x->defers && !x->broken; /* what is hidden is looked at there */
     if (r && r != x) return false;
+    if (x && x->broken && s->block.latest) return false; /* COMMIT says so, also where nothing was committed since */
     if (x && !beside && (atomic_load(&x->out) || (!x->at_rest && x->ts != target))) return false;
     return atomic_load(&h->view) == target;
 }
@@ -425,9 +440,10 @@ static Status change_view(Session *s) {
     Txn *x = s->txn, *r = atomic_load(&h->resident);
     int64_t target = target_of(s);
     const bool beside = s->block.defers && x && x->defers && !x->broken;
-    const bool moved = x && !beside && target != x->ts;
+    const bool broken = x && x->broken && s->block.latest;
+    const bool moved = x && !beside && (target != x->ts || broken);
     if (r && r != x) evict(h);
-    if (is_in_place(s) && target != atomic_load(&h->view)) {
+    if (is_in_place(s) && (target != atomic_load(&h->view) || broken)) {
         TRY(reserve(s));
         undo_hide(s->undo);
         atomic_store(&x->out, true);

@@ -116,6 +116,9 @@ bool transaction_bulk_begin(Session *s);
 void transaction_bulk_done(Session *s, UndoLog *u, bool all);
 /* Before a table is freed, under the lock held alone: no log names it any more. */
 void transactions_forget_table(Session *s, const Table *t);
+/* The table's rows must satisfy a new definition that only rows which are shown were checked against: other
+ * transactions that have changed it get 40001 at COMMIT. Under the lock held alone. */
+void transactions_outdate_changes(Session *s, const Table *t);
 
 /* What statements read; nothing happens outside of transactions. Under the lock. 40001: a table that came after the
  * snapshot. */

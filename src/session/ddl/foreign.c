@@ -396,9 +396,13 @@ Status foreign_define(Session *s, Statement *st, const Table *t, const AstConstr
     TRY(check_children(s, st, &f));
     ForeignKey *copy = foreign_new(&f, &s->err);
     if (!copy) return ST_ERROR;
-    if (session_add_foreign(s, copy) == ST_OK) return ST_OK;
-    foreign_free(copy);
-    return ST_ERROR;
+    if (session_add_foreign(s, copy) != ST_OK) {
+        foreign_free(copy);
+        return ST_ERROR;
+    }
+    transactions_outdate_changes(s, t);
+    transactions_outdate_changes(s, p);
+    return ST_OK;
 }
 
 Status foreign_drop_table(Session *s, const Table *t) {
