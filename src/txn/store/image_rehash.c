@@ -55,7 +55,7 @@ static Status run(ImageKernels *k, int kernel, const RehashTable *t, uint64_t *p
     const int64_t cols = t->n_cols * (int64_t)sizeof t->cols[0], bytes = cols + n * INT64_C(8);
     DevPtr at = 0;
     memset(words, 0, (size_t)n * 8);
-    TRY(device_alloc(k->d, bytes + 8, &at, e));
+    if (device_alloc(k->d, bytes + 8, &at, e) != ST_OK) return rehash_end(k, ST_ERROR, e); /* of a fill before */
     p[IK_SLOTS] = t->slots;
     p[IK_N] = (uint64_t)t->n;
     p[IK_LIVE] = t->live;
