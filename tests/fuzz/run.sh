@@ -22,8 +22,10 @@ if ! works; then
     works || fail "no clang with libFuzzer: install clang-14 and libclang-rt-14-dev (see $out/probe.log)"
 fi
 
+core=$(cd "$build" && pwd)/release/libstele_core.a
+[ -f "$core" ] || fail "no $core: make build"
 if [ ! -f "$out/build.ninja" ]; then
-    cmake -G Ninja -S "$here" -B "$out" -DCMAKE_C_COMPILER="$clang" > "$out/cmake.log" 2>&1 || fail "cmake failed: $out/cmake.log"
+    cmake -G Ninja -S "$here" -B "$out" -DCMAKE_C_COMPILER="$clang" -DSTELE_CORE="$core" > "$out/cmake.log" 2>&1 || fail "cmake failed: $out/cmake.log"
 fi
 cmake --build "$out" > "$out/build.log" 2>&1 || { tail -30 "$out/build.log"; fail "the build failed: $out/build.log"; }
 
