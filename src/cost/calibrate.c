@@ -633,7 +633,7 @@ Status profile_calibrate_device(Device *d, bool quick, Profile *p, Err *e) {
     if (st == ST_OK) st = b.ops->alloc(d, bytes, &memory, e);
     if (st == ST_OK) st = measure(&b, memory, bytes, &found);
     device_queue_drop(d, &b.queue); /* waits */
-    b.ops->free(d, memory, bytes);
+    if (memory) b.ops->free(d, memory, bytes);
     device_mem_free(d, &b.partial);
     mem_free(NULL, b.host, b.host_bytes);
     if (b.module) b.ops->unload(d, b.module);

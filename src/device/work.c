@@ -51,7 +51,7 @@ Status device_mem_need(Device *d, DevQueue *q, DevMem *m, int64_t bytes, Err *e)
     return ST_OK;
 }
 void device_mem_free(Device *d, DevMem *m) {
-    d->ops->free(d, m->p, m->bytes);
+    if (m->p) d->ops->free(d, m->p, m->bytes);
     *m = (DevMem){0};
 }
 
@@ -115,6 +115,7 @@ void device_span_free(Device *d, DevSpan *s) {
 /* ---- queues and events ---- */
 Status device_queue_need(Device *d, DevQueue **q, Err *e) { return *q ? ST_OK : d->ops->queue_new(d, q, e); }
 void device_queue_drop(Device *d, DevQueue **q) {
+    if (!*q) return;
     d->ops->queue_free(d, *q);
     *q = NULL;
 }
@@ -123,6 +124,7 @@ Status device_mark(Device *d, DevQueue *q, DevEvent **ev, Err *e) {
     return d->ops->event_record(q, *ev, e);
 }
 void device_event_drop(Device *d, DevEvent **ev) {
+    if (!*ev) return;
     d->ops->event_free(d, *ev);
     *ev = NULL;
 }
