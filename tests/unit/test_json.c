@@ -55,8 +55,8 @@ static void test_order(void **state) {
                                          "{}",
                                          "{\"a\": null}",
                                          "{\"a\": 1}",
-                                         "{\"b\": 0}",
                                          "{\"aa\": 0}",
+                                         "{\"b\": 0}",
                                          "{\"a\": 1, \"b\": 1}",
                                          "{\"a\": 1, \"b\": 2}"};
     static const int equal[] = {5, 7, 15}; /* to the next one */

@@ -268,20 +268,20 @@ static void test_block_memory(void **state) {
     must(a, "set snapshot_memory_limit = '100kB'");
     must(b, "begin");
     gives(b, "select sum(v) from big", "800020000");
-    must(a, "update big set v = 0 where id = 1"); /* a copy of the column */
-    gives(a, "select sum(v) from big", "800019999");
+    must(a, "update big set v = 0 where id <= 1000"); /* too many for patches: a copy of the column */
+    gives(a, "select sum(v) from big", "799519500");
     assert_string_equal(ask(a, "select held_bytes > 300000, label from stele_snapshots where kind = 'version' and "
                                "session = 2"),
                         "t,transaction");
     gives(b, "select sum(v) from big", "800020000");
     snprintf(before, sizeof before, "%d", (int)pins());
     assert_string_equal(before, "1");
-    must(a, "update big set v = 0 where id = 2");
+    must(a, "update big set v = 0 where id = 1001");
     assert_int_equal(pins(), 0);
     gives(a, "select kind, lost from stele_snapshots where session = 2", "transaction,t");
     gives(b, "select sum(v) from big", "!72000");
     must(b, "rollback");
-    gives(b, "select sum(v) from big", "800019997");
+    gives(b, "select sum(v) from big", "799518499");
     must(a, "reset snapshot_memory_limit");
     must(a, "drop table big");
 }
