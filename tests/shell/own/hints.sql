@@ -34,7 +34,7 @@ copy ordrs from stdin;
 alter table ordrs add x int;
 create table c(o int references ordrs(id));
 set statment_timeout = 1;
-show work_mem;
+show no_such_parameter_at_all;
 select 1 +;
 select (1;
 select 'x;
