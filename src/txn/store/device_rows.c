@@ -308,8 +308,9 @@ static Status fill_view(Rows *v, Err *e) {
     if (device_copy_has_texts(im) && !(v->texts = device_copy_hold_texts(im, e))) return ST_ERROR;
     TRY(cut_tablets(v, own, e));
     TRY(choose_columns(v, own, e));
-    TRY(upload(v, maker->queue, e));
-    TRY(look(v, maker->queue, &zones, &dead, e));
+    Status st = upload(v, maker->queue, e);
+    if (st == ST_OK) st = look(v, maker->queue, &zones, &dead, e);
+    if (st != ST_OK) return device_settle(v->d, maker->queue, st, e); /* what is uploaded is in memory that goes now */
     return describe_all(v, zones, dead, e);
 }
 
