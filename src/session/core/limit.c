@@ -30,21 +30,11 @@ typedef struct Mention {
     int64_t cte_id;
     bool found;
 } Mention;
-static void mentions(Plan *p, Mention *m);
-static bool mention_fn(void *ctx, Expr *e) {
-    if (e->kind == EX_SUBQUERY) mentions(e->u.sub.plan, ctx);
-    return true;
-}
-static Status mention_slot(void *ctx, Expr **slot) {
-    (void)expr_walk(*slot, mention_fn, ctx);
-    return ST_OK;
-}
-static void mentions(Plan *p, Mention *m) {
-    if (stack_stop()) return;
+static void mention(void *ctx, Plan *p) {
+    Mention *m = ctx;
     m->found |= p->kind == LP_CTE_SCAN && p->cte.id == m->cte_id;
-    (void)plan_each_expr(p, mention_slot, m);
-    for (int32_t i = 0; i < p->n_children; i++) mentions(p->children[i], m);
 }
+static void mentions(Plan *p, Mention *m) { plan_visit(&(PlanVisitor){.ctx = m, .plan = mention}, p); }
 
 /* SELECT e, under the definitions that it names; a copy, because planning changes plans. */
 static Expr *as_query(const Resolve *r, Expr *e) {

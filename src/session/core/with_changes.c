@@ -104,17 +104,8 @@ typedef struct Look {
     bool fill;    /* gives scans of members their rows */
 } Look;
 
-static void look(Look *l, Plan *p);
-static bool look_expr(void *ctx, Expr *e) {
-    if (e->kind == EX_SUBQUERY) look(ctx, e->u.sub.plan);
-    return true;
-}
-static Status look_slot(void *ctx, Expr **slot) {
-    (void)expr_walk(*slot, look_expr, ctx);
-    return ST_OK;
-}
-static void look(Look *l, Plan *p) {
-    if (stack_stop()) return;
+static void look_at(void *ctx, Plan *p) {
+    Look *l = ctx;
     if (p->kind == LP_SCAN && changed_table(l->x, p->scan.table)) l->changed = true;
     if (p->kind == LP_VALUES && p->values.member) {
         Member *m = &l->x->members[p->values.member - 1];
@@ -125,9 +116,8 @@ static void look(Look *l, Plan *p) {
             for (int32_t i = 0; p->values.cells && i < p->n_out; i++) p->values.cells[i] = m->cells[i];
         }
     }
-    (void)plan_each_expr(p, look_slot, l);
-    for (int32_t i = 0; i < p->n_children; i++) look(l, p->children[i]);
 }
+static void look(Look *l, Plan *p) { plan_visit(&(PlanVisitor){.ctx = l, .plan = look_at}, p); }
 
 /* The cells of column `col` of a member's result. */
 static Status member_cells(Changes *x, const Member *m, int32_t col, Vec *out) {

@@ -128,21 +128,9 @@ typedef struct UsedCols {
     PlanCtx *c;
     ColSet set;
 } UsedCols;
-static void used_cols(UsedCols *u, Plan *p);
-static bool used_fn(void *ctx, Expr *e) {
+static void add_used(void *ctx, Expr *e) {
     UsedCols *u = ctx;
     if (e->kind == EX_COL) colset_add(u->c, &u->set, e->u.col);
-    if (e->kind == EX_SUBQUERY) used_cols(u, e->u.sub.plan);
-    return true;
-}
-static Status used_slot(void *ctx, Expr **slot) {
-    (void)expr_walk(*slot, used_fn, ctx);
-    return ST_OK;
-}
-static void used_cols(UsedCols *u, Plan *p) {
-    if (stack_stop()) return;
-    (void)plan_each_expr(p, used_slot, u);
-    for (int32_t i = 0; i < p->n_children; i++) used_cols(u, p->children[i]);
 }
 
 bool view_uses_column(Session *s, Arena *a, const View *v, const Table *t, int col) {
@@ -150,7 +138,7 @@ bool view_uses_column(Session *s, Arena *a, const View *v, const Table *t, int c
     BoundStmt *b;
     if (!try_view(s, a, v, &c, &b)) return false;
     UsedCols used = {&c, colset_new(&c)};
-    used_cols(&used, b->plan);
+    plan_visit(&(PlanVisitor){.ctx = &used, .expr = add_used}, b->plan);
     for (int32_t k = 0; k < b->n_result; k++) colset_add(&c, &used.set, b->result[k]);
     for (ColId id = 1; id < c.cols.len; id++)
         if (c.cols.items[id].table == t && c.cols.items[id].col == col && colset_has(&used.set, id)) return true;
@@ -256,24 +244,13 @@ static bool is_of(Type t, const EnumType *x) {
     if (t.id == T_ARRAY) t = type_element(t);
     return t.id == T_ENUM && t.length == x->number;
 }
-static void names_in_plan(NamesEnum *n, Plan *p);
-static bool names_fn(void *ctx, Expr *e) {
+static void add_names(void *ctx, Expr *e) {
     NamesEnum *n = ctx;
     if (e->kind == EX_CONST && is_of(e->type, n->x) && !e->u.value.is_null)
         n->label |= e->type.id == T_ARRAY || e->u.value.u.i32 == n->code; /* an array may have it */
     if (is_of(e->type, n->x)) *(e->kind == EX_COL ? &n->column : &n->names) = true;
-    if (e->kind == EX_SUBQUERY) names_in_plan(n, e->u.sub.plan);
-    return true;
 }
-static Status names_slot(void *ctx, Expr **slot) {
-    (void)expr_walk(*slot, names_fn, ctx);
-    return ST_OK;
-}
-static void names_in_plan(NamesEnum *n, Plan *p) {
-    if (stack_stop()) return;
-    (void)plan_each_expr(p, names_slot, n);
-    for (int32_t i = 0; i < p->n_children; i++) names_in_plan(n, p->children[i]);
-}
+static void names_in_plan(NamesEnum *n, Plan *p) { plan_visit(&(PlanVisitor){.ctx = n, .expr = add_names}, p); }
 /* A DEFAULT or CHECK of a table: whether it names the type, and would stay when the columns of it go. */
 static bool text_names(Dependents *d, const Table *t, const char *sql, const EnumType *x) {
     PlanCtx c;

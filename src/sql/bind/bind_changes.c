@@ -57,28 +57,16 @@ typedef struct Scans {
     int32_t member;
 } Scans;
 
-static void find_scans(Scans *f, Plan *p);
-static bool scans_in_expr(void *ctx, Expr *e) {
-    if (e->kind == EX_SUBQUERY) find_scans(ctx, e->u.sub.plan);
-    return true;
+static void find_scan(void *ctx, Plan *p) {
+    Scans *f = ctx;
+    if (p->kind != LP_CTE_SCAN || p->cte.id != f->cte_id) return;
+    f->n++;
+    if (!f->member) return;
+    p->kind = LP_VALUES;
+    p->values.member = f->member;
+    p->cte = (PlanCte){0};
 }
-static Status scans_in_slot(void *ctx, Expr **slot) {
-    (void)expr_walk(*slot, scans_in_expr, ctx);
-    return ST_OK;
-}
-static void find_scans(Scans *f, Plan *p) {
-    if (stack_stop()) return;
-    if (p->kind == LP_CTE_SCAN && p->cte.id == f->cte_id) {
-        f->n++;
-        if (f->member) {
-            p->kind = LP_VALUES;
-            p->values.member = f->member;
-            p->cte = (PlanCte){0};
-        }
-    }
-    (void)plan_each_expr(p, scans_in_slot, f);
-    for (int32_t i = 0; i < p->n_children; i++) find_scans(f, p->children[i]);
-}
+static void find_scans(Scans *f, Plan *p) { plan_visit(&(PlanVisitor){.ctx = f, .plan = find_scan}, p); }
 static bool has_scans(const Cte *c, Plan *p) {
     Scans f = {.cte_id = c->id};
     find_scans(&f, p);

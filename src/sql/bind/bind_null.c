@@ -71,9 +71,7 @@ static bool becomes_null(PlanCtx *c, const Expr *e) {
     }
 }
 
-static void simplify(PlanCtx *c, Plan *p);
-static bool simplify_expr(void *ctx, Expr *e) {
-    if (e->kind == EX_SUBQUERY) simplify(ctx, e->u.sub.plan);
+static void simplify(void *ctx, Expr *e) {
     if (e->kind == EX_NULLIF && (is_null(e->args[0]) || is_null(e->args[1]))) { /* they are not equal */
         Expr first = *e->args[0];
         *e = first;
@@ -82,22 +80,12 @@ static bool simplify_expr(void *ctx, Expr *e) {
         e->n_args = 0;
         e->u.value = (Value){.type = e->type, .is_null = true};
     }
-    return true;
-}
-static Status simplify_slot(void *ctx, Expr **slot) {
-    (void)expr_walk(*slot, simplify_expr, ctx);
-    return ST_OK;
-}
-static void simplify(PlanCtx *c, Plan *p) {
-    if (stack_stop()) return;
-    (void)plan_each_expr(p, simplify_slot, c);
-    for (int32_t i = 0; i < p->n_children; i++) simplify(c, p->children[i]);
 }
 
 void bind_null_plan(PlanCtx *c, Plan *p) {
-    if (p) simplify(c, p);
+    if (p) plan_visit(&(PlanVisitor){.ctx = c, .expr = simplify}, p);
 }
-void bind_null_expr(PlanCtx *c, Expr *e) { (void)expr_walk(e, simplify_expr, c); }
+void bind_null_expr(PlanCtx *c, Expr *e) { expr_visit(&(PlanVisitor){.ctx = c, .expr = simplify}, e); }
 
 /* ---- parameters ------------------------------------------------------------------------------------ */
 

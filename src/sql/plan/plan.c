@@ -319,6 +319,28 @@ bool expr_walk(Expr *e, bool (*fn)(void *ctx, Expr *e), void *ctx) {
     return fn(ctx, e);
 }
 
+static bool visit_node(void *ctx, Expr *e) {
+    const PlanVisitor *v = ctx;
+    if (e->kind == EX_SUBQUERY) plan_visit(v, e->u.sub.plan);
+    if (v->expr) v->expr(v->ctx, e);
+    return true;
+}
+void expr_visit(const PlanVisitor *v, Expr *e) {
+    PlanVisitor copy = *v;
+    (void)expr_walk(e, visit_node, &copy);
+}
+static Status visit_slot(void *ctx, Expr **slot) {
+    expr_visit(ctx, *slot);
+    return ST_OK;
+}
+void plan_visit(const PlanVisitor *v, Plan *p) {
+    PlanVisitor copy = *v;
+    if (stack_stop()) return;
+    if (v->plan) v->plan(v->ctx, p);
+    (void)plan_each_expr(p, visit_slot, &copy);
+    for (int32_t i = 0; i < p->n_children; i++) plan_visit(v, p->children[i]);
+}
+
 typedef struct Remap {
     int64_t n;
     const ColMap *map;

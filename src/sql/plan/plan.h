@@ -396,6 +396,15 @@ bool expr_itself_fails(const Expr *e); /* ... though its arguments do not */
 Plan *plan_new(PlanCtx *c, PlanKind kind, int32_t n_children);
 /* Calls fn with every expression slot of this operator alone (its subplans and children are not entered). */
 Status plan_each_expr(Plan *p, Status (*fn)(void *ctx, Expr **slot), void *ctx);
+/* All of a plan: every operator before its expressions, every node of these after its arguments, then the children;
+ * subplans of expressions likewise. NULL: that is not called. Ends early where the stack does (stack_stop). */
+typedef struct PlanVisitor {
+    void *ctx;
+    void (*plan)(void *ctx, Plan *p);
+    void (*expr)(void *ctx, Expr *e);
+} PlanVisitor;
+void plan_visit(const PlanVisitor *v, Plan *p);
+void expr_visit(const PlanVisitor *v, Expr *e); /* of one expression, and its subplans */
 /* A set of column ids as a bitmap. */
 typedef struct ColSet {
     uint64_t *bits;
