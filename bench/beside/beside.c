@@ -27,6 +27,7 @@
 #include <time.h>
 
 #define PROGRAM "stele-beside"
+#include "../numbers.h"
 #include "common.h"
 
 enum { RUNS_MAX = 64, PER_BRANCH = 100000, SAMPLES_MAX = 1 << 22 };
@@ -53,10 +54,6 @@ static double user_s(void) {
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
     return (double)u.ru_utime.tv_sec + (double)u.ru_utime.tv_usec * 1e-6;
-}
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 static double quantile(double *v, int64_t n, double q) {
     if (n == 0) return 0;

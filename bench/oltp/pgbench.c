@@ -16,6 +16,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../numbers.h"
 #include "stele/stele.h"
 
 enum { THREADS_MAX = 64, RUNS_MAX = 32, STATEMENTS = 7 };
@@ -153,14 +154,6 @@ static bool check(stele_conn *c) {
            same;
 }
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-static double median(double *v, int n) {
-    qsort(v, (size_t)n, sizeof *v, by_value);
-    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
 static bool options(int argc, char **argv, Options *o) {
     for (int i = 1; i < argc; i += 2) {
         if (i + 1 == argc) return false;

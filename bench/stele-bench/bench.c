@@ -1,4 +1,5 @@
 /* bench.c - settings, timing, reading EXPLAIN ANALYZE, tables, JSON. */
+#include "../numbers.h"
 #include "bench.h"
 
 #include <math.h>
@@ -205,10 +206,6 @@ bool explain_analyze(Bench *b, const Variant *v, const char *sql, Explain *x, ch
 }
 
 /* ---- timing ----------------------------------------------------------------------------------------- */
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* Sum over rows of a hash of their text: the same for the same rows in any order. */
 static bool sum_rows(stele_stmt *st, Measure *m) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../numbers.h"
 #include "bench.h"
 
 enum { QUERIES = 22, RUNS_MAX = 64, EXPLAINS = 3 };
@@ -18,15 +19,6 @@ typedef struct Latency {
     double prepare, run, wall, kernels, read, first;
     int64_t rows;
 } Latency;
-
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-static double median(double *v, int n) {
-    qsort(v, (size_t)n, sizeof *v, by_value);
-    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
 
 static bool failed(Bench *b, char why[WHY_MAX]) {
     stele_error_info e;
