@@ -9,7 +9,7 @@
 Status arrow_open(const FileFinder *x, Arena *a, int32_t n_paths, const char *const *paths, const RowStream **out,
                   Err *e);
 /* As copy_to does; path is one. Memory: a batch of a few MB. Intervals and numerics without (p,s) become text, the
- * latter with a mark by which Stele reads them as what they were. */
+ * latter with a mark by which Stele reads them as what they were (elements of arrays without it). */
 Status arrow_write(const CopySource *from, Vfs *vfs, const char *path, int64_t *n_rows, Err *e);
 
 #endif

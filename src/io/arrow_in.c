@@ -6,6 +6,7 @@
  */
 #include "io/arrow.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/stack.h"
@@ -68,7 +69,8 @@ static bool decimal_format(const char *f, int *precision, int *scale) {
 }
 
 bool arrow_format(const char *f, ArrowFormat *out) {
-    int precision = 0, decimals = 0, width = 0;
+    int precision = 0, decimals = 0;
+    int64_t width = 0;
     *out = (ArrowFormat){0};
     for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
         if (strcmp(f, formats[i].format) != 0) continue;
@@ -90,9 +92,11 @@ bool arrow_format(const char *f, ArrowFormat *out) {
             .layout = ARROW_FIXED, .width = 8, .has_type = true, .type = type_make(f[4] ? T_TIMESTAMPTZ : T_TIMESTAMP)};
         return true;
     }
-    if (sscanf(f, "w:%d", &width) != 1 || width <= 0) return false;
-    *out = (ArrowFormat){
-        .layout = ARROW_FIXED, .width = width, .has_type = true, .type = type_make(width == 16 ? T_UUID : T_BYTEA)};
+    if (sscanf(f, "w:%" SCNd64, &width) != 1 || width <= 0 || width > INT32_MAX) return false;
+    *out = (ArrowFormat){.layout = ARROW_FIXED,
+                         .width = (int32_t)width,
+                         .has_type = true,
+                         .type = type_make(width == 16 ? T_UUID : T_BYTEA)};
     return true;
 }
 
@@ -389,13 +393,6 @@ static Status texts(const ArrowColumn *c, Arena *a, Str *cells, const uint8_t *v
     return ST_OK;
 }
 
-static Status documents(const ArrowColumn *c, Arena *a, Str *cells, const uint8_t *valid, Err *e) {
-    TRY(texts(c, a, cells, valid, e));
-    for (int64_t i = 0; i < c->n; i++)
-        if (valid[i]) TRY(cell_from_text(c->type, (Slice){cells[i].ptr, cells[i].len}, NULL, a, &cells[i], e));
-    return ST_OK;
-}
-
 /* Numerics without (p,s): of whole numbers, decimals, floats and texts. */
 static Status decimal_at(const ArrowColumn *c, const ArrowFormat *format, int64_t i, Arena *a, Dec *out, Err *e) {
     const char *f = c->schema->format;
@@ -511,9 +508,9 @@ static Status convert(const ArrowColumn *c, Arena *a, void *cells, uint8_t *vali
     case T_CHAR:
     case T_VARCHAR:
     case T_TEXT:
-    case T_BYTEA: return texts(c, a, cells, valid, e);
+    case T_BYTEA:
     case T_JSON:
-    case T_JSONB: return documents(c, a, cells, valid, e);
+    case T_JSONB: return texts(c, a, cells, valid, e);
     case T_UUID:
         if (strcmp(c->schema->format, "w:16") != 0) return mismatch(c, e);
         for (int64_t i = 0; i < c->n; i++)

@@ -60,8 +60,9 @@ static const char *format_of(Flatbuf *b, int kind, int64_t type, Arena *a) {
 
 /* Whether the field says that its texts are numerics without (p,s). */
 static bool is_numeric(Flatbuf *b, int64_t field) {
+    enum { MOST = 64 }; /* pairs that are looked at: a damaged file may have millions, of each column */
     int64_t n = 0, pairs = fb_vector(b, field, 6, 4, &n);
-    for (int64_t i = 0; i < n && !b->bad; i++) {
+    for (int64_t i = 0; i < MIN_OF(n, (int64_t)MOST) && !b->bad; i++) {
         int64_t pair = fb_follow(b, pairs + 4 * i), n_key = 0, n_value = 0;
         int64_t key = fb_vector(b, pair, 0, 1, &n_key), value = fb_vector(b, pair, 1, 1, &n_value);
         const char *p = (const char *)b->p;

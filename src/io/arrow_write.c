@@ -39,10 +39,12 @@ typedef struct ArrowWriter {
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
-static Status pad(ArrowWriter *w, int64_t align) {
+/* These bytes, and zeros up to a multiple of `align`. */
+static Status put_padded(ArrowWriter *w, const void *p, int64_t n, int64_t align) {
     static const char zeros[ALIGN];
-    int64_t n = align_up(w->file.offset, align) - w->file.offset;
-    return n ? out_file_write(&w->file, zeros, n, w->e) : ST_OK;
+    const int64_t rest = align_up(n, align) - n;
+    if (n) TRY(out_file_write(&w->file, p, n, w->e));
+    return rest ? out_file_write(&w->file, zeros, rest, w->e) : ST_OK;
 }
 
 /* Begins a message; where the offset to its header is. */
@@ -62,11 +64,9 @@ static Status end_message(ArrowWriter *w, Block *out) {
     const uint32_t prefix[2] = {UINT32_MAX, (uint32_t)size};
     if (w->head.failed) return ST_ERROR;
     if (size > INT32_MAX) return err_set(w->e, ERR_PROGRAM_LIMIT, "too many columns for an Arrow file");
-    TRY(pad(w, 8));
     *out = (Block){.at = w->file.offset, .head = size + 8};
     TRY(out_file_write(&w->file, prefix, 8, w->e));
-    TRY(out_file_write(&w->file, w->head.p, w->head.n, w->e));
-    return pad(w, 8);
+    return put_padded(w, w->head.p, w->head.n, 8);
 }
 
 /* ---- schema ------------------------------------------------------------------------------------------------------ */
@@ -125,7 +125,8 @@ static void put_metadata(FlatbufOut *f, int64_t from) {
     fbo_string(f, at[1], ARROW_NUMERIC, (int64_t)strlen(ARROW_NUMERIC));
 }
 
-static void put_field(FlatbufOut *f, int64_t from, const struct ArrowSchema *s) {
+/* Without its children, for whose places there is room at what it returns. */
+static int64_t put_field_alone(FlatbufOut *f, int64_t from, const struct ArrowSchema *s) {
     /* name, nullable, kind of type, type, dictionary, children, metadata */
     const uint8_t sizes[] = {4, 1, 1, 4, 0, 4, s->metadata ? 4 : 0};
     int64_t at[7];
@@ -133,16 +134,13 @@ static void put_field(FlatbufOut *f, int64_t from, const struct ArrowSchema *s) 
     fbo_string(f, at[0], s->name, (int64_t)strlen(s->name));
     fbo_set(f, at[1], 1, 1);
     fbo_set(f, at[2], (uint64_t)put_type(f, at[3], s->format), 1);
-    int64_t children = fbo_vector(f, at[5], s->n_children, 4), at_child[7];
-    for (int64_t i = 0; i < s->n_children; i++) { /* a list's element, which has none */
-        const struct ArrowSchema *c = s->children[i];
-        fbo_table(f, children + 4 * i, 6, sizes, at_child);
-        fbo_string(f, at_child[0], c->name, (int64_t)strlen(c->name));
-        fbo_set(f, at_child[1], 1, 1);
-        fbo_set(f, at_child[2], (uint64_t)put_type(f, at_child[3], c->format), 1);
-        (void)fbo_vector(f, at_child[5], 0, 4);
-    }
     if (s->metadata) put_metadata(f, at[6]);
+    return fbo_vector(f, at[5], s->n_children, 4);
+}
+static void put_field(FlatbufOut *f, int64_t from, const struct ArrowSchema *s) {
+    const int64_t children = put_field_alone(f, from, s);
+    for (int64_t i = 0; i < s->n_children; i++) /* a list's element, which has none */
+        (void)put_field_alone(f, children + 4 * i, s->children[i]);
 }
 
 static void put_schema(FlatbufOut *f, int64_t from, const struct ArrowSchema *s) {
@@ -209,12 +207,7 @@ static Status write_batch(ArrowWriter *w, const struct ArrowSchema *schema, cons
     }
     st = end_message(w, &block);
     block.body = body;
-    static const char zeros[ALIGN];
-    for (int64_t i = 0; i < n && st == ST_OK; i++) {
-        const int64_t rest = align_up(pieces[i].n, ALIGN) - pieces[i].n;
-        if (pieces[i].n) st = out_file_write(&w->file, pieces[i].p, pieces[i].n, w->e);
-        if (st == ST_OK && rest) st = out_file_write(&w->file, zeros, rest, w->e);
-    }
+    for (int64_t i = 0; i < n && st == ST_OK; i++) st = put_padded(w, pieces[i].p, pieces[i].n, ALIGN);
     if (st == ST_OK && !vec_push(w->a, &w->blocks, block)) st = ST_ERROR;
 done:
     arena_free(a);
@@ -287,34 +280,18 @@ static Status add_rows(ArrowWriter *w, const RowLayout *l, const RowRun *run, in
     return w->n == w->room || w->text_bytes >= batch_bytes ? flush(w) : ST_OK;
 }
 
-static Status add_store(ArrowWriter *w, RowStore *rows, int64_t *n_rows) {
-    const RowLayout *l = rows_layout(rows);
-    for (int64_t i = 0; i < rows_n_runs(rows); i++) {
-        RowRun run;
-        TRY(rows_run_open(rows, i, &run, w->e));
-        Status st = ST_OK;
-        for (int64_t at = 0; at < run.n && st == ST_OK;) {
-            int64_t n = MIN_OF(run.n - at, MIN_OF((int64_t)CHUNK, w->open ? w->room - w->n : w->room));
-            st = add_rows(w, l, &run, at, n);
-            at += n;
-        }
-        *n_rows += run.n;
-        rows_run_close(rows, &run);
-        TRY(st);
+static Status add_run(void *ctx, const RowLayout *l, const RowRun *run) {
+    ArrowWriter *w = ctx;
+    for (int64_t at = 0, n; at < run->n; at += n) {
+        n = MIN_OF(run->n - at, MIN_OF((int64_t)CHUNK, w->open ? w->room - w->n : w->room));
+        TRY(add_rows(w, l, run, at, n));
     }
     return ST_OK;
 }
 
 static Status add_all(ArrowWriter *w, int64_t *n_rows) {
-    RowStore *rows = w->from->rows;
-    const RowPieces *more = w->from->more;
-    Status st = ST_OK;
-    while (rows && st == ST_OK) {
-        st = add_store(w, rows, n_rows);
-        rows = NULL;
-        if (st == ST_OK && more) st = more->next(more->ctx, &rows, w->e);
-    }
-    return st == ST_OK ? flush(w) : st;
+    TRY(copy_each_run(w->from, add_run, w, n_rows, w->e));
+    return flush(w);
 }
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
@@ -353,7 +330,6 @@ static Status end_file(ArrowWriter *w) {
     static const uint32_t end[2] = {UINT32_MAX, 0};
     FlatbufOut *f = &w->head;
     int64_t at[4];
-    TRY(pad(w, 8));
     TRY(out_file_write(&w->file, end, 8, w->e));
     fbo_begin(f);
     fbo_table(f, 0, 4, (const uint8_t[]){2, 4, 4, 4}, at);

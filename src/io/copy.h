@@ -86,6 +86,9 @@ typedef struct CopySource {
     TextForm form; /* of texts */
     MemAccount *account;
 } CopySource;
+/* fn for each run of all rows, which are counted in *n_rows. */
+typedef Status (*CopyRun)(void *ctx, const RowLayout *l, const RowRun *run);
+Status copy_each_run(const CopySource *from, CopyRun fn, void *ctx, int64_t *n_rows, Err *e);
 /* To a file (path), written beside it and renamed when complete, or, with path NULL, to `write`. *n_rows gets the
  * number written. */
 Status copy_to(const CopySource *from, const CopyOptions *o, Vfs *vfs, const char *path, CopyWrite write, void *ctx,

@@ -204,12 +204,22 @@ static Status out_header(Out *w, const char *const *names) {
     return out_char(w, '\n');
 }
 
-static Status out_run(Out *w, const RowLayout *l, const RowRun *run, const Type *types, Vec *vecs, uint8_t **valid) {
+/* Columns of a batch, and where their marks of NULLs are. */
+typedef struct Batch {
+    Out *w;
+    const Type *types;
+    Vec *vecs;
+    uint8_t **valid;
+} Batch;
+static Status out_run(void *ctx, const RowLayout *l, const RowRun *run) {
+    const Batch *b = ctx;
+    Out *w = b->w;
     const CopyOptions *o = w->o;
+    Vec *vecs = b->vecs;
     for (int64_t first = 0; first < run->n; first += OUT_BATCH) {
         int64_t n = MIN_OF(run->n - first, OUT_BATCH);
         for (int32_t c = 0; c < w->n_cols; c++) {
-            vecs[c].valid = valid[c];
+            vecs[c].valid = b->valid[c];
             rows_load(l, c, run, first, NULL, n, &vecs[c]);
         }
         for (int64_t r = 0; r < n; r++) {
@@ -221,7 +231,7 @@ static Status out_run(Out *w, const RowLayout *l, const RowRun *run, const Type 
                     continue;
                 }
                 bool force = o->force_quote_all || (o->force_quote && o->force_quote[c]);
-                TRY(out_cell(w, types[c], v->phys, l->cols[c].dict,
+                TRY(out_cell(w, b->types[c], v->phys, l->cols[c].dict,
                              (const char *)v->data + r * phys_size((Phys)v->phys), force));
             }
             if (o->format == COPY_TBL) TRY(out_char(w, o->delimiter));
@@ -231,21 +241,24 @@ static Status out_run(Out *w, const RowLayout *l, const RowRun *run, const Type 
     return ST_OK;
 }
 
-static Status out_store(Out *w, RowStore *rows, const Type *types, Vec *vecs, uint8_t **valid, int64_t *n_rows) {
-    for (int64_t i = 0; i < rows_n_runs(rows); i++) {
-        RowRun run;
-        TRY(rows_run_open(rows, i, &run, w->e));
-        Status one = out_run(w, rows_layout(rows), &run, types, vecs, valid);
-        *n_rows += run.n;
-        rows_run_close(rows, &run);
-        TRY(one);
-    }
-    return ST_OK;
-}
-
-static Status out_rows(Out *w, const CopySource *from, int64_t *n_rows) {
+Status copy_each_run(const CopySource *from, CopyRun fn, void *ctx, int64_t *n_rows, Err *e) {
     RowStore *rows = from->rows;
-    const RowLayout *l = rows_layout(rows);
+    Status st = ST_OK;
+    while (rows && st == ST_OK) {
+        for (int64_t i = 0; i < rows_n_runs(rows) && st == ST_OK; i++) {
+            RowRun run;
+            TRY(rows_run_open(rows, i, &run, e));
+            st = fn(ctx, rows_layout(rows), &run);
+            *n_rows += run.n;
+            rows_run_close(rows, &run);
+        }
+        rows = NULL;
+        if (st == ST_OK && from->more) st = from->more->next(from->more->ctx, &rows, e);
+    }
+    return st;
+}
+static Status out_rows(Out *w, const CopySource *from, int64_t *n_rows) {
+    const RowLayout *l = rows_layout(from->rows);
     Arena *a = arena_new(w->account, w->e);
     Status st = ST_ERROR;
     Vec *vecs = a ? arena_array(a, Vec, w->n_cols + 1) : NULL;
@@ -258,12 +271,7 @@ static Status out_rows(Out *w, const CopySource *from, int64_t *n_rows) {
         valid[c] = arena_calloc(a, OUT_BATCH);
         if (!vecs[c].data || !valid[c]) goto done;
     }
-    st = ST_OK;
-    while (rows && st == ST_OK) {
-        st = out_store(w, rows, from->types, vecs, valid, n_rows);
-        rows = NULL;
-        if (st == ST_OK && from->more) st = from->more->next(from->more->ctx, &rows, w->e);
-    }
+    st = copy_each_run(from, out_run, &(Batch){w, from->types, vecs, valid}, n_rows, w->e);
 done:
     arena_free(a);
     return st;

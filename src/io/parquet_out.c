@@ -10,6 +10,7 @@
 #include <carquet/carquet.h>
 #include <errno.h>
 
+#include "io/out_file.h"
 #include "io/parquet_memory.h"
 
 enum { BATCH = 1024, GROUP_ROWS = 120 * BATCH };
@@ -215,39 +216,20 @@ static Status write_batch(ParquetOut *o, int64_t n) {
     return st == CARQUET_OK ? ST_OK : failed(o, NULL, st);
 }
 
-static Status write_store(ParquetOut *o, RowStore *rows, int64_t *n_rows) {
-    const RowLayout *l = rows_layout(rows);
-    for (int64_t i = 0; i < rows_n_runs(rows); i++) {
-        RowRun run;
-        Status st = rows_run_open(rows, i, &run, o->e);
-        TRY(st);
-        for (int64_t first = 0; st == ST_OK && first < run.n; first += BATCH) {
-            int64_t n = MIN_OF(run.n - first, (int64_t)BATCH);
-            for (int32_t c = 0; c < o->from->n_cols; c++) {
-                o->cols[c].vec.valid = o->cols[c].valid;
-                rows_load(l, c, &run, first, NULL, n, &o->cols[c].vec);
-            }
-            parquet_memory_begin(&o->memory, o->e);
-            st = write_batch(o, n);
-            parquet_memory_end();
+static Status write_run(void *ctx, const RowLayout *l, const RowRun *run) {
+    ParquetOut *o = ctx;
+    for (int64_t first = 0; first < run->n; first += BATCH) {
+        int64_t n = MIN_OF(run->n - first, (int64_t)BATCH);
+        for (int32_t c = 0; c < o->from->n_cols; c++) {
+            o->cols[c].vec.valid = o->cols[c].valid;
+            rows_load(l, c, run, first, NULL, n, &o->cols[c].vec);
         }
-        *n_rows += run.n;
-        rows_run_close(rows, &run);
+        parquet_memory_begin(&o->memory, o->e);
+        Status st = write_batch(o, n);
+        parquet_memory_end();
         TRY(st);
     }
     return ST_OK;
-}
-
-static Status write_rows(ParquetOut *o, int64_t *n_rows) {
-    RowStore *rows = o->from->rows;
-    const RowPieces *more = o->from->more;
-    Status st = ST_OK;
-    while (rows && st == ST_OK) {
-        st = write_store(o, rows, n_rows);
-        rows = NULL;
-        if (st == ST_OK && more) st = more->next(more->ctx, &rows, o->e);
-    }
-    return st;
 }
 
 static Status begin_file(ParquetOut *o, const char *temp) {
@@ -272,7 +254,7 @@ static Status write_file(ParquetOut *o, const char *temp, int64_t *n_rows) {
     Status st = begin_file(o, temp);
     parquet_memory_end();
     TRY(st);
-    if (write_rows(o, n_rows) != ST_OK) {
+    if (copy_each_run(o->from, write_run, o, n_rows, o->e) != ST_OK) {
         carquet_writer_abort(o->writer);
         return ST_ERROR;
     }
@@ -282,30 +264,17 @@ static Status write_file(ParquetOut *o, const char *temp, int64_t *n_rows) {
     return st;
 }
 
-static Status sync_file(Vfs *vfs, const char *path, Err *e) {
-    VfsFile *file;
-    TRY(vfs->open(vfs, path, VFS_READ | VFS_WRITE, &file, e));
-    Status st = vfs->sync(file, e);
-    return vfs->close(file, st == ST_OK ? e : NULL) == ST_OK ? st : ST_ERROR;
-}
-
 Status parquet_write(const CopySource *from, Vfs *vfs, const char *path, int64_t *n_rows, Err *e) {
     ParquetOut o = {.from = from, .memory = {.account = from->account}, .path = path, .e = e};
     Status st = ST_ERROR;
-    VfsFile *file;
+    OutFile file; /* the library writes it by its name */
     *n_rows = 0;
     if (from->n_cols == 0) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "a Parquet file needs a column");
     o.a = arena_new(from->account, e);
     o.texts = arena_new(from->account, e);
-    char *temp = o.a && o.texts ? arena_printf(o.a, "%s.stele-tmp", path) : NULL;
-    if (!temp) goto done;
-    /* where it cannot be made, that is said as for other files */
-    if (vfs->open(vfs, temp, VFS_WRITE | VFS_CREATE | VFS_TRUNCATE, &file, e) != ST_OK) goto done;
-    (void)vfs->close(file, NULL);
-    st = write_file(&o, temp, n_rows);
-    if (st == ST_OK) st = sync_file(vfs, temp, e);
-    if (st == ST_OK) st = vfs->rename(vfs, temp, path, e);
-    if (st != ST_OK) (void)vfs->remove(vfs, temp, NULL);
+    if (!o.a || !o.texts || out_file_open(&file, vfs, from->account, path, e) != ST_OK) goto done;
+    st = write_file(&o, file.temp, n_rows);
+    st = out_file_end(&file, st == ST_OK, e);
 done:
     if (o.schema) carquet_schema_free(o.schema);
     parquet_memory_release(&o.memory);
