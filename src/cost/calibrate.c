@@ -491,7 +491,7 @@ static Status time_round(Bench *b, ChannelRun *c, int pairs, double *us) {
         device_event_drop(b->d, &done[i]);
     }
     device_event_drop(b->d, &go);
-    return st;
+    return device_settle(b->d, b->queue, st, b->e); /* copies of `header` may still be on their way */
 }
 
 /* What starting kernels that run at the same time takes: a line through the times of two and of four. */

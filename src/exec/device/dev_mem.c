@@ -370,6 +370,7 @@ static void fill_ahead(Stager *f) {
 static Status stage_ready(DevQuery *q, int i, Err *e) {
     Lane *l = q->lane;
     TRY(device_pinned_need(q->d, &l->stage[i], STAGE_BYTES, e));
+    if (!l->staged[i]) TRY(q->d->ops->event_new(q->d, &l->staged[i], e)); /* before anything is sent */
     if (l->stage_busy[i]) TRY(query_wait_event(q, l->staged[i], e));
     l->stage_busy[i] = false;
     return ST_OK;

@@ -189,8 +189,7 @@ static Status run_over(RankDevice *r, Kernel k, int64_t n, Err *e) {
     return run(r, k, MAX_OF(INT64_C(1), MIN_OF((n + r->group_size - 1) / r->group_size, 2 * r->groups)), e);
 }
 static Status look(RankDevice *r, int64_t bytes, Err *e) {
-    TRY(r->d->ops->copy_out(r->q, r->seen, r->p[RK_ERR], bytes, e));
-    TRY(r->d->ops->sync(r->q, NULL, NULL, e));
+    TRY(device_read(r->d, r->q, r->seen, r->p[RK_ERR], bytes, e));
     switch (r->seen->err[0]) {
     case 0: return ST_OK;
     case RK_NO_CALL: return err_internal(e, "an operation of a call beyond %lld", (long long)r->p[RK_N_CALLS]);
