@@ -117,7 +117,8 @@ def run(cmd, env=None):
     t0 = time.monotonic()
     with tempfile.TemporaryFile() as out:
         p = subprocess.Popen(cmd, stdout=out, stderr=subprocess.STDOUT, env=env, cwd=ROOT)
-        timer = threading.Timer(HANG, p.kill)
+        hangs = []
+        timer = threading.Timer(HANG, lambda: (hangs.append(True), p.kill()))
         timer.start()
         try:
             _, status, used = os.wait4(p.pid, 0)
@@ -126,6 +127,8 @@ def run(cmd, env=None):
         p.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
         text = out.read().decode("utf-8", "replace")
+    if hangs:
+        text += f"\nhangs: no end after {HANG} s"
     return p.returncode, text, Cost(time.monotonic() - t0, used.ru_utime + used.ru_stime)
 
 

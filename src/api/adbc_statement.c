@@ -134,7 +134,7 @@ AdbcStatusCode adbc_statement_bind_stream(struct AdbcStatement *s, struct ArrowA
     AdbcStmt *x = s->private_data;
     Status st = rows_begin(x);
     if (st == ST_OK) st = arrow_rows_stream(x->rows, stream, err_of(x));
-    if (stream->release) stream->release(stream);
+    if (stream && stream->release) stream->release(stream);
     return bound(x, st, e);
 }
 

@@ -24,7 +24,7 @@ fi
 
 core=$(cd "$build" && pwd)/release/libstele_core.a
 [ -f "$core" ] || fail "no $core: make build"
-if [ ! -f "$out/build.ninja" ]; then
+if [ ! -f "$out/build.ninja" ] || ! grep -q "^STELE_CORE:[A-Z]*=$core\$" "$out/CMakeCache.txt"; then
     cmake -G Ninja -S "$here" -B "$out" -DCMAKE_C_COMPILER="$clang" -DSTELE_CORE="$core" > "$out/cmake.log" 2>&1 || fail "cmake failed: $out/cmake.log"
 fi
 cmake --build "$out" > "$out/build.log" 2>&1 || { tail -30 "$out/build.log"; fail "the build failed: $out/build.log"; }
