@@ -1,10 +1,8 @@
-/* lock.c - see lock.h. One mutex, one condition variable; waiting writers hold back new readers, so that they are not
- * starved.
+/* lock.c - see lock.h. One mutex; each waiter has a condition variable, so that only those are woken that may enter.
  *
- * A thread that asks while the lock is free takes it, although others have been woken for it and do not run yet:
- * handing it over costs a switch of threads each time, many times what a short statement takes. A waiter is no longer
- * overtaken once it has waited for PATIENCE_NS, since bulks that follow each other closely would keep it out for
- * ever. */
+ * Handing the lock over costs a switch of threads, many times what a short statement takes. So a thread that asks while
+ * the lock is free takes it, although others wait; for QUANTUM_NS since the last of these was let in, or since the
+ * waiter came. From then on the first waiter is not overtaken, and the threads take turns of that length. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -17,28 +15,26 @@
 /* Waiting threads, in the order of arrival; on their stacks. */
 typedef struct Waiter {
     struct Waiter *next;
-    LockMode want;
+    pthread_cond_t wake;
+    LockMode held, want;
     int64_t since;
     bool behind; /* LockWait.behind */
 } Waiter;
 struct TxnLock {
     Mutex mutex;
-    pthread_cond_t changed;
     int64_t readers;
-    int64_t waiting_writers;
     Waiter *waiters;
     _Atomic int32_t n_waiters;
     bool writer;
     bool upgrading;  /* a reader waits to become the writer */
     int64_t left_ns; /* when it was given up last, if a thread waited then */
+    int64_t turn_ns; /* when a waiter was let in last */
     _Atomic uint64_t changes;
     TxnHub hub;
 };
 
-enum { POLL_NS = 50000000 /* for cancellation */, PATIENCE_NS = 5000000 };
-/* LockWait.behind: a thread that was let in has often more short statements to run, which would else wait for a slice
- * each. So others may overtake for LINGER_NS, as long as the lock is not free for IDLE_NS. */
-enum { LINGER_NS = 1000000, IDLE_NS = 100000 };
+/* GAP_NS, IDLE_NS: see may_enter; POLL_NS: how often cancellation is looked for. */
+enum { POLL_NS = 50000000, QUANTUM_NS = 1000000, IDLE_NS = 100000, GAP_NS = 20000 };
 
 TxnHub *txn_lock_hub(TxnLock *l) { return &l->hub; }
 
@@ -48,36 +44,49 @@ TxnLock *txn_lock_new(Err *e) {
     mutex_init(&l->mutex, RANK_DATABASE_STATE);
     mutex_init(&l->hub.mutex, RANK_TXN_HUB);
     cond_init(&l->hub.ended);
-    cond_init(&l->changed);
     return l;
 }
 
 void txn_lock_free(TxnLock *l) {
     if (!l) return;
-    pthread_cond_destroy(&l->changed);
     pthread_cond_destroy(&l->hub.ended);
     mutex_destroy(&l->mutex);
     mutex_destroy(&l->hub.mutex);
     mem_free(NULL, l, (int64_t)sizeof *l);
 }
 
+/* The waiter may not be overtaken any more once it is the first. */
+static bool overdue(const TxnLock *l, const Waiter *w, int64_t now) {
+    return now - MAX_OF(w->since, l->turn_ns) > QUANTUM_NS;
+}
 /* A waiter before `me` (any waiter, when `me` is not among them) may not be overtaken any more, and the two cannot hold
  * the lock together. */
 static bool must_let_pass(const TxnLock *l, const Waiter *me, LockMode want, int64_t now) {
     for (const Waiter *w = l->waiters; w && w != me; w = w->next)
-        if ((want == LOCK_EXCLUSIVE || w->want == LOCK_EXCLUSIVE) &&
-            now - w->since > (w->behind ? LINGER_NS : PATIENCE_NS))
-            return true;
+        if ((want == LOCK_EXCLUSIVE || w->want == LOCK_EXCLUSIVE) && overdue(l, w, now)) return true;
     return false;
 }
-static bool may_enter(const TxnLock *l, LockMode held, LockMode want, const Waiter *me) {
+/* The lock is free for it; others may wait for it. */
+static bool is_free(const TxnLock *l, LockMode held, LockMode want) {
     if (held == LOCK_SHARED) return l->readers == 1;
-    if (l->writer || (want == LOCK_EXCLUSIVE && l->readers > 0)) return false;
-    if (!l->waiters) return true;
-    const int64_t now = clock_ns();
-    if (me && me->behind) return l->waiters == me && (now - l->left_ns > IDLE_NS || now - me->since > LINGER_NS);
-    if (want == LOCK_SHARED && l->waiting_writers > 0 && !(me && now - me->since > PATIENCE_NS)) return false;
-    return !must_let_pass(l, me, want, now);
+    return !l->writer && (want == LOCK_SHARED || l->readers == 0);
+}
+/* A waiter whose turn has not come enters when the lock has been free for a while: the thread that had it last has
+ * often more short statements to run. One behind the others leaves them more time. */
+static bool may_enter(const TxnLock *l, const Waiter *me, int64_t now) {
+    if (!is_free(l, me->held, me->want)) return false;
+    if (me->held == LOCK_SHARED) return true;
+    if (me->behind && l->waiters != me) return false;
+    if (overdue(l, me, now)) return !must_let_pass(l, me, me->want, now);
+    return l->waiters == me && now - l->left_ns > (me->behind ? IDLE_NS : GAP_NS);
+}
+/* The lock has changed: the waiters that may enter now are woken, the first of them that wants it alone as the last. */
+static void wake_waiters(TxnLock *l, int64_t now) {
+    for (Waiter *w = l->waiters; w; w = w->next) {
+        if (!may_enter(l, w, now)) continue;
+        pthread_cond_signal(&w->wake);
+        if (w->want == LOCK_EXCLUSIVE) return;
+    }
 }
 /* Transactions that have been idle for too long are ended; the mutex is given up for that long. */
 static bool end_idle(TxnLock *l) {
@@ -88,21 +97,39 @@ static bool end_idle(TxnLock *l) {
     mutex_lock(&l->mutex);
     return true;
 }
+static void enqueue(TxnLock *l, Waiter *me) {
+    Waiter **at = &l->waiters;
+    while (*at) at = &(*at)->next;
+    *at = me;
+    cond_init(&me->wake);
+    atomic_fetch_add(&l->n_waiters, 1);
+    if (me->held == LOCK_SHARED) l->upgrading = true;
+}
+static void dequeue(TxnLock *l, Waiter *me) {
+    Waiter **at = &l->waiters;
+    while (*at != me) at = &(*at)->next;
+    *at = me->next;
+    pthread_cond_destroy(&me->wake);
+    atomic_fetch_sub(&l->n_waiters, 1);
+    if (me->held == LOCK_SHARED) l->upgrading = false;
+}
+/* Until the waiter is woken, for POLL_NS at most (false then); for IDLE_NS where it waits for a turn to end. */
+static bool sleep_until_woken(TxnLock *l, Waiter *me, int64_t deadline) {
+    const int64_t now = clock_ns();
+    const bool polls = l->waiters == me && (me->behind || !overdue(l, me, now));
+    return cond_wait_until(&me->wake, &l->mutex, MIN_OF(deadline, now + (polls ? IDLE_NS : POLL_NS))) || polls;
+}
 /* Until it may enter, or has waited enough: *got false. */
 static Status wait_for(TxnLock *l, LockMode held, LockMode want, const LockWait *w, bool *got, Err *e) {
     Status st = ST_OK;
     const int64_t timeout_ms = w->timeout_ms;
-    Waiter me = {.want = want, .since = clock_ns(), .behind = w->behind}, **at = &l->waiters;
+    Waiter me = {.held = held, .want = want, .since = clock_ns(), .behind = w->behind};
     const int64_t deadline =
         timeout_ms > 0 && timeout_ms < INT64_MAX / 2000000 ? me.since + timeout_ms * 1000000 : INT64_MAX;
-    while (*at) at = &(*at)->next;
-    *at = &me;
-    atomic_fetch_add(&l->n_waiters, 1);
-    const bool holds_back = want == LOCK_EXCLUSIVE && !w->behind; /* readers, those before it too */
-    if (holds_back) l->waiting_writers++;
-    if (held == LOCK_SHARED) l->upgrading = true;
-    for (bool long_since = false; !may_enter(l, held, want, &me);) {
-        if (long_since && end_idle(l) && may_enter(l, held, want, &me)) break;
+    enqueue(l, &me);
+    wake_waiters(l, me.since); /* it may have to let others pass although the lock is free */
+    for (bool long_since = false; !may_enter(l, &me, clock_ns());) {
+        if (long_since && end_idle(l) && may_enter(l, &me, clock_ns())) break;
         if (w->enough && w->enough(w->ctx)) {
             *got = false;
             break;
@@ -111,21 +138,15 @@ static Status wait_for(TxnLock *l, LockMode held, LockMode want, const LockWait 
             st = err_set(e, ERR_QUERY_CANCELED, "canceling statement due to user request");
             break;
         }
-        int64_t now = clock_ns();
-        if (now >= deadline) {
+        if (clock_ns() >= deadline) {
             st = err_set(e, ERR_LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout");
             err_hint(e, "Another transaction holds the database; raise lock_timeout or end that transaction.");
             break;
         }
-        const int64_t poll_ns = w->behind && l->waiters == &me ? IDLE_NS : POLL_NS;
-        long_since = !cond_wait_until(&l->changed, &l->mutex, MIN_OF(deadline, now + poll_ns)) && poll_ns == POLL_NS;
+        long_since = !sleep_until_woken(l, &me, deadline);
     }
-    for (at = &l->waiters; *at != &me;) at = &(*at)->next;
-    *at = me.next;
-    atomic_fetch_sub(&l->n_waiters, 1);
-    if (holds_back) l->waiting_writers--;
-    if (held == LOCK_SHARED) l->upgrading = false;
-    pthread_cond_broadcast(&l->changed); /* for the waiters behind it */
+    dequeue(l, &me);
+    if (st == ST_OK && *got) l->turn_ns = clock_ns();
     return st;
 }
 
@@ -139,7 +160,8 @@ static Status acquire(TxnLock *l, LockMode held, LockMode want, const LockWait *
         err_hint(e, "The transaction might succeed if retried.");
         return ST_ERROR;
     }
-    const bool enters = (!w->behind || !l->waiters) && may_enter(l, held, want, NULL);
+    const bool enters = is_free(l, held, want) && (!l->waiters || held == LOCK_SHARED ||
+                                                   (!w->behind && !must_let_pass(l, NULL, want, clock_ns())));
     Status st = enters ? ST_OK : wait_for(l, held, want, w, got, e);
     if (st == ST_OK && *got && want == LOCK_SHARED) {
         l->readers++;
@@ -147,6 +169,7 @@ static Status acquire(TxnLock *l, LockMode held, LockMode want, const LockWait *
         l->readers -= held == LOCK_SHARED;
         l->writer = true;
     }
+    if (!enters && l->waiters) wake_waiters(l, clock_ns()); /* those behind it */
     mutex_unlock(&l->mutex);
     return st;
 }
@@ -162,7 +185,7 @@ Status txn_lock_acquire_or(TxnLock *l, LockMode want, const LockWait *w, bool *g
 int32_t txn_lock_waiters(const TxnLock *l) { return atomic_load_explicit(&l->n_waiters, memory_order_relaxed); }
 void txn_lock_wake(TxnLock *l) {
     mutex_lock(&l->mutex);
-    if (l->waiters) pthread_cond_broadcast(&l->changed);
+    for (Waiter *w = l->waiters; w; w = w->next) pthread_cond_signal(&w->wake);
     mutex_unlock(&l->mutex);
 }
 
@@ -171,7 +194,7 @@ void txn_lock_downgrade(TxnLock *l) {
     l->writer = false;
     l->readers++;
     atomic_fetch_add(&l->changes, 1);
-    pthread_cond_broadcast(&l->changed);
+    if (l->waiters) wake_waiters(l, clock_ns());
     mutex_unlock(&l->mutex);
 }
 
@@ -180,9 +203,8 @@ static void release(TxnLock *l, LockMode held, bool changed) {
     mutex_lock(&l->mutex);
     if (held == LOCK_SHARED) l->readers--;
     else l->writer = false;
-    if (l->waiters) l->left_ns = clock_ns();
     if (held == LOCK_EXCLUSIVE && changed) atomic_fetch_add(&l->changes, 1);
-    pthread_cond_broadcast(&l->changed);
+    if (l->waiters) wake_waiters(l, l->left_ns = clock_ns());
     mutex_unlock(&l->mutex);
 }
 

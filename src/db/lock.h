@@ -3,8 +3,9 @@
  * A statement that reads takes it shared, one that changes anything takes it exclusively. Most transactions hold it for
  * the length of a statement (session/core/transaction.h); those that are pinned keep it to their end. Two that hold it
  * shared and both want to write cannot both go on: the second to ask gets 40001. Waiting is bounded by lock_timeout
- * (55P03); a waiter is not overtaken any more once it has waited for 5 ms. A holder with more to do may let those in
- * that wait: it takes the lock again behind them (LockWait.behind).
+ * (55P03). Threads with many short statements take turns of 1 ms: a waiter is not overtaken any more when it has waited
+ * for so long, nor 1 ms after another waiter was let in. A holder with more to do may let those in that wait: it takes
+ * the lock again behind them (LockWait.behind).
  */
 #ifndef STELE_DB_LOCK_H
 #define STELE_DB_LOCK_H

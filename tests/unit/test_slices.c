@@ -656,6 +656,50 @@ static void behind(void **state) {
     txn_lock_free(r.lock);
 }
 
+/* Threads that come again and again: none is alone while another holds a share, and all come to their end. */
+typedef struct Rounds {
+    TxnLock *lock;
+    atomic_int readers, writers, wrong;
+    int64_t n; /* changes with the lock held alone */
+} Rounds;
+enum { ROUNDS = 4000 };
+static void *take_rounds(void *arg) {
+    Rounds *t = arg;
+    Err e = {0};
+    for (int i = 0; i < ROUNDS; i++) {
+        const LockMode want = i % 3 == 0 ? LOCK_EXCLUSIVE : LOCK_SHARED;
+        const LockWait w = {.behind = i % 9 == 0};
+        bool got = false;
+        if (txn_lock_acquire_or(t->lock, want, &w, &got, &e) != ST_OK || !got) return "no lock";
+        const bool alone = want == LOCK_EXCLUSIVE;
+        atomic_fetch_add(alone ? &t->writers : &t->readers, 1);
+        if (atomic_load(&t->writers) > (alone ? 1 : 0)) atomic_fetch_add(&t->wrong, 1);
+        if (alone && atomic_load(&t->readers) > 0) atomic_fetch_add(&t->wrong, 1);
+        t->n += alone;
+        atomic_fetch_sub(alone ? &t->writers : &t->readers, 1);
+        txn_lock_release(t->lock, want);
+    }
+    return NULL;
+}
+static void rounds(void **state) {
+    (void)state;
+    enum { THREADS = 6 };
+    Err e = {0};
+    Rounds t = {.lock = txn_lock_new(&e)};
+    pthread_t threads[THREADS];
+    assert_non_null(t.lock);
+    for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, take_rounds, &t), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *why = NULL;
+        pthread_join(threads[i], &why);
+        assert_null(why);
+    }
+    assert_int_equal(atomic_load(&t.wrong), 0);
+    assert_int_equal(t.n, THREADS * ((ROUNDS + 2) / 3));
+    assert_int_equal(txn_lock_waiters(t.lock), 0);
+    txn_lock_free(t.lock);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal),
@@ -670,6 +714,7 @@ int main(void) {
         cmocka_unit_test(entries),
         cmocka_unit_test(two_routines),
         cmocka_unit_test(behind),
+        cmocka_unit_test(rounds),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
