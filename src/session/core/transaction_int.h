@@ -73,7 +73,7 @@ typedef struct Version {
 void transaction_set_holds(TxnHub *h, Txn *x, bool holds);
 /* With s->block.defers: what it is going to see is what is committed now. */
 void transaction_follow(Session *s);
-/* Deferred rows go into their tables; shown, with the lock held alone. */
+/* Deferred rows go into their tables; shown, with the lock held alone. The statement under way begins behind them. */
 Status transaction_apply_rows(Session *s);
 TxnHub *transaction_hub(const Session *s);
 Status serialization_failure(Session *s, const char *why);

@@ -136,6 +136,7 @@ Status transaction_apply_rows(Session *s) {
     for (int64_t i = 0; i < x->rows.len; i++)
         TRY(table_append(x->rows.items[i].table, 1, x->rows.items[i].cells, s->undo, NULL, &s->err));
     x->rows.len = 0;
+    s->block.mark = undo_mark(s->undo); /* they are of earlier statements, whatever becomes of this one */
     return ST_OK;
 }
 
