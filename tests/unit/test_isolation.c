@@ -832,6 +832,38 @@ static void out_of_memory(void **state) {
     assert_int_equal(stele_close(db, NULL), STELE_OK);
 }
 
+/* Memory runs out while a statement that is to wait gives up the lock: it says so, and does not wait with the lock. */
+static void waiting_without_memory(void **state) {
+    (void)state;
+    stele_db *db;
+    stele_conn *c, *holder;
+    stele_error_info e;
+    int refused = 0;
+    assert_int_equal(stele_open(NULL, &(stele_options){.threads = 1}, &db, NULL), STELE_OK);
+    assert_int_equal(stele_connect(db, &c), STELE_OK);
+    assert_int_equal(stele_connect(db, &holder), STELE_OK);
+    must(c, "set default_transaction_isolation = 'read committed'; set lock_timeout = '1ms'", NULL);
+    must(c, "create table h(a int); create table r(id int primary key, a int); insert into r values (1, 1), (2, 2)",
+         NULL);
+    must(holder, "begin isolation level read committed; update r set a = 5 where id = 1", NULL);
+    for (bool ran_out = true; ran_out;) {
+        must(c, "truncate h", NULL);
+        must(c, "begin; insert into h values (1); insert into h values (2)", NULL);
+        mem_fail_at(refused + 1);
+        assert_int_not_equal(stele_exec(c, "update r set a = 6 where id = 1", NULL, NULL), STELE_OK);
+        ran_out = mem_fail_at(0) <= 0;
+        stele_error(c, &e);
+        assert_string_equal(e.sqlstate, ran_out ? "53200" : "55P03");
+        refused += ran_out;
+        must(c, "rollback", NULL);
+    }
+    assert_true(refused > 5);
+    must(holder, "commit", NULL);
+    stele_disconnect(c);
+    stele_disconnect(holder);
+    assert_int_equal(stele_close(db, NULL), STELE_OK);
+}
+
 /* Memory runs out while a commit is kept for an older snapshot (0, a bulk: 1), or the older snapshot is looked at (2),
  * or validated (3): it is lost, or what it was; the commit stands or never was. */
 static void snapshots_without_memory(void **state) {
@@ -1062,6 +1094,7 @@ int main(int argc, char **argv) { /* a pattern of tests, else all */
                                        cmocka_unit_test(histories_with_bulks),
                                        cmocka_unit_test(out_and_back),
                                        cmocka_unit_test(out_of_memory),
+                                       cmocka_unit_test(waiting_without_memory),
                                        cmocka_unit_test(snapshots_without_memory),
                                        cmocka_unit_test(bulks_beside),
                                        cmocka_unit_test(phantoms)};

@@ -102,5 +102,6 @@ Status savepoint_back(Session *s, const char *name) {
 void savepoint_after_error(Session *s) {
     if (s->lock == LOCK_EXCLUSIVE && !transaction_hidden(s)) go_back(s, s->savepoints);
     s->state = 'E';
-    transaction_suspend(s);
+    Err ignored = {0}; /* then the lock stays */
+    (void)transaction_suspend(s, &ignored);
 }

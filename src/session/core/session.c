@@ -414,6 +414,13 @@ Status session_resume_bulk(Session *s) {
     return st;
 }
 
+/* Without the lock, it is to wait for s->block.holder. 53200: it cannot give up the lock, and does not wait. */
+static Status suspend_to_wait(Session *s) {
+    Status st = transaction_suspend(s, &s->err);
+    if (st != ST_OK) s->block.holder = 0;
+    dbg_assert(st != ST_OK || s->lock == LOCK_NONE);
+    return st;
+}
 /* The statement has changed rows that an open transaction holds: it is as though it had not run, and the lock is given
  * up. */
 static Status step_back(Session *s) {
@@ -424,7 +431,7 @@ static Status step_back(Session *s) {
     } else {
         if (transaction_defers(s)) transaction_drop_deferred(s, s->block.mark);
         else if (s->lock == LOCK_EXCLUSIVE) undo_rollback(s->undo, s->block.mark);
-        transaction_suspend(s);
+        (void)suspend_to_wait(s);
     }
     return ST_ERROR;
 }
@@ -544,7 +551,7 @@ static Status nothing_to_end(Session *s, const AstTransaction *t, const char *ch
 static bool commit_must_wait(Session *s) {
     if (!s->block.can_wait || transaction_pinned(s)) return false;
     Status st = transaction_find_holder(s, true);
-    if (st == ST_OK && s->block.holder) transaction_suspend(s);
+    if (st == ST_OK && s->block.holder) st = suspend_to_wait(s);
     return st != ST_OK || s->block.holder;
 }
 

@@ -413,9 +413,9 @@ static void evict(TxnHub *h) {
     mutex_unlock(&h->mutex);
 }
 
-static Status reserve(Session *s) {
+static Status reserve(Session *s, Err *e) {
     Txn *x = s->txn;
-    TRY(undo_reserve(s->undo, x->reserved, &s->err));
+    TRY(undo_reserve(s->undo, x->reserved, e));
     x->reserved = undo_mark(s->undo);
     return ST_OK;
 }
@@ -444,7 +444,7 @@ static Status change_view(Session *s) {
     const bool moved = x && !beside && (target != x->ts || broken);
     if (r && r != x) evict(h);
     if (is_in_place(s) && (target != atomic_load(&h->view) || broken)) {
-        TRY(reserve(s));
+        TRY(reserve(s, &s->err));
         undo_hide(s->undo);
         atomic_store(&x->out, true);
         atomic_store(&h->resident, NULL);
@@ -558,32 +558,33 @@ Status transaction_pause(Session *s) {
             return ST_OK;
         }
         if (lost_update(s)) return concurrent_update(s);
-        TRY(reserve(s));
+        TRY(reserve(s, &s->err));
         if (!atomic_load(&x->out)) atomic_store(&transaction_hub(s)->resident, x);
     }
     session_unlock_unchanged(s);
     return ST_OK;
 }
 
-void transaction_suspend(Session *s) {
+Status transaction_suspend(Session *s, Err *e) {
     Txn *x = s->txn;
     session_read_end(s);
     if (x && x->lost) transaction_leave_version(s);
     if (s->lock != LOCK_NONE) take_stock(s);
     rest(s);
-    if (s->lock == LOCK_NONE || transaction_pinned(s)) return;
+    if (s->lock == LOCK_NONE || transaction_pinned(s)) return ST_OK;
     if (is_in_place(s)) {
-        Err e = {0};
         if (s->lock != LOCK_EXCLUSIVE) { /* it has changed nothing since it was reserved */
-        } else if (undo_is_whole(s->undo, x->reserved) || undo_reserve(s->undo, x->reserved, &e) != ST_OK) {
+        } else if (undo_is_whole(s->undo, x->reserved)) {
             x->pinned = true;
-            return;
-        } else {
-            x->reserved = undo_mark(s->undo);
+            return ST_OK;
+        } else if (reserve(s, e) != ST_OK) {
+            x->pinned = true;
+            return ST_ERROR;
         }
         atomic_store(&transaction_hub(s)->resident, x);
     }
     session_unlock_unchanged(s);
+    return ST_OK;
 }
 
 /* ---- the end ------------------------------------------------------------------------------------------ */

@@ -68,8 +68,9 @@ LockMode transaction_lock_mode(const Session *s, LockMode mode, bool definitions
 /* A statement of a transaction has ended well: lets go of the lock, unless it is pinned. 40001 when it has changed what
  * others have, 53200; nothing was done then. */
 Status transaction_pause(Session *s);
-/* After an error, when ROLLBACK TO may come: the same, but nothing is refused. */
-void transaction_suspend(Session *s);
+/* After an error, when ROLLBACK TO may come, or before it waits: the same, but nothing is refused. 53200: it keeps the
+ * lock, pinned. */
+Status transaction_suspend(Session *s, Err *e);
 /* No change of a transaction is shown in the tables, and all commits are; under the lock. */
 bool transaction_shows_committed(const Session *s);
 /* The session's transaction reads the version from now on, which is current and pinned in its slot: as what it sees, if
@@ -158,8 +159,9 @@ void transaction_drop_deferred(Session *s, int64_t mark); /* additions after the
 /* Below REPEATABLE READ a transaction holds the rows that it has changed until it ends: who changes them too waits, and
  * its statement runs again. */
 /* Whether the session's statement has changed rows that an open transaction holds, or, ends, what comes now would: the
- * statement stands outside of a transaction, or is COMMIT. s->block.holder: that transaction; 0: none, and what the
- * statement has read is held from now on. Nothing else is done. Under the lock. */
+ * statement stands outside of a transaction, or is COMMIT. s->block.holder: that transaction; 0: none, or the
+ * transaction keeps the lock to its end and does not wait, and what the statement has read is held from now on.
+ * Nothing else is done. Under the lock. */
 Status transaction_find_holder(Session *s, bool ends);
 /* Without the lock: until that transaction ends or lets go of rows. 40P01, 55P03, 57014. */
 Status transaction_wait(Session *s);

@@ -46,8 +46,10 @@ Status transaction_find_holder(Session *s, bool ends) {
     TxnHub *h = transaction_hub(s);
     Status st = ST_OK;
     s->block.holder = 0;
-    if (!s->undo || undo_mark(s->undo) == 0 || s->catalog_undo || undo_is_whole(s->undo, s->block.mark)) return ST_OK;
-    const bool others = atomic_load(&h->row_holders) > (s->txn && s->txn->holds);
+    if (!s->undo || undo_mark(s->undo) == 0) return ST_OK;
+    bool others = atomic_load(&h->row_holders) > (s->txn && s->txn->holds);
+    /* One that keeps the lock to its end would wait for those who need it to end. */
+    others = others && !transaction_pinned(s) && !s->catalog_undo && !undo_is_whole(s->undo, s->block.mark);
     if (!others && !s->block.read_adds) return ST_OK;
     mutex_lock(&h->mutex); /* logs do not go while it is held, nor do two readers come to hold one row */
     if (others) st = compare(s, ends);
