@@ -547,12 +547,14 @@ static Status nothing_to_end(Session *s, const AstTransaction *t, const char *ch
     return ST_OK;
 }
 
-/* COMMIT, validated: an open transaction holds rows that would change. It is to wait, unless it has failed. */
-static bool commit_must_wait(Session *s) {
-    if (!s->block.can_wait || transaction_pinned(s)) return false;
-    Status st = transaction_find_holder(s, true);
-    if (st == ST_OK && s->block.holder) st = suspend_to_wait(s);
-    return st != ST_OK || s->block.holder;
+/* COMMIT, validated. ST_ERROR with s->block.holder set: an open transaction holds rows that would change, and it is to
+ * wait. */
+static Status look_before_commit(Session *s) {
+    if (!s->block.can_wait || transaction_pinned(s)) return ST_OK;
+    TRY(transaction_find_holder(s, true));
+    if (!s->block.holder) return ST_OK;
+    (void)suspend_to_wait(s);
+    return ST_ERROR;
 }
 
 static Status transaction(Session *s, Statement *st, const AstTransaction *t) {
@@ -568,12 +570,10 @@ static Status transaction(Session *s, Statement *st, const AstTransaction *t) {
         if (s->state == 'I') return nothing_to_end(s, t, "COMMIT AND CHAIN");
         if (s->state == 'T') {
             bool changes = s->catalog_undo || transaction_changed(s);
-            if (changes && lock_latest(s) != ST_OK) { /* 40001, or the lock was not to be had */
-                roll_back_all(s);
-                end_block(s);
-                return ST_ERROR;
-            }
-            if (changes && commit_must_wait(s)) return ST_ERROR;
+            Status r = changes ? lock_latest(s) : ST_OK; /* 40001, or the lock was not to be had */
+            if (r == ST_OK && changes) r = look_before_commit(s);
+            if (r != ST_OK && !s->block.holder) session_abandon(s);
+            if (r != ST_OK) return r;
             settings_restore(s, &s->kept_settings.keep);
             commit_all(s);
         } else {
@@ -1271,7 +1271,7 @@ static Status run_once(Statement *st) {
     }
     if (r == ST_OK) r = session_execute(s, st, st->ast, st->n_params, st->param_types, vals, st->text);
     if (r == ST_OK) r = stack_check(&s->err); /* a walk that was cut short: what it was for may be wrong */
-    else (void)stack_failed(&s->err);
+    else if (!s->block.holder) (void)stack_failed(&s->err);
     if (r != ST_OK && s->deadline_ns && clock_ns() > s->deadline_ns &&
         strcmp(s->err.sqlstate, ERR_QUERY_CANCELED) == 0) {
         err_clear(&s->err);
@@ -1311,12 +1311,19 @@ static bool give_back(Session *s) {
     err_copy(&s->err, &why);
     return more;
 }
+/* The wait has failed. COMMIT ends its block even then. */
+static Status end_wait(Statement *st) {
+    Session *s = st->session;
+    if (st->ast->kind != AST_TRANSACTION) return session_end_statement(s, ST_ERROR);
+    session_abandon(s);
+    return ST_ERROR;
+}
 /* Once more whenever it has waited for a transaction that held rows which it changes. */
 static Status run_when_held(Statement *st) {
     Session *s = st->session;
     s->block.can_wait = true;
     Status r = run_once(st);
-    while (s->block.holder) r = transaction_wait(s) == ST_OK ? run_once(st) : session_end_statement(s, ST_ERROR);
+    while (s->block.holder) r = transaction_wait(s) == ST_OK ? run_once(st) : end_wait(st);
     s->block.can_wait = false;
     return r;
 }
