@@ -71,7 +71,7 @@ typedef struct Version {
 
 /* The transaction counts as one that holds rows, or not; with the hub's mutex. */
 void transaction_set_holds(TxnHub *h, Txn *x, bool holds);
-/* With s->block.defers: what it is going to see is what is committed now. */
+/* With s->block.defers: what it is going to see is what is committed now, unless it has to be what it has read. */
 void transaction_follow(Session *s);
 /* Deferred rows go into their tables; shown, with the lock held alone. The statement under way begins behind them. */
 Status transaction_apply_rows(Session *s);

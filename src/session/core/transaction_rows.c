@@ -82,6 +82,7 @@ void transaction_follow(Session *s) {
     TxnHub *h = transaction_hub(s);
     Txn *x = s->txn;
     if (!x || !x->defers || x->has_read || x->broken || x->ts == atomic_load(&h->now)) return;
+    if (x->reads.len > 0) return; /* which is validated against the commits from then on */
     mutex_lock(&h->mutex);
     x->ts = atomic_load(&h->now);
     mutex_unlock(&h->mutex);
