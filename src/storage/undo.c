@@ -259,7 +259,8 @@ int128_t undo_deferred_sum(const UndoLog *u, const Table *t, int64_t rowid, int 
     int128_t sum = 0;
     for (int64_t k = 0; k < u->recs.len; k++) {
         const UndoRecord *r = &u->recs.items[k];
-        if (r->t == t && r->kind == UNDO_ADD && r->col == col && r->rowids[0] == rowid)
+        if (r->t == t && r->generation == t->impl->generation && r->kind == UNDO_ADD && r->col == col &&
+            r->rowids[0] == rowid)
             sum += load_int(r->cells, r->cell_size);
     }
     return sum;
@@ -276,7 +277,8 @@ Status undo_reserve_deferred(UndoLog *u, bool *gone, Err *e) {
     for (int64_t k = 0; k < u->recs.len; k++) {
         UndoRecord *r = &u->recs.items[k];
         if (!r->t || !r->deferred) continue;
-        *gone |= tablet_row_deleted(r->t->tablets[r->rowids[0] >> 32], r->rowids[0] & 0xffffffff);
+        *gone = r->generation != r->t->impl->generation ||
+                tablet_row_deleted(r->t->tablets[r->rowids[0] >> 32], r->rowids[0] & 0xffffffff);
         if (*gone) break;
         Value now;
         table_value(r->t, r->rowids[0], r->col, &now);

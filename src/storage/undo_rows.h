@@ -33,7 +33,7 @@ Status undo_defer_add(UndoLog *u, Table *t, int64_t rowid, int col, int128_t n, 
 int128_t undo_deferred_sum(const UndoLog *u, const Table *t, int64_t rowid, int col); /* of additions to the cell */
 void undo_drop_deferred(UndoLog *u, int64_t mark);                                    /* those after the mark */
 /* Before they are shown on top of what others have committed: under the lock held alone. *gone: one of their rows was
- * deleted. 53200. */
+ * deleted, or the table has other data (TRUNCATE). 53200. */
 Status undo_reserve_deferred(UndoLog *u, bool *gone, Err *e);
 
 /* The log's owner, who sees all commits up to ts, reads the row, or all rows of the table with that id (rowid < 0).
