@@ -146,6 +146,52 @@ static void at_serializable(void **state) {
     histories_at(true, 60);
 }
 
+/* ---- definitions beside ---- */
+/* NULL + 1 cannot be deferred: the statement begins again, and the table may be another by then. */
+static void *add_to_null(void *arg) {
+    Worker *w = arg;
+    stele_conn *c;
+    if (stele_connect(w->db, &c) != STELE_OK) return snprintf(w->why, sizeof w->why, "connect"), NULL;
+    for (int i = 0; i < w->transactions && !w->why[0]; i++) {
+        (void)run(w, c, "begin isolation level read committed; update nulls set v = v + 1 where id = 1; commit", NULL);
+        if (stele_transaction_state(c) != 'I') (void)run(w, c, "rollback", NULL);
+    }
+    stele_disconnect(c);
+    return NULL;
+}
+static void *alter(void *arg) {
+    Worker *w = arg;
+    stele_conn *c;
+    if (stele_connect(w->db, &c) != STELE_OK) return snprintf(w->why, sizeof w->why, "connect"), NULL;
+    for (int i = 0; i < w->transactions && !w->why[0]; i++)
+        (void)run(w, c, i % 2 ? "alter table nulls drop column x" : "alter table nulls add column x int", NULL);
+    stele_disconnect(c);
+    return NULL;
+}
+static void beside_definitions(void **state) {
+    (void)state;
+    stele_db *db;
+    stele_conn *c;
+    Worker w[3] = {{.id = 0, .transactions = 300}, {.id = 1, .transactions = 300}, {.id = 2, .transactions = 200}};
+    pthread_t threads[3];
+    int64_t n;
+    assert_int_equal(stele_open(NULL, &(stele_options){.threads = 1}, &db, NULL), STELE_OK);
+    assert_int_equal(stele_connect(db, &c), STELE_OK);
+    must(c, "create table nulls(id int primary key, v int); insert into nulls values (1, null)", NULL);
+    for (int i = 0; i < 3; i++) {
+        w[i].db = db;
+        w[i].serializable = true; /* 40001 is all right */
+        assert_int_equal(pthread_create(&threads[i], NULL, i == 2 ? alter : add_to_null, &w[i]), 0);
+    }
+    for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < 3; i++)
+        if (w[i].why[0]) fail_msg("thread %d: %s", i, w[i].why);
+    must(c, "select count(*) from nulls where v is null", &n);
+    assert_int_equal(n, 1);
+    stele_disconnect(c);
+    assert_int_equal(stele_close(db, NULL), STELE_OK);
+}
+
 /* ---- pgbench ---- */
 static void *five_statements(void *arg) {
     Worker *w = arg;
@@ -203,6 +249,6 @@ static void pgbench(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(at_read_committed), cmocka_unit_test(at_serializable),
-                                       cmocka_unit_test(pgbench)};
+                                       cmocka_unit_test(beside_definitions), cmocka_unit_test(pgbench)};
     return cmocka_run_group_tests_name("additions", tests, NULL, NULL);
 }

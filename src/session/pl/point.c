@@ -108,12 +108,14 @@ static bool is_current(const Session *s, const struct TextPoint *t) {
     return t && t->catalog_version == catalog_definitions(session_catalog(s));
 }
 /* What the statement looks at is there, and what it changes may be changed: the tables, or, with s->block.defers, what
- * the transaction has beside them. */
-static Status begin_point(Session *s, SqlText *text, int32_t n_params, const Type *param_types, const Value *params) {
+ * the transaction has beside them, if it may. */
+static Status begin_point(Session *s, SqlText *text, int32_t n_params, const Type *param_types, const Value *params,
+                          bool may_defer) {
     const bool select = text->ast->kind == AST_SELECT, images = s->read.images;
     const struct TextPoint *t = text->point;
     const bool hopeless = t && !t->of_version && (!t->point || !pl_point_may_defer(t->point));
-    if (!hopeless && (!select || transaction_may_read_deferred(s)) && transaction_may_defer(s)) {
+    may_defer = may_defer && !hopeless && (!select || transaction_may_read_deferred(s)) && transaction_may_defer(s);
+    if (may_defer) {
         s->block.defers = true;
         s->read.images = false; /* it reads the tables, which have what images were ahead */
         TRY(session_lock(s, LOCK_SHARED));
@@ -126,28 +128,28 @@ static Status begin_point(Session *s, SqlText *text, int32_t n_params, const Typ
     }
     return select ? session_read(s, true) : session_begin_write(s);
 }
-static Status run_point(Session *s, Statement *st, const struct TextPoint *t, int32_t n_params,
-                        const Value *const *params) {
-    const bool deferred = s->block.defers;
-    TRY(pl_point_run(s, st->run_arena, t->point, n_params, params, st));
-    if (!deferred || s->block.defers) return ST_OK;
-    session_unlock_unchanged(s); /* it could not be */
-    return pl_point_run(s, st->run_arena, t->point, n_params, params, st);
-}
-
-Status point_statement(Session *s, Statement *st, SqlText *text, int32_t n_params, const Type *param_types,
-                       const Value *params, bool *done) {
+static Status run_point(Session *s, Statement *st, const struct TextPoint *t, int32_t n_params, const Value *params) {
     Arena *a = st->run_arena;
-    *done = false;
-    if (!text || text->once || s->explaining || !may_be_point(text->ast)) return ST_OK;
-    bool select = text->ast->kind == AST_SELECT, had_lock = s->lock != LOCK_NONE;
+    const Value **refs = arena_array(a, const Value *, n_params + 1);
+    Value *given = arena_array(a, Value, n_params + 1);
+    if (!refs || !given) return err_oom(&s->err);
+    TRY(point_params(s, a, t->bound->param_types, t->bound->n_params, n_params, params, given));
+    for (int32_t i = 0; i < n_params; i++) refs[i] = &given[i];
+    st->has_shape = true;
+    return pl_point_run(s, a, t->point, n_params, refs, st);
+}
+/* *again: its change was to be deferred and cannot be; nothing has happened, and the lock is given up. */
+static Status try_point(Session *s, Statement *st, SqlText *text, int32_t n_params, const Type *param_types,
+                        const Value *params, bool may_defer, bool *done, bool *again) {
+    const bool select = text->ast->kind == AST_SELECT, had_lock = s->lock != LOCK_NONE;
+    *done = *again = false;
     s->read.brief = true;
     s->read.images =
         select && session_may_read_images(s) && !had_lock && !s->read.locked; /* locked: rows on the host are wanted */
-    Status got = begin_point(s, text, n_params, param_types, params);
+    Status got = begin_point(s, text, n_params, param_types, params, may_defer);
     s->read.brief = s->read.images = false;
     TRY(got);
-    bool ahead = select && !had_lock && s->lock != LOCK_NONE && session_bulk_unapplied(s);
+    const bool ahead = select && !had_lock && s->lock != LOCK_NONE && session_bulk_unapplied(s);
     if (!is_current(s, text->point)) TRY(make(s, text, n_params, param_types));
     const struct TextPoint *t = text->point;
     if (!t->point || (t->nulls_apart && some_null(n_params, params))) {
@@ -156,12 +158,19 @@ Status point_statement(Session *s, Statement *st, SqlText *text, int32_t n_param
         else if (!had_lock) session_read_anew(s);     /* a query takes its time: it may do without the lock */
         return ST_OK;
     }
-    const Value **refs = arena_array(a, const Value *, n_params + 1);
-    Value *given = arena_array(a, Value, n_params + 1);
-    if (!refs || !given) return err_oom(&s->err);
-    TRY(point_params(s, a, t->bound->param_types, t->bound->n_params, n_params, params, given));
-    for (int32_t i = 0; i < n_params; i++) refs[i] = &given[i];
-    st->has_shape = true;
     *done = true;
-    return run_point(s, st, t, n_params, refs);
+    const bool deferred = s->block.defers;
+    TRY(run_point(s, st, t, n_params, params));
+    *again = deferred && !s->block.defers;
+    if (*again) session_unlock_unchanged(s);
+    return ST_OK;
+}
+
+Status point_statement(Session *s, Statement *st, SqlText *text, int32_t n_params, const Type *param_types,
+                       const Value *params, bool *done) {
+    bool again;
+    *done = false;
+    if (!text || text->once || s->explaining || !may_be_point(text->ast)) return ST_OK;
+    TRY(try_point(s, st, text, n_params, param_types, params, true, done, &again));
+    return again ? try_point(s, st, text, n_params, param_types, params, false, done, &again) : ST_OK;
 }
