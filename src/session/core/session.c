@@ -438,6 +438,7 @@ static Status step_back(Session *s) {
 /* A statement that has ended well, before its changes stand: ST_ERROR, with s->block.holder set when it has stepped
  * back. */
 static Status look_for_holder(Session *s) {
+    if (s->lock == LOCK_EXCLUSIVE && !s->block.can_wait) s->block.skipped = true;
     if (!s->block.can_wait || s->lock == LOCK_NONE) return ST_OK;
     TRY(transaction_find_holder(s, s->state == 'I'));
     return s->block.holder ? step_back(s) : ST_OK;

@@ -177,6 +177,8 @@ typedef struct SessionBlock {
     bool keeps_read; /* FOR UPDATE and the like: what it reads counts to the end of the transaction, at every level */
     bool defers;     /* it works on what is committed, with the transaction's deferred changes beside */
     bool read_adds;  /* it has read rows to which the transaction has added (undo_rows.h) */
+    bool skipped;    /* statements of it have changed rows without a look at those that others hold */
+    bool looked;     /* none of the rows that are about to be committed are held by others */
     int64_t mark;    /* of the undo log when it began, with all that was deferred before */
     int64_t holder;  /* it waits for that transaction, and runs again then; 0: none */
     _Atomic bool waits; /* it does now; set under the hub's mutex, read by any thread */

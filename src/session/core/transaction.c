@@ -245,6 +245,13 @@ static void lose(Txn *x) {
 static bool may_give_up(const Txn *x, const Txn *but) {
     return x->session && x != but && !x->lost && !x->at_rest && !atomic_load(&x->images);
 }
+/* All that it has changed is deferred, and it has read nothing that a commit may change: not before COMMIT, and then on
+ * what is committed by then, are its changes made. Others add to the rows to which it adds. Those that it has read it
+ * holds, so that only a commit that did not look for holders changes them. The commit, which changes no definitions,
+ * holds the lock alone. */
+static bool is_indifferent(const Txn *x, bool looked) {
+    return x->sees_latest && x->defers && x->reads.len == 0 && (looked || !x->has_read);
+}
 /* The oldest snapshots are given up, all of them when `all`; not the one of `but`. false: there are none. */
 static bool give_up(TxnHub *h, bool all, const Txn *but) {
     int64_t ts = INT64_MAX;
@@ -305,7 +312,8 @@ static bool keep(Session *s, UndoLog *u, int64_t n, const TableEvent *events, co
     result_streams_give_up(s, limit_of(s));
     mutex_lock(&h->mutex);
     atomic_fetch_add(&h->commits, 1);
-    for (const Txn *x = h->open; x && !needed; x = x->next) needed = may_give_up(x, but);
+    for (const Txn *x = h->open; x && !needed; x = x->next)
+        needed = may_give_up(x, but) && (n != 0 || !is_indifferent(x, s->block.looked));
     mutex_unlock(&h->mutex);
     if (!needed) return false;
     Version *v = mem_calloc(NULL, (int64_t)sizeof *v, NULL);
@@ -593,6 +601,7 @@ static void leave_list(Session *s) {
     Txn *x = s->txn;
     session_read_end(s);
     transaction_leave_version(s);
+    s->block.skipped = s->block.looked = false;
     s->txn = NULL;
     if (!x) return;
     mutex_lock(&h->mutex);
@@ -629,6 +638,7 @@ void transaction_rollback(Session *s) {
             pthread_cond_broadcast(&h->ended);
             s->undo = NULL;
             s->txn = NULL;
+            s->block.skipped = s->block.looked = false;
         }
         mutex_unlock(&h->mutex);
         if (changes) atomic_store(&h->unsettled, true);

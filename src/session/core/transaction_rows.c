@@ -47,15 +47,17 @@ Status transaction_find_holder(Session *s, bool ends) {
     Status st = ST_OK;
     s->block.holder = 0;
     if (!s->undo || undo_mark(s->undo) == 0) return ST_OK;
-    bool others = atomic_load(&h->row_holders) > (s->txn && s->txn->holds);
     /* One that keeps the lock to its end would wait for those who need it to end. */
-    others = others && !transaction_pinned(s) && !s->catalog_undo && !undo_is_whole(s->undo, s->block.mark);
+    const bool looks = !transaction_pinned(s) && !s->catalog_undo && !undo_is_whole(s->undo, s->block.mark);
+    const bool others = looks && atomic_load(&h->row_holders) > (s->txn && s->txn->holds);
+    s->block.looked = ends && looks && !s->block.skipped;
     if (!others && !s->block.read_adds) return ST_OK;
     mutex_lock(&h->mutex); /* logs do not go while it is held, nor do two readers come to hold one row */
     if (others) st = compare(s, ends);
     if (s->block.read_adds) undo_keep_reads(s->undo, st == ST_OK && s->block.holder == 0);
     mutex_unlock(&h->mutex);
     s->block.read_adds = false;
+    if (st != ST_OK || s->block.holder) s->block.looked = false;
     return st;
 }
 
