@@ -593,7 +593,7 @@ void stele_list_functions(bool (*each)(void *ctx, const char *name, const char *
         args[0] = 0;
         for (int k = 0; k < f[i].nargs && k < 6; k++)
             at += (size_t)snprintf(args + at, sizeof args - at, "%s%s", k ? ", " : "",
-                                   type_base_name((TypeId)f[i].args[k]));
+                                   type_plain_name(func_arg_type(&f[i], k)));
         if (f[i].flags & FN_VARIADIC) snprintf(args + at, sizeof args - at, ", ...");
         if (each(ctx, f[i].name, args, type_base_name((TypeId)f[i].ret), f[i].doc ? f[i].doc : "")) return;
     }

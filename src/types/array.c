@@ -21,6 +21,12 @@ ArrayView array_view(Str blob) {
     return v;
 }
 
+Status array_view_of(Str blob, Phys phys, ArrayView *out, Err *e) {
+    *out = array_view(blob);
+    if (out->n == 0 || out->phys == phys) return ST_OK;
+    return err_internal(e, "an array of %s where one of %s is read", phys_name(out->phys), phys_name(phys));
+}
+
 static int64_t data_offset(int64_t n, bool has_nulls) {
     return (int64_t)sizeof(ArrayHead) + (has_nulls ? (n + 15) / 16 * 16 : 0);
 }

@@ -51,6 +51,8 @@ typedef struct ArrayView {
 
 /* A view of a blob, which stays the owner of the bytes. */
 ArrayView array_view(Str blob);
+/* The same for those who read cells of that form only: XX000 if there are others. */
+Status array_view_of(Str blob, Phys phys, ArrayView *out, Err *e);
 static inline bool array_is_null(const ArrayView *v, int64_t i) { return v->valid && !v->valid[i]; }
 /* Copies element i (from 0) to a cell of v->phys; strings point into the blob. NULL elements give zeros. */
 static inline void array_get(const ArrayView *v, int64_t i, void *cell) {

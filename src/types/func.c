@@ -174,16 +174,28 @@ bool type_common(Type a, Type b, Type *out) {
 
 /* ---- resolution ------------------------------------------------------------ */
 
-static uint8_t slot_type(const FuncDef *f, int k) {
-    return f->args[k < f->nargs ? k : f->nargs > 0 ? f->nargs - 1 : 0];
+static uint8_t slot(const FuncDef *f, int k) { return f->args[k < f->nargs ? k : f->nargs > 0 ? f->nargs - 1 : 0]; }
+static uint8_t slot_type(const FuncDef *f, int k) { return slot(f, k) & FUNC_ARRAY_OF ? T_ARRAY : slot(f, k); }
+Type func_arg_type(const FuncDef *f, int k) {
+    if (slot(f, k) & FUNC_ARRAY_OF) return type_array_of(arg_type_of(slot(f, k) & ~FUNC_ARRAY_OF));
+    return arg_type_of(slot(f, k));
 }
 
 static bool takes(const FuncDef *f, int nargs) {
     return f->nargs == nargs || ((f->flags & FN_VARIADIC) && nargs > f->nargs);
 }
 
-static bool exact_match(const FuncDef *f, int nargs, const uint8_t *in) {
-    if (!takes(f, nargs)) return false;
+/* Whether arrays have elements that the arguments declared as arrays of one type take. */
+static bool elements_fit(const FuncDef *f, int nargs, const Type *args) {
+    for (int k = 0; k < nargs; k++)
+        if ((slot(f, k) & FUNC_ARRAY_OF) && args[k].id == T_ARRAY &&
+            !implicit(type_element(args[k]).id, slot(f, k) & ~FUNC_ARRAY_OF))
+            return false;
+    return true;
+}
+
+static bool exact_match(const FuncDef *f, int nargs, const uint8_t *in, const Type *args) {
+    if (!takes(f, nargs) || !elements_fit(f, nargs, args)) return false;
     for (int k = 0; k < nargs; k++)
         if (in[k] == T_UNKNOWN || slot_type(f, k) != in[k]) return false;
     return true;
@@ -202,8 +214,8 @@ static bool decimals_wanted(const FuncDef *f, int nargs, const uint8_t *in) {
 }
 
 /* anynonarray || text must not turn text-like values away from text || text, hence "any" matches everything. */
-static bool castable(const FuncDef *f, int nargs, const uint8_t *in) {
-    if (!takes(f, nargs) || !decimals_wanted(f, nargs, in)) return false;
+static bool castable(const FuncDef *f, int nargs, const uint8_t *in, const Type *args) {
+    if (!takes(f, nargs) || !decimals_wanted(f, nargs, in) || !elements_fit(f, nargs, args)) return false;
     for (int k = 0; k < nargs; k++) {
         uint8_t want = slot_type(f, k);
         if (want != T_ANY && in[k] != T_UNKNOWN && !implicit(in[k], want)) return false;
@@ -388,6 +400,7 @@ static Status coerce_args(const FuncDef *f, int nargs, const Type *args, int64_t
         uint8_t want = slot_type(f, k);
         if (want == T_ANY) coerced[k] = args[k].id == T_UNKNOWN ? type_make(T_TEXT) : args[k];
         else if (want == T_ENUM) coerced[k] = label;
+        else if (slot(f, k) & FUNC_ARRAY_OF) coerced[k] = func_arg_type(f, k);
         else if (want == T_NUMERIC) coerced[k] = type_as_numeric(args[k]);
         else if (want == args[k].id) coerced[k] = args[k];
         else coerced[k] = arg_type_of(want);
@@ -420,18 +433,18 @@ Status func_resolve(Slice name, bool is_operator, int nargs, const Type *args, i
     const FuncDef *f = func_find(name, &count);
     const FuncDef *best = NULL;
     for (int64_t i = 0; i < count && !best; i++)
-        if (((f[i].flags & FN_OPERATOR) != 0) == is_operator && exact_match(&f[i], nargs, in)) best = &f[i];
+        if (((f[i].flags & FN_OPERATOR) != 0) == is_operator && exact_match(&f[i], nargs, in, args)) best = &f[i];
     /* One unknown operand of an operator is taken for the other's type. */
     if (!best && is_operator && nargs == 2 && (in[0] == T_UNKNOWN) != (in[1] == T_UNKNOWN)) {
         uint8_t k = in[0] == T_UNKNOWN ? in[1] : in[0], both[2] = {k, k};
         for (int64_t i = 0; i < count && !best; i++)
-            if ((f[i].flags & FN_OPERATOR) && exact_match(&f[i], 2, both)) best = &f[i];
+            if ((f[i].flags & FN_OPERATOR) && exact_match(&f[i], 2, both, args)) best = &f[i];
     }
     if (!best) {
         const FuncDef *c[CAND_MAX];
         int n = 0;
         for (int64_t i = 0; i < count && n < CAND_MAX; i++)
-            if (((f[i].flags & FN_OPERATOR) != 0) == is_operator && castable(&f[i], nargs, in)) c[n++] = &f[i];
+            if (((f[i].flags & FN_OPERATOR) != 0) == is_operator && castable(&f[i], nargs, in, args)) c[n++] = &f[i];
         if (n > 1) n = select_candidate(c, n, nargs, in);
         if (n != 1) return resolve_error(name, is_operator, nargs, args, position, n > 1, e);
         best = c[0];

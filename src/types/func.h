@@ -153,12 +153,15 @@ static inline bool agg_is_count(uint8_t kind) {
 /* Result type from actual argument types (numeric scales, char lengths); NULL in FuncDef = type_make(ret). */
 typedef Type (*FuncTypeFn)(const FuncDef *f, int nargs, const Type *args);
 
+enum { FUNC_ARRAY_OF = 0x80 }; /* in FuncDef.args */
+
 struct FuncDef {
     const char *name;
     uint16_t flags;
     uint8_t ret;       /* TypeId */
     int8_t nargs;      /* declared; with FN_VARIADIC the minimum */
-    uint8_t args[8];   /* TypeIds; T_VOID = any type. With FN_VARIADIC args[nargs-1] repeats */
+    uint8_t args[8];   /* TypeIds; T_VOID = any type, T_ARRAY = any array, FUNC_ARRAY_OF | TypeId = arrays of that type
+                          only. With FN_VARIADIC args[nargs-1] repeats */
     uint16_t opcode;   /* Opcode that computes it in a program, OP_NONE when only the kernel does.
                           The opcode's operand types are those of the (coerced) arguments. */
     uint8_t agg;       /* AggKind */
@@ -175,6 +178,8 @@ struct FuncDef {
  * PostgreSQL does: function foo(integer, text) does not exist / operator does not exist: date + date. */
 Status func_resolve(Slice name, bool is_operator, int nargs, const Type *args, int64_t position, const FuncDef **out,
                     Type *coerced, Type *ret, Err *e);
+/* What argument k of a call is declared as: arrays of any type have elements of T_UNKNOWN. */
+Type func_arg_type(const FuncDef *f, int k);
 char type_category(uint8_t id); /* PostgreSQL's categories of types, for choosing among overloads */
 bool type_preferred(uint8_t id);
 bool func_is_aggregate(Slice name);

@@ -186,7 +186,8 @@ KERNEL(array_fill) {
     Phys ph = element_phys(ctx->ret);
     for (int64_t i = 0; i < n; i++) {
         FAIL_IF(arg_null(&args[1], i), i, ERR_NULL_NOT_ALLOWED, "dimension array or low bound array cannot be null");
-        ArrayView d = array_view(AT(Str, 1, i));
+        ArrayView d;
+        if (array_view_of(AT(Str, 1, i), PH_I32, &d, ctx->err) != ST_OK) return FAILED(i);
         Value size = {0};
         FAIL_IF(d.n > 1, i, ERR_FEATURE_NOT_SUPPORTED, "arrays of several dimensions are not supported");
         FAIL_IF(d.n && array_is_null(&d, 0), i, ERR_NULL_NOT_ALLOWED, "dimension values cannot be null");
@@ -631,7 +632,7 @@ static const FuncDef defs[] = {
     DEF("array_prepend", FN_CAN_FAIL, T_ARRAY, 2, ARGS(T_ANY, T_ARRAY), OP_NONE, array_prepend, tf_second,
         "array with one more element in front"),
     DEF("array_cat", FN_CAN_FAIL, T_ARRAY, 2, AA, OP_NONE, array_cat, tf_first, "one array behind the other"),
-    DEF("array_fill", FN_CAN_FAIL, T_ARRAY, 2, ARGS(T_ANY, T_ARRAY), OP_NONE, array_fill, tf_array_of,
+    DEF("array_fill", FN_CAN_FAIL, T_ARRAY, 2, ARGS(T_ANY, T_INT4S), OP_NONE, array_fill, tf_array_of,
         "array of one value n times"),
     DEF("array_position", FN_CAN_FAIL, T_INT4, 2, AE, OP_NONE, array_position, NULL,
         "subscript of the first equal element"),

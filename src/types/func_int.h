@@ -11,6 +11,9 @@
 
 /* "any type" in FuncDef.args. */
 #define T_ANY T_VOID
+/* Arrays of text, of integer: kernels read the elements without asking for their form. */
+#define T_TEXTS (FUNC_ARRAY_OF | T_TEXT)
+#define T_INT4S (FUNC_ARRAY_OF | T_INT4)
 
 typedef struct FuncDefs {
     const FuncDef *defs;

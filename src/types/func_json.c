@@ -154,7 +154,8 @@ static Status get_path(FuncCtx *ctx, int64_t n, const Vec *args, Vec *out, PartF
         Slice v;
         if (begin_row(ctx, i, args, 2, out, &v, &read) != ST_OK) return FAILED(i);
         if (!read) continue;
-        ArrayView path = array_view(AT(Str, 1, i));
+        ArrayView path;
+        TRY(json_texts_arg(ctx, args, 1, i, &path));
         bool found = true;
         for (int64_t k = 0; k < path.n; k++) found &= !array_is_null(&path, k);
         for (int64_t k = 0; k < path.n && found; k++) {
@@ -212,18 +213,20 @@ static bool has_key(Slice v, Slice key) {
     return false;
 }
 K2(jsonb_has_key, Str, Str, uint8_t, has_key(slice_of_str(x), slice_of_str(y)))
-static bool has_keys(Str x, Str keys, bool all) {
-    ArrayView a = array_view(keys);
-    for (int64_t k = 0; k < a.n; k++) {
+static Status has_keys(FuncCtx *ctx, const Vec *args, int64_t i, bool all, uint8_t *z) {
+    ArrayView a;
+    TRY(json_texts_arg(ctx, args, 1, i, &a));
+    *z = all;
+    for (int64_t k = 0; k < a.n && *z == all; k++) {
         Str key;
         if (array_is_null(&a, k)) continue;
         array_get(&a, k, &key);
-        if (has_key(slice_of_str(x), slice_of_str(key)) != all) return !all;
+        *z = has_key(json_arg(args, 0, i), slice_of_str(key));
     }
-    return all;
+    return ST_OK;
 }
-K2(jsonb_has_any, Str, Str, uint8_t, has_keys(x, y, false))
-K2(jsonb_has_all, Str, Str, uint8_t, has_keys(x, y, true))
+KNF(jsonb_has_any, uint8_t, 0, TRY(has_keys(ctx, args, i, false, &z));)
+KNF(jsonb_has_all, uint8_t, 0, TRY(has_keys(ctx, args, i, true, &z));)
 
 /* ---- containment -------------------------------------------------------------------------------- */
 
@@ -316,8 +319,8 @@ static const FuncDef defs[] = {
     BOTH("->", OPF, T_JSON, T_JSONB, T_INT4, json_get_element, "element, from 0, or from the end: -1"),
     BOTH("->>", OPF, T_TEXT, T_TEXT, T_TEXT, json_get_member_text, "member of a key, as text"),
     BOTH("->>", OPF, T_TEXT, T_TEXT, T_INT4, json_get_element_text, "element, as text"),
-    BOTH("#>", OPF, T_JSON, T_JSONB, T_ARRAY, json_get_path, "part at a path of keys and indexes"),
-    BOTH("#>>", OPF, T_TEXT, T_TEXT, T_ARRAY, json_get_path_text, "part at a path, as text"),
+    BOTH("#>", OPF, T_JSON, T_JSONB, T_TEXTS, json_get_path, "part at a path of keys and indexes"),
+    BOTH("#>>", OPF, T_TEXT, T_TEXT, T_TEXTS, json_get_path_text, "part at a path, as text"),
     EXTRACT("json_extract_path", T_JSON, T_JSON, json_extract_path, "part at a path of keys and indexes"),
     EXTRACT("jsonb_extract_path", T_JSONB, T_JSONB, json_extract_path, "part at a path of keys and indexes"),
     EXTRACT("json_extract_path_text", T_JSON, T_TEXT, json_extract_path_text, "part at a path, as text"),
@@ -328,9 +331,9 @@ static const FuncDef defs[] = {
         "the second value contains the first"),
     DEF("?", FN_OPERATOR | S_, T_BOOL, 2, ARGS(T_JSONB, T_TEXT), OP_NONE, jsonb_has_key, NULL,
         "the text is a key, or a string of the array"),
-    DEF("?|", FN_OPERATOR | S_, T_BOOL, 2, ARGS(T_JSONB, T_ARRAY), OP_NONE, jsonb_has_any, NULL,
+    DEF("?|", FN_OPERATOR | SF, T_BOOL, 2, ARGS(T_JSONB, T_TEXTS), OP_NONE, jsonb_has_any, NULL,
         "one of the texts is a key, or a string of the array"),
-    DEF("?&", FN_OPERATOR | S_, T_BOOL, 2, ARGS(T_JSONB, T_ARRAY), OP_NONE, jsonb_has_all, NULL,
+    DEF("?&", FN_OPERATOR | SF, T_BOOL, 2, ARGS(T_JSONB, T_TEXTS), OP_NONE, jsonb_has_all, NULL,
         "all texts are keys, or strings of the array"),
     DEF("json_typeof", S_, T_TEXT, 1, ARGS(T_JSON), OP_NONE, json_typeof, NULL, "object, array, string, number .."),
     DEF("jsonb_typeof", S_, T_TEXT, 1, ARGS(T_JSONB), OP_NONE, json_typeof, NULL, "object, array, string, number .."),

@@ -14,6 +14,10 @@ static inline Slice json_arg(const Vec *args, int k, int64_t i) {
     Str s = AT(Str, k, i);
     return args[k].type.id == T_JSON ? json_trim(slice_of_str(s)) : slice_of_str(s);
 }
+/* The array of texts that argument k has in row i. */
+static inline Status json_texts_arg(FuncCtx *ctx, const Vec *args, int k, int64_t i, ArrayView *out) {
+    return array_view_of(AT(Str, k, i), PH_STR, out, ctx->err) == ST_OK ? ST_OK : FAILED(i);
+}
 /* The text of `o` as a value of ctx->ret: jsonb has a form of its own. */
 static inline Status json_finish(FuncCtx *ctx, const JsonOut *o, Str *z) {
     TRY(json_done(o, z, ctx->err));

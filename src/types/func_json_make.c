@@ -191,15 +191,18 @@ static Status put_pairs(FuncCtx *ctx, JsonOut *o, int64_t i, const ArrayView *ke
 }
 KNF(json_object_pairs, Str, STR0, {
     JsonOut o = {.a = ctx->arena};
-    ArrayView a = array_view(AT(Str, 0, i));
+    ArrayView a;
+    TRY(json_texts_arg(ctx, args, 0, i, &a));
     FAIL_IF(a.n % 2, i, ERR_ARRAY_SUBSCRIPT, "array must have even number of elements");
     TRY(put_pairs(ctx, &o, i, &a, &a, 2));
     if (json_finish(ctx, &o, &z) != ST_OK) return FAILED(i);
 })
 KNF(json_object_arrays, Str, STR0, {
     JsonOut o = {.a = ctx->arena};
-    ArrayView a = array_view(AT(Str, 0, i));
-    ArrayView b = array_view(AT(Str, 1, i));
+    ArrayView a;
+    ArrayView b;
+    TRY(json_texts_arg(ctx, args, 0, i, &a));
+    TRY(json_texts_arg(ctx, args, 1, i, &b));
     FAIL_IF(a.n != b.n, i, ERR_ARRAY_SUBSCRIPT, "mismatched array dimensions");
     TRY(put_pairs(ctx, &o, i, &a, &b, 1));
     if (json_finish(ctx, &o, &z) != ST_OK) return FAILED(i);
@@ -338,8 +341,8 @@ static Type tf_array_of(const FuncDef *f, int nargs, const Type *a) {
     DEF(nm, FN_CAN_FAIL, rt, 0, ARGS(0), OP_NONE, fn, NULL, dc), \
         DEF(nm, MANY, rt, 1, ARGS(T_ANY), OP_NONE, fn, NULL, dc)
 #define OBJECT(nm, rt)                                                                                         \
-    DEF(nm, SF, rt, 1, ARGS(T_ARRAY), OP_NONE, json_object_pairs, NULL, "object of keys and values by turns"), \
-        DEF(nm, SF, rt, 2, ARGS(T_ARRAY, T_ARRAY), OP_NONE, json_object_arrays, NULL, "object of keys and values")
+    DEF(nm, SF, rt, 1, ARGS(T_TEXTS), OP_NONE, json_object_pairs, NULL, "object of keys and values by turns"), \
+        DEF(nm, SF, rt, 2, ARGS(T_TEXTS, T_TEXTS), OP_NONE, json_object_arrays, NULL, "object of keys and values")
 #define AGG(nm, rt, n, dc)                                                                                  \
     {                                                                                                       \
         .name = nm, .flags = FN_AGGREGATE | FN_CAN_FAIL, .ret = rt, .nargs = n, .args = ARGS(T_ANY, T_ANY), \

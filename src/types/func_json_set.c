@@ -80,7 +80,8 @@ KNF(jsonb_delete_key, Str, STR0, {
 })
 KNF(jsonb_delete_keys, Str, STR0, {
     Slice v = json_arg(args, 0, i);
-    ArrayView names = array_view(AT(Str, 1, i));
+    ArrayView names;
+    TRY(json_texts_arg(ctx, args, 1, i, &names));
     NOT_FROM_SCALAR(v, "delete from");
     if (without(ctx, v, NULL, &names, -1, &z) != ST_OK) return FAILED(i);
 })
@@ -196,9 +197,12 @@ static Status set_at(Setter *s, Slice v, int64_t level) {
     return ST_OK;
 }
 
-static Status set_path(FuncCtx *ctx, int64_t i, Slice v, Str path, Slice value, int op, Str *z) {
+/* In args[0], at the path args[1]. */
+static Status set_path(FuncCtx *ctx, const Vec *args, int64_t i, Slice value, int op, Str *z) {
     JsonOut o = {.a = ctx->arena};
-    Setter s = {ctx, &o, array_view(path), value, op, i};
+    Setter s = {.ctx = ctx, .o = &o, .value = value, .op = op, .row = i};
+    Slice v = json_arg(args, 0, i);
+    TRY(json_texts_arg(ctx, args, 1, i, &s.path));
     FAIL_IF(!json_is_container(json_type(v)), i, ERR_INVALID_PARAMETER,
             op == SET_DELETE ? "cannot delete path in scalar" : "cannot set path in scalar");
     *z = str_make(v.ptr, v.len);
@@ -211,22 +215,19 @@ static bool flag_arg(const Vec *args, int nargs, int k, int64_t i, bool missing)
 }
 KNF(jsonb_set, Str, STR0, {
     int op = flag_arg(args, nargs, 3, i, true) ? SET_CREATE : SET_REPLACE;
-    TRY(set_path(ctx, i, json_arg(args, 0, i), AT(Str, 1, i), json_arg(args, 2, i), op, &z));
+    TRY(set_path(ctx, args, i, json_arg(args, 2, i), op, &z));
 })
 KNF(jsonb_insert, Str, STR0, {
     int op = flag_arg(args, nargs, 3, i, false) ? SET_AFTER : SET_BEFORE;
-    TRY(set_path(ctx, i, json_arg(args, 0, i), AT(Str, 1, i), json_arg(args, 2, i), op, &z));
+    TRY(set_path(ctx, args, i, json_arg(args, 2, i), op, &z));
 })
-KNF(jsonb_delete_path, Str, STR0, {
-    TRY(set_path(ctx, i, json_arg(args, 0, i), AT(Str, 1, i), (Slice){"", 0}, SET_DELETE, &z));
-})
+KNF(jsonb_delete_path, Str, STR0, { TRY(set_path(ctx, args, i, (Slice){"", 0}, SET_DELETE, &z)); })
 
 /* What jsonb_set_lax does with a NULL. */
 static Status set_null(FuncCtx *ctx, int64_t i, const Vec *args, int op, Slice how, Str *z) {
-    Slice v = json_arg(args, 0, i);
-    if (slice_eq(how, slice_of("use_json_null"))) return set_path(ctx, i, v, AT(Str, 1, i), slice_of("null"), op, z);
-    if (slice_eq(how, slice_of("delete_key"))) return set_path(ctx, i, v, AT(Str, 1, i), (Slice){"", 0}, SET_DELETE, z);
-    if (slice_eq(how, slice_of("return_target"))) return *z = str_make(v.ptr, v.len), ST_OK;
+    if (slice_eq(how, slice_of("use_json_null"))) return set_path(ctx, args, i, slice_of("null"), op, z);
+    if (slice_eq(how, slice_of("delete_key"))) return set_path(ctx, args, i, (Slice){"", 0}, SET_DELETE, z);
+    if (slice_eq(how, slice_of("return_target"))) return *z = AT(Str, 0, i), ST_OK;
     FAIL_IF(
         !slice_eq(how, slice_of("raise_exception")), i, ERR_INVALID_PARAMETER,
         "null_value_treatment must be \"delete_key\", \"return_target\", \"use_json_null\", or \"raise_exception\"");
@@ -249,8 +250,7 @@ KERNEL(jsonb_set_lax) {
         FAIL_IF(how.len == 0, i, ERR_INVALID_PARAMETER,
                 "null_value_treatment must be \"delete_key\", \"return_target\", \"use_json_null\", or "
                 "\"raise_exception\"");
-        if (!arg_null(&args[2], i))
-            TRY(set_path(ctx, i, json_arg(args, 0, i), AT(Str, 1, i), json_arg(args, 2, i), op, z));
+        if (!arg_null(&args[2], i)) TRY(set_path(ctx, args, i, json_arg(args, 2, i), op, z));
         else TRY(set_null(ctx, i, args, op, how, z));
     }
     return ST_OK;
@@ -322,17 +322,17 @@ KNF(json_strip_nulls, Str, STR0, {
 
 #define OPF (FN_OPERATOR | SF)
 /* Of a value, a path and a new value, and, by a macro's name, a boolean and a text. */
-#define SET_3(nm, fl, fn, dc) DEF(nm, fl, T_JSONB, 3, ARGS(T_JSONB, T_ARRAY, T_JSONB), OP_NONE, fn, NULL, dc)
-#define SET_4(nm, fl, fn, dc) DEF(nm, fl, T_JSONB, 4, ARGS(T_JSONB, T_ARRAY, T_JSONB, T_BOOL), OP_NONE, fn, NULL, dc)
+#define SET_3(nm, fl, fn, dc) DEF(nm, fl, T_JSONB, 3, ARGS(T_JSONB, T_TEXTS, T_JSONB), OP_NONE, fn, NULL, dc)
+#define SET_4(nm, fl, fn, dc) DEF(nm, fl, T_JSONB, 4, ARGS(T_JSONB, T_TEXTS, T_JSONB, T_BOOL), OP_NONE, fn, NULL, dc)
 #define SET_5(nm, fl, fn, dc) \
-    DEF(nm, fl, T_JSONB, 5, ARGS(T_JSONB, T_ARRAY, T_JSONB, T_BOOL, T_TEXT), OP_NONE, fn, NULL, dc)
+    DEF(nm, fl, T_JSONB, 5, ARGS(T_JSONB, T_TEXTS, T_JSONB, T_BOOL, T_TEXT), OP_NONE, fn, NULL, dc)
 static const FuncDef defs[] = {
     DEF("||", OPF, T_JSONB, 2, ARGS(T_JSONB, T_JSONB), OP_NONE, jsonb_concat, NULL, "members or elements of both"),
     DEF("-", OPF, T_JSONB, 2, ARGS(T_JSONB, T_TEXT), OP_NONE, jsonb_delete_key, NULL, "without a key or string"),
-    DEF("-", OPF, T_JSONB, 2, ARGS(T_JSONB, T_ARRAY), OP_NONE, jsonb_delete_keys, NULL, "without keys or strings"),
+    DEF("-", OPF, T_JSONB, 2, ARGS(T_JSONB, T_TEXTS), OP_NONE, jsonb_delete_keys, NULL, "without keys or strings"),
     DEF("-", OPF, T_JSONB, 2, ARGS(T_JSONB, T_INT4), OP_NONE, jsonb_delete_element, NULL, "without an element"),
-    DEF("#-", OPF, T_JSONB, 2, ARGS(T_JSONB, T_ARRAY), OP_NONE, jsonb_delete_path, NULL, "without the part at a path"),
-    DEF("jsonb_delete_path", SF, T_JSONB, 2, ARGS(T_JSONB, T_ARRAY), OP_NONE, jsonb_delete_path, NULL,
+    DEF("#-", OPF, T_JSONB, 2, ARGS(T_JSONB, T_TEXTS), OP_NONE, jsonb_delete_path, NULL, "without the part at a path"),
+    DEF("jsonb_delete_path", SF, T_JSONB, 2, ARGS(T_JSONB, T_TEXTS), OP_NONE, jsonb_delete_path, NULL,
         "without the part at a path"),
     SET_3("jsonb_set", SF, jsonb_set, "with another value at a path"),
     SET_4("jsonb_set", SF, jsonb_set, "with another value at a path, if there is one or (true) anyway"),

@@ -284,6 +284,32 @@ static void test_order(void **state) {
     ORDER("uuid[]", "{00112233-4455-6677-8899-aabbccddeeff}", "{ff112233-4455-6677-8899-aabbccddeeff}");
 }
 
+/* A function of arrays of one type refuses other elements itself, whoever calls it. */
+static void test_wrong_elements(void **state) {
+    (void)state;
+    int64_t count, tried = 0;
+    const FuncDef *table = func_table(&count);
+    const Value uuids = {.type = named("uuid[]"),
+                         .u.str = parse(named("uuid[]"), "{00112233-4455-6677-8899-aabbccddeeff}")};
+    for (int64_t i = 0; i < count; i++) {
+        Value args[8] = {0}, r;
+        bool some = false;
+        Err e = {0};
+        for (int k = 0; k < table[i].nargs; k++) {
+            args[k].type = func_arg_type(&table[i], k);
+            if (type_is_json(args[k].type)) args[k].u.str = str_make("{\"a\": 1}", 8);
+            else if (args[k].type.id == T_TEXT) args[k].u.str = str_make("delete_key", 10);
+            else if (table[i].args[k] & FUNC_ARRAY_OF) some = true, args[k] = uuids;
+        }
+        if (!some) continue;
+        tried++;
+        if (func_eval(&table[i], NULL, NULL, arena, type_make(T_JSONB), table[i].nargs, args, &r, &e) == ST_OK)
+            fail_msg("%s takes an array of others", table[i].name);
+        assert_string_equal(e.sqlstate, "XX000");
+    }
+    assert_true(tried >= 20);
+}
+
 static int setup(void **state) {
     (void)state;
     return (arena = arena_new(NULL, NULL)) ? 0 : -1;
@@ -296,9 +322,9 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_types), cmocka_unit_test(test_layout), cmocka_unit_test(test_canonical),
-        cmocka_unit_test(test_text),  cmocka_unit_test(test_fuzz),   cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_types),   cmocka_unit_test(test_layout),         cmocka_unit_test(test_canonical),
+        cmocka_unit_test(test_text),    cmocka_unit_test(test_wrong_elements), cmocka_unit_test(test_fuzz),
+        cmocka_unit_test(test_damaged), cmocka_unit_test(test_order),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -148,6 +148,7 @@ static const struct {
     {"array_positions", "ae"}, {"array_remove", "ae"},  {"array_replace", "aee"},   {"array_length", "a."},
     {"array_upper", "a."},     {"array_lower", "a."},   {"cardinality", "a"},       {"array_ndims", "a"},
     {"array_dims", "a"},       {"trim_array", "a."},    {"array_to_string", "a.."}, {"array_fill", "e."},
+    {"array_to_json", "a."},
 };
 static const char *const array_ops[] = {"=", "<>", "!=", "<", "<=", ">", ">=", "@>", "<@", "&&"};
 
