@@ -4,7 +4,7 @@
  * json_from_entries, so that their order and memory are string_agg's. An entry begins with a byte that JSON text cannot
  * have: 1, or 2 where PostgreSQL begins a new line before the element, an array or a row.
  *
- * json_each and the like are unnest (sql/bind/bind_json.c) over functions that give all parts as arrays.
+ * json_each and the like are unnest (sql/bind/bind_json.c) over functions that give all parts as one array.
  */
 #include "base/stack.h"
 #include "types/func_json_int.h"
@@ -247,28 +247,42 @@ KNF(object_from_entries, Str, STR0, {
 
 /* ---- parts as arrays ---------------------------------------------------------------------------------------- */
 
-typedef enum Parts { PARTS_ELEMENTS, PARTS_KEYS, PARTS_VALUES } Parts;
+typedef enum Parts {
+    PARTS_ELEMENTS,
+    PARTS_TEXTS, /* the elements as texts */
+    PARTS_KEYS,
+    PARTS_PAIRS /* members as JSON arrays, [key, value] */
+} Parts;
 
-/* PostgreSQL's words for a value that has no such parts. They name the function of SQL, whose name ends in "_array" or
- * "_names" here. */
+/* PostgreSQL's words for a value that has no such parts. They name the function of SQL, whose name ends in "_array"
+ * here. */
 static Status no_parts(FuncCtx *ctx, int64_t i, Parts what, bool jsonb, JsonType t) {
     const char *name = ctx->func->name;
     int len = (int)strlen(name) - (int)strlen("_array");
     bool scalar = !json_is_container(t);
     const char *thing = scalar ? "a scalar" : t == JT_ARRAY ? "an array" : "a non-array";
-    if (what == PARTS_ELEMENTS && jsonb)
+    if (what <= PARTS_TEXTS && jsonb)
         FAIL(i, ERR_INVALID_PARAMETER, "cannot extract elements from %s", scalar ? "a scalar" : "an object");
-    if (what == PARTS_VALUES && jsonb) FAIL(i, ERR_INVALID_PARAMETER, "cannot call %.*s on a non-object", len, name);
-    if (what == PARTS_VALUES)
+    if (what == PARTS_PAIRS && jsonb) FAIL(i, ERR_INVALID_PARAMETER, "cannot call %.*s on a non-object", len, name);
+    if (what == PARTS_PAIRS)
         FAIL(i, ERR_INVALID_PARAMETER, "cannot deconstruct %s", scalar ? "a scalar" : "an array as an object");
     FAIL(i, ERR_INVALID_PARAMETER, "cannot call %.*s on %s", len, name, thing);
 }
 
-/* keys: of members whose values are the parts. */
-static Status parts(FuncCtx *ctx, int64_t i, const Vec *args, Parts what, bool as_text, bool keys, Str *z) {
+static Status pair_of(FuncCtx *ctx, Slice key, Slice value, Str *z) {
+    JsonOut o = {.a = ctx->arena};
+    json_put_text(&o, "[");
+    json_put_slice(&o, key);
+    json_put_text(&o, ", ");
+    json_put_slice(&o, value);
+    json_put_text(&o, "]");
+    return json_done(&o, z, ctx->err);
+}
+
+static Status parts(FuncCtx *ctx, int64_t i, const Vec *args, Parts what, Str *z) {
     Slice v = json_arg(args, 0, i), key, part;
     bool jsonb = args[0].type.id == T_JSONB;
-    JsonType t = json_type(v), want = what == PARTS_ELEMENTS ? JT_ARRAY : JT_OBJECT;
+    JsonType t = json_type(v), want = what <= PARTS_TEXTS ? JT_ARRAY : JT_OBJECT;
     if (!jsonb && json_check_escapes(ctx->arena, v, ctx->err) != ST_OK) return FAILED(i);
     if (t != want) return no_parts(ctx, i, what, jsonb, t);
     int64_t n = json_count(v), k = 0;
@@ -280,23 +294,22 @@ static Status parts(FuncCtx *ctx, int64_t i, const Vec *args, Parts what, bool a
     }
     JsonIter it = json_iter(v);
     for (; k < n && json_next(&it, &key, &part); k++) {
-        valid[k] = !(as_text && !keys && json_type(part) == JT_NULL);
+        valid[k] = what != PARTS_TEXTS || json_type(part) != JT_NULL;
         cells[k] = valid[k] ? str_make(part.ptr, part.len) : STR0;
-        if (keys) TRY(json_unescape(ctx->arena, key, &cells[k], ctx->err));
-        else if (as_text && valid[k]) TRY(json_as_text(ctx->arena, part, &cells[k], ctx->err));
+        if (what == PARTS_KEYS) TRY(json_unescape(ctx->arena, key, &cells[k], ctx->err));
+        else if (what == PARTS_PAIRS) TRY(pair_of(ctx, key, part, &cells[k]));
+        else if (what == PARTS_TEXTS && valid[k]) TRY(json_as_text(ctx->arena, part, &cells[k], ctx->err));
     }
     return array_build(ctx->arena, PH_STR, k, cells, valid, z, ctx->err);
 }
-#define PARTS(fn, what, as_text, keys)                                               \
-    KNF(fn, Str, STR0, {                                                             \
-        if (parts(ctx, i, args, what, as_text, keys, &z) != ST_OK) return FAILED(i); \
+#define PARTS(fn, what)                                               \
+    KNF(fn, Str, STR0, {                                              \
+        if (parts(ctx, i, args, what, &z) != ST_OK) return FAILED(i); \
     })
-PARTS(json_elements, PARTS_ELEMENTS, false, false)
-PARTS(json_elements_text, PARTS_ELEMENTS, true, false)
-PARTS(json_keys, PARTS_KEYS, true, true)
-PARTS(json_names, PARTS_VALUES, true, true)
-PARTS(json_values, PARTS_VALUES, false, false)
-PARTS(json_values_text, PARTS_VALUES, true, false)
+PARTS(json_elements, PARTS_ELEMENTS)
+PARTS(json_elements_text, PARTS_TEXTS)
+PARTS(json_keys, PARTS_KEYS)
+PARTS(json_pairs, PARTS_PAIRS)
 
 /* json_to_recordset: the elements, which must be objects; json_to_record: an array of the one object. */
 static Status records(FuncCtx *ctx, int64_t i, const Vec *args, bool set, Str *z) {
@@ -317,8 +330,7 @@ static Status records(FuncCtx *ctx, int64_t i, const Vec *args, bool set, Str *z
         FAIL_IF(json_type(part) != JT_OBJECT, i, ERR_INVALID_PARAMETER, "argument of %.*s must be an array of objects",
                 len, name);
     Str one = str_make(v.ptr, v.len);
-    return set ? parts(ctx, i, args, PARTS_ELEMENTS, false, false, z)
-               : array_build(ctx->arena, PH_STR, 1, &one, NULL, z, ctx->err);
+    return set ? parts(ctx, i, args, PARTS_ELEMENTS, z) : array_build(ctx->arena, PH_STR, 1, &one, NULL, z, ctx->err);
 }
 KNF(json_records, Str, STR0, {
     if (records(ctx, i, args, true, &z) != ST_OK) return FAILED(i);
@@ -348,8 +360,6 @@ static Type tf_array_of(const FuncDef *f, int nargs, const Type *a) {
         .name = nm, .flags = FN_AGGREGATE | FN_CAN_FAIL, .ret = rt, .nargs = n, .args = ARGS(T_ANY, T_ANY), \
         .agg = AGG_STRING_AGG, .doc = dc                                                                    \
     }
-#define NAMES_OF(nm, T) \
-    DEF(nm "_names", SF, T_ARRAY, 1, ARGS(T), OP_NONE, json_names, tf_texts, "internal: keys as an array")
 #define PARTS_OF(nm, T, fn, tf) DEF(nm "_array", SF, T_ARRAY, 1, ARGS(T), OP_NONE, fn, tf, "internal: as an array")
 static const FuncDef defs[] = {
     DEF("to_json", SF, T_JSON, 1, ARGS(T_ANY), OP_NONE, to_json, NULL, "any value as JSON"),
@@ -388,13 +398,9 @@ static const FuncDef defs[] = {
     PARTS_OF("jsonb_to_record", T_JSONB, json_record, tf_array_of),
     PARTS_OF("json_to_recordset", T_JSON, json_records, tf_array_of),
     PARTS_OF("jsonb_to_recordset", T_JSONB, json_records, tf_array_of),
-    NAMES_OF("json_each", T_JSON),
-    NAMES_OF("jsonb_each", T_JSONB),
-    NAMES_OF("json_each_text", T_JSON),
-    NAMES_OF("jsonb_each_text", T_JSONB),
-    PARTS_OF("json_each", T_JSON, json_values, tf_array_of),
-    PARTS_OF("jsonb_each", T_JSONB, json_values, tf_array_of),
-    PARTS_OF("json_each_text", T_JSON, json_values_text, tf_texts),
-    PARTS_OF("jsonb_each_text", T_JSONB, json_values_text, tf_texts),
+    PARTS_OF("json_each", T_JSON, json_pairs, tf_array_of),
+    PARTS_OF("jsonb_each", T_JSONB, json_pairs, tf_array_of),
+    PARTS_OF("json_each_text", T_JSON, json_pairs, tf_array_of),
+    PARTS_OF("jsonb_each_text", T_JSONB, json_pairs, tf_array_of),
 };
 const FuncDefs func_defs_json_make = {defs, ARRAY_LEN(defs)};

@@ -65,6 +65,7 @@ typedef struct RowsFunc {
     const Routine *routine;
     const char *each; /* ROWS_ARRAY: an element's function, or NULL */
     bool members;     /* ROWS_ARRAY of JSON objects: columns are the members of their names */
+    bool pairs;       /* ROWS_ARRAY of JSON arrays: columns are their two elements, a text and a value */
     int32_t n_cols;
     Type *types;
     ColId *cols; /* they have their names */
@@ -512,7 +513,8 @@ Expr *bind_row_to_json(Binder *b, Query *q, const AstFunc *f);
 Expr *bind_json_entry(Binder *b, const AggCall *call, bool row, int64_t location);
 Expr *bind_json_entries(Binder *b, const AggCall *call, Expr *entries, int64_t location);
 bool bind_is_json_each(const AstFunc *f);
-Status bind_json_each(Binder *b, const AstFunc *f, Expr *const *args, RowsFunc out[2]);
+Status bind_json_each(Binder *b, const AstFunc *f, Expr *const *args, RowsFunc *out);
+Expr *bind_json_pair_part(Binder *b, Expr *pair, int32_t k, Type t, int64_t location); /* of RowsFunc.pairs */
 bool bind_is_json_record(const AstFunc *f); /* json_to_record, json_to_recordset */
 /* out has the columns of its definition list. */
 Status bind_json_record(Binder *b, const AstFunc *f, Expr *const *args, RowsFunc *out);

@@ -75,18 +75,35 @@ bool bind_is_json_each(const AstFunc *f) {
     return !f->name.schema && is_one_of(f->name.name, names, ARRAY_LEN(names));
 }
 
-/* The keys and the values, side by side. */
-Status bind_json_each(Binder *b, const AstFunc *f, Expr *const *args, RowsFunc out[2]) {
-    static const char *const columns[] = {"key", "value"};
-    for (int i = 0; i < 2; i++) {
-        const char *name = arena_printf(b->a, i ? "%s_array" : "%s_names", f->name.name);
-        Expr *copies[2] = {f->n_args ? bind_copy(b, args[0]) : NULL, NULL};
-        if (!name || (f->n_args && !copies[0])) return ST_ERROR;
-        Expr *array = f->n_args == 1 ? bind_call(b, name, false, 1, copies, f->location) : NULL;
-        if (!array) return bind_no_function(b, f, args);
-        TRY(bind_rows_array(b, array, NULL, columns[i], f->location, &out[i]));
-    }
-    return ST_OK;
+/* Rows of the array that the function's "_array" makes of its one argument. */
+static Status rows_of_parts(Binder *b, const AstFunc *f, Expr *const *args, RowsFunc *out) {
+    const char *name = arena_printf(b->a, "%s_array", f->name.name);
+    Expr *copy = f->n_args == 1 ? bind_copy(b, args[0]) : NULL;
+    if (!name || err_is_set(b->err)) return ST_ERROR;
+    out->kind = ROWS_ARRAY;
+    out->location = f->location;
+    out->n_args = 1;
+    if (!(out->args = arena_array(b->a, Expr *, 1))) return ST_ERROR;
+    out->args[0] = copy ? bind_call(b, name, false, 1, &copy, f->location) : NULL;
+    return out->args[0] ? ST_OK : bind_no_function(b, f, args);
+}
+
+Status bind_json_each(Binder *b, const AstFunc *f, Expr *const *args, RowsFunc *out) {
+    *out = (RowsFunc){.pairs = true, .n_cols = 2};
+    TRY(rows_of_parts(b, f, args, out));
+    if (!(out->types = arena_array(b->a, Type, 2)) || !(out->cols = arena_array(b->a, ColId, 2))) return ST_ERROR;
+    out->types[0] = type_make(T_TEXT);
+    out->types[1] = strstr(f->name.name, "_text") ? type_make(T_TEXT) : type_element(out->args[0]->type);
+    out->cols[0] = plan_new_col(b->c, "key", out->types[0], true);
+    out->cols[1] = plan_new_col(b->c, "value", out->types[1], true);
+    return out->cols[0] > 0 && out->cols[1] > 0 ? ST_OK : ST_ERROR;
+}
+
+Expr *bind_json_pair_part(Binder *b, Expr *pair, int32_t k, Type t, int64_t location) {
+    Value at = {.type = type_make(T_INT4)};
+    at.u.i32 = k;
+    Expr *i = expr_const(b->c, &at);
+    return i ? bind_op(b, type_is_text(t) ? "->>" : "->", pair, i, location) : NULL;
 }
 
 bool bind_is_json_record(const AstFunc *f) {
@@ -95,16 +112,8 @@ bool bind_is_json_record(const AstFunc *f) {
 }
 
 Status bind_json_record(Binder *b, const AstFunc *f, Expr *const *args, RowsFunc *out) {
-    const char *name = arena_printf(b->a, "%s_array", f->name.name);
-    Expr *copy = f->n_args == 1 ? bind_copy(b, args[0]) : NULL;
-    if (!name || err_is_set(b->err)) return ST_ERROR;
-    out->kind = ROWS_ARRAY;
     out->members = true;
-    out->location = f->location;
-    out->n_args = 1;
-    if (!(out->args = arena_array(b->a, Expr *, 1))) return ST_ERROR;
-    out->args[0] = copy ? bind_call(b, name, false, 1, &copy, f->location) : NULL;
-    return out->args[0] ? ST_OK : bind_no_function(b, f, args);
+    return rows_of_parts(b, f, args, out);
 }
 
 /* As the type reads its text; a text is cut nowhere. */

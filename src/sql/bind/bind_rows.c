@@ -180,6 +180,7 @@ static Expr *number_value(Binder *b, const Numbered *x, int32_t k, ColId number,
     Expr *e;
     if (x->array) {
         if (!(e = element(b, x, number))) return NULL;
+        if (f->pairs) return bind_json_pair_part(b, e, k, f->types[k], f->location);
         if (f->members) return bind_json_member(b, e, b->c->cols.items[f->cols[k]].name, f->types[k], f->location);
         if (!bind_rows_packed(f)) return e;
         Value at = {.type = type_make(T_INT4)};
@@ -413,9 +414,8 @@ static Status from_call(Binder *b, Query *q, const AstExpr *e, AstColumnDef *con
         Expr **args = bind_list(b, q, f->args, f->n_args);
         if (!args) return ST_ERROR;
         if (bind_is_json_each(f)) {
-            RowsFunc each[2];
-            TRY(bind_json_each(b, f, args, each));
-            return vec_push(b->a, out, each[0]) && vec_push(b->a, out, each[1]) ? ST_OK : ST_ERROR;
+            TRY(bind_json_each(b, f, args, &x));
+            return vec_push(b->a, out, x) ? ST_OK : ST_ERROR;
         }
         for (int64_t i = 0; i < (f->n_args > 1 && is_call(f, "unnest") ? f->n_args : 1); i++) {
             TRY(rows_builtin(b, f, args + i, name, &x));
