@@ -2,7 +2,7 @@
  *
  * json_agg and json_object_agg are string_agg over entries (json_entry, json_pair_entry), put together by
  * json_from_entries, so that their order and memory are string_agg's. An entry begins with a byte that JSON text cannot
- * have: 1, or 2 where PostgreSQL begins a new line before the element, an array or a row.
+ * have: 1, or 2 where PostgreSQL begins a new line before the element, an array or a row that is not NULL.
  *
  * json_each and the like are unnest (sql/bind/bind_json.c) over functions that give all parts as one array.
  */
@@ -212,7 +212,7 @@ KNF(json_object_arrays, Str, STR0, {
 
 /* args[1]: the value is a row. */
 MAKE(json_entry, {
-    bool line = args[0].type.id == T_ARRAY || AT(uint8_t, 1, i);
+    bool line = !arg_null(&args[0], i) && (args[0].type.id == T_ARRAY || AT(uint8_t, 1, i));
     json_put(&o, &(char){line ? ENTRY_LINE : ENTRY_PLAIN}, 1);
     if (put_arg(ctx, &o, &args[0], i) != ST_OK) return FAILED(i);
 })
