@@ -223,14 +223,16 @@ KNF(jsonb_insert, Str, STR0, {
 })
 KNF(jsonb_delete_path, Str, STR0, { TRY(set_path(ctx, args, i, (Slice){"", 0}, SET_DELETE, &z)); })
 
+static Status wrong_treatment(FuncCtx *ctx, int64_t i) {
+    FAIL(i, ERR_INVALID_PARAMETER,
+         "null_value_treatment must be \"delete_key\", \"return_target\", \"use_json_null\", or \"raise_exception\"");
+}
 /* What jsonb_set_lax does with a NULL. */
 static Status set_null(FuncCtx *ctx, int64_t i, const Vec *args, int op, Slice how, Str *z) {
     if (slice_eq(how, slice_of("use_json_null"))) return set_path(ctx, args, i, slice_of("null"), op, z);
     if (slice_eq(how, slice_of("delete_key"))) return set_path(ctx, args, i, (Slice){"", 0}, SET_DELETE, z);
     if (slice_eq(how, slice_of("return_target"))) return *z = AT(Str, 0, i), ST_OK;
-    FAIL_IF(
-        !slice_eq(how, slice_of("raise_exception")), i, ERR_INVALID_PARAMETER,
-        "null_value_treatment must be \"delete_key\", \"return_target\", \"use_json_null\", or \"raise_exception\"");
+    if (!slice_eq(how, slice_of("raise_exception"))) return wrong_treatment(ctx, i);
     ctx->error_row = i;
     err_set(ctx->err, ERR_NULL_NOT_ALLOWED, "JSON value must not be null");
     err_detail(ctx->err, "Exception was raised because null_value_treatment is \"raise_exception\".");
@@ -245,11 +247,8 @@ KERNEL(jsonb_set_lax) {
         out->valid[i] = !arg_null(&args[0], i) && !arg_null(&args[1], i) && !(nargs > 3 && arg_null(&args[3], i));
         if (!out->valid[i]) continue;
         int op = flag_arg(args, nargs, 3, i, true) ? SET_CREATE : SET_REPLACE;
-        Slice how = slice_of("use_json_null");
-        if (nargs > 4) how = arg_null(&args[4], i) ? slice_of("") : slice_of_str(AT(Str, 4, i));
-        FAIL_IF(how.len == 0, i, ERR_INVALID_PARAMETER,
-                "null_value_treatment must be \"delete_key\", \"return_target\", \"use_json_null\", or "
-                "\"raise_exception\"");
+        if (nargs > 4 && arg_null(&args[4], i)) return wrong_treatment(ctx, i);
+        Slice how = nargs > 4 ? slice_of_str(AT(Str, 4, i)) : slice_of("use_json_null");
         if (!arg_null(&args[2], i)) TRY(set_path(ctx, args, i, json_arg(args, 2, i), op, z));
         else TRY(set_null(ctx, i, args, op, how, z));
     }
