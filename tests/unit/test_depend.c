@@ -1,4 +1,4 @@
-/* test_depend.c - views of older files, and definitions that run out of memory halfway. */
+/* test_depend.c - views and literals of older files, and definitions that run out of memory halfway. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -115,10 +115,38 @@ static void test_out_of_memory(void **state) {
                      "a,b,tb", "a,b,tb");
 }
 
+/* What is kept of a literal does not depend on settings; what older files have is read under the defaults. */
+static void test_literals(void **state) {
+    (void)state;
+    must("set datestyle = 'sql, dmy'");
+    must("create table t(d date default '04/03/2020' check (d < '02/01/2021'), n int)");
+    must("create view v as select d from t where d >= '04/03/2020'");
+    Table *t = catalog_table(&db->catalog, slice_of("t"));
+    View *v = catalog_view(&db->catalog, slice_of("v"));
+    assert_string_equal(t->cols[0].default_sql, "'2020-03-04'");
+    assert_string_equal(t->checks[0].sql, "d < '2021-01-02'");
+    assert_string_equal(v->sql, "select d from t where d >= '2020-03-04'");
+    memcpy(t->cols[0].default_sql, "'03/04/2020'", 12); /* as a file that was made with the defaults has them */
+    memcpy(strstr(v->sql, "2020"), "03/04/2020", 10);
+    memcpy(strstr(t->checks[0].sql, "2021"), "01/02/2021", 10);
+    must("insert into t(n) values (1)");
+    must("insert into t values ('01/01/2021', 2), ('03/03/2020', 3)");
+    must("alter table t add column e date default '04/03/2020'");
+    must("alter table t validate constraint t_d_check");
+    must("do $$ begin if (select string_agg(d || ' ' || e, ';' order by n) from t) <> '04/03/2020 04/03/2020;"
+         "01/01/2021 04/03/2020;03/03/2020 04/03/2020' or (select count(*) from v) <> 2 "
+         "then raise '%', (select string_agg(d || ' ' || e, ';' order by n) from t); end if; end $$");
+    Statement *st;
+    assert_int_equal(run("insert into t values ('01/02/2021', 3)", &st), ST_ERROR);
+    assert_string_equal(session->err.sqlstate, ERR_CHECK_VIOLATION);
+    statement_free(st);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_older_files, setup, teardown),
         cmocka_unit_test_setup_teardown(test_out_of_memory, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_literals, setup, teardown),
     };
     return cmocka_run_group_tests_name("depend", tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include "session/ddl/depend.h"
 #include "session/ddl/index_program.h"
 #include "session/core/session.h"
+#include "session/ddl/stored_text.h"
 #include "session/ddl/utility_int.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
@@ -49,7 +50,9 @@ static Status default_result(Session *s, PlanCtx *c, BoundStmt *b, int col, cons
     AstExpr *ast;
     Expr *e;
     TRY(sql_parse_expr(c->arena, slice_of(def->default_sql), &ast, &s->err));
+    c->of_catalog = true;
     TRY(sql_bind_scalar(c, ast, def->type, &e));
+    c->of_catalog = false;
     return replace_result(c, b, col, def, e);
 }
 
@@ -152,6 +155,7 @@ static Status check_rows(Session *s, Statement *st, const char *table, const Che
     int64_t n;
     BoundStmt *b;
     RunOutput r;
+    c.of_catalog = true;
     char *q = arena_printf(a, "select 1 from %s where not (%s) limit 1", quote_name(a, table), check->sql);
     if (!q) return ST_ERROR;
     TRY(sql_parse(a, slice_of(q), &list, &n, &s->err));
@@ -378,8 +382,7 @@ static Status alter_draft(Alter *x) {
     case AST_ALTER_SET_NOT_NULL: x->d.cols[x->col].not_null = true; return ST_OK;
     case AST_ALTER_DROP_NOT_NULL: return alter_drop_not_null(x);
     case AST_ALTER_SET_DEFAULT:
-        x->d.cols[x->col].default_sql = arena_strndup(x->a, k->expr_source.ptr, k->expr_source.len);
-        return ST_OK;
+        return stored_default(x->s, x->a, k->expr_source, x->d.cols[x->col].type, &x->d.cols[x->col].default_sql);
     case AST_ALTER_DROP_DEFAULT: x->d.cols[x->col].default_sql = NULL; return ST_OK;
     case AST_ALTER_ADD_CONSTRAINT: return alter_add_constraint(x);
     case AST_ALTER_DROP_CONSTRAINT: return alter_drop_constraint(x);

@@ -111,6 +111,7 @@ static Status copy_defaults(Session *s, Statement *st, const Table *t, CopyColum
         if (c->given[i] || !t->cols[i].default_sql) continue;
         PlanCtx p;
         plan_ctx_init(s, a, &p);
+        p.of_catalog = true;
         AstExpr *ast;
         Expr *e;
         TRY(sql_parse_expr(a, slice_of(t->cols[i].default_sql), &ast, &s->err));

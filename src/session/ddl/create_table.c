@@ -1,6 +1,7 @@
 /* create_table.c - CREATE TABLE and CREATE TABLE AS; drafts of tables, which ALTER TABLE changes (alter.c). */
 #include "session/ddl/depend.h"
 #include "session/core/session.h"
+#include "session/ddl/stored_text.h"
 #include "session/ddl/utility_int.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
@@ -92,8 +93,7 @@ static const char *check_name(Session *s, Arena *a, const TableDraft *d, const c
 
 static Status add_check(Session *s, Arena *a, TableDraft *d, const char *table, const AstConstraint *k) {
     CheckDef *c = &d->checks[d->n_checks];
-    c->sql = arena_strndup(a, k->expr_source.ptr, k->expr_source.len);
-    if (!c->sql) return err_oom(&s->err);
+    TRY(stored_expression(s, a, table, d->n_cols, d->cols, k->expr_source, &c->sql));
     for (int i = 0; k->name && i < d->n_checks; i++)
         if (strcmp(d->checks[i].name, k->name) == 0)
             return err_at(&s->err, k->location, ERR_DUPLICATE_OBJECT, "check constraint \"%s\" already exists",
@@ -173,8 +173,7 @@ Status add_constraint(Session *s, Arena *a, TableDraft *d, const char *table, co
     case AST_CON_NOT_NULL: d->cols[column].not_null = true; return ST_OK;
     case AST_CON_NULL: return ST_OK;
     case AST_CON_DEFAULT:
-        d->cols[column].default_sql = arena_strndup(a, k->expr_source.ptr, k->expr_source.len);
-        return d->cols[column].default_sql ? ST_OK : ST_ERROR;
+        return stored_default(s, a, k->expr_source, d->cols[column].type, &d->cols[column].default_sql);
     case AST_CON_CHECK: return add_check(s, a, d, table, k);
     case AST_CON_PRIMARY_KEY:
     case AST_CON_UNIQUE: return add_key(s, a, d, table, k, column);
@@ -251,6 +250,7 @@ Status try_bind(Session *s, Arena *a, Table *t) {
         if (!t->cols[i].default_sql) continue;
         PlanCtx c;
         plan_ctx_init(s, a, &c);
+        c.of_catalog = true;
         AstExpr *x;
         Expr *e;
         TRY(sql_parse_expr(a, slice_of(t->cols[i].default_sql), &x, &s->err));

@@ -6,6 +6,7 @@
 #include "catalog/similar_names.h"
 #include "session/ddl/definition.h"
 #include "session/ddl/depend.h"
+#include "session/ddl/stored_text.h"
 #include "session/ddl/utility_int.h"
 #include "sql/bind/bind.h"
 
@@ -89,11 +90,11 @@ static Status add_expr_index(Session *s, Arena *a, TableDraft *d, const AstCreat
     if (!parts) return ST_ERROR;
     for (int64_t i = 0; i < x->n_elems; i++) {
         const AstIndexElem *e = &x->elems[i];
-        parts[i] = e->column ? definition_name(a, e->column) : arena_strndup(a, e->expr_source.ptr, e->expr_source.len);
-        if (!parts[i]) return err_oom(&s->err);
+        if (e->column && !(parts[i] = definition_name(a, e->column))) return err_oom(&s->err);
+        if (!e->column) TRY(stored_expression(s, a, x->table.name, d->n_cols, d->cols, e->expr_source, &parts[i]));
     }
-    char *where = x->where ? arena_strndup(a, x->where_source.ptr, x->where_source.len) : NULL;
-    if (x->where && !where) return err_oom(&s->err);
+    const char *where = NULL;
+    if (x->where) TRY(stored_expression(s, a, x->table.name, d->n_cols, d->cols, x->where_source, &where));
     d->exprs[d->n_exprs++] = (ExprIndexDef){.name = name,
                                             .n_parts = (int)x->n_elems,
                                             .parts = parts,

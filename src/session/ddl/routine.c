@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "session/ddl/depend.h"
+#include "session/ddl/stored_text.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
 #include "sql/pl/pl.h"
@@ -211,14 +212,18 @@ Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
     PlFunction *f;
     TRY(pl_signature(a, c, x, &r, &s->err));
     TRY(pl_of_create(a, c, x, &f, &s->err));
+    KeptLiterals kept = {0};
     for (int64_t i = 0; i < x->n_params; i++) {
         PlanCtx pc;
         Expr *e;
         plan_ctx_init(s, a, &pc);
+        pc.literals = &kept;
         if (x->params[i].def) TRY(sql_bind_scalar(&pc, x->params[i].def, r.param_types[i], &e));
     }
     r.may_write = pl_may_write(f);
-    if (!(r.sql = arena_strndup(a, x->source.ptr, x->source.len))) return ST_ERROR;
+    const char *sql;
+    TRY(stored_text(a, x->source, x->source_offset, &kept, &sql, &s->err));
+    r.sql = (char *)(uintptr_t)sql;
     Type types[PL_MAX_PARAMS];
     int n = identity(&r, types);
     Routine *old = NULL;

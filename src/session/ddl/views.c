@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "session/ddl/depend.h"
+#include "session/ddl/stored_text.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
 
@@ -95,6 +96,7 @@ Status view_create(Session *s, Statement *st, const AstCreateView *x) {
     View like = {
         .name = (char *)(uintptr_t)x->name.name, .n_cols = (int)x->n_columns, .cols = (char **)(uintptr_t)x->columns};
     if (!(like.sql = arena_strndup(a, x->query_source.ptr, x->query_source.len))) return ST_ERROR;
+    TRY(stored_view(s, a, &like));
     TRY(view_find_sources(s, a, &like, &s->err));
     if (old) return view_replace(s, old, &like);
     View *v = view_new(&like, &s->err);

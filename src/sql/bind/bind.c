@@ -10,6 +10,8 @@ void binder_init(Binder *b, PlanCtx *c) {
     b->c = c;
     b->a = c->arena;
     b->err = c->err;
+    b->literals = c->literals;
+    b->fixed_pos = c->of_catalog;
     b->params_ok = true;
 }
 
@@ -29,20 +31,24 @@ Status bind_unsupported(Binder *b, int64_t location, const char *what) {
     return err_at(b->err, bind_pos(b, location), ERR_FEATURE_NOT_SUPPORTED, "%s is not supported", what);
 }
 
-Expr *bind_text_expr(Binder *b, Query *q, const char *sql) {
+Expr *bind_text_expr(Binder *b, Query *q, const char *sql, const Column *assigned) {
     bool fixed = b->fixed_pos, params = b->params_ok;
     int64_t pos = b->pos;
+    KeptLiterals *literals = b->literals;
     b->pos = bind_pos(b, 0);
     b->fixed_pos = true;
+    b->literals = NULL;
     b->params_ok = false;
     AstExpr *ast;
     Expr *e = NULL;
     if (sql_parse_expr(b->a, slice_of(sql), &ast, b->err) == ST_OK) e = bind_expr(b, q, ast);
+    if (e && assigned) e = bind_assign(b, e, assigned, 0);
     if (!e) {
         b->err->position = b->pos;
         err_context(b->err, "expression \"%.200s\"", sql);
     }
     b->fixed_pos = fixed;
+    b->literals = literals;
     b->params_ok = params;
     b->pos = pos;
     return e;

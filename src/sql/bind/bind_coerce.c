@@ -237,10 +237,26 @@ static Expr *fold_cast(Binder *b, const Expr *e, Type to, CastCtx ctx) {
     return constant(b, &v, e->location);
 }
 
+/* As the session reads texts; in text of the catalog, where such literals are ISO's, as the defaults have it: files of
+ * older versions have others. */
+static Status literal_value(Binder *b, const Expr *e, Type to, Value *v) {
+    SessionInfo stored;
+    const SessionInfo *as = b->c->session;
+    if (as && b->fixed_pos && !b->literals) {
+        stored = *as;
+        stored.form = (TextForm){0};
+        as = &stored;
+    }
+    int64_t clock = time_reads, zone = zone_reads;
+    TRY(value_from_text(to, (Slice){e->u.value.u.str.ptr, e->u.value.u.str.len}, as, b->a, v, b->err));
+    v->type = to;
+    if (!b->literals || (time_reads == clock && zone_reads == zone)) return ST_OK;
+    return vec_push(b->a, &b->literals->list, ((KeptLiteral){e->location, *v})) ? ST_OK : err_oom(b->err);
+}
+
 static Expr *literal_cast(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t location) {
     Value v = {.type = to, .is_null = true};
     if (e->u.value.is_null) return constant(b, &v, e->location);
-    Slice text = {e->u.value.u.str.ptr, e->u.value.u.str.len};
     Type in = to;
     Type last = to.id == T_ARRAY ? type_element(to) : to;
     bool cut = ctx == CAST_EXPLICIT && (last.id == T_CHAR || last.id == T_VARCHAR) && last.length > 0;
@@ -248,11 +264,10 @@ static Expr *literal_cast(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t loca
         last.length = 0;
         in = to.id == T_ARRAY ? type_array_of(last) : last;
     }
-    if (value_from_text(in, text, b->c->session, b->a, &v, b->err) != ST_OK) {
+    if (literal_value(b, e, in, &v) != ST_OK) {
         if (!b->err->position) b->err->position = bind_pos(b, e->location ? e->location : location);
         return NULL;
     }
-    v.type = in;
     Expr *c = constant(b, &v, e->location);
     if (!c || !cut) return c;
     Expr *f = fold_cast(b, c, to, ctx);

@@ -50,7 +50,7 @@ static Expr *default_value(Binder *b, const Column *col) {
         if (!q) return NULL;
         q->clause = "DEFAULT expressions";
         q->is_default = true;
-        e = bind_assign(b, bind_text_expr(b, q, col->default_sql), col, 0);
+        e = bind_text_expr(b, q, col->default_sql, col);
     }
     return e;
 }
@@ -82,7 +82,7 @@ static Status add_checks(Binder *b, const Table *t, const NsItem *row, Proj *pro
         NsItem item = *row;
         item.name = t->name;
         TRY(bind_add_item(b, q, &item));
-        Expr *e = bind_bool(b, bind_text_expr(b, q, t->checks[i].sql), "CHECK", 0);
+        Expr *e = bind_bool(b, bind_text_expr(b, q, t->checks[i].sql, NULL), "CHECK", 0);
         if (!e || !(out->checks[out->n_checks] = bind_proj_add(b, proj, NULL, e, t->checks[i].name))) return ST_ERROR;
         out->check_names[out->n_checks++] = t->checks[i].name;
     }

@@ -169,8 +169,10 @@ Plan *bind_view(Binder *b, const View *v, int64_t location, Rel *r) {
         }
     bool fixed = b->fixed_pos, params = b->params_ok;
     int64_t pos = b->pos;
+    KeptLiterals *literals = b->literals;
     ViewGuard guard = {b->views, v};
     b->pos = bind_pos(b, location);
+    if (b->fixed_pos || location) b->literals = NULL;
     b->fixed_pos = true;
     b->params_ok = false;
     b->views = &guard;
@@ -189,6 +191,7 @@ Plan *bind_view(Binder *b, const View *v, int64_t location, Rel *r) {
     b->views = guard.up;
     b->pos = pos;
     b->fixed_pos = fixed;
+    b->literals = literals;
     b->params_ok = params;
     if (!p) return NULL;
     const char **names = arena_array(b->a, const char *, r->n + 1);

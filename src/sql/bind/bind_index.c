@@ -11,7 +11,7 @@ Expr *bind_index_text(Binder *b, const NsItem *row, const char *sql, bool predic
     if (!q || bind_add_item(b, q, row) != ST_OK) return NULL;
     q->clause = predicate ? "index predicates" : "index expressions";
     q->no_subqueries = predicate ? "index predicate" : "index expression";
-    Expr *e = bind_text_expr(b, q, sql);
+    Expr *e = bind_text_expr(b, q, sql, NULL);
     if (e && predicate) return bind_bool(b, e, "WHERE", 0);
     return e && e->type.id == T_UNKNOWN ? bind_coerce(b, e, type_make(T_TEXT), CAST_EXPLICIT, 0) : e;
 }

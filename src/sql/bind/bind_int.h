@@ -171,14 +171,16 @@ typedef struct Binder {
     PlanCtx *c;
     Arena *a;
     Err *err;
-    bool fixed_pos; /* binding text that is not the statement's (views, checks): use `pos` for every error */
+    bool fixed_pos; /* binding text that is not the statement's (views, checks): use `pos` for every error, and read
+                       literals under the defaults of settings */
     int64_t pos;
-    bool no_inline;        /* an expression with a subquery was copied: reference counts of CTEs are unknown */
-    uint8_t rec_context;   /* RecContext: where in a recursive term */
-    const AstWith *top;    /* WITH of the statement itself: its members may change data */
-    bool changes;          /* ... and some do */
-    const AstSelect *step; /* the recursive term of a query with SEARCH or CYCLE, ... */
-    Cte *step_of;          /* ... which is that one */
+    KeptLiterals *literals; /* PlanCtx's, NULL inside such text: but in the text of the view that is made */
+    bool no_inline;         /* an expression with a subquery was copied: reference counts of CTEs are unknown */
+    uint8_t rec_context;    /* RecContext: where in a recursive term */
+    const AstWith *top;     /* WITH of the statement itself: its members may change data */
+    bool changes;           /* ... and some do */
+    const AstSelect *step;  /* the recursive term of a query with SEARCH or CYCLE, ... */
+    Cte *step_of;           /* ... which is that one */
     VEC(WithMember) members;
     bool returning_rows; /* RETURNING is the statement's result, likewise */
     const ViewGuard *views;
@@ -202,8 +204,9 @@ static inline int64_t bind_pos(const Binder *b, int64_t location) { return b->fi
 void binder_init(Binder *b, PlanCtx *c);
 Expr *bind_copy(Binder *b, const Expr *e);
 Status bind_unsupported(Binder *b, int64_t location, const char *what); /* 0A000 "<what> is not supported" */
-/* Text kept in the catalog (default, check): errors carry no position of the statement. */
-Expr *bind_text_expr(Binder *b, Query *q, const char *sql);
+/* Text kept in the catalog (default, check): errors carry no position of the statement. assigned: the column that it is
+ * the default of, or NULL. */
+Expr *bind_text_expr(Binder *b, Query *q, const char *sql, const Column *assigned);
 
 /* ---- bind_coerce.c --------------------------------------------------------------- */
 Status bind_type(Binder *b, const AstTypeName *t, Type *out);

@@ -169,6 +169,7 @@ static Status fill_defaults(Binder *b, const Routine *r, Expr **args) {
     int64_t n;
     bool fixed = b->fixed_pos, params = b->params_ok;
     int64_t pos = b->pos;
+    KeptLiterals *literals = b->literals;
     TRY(sql_parse(b->a, slice_of(r->sql), &list, &n, b->err));
     if (n != 1 || list[0]->kind != AST_CREATE_FUNCTION)
         return err_internal(b->err, "routine \"%s\" has no CREATE statement", r->name);
@@ -179,6 +180,7 @@ static Status fill_defaults(Binder *b, const Routine *r, Expr **args) {
     q->is_default = true;
     b->fixed_pos = true;
     b->pos = 0;
+    b->literals = NULL;
     b->params_ok = false;
     for (int i = 0, k = 0; i < r->n_params && i < x->n_params; i++) {
         if (!routine_is_arg(r, i)) continue;
@@ -191,6 +193,7 @@ static Status fill_defaults(Binder *b, const Routine *r, Expr **args) {
     }
     b->fixed_pos = fixed;
     b->pos = pos;
+    b->literals = literals;
     b->params_ok = params;
     return ST_OK;
 }

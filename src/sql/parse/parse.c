@@ -85,7 +85,8 @@ Status sql_parse(Arena *a, Slice text, AstStmt ***stmts_out, int64_t *n_out, Err
 
 Status sql_parse_expr(Arena *a, Slice text, AstExpr **out, Err *e) {
     static const char prefix[] = "SELECT ";
-    const int64_t shift = (int64_t)sizeof prefix - 1;
+    const int64_t shift = SQL_EXPR_SHIFT;
+    static_assert(sizeof prefix - 1 == SQL_EXPR_SHIFT, "parse.h says so");
     *out = NULL;
     if (text.len > SQL_TEXT_MAX - shift) return check_text(text, e);
     char *copy = arena_alloc(a, text.len + shift + 1);
@@ -287,5 +288,20 @@ int64_t sql_column_end(Slice text, int64_t at) {
         Tok dot = scan_next(text, &at);
         if (dot.kind != TOK_PUNCT || text.ptr[dot.start] != '.') return end;
         end = scan_next(text, &at).end;
+    }
+}
+
+int64_t sql_string_end(Slice text, int64_t at) {
+    Tok t = scan_next(text, &at);
+    if (scan_is_word(text, t, "u")) {
+        t = scan_next(text, &at);
+        if (t.kind != TOK_OP || text.ptr[t.start] != '&') return -1;
+        t = scan_next(text, &at);
+    }
+    if (t.kind != TOK_STRING) return -1;
+    for (int64_t end = t.end;; end = t.end) {
+        t = scan_next(text, &at);
+        if (scan_is_word(text, t, "uescape")) t = scan_next(text, &at);
+        if (t.kind != TOK_STRING) return end;
     }
 }

@@ -21,7 +21,8 @@
 Status sql_parse(Arena *a, Slice text, AstStmt ***stmts_out, int64_t *n_out, Err *e);
 
 /* As sql_parse for one scalar expression (a column default kept in the catalog as text). Locations in the
- * tree are 7 too high (the text is parsed behind "SELECT "); error positions are right. */
+ * tree are SQL_EXPR_SHIFT too high (the text is parsed behind "SELECT "); error positions are right. */
+enum { SQL_EXPR_SHIFT = 7 };
 Status sql_parse_expr(Arena *a, Slice text, AstExpr **out, Err *e);
 
 /* The name of a routine, with or without the types of its parameters: f, f(int, text), "F"(). Error positions mean
@@ -40,6 +41,10 @@ Slice sql_first_word(Slice text);
 
 /* The end of the column's name that begins at byte `at`: a, t.a, s.t.a. */
 int64_t sql_column_end(Slice text, int64_t at);
+
+/* The end of the string literal that begins at byte `at`, all its parts (on several lines; U&'..' UESCAPE '!'); -1: no
+ * string begins there. */
+int64_t sql_string_end(Slice text, int64_t at);
 
 /* INSERT, UPDATE, DELETE, or a query with one of them in WITH. */
 bool sql_changes_data(const AstStmt *s);

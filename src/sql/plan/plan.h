@@ -45,6 +45,15 @@ typedef struct NamedColumn {
     int64_t location;
     ColId id;
 } NamedColumn;
+/* A string literal of the text whose value depends on the session (DateStyle, IntervalStyle, time zone) or on the time.
+ */
+typedef struct KeptLiteral {
+    int64_t location;
+    Value value;
+} KeptLiteral;
+typedef struct KeptLiterals {
+    VEC(KeptLiteral) list;
+} KeptLiterals;
 typedef struct GroupedKey {
     const Table *table;
     int key;
@@ -73,6 +82,8 @@ typedef struct PlanCtx {
     VEC(ViewTable) view_tables;
     bool keep_columns; /* where the text names which column is kept in */
     VEC(NamedColumn) columns;
+    KeptLiterals *literals;       /* such literals of the text itself are kept there; NULL: they are not */
+    bool of_catalog;              /* the text is one of the catalog: as what Binder.fixed_pos says */
     VEC(GroupedKey) grouped_keys; /* primary keys that a GROUP BY relies on for other columns of their tables */
     PlanVariables *variables;     /* NULL: names are columns only */
     bool of_routine; /* parameters are a routine's variables: a call that is NULL because one of them is computes its
