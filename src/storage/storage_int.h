@@ -106,8 +106,9 @@ Status delta_reserve(Tablet *tab, int64_t rows, Err *e);
 /* Shares the column's cells: versions see rows that are there now, more may be appended. logs: undo logs name the
  * table; what they may write to can be unshared without memory then. */
 Status delta_share(Tablet *tab, int col, bool logs, Err *e);
-/* The row's cell, which is not NULL, may change in place to `sum` without asking for memory (undo_show). */
-Status table_reserve_cell(Table *t, int64_t rowid, int col, int128_t sum, Err *e);
+/* The row's cell may become any value of the column's cells without asking for memory (undo_show): one of 16 bytes is
+ * in an open column then. */
+Status table_reserve_cell(Table *t, int64_t rowid, int col, Err *e);
 /* Before cells are changed or moved: they are not shared, or copied. Cannot fail for cells that an undo log has. */
 Status delta_unshare(Tablet *tab, int col, Err *e);
 /* Before cells of an open column are updated. Afterwards it has no patches, and its cells are its own; or versions

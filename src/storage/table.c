@@ -605,7 +605,7 @@ static Status begin_update(const Table *t, Tablet *tab, int col, int64_t n, cons
     if (tab->cols[col].is_delta) return delta_begin_update(tab, col, fresh, fresh > room, e);
     return fresh > room ? tablet_open_column(t, tab, col, e) : ST_OK;
 }
-/* Where the row's new cell goes when it is not changed in place; a value that a column's codes cannot have opens it. */
+/* The row's cell beside the packed or shared ones; a value that a column's codes cannot have opens it. */
 static Status place_patch(const Table *t, Tablet *tab, int col, int64_t row, const Vec *v, int64_t i, void **cell,
                           Err *e) {
     const TabletColumn *c = &tab->cols[col];
@@ -620,15 +620,28 @@ static Status place_patch(const Table *t, Tablet *tab, int col, int64_t row, con
     }
     return tablet_patch_cell(t, tab, col, row, cell, e);
 }
-Status table_reserve_cell(Table *t, int64_t rowid, int col, int128_t sum, Err *e) {
-    Tablet *tab = t->tablets[rowid >> 32];
-    Vec v = {.data = &sum, .phys = PH_I128, .type = t->cols[col].type};
-    void *cell;
-    TRY(begin_update(t, tab, col, 1, &rowid, e));
-    if (!tab->cols[col].is_delta) TRY(place_patch(t, tab, col, rowid & 0xffffffff, &v, 0, &cell, e));
-    tab->block->delta[col].updated = true;
+static bool is_in_place(const Tablet *tab, int col, int64_t row) {
+    const TabletColumn *c = &tab->cols[col];
+    return c->is_delta && (!c->patches || row >= tab->block->published);
+}
+/* The cell where value i of v goes, behind begin_update; v NULL: any value that the column's cells can have. An undo
+ * log may have it from now on. */
+static Status update_cell(const Table *t, Tablet *tab, int col, int64_t row, const Vec *v, int64_t i, void **cell,
+                          Err *e) {
+    if (is_in_place(tab, col, row)) *cell = delta_cell(&tab->block->delta[col], row);
+    else TRY(v ? place_patch(t, tab, col, row, v, i, cell, e) : tablet_patch_cell(t, tab, col, row, cell, e));
+    DeltaCol *d = &tab->block->delta[col];
+    d->updated = true;
+    d->updated_cells |= is_in_place(tab, col, row);
     tab->block->changes++;
     return ST_OK;
+}
+Status table_reserve_cell(Table *t, int64_t rowid, int col, Err *e) {
+    Tablet *tab = t->tablets[rowid >> 32];
+    void *cell;
+    if (tab->cols[col].phys == PH_I128) TRY(tablet_open_column(t, tab, col, e));
+    TRY(begin_update(t, tab, col, 1, &rowid, e));
+    return update_cell(t, tab, col, rowid & 0xffffffff, NULL, 0, &cell, e);
 }
 static inline void add_summary(CellSummary *all, const CellSummary *one) {
     all->n++;
@@ -671,14 +684,9 @@ static Status update_in_place(Table *t, int64_t n, const int64_t *idx, const int
             int64_t row = ids[i] & 0xffffffff;
             void *cell;
             if (i == 0 || ids[i] >> 32 != ids[i - 1] >> 32) TRY(begin_update(t, tab, col, n - i, ids + i, e));
-            const bool in_place = c->is_delta && (!c->patches || row >= tab->block->published);
-            if (in_place) cell = delta_cell(&tab->block->delta[col], row);
-            else TRY(place_patch(t, tab, col, row, &vals[s], idx[i], &cell, e));
+            TRY(update_cell(t, tab, col, row, &vals[s], idx[i], &cell, e));
             bool was = column_row_valid(c, row);
             if (!was) TRY(tablet_ensure_validity(tab, col, e));
-            tab->block->delta[col].updated = true;
-            tab->block->delta[col].updated_cells |= in_place;
-            tab->block->changes++;
             memcpy((char *)r->cells + i * r->cell_size, cell, (size_t)r->cell_size);
             if (was && c->phys == PH_STR) t->impl->dead_text += ((const Str *)cell)->len;
             r->valid[i] = was;

@@ -280,13 +280,7 @@ Status undo_reserve_deferred(UndoLog *u, bool *gone, Err *e) {
         *gone = r->generation != r->t->impl->generation ||
                 tablet_row_deleted(r->t->tablets[r->rowids[0] >> 32], r->rowids[0] & 0xffffffff);
         if (*gone) break;
-        Value now;
-        table_value(r->t, r->rowids[0], r->col, &now);
-        if (!now.is_null) {
-            const int128_t old = load_int(value_cell_const(&now), r->cell_size);
-            TRY(table_reserve_cell(r->t, r->rowids[0], r->col, sum_of(old, load_int(r->cells, r->cell_size), false),
-                                   e));
-        }
+        TRY(table_reserve_cell(r->t, r->rowids[0], r->col, e));
         r->deferred = false;
     }
     return ST_OK;

@@ -864,6 +864,52 @@ static void waiting_without_memory(void **state) {
     assert_int_equal(stele_close(db, NULL), STELE_OK);
 }
 
+/* Memory runs out while a change is shown in cells that a version shares: that keeps what it has. */
+static void shown_without_memory(const char *make, const char *change) {
+    stele_db *db;
+    stele_conn *c, *old;
+    Cells before, got;
+    stele_error_info e;
+    int failed = 0;
+    assert_int_equal(stele_open(NULL, &(stele_options){.threads = 1}, &db, NULL), STELE_OK);
+    assert_int_equal(stele_connect(db, &c), STELE_OK);
+    assert_int_equal(stele_connect(db, &old), STELE_OK);
+    must(c, "set default_transaction_isolation = 'read committed'", NULL);
+    for (bool ran_out = true; ran_out; failed += ran_out) {
+        must(c, make, NULL);
+        must(c, "begin", NULL);
+        must(c, change, NULL);
+        must(old, "begin; select sum(v) from r", &before);
+        mem_fail_at(failed + 1);
+        const bool ok = stele_exec(c, "commit", NULL, NULL) == STELE_OK;
+        ran_out = mem_fail_at(0) <= 0;
+        assert_true(ok || ran_out);
+        if (stele_transaction_state(c) != 'I') must(c, "rollback", NULL); /* COMMIT was not read */
+        got.n = 0;
+        if (stele_exec(old, "select sum(v) from r", add_row, &got) == STELE_OK) {
+            assert_string_equal(got.text, before.text);
+        } else { /* the commit could not be kept for it */
+            stele_error(old, &e);
+            assert_true(ran_out && strcmp(e.sqlstate, "72000") == 0);
+        }
+        must(old, "rollback", NULL);
+        verify(db);
+    }
+    assert_true(failed > 2);
+    stele_disconnect(c);
+    stele_disconnect(old);
+    assert_int_equal(stele_close(db, NULL), STELE_OK);
+}
+static void versions_without_memory(void **state) {
+    (void)state;
+    shown_without_memory("drop table if exists r; create table r(id int primary key, v int); insert into r select i, 0 "
+                         "from generate_series(1, 50) g(i)",
+                         "update r set v = v + 1 where id = 7; update r set v = v + 1 where id = 8");
+    shown_without_memory("drop table if exists r; create table r(id int primary key, v numeric(30)); insert into r "
+                         "select i, 0 from generate_series(1, 50) g(i); vacuum r",
+                         "update r set v = 1000000000000000000000 where id = 7");
+}
+
 /* Memory runs out while a commit is kept for an older snapshot (0, a bulk: 1), or the older snapshot is looked at (2),
  * or validated (3): it is lost, or what it was; the commit stands or never was. */
 static void snapshots_without_memory(void **state) {
@@ -1095,6 +1141,7 @@ int main(int argc, char **argv) { /* a pattern of tests, else all */
                                        cmocka_unit_test(out_and_back),
                                        cmocka_unit_test(out_of_memory),
                                        cmocka_unit_test(waiting_without_memory),
+                                       cmocka_unit_test(versions_without_memory),
                                        cmocka_unit_test(snapshots_without_memory),
                                        cmocka_unit_test(bulks_beside),
                                        cmocka_unit_test(phantoms)};
