@@ -219,6 +219,7 @@ bool undo_make_adds(UndoLog *u, int64_t mark) {
         if (r->kind != UNDO_UPDATE) return false;
         for (int64_t i = 0; i < r->n; i++) {
             const Tablet *tab = r->t->tablets[r->rowids[i] >> 32];
+            if (r->cell_size == 16 && !tab->cols[r->col].is_delta) return false;
             if (!r->valid[i] || !column_row_valid(&tab->cols[r->col], r->rowids[i] & 0xffffffff)) return false;
         }
     }
@@ -233,6 +234,11 @@ bool undo_make_adds(UndoLog *u, int64_t mark) {
         r->read = ADD_UNREAD;
     }
     return true;
+}
+Status undo_reserve_adds(Table *t, int64_t rowid, int n, const int *cols, Err *e) {
+    for (int i = 0; i < n; i++)
+        if (column_phys(&t->cols[cols[i]]) == PH_I128) TRY(table_reserve_cell(t, rowid, cols[i], e));
+    return ST_OK;
 }
 Status undo_defer_add(UndoLog *u, Table *t, int64_t rowid, int col, int128_t n, Err *e) {
     const int32_t size = (int32_t)phys_size((Phys)column_phys(&t->cols[col]));

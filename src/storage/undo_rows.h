@@ -17,8 +17,12 @@
 
 #include "storage/table.h"
 
+/* Before an update of these columns of a row becomes additions: any sum can be shown in its cells. Under the lock held
+ * alone. 53200. */
+Status undo_reserve_adds(Table *t, int64_t rowid, int n, const int *cols, Err *e);
 /* The updates after the mark, of integers and numerics, are additions from now on: the difference of the new cells to
- * the old ones. false: some cell is or was NULL, or a row has moved, and nothing has changed. Shown, and the newest. */
+ * the old ones. false: some cell is or was NULL, a row has moved, or a sum may be beyond 64 bits in a packed column,
+ * and nothing has changed. Shown, and the newest. */
 bool undo_make_adds(UndoLog *u, int64_t mark);
 /* Shown and the newest: additions become updates. Cannot fail. */
 void undo_settle_adds(UndoLog *u);

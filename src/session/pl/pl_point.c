@@ -467,8 +467,10 @@ static void tell_reads(Session *s, const BoundStmt *b, StmtKind kind, const Vec 
 
 static Status store(Session *s, const Run *r, StmtKind kind, const Vec *vals) {
     const BoundStmt *b = r->p->b;
+    const bool adds = r->p->adds && s->state == 'T';
     int64_t mark = undo_mark(s->undo), done = 1;
     Status out;
+    if (adds) TRY(undo_reserve_adds(b->table, r->rowid, b->n_set, b->set_cols, &s->err));
     if (kind == STMT_INSERT) out = table_append(b->table, 1, vals, s->undo, NULL, &s->err);
     else if (kind == STMT_UPDATE)
         out = table_update(b->table, 1, &r->rowid, b->n_set, b->set_cols, vals, s->undo, &s->err);
@@ -476,7 +478,7 @@ static Status store(Session *s, const Run *r, StmtKind kind, const Vec *vals) {
     if (out != ST_OK) {
         undo_rollback(s->undo, mark);
         tell_reads(s, b, kind, vals);
-    } else if (r->p->adds && s->state == 'T' && !undo_make_adds(s->undo, mark)) { /* it was or is NULL: it was read */
+    } else if (adds && !undo_make_adds(s->undo, mark)) { /* it was or is NULL: it was read */
         transaction_reads_row(s, r->table->id, r->rowid);
         return transaction_reads_key(s, r->table, r->p->key, r->key);
     }
