@@ -194,6 +194,12 @@ static bool has_foreign(const Catalog *c, const Table *t) {
 }
 
 static bool is_exact(Type t) { return type_is_integer(t) || (t.id == T_NUMERIC && !(t.flags & TF_UNCONSTRAINED)); }
+/* The cast gives the same number, of every value of `from`. */
+static bool keeps_number(Type from, Type to) {
+    if (type_is_integer(from) || type_is_integer(to))
+        return type_is_integer(from) && type_is_integer(to) && to.id >= from.id;
+    return to.scale >= from.scale && to.precision - to.scale >= from.precision - from.scale;
+}
 /* The expression is c + e, e + c or c - e, c being column `col` of the row, e without columns: what is added is the
  * same whatever c is. A sum that is cast to the column's type loses no digits: of integers the cast is exact or fails,
  * and of numerics the sum has no more digits behind the point than the column. */
@@ -208,7 +214,9 @@ static bool is_addition(const Look *l, const Expr *e, int32_t col) {
     if (!minus && strcmp(e->u.func->name, "+") != 0) return false;
     for (int i = 0; i < (minus ? 1 : 2); i++) {
         const Expr *own = e->args[i];
-        if (own->kind == EX_CAST && is_exact(own->type)) own = own->args[0];
+        if (own->kind == EX_CAST && is_exact(own->type) && is_exact(own->args[0]->type) &&
+            keeps_number(own->args[0]->type, own->type))
+            own = own->args[0];
         if (own->kind == EX_COL && l->p->defs[own->u.col].kind == DEF_SCAN && l->p->defs[own->u.col].col == col &&
             eval_can(e->args[1 - i], 0))
             return true;
