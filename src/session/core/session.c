@@ -484,24 +484,22 @@ TxnLevel session_default_level(const Session *s) {
     (void)level_of(s->settings.txn.default_isolation, &l);
     return l;
 }
-Status session_set_level(Session *s, const char *name) {
+Status session_set_level(Session *s, const char *name, Err *e) {
     TxnLevel l;
     if (!level_of(name, &l))
-        return err_set(&s->err, ERR_INVALID_PARAMETER, "invalid value for parameter \"transaction_isolation\": \"%s\"",
-                       name);
+        return err_set(e, ERR_INVALID_PARAMETER, "invalid value for parameter \"transaction_isolation\": \"%s\"", name);
     if (s->state == 'I') return ST_OK; /* the transaction is that of SET alone */
     if (l != s->block.level && s->txn)
-        return err_set(&s->err, ERR_ACTIVE_TRANSACTION,
-                       "SET TRANSACTION ISOLATION LEVEL must be called before any query");
+        return err_set(e, ERR_ACTIVE_TRANSACTION, "SET TRANSACTION ISOLATION LEVEL must be called before any query");
     if (l != s->block.level && s->savepoints)
-        return err_set(&s->err, ERR_ACTIVE_TRANSACTION,
+        return err_set(e, ERR_ACTIVE_TRANSACTION,
                        "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction");
     s->block.level = l;
     return ST_OK;
 }
 Status session_transaction_options(Session *s, int64_t n, const AstOption *options) {
     for (int64_t i = 0; i < n; i++) {
-        if (strcmp(options[i].name, "transaction_isolation") == 0) TRY(session_set_level(s, options[i].value));
+        if (strcmp(options[i].name, "transaction_isolation") == 0) TRY(session_set_level(s, options[i].value, &s->err));
         bool on = options[i].value && strcmp(options[i].value, "1") == 0;
         if (strcmp(options[i].name, "transaction_deferrable") == 0 && s->txn)
             return err_set(&s->err, ERR_ACTIVE_TRANSACTION,

@@ -482,7 +482,7 @@ static inline bool session_sees_latest(const Session *s) {
 }
 TxnLevel session_default_level(const Session *s);
 const char *session_level_name(TxnLevel l);
-Status session_set_level(Session *s, const char *name); /* 25001: too late; 22023 */
+Status session_set_level(Session *s, const char *name, Err *e); /* 25001: too late; 22023 */
 static inline bool session_read_only(const Session *s) {
     return s->db->read_only || (s->state == 'I' ? s->settings.txn.default_read_only : s->read_only);
 }

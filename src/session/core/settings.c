@@ -392,7 +392,7 @@ static bool is_same(const Def *d, const char *value) {
     return strcmp(d->def, "on") == 0 && pg_bool_parse(value, &on) && on;
 }
 static Status set_fixed(Session *s, const Def *d, const char *value, Err *e) {
-    if (strcmp(d->name, "transaction_isolation") == 0) return session_set_level(s, value);
+    if (strcmp(d->name, "transaction_isolation") == 0) return session_set_level(s, value, e);
     if (d->kind == K_FIXED) return err_set(e, ERR_CANT_CHANGE_SETTING, "parameter \"%s\" cannot be changed", d->name);
     if (is_same(d, value)) return ST_OK;
     bool on;
