@@ -431,6 +431,7 @@ static Scan scan_date(DateParse *p, Part a) {
         if (!c.digits) return both(set_year(p, a.value, a.digits), both(set_day(p, b.value), set_month(p, c.value)));
         return both(set_year(p, a.value, a.digits), both(set_month(p, b.value), set_day(p, c.value)));
     }
+    if (!b.digits && c.digits < 3) zone_reads++; /* of two numbers either could be the year */
     if (!b.digits && (p->order != DATES_YMD || c.digits >= 3))
         return both(set_day(p, a.value), both(set_month(p, b.value), set_year(p, c.value, c.digits)));
     if (!c.digits) return SC_SYNTAX;
