@@ -812,10 +812,10 @@ Status time_parse(Slice text, int precision, const SessionInfo *session, int64_t
 Status timestamp_parse(Slice text, int precision, bool with_tz, const SessionInfo *session, int64_t *out, Err *e) {
     const char *type = with_tz ? "timestamp with time zone" : "timestamp";
     int64_t days = 0, us = 0;
-    int64_t shift = with_tz ? (int64_t)zone_of(session) * USECS_PER_SEC : 0;
     if (text.len >= 10 && fast_date(text.ptr, &days)) {
         if (text.len == 10 ||
             ((text.ptr[10] == ' ' || text.ptr[10] == 'T') && fast_time(text.ptr + 11, text.len - 11, &us))) {
+            const int64_t shift = with_tz ? (int64_t)zone_of(session) * USECS_PER_SEC : 0;
             *out = round_micros(days * USECS_PER_DAY + us - shift, precision);
             return ST_OK;
         }
@@ -833,7 +833,8 @@ Status timestamp_parse(Slice text, int precision, bool with_tz, const SessionInf
         case S_NOW:
             if (p.have_time) return scan_error(SC_SYNTAX, type, text, e);
             days = day_of_word(&p, session, &us);
-            *out = round_micros(days * USECS_PER_DAY + us - shift, precision);
+            us -= with_tz ? (int64_t)zone_of(session) * USECS_PER_SEC : 0;
+            *out = round_micros(days * USECS_PER_DAY + us, precision);
             return ST_OK;
         default: days = day_of_word(&p, session, &us); break;
         }
@@ -841,7 +842,7 @@ Status timestamp_parse(Slice text, int precision, bool with_tz, const SessionInf
         sc = resolve_day(&p, &days);
     }
     if (sc) return scan_error(sc, type, text, e);
-    if (p.have_zone && with_tz) shift = (int64_t)p.zone * USECS_PER_SEC;
+    const int64_t zone = !with_tz ? 0 : p.have_zone ? p.zone : zone_of(session), shift = zone * USECS_PER_SEC;
     int64_t ts;
     if (days < DATE_MIN || __builtin_mul_overflow(days, USECS_PER_DAY, &ts) ||
         __builtin_add_overflow(ts, time_of(&p) - shift, &ts) || !ts_valid(ts) ||

@@ -3,6 +3,7 @@
  * A part is bound once, when the table gets its program, and evaluated as a tree (session/pl/pl_eval.h), a row at a
  * time: it depends on nothing that changes while the table lives, as plans of the engine do (ranges, dictionaries).
  */
+#include "session/ddl/depend.h"
 #include "session/ddl/index_program.h"
 #include "session/pl/pl_eval.h"
 #include "sql/bind/bind.h"
@@ -12,7 +13,7 @@
 typedef struct IndexProgram {
     KeyProgram base; /* first */
     Arena *arena;
-    SessionInfo session; /* an empty one: what depends on a session is refused */
+    SessionInfo session; /* an empty one: keys do not depend on who computes them */
     PlanCtx plan;
     int n_parts;
     Expr **parts, *where;
@@ -25,30 +26,82 @@ typedef struct IndexProgram {
 static void program_free(KeyProgram *base) { arena_free(((IndexProgram *)(void *)base)->arena); }
 
 /* ---- what may stand in an index ---- */
+static bool is_text(Type t) { return type_is_text(t) || type_is_record(t); }
+/* Whether values look different, or are read differently, by settings and by names. An array's text is of its elements'
+ * in PostgreSQL, which takes any of them for such. */
+static bool text_changes(Type t, bool read) {
+    switch ((TypeId)t.id) {
+    case T_DATE:
+    case T_TIMESTAMP:
+    case T_TIMESTAMPTZ:
+    case T_INTERVAL:
+    case T_ENUM: /* labels may get other names */
+    case T_ARRAY: return true;
+    case T_TIME: return read;
+    default: return false;
+    }
+}
+static bool cast_changes(Type from, Type to) {
+    if (from.id == T_ARRAY && to.id == T_ARRAY) return cast_changes(type_element(from), type_element(to));
+    if (is_text(from)) return !is_text(to) && text_changes(to, true);
+    if (is_text(to)) return text_changes(from, false);
+    return from.id != to.id && (from.id == T_TIMESTAMPTZ || to.id == T_TIMESTAMPTZ);
+}
+static bool has_type(const Expr *e, TypeId id) {
+    for (int32_t i = 0; i < e->n_args; i++)
+        if (e->args[i]->type.id == id) return true;
+    return false;
+}
+/* Functions that are stable in PostgreSQL, without FN_STABLE: that keeps plans from computing them once. */
+static bool is_stable(const Expr *e) {
+    static const char *const always[] = {
+        "array_to_json",    "array_to_string",   "concat",    "concat_ws",         "convert_from",
+        "convert_to",       "enum_first",        "enum_last", "enum_range",        "format",
+        "json_build_array", "json_build_object", "json_row",  "jsonb_build_array", "jsonb_build_object",
+        "pg_typeof",        "row_text",          "to_char",   "to_date",           "to_json",
+        "to_jsonb",         "to_number"};
+    static const char *const of_zone[] = {"date_part", "date_trunc", "extract", "extract_int", "extract_num"};
+    const char *name = e->u.func->name;
+    for (int64_t i = 0; i < ARRAY_LEN(always); i++)
+        if (strcmp(name, always[i]) == 0) return true;
+    if (strcmp(name, "to_timestamp") == 0) return e->n_args > 1;
+    if (strcmp(name, "||") == 0 && is_text(e->type))
+        return text_changes(e->args[0]->type, false) || text_changes(e->args[1]->type, false);
+    if (!has_type(e, T_TIMESTAMPTZ)) return false;
+    for (int64_t i = 0; i < ARRAY_LEN(of_zone); i++)
+        if (strcmp(name, of_zone[i]) == 0) return true;
+    return (strcmp(name, "+") == 0 || strcmp(name, "-") == 0) && has_type(e, T_INTERVAL); /* days of a zone */
+}
 /* ctx: a bool, set where the expression may change without its row. */
 static bool changes_fn(void *ctx, Expr *e) {
     bool *changes = ctx;
-    bool zone = false; /* times with a zone look different in each session */
-    for (int32_t i = 0; i < e->n_args; i++) zone |= e->args[i] && e->args[i]->type.id == T_TIMESTAMPTZ;
-    if (e->kind == EX_FUNC) {
-        *changes |= (e->u.func->flags & (FN_VOLATILE | FN_STABLE)) != 0;
-        *changes |= zone && !(e->u.func->flags & FN_OPERATOR);
-    }
-    /* Labels of enumerated types may get other names. */
-    for (int32_t i = 0; i < e->n_args; i++)
-        *changes |= e->args[i] && e->args[i]->type.id == T_ENUM && type_is_text(e->type);
-    if (e->kind == EX_CAST) *changes |= (zone || e->type.id == T_TIMESTAMPTZ) && e->args[0]->type.id != e->type.id;
-    return true;
+    if (e->kind == EX_FUNC) *changes |= (e->u.func->flags & (FN_VOLATILE | FN_STABLE)) != 0 || is_stable(e);
+    if (e->kind == EX_CAST) *changes |= cast_changes(e->args[0]->type, e->type);
+    return !*changes;
 }
+
+Status index_check_immutable(Session *s, Arena *a, const Table *t, const char *sql, bool predicate) {
+    PlanCtx c;
+    Err e = {0};
+    Expr *x;
+    const int64_t clock = time_reads, zone = zone_reads;
+    ColId *ids = arena_array(a, ColId, t->n_cols + 1);
+    if (!ids) return err_oom(&s->err);
+    plan_ctx_init(s, a, &c);
+    c.err = &e;
+    if (sql_bind_index_expr(&c, t, sql, predicate, ids, &x) != ST_OK)
+        return gave_up(&e) ? (err_copy(&s->err, &e), ST_ERROR) : ST_OK;
+    bool changes = time_reads != clock || zone_reads != zone; /* in constants that were computed */
+    (void)expr_walk(x, changes_fn, &changes);
+    if (!changes || c.routine_ids.len > 0) return ST_OK; /* routines are refused by index_programs() */
+    return err_set(&s->err, ERR_INVALID_OBJECT_DEFINITION, "functions in index %s must be marked IMMUTABLE",
+                   predicate ? "predicate" : "expression");
+}
+
 static Status check_expr(IndexProgram *p, const Expr *e, bool predicate, Err *err) {
-    bool changes = false;
-    (void)expr_walk((Expr *)(uintptr_t)e, changes_fn, &changes); /* only looks */
     if (p->plan.routine_ids.len > 0)
         return err_set(err, ERR_FEATURE_NOT_SUPPORTED, "functions of the database are not supported in index %s",
                        predicate ? "predicates" : "expressions");
-    if (changes)
-        return err_set(err, ERR_INVALID_OBJECT_DEFINITION, "functions in index %s must be marked IMMUTABLE",
-                       predicate ? "predicate" : "expression");
     if (!predicate && type_is_array(e->type) && type_needs_key(e->type)) /* as keys of plain columns */
         return err_set(err, ERR_FEATURE_NOT_SUPPORTED, "keys of arrays of %s are not supported",
                        type_plain_name(type_element(e->type)));

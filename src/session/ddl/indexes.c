@@ -6,6 +6,7 @@
 #include "catalog/similar_names.h"
 #include "session/ddl/definition.h"
 #include "session/ddl/depend.h"
+#include "session/ddl/index_program.h"
 #include "session/ddl/stored_text.h"
 #include "session/ddl/utility_int.h"
 #include "sql/bind/bind.h"
@@ -85,16 +86,22 @@ static Status check_index_method(Session *s, const AstCreateIndex *x) {
 }
 
 /* One with keys that are computed. */
-static Status add_expr_index(Session *s, Arena *a, TableDraft *d, const AstCreateIndex *x, const char *name) {
+static Status add_expr_index(Session *s, Arena *a, const Table *t, TableDraft *d, const AstCreateIndex *x,
+                             const char *name) {
     const char **parts = arena_array(a, const char *, x->n_elems + 1);
     if (!parts) return ST_ERROR;
     for (int64_t i = 0; i < x->n_elems; i++) {
         const AstIndexElem *e = &x->elems[i];
         if (e->column && !(parts[i] = definition_name(a, e->column))) return err_oom(&s->err);
-        if (!e->column) TRY(stored_expression(s, a, x->table.name, d->n_cols, d->cols, e->expr_source, &parts[i]));
+        if (e->column) continue;
+        TRY(stored_expression(s, a, t->name, d->n_cols, d->cols, e->expr_source, &parts[i]));
+        TRY(index_check_immutable(s, a, t, parts[i], false));
     }
     const char *where = NULL;
-    if (x->where) TRY(stored_expression(s, a, x->table.name, d->n_cols, d->cols, x->where_source, &where));
+    if (x->where) {
+        TRY(stored_expression(s, a, t->name, d->n_cols, d->cols, x->where_source, &where));
+        TRY(index_check_immutable(s, a, t, where, true));
+    }
     d->exprs[d->n_exprs++] = (ExprIndexDef){.name = name,
                                             .n_parts = (int)x->n_elems,
                                             .parts = parts,
@@ -141,7 +148,7 @@ Status create_index(Session *s, Statement *st, const AstCreateIndex *x) {
     TableDraft d = {0};
     if (!name) return err_oom(&s->err);
     TRY(draft_of(s, a, t, &d));
-    TRY(computed ? add_expr_index(s, a, &d, x, name) : add_plain_index(s, a, &d, x, name));
+    TRY(computed ? add_expr_index(s, a, t, &d, x, name) : add_plain_index(s, a, &d, x, name));
     return rebuild_as(s, st, t, &d);
 }
 
