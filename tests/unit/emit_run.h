@@ -252,7 +252,7 @@ static void *run_compile(Run *r, const EmitSegment *s) {
     }
     snprintf(cmd, sizeof cmd,
              "${STELE_CC:-cc} -x c -std=gnu17 %s -fPIC -shared -fno-strict-aliasing -ffp-contract=off -w -o %s %s",
-             flags ? flags : "-O0", so, src);
+             flags ? flags : "-O1 -g0", so, src);
     void *h = NULL;
     if (run_status(cmd) == 0) h = dlopen(so, RTLD_NOW);
     snprintf(cmd, sizeof cmd, "rm -r %s", dir);

@@ -10,7 +10,8 @@
  *
  * Flags. -march=native: code is for this machine (the code cache's key has the processor's features). -ffp-contract=off
  * and no -ffast-math: results must be those of the virtual machine, bit for bit. -fno-math-errno and -fno-trapping-math
- * change no result. $STELE_CC_OPTIONS comes behind them: tests compile thousands of kernels and want -O0.
+ * change no result. $STELE_CC_OPTIONS comes behind them: tests compile thousands of kernels and want -O1 (at -O0 the
+ * functions of the prelude that a kernel does not call are compiled too, which takes three times as long).
  */
 #include <dirent.h>
 #include <errno.h>
