@@ -164,11 +164,9 @@ def corpus(build, name, args, small=(), env=None):
     use = sorted(glob.glob(os.path.join(ROOT, "tests", "sql", "**", "*.test"), recursive=True))
     if name in ("vector 1", "constant hash", "tables packed", *small):  # quadratic, a vector per row, or packed time and again: not on large tables
         use = [f for f in use if "/big/" not in f]
-    if name in small:
-        use = [f for f in use if not f.endswith("review_bulk.test")]
     if name == "constant hash":  # quadratic, too: 10,000 to 100,000 distinct values
         use = [f for f in use if not f.endswith(QUADRATIC)]
-    if name in ("constant hash", "tiny memory"):  # 180,000 rows: for the second, its tables alone are larger than the limit
+    if name in ("constant hash", "rules off", "tiny memory"):  # 180,000 rows: quadratic; for the last, its tables alone are larger than the limit
         use = [f for f in use if not f.endswith("review_bulk.test")]
     if name in ("little memory", "tiny memory"):  # procedures kept prepared, with images of their tables, want 60 MB; levels of recursion more than the stack has
         use = [f for f in use if not f.endswith(("bulk/keys.test", "bulk/recursion.test"))]
