@@ -387,15 +387,16 @@ static int64_t target_of(const Session *s) {
     const Txn *x = s->txn;
     return x && !s->block.latest && !x->sees_latest ? x->ts : atomic_load(&transaction_hub(s)->now);
 }
+/* The statement looks at what is committed, and at its transaction's deferred changes beside the tables. */
+static bool looks_beside(const Session *s) { return s->block.defers && s->txn && s->txn->defers && !s->txn->broken; }
 /* The view is the one that the session is to see. Without the lock: it may be another one soon. */
 static bool fits(const Session *s) {
     TxnHub *h = transaction_hub(s);
     const Txn *x = s->txn, *r = atomic_load(&h->resident);
     const int64_t target = target_of(s);
-    const bool beside = s->block.defers && x && x->defers && !x->broken; /* what is hidden is looked at there */
     if (r && r != x) return false;
     if (x && x->broken && s->block.latest) return false; /* COMMIT says so, also where nothing was committed since */
-    if (x && !beside && (atomic_load(&x->out) || (!x->at_rest && x->ts != target))) return false;
+    if (x && !looks_beside(s) && (atomic_load(&x->out) || (!x->at_rest && x->ts != target))) return false;
     return atomic_load(&h->view) == target;
 }
 
@@ -447,7 +448,7 @@ static Status change_view(Session *s) {
     TxnHub *h = transaction_hub(s);
     Txn *x = s->txn, *r = atomic_load(&h->resident);
     int64_t target = target_of(s);
-    const bool beside = s->block.defers && x && x->defers && !x->broken;
+    const bool beside = looks_beside(s);
     const bool broken = x && x->broken && s->block.latest;
     const bool moved = x && !beside && (target != x->ts || broken);
     if (r && r != x) evict(h);

@@ -566,11 +566,10 @@ Status pl_point_run(Session *s, Arena *scratch, const PlPoint *p, int32_t n_para
     bool yes;
     Run r = {.s = s, .p = p, .table = p->table};
     if (p->table && (p->of_version || session_reads_version(s))) r.table = session_catalog(s)->tables[p->table_at];
-    if (s->block.defers) {
-    } /* it looks at the tables, and changes nothing there */
-    else if (b->kind != STMT_SELECT || (p->locks && session_sees_latest(s)))
-        TRY(session_begin_write(s));
-    else if (p->table && !session_reads_version(s)) r.ahead = session_bulk_row(s, r.table);
+    if (!s->block.defers) { /* else it looks at the tables, and changes nothing there */
+        if (b->kind != STMT_SELECT || (p->locks && session_sees_latest(s))) TRY(session_begin_write(s));
+        else if (p->table && !session_reads_version(s)) r.ahead = session_bulk_row(s, r.table);
+    }
     r.x = (EvalCtx){.arena = scratch, .err = &s->err, .session = &s->info};
     r.x.params = params;
     r.x.n_params = n_params;
