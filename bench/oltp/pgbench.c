@@ -79,7 +79,10 @@ static void *work(void *arg) {
     stele_conn *conn;
     stele_stmt *st[STATEMENTS] = {NULL};
     char begin[64];
-    if (stele_connect(c->db, &conn) != STELE_OK) return NULL;
+    if (stele_connect(c->db, &conn) != STELE_OK) { /* there is no connection to ask why */
+        snprintf(c->why, sizeof c->why, "cannot connect");
+        return NULL;
+    }
     snprintf(begin, sizeof begin, "begin isolation level %s", c->level);
     bool ok = true;
     for (int i = 0; i < STATEMENTS && ok; i++)

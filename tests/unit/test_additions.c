@@ -72,7 +72,7 @@ static void *work(void *arg) {
     Worker *w = arg;
     stele_conn *c;
     unsigned seed = (unsigned)w->id * 7919 + 1;
-    if (stele_connect(w->db, &c) != STELE_OK) return NULL;
+    if (stele_connect(w->db, &c) != STELE_OK) return snprintf(w->why, sizeof w->why, "connect"), NULL;
     for (int done = 0; done < w->transactions && !w->why[0];) {
         int64_t sums[COUNTERS] = {0}, ticket;
         if (!transaction(w, c, &seed, sums, &ticket)) {
@@ -197,7 +197,7 @@ static void *five_statements(void *arg) {
     Worker *w = arg;
     stele_conn *c;
     unsigned seed = (unsigned)w->id * 104729 + 1;
-    if (stele_connect(w->db, &c) != STELE_OK) return NULL;
+    if (stele_connect(w->db, &c) != STELE_OK) return snprintf(w->why, sizeof w->why, "connect"), NULL;
     for (int i = 0; i < w->transactions && !w->why[0]; i++) {
         const int aid = rand_r(&seed) % 100, tid = rand_r(&seed) % 10, delta = rand_r(&seed) % 10001 - 5000;
         char sql[640];
