@@ -99,6 +99,7 @@ Status bind_search_columns(Binder *b, const AstCte *a, Cte *c, Type *types) {
     }
     if (y) {
         TRY(find_columns(b, c, "cycle", y->n_columns, y->columns, y->location, &x->cycle));
+        for (int64_t i = 0; i < y->n_columns; i++) TRY(bind_check_groupable(b, types[x->cycle[i]], y->location));
         TRY(mark_values(b, y, x, &mark));
         TRY(check_new(b, c, "cycle mark", y->mark, y->location));
         TRY(check_new(b, c, "cycle path", y->path, y->location));
