@@ -48,25 +48,58 @@ typedef struct Sorted {
     Phys phys;
     bool desc;
     int64_t n;
-    char *cells; /* ascending */
+    char *cells;    /* ascending */
+    const Str *key; /* of each cell, where cells do not compare as the values do; or NULL */
 } Sorted;
 
-static bool sort_array(FuncCtx *ctx, Str blob, bool desc, Sorted *s) {
+static bool no_memory(FuncCtx *ctx) {
+    if (!err_is_set(ctx->err)) err_oom(ctx->err);
+    return false;
+}
+
+typedef struct Keyed {
+    Str key, cell;
+} Keyed;
+/* Of equal values the one whose bytes come first stands first. */
+static int cmp_keyed(const void *a, const void *b) {
+    const Keyed *x = a, *y = b;
+    int c = str_cmp(x->key, y->key);
+    return c ? c : str_cmp(x->cell, y->cell);
+}
+static bool sort_by_keys(FuncCtx *ctx, Type array, Sorted *s) {
+    Keyed *all = arena_array(ctx->arena, Keyed, s->n + 1);
+    Str *cells = (Str *)(void *)s->cells, *keys = arena_array(ctx->arena, Str, s->n + 1);
+    if (!all || !keys) return no_memory(ctx);
+    for (int64_t i = 0; i < s->n; i++) {
+        Value key;
+        if (func_ordered_cell(ctx, type_element(array), PH_STR, &cells[i], &key) != ST_OK) return false;
+        all[i] = (Keyed){key.u.str, cells[i]};
+    }
+    qsort(all, (size_t)s->n, sizeof *all, cmp_keyed);
+    for (int64_t i = 0; i < s->n; i++) {
+        keys[i] = all[i].key;
+        cells[i] = all[i].cell;
+    }
+    s->key = keys;
+    return true;
+}
+
+static bool sort_array(FuncCtx *ctx, Type array, Str blob, bool desc, Sorted *s) {
     ArrayView v = array_view(blob);
     size_t w = (size_t)phys_size(v.phys);
     *s = (Sorted){.phys = v.phys, .desc = desc};
-    if (!(s->cells = arena_alloc(ctx->arena, (int64_t)w * (v.n + 1)))) {
-        if (!err_is_set(ctx->err)) err_oom(ctx->err);
-        return false;
-    }
+    if (!(s->cells = arena_alloc(ctx->arena, (int64_t)w * (v.n + 1)))) return no_memory(ctx);
     for (int64_t i = 0; i < v.n; i++)
         if (!array_is_null(&v, i)) array_get(&v, i, s->cells + w * (size_t)s->n++);
+    if (v.phys == PH_STR && type_needs_key(array)) return sort_by_keys(ctx, array, s);
     qsort(s->cells, (size_t)s->n, w, cmp_of(v.phys));
     return true;
 }
-static const void *sorted_at(const Sorted *s, int64_t i) {
-    if (s->desc) i = s->n - 1 - i;
-    return s->cells + phys_size(s->phys) * i;
+static int64_t sorted_place(const Sorted *s, int64_t i) { return s->desc ? s->n - 1 - i : i; }
+static const void *sorted_at(const Sorted *s, int64_t i) { return s->cells + phys_size(s->phys) * sorted_place(s, i); }
+static bool sorted_same(const Sorted *s, int64_t i, int64_t k) {
+    if (s->key) return str_eq(s->key[sorted_place(s, i)], s->key[sorted_place(s, k)]);
+    return cell_cmp(s->phys, sorted_at(s, i), sorted_at(s, k)) == 0;
 }
 
 /* ---- fractions ---------------------------------------------------------------------------- */
@@ -116,7 +149,7 @@ static Status take_all(FuncCtx *ctx, int64_t i, const Sorted *s, Str fractions, 
     char *cells = arena_calloc(ctx->arena, (int64_t)w * (f.n + 1));
     uint8_t *valid = arena_calloc(ctx->arena, f.n + 1);
     if (!cells || !valid) {
-        if (!err_is_set(ctx->err)) err_oom(ctx->err);
+        (void)no_memory(ctx);
         return FAILED(i);
     }
     for (int64_t k = 0; k < f.n; k++) {
@@ -148,7 +181,7 @@ static Status percentiles(FuncCtx *ctx, int64_t n, const Vec *args, Vec *out, bo
         if (arg_null(&args[1], i)) continue;
         if (!is_many && !fraction_ok(ctx, p = AT(double, 1, i))) return FAILED(i);
         if (arg_null(&args[0], i)) continue;
-        if (!sort_array(ctx, AT(Str, 0, i), AT(uint8_t, 2, i), &s)) return FAILED(i);
+        if (!sort_array(ctx, args[0].type, AT(Str, 0, i), AT(uint8_t, 2, i), &s)) return FAILED(i);
         if (s.n == 0) continue;
         out->valid[i] = 1;
         if (is_many) TRY(take_all(ctx, i, &s, AT(Str, 1, i), between, (Str *)(void *)cell));
@@ -166,15 +199,14 @@ KERNEL(mode_of) {
         char *cell = put_null(out, i);
         Sorted s;
         if (arg_null(&args[0], i)) continue;
-        if (!sort_array(ctx, AT(Str, 0, i), AT(uint8_t, 1, i), &s)) return FAILED(i);
+        if (!sort_array(ctx, args[0].type, AT(Str, 0, i), AT(uint8_t, 1, i), &s)) return FAILED(i);
         const void *best = NULL;
         int64_t most = 0;
         for (int64_t k = 0, run; k < s.n; k += run) {
-            const void *first = sorted_at(&s, k);
-            for (run = 1; k + run < s.n && cell_cmp(s.phys, first, sorted_at(&s, k + run)) == 0;) run++;
+            for (run = 1; k + run < s.n && sorted_same(&s, k, k + run);) run++;
             if (run <= most) continue;
             most = run;
-            best = first;
+            best = sorted_at(&s, k);
         }
         if (!best) continue;
         out->valid[i] = 1;

@@ -133,9 +133,7 @@ static Expr *key_before(Ordered *o, int64_t i) {
 
 static Expr *key_same(Ordered *o, int64_t i) {
     Binder *b = o->b;
-    Expr *e = expr_new(b->c, EX_NOT_DISTINCT, type_make(T_BOOL), 2);
-    if (!e || !(e->args[0] = bind_copy(b, o->keys[i])) || !(e->args[1] = bind_copy(b, o->direct[i]))) return NULL;
-    return e;
+    return bind_distinct(b, true, bind_copy(b, o->keys[i]), bind_copy(b, o->direct[i]), 0);
 }
 
 /* Whether the row stands before the hypothetical one, or (same) may stand there. */
@@ -247,6 +245,7 @@ static Status bind_arguments(Ordered *o, Query *q) {
     if (!(o->keys = arena_array(b->a, Expr *, o->n + 1))) return ST_ERROR;
     for (int64_t i = 0; i < o->n; i++) {
         if (!(o->keys[i] = bind_expr(b, q, f->order_by[i].expr))) return ST_ERROR;
+        TRY(bind_check_sortable(b, o->keys[i]->type, f->order_by[i].expr->location));
     }
     q->srf_ok = srf;
     Expr **all = arena_array(b->a, Expr *, o->n + o->n_direct + 1);
