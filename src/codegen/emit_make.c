@@ -85,6 +85,7 @@ static bool array_form(const Program *p, const CallSite *c, const MakeForm *f) {
                                      [MK_JOIN] = -1, [MK_FIND] = 1, [MK_QUANTIFIED] = 0};
     Type t = c->arg_types[array[f->kind]];
     if (t.id != T_ARRAY) return false;
+    if ((f->kind == MK_FIND || f->kind == MK_QUANTIFIED) && type_needs_key(t)) return false; /* not by their cells */
     uint8_t phys = element_phys(t);
     bool makes = f->kind != MK_GET && f->kind != MK_FIND && f->kind != MK_QUANTIFIED;
     if (phys > PH_STR || (makes && phys == PH_STR)) return false;
@@ -112,7 +113,9 @@ static const MakeForm *form_of(const Program *p, const CallSite *c) {
     for (int32_t k = 0; k < c->n_args && f->kind == MK_CONCAT; k++) /* booleans and char(n) have another text here */
         if (!has_text(c->arg_types[k]) || c->arg_types[k].id == T_BOOL || c->arg_types[k].id == T_CHAR) return NULL;
     for (int32_t k = 0; k < c->n_args && f->kind == MK_EXTREME; k++)
-        if (c->arg_types[k].id == T_ARRAY || p->regs[c->args[k]].phys != type_phys(c->ret)) return NULL;
+        if (c->arg_types[k].id == T_ARRAY || type_needs_key(c->arg_types[k]) ||
+            p->regs[c->args[k]].phys != type_phys(c->ret))
+            return NULL;
     if (f->kind == MK_ARRAY) {
         uint8_t phys = element_phys(c->ret);
         for (int32_t k = 0; k < c->n_args; k++)

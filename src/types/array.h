@@ -19,8 +19,8 @@
  *
  * Blobs are canonical: equal arrays have equal bytes. NULL elements and padding are zero, floats have neither -0 nor
  * more than one NaN. So equality, hashing, grouping, joins, keys and dictionaries work on the bytes as on any string's.
- * Intervals are the exception (1 month equals 30 days): the binder compares arrays of them by array_sort_key. Order is
- * not the order of the bytes: array_cmp, or array_sort_key.
+ * Intervals (1 month equals 30 days), numerics without (p,s) and jsonb (1.0 equals 1.00) are the exceptions: the binder
+ * compares arrays of them by array_sort_key. Order is not the order of the bytes: array_cmp, or array_sort_key.
  *
  * Bytes shorter than a header (cells of NULL rows are empty strings) read as an array without elements.
  */
@@ -72,7 +72,8 @@ static inline void array_get(const ArrayView *v, int64_t i, void *cell) {
 Status array_build(Arena *a, Phys phys, int64_t n, const void *cells, const uint8_t *valid, Str *out, Err *e);
 /* Elements [from, to) of a blob as a blob; 0 <= from <= to <= n. */
 Status array_slice(Arena *a, Str blob, int64_t from, int64_t to, Str *out, Err *e);
-/* PostgreSQL's order of two arrays of one element type: element by element, NULL last, then the shorter first. */
+/* PostgreSQL's order of two arrays of one element type whose cells compare as the values do: element by element, NULL
+ * last, then the shorter first. */
 int array_cmp(Str x, Str y);
 /* Whether the bytes are a blob of that element form whose offsets stay inside; for bytes from files and other hands. */
 bool array_ok(Str blob, Phys phys);

@@ -1,12 +1,14 @@
 /* func_array.c - functions and operators of arrays.
  *
  * The binder (sql/bind/bind_array.c) makes the element types of all arguments agree beforehand: kernels compare cells
- * of one form. array_agg is string_agg over array_entry, put together by array_from_entries; ORDER BY, min and max of
- * arrays go through array_sort_key, whose bytes compare as the arrays do.
+ * of one form, or (func_ordered_array) keys in place of values whose cells do not compare as they do. array_agg is
+ * string_agg over array_entry, put together by array_from_entries; ORDER BY, min and max of arrays go through
+ * array_sort_key, whose bytes compare as the arrays do.
  */
 #include "types/array.h"
 #include "types/dec.h"
 #include "types/func_int.h"
+#include "types/json.h"
 
 static Status no_memory(FuncCtx *ctx, int64_t i) {
     ctx->error_row = i;
@@ -242,23 +244,30 @@ static bool same(const ArrayView *a, int64_t j, bool null, const Value *x) {
     array_get(a, j, &y.u);
     return cell_cmp(a->phys, &y.u, &x->u) == 0;
 }
-/* The value of args[k] in the elements' form; false when it is NULL. */
-static bool value_arg(const Vec *args, int k, int64_t i, Phys ph, Value *x) {
-    if (arg_null(&args[k], i)) return false;
-    cell_as(&args[k], i, ph, &x->u);
-    return true;
+/* The value of args[k] as the elements of func_ordered_array() are. */
+static Status value_arg(FuncCtx *ctx, const Vec *args, int k, int64_t i, Type array, bool *null, Value *x) {
+    Value v;
+    *null = arg_null(&args[k], i);
+    if (*null) return ST_OK;
+    cell_as(&args[k], i, element_phys(array), &v.u);
+    return func_ordered_cell(ctx, type_element(array), element_phys(array), &v.u, x) == ST_OK ? ST_OK : FAILED(i);
+}
+/* The array of args[k] for comparisons of its elements. */
+static Status array_arg(FuncCtx *ctx, const Vec *args, int k, int64_t i, ArrayView *out) {
+    return func_ordered_array(ctx, args[k].type, AT(Str, k, i), out) == ST_OK ? ST_OK : FAILED(i);
 }
 
 KERNEL(array_position) {
-    Phys ph = element_phys(args[0].type);
     for (int64_t i = 0; i < n; i++) {
         Value x;
+        ArrayView a;
+        bool null;
         out->valid[i] = 0;
         ((int32_t *)out->data)[i] = 0;
         if (arg_null(&args[0], i)) continue;
         FAIL_IF(nargs > 2 && arg_null(&args[2], i), i, ERR_NULL_NOT_ALLOWED, "initial position must not be null");
-        bool null = !value_arg(args, 1, i, ph, &x);
-        ArrayView a = array_view(AT(Str, 0, i));
+        TRY(value_arg(ctx, args, 1, i, args[0].type, &null, &x));
+        TRY(array_arg(ctx, args, 0, i, &a));
         int64_t j = nargs > 2 ? MAX_OF(AT(int32_t, 2, i), 1) - 1 : 0;
         while (j < a.n && !same(&a, j, null, &x)) j++;
         if (j >= a.n) continue;
@@ -269,15 +278,16 @@ KERNEL(array_position) {
 }
 KERNEL(array_positions) {
     KERNEL_UNUSED();
-    Phys ph = element_phys(args[0].type);
     for (int64_t i = 0; i < n; i++) {
         Value x;
         Cells c;
+        ArrayView a;
+        bool null;
         out->valid[i] = !arg_null(&args[0], i);
         ((Str *)out->data)[i] = STR0;
         if (!out->valid[i]) continue;
-        bool null = !value_arg(args, 1, i, ph, &x);
-        ArrayView a = array_view(AT(Str, 0, i));
+        TRY(value_arg(ctx, args, 1, i, args[0].type, &null, &x));
+        TRY(array_arg(ctx, args, 0, i, &a));
         if (!cells_init(ctx, &c, PH_I32, a.n)) return no_memory(ctx, i);
         for (int64_t j = 0; j < a.n; j++)
             if (same(&a, j, null, &x)) *(int32_t *)cells_add(&c, true) = (int32_t)(j + 1);
@@ -289,20 +299,24 @@ KERNEL(array_positions) {
 static Status replace(FuncCtx *ctx, int64_t n, const Vec *args, Vec *out, bool by) {
     Phys ph = element_phys(ctx->ret);
     for (int64_t i = 0; i < n; i++) {
-        Value x, y;
+        Value x;
         Cells c;
+        ArrayView ordered;
+        bool null;
         out->valid[i] = !arg_null(&args[0], i);
         ((Str *)out->data)[i] = STR0;
         if (!out->valid[i]) continue;
-        bool null = !value_arg(args, 1, i, ph, &x), to_null = by && !value_arg(args, 2, i, ph, &y);
+        TRY(value_arg(ctx, args, 1, i, args[0].type, &null, &x));
+        TRY(array_arg(ctx, args, 0, i, &ordered));
         ArrayView a = array_view(AT(Str, 0, i));
         if (!cells_init(ctx, &c, ph, a.n)) return no_memory(ctx, i);
         for (int64_t j = 0; j < a.n; j++) {
-            if (!same(&a, j, null, &x)) {
+            if (!same(&ordered, j, null, &x)) {
                 array_get(&a, j, cells_add(&c, !array_is_null(&a, j)));
             } else if (by) {
+                bool to_null = arg_null(&args[2], i);
                 void *cell = cells_add(&c, !to_null);
-                if (!to_null) memcpy(cell, &y.u, (size_t)phys_size(ph));
+                if (!to_null) cell_as(&args[2], i, ph, cell);
             }
         }
         if (cells_done(ctx, &c, (Str *)out->data + i) != ST_OK) return FAILED(i);
@@ -325,32 +339,33 @@ static bool holds(CmpOp op, int c) {
     return false;
 }
 /* x op ANY (array), x op ALL (array), three-valued. */
-static Status quantified(int64_t n, const Vec *args, Vec *out, CmpOp op, bool all) {
-    Phys ph = element_phys(args[1].type);
+static Status quantified(FuncCtx *ctx, int64_t n, const Vec *args, Vec *out, CmpOp op, bool all) {
     for (int64_t i = 0; i < n; i++) {
         Value x, y;
+        ArrayView a;
+        bool null, unknown = false, decided = false;
         uint8_t *r = (uint8_t *)out->data + i;
         *r = all;
         out->valid[i] = !arg_null(&args[1], i);
         if (!out->valid[i]) continue;
-        bool null = !value_arg(args, 0, i, ph, &x), unknown = false, decided = false;
-        ArrayView a = array_view(AT(Str, 1, i));
+        TRY(value_arg(ctx, args, 0, i, args[1].type, &null, &x));
+        TRY(array_arg(ctx, args, 1, i, &a));
         for (int64_t j = 0; j < a.n && !decided; j++) {
             if (null || array_is_null(&a, j)) {
                 unknown = true;
                 continue;
             }
             array_get(&a, j, &y.u);
-            decided = holds(op, cell_cmp(ph, &x.u, &y.u)) != all;
+            decided = holds(op, cell_cmp(a.phys, &x.u, &y.u)) != all;
         }
         if (decided) *r = !all;
         else out->valid[i] = !unknown;
     }
     return ST_OK;
 }
-#define QUANTIFIED(nm, op)                                                                   \
-    KERNEL(any_##nm) { return (void)ctx, (void)nargs, quantified(n, args, out, op, false); } \
-    KERNEL(all_##nm) { return (void)ctx, (void)nargs, quantified(n, args, out, op, true); }
+#define QUANTIFIED(nm, op)                                                             \
+    KERNEL(any_##nm) { return (void)nargs, quantified(ctx, n, args, out, op, false); } \
+    KERNEL(all_##nm) { return (void)nargs, quantified(ctx, n, args, out, op, true); }
 QUANTIFIED(eq, C_EQ)
 QUANTIFIED(ne, C_NE)
 QUANTIFIED(lt, C_LT)
@@ -375,21 +390,25 @@ static bool has(const ArrayView *a, const ArrayView *in, int64_t j) {
         if (!array_is_null(a, k) && same(a, k, false, &x)) return true;
     return false;
 }
-static bool contains(Str x, Str y) {
-    ArrayView a = array_view(x), b = array_view(y);
-    for (int64_t j = 0; j < b.n; j++)
-        if (!has(&a, &b, j)) return false;
-    return true;
+/* Whether the array of args[k] has every element of that of args[1 - k]. */
+static Status contains(FuncCtx *ctx, const Vec *args, int k, int64_t i, uint8_t *z) {
+    ArrayView a, b;
+    TRY(array_arg(ctx, args, k, i, &a));
+    TRY(array_arg(ctx, args, 1 - k, i, &b));
+    *z = 1;
+    for (int64_t j = 0; j < b.n && *z; j++) *z = has(&a, &b, j);
+    return ST_OK;
 }
-static bool overlaps(Str x, Str y) {
-    ArrayView a = array_view(x), b = array_view(y);
-    for (int64_t j = 0; j < b.n; j++)
-        if (has(&a, &b, j)) return true;
-    return false;
+static Status overlaps(FuncCtx *ctx, const Vec *args, int64_t i, uint8_t *z) {
+    ArrayView a, b;
+    TRY(array_arg(ctx, args, 0, i, &a));
+    TRY(array_arg(ctx, args, 1, i, &b));
+    for (int64_t j = 0; j < b.n && !*z; j++) *z = has(&a, &b, j);
+    return ST_OK;
 }
-K2(array_contains, Str, Str, uint8_t, contains(x, y))
-K2(array_contained, Str, Str, uint8_t, contains(y, x))
-K2(array_overlap, Str, Str, uint8_t, overlaps(x, y))
+KNF(array_contains, uint8_t, 0, TRY(contains(ctx, args, 0, i, &z));)
+KNF(array_contained, uint8_t, 0, TRY(contains(ctx, args, 1, i, &z));)
+KNF(array_overlap, uint8_t, 0, TRY(overlaps(ctx, args, i, &z));)
 
 /* ---- strings -------------------------------------------------------------------------------------------- */
 
@@ -540,12 +559,7 @@ KNF(array_from_entries, Str, STR0, {
 /* ---- order ---------------------------------------------------------------------------------------------------- */
 
 KNF(array_sort_key, Str, STR0, {
-    KeyOut size = {0};
-    func_put_array_key(&size, type_element(args[0].type), AT(Str, 0, i));
-    KeyOut o = {.p = ctx_alloc(ctx, size.len)};
-    if (!o.p) return FAILED(i);
-    func_put_array_key(&o, type_element(args[0].type), AT(Str, 0, i));
-    z = str_make(o.p, o.len);
+    if (func_value_key(ctx, args[0].type, PH_STR, arg_cell(&args[0], i), &z) != ST_OK) return FAILED(i);
 })
 KNF(array_from_sort_key, Str, STR0, {
     Str s = AT(Str, 0, i);
@@ -563,6 +577,25 @@ KNF(array_from_sort_key, Str, STR0, {
                     "array_from_sort_key: the argument is not a key");
         if (valid && type_element(ctx->ret).id == T_DECIMAL &&
             dec_from_key(ctx->arena, *(Str *)cell, cell, ctx->err) != ST_OK)
+            return FAILED(i);
+    }
+    if (cells_done(ctx, &c, &z) != ST_OK) return FAILED(i);
+})
+
+static Status dec_least_scale(Arena *a, Str stored, Str *out, Err *e) {
+    return dec_from_key(a, dec_key(stored), out, e);
+}
+/* Its numbers, or those in its jsonb, without zeros at their end: equal arrays have equal bytes then. */
+KNF(array_trim_scale, Str, STR0, {
+    const ArrayView v = array_view(AT(Str, 0, i));
+    const bool json = type_element(args[0].type).id == T_JSONB;
+    Cells c;
+    if (!cells_init(ctx, &c, v.phys, v.n)) return no_memory(ctx, i);
+    cells_add_all(&c, &v);
+    Str *cells = (Str *)(void *)c.cells;
+    for (int64_t j = 0; j < v.n; j++) {
+        if (array_is_null(&v, j)) continue;
+        if ((json ? jsonb_least_scale : dec_least_scale)(ctx->arena, cells[j], &cells[j], ctx->err) != ST_OK)
             return FAILED(i);
     }
     if (cells_done(ctx, &c, &z) != ST_OK) return FAILED(i);
@@ -658,6 +691,8 @@ static const FuncDef defs[] = {
         "internal: the array of some values of array_agg"),
     DEF("array_sort_key", SF, T_BYTEA, 1, ARGS(T_ARRAY), OP_NONE, array_sort_key, NULL,
         "internal: bytes that compare as the array does"),
+    DEF("array_trim_scale", SF, T_ARRAY, 1, ARGS(T_ARRAY), OP_NONE, array_trim_scale, tf_first,
+        "internal: array of numeric without (p,s) or of jsonb, without zeros at the end of numbers"),
     DEF("array_from_sort_key", SF, T_ARRAY, 1, ARGS(T_BYTEA), OP_NONE, array_from_sort_key, NULL,
         "internal: the array of a sort key"),
     {.name = "array_agg",

@@ -7,6 +7,7 @@
 #ifndef STELE_TYPES_FUNC_INT_H
 #define STELE_TYPES_FUNC_INT_H
 
+#include "types/array.h"
 #include "types/func.h"
 
 /* "any type" in FuncDef.args. */
@@ -194,8 +195,15 @@ typedef struct KeyOut {
 } KeyOut;
 /* A non-NULL cell as bytes that compare with memcmp as the cells do; none is the beginning of another. */
 void func_put_key(KeyOut *o, Phys phys, const void *cell);
-void func_put_value_key(KeyOut *o, Type t, Phys phys, const void *cell); /* arrays and numerics without (p,s) too */
-void func_put_array_key(KeyOut *o, Type element, Str blob);
+/* The same of any type's cell: by the value's key (numeric_key, jsonb_key), and of arrays by those of their elements.
+ * ctx->err when there is no memory. */
+Status func_put_value_key(FuncCtx *ctx, KeyOut *o, Type t, Phys phys, const void *cell);
+/* The bytes of func_put_value_key() in ctx->arena. */
+Status func_value_key(FuncCtx *ctx, Type t, Phys phys, const void *cell, Str *out);
+/* A cell whose order among others by cell_cmp() is that of the values: the key where the order of cells is another. */
+Status func_ordered_cell(FuncCtx *ctx, Type t, Phys phys, const void *cell, Value *out);
+/* Of arrays of one type, a view with such cells as elements. */
+Status func_ordered_array(FuncCtx *ctx, Type array, Str blob, ArrayView *out);
 /* The cell of a key at *at, which moves behind it. Strings go to *text, which moves on. False when there is none; not
  * for intervals. */
 bool func_get_key(const char **at, const char *end, Phys phys, void *cell, char **text);

@@ -65,31 +65,20 @@ CMP_KERNEL(cmp_le, <=)
 CMP_KERNEL(cmp_gt, >)
 CMP_KERNEL(cmp_ge, >=)
 
-/* <0, 0, >0 */
-static Status compare_jsonb(FuncCtx *ctx, const Str *x, const Str *y, int *c) {
-    Str p, q;
-    TRY(jsonb_key(ctx->arena, *x, &p, ctx->err));
-    TRY(jsonb_key(ctx->arena, *y, &q, ctx->err));
-    *c = str_cmp(p, q);
-    return ST_OK;
-}
-static int compare(Type t, Phys p, const void *x, const void *y) {
-    if (t.id == T_ARRAY) return array_cmp(*(const Str *)x, *(const Str *)y);
-    if (t.id == T_DECIMAL) return str_cmp(dec_key(*(const Str *)x), dec_key(*(const Str *)y));
-    return cell_cmp(p, x, y);
-}
+/* sign: 1 for the greatest, -1 for the least; of equal ones the first. */
 static Status extreme(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out, int sign) {
     Phys p = (Phys)out->phys;
     size_t w = (size_t)phys_size(p);
     for (int64_t i = 0; i < n; i++) {
         const void *best = NULL;
+        Value most, x; /* the best one's and this one's */
         for (int k = 0; k < nargs; k++) {
             if (arg_null(&args[k], i)) continue;
             const void *c = arg_cell(&args[k], i);
-            int order = 0;
-            if (best && args[k].type.id == T_JSONB) TRY(compare_jsonb(ctx, c, best, &order));
-            else if (best) order = compare(args[k].type, p, c, best);
-            if (!best || order * sign > 0) best = c;
+            if (func_ordered_cell(ctx, args[k].type, p, c, &x) != ST_OK) return FAILED(i);
+            if (best && cell_cmp(p, &x.u, &most.u) * sign <= 0) continue;
+            best = c;
+            most = x;
         }
         char *z = (char *)out->data + w * (size_t)i;
         out->valid[i] = best != NULL;

@@ -104,7 +104,7 @@ static Status make_record(FuncCtx *ctx, const Vec *args, int first, int nargs, i
         key.len++;
         texts[n] = (Str){0};
         if (arg_null(&args[k], row)) continue;
-        func_put_value_key(&key, args[k].type, (Phys)args[k].phys, c);
+        TRY(func_put_value_key(ctx, &key, args[k].type, (Phys)args[k].phys, c));
         TRY(func_cell_output(ctx, args[k].type, c, &texts[n]));
         text += put_part(NULL, texts[n], true);
     }
@@ -127,7 +127,7 @@ static Status make_record(FuncCtx *ctx, const Vec *args, int first, int nargs, i
         if (n > 0) t[at++] = ',';
         p[key.len++] = null ? 2 : 1;
         if (null) continue;
-        func_put_value_key(&key, args[k].type, (Phys)args[k].phys, c);
+        TRY(func_put_value_key(ctx, &key, args[k].type, (Phys)args[k].phys, c));
         at += put_part(t + at, texts[n], true);
     }
     t[at++] = ')';

@@ -168,21 +168,22 @@ KERNEL(row_text) {
 }
 
 /* Bytes that compare as rows of these types do: a byte, 1 or (NULL, the greatest) 2, and the key of each field. */
-static void put_row(KeyOut *o, int64_t i, const Vec *args, int nargs) {
+static Status put_row(FuncCtx *ctx, KeyOut *o, int64_t i, const Vec *args, int nargs) {
     for (int k = 0; k < nargs; k++) {
         bool null = arg_null(&args[k], i);
         if (o->p) o->p[o->len] = null ? 2 : 1;
         o->len++;
         if (null) continue;
-        func_put_value_key(o, args[k].type, (Phys)args[k].phys, arg_cell(&args[k], i));
+        TRY(func_put_value_key(ctx, o, args[k].type, (Phys)args[k].phys, arg_cell(&args[k], i)));
     }
+    return ST_OK;
 }
 KERNEL(row_key) {
     for (int64_t i = 0; i < n; i++) {
         KeyOut size = {0}, key = {0};
-        put_row(&size, i, args, nargs);
-        if (!(key.p = ctx_alloc(ctx, size.len))) return FAILED(i);
-        put_row(&key, i, args, nargs);
+        if (put_row(ctx, &size, i, args, nargs) != ST_OK || !(key.p = ctx_alloc(ctx, size.len)) ||
+            put_row(ctx, &key, i, args, nargs) != ST_OK)
+            return FAILED(i);
         out->valid[i] = 1;
         ((Str *)out->data)[i] = str_make(key.p, key.len);
     }

@@ -19,6 +19,7 @@
 #include "types/array.h"
 #include "types/dec.h"
 #include "types/func_int.h"
+#include "types/json.h"
 
 enum { ENTRY_HEAD = 12 };
 
@@ -75,32 +76,70 @@ void func_put_key(KeyOut *o, Phys phys, const void *c) {
     }
 }
 
-/* Of a cell that is no array. */
-static void put_plain_key(KeyOut *o, Type t, Phys phys, const void *cell) {
-    Str key;
-    if (t.id == T_DECIMAL) {
-        key = dec_key(*(const Str *)cell);
-        cell = &key;
+/* func_ordered_cell() of a cell that is no array. */
+static Status plain_cell(FuncCtx *ctx, Type t, Phys phys, const void *cell, Value *out) {
+    if (t.id == T_DECIMAL) return out->u.str = dec_key(*(const Str *)cell), ST_OK;
+    if (t.id == T_JSONB) return jsonb_key(ctx->arena, *(const Str *)cell, &out->u.str, ctx->err);
+    memcpy(&out->u, cell, (size_t)phys_size(phys));
+    return ST_OK;
+}
+
+Status func_ordered_array(FuncCtx *ctx, Type array, Str blob, ArrayView *out) {
+    Type element = type_element(array);
+    *out = array_view(blob);
+    if (element.id != T_DECIMAL && element.id != T_JSONB) return ST_OK;
+    const ArrayView v = *out;
+    Str *keys = arena_array(ctx->arena, Str, v.n + 1), all;
+    if (!keys) return err_is_set(ctx->err) ? ST_ERROR : err_oom(ctx->err);
+    for (int64_t i = 0; i < v.n; i++) {
+        Value x;
+        keys[i] = STR0;
+        if (array_is_null(&v, i)) continue;
+        array_get(&v, i, &x.u);
+        TRY(plain_cell(ctx, element, v.phys, &x.u, &x));
+        keys[i] = x.u.str;
     }
-    func_put_key(o, phys, cell);
+    TRY(array_build(ctx->arena, PH_STR, v.n, keys, v.valid, &all, ctx->err));
+    *out = array_view(all);
+    return ST_OK;
 }
 
 /* Per element a byte, 1 or (NULL, the greatest) 2, and its key; a zero at the end, so that the shorter comes first. */
-void func_put_array_key(KeyOut *o, Type element, Str blob) {
-    ArrayView v = array_view(blob);
+static Status put_array_key(FuncCtx *ctx, KeyOut *o, Type t, Str blob) {
+    ArrayView v;
+    TRY(func_ordered_array(ctx, t, blob, &v));
     for (int64_t i = 0; i < v.n; i++) {
         bool null = array_is_null(&v, i);
         put(o, null ? "\2" : "\1", 1);
         if (null) continue;
         Value x;
         array_get(&v, i, &x.u);
-        put_plain_key(o, element, v.phys, &x.u);
+        func_put_key(o, v.phys, &x.u);
     }
     put(o, "", 1);
+    return ST_OK;
 }
-void func_put_value_key(KeyOut *o, Type t, Phys phys, const void *cell) {
-    if (t.id == T_ARRAY) func_put_array_key(o, type_element(t), *(const Str *)cell);
-    else put_plain_key(o, t, phys, cell);
+Status func_put_value_key(FuncCtx *ctx, KeyOut *o, Type t, Phys phys, const void *cell) {
+    Value x;
+    if (t.id == T_ARRAY) return put_array_key(ctx, o, t, *(const Str *)cell);
+    TRY(plain_cell(ctx, t, phys, cell, &x));
+    func_put_key(o, phys, &x.u);
+    return ST_OK;
+}
+
+Status func_value_key(FuncCtx *ctx, Type t, Phys phys, const void *cell, Str *out) {
+    KeyOut size = {0};
+    TRY(func_put_value_key(ctx, &size, t, phys, cell));
+    KeyOut o = {.p = ctx_alloc(ctx, size.len)};
+    if (!o.p) return ST_ERROR;
+    TRY(func_put_value_key(ctx, &o, t, phys, cell));
+    *out = str_make(o.p, o.len);
+    return ST_OK;
+}
+
+Status func_ordered_cell(FuncCtx *ctx, Type t, Phys phys, const void *cell, Value *out) {
+    if (t.id == T_ARRAY) return func_value_key(ctx, t, phys, cell, &out->u.str);
+    return plain_cell(ctx, t, phys, cell, out);
 }
 
 static uint128_t get_big_endian(const char *p, int bytes) {
@@ -149,26 +188,28 @@ bool func_get_key(const char **at, const char *end, Phys phys, void *cell, char 
     return true;
 }
 
-static void put_key(Out *o, const Vec *v, int64_t i, bool desc, bool nulls_first) {
+static Status put_key(FuncCtx *ctx, Out *o, const Vec *v, int64_t i, bool desc, bool nulls_first) {
     bool null = arg_null(v, i);
     char tag = null == nulls_first ? 1 : 2;
     put(o, &tag, 1);
-    if (null) return;
+    if (null) return ST_OK;
     int64_t first = o->len;
-    const void *c = arg_cell(v, i);
-    func_put_value_key(o, v->type, (Phys)v->phys, c);
+    TRY(func_put_value_key(ctx, o, v->type, (Phys)v->phys, arg_cell(v, i)));
     for (int64_t k = first; desc && o->p && k < o->len; k++) o->p[k] = (char)~o->p[k];
+    return ST_OK;
 }
 
-static void put_entry(Out *o, const Vec *args, int nargs, int64_t i, Str flags, Str value, Str delim) {
+static Status put_entry(FuncCtx *ctx, Out *o, const Vec *args, int nargs, int64_t i, Str value, Str delim) {
+    const char *flags = AT(Str, 0, i).ptr;
     Out keys = {o->p ? o->p + ENTRY_HEAD : NULL, 0};
     for (int k = 3; k < nargs; k++)
-        put_key(&keys, &args[k], i, flags.ptr[2 * (k - 3)] == 'd', flags.ptr[2 * (k - 3) + 1] == 'f');
+        TRY(put_key(ctx, &keys, &args[k], i, flags[2 * (k - 3)] == 'd', flags[2 * (k - 3) + 1] == 'f'));
     uint32_t head[3] = {(uint32_t)keys.len, delim.len, value.len};
     put(o, head, ENTRY_HEAD);
     o->len += keys.len;
     put(o, delim.ptr, delim.len);
     put(o, value.ptr, value.len);
+    return ST_OK;
 }
 
 KERNEL(string_agg_entry) {
@@ -182,10 +223,9 @@ KERNEL(string_agg_entry) {
                 "string_agg_entry: invalid flags");
         Str delim = arg_null(&args[2], i) ? none : AT(Str, 2, i);
         Out size = {0};
-        put_entry(&size, args, nargs, i, flags, AT(Str, 1, i), delim);
+        if (put_entry(ctx, &size, args, nargs, i, AT(Str, 1, i), delim) != ST_OK) return FAILED(i);
         Out o = {.p = ctx_alloc(ctx, size.len)};
-        if (!o.p) return FAILED(i);
-        put_entry(&o, args, nargs, i, flags, AT(Str, 1, i), delim);
+        if (!o.p || put_entry(ctx, &o, args, nargs, i, AT(Str, 1, i), delim) != ST_OK) return FAILED(i);
         *z = str_make(o.p, o.len);
     }
     return ST_OK;

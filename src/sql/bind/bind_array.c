@@ -140,12 +140,13 @@ Expr *bind_subscript(Binder *b, Query *q, const AstSubscript *s) {
 
 /* ---- polymorphic calls -------------------------------------------------------------------------------- */
 
-/* What a function's arguments are: a array, e element, . something else. Operators compare arrays of one type only. */
+/* What a function's arguments are: a array, e element, c one that is compared with the array's, . something else.
+ * Operators compare arrays of one type only. */
 static const struct {
     const char *name, *args;
 } forms[] = {
-    {"array_append", "ae"},    {"array_prepend", "ea"}, {"array_cat", "aa"},        {"array_position", "ae."},
-    {"array_positions", "ae"}, {"array_remove", "ae"},  {"array_replace", "aee"},   {"array_length", "a."},
+    {"array_append", "ae"},    {"array_prepend", "ea"}, {"array_cat", "aa"},        {"array_position", "ac."},
+    {"array_positions", "ac"}, {"array_remove", "ac"},  {"array_replace", "ace"},   {"array_length", "a."},
     {"array_upper", "a."},     {"array_lower", "a."},   {"cardinality", "a"},       {"array_ndims", "a"},
     {"array_dims", "a"},       {"trim_array", "a."},    {"array_to_string", "a.."}, {"array_fill", "e."},
     {"array_to_json", "a."},
@@ -202,12 +203,21 @@ static Status unify(Binder *b, const char *name, bool is_operator, bool same, co
     return ST_OK;
 }
 
+/* Elements of json are not compared. ordered: <, <=, >, >=. */
+static Status check_compared(Binder *b, const Expr *array, bool ordered, int64_t location) {
+    if (!bind_is_incomparable(array->type)) return ST_OK;
+    Type t = type_element(array->type);
+    return ordered ? bind_check_ordered_type(b, t, location) : bind_check_groupable(b, t, location);
+}
+
 Status bind_array_args(Binder *b, const char **name, bool *is_operator, int n, Expr **args, int64_t location) {
     if (n == 0) return ST_OK;
     if (!*is_operator) {
         for (int64_t i = 0; i < ARRAY_LEN(forms); i++)
-            if (strcmp(*name, forms[i].name) == 0 && n <= (int)strlen(forms[i].args))
-                return unify(b, *name, false, false, forms[i].args, n, args, location);
+            if (strcmp(*name, forms[i].name) == 0 && n <= (int)strlen(forms[i].args)) {
+                TRY(unify(b, *name, false, false, forms[i].args, n, args, location));
+                return strchr(forms[i].args, 'c') ? check_compared(b, args[0], false, location) : ST_OK;
+            }
         return ST_OK;
     }
     if (n != 2) return ST_OK;
@@ -224,6 +234,7 @@ Status bind_array_args(Binder *b, const char **name, bool *is_operator, int n, E
     for (int64_t i = 0; i < ARRAY_LEN(array_ops); i++) {
         if (strcmp(*name, array_ops[i]) != 0) continue;
         TRY(unify(b, *name, true, true, "aa", 2, args, location));
+        TRY(check_compared(b, args[0], i > 2 && i < 7, location));
         if (!type_needs_key(args[0]->type) || i > 6) return ST_OK;
         for (int k = 0; k < 2; k++)
             if (!(args[k] = bind_key(b, args[k], location))) return ST_ERROR;

@@ -197,17 +197,14 @@ static Expr *sorted_string_agg(Binder *b, Query *level, const AstFunc *f, Expr *
         if (bind_check_sortable(b, order[i]->type, o->expr->location) != ST_OK) return NULL;
         flags[2 * k] = o->desc ? 'd' : 'a';
         flags[2 * k + 1] = (o->nulls == AST_NULLS_DEFAULT ? o->desc : o->nulls == AST_NULLS_FIRST) ? 'f' : 'l';
-        if (!(args[3 + k++] = order[i]->type.id == T_JSONB ? bind_key(b, order[i], f->location) : order[i]))
-            return NULL;
+        args[3 + k++] = order[i];
     }
     for (int64_t i = 0; i < extra; i++) {
         bool has = given[i]->kind == EX_CONST;
         for (int64_t j = 0; j < n; j++) has |= expr_equal(order[j], given[i]);
         if (has) continue;
         memcpy(flags + 2 * k, "al", 2);
-        Expr *key = bind_copy(b, given[i]);
-        if (key && key->type.id == T_JSONB) key = bind_key(b, key, f->location);
-        if (!(args[3 + k++] = key)) return NULL;
+        if (!(args[3 + k++] = bind_copy(b, given[i]))) return NULL;
     }
     if (k == 0) {
         memcpy(flags, "al", 2);
@@ -268,11 +265,15 @@ static Expr *array_agg(Binder *b, Query *level, const AstFunc *f, Expr **order, 
         bind_unsupported(b, f->location, "an array of several dimensions");
         return NULL;
     }
-    if (!agg && type_element(ret).id == T_INTERVAL) {
-        bind_unsupported(b, f->location, "the least or greatest array of intervals");
+    uint8_t element = type_element(ret).id; /* intervals and jsonb cannot be read from their keys */
+    if (!agg && (element == T_INTERVAL || element == T_JSONB)) {
+        bind_unsupported(b, f->location,
+                         element == T_JSONB ? "the least or greatest array of jsonb"
+                                            : "the least or greatest array of intervals");
         return NULL;
     }
-    if (agg && f->distinct && bind_check_groupable(b, type_array_of(arg->type), f->location) != ST_OK) return NULL;
+    if (!agg && bind_check_ordered_type(b, type_element(ret), f->location) != ST_OK) return NULL;
+    if (agg && f->distinct && bind_check_least(b, type_array_of(arg->type), f->location) != ST_OK) return NULL;
     if (!(c.arg = bind_call(b, agg ? "array_entry" : "array_sort_key", false, 1, &arg, f->location))) return NULL;
     if (!agg) types[0] = c.arg->type;
     if (func_resolve(slice_of(agg ? "string_agg" : f->name.name), false, agg ? 2 : 1, types, bind_pos(b, f->location),
@@ -461,7 +462,7 @@ Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
                     def->agg != AGG_BOOL_OR && def->agg != AGG_BIT_AND && def->agg != AGG_BIT_OR && def->agg != AGG_ANY;
     if (match_order(b, f, def, n, given, args, order) != ST_OK) return NULL;
     for (int i = 0; distinct && i < n; i++)
-        if (bind_check_groupable(b, args[i]->type, f->location) != ST_OK) return NULL;
+        if (bind_check_least(b, args[i]->type, f->location) != ST_OK) return NULL;
     if (distinct && bind_has_key(args[0]->type)) { /* equal ones with equal bytes */
         bool count = def->agg == AGG_COUNT;
         if (!(args[0] = count ? bind_key(b, args[0], f->location) : bind_least(b, args[0], f->location))) return NULL;

@@ -42,11 +42,11 @@ Status sql_bind_index_expr(PlanCtx *c, const Table *t, const char *sql, bool pre
                          "data type.");
         return ST_ERROR;
     }
-    if (*out && bind_has_key((*out)->type)) /* equal ones are to have equal bytes */
-        *out = bind_least(&b, *out, 0);
     if (*out && !predicate && (*out)->type.id == T_ARRAY && type_needs_key((*out)->type))
         return err_set(c->err, ERR_FEATURE_NOT_SUPPORTED, "keys of arrays of %s are not supported",
                        type_plain_name(type_element((*out)->type)));
+    if (*out && bind_has_key((*out)->type)) /* equal ones are to have equal bytes */
+        *out = bind_least(&b, *out, 0);
     if (*out) bind_null_expr(c, *out);
     return *out ? stack_check(c->err) : err_is_set(c->err) ? ST_ERROR : err_oom(c->err);
 }

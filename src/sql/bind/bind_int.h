@@ -336,15 +336,17 @@ Status bind_check_array(Binder *b, const Expr *e, int64_t location); /* 42883: n
 
 /* ---- bind_key.c --------------------------------------------------------------------------- */
 bool bind_groupable(Type t); /* equal values have equal bytes, or there is a comparison */
-/* 0A000 for what cannot be grouped, made distinct or combined in sets: arrays whose equal values may have different
- * bytes. 42883 for json, whose values are not compared. */
+/* 42883 for json, whose values are not compared. */
 Status bind_check_groupable(Binder *b, Type t, int64_t location);
-Status bind_check_sortable(Binder *b, Type t, int64_t location); /* the same of what cannot be in ORDER BY */
+/* That, and 0A000 for arrays of intervals, which bind_least() cannot give equal bytes where they are equal. */
+Status bind_check_least(Binder *b, Type t, int64_t location);
+Status bind_check_sortable(Binder *b, Type t, int64_t location);     /* the same of what cannot be in ORDER BY */
+Status bind_check_ordered_type(Binder *b, Type t, int64_t location); /* ... of what has no least or greatest */
 bool bind_is_comparison(const char *op);
 /* What SQL calls numeric: with and without (p,s). */
 static inline bool bind_is_numeric(Type t) { return t.id == T_NUMERIC || t.id == T_DECIMAL; }
 bool bind_is_incomparable(Type t);                    /* json */
-bool bind_has_key(Type t);                            /* equal values of a scalar type may have different bytes */
+bool bind_has_key(Type t);                            /* equal values may have different bytes */
 bool bind_sorts_by_key(Type t);                       /* the order is not that of cells */
 Expr *bind_key(Binder *b, Expr *e, int64_t location); /* e itself where cells compare as values do */
 /* A comparison of values that have keys: args become their keys, and the operator is to be looked up again. */

@@ -3,7 +3,8 @@
  * A numeric without (p,s) is stored with its scale, so that 1.0 and 1.00 differ in their bytes; so are the numbers in
  * jsonb; arrays are not in the order of their bytes. Comparisons, sorts, groups and joins of them work on keys, whose
  * bytes compare as the values do (numeric_key, jsonb_key, array_sort_key): executors then see nothing but bytea. What a
- * group shows of its key is the one of the equal values with the least scale; of jsonb the one whose text comes first.
+ * group shows of its key is the one of the equal values with the least scale; of jsonb the one whose text comes first,
+ * of arrays the one whose bytes do.
  */
 #include "sql/bind/bind_int.h"
 
@@ -12,20 +13,24 @@ bool bind_groupable(Type t) { return !type_needs_key(t); }
 bool bind_is_incomparable(Type t) { return t.id == T_JSON || (t.id == T_ARRAY && type_element(t).id == T_JSON); }
 
 Status bind_check_groupable(Binder *b, Type t, int64_t location) {
-    if (bind_is_incomparable(t))
-        return err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_FUNCTION,
-                      "could not identify an equality operator for type %s", type_plain_name(t));
-    if (t.id != T_ARRAY || !type_needs_key(t)) return ST_OK;
-    uint8_t id = type_element(t).id;
-    return bind_unsupported(b, location,
-                            id == T_INTERVAL ? "grouping by arrays of intervals"
-                            : id == T_JSONB  ? "grouping by arrays of jsonb"
-                                             : "grouping by arrays of numeric without (p,s)");
+    if (!bind_is_incomparable(t)) return ST_OK;
+    return err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_FUNCTION,
+                  "could not identify an equality operator for type %s", type_plain_name(t));
+}
+
+Status bind_check_least(Binder *b, Type t, int64_t location) {
+    TRY(bind_check_groupable(b, t, location));
+    if (t.id != T_ARRAY || type_element(t).id != T_INTERVAL) return ST_OK;
+    return bind_unsupported(b, location, "arrays of intervals in sets of distinct values");
+}
+
+Status bind_check_ordered_type(Binder *b, Type t, int64_t location) {
+    if (!bind_is_incomparable(t)) return ST_OK;
+    return err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_FUNCTION,
+                  "could not identify a comparison function for type %s", type_plain_name(t));
 }
 
 Status bind_check_sortable(Binder *b, Type t, int64_t location) {
-    if (t.id == T_ARRAY && type_element(t).id == T_JSONB)
-        return bind_unsupported(b, location, "the order of arrays of jsonb");
     if (!bind_is_incomparable(t)) return ST_OK;
     err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_FUNCTION, "could not identify an ordering operator for type %s",
            type_plain_name(t));
@@ -33,7 +38,7 @@ Status bind_check_sortable(Binder *b, Type t, int64_t location) {
     return ST_ERROR;
 }
 
-bool bind_has_key(Type t) { return t.id == T_DECIMAL || t.id == T_JSONB; }
+bool bind_has_key(Type t) { return type_needs_key(t); }
 bool bind_sorts_by_key(Type t) { return t.id == T_ARRAY || bind_has_key(t); }
 
 Expr *bind_key(Binder *b, Expr *e, int64_t location) {
@@ -84,7 +89,10 @@ Status bind_group_keys(Binder *b, Plan *agg) {
 }
 
 Expr *bind_least(Binder *b, Expr *e, int64_t location) {
-    return bind_call(b, e->type.id == T_JSONB ? "jsonb_trim_scale" : "trim_scale", false, 1, &e, location);
+    const char *name = e->type.id == T_ARRAY   ? "array_trim_scale"
+                       : e->type.id == T_JSONB ? "jsonb_trim_scale"
+                                               : "trim_scale";
+    return bind_call(b, name, false, 1, &e, location);
 }
 
 Status bind_least_scale(Binder *b, Rel *r) {

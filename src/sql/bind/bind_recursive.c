@@ -126,7 +126,7 @@ Status bind_recursive(Binder *b, const SelectEnv *env, const AstCte *a, Cte *c, 
         return err_at(b->err, bind_pos(b, s->right->location), ERR_SYNTAX,
                       "each UNION query must have the same number of columns");
     TRY(check_types(b, c, &step, types));
-    for (int32_t i = 0; i < c->n && !s->set_all; i++) TRY(bind_check_groupable(b, types[i], 0));
+    for (int32_t i = 0; i < c->n && !s->set_all; i++) TRY(bind_check_least(b, types[i], 0));
     TRY(bind_cast_input(b, &base, types));
     TRY(bind_cast_input(b, &step, types));
     if (!s->set_all) {

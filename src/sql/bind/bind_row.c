@@ -139,10 +139,8 @@ Expr *bind_row_json(Binder *b, const RowValue *r, Expr *lines, int64_t location)
 Expr *bind_row_key(Binder *b, const RowValue *r, int64_t location) {
     Expr **args = copies(b, r);
     if (!args) return NULL;
-    for (int64_t i = 0; i < r->fields.len; i++) {
+    for (int64_t i = 0; i < r->fields.len; i++)
         if (bind_check_groupable(b, args[i]->type, location) != ST_OK) return NULL;
-        if (args[i]->type.id == T_JSONB && !(args[i] = bind_key(b, args[i], location))) return NULL;
-    }
     if (r->fields.len == 0) return bind_text_const(b, slice_of(""), location);
     return if_found(b, r, bind_call(b, "row_key", false, (int)r->fields.len, args, location));
 }

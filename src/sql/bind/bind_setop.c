@@ -161,7 +161,8 @@ Status bind_setop(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out)
         return ST_ERROR;
     for (int32_t c = 0; c < m; c++) {
         TRY(unify(b, name, n, rels, asts, c, &types[c]));
-        if (s->set_op != AST_SETOP_UNION || !s->set_all) TRY(bind_check_groupable(b, types[c], 0));
+        if (s->set_op != AST_SETOP_UNION) TRY(bind_check_least(b, types[c], 0));
+        else if (!s->set_all) TRY(bind_check_groupable(b, types[c], 0));
     }
     for (int64_t i = 0; i < n; i++) {
         TRY(bind_cast_input(b, &rels[i], types));
