@@ -497,6 +497,7 @@ Expr *bind_call(Binder *b, const char *name, bool is_operator, int n, Expr **arg
         err_at(b->err, bind_pos(b, location), ERR_GROUPING, "aggregate function %s is not allowed here", name);
         return NULL;
     }
+    if ((f->flags & FN_COMMON_TYPE) && bind_check_ordered_type(b, ret, location) != ST_OK) return NULL;
     if (refuse_records(b, f, name, is_operator, n, args, location) != ST_OK) return NULL;
     bool keys;
     if (bind_compare_keys(b, name, f, args, location, &keys) != ST_OK) return NULL;

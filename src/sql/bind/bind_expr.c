@@ -140,21 +140,28 @@ static Expr *bind_is(Binder *b, Query *q, const AstIs *is) {
     return bind_unary(b, (ExprKind)kinds[is->test][is->negated], arg, is->location);
 }
 
+/* PostgreSQL resolves DISTINCT FROM as "=". */
+static Expr *no_equality(Binder *b, const Expr *l, const Expr *r, int64_t location) {
+    err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_FUNCTION, "operator does not exist: %s = %s",
+           type_plain_name(l->type), type_plain_name(r->type));
+    err_hint(b->err,
+             "No operator matches the given name and argument types. You might need to add explicit type casts.");
+    return NULL;
+}
+static bool is_null_literal(const Expr *e) { return bind_is_unknown(e) && e->kind == EX_CONST && e->u.value.is_null; }
+
 Expr *bind_distinct(Binder *b, bool negated, Expr *l, Expr *r, int64_t location) {
     if (!l || !r) return NULL;
     Expr *args[2] = {l, r};
+    bool null = is_null_literal(l) || is_null_literal(r); /* asks whether the other is NULL */
     Type t;
     if (bind_comparable(b, 2, args, negated ? "IS NOT DISTINCT FROM" : "IS DISTINCT FROM", &t) != ST_OK) {
-        if (strcmp(b->err->sqlstate, ERR_DATATYPE_MISMATCH) == 0) { /* PostgreSQL resolves it as "=" */
-            err_clear(b->err);
-            err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_FUNCTION, "operator does not exist: %s = %s",
-                   type_plain_name(l->type), type_plain_name(r->type));
-            err_hint(
-                b->err,
-                "No operator matches the given name and argument types. You might need to add explicit type casts.");
-        }
-        return NULL;
+        if (strcmp(b->err->sqlstate, ERR_DATATYPE_MISMATCH) != 0) return NULL;
+        err_clear(b->err);
+        return no_equality(b, l, r, location);
     }
+    if (!null && t.id == T_JSON) return no_equality(b, l, r, location);
+    if (!null && t.id == T_ARRAY && bind_check_groupable(b, type_element(t), location) != ST_OK) return NULL;
     for (int i = 0; i < 2 && !bind_groupable(t); i++)
         if (!(args[i] = bind_key(b, args[i], location))) return NULL;
     Expr *e = expr_new(b->c, negated ? EX_NOT_DISTINCT : EX_DISTINCT, type_make(T_BOOL), 2);
