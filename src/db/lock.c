@@ -138,12 +138,13 @@ static Status wait_for(TxnLock *l, LockMode held, LockMode want, const LockWait 
             st = err_set(e, ERR_QUERY_CANCELED, "canceling statement due to user request");
             break;
         }
+        if (clock_ns() >= deadline && is_free(l, held, want) && !must_let_pass(l, &me, want, deadline)) break;
         if (clock_ns() >= deadline) {
             st = err_set(e, ERR_LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout");
             err_hint(e, "Another transaction holds the database; raise lock_timeout or end that transaction.");
             break;
         }
-        long_since = !sleep_until_woken(l, &me, deadline);
+        long_since = !sleep_until_woken(l, &me, deadline) || clock_ns() >= deadline;
     }
     dequeue(l, &me);
     if (st == ST_OK && *got) l->turn_ns = clock_ns();
