@@ -261,12 +261,11 @@ static AdbcStatusCode create_table(const AdbcStmt *x, bool replace, bool may_exi
     Arena *a = arena_new(NULL, NULL);
     const ClientRows *r = x->rows;
     const char *table = a ? quote_name(a, x->target) : NULL, *columns = table ? "" : NULL;
-    char type[64];
+    char type[TYPE_NAME_MAX];
     for (int32_t i = 0; i < r->n_cols && columns; i++) {
         const char *name = quote_name(a, r->cols[i].name);
-        columns = name ? arena_printf(a, "%s%s%s %s", columns, i ? ", " : "", name,
-                                      type_name(r->cols[i].type, type, sizeof type))
-                       : NULL;
+        columns =
+            name ? arena_printf(a, "%s%s%s %s", columns, i ? ", " : "", name, type_name(r->cols[i].type, &type)) : NULL;
     }
     const char *sql = columns ? arena_printf(a, "%s%s%screate table %s%s (%s)", replace ? "drop table if exists " : "",
                                              replace ? table : "", replace ? "; " : "",

@@ -317,8 +317,8 @@ const char *stele_column_name(const stele_stmt *s, int64_t i) {
     return i >= 0 && i < st_ofc(s)->n_cols ? st_ofc(s)->names[i] : "";
 }
 const char *stele_column_type(const stele_stmt *s, int64_t i) {
-    static _Thread_local char buf[64];
-    return i >= 0 && i < st_ofc(s)->n_cols ? type_name(st_ofc(s)->types[i], buf, sizeof buf) : "";
+    static _Thread_local char buf[TYPE_NAME_MAX];
+    return i >= 0 && i < st_ofc(s)->n_cols ? type_name(st_ofc(s)->types[i], &buf) : "";
 }
 bool stele_column_is_number(const stele_stmt *s, int64_t i) {
     return i >= 0 && i < st_ofc(s)->n_cols && type_is_number(st_ofc(s)->types[i]);
@@ -498,7 +498,7 @@ stele_status stele_list_columns(stele_conn *c, const char *table,
     const Table *t = catalog_table(session_catalog(s), slice_of(table));
     const View *v = t ? NULL : catalog_view(session_catalog(s), slice_of(table));
     Status r = ST_OK;
-    char buf[64];
+    char buf[TYPE_NAME_MAX];
     if (t) {
         for (int i = 0; i < t->n_cols; i++) {
             const char *key = "";
@@ -506,7 +506,7 @@ stele_status stele_list_columns(stele_conn *c, const char *table,
                 for (int j = 0; j < t->keys[k].n_cols; j++)
                     if (t->keys[k].cols[j] == i && (!*key || t->keys[k].primary))
                         key = t->keys[k].primary ? "primary key" : "unique";
-            if (each(ctx, t->cols[i].name, type_name(t->cols[i].type, buf, sizeof buf), t->cols[i].not_null,
+            if (each(ctx, t->cols[i].name, type_name(t->cols[i].type, &buf), t->cols[i].not_null,
                      t->cols[i].default_sql ? t->cols[i].default_sql : "", key))
                 break;
         }
@@ -517,8 +517,7 @@ stele_status stele_list_columns(stele_conn *c, const char *table,
         if (a) plan_ctx_init(s, a, &pc);
         r = a ? sql_bind_view(&pc, v, &b) : ST_ERROR;
         for (int32_t i = 0; r == ST_OK && i < b->n_result; i++) {
-            if (each(ctx, b->names[i], type_name(pc.cols.items[b->result[i]].type, buf, sizeof buf), false, "", ""))
-                break;
+            if (each(ctx, b->names[i], type_name(pc.cols.items[b->result[i]].type, &buf), false, "", "")) break;
         }
         arena_free(a);
     } else {

@@ -365,7 +365,7 @@ stele_status stele_append_arrow(stele_appender *x, const struct ArrowSchema *sch
 /* insert into t (a, b) select c0, case when d1 then cast(.. as ..) else c1 end from rows */
 static const char *insert_text(const stele_appender *x, Arena *a) {
     const char *names = "", *values = "";
-    char type[64];
+    char type[TYPE_NAME_MAX];
     for (int32_t i = 0; names && values && i < x->n; i++) {
         const AppendColumn *c = &x->cols[i];
         const char *name = quote_name(a, c->name), *sep = i ? ", " : "";
@@ -374,7 +374,7 @@ static const char *insert_text(const stele_appender *x, Arena *a) {
         if (c->flags < 0) values = arena_printf(a, "%s%sc%d", values, sep, (int)i);
         else
             values = arena_printf(a, "%s%scase when d%d then cast((%s) as %s) else c%d end", values, sep, (int)i,
-                                  c->default_sql, type_name(c->type, type, sizeof type), (int)i);
+                                  c->default_sql, type_name(c->type, &type), (int)i);
     }
     const char *table = quote_name(a, x->table), *rows = quote_name(a, x->rows->name);
     if (!names || !values || !table || !rows) return NULL;

@@ -34,7 +34,7 @@ static stele_status bulk_new(stele_conn *conn, const char *name, stele_bulk **ou
         for (int i = 0; ok && i < r->n_params; i++) {
             Type t = r->param_types[i];
             if (r->param_modes[i] == 'i' || r->param_modes[i] == 'b') {
-                type_name(t, b->type_names[b->n_params], sizeof b->type_names[0]);
+                type_name(t, &b->type_names[b->n_params]);
                 b->params[b->n_params++] = (BulkParam){.type = t, .phys = type_phys(t)};
             }
             if (r->param_modes[i] == 'i') continue;

@@ -20,7 +20,7 @@ struct stele_bulk {
     const char **out_names;
     const char *signature; /* p(integer,text) */
     char context[1024];    /* of the failed call that was looked at last */
-    char (*type_names)[80];
+    char (*type_names)[TYPE_NAME_MAX];
     int64_t n, cap;
     Arena *arena; /* everything of fixed size */
     Arena *texts; /* texts of parameters */

@@ -126,9 +126,9 @@ Status function_result_end(stele_call *c, ResultCells *r) {
         if (phys == PH_BOOL) *cell = *cell != 0;
         if (!r->valid[i] && phys != PH_STR) memset(cell, 0, size);
         if (!r->valid[i] || cell_is_value(t, cell)) continue;
-        char type[64], message[160];
+        char type[TYPE_NAME_MAX], message[160];
         snprintf(message, sizeof message, "function %.48s returned a value out of range for type %s",
-                 c->f->signature.name, type_name(t, type, sizeof type));
+                 c->f->signature.name, type_name(t, &type));
         stele_call_fail(c, i, t.id == T_TIME ? ERR_DATETIME_OVERFLOW : ERR_NUMERIC_RANGE, message);
         return ST_ERROR;
     }

@@ -32,7 +32,7 @@ Status arrow_rows_schema(ClientRows *r, const struct ArrowSchema *s, Err *e) {
 
 Status arrow_rows_add(ClientRows *r, int32_t n_cols, const struct ArrowSchema *schema, const struct ArrowArray *batch,
                       Err *e) {
-    char where[96], what[80];
+    char where[96], what[TYPE_NAME_MAX];
     TRY(arrow_check_batch(schema, batch, e));
     int64_t n = batch->length;
     if (n > INT32_MAX - r->n) return err_set(e, ERR_PROGRAM_LIMIT, "more than %d rows cannot be registered", INT32_MAX);
@@ -44,7 +44,7 @@ Status arrow_rows_add(ClientRows *r, int32_t n_cols, const struct ArrowSchema *s
                          .array = batch->children[i],
                          .n = n,
                          .type = k->type,
-                         .what = type_name(k->type, what, sizeof what),
+                         .what = type_name(k->type, &what),
                          .where = where};
         c.first = arrow_start(batch->offset, c.array);
         TRY(arrow_check(&c, e));

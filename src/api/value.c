@@ -221,7 +221,7 @@ stele_status stele_bind_value(stele_stmt *stmt, int64_t index, const stele_value
 }
 
 const char *stele_param_type(const stele_stmt *stmt, int64_t index) {
-    static _Thread_local char name[ITEM_MAX];
+    static _Thread_local char name[TYPE_NAME_MAX];
     const Statement *st = (const Statement *)(const void *)stmt;
-    return index >= 1 && index <= st->n_params ? type_name(st->param_types[index - 1], name, sizeof name) : NULL;
+    return index >= 1 && index <= st->n_params ? type_name(st->param_types[index - 1], &name) : NULL;
 }

@@ -53,15 +53,15 @@ const char *expr_reason(const EmitPlan *ep, const Program *p, const Instr *in, c
     if (in->op != OP_CALL) return NULL;
     const CallSite *c = in->aux;
     if (dev_call(c)) return NULL;
-    char args[256] = "", name[64];
+    char args[256] = "", name[TYPE_NAME_MAX];
     int64_t n = 0;
     for (int32_t i = 0; i < c->n_args && c->arg_types; i++) {
-        type_name(c->arg_types[i], name, sizeof name);
+        type_name(c->arg_types[i], &name);
         n += snprintf(args + n, sizeof args - (size_t)n, "%s%s", i ? ", " : "", name);
         if (n >= (int64_t)sizeof args) break;
     }
     const char *s = c->func ? arena_printf(a, "call %s(%s)", c->func->name, args)
-                            : arena_printf(a, "cast from %s to %s", args, type_name(c->ret, name, sizeof name));
+                            : arena_printf(a, "cast from %s to %s", args, type_name(c->ret, &name));
     return s ? s : "call";
 }
 

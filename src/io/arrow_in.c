@@ -430,7 +430,7 @@ static Status convert(const ArrowColumn *c, Arena *a, void *cells, uint8_t *vali
 
 static Status lists(const ArrowColumn *c, Arena *a, Str *cells, const uint8_t *valid, Err *e) {
     const char *f = c->schema->format;
-    char what[80];
+    char what[TYPE_NAME_MAX];
     if (f[0] != '+' || (f[1] != 'l' && f[1] != 'L')) return mismatch(c, e);
     Type type = type_element(c->type);
     Phys phys = type_phys(type);
@@ -438,7 +438,7 @@ static Status lists(const ArrowColumn *c, Arena *a, Str *cells, const uint8_t *v
     ArrowColumn item = {.schema = c->schema->children[0],
                         .array = c->array->children[0],
                         .type = type,
-                        .what = type_name(type, what, sizeof what),
+                        .what = type_name(type, &what),
                         .where = c->where};
     for (int64_t i = 0; i < c->n; i++) {
         int64_t from, to;

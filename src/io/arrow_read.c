@@ -69,14 +69,14 @@ static void fail(ArrowWorker *w, ArrowRun *r, const Err *e) {
 /* Cells of rows at .. at + n of a column that is in memory. */
 static Status cells_of(const ArrowField *f, const ArrowHeld *h, int64_t at, int64_t n, Type type, Arena *a, void *cells,
                        uint8_t *valid, Err *e) {
-    char what[80];
+    char what[TYPE_NAME_MAX];
     const struct ArrowSchema codes = {.format = f->codes, .name = f->name, .release = f->plain->release};
     ArrowColumn c = {.schema = f->codes ? &codes : f->plain,
                      .array = &h->array,
                      .first = at,
                      .n = n,
                      .type = type,
-                     .what = type_name(type, what, sizeof what),
+                     .what = type_name(type, &what),
                      .where = f->name};
     TRY(arrow_check(&c, e));
     memset(cells, 0, (size_t)(n * phys_size(type_phys(type))));

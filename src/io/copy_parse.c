@@ -460,9 +460,9 @@ static Status convert_format(CopyParser *p, const CopyCol *k, Slice text, void *
         memcpy(cell, k->type.id == T_DATE ? (const void *)&day : &micros, (size_t)k->cell_size);
         return ST_OK;
     }
-    char type[64];
+    char type[TYPE_NAME_MAX];
     return err_set(&p->err, "22007", "invalid input syntax for type %s in format \"%s\": \"%.*s\"",
-                   type_name(k->type, type, (int64_t)sizeof type), k->format, (int)MIN_OF(text.len, 200), text.ptr);
+                   type_name(k->type, &type), k->format, (int)MIN_OF(text.len, 200), text.ptr);
 }
 
 /* 1.234,5 as 1234.5 */
@@ -485,9 +485,9 @@ static Status check_scale(CopyParser *p, const CopyCol *k, Slice text) {
         if (*s != '0') n = digits;
     }
     if (n <= k->scale) return ST_OK;
-    char type[64];
+    char type[TYPE_NAME_MAX];
     return err_set(&p->err, ERR_INVALID_TEXT, "more digits behind the point than %s has: \"%.*s\"",
-                   type_name(k->type, type, (int64_t)sizeof type), (int)MIN_OF(text.len, 100), text.ptr);
+                   type_name(k->type, &type), (int)MIN_OF(text.len, 100), text.ptr);
 }
 
 Status copy_convert(CopyParser *p, CopyCol *k, int64_t row, Slice text) {

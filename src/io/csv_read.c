@@ -107,7 +107,7 @@ static void fail(CsvWorker *w, int64_t order, const Err *e, const char *row, int
 /* What would have helped. */
 static void advise(const CsvRun *r, Err *e) {
     const CsvFile *f = r->f;
-    char type[64];
+    char type[TYPE_NAME_MAX];
     if (r->fail_col < 0 && f->o.format == COPY_JSON) {
         if (strcmp(e->sqlstate, ERR_BAD_COPY) == 0)
             err_hint(e, "Options: sample_size => -1 finds keys of later rows, ignore_errors => true leaves rows out.");
@@ -125,7 +125,7 @@ static void advise(const CsvRun *r, Err *e) {
     const CsvColumn *c = &f->cols[r->fail_col];
     if (!c->guessed) return;
     err_detail(e, "The type of column \"%s\", %s, was guessed from the first %lld rows.", c->name,
-               type_name(c->type, type, (int64_t)sizeof type), (long long)f->sampled);
+               type_name(c->type, &type), (long long)f->sampled);
     err_hint(e,
              "Set it: types => ARRAY['%s: text'], look at more rows: sample_size => -1, or skip such rows: "
              "ignore_errors => true.",

@@ -383,10 +383,10 @@ static Status coerce_args(const FuncDef *f, int nargs, const Type *args, int64_t
         Type t = args[0];
         for (int k = 1; k < nargs; k++)
             if (!type_common(t, args[k], &t)) {
-                char a[80], b[80];
+                char a[TYPE_NAME_MAX], b[TYPE_NAME_MAX];
                 return err_at(e, pos, ERR_DATATYPE_MISMATCH, "%s types %s and %s cannot be matched",
-                              strcmp(f->name, "greatest") == 0 ? "GREATEST" : "LEAST", type_name(t, a, sizeof a),
-                              type_name(args[k], b, sizeof b));
+                              strcmp(f->name, "greatest") == 0 ? "GREATEST" : "LEAST", type_name(t, &a),
+                              type_name(args[k], &b));
             }
         if (t.id == T_UNKNOWN) t = type_make(T_TEXT);
         for (int k = 0; k < nargs; k++) coerced[k] = t;

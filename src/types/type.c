@@ -129,17 +129,18 @@ static const struct {
     {IR_MINUTE | IR_SECOND, "minute to second"},
 };
 
-const char *type_name(Type t, char *buf, int64_t size) {
+const char *type_name(Type t, char (*room)[TYPE_NAME_MAX]) {
     const char *base = type_base_name((TypeId)t.id);
-    size_t n = (size_t)size;
+    char *buf = *room;
+    const size_t n = sizeof *room;
     if (type_is_record(t) || t.id == T_ENUM) base = type_plain_name(t);
     switch ((TypeId)t.id) {
-    case T_ARRAY: {
-        char element[64];
-        if (type_element(t).id == T_UNKNOWN) base = "anyarray";
-        else return snprintf(buf, n, "%s[]", type_name(type_element(t), element, sizeof element)), buf;
-        break;
-    }
+    case T_ARRAY:
+        if (type_element(t).id == T_UNKNOWN) return snprintf(buf, n, "anyarray"), buf;
+        type_name(type_element(t), room);
+        dbg_assert(strlen(buf) + 3 <= n);
+        memcpy(buf + strlen(buf), "[]", 3);
+        return buf;
     case T_NUMERIC:
         if (t.flags & TF_UNCONSTRAINED) break;
         snprintf(buf, n, "numeric(%d,%d)", t.precision, t.scale);

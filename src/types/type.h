@@ -218,8 +218,10 @@ static inline int64_t phys_size(Phys p) {
     }
 }
 const char *phys_name(Phys p);
-/* SQL spelling: "numeric(15,2)", "character varying(10)", "timestamp with time zone". buf >= 64 bytes; returns buf. */
-const char *type_name(Type t, char *buf, int64_t size);
+/* Room for the longest: an array of an enumerated type whose name is 63 quotes, each doubled, in quotes. */
+enum { TYPE_NAME_MAX = 136 };
+/* SQL spelling: "numeric(15,2)", "character varying(10)", "timestamp with time zone". Returns *room. */
+const char *type_name(Type t, char (*room)[TYPE_NAME_MAX]);
 /* "numeric", "date": without modifiers; static storage. */
 const char *type_base_name(TypeId id);
 /* The same of a whole type: "integer[]" for arrays. */

@@ -395,8 +395,8 @@ static Status text_cell(Type t, Slice text, Str *out, Err *e) {
         int64_t keep = utf8_prefix_bytes(text.ptr, text.len, t.length);
         for (int64_t i = keep; i < text.len; i++) {
             if (text.ptr[i] == ' ') continue;
-            char name[64];
-            return err_set(e, ERR_STRING_TRUNCATION, "value too long for type %s", type_name(t, name, sizeof name));
+            char name[TYPE_NAME_MAX];
+            return err_set(e, ERR_STRING_TRUNCATION, "value too long for type %s", type_name(t, &name));
         }
         text.len = keep;
     }

@@ -39,10 +39,10 @@ static void test_types(void **state) {
     static const char *const names[][2] = {{"int4[]", "integer[]"}, {"bool[]", "boolean[]"},
                                            {"text[]", "text[]"},    {"numeric[]", "numeric[]"},
                                            {"uuid[]", "uuid[]"},    {"timestamptz[]", "timestamp with time zone[]"}};
-    char buf[64];
+    char buf[TYPE_NAME_MAX];
     for (int64_t i = 0; i < ARRAY_LEN(names); i++) {
         Type t = named(names[i][0]);
-        assert_string_equal(type_name(t, buf, 64), names[i][1]);
+        assert_string_equal(type_name(t, &buf), names[i][1]);
         assert_string_equal(type_plain_name(t), names[i][1]);
         assert_int_equal(type_phys(t), PH_STR);
     }
@@ -61,7 +61,7 @@ static void test_types(void **state) {
         assert_true(t.id == T_ARRAY && t.length >= 0);
         assert_true(type_eq(type_element(t), elements[i]));
     }
-    assert_string_equal(type_name(type_array_of(type_numeric(12, 2)), buf, 64), "numeric(12,2)[]");
+    assert_string_equal(type_name(type_array_of(type_numeric(12, 2)), &buf), "numeric(12,2)[]");
     Type t;
     Err e = {0};
     assert_int_equal(type_from_name(slice_of("int4[][]"), 0, NULL, &t, &e), ST_ERROR);

@@ -173,11 +173,11 @@ static void types(const char *sql, const char *want) {
     bind_text(&b, sql);
     if (b.st != ST_OK) print_error("%s\n  %s %s\n", sql, b.e.sqlstate, b.e.message);
     assert_int_equal(b.st, ST_OK);
-    char got[2000] = "", name[64];
+    char got[2000] = "", name[TYPE_NAME_MAX];
     for (int32_t i = 0; i < b.s->n_result; i++) {
         size_t n = strlen(got);
         snprintf(got + n, sizeof got - n, "%s%s:%s", i ? ", " : "", b.s->names[i],
-                 type_name(b.c.cols.items[b.s->result[i]].type, name, sizeof name));
+                 type_name(b.c.cols.items[b.s->result[i]].type, &name));
     }
     assert_string_equal(got, want);
     arena_free(b.arena);

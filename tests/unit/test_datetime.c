@@ -259,9 +259,9 @@ static void test_intervals(void **state) {
     Type t;
     Err e = {0};
     int64_t mask = 1 << 2;
-    char name[64];
+    char name[TYPE_NAME_MAX];
     assert_int_equal(type_from_name(slice_of("interval"), 1, &mask, &t, &e), ST_OK);
-    assert_string_equal(type_name(t, name, sizeof name), "interval year");
+    assert_string_equal(type_name(t, &name), "interval year");
     assert_string_equal(conv(t, "3", 0), "3 years");
     mask = 1 << 3;
     assert_int_equal(type_from_name(slice_of("interval"), 1, &mask, &t, &e), ST_OK);

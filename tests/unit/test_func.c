@@ -564,12 +564,12 @@ static void resolve_is(const char *name, bool op, int n, const Type *args, const
                        const char *want_arg0) {
     const FuncDef *f;
     Type coerced[8], ret;
-    char b[64];
+    char b[TYPE_NAME_MAX];
     err_clear(&err);
     if (func_resolve(slice_of(name), op, n, args, 0, &f, coerced, &ret, &err) != ST_OK)
         fail_msg("%s: %s", name, err.message);
-    assert_string_equal(type_name(ret, b, sizeof b), want_ret);
-    if (want_arg0) assert_string_equal(type_name(coerced[0], b, sizeof b), want_arg0);
+    assert_string_equal(type_name(ret, &b), want_ret);
+    if (want_arg0) assert_string_equal(type_name(coerced[0], &b), want_arg0);
 }
 
 static void test_types(void **s) {

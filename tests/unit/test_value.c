@@ -34,22 +34,22 @@ static void bad_type(const char *name, int n, int64_t a, int64_t b, const char *
 
 static void test_types(void **state) {
     (void)state;
-    char buf[64];
-    assert_string_equal(type_name(named("decimal", 2, 15, 2), buf, 64), "numeric(15,2)");
-    assert_string_equal(type_name(named("numeric", 1, 9, 0), buf, 64), "numeric(9,0)");
-    assert_string_equal(type_name(named("numeric", 0, 0, 0), buf, 64), "numeric");
-    assert_string_equal(type_name(named("varchar", 1, 10, 0), buf, 64), "character varying(10)");
-    assert_string_equal(type_name(named("char", 0, 0, 0), buf, 64), "character(1)");
-    assert_string_equal(type_name(named("bpchar", 0, 0, 0), buf, 64), "bpchar");
-    assert_string_equal(type_name(named("timestamptz", 1, 3, 0), buf, 64), "timestamp(3) with time zone");
-    assert_string_equal(type_name(named("time", 0, 0, 0), buf, 64), "time without time zone");
+    char buf[TYPE_NAME_MAX];
+    assert_string_equal(type_name(named("decimal", 2, 15, 2), &buf), "numeric(15,2)");
+    assert_string_equal(type_name(named("numeric", 1, 9, 0), &buf), "numeric(9,0)");
+    assert_string_equal(type_name(named("numeric", 0, 0, 0), &buf), "numeric");
+    assert_string_equal(type_name(named("varchar", 1, 10, 0), &buf), "character varying(10)");
+    assert_string_equal(type_name(named("char", 0, 0, 0), &buf), "character(1)");
+    assert_string_equal(type_name(named("bpchar", 0, 0, 0), &buf), "bpchar");
+    assert_string_equal(type_name(named("timestamptz", 1, 3, 0), &buf), "timestamp(3) with time zone");
+    assert_string_equal(type_name(named("time", 0, 0, 0), &buf), "time without time zone");
     assert_int_equal(named("float", 1, 24, 0).id, T_FLOAT4);
     assert_int_equal(named("float", 1, 25, 0).id, T_FLOAT8);
     bad_type("nope", 0, 0, 0, ERR_UNDEFINED_OBJECT);
     bad_type("numeric", 1, 1001, 0, ERR_INVALID_PARAMETER);
     bad_type("numeric", 2, 10, -1001, ERR_INVALID_PARAMETER);
-    assert_string_equal(type_name(named("numeric", 2, 39, 5), buf, 64), "numeric(39,5)");
-    assert_string_equal(type_name(named("numeric", 2, 3, -2), buf, 64), "numeric(3,-2)");
+    assert_string_equal(type_name(named("numeric", 2, 39, 5), &buf), "numeric(39,5)");
+    assert_string_equal(type_name(named("numeric", 2, 3, -2), &buf), "numeric(3,-2)");
     bad_type("varchar", 1, 0, 0, ERR_INVALID_PARAMETER);
     bad_type("int4", 1, 3, 0, ERR_INVALID_PARAMETER);
     assert_int_equal(type_phys(type_numeric(18, 2)), PH_I64);

@@ -63,11 +63,10 @@ static Status describe(Session *s, Statement *st, const AstDescribe *x) {
     TRY(statement_text_columns(st, c.reads_stream ? 4 : 3, heads));
     tell_streams(s, b->plan);
     for (int32_t i = 0; i < b->n_result; i++) {
-        char type[64];
+        char type[TYPE_NAME_MAX];
         int32_t col = 0;
         const RowStream *f = stream_of(b->plan, b->result[i], &col);
-        const char *const cells[] = {b->names[i],
-                                     type_name(c.cols.items[b->result[i]].type, type, (int64_t)sizeof type),
+        const char *const cells[] = {b->names[i], type_name(c.cols.items[b->result[i]].type, &type),
                                      is_not_null(t, b->names[i]) ? "NO" : "YES", f && f->notes ? f->notes[col] : NULL};
         TRY(statement_text_row(st, cells));
     }
@@ -129,8 +128,8 @@ static Status summary_rows(Session *s, Statement *st, const PlanCtx *c, const Bo
     TRY(rows_cell(r->rows, 0, 0, &cell, &is_null, &s->err));
     int64_t rows = *(const int64_t *)cell;
     for (int32_t i = 0; i < b->n_result; i++) {
-        char type[64], nulls[32];
-        const char *cells[HEADS] = {b->names[i], type_name(c->cols.items[b->result[i]].type, type, sizeof type)};
+        char type[TYPE_NAME_MAX], nulls[32];
+        const char *cells[HEADS] = {b->names[i], type_name(c->cols.items[b->result[i]].type, &type)};
         for (int m = 0; m < MEASURES; m++) TRY(cell_of(s, a, r, 1 + i * MEASURES + m, &cells[2 + m]));
         int64_t n = strtoll(cells[1 + MEASURES], NULL, 10);
         snprintf(nulls, sizeof nulls, "%.2f", rows ? 100.0 * (double)(rows - n) / (double)rows : 0.0);

@@ -36,9 +36,9 @@ static Status assign_result(Session *s, PlanCtx *c, BoundStmt *b, int col, const
     ColId from = b->result[col];
     Type old = c->cols.items[from].type;
     if (!cast_exists(old, def->type, CAST_ASSIGNMENT)) {
-        char tn[64];
+        char tn[TYPE_NAME_MAX];
         return err_set(&s->err, ERR_DATATYPE_MISMATCH, "column \"%s\" cannot be cast automatically to type %s",
-                       def->name, type_name(def->type, tn, sizeof tn));
+                       def->name, type_name(def->type, &tn));
     }
     Expr *e = expr_new(c, EX_CAST, def->type, 1);
     if (!e || !(e->args[0] = expr_col(c, from))) return ST_ERROR;
@@ -265,7 +265,7 @@ static Status alter_add_column(Alter *x) {
                       c->name, t->name);
     }
     Type ty;
-    char tn[64];
+    char tn[TYPE_NAME_MAX];
     TRY(check_column_constraints(s, t->name, c));
     TRY(column_type(s, c, &ty));
     d->cols[d->n_cols++] = (ColumnDef){.name = c->name, .type = ty};
@@ -279,7 +279,7 @@ static Status alter_add_column(Alter *x) {
     for (int64_t i = 0; i < c->n_constraints; i++)
         TRY(add_constraint(s, x->a, d, t->name, &c->constraints[i], d->n_cols - 1));
     x->new_col = d->n_cols - 1;
-    x->sql = select_columns(x->a, t, -1, arena_printf(x->a, "null::%s", type_name(ty, tn, sizeof tn)));
+    x->sql = select_columns(x->a, t, -1, arena_printf(x->a, "null::%s", type_name(ty, &tn)));
     return ST_OK;
 }
 

@@ -57,10 +57,7 @@ static char *key_name(Arena *a, const TableDraft *d, const char *table, int n, c
 
 /* The column that a CHECK names, when it names just one; NULL otherwise, and when it does not bind. */
 static const char *check_column(Session *s, Arena *a, const TableDraft *d, const char *table, const char *check) {
-    char *row = arena_strdup(a, "select "), type[80];
-    for (int i = 0; row && i < d->n_cols; i++)
-        row = arena_printf(a, "%s%snull::%s as %s", row, i ? ", " : "", type_name(d->cols[i].type, type, sizeof type),
-                           quote_name(a, d->cols[i].name));
+    const char *row = stored_row(a, d->n_cols, d->cols);
     char *sql = row ? arena_printf(a, "select 1 from (%s) as %s where (%s)", row, quote_name(a, table), check) : NULL;
     PlanCtx c;
     BoundStmt *b;

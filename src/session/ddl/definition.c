@@ -157,11 +157,11 @@ static void add_default(Lister *l, Text *x, const char *sql) {
     if (!plain) text_put(x, ")");
 }
 static void add_column(Lister *l, Text *x, const Table *t, int c) {
-    char type[64];
+    char type[TYPE_NAME_MAX];
     const Column *col = &t->cols[c];
     text_name(x, col->name);
     text_put(x, " ");
-    text_put(x, type_name(col->type, type, sizeof type));
+    text_put(x, type_name(col->type, &type));
     if (col->default_sql && !calls_routine(l, t, col->default_sql)) add_default(l, x, col->default_sql);
     if (col->not_null) text_put(x, " NOT NULL");
 }
@@ -622,7 +622,7 @@ static Status read_routine(Lister *l, RoutineItem *x) {
 /* With modes and types, as DROP names it. */
 static const char *drop_signature(Lister *l, const Routine *r) {
     Text x = {.a = l->a};
-    char type[64];
+    char type[TYPE_NAME_MAX];
     bool any = false;
     text_name(&x, r->name);
     text_put(&x, "(");
@@ -632,7 +632,7 @@ static const char *drop_signature(Lister *l, const Routine *r) {
         if (any) text_put(&x, ", ");
         any = true;
         if (r->is_procedure && m != 'i') text_put(&x, m == 'o' ? "OUT " : "INOUT ");
-        text_put(&x, type_name(r->param_types[i], type, sizeof type));
+        text_put(&x, type_name(r->param_types[i], &type));
     }
     text_put(&x, ")");
     return text_take(&x);

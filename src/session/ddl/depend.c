@@ -330,9 +330,8 @@ static bool text_has_label(Dependents *d, const Table *t, const char *sql, Names
 }
 /* A default is bound as its column's type, which an untyped literal gets from there. */
 static const char *default_text(Dependents *d, const Column *c) {
-    char type[160];
-    return c->default_sql ? arena_printf(d->a, "(%s\n)::%s", c->default_sql, type_name(c->type, type, sizeof type))
-                          : NULL;
+    char type[TYPE_NAME_MAX];
+    return c->default_sql ? arena_printf(d->a, "(%s\n)::%s", c->default_sql, type_name(c->type, &type)) : NULL;
 }
 static const char *label_in_table(Dependents *d, const Table *t, NamesEnum n) {
     for (int i = 0; i < t->n_cols; i++)

@@ -313,11 +313,11 @@ static Status check_types(Session *s, const ForeignKey *f, const Table *t, const
         Type x = t->cols[table_find_column(t, slice_of(f->cols[i]))].type,
              y = p->cols[table_find_column(p, slice_of(f->ref_cols[i]))].type;
         if (comparable(x, y)) continue;
-        char tx[64], ty[64];
+        char tx[TYPE_NAME_MAX], ty[TYPE_NAME_MAX];
         err_at(&s->err, location, ERR_DATATYPE_MISMATCH, "foreign key constraint \"%s\" cannot be implemented",
                f->name);
         err_detail(&s->err, "Key columns \"%s\" and \"%s\" are of incompatible types: %s and %s.", f->cols[i],
-                   f->ref_cols[i], type_name(x, tx, sizeof tx), type_name(y, ty, sizeof ty));
+                   f->ref_cols[i], type_name(x, &tx), type_name(y, &ty));
         return ST_ERROR;
     }
     return ST_OK;

@@ -42,7 +42,7 @@ void session_notice_text(Session *s, const char *severity, const char *sqlstate,
 }
 
 char *routine_arguments_text(Arena *a, const Routine *r) {
-    char *t = arena_strdup(a, ""), type[64];
+    char *t = arena_strdup(a, ""), type[TYPE_NAME_MAX];
     for (int i = 0, n = 0; t && i < r->n_params; i++) {
         char m = r->param_modes[i];
         if (m == 't' || m == 'c') continue;
@@ -51,12 +51,12 @@ char *routine_arguments_text(Arena *a, const Routine *r) {
                          : m == 'b' ? "INOUT "
                                     : "",
                          r->param_names[i] ? r->param_names[i] : "", r->param_names[i] ? " " : "",
-                         type_name(r->param_types[i], type, sizeof type));
+                         type_name(r->param_types[i], &type));
     }
     return t;
 }
 char *routine_result_text(Arena *a, const Routine *r) {
-    char type[64];
+    char type[TYPE_NAME_MAX];
     bool table = false;
     for (int i = 0; i < r->n_params; i++) table |= r->param_modes[i] == 't' || r->param_modes[i] == 'c';
     if (r->is_procedure) return arena_strdup(a, "");
@@ -64,12 +64,12 @@ char *routine_result_text(Arena *a, const Routine *r) {
         return arena_printf(a, "%s%s", r->returns_set ? "SETOF " : "",
                             r->returns_record ? "record"
                             : r->returns_void ? "void"
-                                              : type_name(r->ret, type, sizeof type));
+                                              : type_name(r->ret, &type));
     char *t = arena_strdup(a, "TABLE(");
     for (int i = 0, n = 0; t && i < r->n_params; i++)
         if (r->param_modes[i] == 't' || r->param_modes[i] == 'c')
             t = arena_printf(a, "%s%s%s %s", t, n++ ? ", " : "", r->param_names[i] ? r->param_names[i] : "?",
-                             type_name(r->param_types[i], type, sizeof type));
+                             type_name(r->param_types[i], &type));
     return t ? arena_printf(a, "%s)", t) : NULL;
 }
 
@@ -141,12 +141,12 @@ static Status check_replace(Session *s, Arena *a, const Routine *old, const Rout
 /* ---- bodies in SQL: as PostgreSQL does, names and types are looked at when the routine is made -------- */
 
 static Status bad_result(Session *s, const Routine *r, const char *detail) {
-    char type[64];
+    char type[TYPE_NAME_MAX];
     int n_outs = 0;
     for (int i = 0; i < r->n_params; i++) n_outs += r->param_modes[i] != 'i';
     bool record = r->returns_record || (r->is_procedure && n_outs > 0);
     err_set(&s->err, ERR_INVALID_FUNCTION_DEFINITION, "return type mismatch in function declared to return %s",
-            record ? "record" : type_name(r->ret, type, sizeof type));
+            record ? "record" : type_name(r->ret, &type));
     err_detail(&s->err, "%s", detail);
     return ST_ERROR;
 }
@@ -154,7 +154,7 @@ static Status bad_result(Session *s, const Routine *r, const char *detail) {
 /* Whether the last statement's columns can be the result. b NULL: it has none. */
 static Status check_result(Session *s, Arena *a, const Routine *r, const PlanCtx *c, const BoundStmt *b) {
     Type want[PL_MAX_PARAMS + 1];
-    char from[64], to[64];
+    char from[TYPE_NAME_MAX], to[TYPE_NAME_MAX];
     int n = 0;
     for (int i = 0; i < r->n_params; i++)
         if (r->param_modes[i] != 'i') want[n++] = r->param_types[i];
@@ -173,10 +173,10 @@ static Status check_result(Session *s, Arena *a, const Routine *r, const PlanCtx
         Type is = c->cols.items[b->result[i]].type;
         if (is.id == T_UNKNOWN) is = type_make(T_TEXT);
         if (is.id == want[i].id || cast_exists(is, want[i], CAST_ASSIGNMENT)) continue;
-        type_name(is, from, sizeof from);
+        type_name(is, &from);
         const char *why = scalar ? arena_printf(a, "Actual return type is %s.", from)
                                  : arena_printf(a, "Final statement returns %s instead of %s at column %d.", from,
-                                                type_name(want[i], to, sizeof to), i + 1);
+                                                type_name(want[i], &to), i + 1);
         return why ? bad_result(s, r, why) : err_oom(&s->err);
     }
     return ST_OK;

@@ -58,14 +58,12 @@ Status stored_default(Session *s, Arena *a, Slice text, Type type, const char **
     return end(s, a, binds, text, SQL_EXPR_SHIFT, &kept, out, &e);
 }
 
-/* select null::type as column, .. : a row without rows, but of these types */
-static const char *row_of(Arena *a, int n, const ColumnDef *cols) {
+const char *stored_row(Arena *a, int n, const ColumnDef *cols) {
     char *row = arena_strdup(a, "select ");
     for (int i = 0; row && i < n; i++) {
-        char type[160];
+        char type[TYPE_NAME_MAX];
         const char *name = quote_name(a, cols[i].name);
-        row = name ? arena_printf(a, "%s%snull::%s as %s", row, i ? ", " : "",
-                                  type_name(cols[i].type, type, sizeof type), name)
+        row = name ? arena_printf(a, "%s%snull::%s as %s", row, i ? ", " : "", type_name(cols[i].type, &type), name)
                    : NULL;
     }
     return row;
@@ -80,7 +78,7 @@ Status stored_expression(Session *s, Arena *a, const char *table, int n_cols, co
     int64_t n;
     BoundStmt *b;
     Err e = {0};
-    const char *row = row_of(a, n_cols, cols), *name = quote_name(a, table);
+    const char *row = stored_row(a, n_cols, cols), *name = quote_name(a, table);
     const char *sql =
         row && name ? arena_printf(a, "%s%.*s\n) from (%s) as %s", before, (int)text.len, text.ptr, row, name) : NULL;
     if (!sql) return err_oom(&s->err);

@@ -19,6 +19,9 @@ Status stored_default(Session *s, Arena *a, Slice text, Type type, const char **
 /* An expression over a row of a table with these columns: a CHECK, a part or the predicate of an index. */
 Status stored_expression(Session *s, Arena *a, const char *table, int n_cols, const ColumnDef *cols, Slice text,
                          const char **out);
+/* select null::type as column, ..: what stands in FROM for a table with these columns that is not there yet. NULL: out
+ * of memory. */
+const char *stored_row(Arena *a, int n, const ColumnDef *cols);
 /* v->sql, the query of a view that is not in the catalog yet. */
 Status stored_view(Session *s, Arena *a, View *v);
 /* The text with those of its literals replaced that were kept when it was bound, behind `before` bytes of other text.

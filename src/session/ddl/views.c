@@ -29,7 +29,7 @@ static Status check_replaced(Session *s, Arena *a, const View *old, const AstCre
                              const BoundStmt *b) {
     PlanCtx oc;
     BoundStmt *ob;
-    char t1[80], t2[80];
+    char t1[TYPE_NAME_MAX], t2[TYPE_NAME_MAX];
     if (!try_view(s, a, old, &oc, &ob)) return err_is_set(&s->err) ? ST_ERROR : ST_OK;
     if (b->n_result < ob->n_result)
         return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION, "cannot drop columns from view");
@@ -44,8 +44,8 @@ static Status check_replaced(Session *s, Arena *a, const View *old, const AstCre
         }
         if (!type_eq(was, is))
             return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION,
-                           "cannot change data type of view column \"%s\" from %s to %s", name,
-                           type_name(was, t1, sizeof t1), type_name(is, t2, sizeof t2));
+                           "cannot change data type of view column \"%s\" from %s to %s", name, type_name(was, &t1),
+                           type_name(is, &t2));
     }
     return ST_OK;
 }

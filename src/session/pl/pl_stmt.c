@@ -576,7 +576,7 @@ static Status add_row(PlFrame *fr, const Value *row, int32_t n) {
 static bool is_same_type(Type a, Type b) { return a.id == b.id && (a.id != T_ENUM || type_eq(a, b)); }
 
 static Status wrong_definition(const PlRows *rows, int32_t n, const Type *types, Err *e) {
-    char a[64], b[64];
+    char a[TYPE_NAME_MAX], b[TYPE_NAME_MAX];
     err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "return type mismatch in function declared to return record");
     if (n != rows->n_cols) {
         err_detail(e, "Final statement returns too %s columns.", n < rows->n_cols ? "few" : "many");
@@ -584,8 +584,8 @@ static Status wrong_definition(const PlRows *rows, int32_t n, const Type *types,
     }
     for (int32_t i = 0; i < n; i++)
         if (!is_same_type(types[i], rows->types[i]) && !cast_exists(types[i], rows->types[i], CAST_ASSIGNMENT)) {
-            err_detail(e, "Final statement returns %s instead of %s at column %d.", type_name(types[i], a, sizeof a),
-                       type_name(rows->types[i], b, sizeof b), (int)i + 1);
+            err_detail(e, "Final statement returns %s instead of %s at column %d.", type_name(types[i], &a),
+                       type_name(rows->types[i], &b), (int)i + 1);
             return ST_ERROR;
         }
     return ST_ERROR;
@@ -602,9 +602,9 @@ static Status wrong_structure(PlFrame *fr, const PlRows *rows, int32_t n, const 
     }
     for (int32_t i = 0; i < n; i++)
         if (!is_same_type(types[i], rows->types[i])) {
-            char a[64], b[64];
-            err_detail(e, "Returned type %s does not match expected type %s in column %d.",
-                       type_name(types[i], a, sizeof a), type_name(rows->types[i], b, sizeof b), (int)i + 1);
+            char a[TYPE_NAME_MAX], b[TYPE_NAME_MAX];
+            err_detail(e, "Returned type %s does not match expected type %s in column %d.", type_name(types[i], &a),
+                       type_name(rows->types[i], &b), (int)i + 1);
             return ST_ERROR;
         }
     return ST_ERROR;

@@ -66,13 +66,13 @@ static Status convert_rows(Session *s, Arena *a, const Routine *r, int32_t param
     return ST_OK;
 }
 static Status convert(Session *s, Arena *a, const Routine *r, int32_t param, Type type, Vec *v, Given *g) {
-    char from[80], to[80];
+    char from[TYPE_NAME_MAX], to[TYPE_NAME_MAX];
     if (type.id == T_NUMERIC) type.flags &= (uint8_t)~TF_UNCONSTRAINED;
     if (type_eq(v->type, type)) return ST_OK;
     FuncKernel kernel = cast_kernel(v->type, type, CAST_EXPLICIT);
     if (!kernel) {
-        err_set(&s->err, ERR_CANNOT_COERCE, "cannot cast type %s to %s", type_name(v->type, from, sizeof from),
-                type_name(type, to, sizeof to));
+        err_set(&s->err, ERR_CANNOT_COERCE, "cannot cast type %s to %s", type_name(v->type, &from),
+                type_name(type, &to));
         err_context(&s->err, "argument %d of %s", (int)param + 1, r->name);
         return ST_ERROR;
     }

@@ -151,7 +151,7 @@ Status sql_bind_scalar(PlanCtx *c, const AstExpr *ast, Type type, Expr **out) {
         if (e->type.id != T_UNKNOWN && !cast_exists(e->type, type, CAST_ASSIGNMENT)) {
             char name[80];
             err_at(c->err, ast->location, ERR_DATATYPE_MISMATCH, "expression is of type %s but type %s is wanted",
-                   type_plain_name(e->type), type_name(type, name, sizeof name));
+                   type_plain_name(e->type), type_name(type, &name));
             e = NULL;
         } else {
             e = bind_coerce(&b, e, type, CAST_ASSIGNMENT, ast->location);

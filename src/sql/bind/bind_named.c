@@ -42,9 +42,8 @@ static const char *kind_word(char what) { return what == 'f' ? "function" : what
 
 /* f(integer,text): as DROP's messages have it. */
 static char *call_text(Arena *a, const char *name, int n, const Type *types) {
-    char *t = arena_printf(a, "%s(", name), buf[64];
-    for (int i = 0; t && i < n; i++)
-        t = arena_printf(a, "%s%s%s", t, i ? "," : "", type_name(types[i], buf, sizeof buf));
+    char *t = arena_printf(a, "%s(", name), buf[TYPE_NAME_MAX];
+    for (int i = 0; t && i < n; i++) t = arena_printf(a, "%s%s%s", t, i ? "," : "", type_name(types[i], &buf));
     return t ? arena_printf(a, "%s)", t) : NULL;
 }
 

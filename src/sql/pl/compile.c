@@ -311,8 +311,8 @@ Expr *cp_cast(Cp *c, Expr *e, Type to) {
         return n ? n : (c->oom = true, NULL);
     }
     if (!cast_exists(e->type, to, CAST_ASSIGNMENT)) {
-        char name[80];
-        cp_refuse(c, "an assignment of %s to %s", type_base_name((TypeId)e->type.id), type_name(to, name, sizeof name));
+        char name[TYPE_NAME_MAX];
+        cp_refuse(c, "an assignment of %s to %s", type_base_name((TypeId)e->type.id), type_name(to, &name));
         return NULL;
     }
     Expr *n = expr_new(&c->ctx, EX_CAST, to, 1);

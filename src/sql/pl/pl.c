@@ -245,10 +245,9 @@ static Status result_type(Arena *a, const Catalog *c, const AstCreateFunction *x
     }
     if (plain && strcmp(t->name, "void") == 0) {
         if (n_outs) {
-            char name[64];
+            char name[TYPE_NAME_MAX];
             return err_at(e, 0, ERR_INVALID_FUNCTION_DEFINITION,
-                          "function result type must be %s because of OUT parameters",
-                          type_name(out_type, name, sizeof name));
+                          "function result type must be %s because of OUT parameters", type_name(out_type, &name));
         }
         r->returns_void = true;
         return ST_OK;
@@ -261,10 +260,9 @@ static Status result_type(Arena *a, const Catalog *c, const AstCreateFunction *x
         return returns_table(a, table, r);
     }
     if (n_outs == 1 && ret.id != out_type.id && !(x->n_params && x->params[x->n_params - 1].mode == AST_PARAM_TABLE)) {
-        char name[64];
+        char name[TYPE_NAME_MAX];
         return err_at(e, 0, ERR_INVALID_FUNCTION_DEFINITION,
-                      "function result type must be %s because of OUT parameters",
-                      type_name(out_type, name, sizeof name));
+                      "function result type must be %s because of OUT parameters", type_name(out_type, &name));
     }
     r->ret = n_outs == 1 ? out_type : ret;
     return ST_OK;
@@ -335,11 +333,11 @@ Status pl_signature(Arena *a, const Catalog *c, const AstCreateFunction *x, Rout
 }
 
 char *pl_signature_text(Arena *a, const Routine *r) {
-    char *s = arena_printf(a, "%s(", r->name), name[64];
+    char *s = arena_printf(a, "%s(", r->name), name[TYPE_NAME_MAX];
     bool any = false;
     for (int i = 0; s && i < r->n_params; i++) {
         if (r->param_modes[i] != 'i' && r->param_modes[i] != 'b') continue;
-        s = arena_printf(a, "%s%s%s", s, any ? "," : "", type_name(r->param_types[i], name, sizeof name));
+        s = arena_printf(a, "%s%s%s", s, any ? "," : "", type_name(r->param_types[i], &name));
         any = true;
     }
     return s ? arena_printf(a, "%s)", s) : NULL;
@@ -417,9 +415,9 @@ static Status sql_body(PlParser *p) {
     }
     p->block = outer;
     if (n == 0 && returns) {
-        char type[64];
+        char type[TYPE_NAME_MAX];
         err_set(p->e, ERR_INVALID_FUNCTION_DEFINITION, "return type mismatch in function declared to return %s",
-                f->returns_record ? "record" : type_name(f->ret, type, sizeof type));
+                f->returns_record ? "record" : type_name(f->ret, &type));
         err_detail(p->e, "Final statement must be SELECT or INSERT/UPDATE/DELETE RETURNING.");
         return ST_ERROR;
     }

@@ -18,12 +18,12 @@ static void put_n(Text *t, const char *s, int64_t n) {
 static void put(Text *t, const char *s) { put_n(t, s, (int64_t)strlen(s)); }
 
 static void put_value(Text *t, const Value *v) {
-    char name[64];
+    char name[TYPE_NAME_MAX];
     if (v->is_null) {
         put(t, "NULL");
         if (v->type.id != T_UNKNOWN && v->type.id != T_TEXT) {
             put(t, "::");
-            put(t, type_name(v->type, name, sizeof name));
+            put(t, type_name(v->type, &name));
         }
         return;
     }
@@ -49,7 +49,7 @@ static void put_value(Text *t, const Value *v) {
     put(t, "'");
     if (v->type.id != T_TEXT && v->type.id != T_UNKNOWN) {
         put(t, "::");
-        put(t, type_name(v->type, name, sizeof name));
+        put(t, type_name(v->type, &name));
     }
 }
 
@@ -78,7 +78,7 @@ static void put_suffix(Text *t, const Expr *e, const char *suffix, bool top) {
 }
 
 static void put_expr(Text *t, const Expr *e, bool top) {
-    char name[64];
+    char name[TYPE_NAME_MAX];
     if (!e || t->failed) return;
     if (stack_stop()) {
         t->failed = true;
@@ -118,7 +118,7 @@ static void put_expr(Text *t, const Expr *e, bool top) {
         put(t, "(");
         put_expr(t, e->args[0], true);
         put(t, ")::");
-        put(t, type_name(e->type, name, sizeof name));
+        put(t, type_name(e->type, &name));
         break;
     case EX_AND:
     case EX_OR:
