@@ -236,9 +236,11 @@ const char *setting_texts_get(const SettingTexts *t, const char *name) {
 
 /* A block with room for `bytes`, not yet the session's. */
 static SettingTexts *texts_new(Session *s, int64_t bytes, Err *e) {
-    SettingTexts *t = mem_alloc(NULL, (int64_t)sizeof *t + bytes, e);
+    MemAccount *account = &s->db->parts[DB_CONNECTIONS];
+    SettingTexts *t = mem_alloc(account, (int64_t)sizeof *t + bytes, e);
     if (!t) return NULL;
     const SettingTexts *last = s->kept_settings.texts;
+    t->account = account;
     t->next = s->kept_settings.texts;
     t->serial = last ? last->serial + 1 : 1;
     t->bytes = bytes;
@@ -292,7 +294,7 @@ Status setting_texts_reset(Session *s, Err *e) {
 }
 
 void setting_texts_release(SettingTexts *t) {
-    if (t && atomic_fetch_sub(&t->refs, 1) == 1) mem_free(NULL, t, (int64_t)sizeof *t + t->bytes);
+    if (t && atomic_fetch_sub(&t->refs, 1) == 1) mem_free(t->account, t, (int64_t)sizeof *t + t->bytes);
 }
 void setting_texts_tidy(Session *s, bool all) {
     SettingTexts **link = &s->kept_settings.texts;

@@ -33,6 +33,7 @@ bool pg_bool_parse(const char *text, bool *out);
 /* Names and values that were set, each "name", 0, "value", 0. A block never changes: copies of Settings share it. */
 typedef struct SettingTexts {
     struct SettingTexts *next; /* older ones of the session */
+    MemAccount *account;       /* of the connections, not of the session: calls in the pool outlive that */
     int64_t serial;            /* of no other block of the session */
     uint64_t hash;             /* of the text: equal ones have equal hashes */
     _Atomic int64_t refs;      /* its session, and calls in the pool (callpool.c), which may outlive that */
@@ -41,7 +42,7 @@ typedef struct SettingTexts {
 } SettingTexts;
 /* NULL: it was not set. */
 const char *setting_texts_get(const SettingTexts *t, const char *name);
-/* Another block in the place of the session's, with `value` for `name`; NULL takes the name out. */
+/* Another block in the place of the session's, with `value` for `name`; NULL takes the name out. 53200 */
 Status setting_texts_set(struct Session *s, const char *name, const char *value, Err *e);
 /* RESET ALL: PostgreSQL's have their defaults, the client's own are empty texts. */
 Status setting_texts_reset(struct Session *s, Err *e);
