@@ -166,8 +166,9 @@ typedef struct QueryPlan {
     RowsSpec *rows;
     int32_t n_loops; /* an inner loop before the one around it */
     LoopSpec *loops;
-    int32_t result; /* row store that holds the result */
-    bool serial;    /* one thread, the caller's: it calls routines of the catalog */
+    int32_t result;  /* row store that holds the result */
+    bool serial;     /* one thread, the caller's: it calls routines of the catalog */
+    bool row_by_row; /* vectors of one row: it changes settings and reads them */
 } QueryPlan;
 
 #endif

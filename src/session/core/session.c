@@ -995,7 +995,7 @@ Status session_query_new(Session *s, const QueryPlan *plan, MemAccount *acct, co
                          struct DevPlan **keep, MemAccount *keep_account, RunOutput *out) {
     QueryOptions o = {.pool = s->db->pool,
                       .threads = plan->serial ? 1 : (int)s->settings.exec.threads,
-                      .vector_size = s->settings.exec.vector_size,
+                      .vector_size = plan->row_by_row ? 1 : s->settings.exec.vector_size,
                       .morsel_rows = s->settings.exec.morsel_rows,
                       .account = acct,
                       .result_bytes = s->settings.exec.result_memory,

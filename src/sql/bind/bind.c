@@ -95,6 +95,19 @@ static const AstWith *statement_with(const AstStmt *s) {
     }
 }
 
+/* What reads settings in a statement that changes them: it may read another value in each row. */
+static void read_now(void *ctx, Expr *e) {
+    const FuncDef *all = ctx;
+    if (e->kind != EX_FUNC || strcmp(e->u.func->name, "current_setting") != 0) return;
+    while (strcmp(all->name, "current_setting_now") != 0 || all->nargs != e->n_args) all++;
+    e->u.func = all;
+}
+static void read_settings_now(const PlanCtx *c, Plan *p) {
+    int64_t n;
+    if (!c->sets_settings || !p) return;
+    plan_visit(&(PlanVisitor){.ctx = (void *)(uintptr_t)func_table(&n), .expr = read_now}, p);
+}
+
 Status sql_bind(PlanCtx *c, const AstStmt *stmt, int32_t n_params, const Type *param_types, BoundStmt **out) {
     Binder b;
     binder_init(&b, c);
@@ -119,7 +132,11 @@ Status sql_bind(PlanCtx *c, const AstStmt *stmt, int32_t n_params, const Type *p
     s->members = b.members.items;
     if (st == ST_OK) st = settle_params(&b, n_params, s);
     if (st == ST_OK) bind_null_plan(c, s->plan);
-    for (int32_t i = 0; st == ST_OK && i < s->n_members; i++) bind_null_plan(c, s->members[i].stmt->plan);
+    if (st == ST_OK) read_settings_now(c, s->plan);
+    for (int32_t i = 0; st == ST_OK && i < s->n_members; i++) {
+        bind_null_plan(c, s->members[i].stmt->plan);
+        read_settings_now(c, s->members[i].stmt->plan);
+    }
     if (st == ST_OK) *out = s;
     return finish(&b, st);
 }
@@ -149,7 +166,7 @@ Status sql_bind_scalar(PlanCtx *c, const AstExpr *ast, Type type, Expr **out) {
     if (e && type.id == T_UNKNOWN && e->type.id == T_UNKNOWN) type = type_make(T_TEXT);
     if (e && type.id != T_UNKNOWN && !type_eq(e->type, type)) {
         if (e->type.id != T_UNKNOWN && !cast_exists(e->type, type, CAST_ASSIGNMENT)) {
-            char name[80];
+            char name[TYPE_NAME_MAX];
             err_at(c->err, ast->location, ERR_DATATYPE_MISMATCH, "expression is of type %s but type %s is wanted",
                    type_plain_name(e->type), type_name(type, &name));
             e = NULL;

@@ -232,7 +232,9 @@ static Expr *fold_cast(Binder *b, const Expr *e, Type to, CastCtx ctx) {
     if (!k) return NULL;
     Err tmp = {0};
     Value v = {0};
+    const int64_t zone = zone_reads;
     if (func_eval(NULL, k, b->c->session, b->a, to, 1, &e->u.value, &v, &tmp) != ST_OK) return NULL;
+    if (b->c->sets_settings && zone_reads != zone) return NULL; /* set_config in front of it */
     v.type = to;
     return constant(b, &v, e->location);
 }

@@ -529,7 +529,8 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
     }
     Expr *e = bind_call(b, name, false, (int)f->n_args, args, f->location);
     if (!e) bind_hint_function(b, name, "function");
-    b->c->one_thread |= strcmp(name, "set_config") == 0; /* it changes the session */
+    b->c->sets_settings |= strcmp(name, "set_config") == 0;
+    b->c->one_thread |= b->c->sets_settings;
     if (e && e->kind == EX_FUNC && e->u.func->doc && strncmp(e->u.func->doc, "internal:", 9) == 0) {
         err_at(b->err, pos, ERR_UNDEFINED_FUNCTION, "function %s does not exist", name);
         return NULL;

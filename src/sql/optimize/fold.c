@@ -159,6 +159,9 @@ static bool surely_null(const Opt *o, const Expr *e) {
             return false;
     return null;
 }
+/* Whether the value of a constant call is the one that it has where it stands: not when it looked at settings
+ * (zone_reads before it) and the statement changes some. */
+static bool is_lasting(const Opt *o, int64_t zone) { return !o->c->sets_settings || zone_reads == zone; }
 static Expr *fold_func(Opt *o, Expr *e) {
     const FuncDef *f = e->u.func;
     if (f->flags & (FN_VOLATILE | FN_AGGREGATE)) return e;
@@ -171,8 +174,9 @@ static Expr *fold_func(Opt *o, Expr *e) {
         Err err;
         err_clear(&err);
         memset(&out, 0, sizeof out);
+        const int64_t zone = zone_reads;
         if (func_eval(f, NULL, o->c->session, o->a, e->type, e->n_args, args, &out, &err) == ST_OK)
-            return const_of(o, e->type, &out);
+            return is_lasting(o, zone) ? const_of(o, e->type, &out) : e;
         if (strcmp(err.sqlstate, "53200") == 0 || strcmp(err.sqlstate, "53400") == 0) {
             err_copy(o->err, &err);
             return NULL;
@@ -205,7 +209,8 @@ static Expr *fold_cast(Opt *o, Expr *e) {
     Err err;
     err_clear(&err);
     memset(&out, 0, sizeof out);
-    if (func_eval(NULL, k, o->c->session, o->a, e->type, 1, &in, &out, &err) == ST_OK)
+    const int64_t zone = zone_reads;
+    if (func_eval(NULL, k, o->c->session, o->a, e->type, 1, &in, &out, &err) == ST_OK && is_lasting(o, zone))
         return const_of(o, e->type, &out);
     return e;
 }
