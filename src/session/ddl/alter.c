@@ -474,7 +474,7 @@ static Status rename_in_check(Session *s, Arena *a, const Table *t, int col, con
          *sql = table ? arena_printf(a, "%s%s\n) from %s", before, check, table) : NULL;
     if (!sql) return err_oom(&s->err);
     plan_ctx_init(s, a, &c);
-    c.keep_columns = true;
+    c.keep_columns = c.of_catalog = true;
     TRY(sql_parse(a, slice_of(sql), &list, &n, &s->err));
     TRY(sql_bind(&c, list[0], 0, NULL, &b));
     if (c.columns.len) qsort(c.columns.items, (size_t)c.columns.len, sizeof *c.columns.items, by_location);

@@ -64,8 +64,8 @@ static inline bool gave_up(const Err *e) {
         if (strcmp(e->sqlstate, codes[i]) == 0) return true;
     return false;
 }
-/* Binds a query, or a view's, for what can be learnt from it. False when it does not bind; the session's error is set
- * only where binding gave up. */
+/* Binds a query with text of the catalog in it, or a view's, for what can be learnt from it. False when it does not
+ * bind; the session's error is set only where binding gave up. */
 bool try_query(Session *s, Arena *a, const char *sql, PlanCtx *c, BoundStmt **b);
 bool try_view(Session *s, Arena *a, const View *v, PlanCtx *c, BoundStmt **b);
 bool view_uses_column(Session *s, Arena *a, const View *v, const Table *t, int col);

@@ -46,6 +46,7 @@ char *quote_name(Arena *a, const char *name) {
     return q;
 }
 
+    c->of_catalog = true;
 bool try_query(Session *s, Arena *a, const char *sql, PlanCtx *c, BoundStmt **b) {
     Err e = {0};
     AstStmt **list;
