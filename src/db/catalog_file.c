@@ -23,9 +23,7 @@ static_assert(sizeof(Type) == 8, "file format");
 static void put_type(BytesOut *o, Type t) { bytes_put(o, &t, (int64_t)sizeof t); }
 static void put_enums(BytesOut *o, EnumSpace *s) {
     const EnumType *x;
-    int64_t n = 0;
-    while (enum_nth(s, n)) n++;
-    bytes_put_i64(o, n);
+    bytes_put_i64(o, enum_count(s));
     for (int64_t i = 0; (x = enum_nth(s, i)) != NULL; i++) {
         bytes_put_i64(o, x->number);
         bytes_put_text(o, x->name);

@@ -130,6 +130,14 @@ const EnumType *enum_find(EnumSpace *s, Slice name) {
     if (!s) return NULL;
     mutex_lock(&s->lock);
     for (int64_t i = 0; i < s->n && !found; i++)
+int64_t enum_count(EnumSpace *s) {
+    if (!s) return 0;
+    mutex_lock(&s->lock);
+    const int64_t n = s->n;
+    mutex_unlock(&s->lock);
+    return n;
+}
+
         if (slice_eq(name, slice_of(s->items[i]->name))) found = s->items[i];
     mutex_unlock(&s->lock);
     return found;

@@ -49,6 +49,7 @@ Status enum_make(EnumSpace *s, int32_t number, const char *name, int32_t n, cons
 /* Puts `to` in force in the place of `from`, either of which may be NULL. Putting back what it replaced cannot fail. */
 Status enum_put(EnumSpace *s, const EnumType *from, const EnumType *to, Err *e);
 const EnumType *enum_find(EnumSpace *s, Slice name); /* NULL: there is none; s may be NULL */
+int64_t enum_count(EnumSpace *s);                    /* in force; s may be NULL */
 /* The i-th in force, NULL behind the last. */
 const EnumType *enum_nth(EnumSpace *s, int64_t i);
 
