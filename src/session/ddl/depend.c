@@ -190,13 +190,16 @@ static bool calls(const PlanCtx *c, const Routine *r) {
         if (c->routine_ids.items[j] == r->id) return true;
     return false;
 }
-/* A DEFAULT or CHECK of the table. */
+/* Binds an expression over rows of the table: a DEFAULT, a CHECK, a part of an index. False: there is none (NULL), or
+ * it does not bind. */
+static bool try_text(Dependents *d, const Table *t, const char *sql, PlanCtx *c, BoundStmt **b) {
+    const char *table = sql ? quote_name(d->a, t->name) : NULL;
+    return table && try_query(d->s, d->a, arena_printf(d->a, "select (%s\n) from %s", sql, table), c, b);
+}
 static bool text_calls(Dependents *d, const Table *t, const char *sql, const Routine *r) {
     PlanCtx c;
     BoundStmt *b;
-    const char *table = quote_name(d->a, t->name);
-    return sql && table && try_query(d->s, d->a, arena_printf(d->a, "select (%s\n) from %s", sql, table), &c, &b) &&
-           calls(&c, r);
+    return try_text(d, t, sql, &c, &b) && calls(&c, r);
 }
 static Status of_routine_in_table(Dependents *d, const Table *t, const Routine *r, const char *on) {
     for (int i = 0; i < t->n_cols; i++) {
@@ -256,9 +259,7 @@ static bool text_names(Dependents *d, const Table *t, const char *sql, const Enu
     PlanCtx c;
     BoundStmt *b;
     NamesEnum n = {.x = x};
-    const char *table = quote_name(d->a, t->name);
-    if (!sql || !table || !try_query(d->s, d->a, arena_printf(d->a, "select (%s\n) from %s", sql, table), &c, &b))
-        return false;
+    if (!try_text(d, t, sql, &c, &b)) return false;
     names_in_plan(&n, b->plan);
     return n.names && !n.column;
 }
@@ -322,9 +323,7 @@ Status dependents_of_enum(Dependents *d, const EnumType *x) {
 static bool text_has_label(Dependents *d, const Table *t, const char *sql, NamesEnum n) {
     PlanCtx c;
     BoundStmt *b;
-    const char *table = quote_name(d->a, t->name);
-    if (!sql || !table || !try_query(d->s, d->a, arena_printf(d->a, "select (%s\n) from %s", sql, table), &c, &b))
-        return false;
+    if (!try_text(d, t, sql, &c, &b)) return false;
     names_in_plan(&n, b->plan);
     return n.label;
 }
