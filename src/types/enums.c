@@ -64,14 +64,10 @@ static const char *put(char **at, const char *text) {
 }
 /* In double quotes, those in it doubled, where the text of a type needs that. Returns its bytes with the end. */
 static int64_t quoted(const char *name, char *out) {
-    const bool plain = name_is_plain(str_make(name, (int64_t)strlen(name)));
-    int64_t n = 0;
-    if (!plain) out[n++] = '"';
-    for (const char *p = name; *p; p++) {
-        if (*p == '"') out[n++] = '"';
-        out[n++] = *p;
-    }
-    if (!plain) out[n++] = '"';
+    const Str s = str_make(name, (int64_t)strlen(name));
+    int64_t n = s.len;
+    if (name_is_plain(s)) memcpy(out, name, s.len);
+    else n = name_quote(s, out);
     out[n] = 0;
     return n + 1;
 }
@@ -130,6 +126,10 @@ const EnumType *enum_find(EnumSpace *s, Slice name) {
     if (!s) return NULL;
     mutex_lock(&s->lock);
     for (int64_t i = 0; i < s->n && !found; i++)
+        if (slice_eq(name, slice_of(s->items[i]->name))) found = s->items[i];
+    mutex_unlock(&s->lock);
+    return found;
+}
 int64_t enum_count(EnumSpace *s) {
     if (!s) return 0;
     mutex_lock(&s->lock);
@@ -138,10 +138,6 @@ int64_t enum_count(EnumSpace *s) {
     return n;
 }
 
-        if (slice_eq(name, slice_of(s->items[i]->name))) found = s->items[i];
-    mutex_unlock(&s->lock);
-    return found;
-}
 const EnumType *enum_nth(EnumSpace *s, int64_t i) {
     if (!s) return NULL;
     mutex_lock(&s->lock);

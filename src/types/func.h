@@ -185,6 +185,8 @@ bool type_preferred(uint8_t id);
 bool func_is_aggregate(Slice name);
 /* An SQL name that needs no quotes, as quote_ident() has it. */
 bool name_is_plain(Str s);
+/* A name in double quotes, those in it doubled; at most 2 * len + 2 bytes. Returns how many. */
+int64_t name_quote(Str s, char *out);
 const FuncDef *func_table(int64_t *count); /* whole table, for \df, docs and tests */
 
 /* Casts. Contexts as in PostgreSQL. */

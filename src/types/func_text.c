@@ -733,14 +733,21 @@ bool name_is_plain(Str s) {
     }
     return plain && !is_reserved(s);
 }
+int64_t name_quote(Str s, char *out) {
+    char *p = out;
+    *p++ = '"';
+    for (uint32_t k = 0; k < s.len; k++) {
+        if (s.ptr[k] == '"') *p++ = '"';
+        *p++ = s.ptr[k];
+    }
+    *p++ = '"';
+    return p - out;
+}
 static bool quote_ident(Buf *b, Str s) {
     if (name_is_plain(s)) return buf_add(b, s.ptr, s.len);
-    if (!buf_add(b, "\"", 1)) return false;
-    for (uint32_t k = 0; k < s.len; k++) {
-        if (s.ptr[k] == '"' && !buf_add(b, "\"", 1)) return false;
-        if (!buf_add(b, s.ptr + k, 1)) return false;
-    }
-    return buf_add(b, "\"", 1);
+    if (!buf_room(b, 2 * (int64_t)s.len + 2)) return false;
+    b->len += name_quote(s, b->p + b->len);
+    return true;
 }
 TEXT_FN(quote_literal_text, {
     Buf b = {.ctx = ctx};

@@ -34,25 +34,19 @@ Status session_check_schema(Session *s, const AstName *n) {
 /* ---- DROP and TRUNCATE ------------------------------------------------------------------------------------ */
 
 char *quote_name(Arena *a, const char *name) {
-    char *q = arena_alloc(a, (int64_t)strlen(name) * 2 + 3), *p = q;
-    if (!q) return NULL;
-    *p++ = '"';
-    for (; *name; name++) {
-        if (*name == '"') *p++ = '"';
-        *p++ = *name;
-    }
-    *p++ = '"';
-    *p = 0;
+    const Str s = str_make(name, (int64_t)strlen(name));
+    char *q = arena_alloc(a, (int64_t)s.len * 2 + 3);
+    if (q) q[name_quote(s, q)] = 0;
     return q;
 }
 
-    c->of_catalog = true;
 bool try_query(Session *s, Arena *a, const char *sql, PlanCtx *c, BoundStmt **b) {
     Err e = {0};
     AstStmt **list;
     int64_t n;
     plan_ctx_init(s, a, c);
     c->err = &e;
+    c->of_catalog = true;
     bool ok = sql && sql_parse(a, slice_of(sql), &list, &n, &e) == ST_OK && n == 1 &&
               sql_bind(c, list[0], 0, NULL, b) == ST_OK;
     c->err = &s->err;
