@@ -176,13 +176,11 @@ static int128_t sum_of(int128_t a, int128_t b, bool minus) {
 }
 static bool fits_type(Type t, int32_t size, int128_t x) {
     const int unused = 64 - 8 * size;
-    int128_t limit = 1;
     if (t.id != T_NUMERIC) return x == (int64_t)((uint64_t)x << unused) >> unused;
-    for (int i = 0; i < t.precision; i++) limit *= 10;
-    return x < limit && x > -limit;
+    return !numeric_exceeds(x, t.precision);
 }
-/* The sum of two cells that are in the range of their type fits 128 bits unless both have 128 bits, which are numerics
- * of 38 digits at most: twice that fits too. */
+/* A sum of two numerics of 38 digits may be beyond 128 bits. It is then off by 2^128, and still has more than 38
+ * digits: 2 * 10^38 < 2^128 - 10^38. */
 static void add_cell(UndoLog *u, UndoRecord *r, int64_t i) {
     Tablet *tab = r->t->tablets[r->rowids[i] >> 32];
     int64_t row = r->rowids[i] & 0xffffffff;
