@@ -5,6 +5,7 @@
  * names was there before.
  */
 #include "storage/storage_int.h"
+#include "storage/undo_rows.h"
 
 #include <stdlib.h>
 
@@ -53,19 +54,15 @@ static bool own_row(const Net *n, const Table *t, int64_t rowid) {
     return r && r->t == t && r->tablet == at.tablet && at.first < r->end;
 }
 
-static int by_rowid(const void *x, const void *y) {
-    int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
-    return (a > b) - (a < b);
-}
 static int64_t sort_distinct(int64_t *v, int64_t n) {
     int64_t k = 0;
-    if (n > 1) qsort(v, (size_t)n, sizeof *v, by_rowid);
+    if (n > 1) qsort(v, (size_t)n, sizeof *v, rowid_cmp);
     for (int64_t i = 0; i < n; i++)
         if (k == 0 || v[k - 1] != v[i]) v[k++] = v[i];
     return k;
 }
 static bool listed(const int64_t *v, int64_t n, int64_t rowid) {
-    return n > 0 && bsearch(&rowid, v, (size_t)n, sizeof *v, by_rowid);
+    return n > 0 && bsearch(&rowid, v, (size_t)n, sizeof *v, rowid_cmp);
 }
 
 static bool names_cells(const UndoRecord *r) { return r->kind == UNDO_UPDATE || r->kind == UNDO_ADD; }

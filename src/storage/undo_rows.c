@@ -65,10 +65,6 @@ static bool must_wait(const UndoRecord *r, UndoWaits what, const UndoRecord *oth
     if (is_free_add(r) && what == UNDO_WAITS_STATEMENT) return other->kind == UNDO_DELETE;
     return holds || r->kind == UNDO_DELETE;
 }
-static int by_rowid(const void *x, const void *y) {
-    int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
-    return (a > b) - (a < b);
-}
 static Status have_common(const UndoRecord *a, const UndoRecord *b, MemAccount *acct, bool *yes, Err *e) {
     *yes = false;
     if (a->n <= FEW_PAIRS / MAX_OF(b->n, INT64_C(1))) {
@@ -79,9 +75,9 @@ static Status have_common(const UndoRecord *a, const UndoRecord *b, MemAccount *
     int64_t bytes = b->n * 8, *sorted = mem_alloc(acct, bytes, e);
     if (!sorted) return ST_ERROR;
     memcpy(sorted, b->rowids, (size_t)bytes);
-    qsort(sorted, (size_t)b->n, sizeof *sorted, by_rowid);
+    qsort(sorted, (size_t)b->n, sizeof *sorted, rowid_cmp);
     for (int64_t i = 0; i < a->n && !*yes; i++)
-        *yes = bsearch(&a->rowids[i], sorted, (size_t)b->n, sizeof *sorted, by_rowid) != NULL;
+        *yes = bsearch(&a->rowids[i], sorted, (size_t)b->n, sizeof *sorted, rowid_cmp) != NULL;
     mem_free(acct, sorted, bytes);
     return ST_OK;
 }

@@ -20,6 +20,12 @@
 /* Before an update of these columns of a row becomes additions: any sum can be shown in its cells. Under the lock held
  * alone. 53200. */
 Status undo_reserve_adds(Table *t, int64_t rowid, int n, const int *cols, Err *e);
+/* Of qsort and bsearch: rowids by their order. */
+static inline int rowid_cmp(const void *x, const void *y) {
+    const int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+    return (a > b) - (a < b);
+}
+
 /* The updates after the mark, of integers and numerics, are additions from now on: the difference of the new cells to
  * the old ones. false: some cell is or was NULL, a row has moved, or a sum may be beyond 64 bits in a packed column,
  * and nothing has changed. Shown, and the newest. */

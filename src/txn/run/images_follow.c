@@ -5,6 +5,7 @@
  * groups alone. A row that moved from main to the delta is a gone and a new row with one key: it stays where it is in
  * the image. In all other cases the image becomes stale, as before.
  */
+#include "storage/undo_rows.h"
 #include "txn/run/calls_int.h"
 #include "txn/store/device_copy.h"
 
@@ -80,10 +81,6 @@ static bool put_cell(Follow *f, int32_t col, int64_t row, const Value *v) {
     return true;
 }
 
-static int by_rowid(const void *x, const void *y) {
-    int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
-    return (a > b) - (a < b);
-}
 /* A new row that is a gone one in another place; *found false: it is not. */
 static bool move(Follow *f, int64_t rowid, bool *found) {
     Image *im = f->im;
@@ -93,7 +90,7 @@ static bool move(Follow *f, int64_t rowid, bool *found) {
     if (!*found) return true;
     const int64_t was = stored_rowid(im, row);
     const int64_t *at =
-        n->n_deleted ? bsearch(&was, n->deleted, (size_t)n->n_deleted, sizeof *n->deleted, by_rowid) : NULL;
+        n->n_deleted ? bsearch(&was, n->deleted, (size_t)n->n_deleted, sizeof *n->deleted, rowid_cmp) : NULL;
     if (!at) return false;
     for (int32_t c = 0; c < im->n_cols; c++) {
         Value v;
