@@ -177,14 +177,15 @@ static const char *choice(const char *choices, const char *word, Arena *a) {
 
 /* Other words for some of the values, which PostgreSQL does not list: those of booleans, and of levels. */
 static const char *enum_text(const PgSetting *p, const char *value, Arena *a, Err *e) {
-    static const char *const words[][2] = {{"true", "on"}, {"yes", "on"}, {"1", "on"},         {"false", "off"},
-                                           {"no", "off"},  {"0", "off"},  {"debug", "debug2"}, {"info", "info"}};
+    static const char *const words[][2] = {{"true", "on"}, {"yes", "on"}, {"1", "on"},        {"false", "off"},
+                                           {"no", "off"},  {"0", "off"},  {"debug", "debug2"}};
     const char *found = choice(p->choices, value, a);
     for (int64_t i = 0; i < ARRAY_LEN(words) && !found; i++) {
         if (strcasecmp(value, words[i][0]) != 0) continue;
         found = choice(p->choices, words[i][1], a);
-        if (!found && i == ARRAY_LEN(words) - 1 && strstr(p->choices, "debug5")) found = "info";
     }
+    if (!found && strcasecmp(value, "info") == 0 && strstr(p->choices, "debug5"))
+        found = "info"; /* a level, unlisted */
     if (found) return found;
     char list[256];
     int64_t n = 0;
@@ -239,8 +240,8 @@ static SettingTexts *texts_new(Session *s, int64_t bytes, Err *e) {
     MemAccount *account = &s->db->parts[DB_CONNECTIONS];
     SettingTexts *t = mem_alloc(account, (int64_t)sizeof *t + bytes, e);
     if (!t) return NULL;
-    const SettingTexts *last = s->kept_settings.texts;
     t->account = account;
+    const SettingTexts *last = s->kept_settings.texts;
     t->next = s->kept_settings.texts;
     t->serial = last ? last->serial + 1 : 1;
     t->bytes = bytes;
