@@ -32,8 +32,8 @@ typedef struct DevMem {
     int64_t bytes;
 } DevMem;
 /* Memory for `bytes`, kept from use to use: nothing happens when it has that, else it is freed first, with what is in
- * it, and gets an eighth more than that. No work may be using it then: `q`, unless NULL, is waited for before. Empty
- * after a failure. */
+ * it, and gets an eighth more than that. No work may be using it then: `q`, unless NULL, is waited for before. When
+ * that fails it stays as it is; when there is no memory it is empty. */
 Status device_mem_need(Device *d, DevQueue *q, DevMem *m, int64_t bytes, Err *e);
 void device_mem_free(Device *d, DevMem *m); /* leaves it empty */
 
@@ -67,8 +67,7 @@ Status device_mark(Device *d, DevQueue *q, DevEvent **ev, Err *e);
 void device_event_drop(Device *d, DevEvent **ev); /* leaves NULL */
 
 /* ---- launches ---- */
-/* Groups of info.group_rows items for a kernel that goes through so many items, each of which takes every so manieth.
- */
+/* Groups of info.group_rows work-items for a kernel that goes through so many items, as a loop with that stride. */
 int64_t device_groups(const Device *d, int64_t items);
 /* Launches it so, with `local` bytes of local memory for each item of a group. */
 Status device_launch_over(const Device *d, DevQueue *q, DevKernel *k, int64_t items, int64_t local,
@@ -90,8 +89,7 @@ Status device_read(const Device *d, DevQueue *q, void *to, DevPtr from, int64_t 
 
 /* ---- words that running kernels look at ---- */
 /* *word to `at` in the device's memory, past the queues whose kernels look at it: by a queue of its own, made when it
- * is not there, or at once where kernels are threads of this process. *word stays until the queue has been waited for.
- */
+ * is not there, or at once where kernels are threads of this process. *word stays until the queue was waited for. */
 Status device_signal(Device *d, DevQueue **own, DevPtr at, const uint64_t *word, Err *e);
 
 #endif
