@@ -711,10 +711,16 @@ STELE_API uint8_t AdbcDriverSteleInit(int version, void *driver, struct AdbcErro
 STELE_API stele_status stele_list_tables(stele_conn *conn,
                                          bool (*each)(void *ctx, const char *name, const char *kind, int64_t rows),
                                          void *ctx);
-/* Columns of a table or view. default_sql is "" when absent; key: "", "primary key" or "unique". 42P01 when unknown. */
+/* Columns of a table or view; type: its name, or that of a domain. default_sql is "" when absent; key: "", "primary
+ * key" or "unique". 42P01 when unknown. */
 STELE_API stele_status stele_list_columns(stele_conn *conn, const char *table,
                                           bool (*each)(void *ctx, const char *name, const char *type, bool not_null,
                                                        const char *default_sql, const char *key),
+                                          void *ctx);
+/* Domains: their base type or parent, default ("" when absent) and conditions ("CHECK (..) CHECK (..)", ""). */
+STELE_API stele_status stele_list_domains(stele_conn *conn,
+                                          bool (*each)(void *ctx, const char *name, const char *type, bool not_null,
+                                                       const char *default_sql, const char *checks),
                                           void *ctx);
 /* What is set of a table's WITH (...): a name and its value ("expected_rows", "1000000"). Nothing for views. 42P01 when
  * unknown. */

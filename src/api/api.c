@@ -489,6 +489,35 @@ stele_status stele_list_tables(stele_conn *c, bool (*each)(void *ctx, const char
     return STELE_OK;
 }
 
+static const char *checks_text(Arena *a, const Domain *d) {
+    const char *text = "";
+    for (int i = 0; text && i < d->n_checks; i++)
+        text = arena_printf(a, "%s%sCHECK (%s)%s", text, i ? " " : "", d->checks[i].sql,
+                            d->checks[i].not_valid ? " NOT VALID" : "");
+    return text;
+}
+stele_status stele_list_domains(stele_conn *c,
+                                bool (*each)(void *ctx, const char *name, const char *type, bool not_null,
+                                             const char *default_sql, const char *checks),
+                                void *ctx) {
+    Session *s = c->s;
+    if (!api_look_begin(s, false)) return STELE_ERROR;
+    const Catalog *k = session_catalog(s);
+    Arena *a = arena_new(&s->account, &s->err);
+    Status st = a ? ST_OK : ST_ERROR;
+    bool stop = false;
+    for (int64_t i = 0; i < k->n_domains && !stop && st == ST_OK; i++) {
+        char buf[TYPE_NAME_MAX];
+        const Domain *d = k->domains[i], *parent = catalog_domain_by_id(k, d->parent);
+        const char *type = parent ? parent->name : type_name(d->type, &buf), *checks = checks_text(a, d);
+        if (checks) stop = each(ctx, d->name, type, d->not_null, d->default_sql ? d->default_sql : "", checks);
+        else st = err_oom(&s->err);
+    }
+    arena_free(a);
+    api_look_end(s, st);
+    return st == ST_OK ? STELE_OK : STELE_ERROR;
+}
+
 stele_status stele_list_columns(stele_conn *c, const char *table,
                                 bool (*each)(void *ctx, const char *name, const char *type, bool not_null,
                                              const char *default_sql, const char *key),
@@ -506,7 +535,9 @@ stele_status stele_list_columns(stele_conn *c, const char *table,
                 for (int j = 0; j < t->keys[k].n_cols; j++)
                     if (t->keys[k].cols[j] == i && (!*key || t->keys[k].primary))
                         key = t->keys[k].primary ? "primary key" : "unique";
-            if (each(ctx, t->cols[i].name, type_name(t->cols[i].type, &buf), t->cols[i].not_null,
+            const Domain *d = catalog_domain_by_id(session_catalog(s), t->cols[i].domain);
+            const char *type = d ? d->name : type_name(t->cols[i].type, &buf);
+            if (each(ctx, t->cols[i].name, type, t->cols[i].not_null,
                      t->cols[i].default_sql ? t->cols[i].default_sql : "", key))
                 break;
         }

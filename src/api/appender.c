@@ -11,6 +11,7 @@
 #include "io/arrow.h"
 #include "api/value_int.h"
 #include "session/pl/pl_eval.h"
+#include "sql/bind/bind.h"
 #include "sql/plan/client_rows.h"
 
 enum { FLUSH_ROWS = 1 << 20, FLUSH_BYTES = 128 << 20, FIRST_ROOM = 1024 };
@@ -43,7 +44,7 @@ static Status add_column(stele_appender *x, const Table *t, int col, Err *e) {
             return err_set(e, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once", t->cols[col].name);
     *c = (AppendColumn){.type = t->cols[col].type, .flags = -1};
     c->size = (int32_t)phys_size(type_phys(c->type));
-    const char *def = t->cols[col].default_sql;
+    const char *def = sql_column_default(session_catalog(x->conn->s), &t->cols[col]);
     if (!(c->name = arena_strdup(x->arena, t->cols[col].name))) return ST_ERROR;
     if (def && !(c->default_sql = arena_strdup(x->arena, def))) return ST_ERROR;
     x->n++;

@@ -243,7 +243,7 @@ Status function_type_of(Arena *a, const char *name, Type *out, Err *e) {
         err_clear(e);
         return err_set(e, ERR_UNDEFINED_OBJECT, "type \"%s\" does not exist", name ? name : "");
     }
-    TRY(sql_bind_type(NULL, AST_AS_CONST(AstCast, x)->type, out, e));
+    TRY(sql_bind_type(NULL, AST_AS_CONST(AstCast, x)->type, out, NULL, e));
     *out = type_narrowed(*out);
     if (out->id == T_ARRAY || out->id == T_VOID || out->id == T_UNKNOWN || out->id == T_DECIMAL || type_is_json(*out))
         return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "functions of clients cannot have type %s", name);

@@ -1,4 +1,4 @@
-/* catalog.c - tables, views, foreign keys and routines by name.
+/* catalog.c - tables, views, foreign keys, routines and domains by name.
  *
  * Few names, looked up once per statement: plain arrays. The arrays live in the catalog's arena; tables and views are
  * blocks of their own, freed by database_close or by the code that took them out.
@@ -218,7 +218,7 @@ Routine *catalog_routine_by_id(const Catalog *c, int64_t id) {
 
 /* One block, as a view. */
 static int64_t routine_bytes(const Routine *r) {
-    int64_t n = (int64_t)sizeof *r + r->n_params * (int64_t)(sizeof(char *) + sizeof(Type) + 1) +
+    int64_t n = (int64_t)sizeof *r + r->n_params * (int64_t)(sizeof(char *) + sizeof(Type) + sizeof(int64_t) + 1) +
                 (int64_t)(strlen(r->name) + strlen(r->language) + strlen(r->sql)) + 3;
     for (int i = 0; i < r->n_params; i++) n += r->param_names[i] ? (int64_t)strlen(r->param_names[i]) + 1 : 0;
     return n;
@@ -230,9 +230,11 @@ Routine *routine_new(const Routine *like, Err *e) {
     size_t n = (size_t)r->n_params;
     r->param_names = (char **)(void *)(r + 1);
     r->param_types = (Type *)(void *)(r->param_names + n);
-    r->param_modes = (char *)(r->param_types + n);
+    r->param_domains = (int64_t *)(void *)(r->param_types + n);
+    r->param_modes = (char *)(r->param_domains + n);
     char *at = r->param_modes + n;
     if (n) memcpy(r->param_types, like->param_types, n * sizeof(Type));
+    if (n && like->param_domains) memcpy(r->param_domains, like->param_domains, n * sizeof(int64_t));
     if (n) memcpy(r->param_modes, like->param_modes, n);
     r->name = put_text(&at, like->name);
     r->language = put_text(&at, like->language);
@@ -245,10 +247,77 @@ void routine_free(Routine *r) {
     if (r) mem_free(NULL, r, routine_bytes(r));
 }
 
+Status catalog_add_domain(Catalog *c, Domain *d, Err *e) {
+    TRY(grow(c, (void **)&c->domains, c->n_domains, &c->cap_domains, e));
+    if (d->id == 0) d->id = ++c->next_id;
+    int64_t at = c->n_domains++;
+    for (; at > 0 && c->domains[at - 1]->id > d->id; at--) c->domains[at] = c->domains[at - 1];
+    c->domains[at] = d;
+    c->version++;
+    return ST_OK;
+}
+void catalog_remove_domain(Catalog *c, const Domain *d) {
+    for (int64_t i = 0; i < c->n_domains; i++) {
+        if (c->domains[i] != d) continue;
+        memmove(c->domains + i, c->domains + i + 1, (size_t)(c->n_domains - i - 1) * sizeof *c->domains);
+        c->n_domains--;
+        c->version++;
+        return;
+    }
+}
+Domain *catalog_domain(const Catalog *c, Slice name) {
+    for (int64_t i = 0; i < c->n_domains; i++)
+        if (same_name(c->domains[i]->name, name)) return c->domains[i];
+    return NULL;
+}
+Domain *catalog_domain_by_id(const Catalog *c, int64_t domain) {
+    for (int64_t i = 0; i < c->n_domains && domain; i++)
+        if (c->domains[i]->id == domain) return c->domains[i];
+    return NULL;
+}
+char *domain_shown(Arena *a, const Domain *d) {
+    const Str name = str_make(d->name, (int64_t)strlen(d->name));
+    if (name_is_plain(name)) return arena_strdup(a, d->name);
+    char *out = arena_alloc(a, 2 * (int64_t)name.len + 3);
+    if (out) out[name_quote(name, out)] = 0;
+    return out;
+}
+bool domain_is_of(const Catalog *c, const Domain *d, const Domain *x) {
+    while (d && d->id != x->id) d = catalog_domain_by_id(c, d->parent);
+    return d != NULL;
+}
+
+/* One block, as a view. */
+static int64_t domain_bytes(const Domain *d) {
+    int64_t n = (int64_t)sizeof *d + d->n_checks * (int64_t)sizeof(DomainCheck) + (int64_t)strlen(d->name) + 1;
+    if (d->default_sql) n += (int64_t)strlen(d->default_sql) + 1;
+    for (int i = 0; i < d->n_checks; i++) n += (int64_t)(strlen(d->checks[i].name) + strlen(d->checks[i].sql)) + 2;
+    return n;
+}
+Domain *domain_new(const Domain *like, Err *e) {
+    Domain *d = mem_calloc(NULL, domain_bytes(like), e);
+    if (!d) return NULL;
+    *d = *like;
+    d->checks = (DomainCheck *)(void *)(d + 1);
+    char *at = (char *)(d->checks + d->n_checks);
+    d->name = put_text(&at, like->name);
+    d->default_sql = like->default_sql ? put_text(&at, like->default_sql) : NULL;
+    for (int i = 0; i < d->n_checks; i++) {
+        const DomainCheck *k = &like->checks[i];
+        d->checks[i] = (DomainCheck){put_text(&at, k->name), put_text(&at, k->sql), k->not_valid};
+    }
+    return d;
+}
+void domain_free(Domain *d) {
+    if (d) mem_free(NULL, d, domain_bytes(d));
+}
+
 /* ---- retiring: the node is the first field of each ---- */
 static void reclaim_view(EpochNode *n) { view_free((View *)(void *)n); }
 static void reclaim_foreign(EpochNode *n) { foreign_free((ForeignKey *)(void *)n); }
 static void reclaim_routine(EpochNode *n) { routine_free((Routine *)(void *)n); }
+static void reclaim_domain(EpochNode *n) { domain_free((Domain *)(void *)n); }
 void view_retire(EpochDomain *d, View *v) { epoch_retire(d, &v->node, view_bytes(v), reclaim_view); }
 void foreign_retire(EpochDomain *d, ForeignKey *f) { epoch_retire(d, &f->node, foreign_bytes(f), reclaim_foreign); }
 void routine_retire(EpochDomain *d, Routine *r) { epoch_retire(d, &r->node, routine_bytes(r), reclaim_routine); }
+void domain_retire(EpochDomain *d, Domain *x) { epoch_retire(d, &x->node, domain_bytes(x), reclaim_domain); }

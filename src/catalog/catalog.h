@@ -1,4 +1,4 @@
-/* catalog.h - named objects of a database: tables, views, foreign keys, routines.
+/* catalog.h - named objects of a database: tables, views, foreign keys, routines, domains.
  *
  * Independent of transactions, locks and files: a caller that changes a catalog must have exclusive access, and undoes
  * changes by opposite ones (objects are taken out without being freed).
@@ -59,12 +59,32 @@ typedef struct Routine {
     char *param_modes;  /* PostgreSQL's codes: i in, o out, b inout, t table; c: a column of the result without a
                            variable (RETURNS tablename) */
     Type *param_types;
-    int n_args;     /* that callers of a function give: IN and INOUT; of a procedure: all of them */
-    int n_defaults; /* the last n of them */
-    Type ret;       /* T_VOID for procedures and void functions */
+    int n_args;                         /* that callers of a function give: IN and INOUT; of a procedure: all of them */
+    int n_defaults;                     /* the last n of them */
+    Type ret;                           /* T_VOID for procedures and void functions */
+    int64_t *param_domains, ret_domain; /* that they are of; 0: none */
     char *language;
     char *sql; /* the CREATE statement */
 } Routine;
+
+typedef struct DomainCheck {
+    char *name, *sql; /* of the value, which it calls VALUE */
+    bool not_valid;   /* values that were there when it came need not pass */
+} DomainCheck;
+/* A type with conditions. Values are held, computed and shown as those of its base type, which all that runs knows of
+ * it; the conditions are looked at where a value becomes one of the domain (sql/bind/bind_domain.c). Columns, routines
+ * and expressions have its id beside their type. */
+typedef struct Domain {
+    EpochNode node; /* once retired */
+    int64_t id;     /* never used again; another definition of the domain keeps it */
+    char *name;
+    Type type;      /* no domain's: that of its parents, too */
+    int64_t parent; /* the domain that it is one of; 0: none */
+    bool not_null;
+    char *default_sql; /* NULL: none; a new domain takes over its parent's */
+    int n_checks;
+    DomainCheck *checks; /* its own */
+} Domain;
 
 struct UserFunctions;
 typedef struct Catalog {
@@ -81,6 +101,8 @@ typedef struct Catalog {
     ForeignKey **foreign;
     int64_t n_routines, cap_routines;
     Routine **routines;
+    int64_t n_domains, cap_domains;
+    Domain **domains; /* by id: behind their parents */
 } Catalog;
 
 /* Names what the catalog and the functions of clients define: it is another number whenever a name may mean something
@@ -102,6 +124,7 @@ void view_free(View *v);
 void view_retire(EpochDomain *d, View *v);
 void foreign_retire(EpochDomain *d, ForeignKey *f);
 void routine_retire(EpochDomain *d, Routine *r);
+void domain_retire(EpochDomain *d, Domain *x);
 /* Names of foreign keys are per table and not checked here. */
 Status catalog_add_foreign(Catalog *c, ForeignKey *f, Err *e);
 void catalog_remove_foreign(Catalog *c, const ForeignKey *f); /* without freeing it */
@@ -114,6 +137,17 @@ void catalog_remove_routine(Catalog *c, const Routine *r);    /* without freeing
 Routine *catalog_routine_by_id(const Catalog *c, int64_t id); /* NULL: gone */
 Routine *routine_new(const Routine *like, Err *e);            /* a copy */
 void routine_free(Routine *r);
+/* Its name is free. The first time the domain gets its id. */
+Status catalog_add_domain(Catalog *c, Domain *d, Err *e);
+void catalog_remove_domain(Catalog *c, const Domain *d);        /* without freeing it */
+Domain *catalog_domain(const Catalog *c, Slice name);           /* NULL: there is none */
+Domain *catalog_domain_by_id(const Catalog *c, int64_t domain); /* NULL: gone, or 0 */
+Domain *domain_new(const Domain *like, Err *e);                 /* a copy */
+void domain_free(Domain *d);
+/* Its name as a text has it: in quotes where it needs them. NULL: no memory. */
+char *domain_shown(Arena *a, const Domain *d);
+/* Whether the domain is x, or has it among its parents. */
+bool domain_is_of(const Catalog *c, const Domain *d, const Domain *x);
 /* True when parameter i is one that callers give a value for; overloads differ in these. */
 static inline bool routine_is_arg(const Routine *r, int i) {
     return r->param_modes[i] == 'i' || r->param_modes[i] == 'b' || (r->is_procedure && r->param_modes[i] == 'o');

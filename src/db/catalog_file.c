@@ -16,7 +16,8 @@ enum {
     CATALOG_INDEXES = 6 /* and unique indexes that are no constraints, or whose keys are computed */,
     CATALOG_DECIMALS = 7 /* and numerics without (p,s) of any length */,
     CATALOG_JSON = 8 /* and json and jsonb */,
-    CATALOG_ENUMS = 9 /* and enumerated types */
+    CATALOG_ENUMS = 9 /* and enumerated types */,
+    CATALOG_DOMAINS = 10 /* and domains */
 };
 static_assert(sizeof(Type) == 8, "file format");
 
@@ -138,6 +139,30 @@ static void put_indexes(BytesOut *o, const Table *t) {
         for (int p = 0; p < x->n_parts; p++) bytes_put_text(o, x->parts[p]);
     }
 }
+static void put_domains(BytesOut *o, const Catalog *c) {
+    bytes_put_i64(o, c->n_domains);
+    for (int64_t i = 0; i < c->n_domains; i++) {
+        const Domain *d = c->domains[i];
+        bytes_put_i64(o, d->id);
+        bytes_put_text(o, d->name);
+        put_type(o, d->type);
+        bytes_put_i64(o, d->parent);
+        bytes_put_bool(o, d->not_null);
+        bytes_put_text(o, d->default_sql);
+        bytes_put_i64(o, d->n_checks);
+        for (int k = 0; k < d->n_checks; k++) {
+            bytes_put_text(o, d->checks[k].name);
+            bytes_put_text(o, d->checks[k].sql);
+            bytes_put_bool(o, d->checks[k].not_valid);
+        }
+    }
+    for (int64_t i = 0; i < c->n_tables; i++)
+        for (int k = 0; k < c->tables[i]->n_cols; k++) bytes_put_i64(o, c->tables[i]->cols[k].domain);
+    for (int64_t i = 0; i < c->n_routines; i++) {
+        bytes_put_i64(o, c->routines[i]->ret_domain);
+        for (int k = 0; k < c->routines[i]->n_params; k++) bytes_put_i64(o, c->routines[i]->param_domains[k]);
+    }
+}
 Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccount *a, Err *e) {
     BytesOut o = {.acct = a, .e = e};
     bytes_put(&o, CATALOG_MAGIC, 8);
@@ -148,7 +173,8 @@ Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccoun
         indexes |= has_indexes(c->tables[i]);
     }
     for (int64_t i = 0; i < c->n_views; i++) sources |= c->views[i]->n_sources > 0;
-    int64_t format = enum_nth(c->enums, 0)      ? CATALOG_ENUMS
+    int64_t format = c->n_domains > 0           ? CATALOG_DOMAINS
+                     : enum_nth(c->enums, 0)    ? CATALOG_ENUMS
                      : of_types > CATALOG_FIRST ? of_types
                      : indexes                  ? CATALOG_INDEXES
                      : sources                  ? CATALOG_SOURCES
@@ -177,6 +203,7 @@ Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccoun
         bytes_put_i64(&o, c->tables[i]->expected_rows);
     for (int64_t i = 0; i < c->n_views && format >= CATALOG_SOURCES; i++) put_view_sources(&o, c->views[i]);
     for (int64_t i = 0; i < c->n_tables && format >= CATALOG_INDEXES; i++) put_indexes(&o, c->tables[i]);
+    if (format >= CATALOG_DOMAINS) put_domains(&o, c);
     bytes_put_i64(&o, o.failed ? 0 : (int64_t)checksum64(o.p, o.len));
     Status st = o.failed ? ST_ERROR : vfs_write_file(vfs, path, o.p, o.len, e);
     bytes_out_release(&o);
@@ -398,6 +425,45 @@ static Status load_one_routine(const EnumMap *m, Catalog *c, BytesIn *in, const 
     routine_free(copy);
     return ST_ERROR;
 }
+static Status load_one_domain(const EnumMap *m, Catalog *c, BytesIn *in, const char *path, Err *e) {
+    Domain d = {.id = bytes_get_i64(in)};
+    d.name = bytes_get_text(in, false);
+    bytes_get(in, &d.type, (int64_t)sizeof(Type));
+    d.parent = bytes_get_i64(in);
+    d.not_null = bytes_get_bool(in);
+    d.default_sql = bytes_get_text(in, true);
+    d.n_checks = (int)bytes_get_count(in, MIN_OF(in->len / 17, INT32_MAX));
+    if (!(d.checks = arena_array(in->arena, DomainCheck, d.n_checks + 1))) return ST_ERROR;
+    for (int i = 0; i < d.n_checks && !in->failed; i++) {
+        d.checks[i].name = bytes_get_text(in, false);
+        d.checks[i].sql = bytes_get_text(in, false);
+        d.checks[i].not_valid = bytes_get_bool(in);
+    }
+    const Domain *last = c->n_domains ? c->domains[c->n_domains - 1] : NULL;
+    if (in->failed || d.id <= (last ? last->id : 0) || (d.parent && !catalog_domain_by_id(c, d.parent)) ||
+        !type_ok(d.type) || !type_read(m, &d.type) || catalog_domain(c, slice_of(d.name)))
+        return err_corrupted(e, path, in->at, "domain is invalid");
+    Domain *copy = domain_new(&d, e);
+    if (!copy) return ST_ERROR;
+    if (catalog_add_domain(c, copy, e) == ST_OK) return ST_OK;
+    domain_free(copy);
+    return ST_ERROR;
+}
+static void get_domain(const Catalog *c, BytesIn *in, int64_t *out) {
+    *out = bytes_get_i64(in);
+    if (*out && !catalog_domain_by_id(c, *out)) in->failed = true;
+}
+static Status load_domains(const EnumMap *m, Catalog *c, BytesIn *in, const char *path, Err *e) {
+    const int64_t n = bytes_get_count(in, in->len / 40);
+    for (int64_t i = 0; i < n; i++) TRY(load_one_domain(m, c, in, path, e));
+    for (int64_t i = 0; i < c->n_tables; i++)
+        for (int k = 0; k < c->tables[i]->n_cols; k++) get_domain(c, in, &c->tables[i]->cols[k].domain);
+    for (int64_t i = 0; i < c->n_routines; i++) {
+        get_domain(c, in, &c->routines[i]->ret_domain);
+        for (int k = 0; k < c->routines[i]->n_params; k++) get_domain(c, in, &c->routines[i]->param_domains[k]);
+    }
+    return ST_OK;
+}
 Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *account, Arena *a, Err *e) {
     char *p = NULL;
     int64_t len;
@@ -410,7 +476,7 @@ Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *acc
     if (!checksum_matches(p, len - 8, sum)) return err_corrupted(e, path, 0, "checksum does not match");
     BytesIn in = {.p = p, .len = len - 8, .at = 8, .arena = a};
     int64_t format = bytes_get_i64(&in);
-    if (format < CATALOG_FIRST || format > CATALOG_ENUMS) return err_corrupted(e, path, 8, "unknown format");
+    if (format < CATALOG_FIRST || format > CATALOG_DOMAINS) return err_corrupted(e, path, 8, "unknown format");
     int64_t next_id = bytes_get_i64(&in);
     EnumMap enums = {0};
     if (format >= CATALOG_ENUMS) TRY(load_enums(c, &in, path, &enums, e));
@@ -428,6 +494,7 @@ Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *acc
         TRY(load_view_sources(&in, path, &c->views[i], e));
     for (int64_t i = 0; i < c->n_tables && format >= CATALOG_INDEXES; i++)
         TRY(load_indexes(&in, path, c->tables[i], e));
+    if (format >= CATALOG_DOMAINS) TRY(load_domains(&enums, c, &in, path, e));
     if (in.failed || in.at != in.len) return err_corrupted(e, path, in.at, "catalog is invalid");
     c->next_id = next_id;
     return ST_OK;

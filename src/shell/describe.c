@@ -599,7 +599,9 @@ static bool each_type_of(void *ctx, const char *name, const char *args, const ch
 }
 static bool each_type(void *ctx, const stele_definition *d) {
     Functions *f = ctx;
-    if (strcmp(d->kind, "TYPE") != 0 || (f->pattern && !name_matches(f->pattern, d->name))) return false;
+    if ((strcmp(d->kind, "TYPE") != 0 && strcmp(d->kind, "DOMAIN") != 0) ||
+        (f->pattern && !name_matches(f->pattern, d->name)))
+        return false;
     grid_cell(f->g, "public");
     grid_cell(f->g, d->name);
     grid_cell(f->g, "");
@@ -615,6 +617,22 @@ static bool types_command(Shell *sh, Args *a) {
     return grid_print(sh, f.g);
 }
 
+static bool each_domain(void *ctx, const char *name, const char *type, bool not_null, const char *default_sql,
+                        const char *checks) {
+    Functions *f = ctx;
+    if (f->pattern && !name_matches(f->pattern, name)) return false;
+    const char *const cells[] = {"public", name, type, "", not_null ? "not null" : "", default_sql, checks};
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) grid_cell(f->g, cells[i]);
+    return false;
+}
+static bool domains_command(Shell *sh, Args *a) {
+    static const char *const names[] = {"Schema", "Name", "Type", "Collation", "Nullable", "Default", "Check"};
+    Functions f = {.pattern = next_arg(a, ARG_NORMAL), .g = grid_new("List of domains", 7, names)};
+    (void)stele_list_domains(sh->conn, each_domain, &f);
+    grid_sort(f.g, 2);
+    return grid_print(sh, f.g);
+}
+
 /* ---- what there is none of
  * --------------------------------------------------------------------------------------------- */
 
@@ -626,7 +644,6 @@ static const struct None {
     {"dc", "List of conversions", {"Schema", "Name", "Source", "Destination", "Default?"}},
     {"dC", "List of casts", {"Source type", "Target type", "Function", "Implicit?"}},
     {"dd", "Object descriptions", {"Schema", "Name", "Object", "Description"}},
-    {"dD", "List of domains", {"Schema", "Name", "Type", "Collation", "Nullable", "Default", "Check"}},
     {"ddp", "Default access privileges", {"Owner", "Schema", "Type", "Access privileges"}},
     {"des", "List of foreign servers", {"Name", "Owner", "Foreign-data wrapper"}},
     {"det", "List of foreign tables", {"Schema", "Table", "Server"}},
@@ -688,7 +705,6 @@ const Command describe_commands[] = {
     {"dc", "", NULL, none_command, COMMAND_SUFFIX},
     {"dC", "", NULL, none_command, COMMAND_SUFFIX},
     {"dd", "", NULL, none_command, COMMAND_SUFFIX},
-    {"dD", "", NULL, none_command, COMMAND_SUFFIX},
     {"ddp", "", NULL, none_command, COMMAND_SUFFIX},
     {"des", "", NULL, none_command, COMMAND_SUFFIX},
     {"det", "", NULL, none_command, COMMAND_SUFFIX},
@@ -715,6 +731,7 @@ const Command describe_commands[] = {
     {"ds", "[PATTERN]", "sequences", list_relations_command, COMMAND_SUFFIX},
     {"dt", "[PATTERN]", "tables", list_relations_command, COMMAND_SUFFIX},
     {"dT", "[PATTERN]", "data types; built-in ones with S or a name", types_command, COMMAND_SUFFIX},
+    {"dD", "[PATTERN]", "domains", domains_command, COMMAND_SUFFIX},
     {"du", "[PATTERN]", "roles: the one user", roles_command, COMMAND_SUFFIX},
     {"dg", "", NULL, roles_command, COMMAND_SUFFIX},
     {"dv", "[PATTERN]", "views", list_relations_command, COMMAND_SUFFIX},

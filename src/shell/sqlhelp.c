@@ -9,6 +9,14 @@ static const struct Topic {
     const char *name, *what, *syntax;
 } topics[] = {
     {"ABORT", "end the transaction, its changes go", "ABORT [ WORK | TRANSACTION ] [ AND [ NO ] CHAIN ]"},
+    {"ALTER DOMAIN", "change a domain",
+     "ALTER DOMAIN name { SET DEFAULT expression | DROP DEFAULT }\n"
+     "ALTER DOMAIN name { SET | DROP } NOT NULL\n"
+     "ALTER DOMAIN name ADD [ CONSTRAINT constraint_name ] CHECK ( expression ) [ NOT VALID ]\n"
+     "ALTER DOMAIN name DROP CONSTRAINT [ IF EXISTS ] constraint_name\n"
+     "ALTER DOMAIN name RENAME CONSTRAINT constraint_name TO new_constraint_name\n"
+     "ALTER DOMAIN name VALIDATE CONSTRAINT constraint_name\n"
+     "ALTER DOMAIN name RENAME TO new_name"},
     {"ALTER INDEX", "change the name of an index", "ALTER INDEX [ IF EXISTS ] name RENAME TO new_name"},
     {"ALTER TABLE", "change the definition of a table",
      "ALTER TABLE [ IF EXISTS ] name action [, ... ]\n"
@@ -64,6 +72,12 @@ static const struct Topic {
      "    DATE_FORMAT 'format'\n"
      "    TIMESTAMP_FORMAT 'format'\n"
      "    DECIMAL_SEPARATOR 'character'"},
+    {"CREATE DOMAIN", "define a domain: a type with conditions",
+     "CREATE DOMAIN name [ AS ] data_type\n"
+     "    [ COLLATE collation ]\n"
+     "    [ DEFAULT expression ]\n"
+     "    [ [ CONSTRAINT constraint_name ] { NOT NULL | NULL | CHECK ( expression ) } [ ... ] ]\n\n"
+     "In expression, VALUE is the value."},
     {"CREATE FUNCTION", "define a function",
      "CREATE [ OR REPLACE ] FUNCTION name ( [ [ mode ] [ argument ] type [ { DEFAULT | = } expression ] [, ...] ] )\n"
      "    [ RETURNS type | RETURNS SETOF type | RETURNS TABLE ( column type [, ...] ) ]\n"
@@ -103,6 +117,7 @@ static const struct Topic {
     {"DESCRIBE", "show the columns of a query, a table or a file", "DESCRIBE { query | table | 'file' }"},
     {"DISCARD", "forget the settings and prepared statements of the session", "DISCARD ALL"},
     {"DO", "run an anonymous block", "DO [ LANGUAGE plpgsql ] 'body'"},
+    {"DROP DOMAIN", "remove a domain", "DROP DOMAIN [ IF EXISTS ] name [, ...] [ CASCADE | RESTRICT ]"},
     {"DROP FUNCTION", "remove a function",
      "DROP FUNCTION [ IF EXISTS ] name [ ( [ type [, ...] ] ) ] [, ...] [ CASCADE | RESTRICT ]"},
     {"DROP PROCEDURE", "remove a procedure",

@@ -122,6 +122,7 @@ typedef struct Column {
     Type type;
     bool not_null;
     char *default_sql; /* NULL = none */
+    int64_t domain;    /* the domain that its values are of (catalog.h), whose base type is `type`; 0: none */
     Dict *dict;        /* NULL: not dictionary-coded */
     ColumnStats stats;
 } Column;
@@ -198,6 +199,7 @@ typedef struct ColumnDef {
     Type type;
     bool not_null;
     const char *default_sql;
+    int64_t domain; /* 0: none */
 } ColumnDef;
 typedef struct KeyDef {
     const char *name;

@@ -62,6 +62,9 @@ typedef struct SessionInfo {
     /* All its rows: *cells has n_cols values of the given types for each, in the arena. */
     Status (*call_routine_rows)(void *ctx, int64_t routine, int n, const Value *args, int32_t n_cols, const Type *types,
                                 Arena *a, int64_t *n_rows, Value **cells, Err *e);
+    /* 23502 or 23514 unless the value, of its base type, is one of the catalog's domain; on the session's thread only.
+     */
+    Status (*check_domain)(void *ctx, int64_t domain, const Value *v, Err *e);
 } SessionInfo;
 
 /* Grows whenever this thread's work looks at the clock: now() and its like, words such as 'today' in texts of dates and

@@ -195,6 +195,33 @@ insert into t values (1, 'so', '{so}'), (2, 'it''s ok', null), (3, default, null
         check(f"\\d in {directory}", '"Mood"[]' in out, out)
 
 
+def domains(server):
+    """Domains are saved, loaded and dumped behind what they are over, and what calls routines behind these."""
+    make("domains", '''create domain "Pos" as int default 7 check (value > 0);
+create domain even as "Pos" not null check (value % 2 = 0);
+alter domain even add constraint small check (value < 100) not valid;
+create function short(x text) returns bool language sql as 'select length(x) < 4';
+create domain word as varchar(9) check (short(value)) default 'w';
+create table t(id int primary key, e even, p "Pos", w word);
+create function f(e even) returns "Pos" language plpgsql as 'begin return e; end';
+insert into t values (1, 2, 3, 'abc'), (2, 4, default, default);
+alter domain "Pos" drop default;
+''')
+    dump = round_trip("domains", "domains")
+    in_postgres("domains", dump, server)
+    for directory in ("domains", "restored"):
+        rc, out, err = sh(directory, "-A", "-t", "-c", "select id, f(e), p, w from t order by id")
+        check(f"values in {directory}", (rc, out, err) == (0, "1|2|3|abc\n2|4|7|w\n", ""), (rc, out, err))
+        rc, out, err = sh(directory, "-A", "-t", "-c", "\\dD", "-c", "\\dT")
+        want = ("public|Pos|integer||||CHECK (value > 0)\n"
+                "public|even|Pos||not null|7|CHECK (value % 2 = 0) CHECK (value < 100) NOT VALID\n"
+                "public|word|character varying(9)|||'w'|CHECK (short(value))\n"
+                "public|Pos|\npublic|even|\npublic|word|\n")
+        check(f"\\dD in {directory}", (rc, out, err) == (0, want, ""), (rc, out, err))
+        rc, out, err = sh(directory, "-c", "insert into t values (3, 3, 1, 'a')")
+        check(f"conditions in {directory}", 'violates check constraint "even_check"' in err, (rc, out, err))
+
+
 # ---- options ---------------------------------------------------------------------------------------------
 
 OPTIONS = """create function f(x int default 1) returns int language sql as $$ select x $$;
@@ -354,6 +381,6 @@ def early():
 
 
 SERVER = pg.Server()
-P.run([("corpus", lambda: corpus(SERVER)), ("fixtures", lambda: fixtures(SERVER)), ("views", views), ("indexes", lambda: indexes(SERVER)), ("types", lambda: types(SERVER)), ("options", lambda: options(SERVER)), ("errors", errors), ("early", early)])
+P.run([("corpus", lambda: corpus(SERVER)), ("fixtures", lambda: fixtures(SERVER)), ("views", views), ("indexes", lambda: indexes(SERVER)), ("types", lambda: types(SERVER)), ("domains", lambda: domains(SERVER)), ("options", lambda: options(SERVER)), ("errors", errors), ("early", early)])
 SERVER.stop()
 P.end()

@@ -81,6 +81,8 @@ struct SqlText {
     bool once;      /* it reads a file, or what the client has registered: its shape may be another next time */
     int32_t n_params, n_cols;
     Type *param_types;
+    int32_t n_domains;      /* of the first parameters: those that PREPARE gives types */
+    int64_t *param_domains; /* that these are of; 0: none */
     const char **names;
     Type *types;
     struct CachedPlan *plan; /* the last one; NULL: there is none */

@@ -27,6 +27,8 @@ static Catalog *copy_catalog(Session *s) {
     c->foreign = from->foreign;
     c->n_routines = from->n_routines;
     c->routines = from->routines;
+    c->n_domains = from->n_domains;
+    c->domains = from->domains;
     return c;
 }
 static void drop_catalog(Session *s, Catalog *c) {

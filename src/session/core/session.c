@@ -31,6 +31,8 @@ typedef enum CatalogUndoKind {
     CU_DROPPED_FOREIGN,
     CU_ADDED_ROUTINE,
     CU_DROPPED_ROUTINE,
+    CU_ADDED_DOMAIN,
+    CU_DROPPED_DOMAIN,
     CU_EXPECTED_ROWS,
     CU_ENUM
 } CatalogUndoKind;
@@ -41,6 +43,7 @@ struct CatalogUndo {
     View *view, *old_view;
     ForeignKey *foreign;
     Routine *routine;
+    Domain *domain;
     int64_t expected_rows; /* of the table before */
     const EnumType *enum_from, *enum_to;
 };
@@ -68,8 +71,10 @@ static Status change(Session *s, CatalogUndoKind kind, Table *t, View *v, Foreig
     case CU_DROPPED_FOREIGN: catalog_remove_foreign(c, f); break;
     case CU_ADDED_ROUTINE: r = catalog_add_routine(c, q, &s->err); break;
     case CU_DROPPED_ROUTINE: catalog_remove_routine(c, q); break;
-    case CU_ENUM: break;          /* session_put_enum does it */
-    case CU_EXPECTED_ROWS: break; /* session_expect_rows does it */
+    case CU_ADDED_DOMAIN:
+    case CU_DROPPED_DOMAIN: break; /* session_add_domain and session_drop_domain do it */
+    case CU_ENUM: break;           /* session_put_enum does it */
+    case CU_EXPECTED_ROWS: break;  /* session_expect_rows does it */
     }
     if (r != ST_OK) {
         mem_free(&s->account, u, (int64_t)sizeof *u);
@@ -107,6 +112,15 @@ Status session_add_foreign(Session *s, ForeignKey *f) { return change(s, CU_ADDE
 Status session_drop_foreign(Session *s, ForeignKey *f) { return change(s, CU_DROPPED_FOREIGN, NULL, NULL, f, NULL); }
 Status session_add_routine(Session *s, Routine *r) { return change(s, CU_ADDED_ROUTINE, NULL, NULL, NULL, r); }
 Status session_drop_routine(Session *s, Routine *r) { return change(s, CU_DROPPED_ROUTINE, NULL, NULL, NULL, r); }
+Status session_add_domain(Session *s, Domain *d) {
+    TRY(change(s, CU_ADDED_DOMAIN, NULL, NULL, NULL, NULL));
+    return catalog_add_domain(&s->db->catalog, s->catalog_undo->domain = d, &s->err);
+}
+Status session_drop_domain(Session *s, Domain *d) {
+    TRY(change(s, CU_DROPPED_DOMAIN, NULL, NULL, NULL, NULL));
+    catalog_remove_domain(&s->db->catalog, s->catalog_undo->domain = d);
+    return ST_OK;
+}
 Status session_expect_rows(Session *s, Table *t, int64_t rows) {
     TRY(change(s, CU_EXPECTED_ROWS, t, NULL, NULL, NULL));
     t->expected_rows = rows;
@@ -155,6 +169,11 @@ void catalog_undo_to(Session *s, const CatalogUndo *mark) {
             routine_free(u->routine);
             break;
         case CU_DROPPED_ROUTINE: (void)catalog_add_routine(c, u->routine, &ignored); break;
+        case CU_ADDED_DOMAIN:
+            catalog_remove_domain(c, u->domain);
+            domain_free(u->domain);
+            break;
+        case CU_DROPPED_DOMAIN: (void)catalog_add_domain(c, u->domain, &ignored); break;
         case CU_ENUM:
             if (u->enum_from != u->enum_to) (void)enum_put(c->enums, u->enum_to, u->enum_from, &ignored);
             atomic_fetch_add(&c->version, 1);
@@ -181,6 +200,7 @@ void catalog_undo_forget(Session *s) {
         if (u->kind == CU_REPLACED_VIEW) view_retire(d, u->old_view);
         if (u->kind == CU_DROPPED_FOREIGN) foreign_retire(d, u->foreign);
         if (u->kind == CU_DROPPED_ROUTINE) routine_retire(d, u->routine);
+        if (u->kind == CU_DROPPED_DOMAIN) domain_retire(d, u->domain);
         mem_free(&s->account, u, (int64_t)sizeof *u);
     }
 }
@@ -632,6 +652,7 @@ Status session_new(Database *db, Session **out, Err *e) {
     s->info.call_routine = pl_call_function;
     file_finder_init(&s->files, db->vfs, &s->account, &s->info);
     s->info.call_routine_rows = pl_call_rows;
+    s->info.check_domain = pl_check_domain;
     s->info.user = "stele";
     s->info.database = db->path ? db->path : ":memory:";
     s->info.random_seed = (uint64_t)clock_ns();

@@ -502,6 +502,9 @@ Status session_add_foreign(Session *s, ForeignKey *f);
 Status session_drop_foreign(Session *s, ForeignKey *f);
 Status session_add_routine(Session *s, Routine *r);
 Status session_drop_routine(Session *s, Routine *r);
+/* The domain is the session's from here on, also when this fails. */
+Status session_add_domain(Session *s, Domain *d);
+Status session_drop_domain(Session *s, Domain *d);
 /* An enumerated type in the place of another; either may be NULL. */
 Status session_put_enum(Session *s, const EnumType *from, const EnumType *to);
 Status session_expect_rows(Session *s, Table *t, int64_t rows); /* Table.expected_rows */

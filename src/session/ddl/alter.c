@@ -40,19 +40,26 @@ static Status assign_result(Session *s, PlanCtx *c, BoundStmt *b, int col, const
         return err_set(&s->err, ERR_DATATYPE_MISMATCH, "column \"%s\" cannot be cast automatically to type %s",
                        def->name, type_name(def->type, &tn));
     }
-    Expr *e = expr_new(c, EX_CAST, def->type, 1);
-    if (!e || !(e->args[0] = expr_col(c, from))) return ST_ERROR;
-    e->cast_ctx = CAST_ASSIGNMENT;
+    Expr *value = expr_col(c, from), *e = value && type_eq(old, def->type) ? value : expr_new(c, EX_CAST, def->type, 1);
+    if (!e || !value) return ST_ERROR;
+    if (e != value) {
+        e->args[0] = value;
+        e->cast_ctx = CAST_ASSIGNMENT;
+    }
+    TRY(sql_bind_domain(c, def->domain, &e));
     return replace_result(c, b, col, def, e);
 }
 /* ... the column's default, assigned to it as INSERT would. */
 static Status default_result(Session *s, PlanCtx *c, BoundStmt *b, int col, const ColumnDef *def) {
     AstExpr *ast;
     Expr *e;
-    TRY(sql_parse_expr(c->arena, slice_of(def->default_sql), &ast, &s->err));
+    const Domain *d = catalog_domain_by_id(c->catalog, def->domain);
+    const char *sql = def->default_sql ? def->default_sql : d && d->default_sql ? d->default_sql : "null";
+    TRY(sql_parse_expr(c->arena, slice_of(sql), &ast, &s->err));
     c->of_catalog = true;
     TRY(sql_bind_scalar(c, ast, def->type, &e));
     c->of_catalog = false;
+    TRY(sql_bind_domain(c, def->domain, &e));
     return replace_result(c, b, col, def, e);
 }
 
@@ -70,6 +77,9 @@ static Status draft_table(Session *s, const TableDraft *d, const char *name, Tab
     return ST_OK;
 }
 
+static bool becomes_other(const ColInfo *from, const ColumnDef *to) {
+    return !type_eq(from->type, to->type) || (to->domain && from->domain != to->domain);
+}
 /* Rebuilds a table under a new definition from the rows of `select_sql`, then swaps it in. Columns that are still of
  * another type are cast: ALTER TYPE has changed it, or a key that comes (draft_key_column). new_col >= 0: that column
  * is new, and NULL in these rows: its default takes its place. */
@@ -85,9 +95,10 @@ static Status rebuild(Session *s, Statement *st, Table *old, const TableDraft *d
     TRY(sql_parse(a, slice_of(select_sql), &list, &n, &s->err));
     TRY(sql_bind(&c, list[0], 0, NULL, &b));
     for (int i = 0; i < d->n_cols; i++)
-        if (i != new_col && !type_eq(c.cols.items[b->result[i]].type, d->cols[i].type))
+        if (i != new_col && becomes_other(&c.cols.items[b->result[i]], &d->cols[i]))
             TRY(assign_result(s, &c, b, i, &d->cols[i]));
-    if (new_col >= 0 && d->cols[new_col].default_sql) TRY(default_result(s, &c, b, new_col, &d->cols[new_col]));
+    if (new_col >= 0 && (d->cols[new_col].default_sql || d->cols[new_col].domain))
+        TRY(default_result(s, &c, b, new_col, &d->cols[new_col]));
     RunOutput r;
     TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &r));
     if (draft_table(s, d, new_name, &t) != ST_OK) {
@@ -146,23 +157,28 @@ static bool check_uses(Session *s, Arena *a, const Table *t, const char *check, 
                       &c, &b);
 }
 
-/* Existing rows must pass a new CHECK. */
-static Status check_rows(Session *s, Statement *st, const char *table, const CheckDef *check) {
-    Arena *a = st->run_arena;
+Status count_rows(Session *s, Statement *st, const char *sql, int64_t *rows) {
     PlanCtx c;
-    plan_ctx_init(s, a, &c);
+    plan_ctx_init(s, st->run_arena, &c);
     AstStmt **list;
     int64_t n;
     BoundStmt *b;
     RunOutput r;
     c.of_catalog = true;
-    char *q = arena_printf(a, "select 1 from %s where not (%s) limit 1", quote_name(a, table), check->sql);
-    if (!q) return ST_ERROR;
-    TRY(sql_parse(a, slice_of(q), &list, &n, &s->err));
+    TRY(sql_parse(st->run_arena, slice_of(sql), &list, &n, &s->err));
     TRY(sql_bind(&c, list[0], 0, NULL, &b));
     TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &r));
-    int64_t bad = rows_count(r.rows);
+    *rows = rows_count(r.rows);
     query_free(r.query);
+    return ST_OK;
+}
+/* Existing rows must pass a new CHECK. */
+static Status check_rows(Session *s, Statement *st, const char *table, const CheckDef *check) {
+    Arena *a = st->run_arena;
+    int64_t bad;
+    char *q = arena_printf(a, "select 1 from %s where not (%s) limit 1", quote_name(a, table), check->sql);
+    if (!q) return ST_ERROR;
+    TRY(count_rows(s, st, q, &bad));
     if (!bad) return ST_OK;
     err_set(&s->err, ERR_CHECK_VIOLATION, "check constraint \"%s\" of relation \"%s\" is violated by some row",
             check->name, table);
@@ -265,10 +281,11 @@ static Status alter_add_column(Alter *x) {
                       c->name, t->name);
     }
     Type ty;
+    int64_t domain;
     char tn[TYPE_NAME_MAX];
     TRY(check_column_constraints(s, t->name, c));
-    TRY(column_type(s, c, &ty));
-    d->cols[d->n_cols++] = (ColumnDef){.name = c->name, .type = ty};
+    TRY(column_type(s, c, &ty, &domain));
+    d->cols[d->n_cols++] = (ColumnDef){.name = c->name, .type = ty, .domain = domain};
     KeyDef *keys = arena_array(x->a, KeyDef, t->n_keys + c->n_constraints + 1);
     CheckDef *checks = arena_array(x->a, CheckDef, t->n_checks + c->n_constraints + 1);
     if (!keys || !checks) return ST_ERROR;
@@ -353,7 +370,7 @@ static Status alter_drop_constraint(Alter *x) {
 
 static Status alter_type(Alter *x) {
     TRY(no_view_reads(x->s, x->a, x->t, x->col));
-    TRY(column_type(x->s, x->k->column, &x->d.cols[x->col].type));
+    TRY(column_type(x->s, x->k->column, &x->d.cols[x->col].type, &x->d.cols[x->col].domain));
     for (int k = 0; k < x->d.n_keys; k++)
         for (int i = 0; i < x->d.keys[k].n_cols; i++)
             if (x->d.keys[k].cols[i] == x->col) {

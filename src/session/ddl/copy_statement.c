@@ -108,13 +108,14 @@ static Status copy_defaults(Session *s, Statement *st, const Table *t, CopyColum
     Arena *a = st->run_arena;
     for (int i = 0; i < t->n_cols; i++) {
         c->defaults[i] = (Value){.type = t->cols[i].type, .is_null = true};
-        if (c->given[i] || !t->cols[i].default_sql) continue;
+        const char *sql = sql_column_default(&s->db->catalog, &t->cols[i]);
+        if (c->given[i] || !sql) continue;
         PlanCtx p;
         plan_ctx_init(s, a, &p);
         p.of_catalog = true;
         AstExpr *ast;
         Expr *e;
-        TRY(sql_parse_expr(a, slice_of(t->cols[i].default_sql), &ast, &s->err));
+        TRY(sql_parse_expr(a, slice_of(sql), &ast, &s->err));
         TRY(sql_bind_scalar(&p, ast, t->cols[i].type, &e));
         TRY(run_scalar(s, st, &p, e, t->cols[i].type, &c->defaults[i]));
     }
@@ -160,13 +161,15 @@ static Status copy_rows_in(Session *s, Statement *st, const AstCopy *x, const Co
     return ST_OK;
 }
 
-/* A table with CHECKs is filled by INSERT, which knows how to check, from a scratch table that the file is read into.
+/* A table with CHECKs or domains is filled by INSERT, which knows how to check, from a scratch table that the file is
+ * read into.
  */
 static Status copy_checked(Session *s, Statement *st, const AstCopy *x, const CopyColumns *cols, Table *t,
                            int64_t *rows) {
     Arena *a = st->run_arena;
     TableDraft d = {0};
     TRY(draft_of(s, a, t, &d));
+    for (int i = 0; i < d.n_cols; i++) d.cols[i].domain = 0;
     Table *tmp;
     TRY(table_new(&s->db->parts[DB_TABLES], arena_printf(a, "copy of %s", t->name), d.n_cols, d.cols, 0, NULL, 0, NULL,
                   &tmp, &s->err));
@@ -206,7 +209,9 @@ static Status copy_in(Session *s, Statement *st, const AstCopy *x) {
     if (!x->path && !s->client.copy_read)
         return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "COPY FROM STDIN needs an input stream from the client");
     int64_t rows = 0;
-    if (t->n_checks > 0) {
+    bool checks = t->n_checks > 0;
+    for (int i = 0; i < t->n_cols; i++) checks |= t->cols[i].domain != 0;
+    if (checks) {
         TRY(copy_checked(s, st, x, &c, t, &rows));
     } else {
         TRY(copy_rows_in(s, st, x, &c, t, &rows));

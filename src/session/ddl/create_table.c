@@ -7,8 +7,10 @@
 #include "sql/parse/parse.h"
 #include "types/dec.h"
 
-Status column_type(Session *s, const AstColumnDef *c, Type *out) {
-    TRY(sql_bind_type(s->db->catalog.enums, c->type, out, &s->err));
+Status column_type(Session *s, const AstColumnDef *c, Type *out, int64_t *domain) {
+    const Domain *d;
+    TRY(sql_bind_type(&s->db->catalog, c->type, out, &d, &s->err));
+    *domain = d ? d->id : 0;
     return c->collation.name ? sql_check_collation(&c->collation, *out, c->location, &s->err) : ST_OK;
 }
 
@@ -26,7 +28,8 @@ Status draft_of(Session *s, Arena *a, const Table *t, TableDraft *d) {
     if (!d->cols || !d->keys || !d->checks || !d->exprs) return err_oom(&s->err);
     d->n_cols = t->n_cols;
     for (int i = 0; i < t->n_cols; i++)
-        d->cols[i] = (ColumnDef){t->cols[i].name, t->cols[i].type, t->cols[i].not_null, t->cols[i].default_sql};
+        d->cols[i] = (ColumnDef){t->cols[i].name, t->cols[i].type, t->cols[i].not_null, t->cols[i].default_sql,
+                                 t->cols[i].domain};
     d->n_keys = t->n_keys;
     for (int i = 0; i < t->n_keys; i++)
         d->keys[i] =
@@ -296,7 +299,7 @@ Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
             return err_at(&s->err, c->location, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once",
                           c->name);
         d.cols[d.n_cols].name = c->name;
-        TRY(column_type(s, c, &d.cols[d.n_cols].type));
+        TRY(column_type(s, c, &d.cols[d.n_cols].type, &d.cols[d.n_cols].domain));
         d.n_cols++;
     }
     TRY(add_constraints(s, a, &d, x));
@@ -414,6 +417,7 @@ Status create_table_as(Session *s, Statement *st, const AstCreateTableAs *x) {
     for (int32_t i = 0; i < b->n_result; i++) {
         cols[i].name = i < x->n_columns ? x->columns[i] : b->names[i];
         cols[i].type = c.cols.items[b->result[i]].type;
+        cols[i].domain = c.cols.items[b->result[i]].domain;
         if (cols[i].type.id == T_UNKNOWN) cols[i].type = type_make(T_TEXT);
         if (type_is_record(cols[i].type))
             return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION, "column \"%s\" has pseudo-type %s", cols[i].name,

@@ -91,6 +91,7 @@ typedef struct Lister {
     const Catalog *k;
     Definitions *out;
     Table **tables;
+    const Domain **domains;
     ViewItem *views;
     RoutineItem *routines;
     View **listed; /* views listed so far */
@@ -161,7 +162,9 @@ static void add_column(Lister *l, Text *x, const Table *t, int c) {
     const Column *col = &t->cols[c];
     text_name(x, col->name);
     text_put(x, " ");
-    text_put(x, type_name(col->type, &type));
+    const Domain *d = catalog_domain_by_id(l->k, col->domain);
+    if (d) text_name(x, d->name);
+    else text_put(x, type_name(col->type, &type));
     if (col->default_sql && !calls_routine(l, t, col->default_sql)) add_default(l, x, col->default_sql);
     if (col->not_null) text_put(x, " NOT NULL");
 }
@@ -774,17 +777,127 @@ static Status add_enums(Lister *l) {
     return ST_OK;
 }
 
+/* Whether a text of a domain, its default or a condition of VALUE, calls a routine of the catalog. */
+static bool domain_calls(Lister *l, const Domain *d, const char *sql) {
+    PlanCtx c;
+    BoundStmt *b;
+    char type[TYPE_NAME_MAX];
+    return sql && l->k->n_routines > 0 &&
+           try_query(
+               l->s, l->a,
+               arena_printf(l->a, "select (%s\n) from (select null::%s as value) v", sql, type_name(d->type, &type)),
+               &c, &b) &&
+           c.routine_ids.len > 0;
+}
+static void add_domain_check(Text *x, const DomainCheck *k) {
+    text_put(x, "CONSTRAINT ");
+    text_name(x, k->name);
+    text_put(x, " CHECK (");
+    text_own(x, k->sql);
+    text_put(x, ")");
+    if (k->not_valid) text_put(x, " NOT VALID");
+}
+/* By name, behind their parents. */
+static Status order_domains(Lister *l) {
+    const int64_t n = l->k->n_domains;
+    bool *placed = arena_calloc(l->a, n + 1);
+    l->domains = arena_array(l->a, const Domain *, n + 1);
+    if (!placed || !l->domains) return ST_ERROR;
+    for (int64_t at = 0; at < n; at++) {
+        int64_t best = -1;
+        for (int64_t i = 0; i < n; i++) {
+            const Domain *d = l->k->domains[i];
+            bool ready = !placed[i];
+            for (int64_t k = 0; k < n && ready; k++) ready = placed[k] || l->k->domains[k]->id != d->parent;
+            if (ready && (best < 0 || strcmp(d->name, l->k->domains[best]->name) < 0)) best = i;
+        }
+        placed[best] = true;
+        l->domains[at] = l->k->domains[best];
+    }
+    return ST_OK;
+}
+/* Without what calls routines, and conditions that values need not pass. */
+static Status add_domains(Lister *l) {
+    for (int64_t i = 0; i < l->k->n_domains; i++) {
+        const Domain *d = l->domains[i], *parent = catalog_domain_by_id(l->k, d->parent);
+        const char *shown = domain_shown(l->a, d);
+        char type[TYPE_NAME_MAX];
+        Text t = {.a = l->a};
+        if (!shown) return ST_ERROR;
+        text_put(&t, "CREATE DOMAIN ");
+        text_put(&t, shown);
+        text_put(&t, " AS ");
+        if (parent) text_name(&t, parent->name);
+        else text_put(&t, type_name(d->type, &type));
+        if (d->not_null) text_put(&t, " NOT NULL");
+        if (d->default_sql && !domain_calls(l, d, d->default_sql)) add_default(l, &t, d->default_sql);
+        if (!d->default_sql && parent && parent->default_sql) text_put(&t, " DEFAULT NULL");
+        for (int k = 0; k < d->n_checks; k++) {
+            if (d->checks[k].not_valid || domain_calls(l, d, d->checks[k].sql)) continue;
+            text_put(&t, "\n    ");
+            add_domain_check(&t, &d->checks[k]);
+        }
+        TRY(add(l, (Definition){.kind = "DOMAIN",
+                                .name = d->name,
+                                .table = "",
+                                .target = "",
+                                .create = text_take(&t),
+                                .drop = arena_printf(l->a, "DROP DOMAIN %s", shown),
+                                .drop_if_exists = arena_printf(l->a, "DROP DOMAIN IF EXISTS %s", shown),
+                                .problem = ""}));
+    }
+    return ST_OK;
+}
+static Status add_domain_part(Lister *l, const Domain *d, const char *kind, const char *part, const Text *t) {
+    return add(l, (Definition){.kind = kind,
+                               .name = arena_printf(l->a, "%s %s", d->name, part),
+                               .table = "",
+                               .target = "",
+                               .create = text_take(t),
+                               .drop = "",
+                               .drop_if_exists = "",
+                               .problem = "",
+                               .after_data = true});
+}
+/* What add_domains has left out. */
+static Status add_domain_parts(Lister *l) {
+    for (int64_t i = 0; i < l->k->n_domains; i++) {
+        const Domain *d = l->domains[i];
+        const char *alter = arena_printf(l->a, "ALTER DOMAIN %s ", domain_shown(l->a, d));
+        if (!alter) return ST_ERROR;
+        if (domain_calls(l, d, d->default_sql)) {
+            Text t = {.a = l->a};
+            text_put(&t, alter);
+            text_put(&t, "SET DEFAULT ");
+            text_own(&t, d->default_sql);
+            TRY(add_domain_part(l, d, "DEFAULT", "default", &t));
+        }
+        for (int k = 0; k < d->n_checks; k++) {
+            if (!d->checks[k].not_valid && !domain_calls(l, d, d->checks[k].sql)) continue;
+            Text t = {.a = l->a};
+            text_put(&t, alter);
+            text_put(&t, "ADD ");
+            add_domain_check(&t, &d->checks[k]);
+            TRY(add_domain_part(l, d, "CONSTRAINT", d->checks[k].name, &t));
+        }
+    }
+    return ST_OK;
+}
+
 Status definitions_list(Session *s, Arena *a, Definitions *out) {
     Lister l = {.s = s, .a = a, .k = &s->db->catalog, .out = out};
     int64_t n = l.k->n_tables;
     *out = (Definitions){.a = a};
     TRY(prepare(&l));
     TRY(add_enums(&l));
+    TRY(order_domains(&l));
+    TRY(add_domains(&l));
     for (int64_t i = 0; i < n; i++) TRY(add_table(&l, l.tables[i]));
     TRY(add_ready(&l, false));
     for (int64_t i = 0; i < n; i++) TRY(add_keys(&l, l.tables[i]));
     TRY(add_ready(&l, true));
     for (int64_t i = 0; i < n; i++) TRY(add_calling_parts(&l, l.tables[i]));
+    TRY(add_domain_parts(&l));
     for (int64_t i = 0; i < n; i++) TRY(add_foreigns(&l, l.tables[i]));
     TRY(add_rest(&l)); /* last: a restore that stops at an object with a problem has all others */
     return err_is_set(&s->err) ? ST_ERROR : ST_OK;

@@ -1,5 +1,6 @@
 /* definition.h - the database's objects as the statements that make them, in an order in which these can run.
  *
+ *     types
  *     tables          without keys, and without the defaults and checks that call routines
  *     routines, views each behind what it refers to
  *     (the data)
@@ -17,7 +18,7 @@
 
 typedef struct Definition {
     const char *kind;   /* "TABLE", "FUNCTION", "PROCEDURE", "VIEW", "CONSTRAINT", "INDEX", "DEFAULT", "FK CONSTRAINT",
-                         "TYPE" */
+                         "TYPE", "DOMAIN" */
     const char *name;   /* as it is called: t; t t_pkey; f(integer) */
     const char *table;  /* the table or view that this is or belongs to, "" for routines */
     const char *target; /* of a table: t (a, b), for COPY and INSERT; else "" */

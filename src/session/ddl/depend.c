@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "session/ddl/depend.h"
+#include "session/ddl/utility_int.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
 #include "sql/pl/pl.h"
@@ -219,6 +220,27 @@ static Status of_routine_in_table(Dependents *d, const Table *t, const Routine *
     return ST_OK;
 }
 
+/* A condition of a domain, bound; false: it does not bind. */
+static bool try_domain_check(Dependents *d, const Domain *x, const char *sql, PlanCtx *c) {
+    BoundStmt *b;
+    char type[TYPE_NAME_MAX];
+    return try_query(
+        d->s, d->a,
+        arena_printf(d->a, "select (%s\n) from (select null::%s as value) v", sql, type_name(x->type, &type)), c, &b);
+}
+static Status of_routine_in_domain(Dependents *d, const Domain *x, const Routine *r, const char *on) {
+    for (int i = 0; i < x->n_checks; i++) {
+        PlanCtx c;
+        if (!try_domain_check(d, x, x->checks[i].sql, &c) || !calls(&c, r)) continue;
+        const char *what = arena_printf(d->a, "constraint %s", x->checks[i].name);
+        if (!what) return ST_ERROR;
+        TRY(add(d,
+                (Dependent){.kind = DEPENDENT_DOMAIN_CHECK, .table = x->name, .name = x->checks[i].name, .what = what},
+                on));
+    }
+    return ST_OK;
+}
+
 Status dependents_of_routine(Dependents *d, const Routine *r) {
     const Catalog *k = &d->s->db->catalog;
     const char *sig = pl_signature_text(d->a, r);
@@ -226,6 +248,7 @@ Status dependents_of_routine(Dependents *d, const Routine *r) {
     bool *holds = arena_array(d->a, bool, k->n_views + 1);
     if (!on || !holds) return ST_ERROR;
     for (int64_t i = 0; i < k->n_tables; i++) TRY(of_routine_in_table(d, k->tables[i], r, on));
+    for (int64_t i = 0; i < k->n_domains; i++) TRY(of_routine_in_domain(d, k->domains[i], r, on));
     for (int64_t i = 0; i < k->n_views; i++) {
         PlanCtx c;
         BoundStmt *b;
@@ -234,40 +257,48 @@ Status dependents_of_routine(Dependents *d, const Routine *r) {
     return add_views_of(d, holds, on);
 }
 
-/* ---- enumerated types ---- */
+/* ---- types ---- */
 
-typedef struct NamesEnum {
-    const EnumType *x;
+typedef struct NamesType {
+    NamedType x;
     int32_t code;
-    bool label;  /* the value with that code */
+    bool label;  /* the value of the enumerated type with that code */
     bool names;  /* a value of it, or a cast to it */
     bool column; /* ... a column of that type */
-} NamesEnum;
-static bool is_of(Type t, const EnumType *x) {
+} NamesType;
+static bool is_of(Type t, int64_t domain, NamedType x) {
+    if (x.domain) return domain == x.domain->id;
+    if (domain) return false; /* it is the domain's business */
     if (t.id == T_ARRAY) t = type_element(t);
-    return t.id == T_ENUM && t.length == x->number;
+    return t.id == T_ENUM && t.length == x.enumerated->number;
 }
 static void add_names(void *ctx, Expr *e) {
-    NamesEnum *n = ctx;
-    if (e->kind == EX_CONST && is_of(e->type, n->x) && !e->u.value.is_null)
+    NamesType *n = ctx;
+    if (!is_of(e->type, e->domain, n->x)) return;
+    *(e->kind == EX_COL ? &n->column : &n->names) = true;
+    if (!n->x.domain && e->kind == EX_CONST && !e->u.value.is_null)
         n->label |= e->type.id == T_ARRAY || e->u.value.u.i32 == n->code; /* an array may have it */
-    if (is_of(e->type, n->x)) *(e->kind == EX_COL ? &n->column : &n->names) = true;
 }
-static void names_in_plan(NamesEnum *n, Plan *p) { plan_visit(&(PlanVisitor){.ctx = n, .expr = add_names}, p); }
+static void names_in_plan(NamesType *n, const PlanCtx *c, Plan *p) {
+    plan_visit(&(PlanVisitor){.ctx = n, .expr = add_names}, p);
+    if (!n->x.domain) return;
+    n->names = false; /* a domain is in the text by its name only */
+    for (int64_t i = 0; i < c->domain_ids.len; i++) n->names |= c->domain_ids.items[i] == n->x.domain->id;
+}
 /* A DEFAULT or CHECK of a table: whether it names the type, and would stay when the columns of it go. */
-static bool text_names(Dependents *d, const Table *t, const char *sql, const EnumType *x) {
+static bool text_names(Dependents *d, const Table *t, const char *sql, NamedType x) {
     PlanCtx c;
     BoundStmt *b;
-    NamesEnum n = {.x = x};
+    NamesType n = {.x = x};
     if (!try_text(d, t, sql, &c, &b)) return false;
-    names_in_plan(&n, b->plan);
+    names_in_plan(&n, &c, b->plan);
     return n.names && !n.column;
 }
 
-static Status of_enum_in_table(Dependents *d, const Table *t, const EnumType *x, const char *on) {
+static Status of_type_in_table(Dependents *d, const Table *t, NamedType x, const char *on) {
     for (int i = 0; i < t->n_cols; i++) {
         Dependent y = {.kind = DEPENDENT_COLUMN, .table = t->name, .name = t->cols[i].name, .direct = true};
-        if (is_of(t->cols[i].type, x)) {
+        if (is_of(t->cols[i].type, t->cols[i].domain, x)) {
             y.what = arena_printf(d->a, "column %s of table %s", t->cols[i].name, t->name);
         } else {
             if (!text_names(d, t, t->cols[i].default_sql, x)) continue;
@@ -288,9 +319,9 @@ static Status of_enum_in_table(Dependents *d, const Table *t, const EnumType *x,
     return ST_OK;
 }
 
-static Status of_enum_in_routine(Dependents *d, Routine *r, const EnumType *x, const char *on) {
-    bool uses = is_of(r->ret, x);
-    for (int i = 0; i < r->n_params; i++) uses |= is_of(r->param_types[i], x);
+static Status of_type_in_routine(Dependents *d, Routine *r, NamedType x, const char *on) {
+    bool uses = is_of(r->ret, r->ret_domain, x);
+    for (int i = 0; i < r->n_params; i++) uses |= is_of(r->param_types[i], r->param_domains[i], x);
     if (!uses) return ST_OK;
     const char *sig = pl_signature_text(d->a, r);
     const char *what = sig ? arena_printf(d->a, "%s %s", r->is_procedure ? "procedure" : "function", sig) : NULL;
@@ -299,18 +330,35 @@ static Status of_enum_in_routine(Dependents *d, Routine *r, const EnumType *x, c
     return dependents_of_routine(d, r);
 }
 
-Status dependents_of_enum(Dependents *d, const EnumType *x) {
+static bool spares_domain(const Dependents *d, const Domain *x) {
+    for (int64_t i = 0; i < d->spared_domains.len; i++)
+        if (d->spared_domains.items[i] == x) return true;
+    return false;
+}
+static Status of_type_in_domain(Dependents *d, Domain *y, NamedType x, const char *on) {
+    const bool over = x.domain ? y->parent == x.domain->id : y->parent == 0 && is_of(y->type, 0, x);
+    if (!over || spares_domain(d, y)) return ST_OK;
+    const char *shown = domain_shown(d->a, y), *what = shown ? arena_printf(d->a, "type %s", shown) : NULL;
+    if (!what) return ST_ERROR;
+    TRY(add(d, (Dependent){.kind = DEPENDENT_DOMAIN, .domain = y, .what = what, .direct = true}, on));
+    return dependents_of_type(d, (NamedType){.domain = y});
+}
+
+Status dependents_of_type(Dependents *d, NamedType x) {
     const Catalog *k = &d->s->db->catalog;
-    const char *on = arena_printf(d->a, "type %s", x->shown);
+    TRY(stack_check(&d->s->err));
+    const char *shown = x.domain ? domain_shown(d->a, x.domain) : x.enumerated->shown;
+    const char *on = shown ? arena_printf(d->a, "type %s", shown) : NULL;
     bool *holds = arena_array(d->a, bool, k->n_views + 1);
     if (!on || !holds) return ST_ERROR;
-    for (int64_t i = 0; i < k->n_tables; i++) TRY(of_enum_in_table(d, k->tables[i], x, on));
-    for (int64_t i = 0; i < k->n_routines; i++) TRY(of_enum_in_routine(d, k->routines[i], x, on));
+    for (int64_t i = 0; i < k->n_domains; i++) TRY(of_type_in_domain(d, k->domains[i], x, on));
+    for (int64_t i = 0; i < k->n_tables; i++) TRY(of_type_in_table(d, k->tables[i], x, on));
+    for (int64_t i = 0; i < k->n_routines; i++) TRY(of_type_in_routine(d, k->routines[i], x, on));
     for (int64_t i = 0; i < k->n_views; i++) {
         PlanCtx c;
         BoundStmt *b;
-        NamesEnum n = {.x = x};
-        if (try_view(d->s, d->a, k->views[i], &c, &b)) names_in_plan(&n, b->plan);
+        NamesType n = {.x = x};
+        if (try_view(d->s, d->a, k->views[i], &c, &b)) names_in_plan(&n, &c, b->plan);
         holds[i] = n.names;
     }
     TRY(add_views_of(d, holds, on));
@@ -320,11 +368,11 @@ Status dependents_of_enum(Dependents *d, const EnumType *x) {
     return ST_OK;
 }
 
-static bool text_has_label(Dependents *d, const Table *t, const char *sql, NamesEnum n) {
+static bool text_has_label(Dependents *d, const Table *t, const char *sql, NamesType n) {
     PlanCtx c;
     BoundStmt *b;
     if (!try_text(d, t, sql, &c, &b)) return false;
-    names_in_plan(&n, b->plan);
+    names_in_plan(&n, &c, b->plan);
     return n.label;
 }
 /* A default is bound as its column's type, which an untyped literal gets from there. */
@@ -332,7 +380,7 @@ static const char *default_text(Dependents *d, const Column *c) {
     char type[TYPE_NAME_MAX];
     return c->default_sql ? arena_printf(d->a, "(%s\n)::%s", c->default_sql, type_name(c->type, &type)) : NULL;
 }
-static const char *label_in_table(Dependents *d, const Table *t, NamesEnum n) {
+static const char *label_in_table(Dependents *d, const Table *t, NamesType n) {
     for (int i = 0; i < t->n_cols; i++)
         if (text_has_label(d, t, default_text(d, &t->cols[i]), n))
             return arena_printf(d->a, "default value for column %s of table %s", t->cols[i].name, t->name);
@@ -349,14 +397,14 @@ static const char *label_in_table(Dependents *d, const Table *t, NamesEnum n) {
 }
 Status dependents_naming_label(Dependents *d, const EnumType *x, int32_t code, const char **what) {
     const Catalog *k = &d->s->db->catalog;
-    const NamesEnum none = {.x = x, .code = code};
+    const NamesType none = {.x = {.enumerated = x}, .code = code};
     *what = NULL;
     for (int64_t i = 0; i < k->n_tables && !*what; i++) *what = label_in_table(d, k->tables[i], none);
     for (int64_t i = 0; i < k->n_views && !*what; i++) {
         PlanCtx c;
         BoundStmt *b;
-        NamesEnum n = none;
-        if (try_view(d->s, d->a, k->views[i], &c, &b)) names_in_plan(&n, b->plan);
+        NamesType n = none;
+        if (try_view(d->s, d->a, k->views[i], &c, &b)) names_in_plan(&n, &c, b->plan);
         if (n.label) *what = arena_printf(d->a, "view %s", k->views[i]->name);
     }
     return err_is_set(&d->s->err) ? ST_ERROR : ST_OK;
@@ -395,6 +443,8 @@ static Status take_along(Dependents *d, const Dependent *x) {
     case DEPENDENT_VIEW: return session_drop_view(d->s, x->view);
     case DEPENDENT_FOREIGN: return session_drop_foreign(d->s, x->foreign);
     case DEPENDENT_ROUTINE: return session_drop_routine(d->s, x->routine);
+    case DEPENDENT_DOMAIN: return session_drop_domain(d->s, x->domain);
+    case DEPENDENT_DOMAIN_CHECK: return domain_drop_check(d->s, d->st, x->table, x->name);
     case DEPENDENT_COLUMN:
         return alter_table_cmd(d->s, d->st, x->table,
                                &(AstAlterCmd){.kind = AST_ALTER_DROP_COLUMN, .name = x->name, .cascade = true});
@@ -408,6 +458,8 @@ static Status take_along(Dependents *d, const Dependent *x) {
     return ST_OK;
 }
 
+static bool goes_late(const Dependent *x) { return x->kind == DEPENDENT_COLUMN || x->kind == DEPENDENT_DOMAIN; }
+
 Status dependents_drop(Dependents *d, const char *what, bool cascade) {
     TRY(stack_check(&d->s->err));
     if (d->found.len == 0) return ST_OK;
@@ -420,10 +472,10 @@ Status dependents_drop(Dependents *d, const char *what, bool cascade) {
         if (!lines || !message) return err_oom(&d->s->err);
         session_notice(d->s, &(SessionNotice){"NOTICE", "00000", message, lines, "", ""});
     }
-    for (int64_t i = 0; i < d->found.len; i++) /* columns last: what depends on them is gone by then */
-        if (d->found.items[i].kind != DEPENDENT_COLUMN) TRY(take_along(d, &d->found.items[i]));
+    for (int64_t i = 0; i < d->found.len; i++) /* columns and types last: what depends on them is gone by then */
+        if (!goes_late(&d->found.items[i])) TRY(take_along(d, &d->found.items[i]));
     for (int64_t i = 0; i < d->found.len; i++)
-        if (d->found.items[i].kind == DEPENDENT_COLUMN) TRY(take_along(d, &d->found.items[i]));
+        if (goes_late(&d->found.items[i])) TRY(take_along(d, &d->found.items[i]));
     return ST_OK;
 }
 

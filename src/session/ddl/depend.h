@@ -17,14 +17,17 @@ typedef enum DependentKind {
     DEPENDENT_DEFAULT,
     DEPENDENT_CHECK,
     DEPENDENT_ROUTINE,
-    DEPENDENT_COLUMN
+    DEPENDENT_COLUMN,
+    DEPENDENT_DOMAIN,
+    DEPENDENT_DOMAIN_CHECK
 } DependentKind;
 typedef struct Dependent {
     DependentKind kind;
     View *view;
     ForeignKey *foreign;
     Routine *routine;
-    bool direct;              /* of dependents_of_enum: its text names the type */
+    Domain *domain;
+    bool direct;              /* of dependents_of_type: its text names the type */
     const char *table, *name; /* of a default's column, or a check */
     const char *what;         /* "view v" */
     const char *line;         /* "view v depends on table t" */
@@ -36,7 +39,13 @@ typedef struct Dependents {
     VEC(Dependent) found;
     VEC(const View *) spared_views; /* that the statement drops itself */
     VEC(const Table *) spared_tables;
+    VEC(const Domain *) spared_domains;
 } Dependents;
+/* A type with a definition: one of the two. */
+typedef struct NamedType {
+    const EnumType *enumerated;
+    const Domain *domain;
+} NamedType;
 
 void dependents_init(Dependents *d, Session *s, Statement *st);
 Status dependents_spare_view(Dependents *d, const View *v);
@@ -47,9 +56,9 @@ Status dependents_of_view(Dependents *d, const View *v);
 Status dependents_of_column(Dependents *d, const Table *t, int col);
 Status dependents_of_key(Dependents *d, const Table *t, int key);
 Status dependents_of_routine(Dependents *d, const Routine *r);
-/* Columns of the type, routines with parameters of it, views, defaults and conditions that name it, and what depends on
- * these. Bodies of routines are texts, as in PostgreSQL. */
-Status dependents_of_enum(Dependents *d, const EnumType *x);
+/* Columns of the type, routines with parameters of it, domains over it, views, defaults and conditions that name it,
+ * and what depends on these. Bodies of routines are texts, as in PostgreSQL. */
+Status dependents_of_type(Dependents *d, NamedType x);
 /* What has a text with this label of the type in it, which is not found by another name; NULL: nothing. Texts are those
  * of defaults, conditions, views and indexes. */
 Status dependents_naming_label(Dependents *d, const EnumType *x, int32_t code, const char **what);

@@ -1,4 +1,4 @@
-/* enum_types.c - CREATE TYPE .. AS ENUM, ALTER TYPE of these, DROP TYPE.
+/* enum_types.c - CREATE TYPE .. AS ENUM, ALTER TYPE of these; names of types.
  *
  * A definition never changes: ALTER TYPE puts another one in its place (types/enums.h), and undo puts the old one back.
  * A new label gets a code between those of its neighbours, so that no row of any table has to change.
@@ -14,13 +14,13 @@ static Status check_label(Session *s, const char *label) {
 }
 
 /* Types, and relations, which are types in PostgreSQL. */
-static Status check_name(Session *s, const AstName *name, const char *as) {
+Status type_name_free(Session *s, const AstName *name, const char *as) {
     const Catalog *c = &s->db->catalog;
     Type builtin;
     Err none = {0};
     TRY(session_check_schema(s, name));
     if (!enum_find(c->enums, slice_of(as)) && !catalog_table(c, slice_of(as)) && !catalog_view(c, slice_of(as)) &&
-        type_from_name(slice_of(as), 0, NULL, &builtin, &none) != ST_OK)
+        !catalog_domain(c, slice_of(as)) && type_from_name(slice_of(as), 0, NULL, &builtin, &none) != ST_OK)
         return ST_OK;
     return err_at(&s->err, name->location, ERR_DUPLICATE_OBJECT, "type \"%s\" already exists", as);
 }
@@ -28,7 +28,7 @@ static Status check_name(Session *s, const AstName *name, const char *as) {
 Status enum_create(Session *s, Statement *st, const AstCreateEnum *x) {
     TRY(session_begin_write(s));
     tag(st, "CREATE TYPE");
-    TRY(check_name(s, &x->name, x->name.name));
+    TRY(type_name_free(s, &x->name, x->name.name));
     EnumLabel *labels = arena_array(st->run_arena, EnumLabel, x->n_labels + 1);
     if (!labels) return ST_ERROR;
     if (x->n_labels > INT32_MAX / ENUM_STEP - 1)
@@ -45,17 +45,7 @@ Status enum_create(Session *s, Statement *st, const AstCreateEnum *x) {
     return session_put_enum(s, NULL, made);
 }
 
-/* *out NULL: there is none, and that is fine. */
-static Status find(Session *s, const AstName *n, bool if_exists, const EnumType **out) {
-    TRY(session_check_schema(s, n));
-    *out = enum_find(s->db->catalog.enums, slice_of(n->name));
-    if (*out) return ST_OK;
-    if (!if_exists) return err_at(&s->err, n->location, ERR_UNDEFINED_OBJECT, "type \"%s\" does not exist", n->name);
-    session_notice_text(s, "NOTICE", "00000", "type \"%s\" does not exist, skipping", n->name);
-    return ST_OK;
-}
-/* Of Stele's own. */
-static bool is_builtin(const AstName *n, Type *out) {
+bool type_is_builtin(const AstName *n, Type *out) {
     Err none = {0};
     return (!n->schema || strcmp(n->schema, "pg_catalog") == 0) &&
            type_from_name(slice_of(n->name), 0, NULL, out, &none) == ST_OK;
@@ -133,17 +123,26 @@ Status enum_alter(Session *s, Statement *st, const AstAlterEnum *x) {
     Type builtin;
     TRY(session_begin_write(s));
     tag(st, "ALTER TYPE");
-    if (!x->new_name && is_builtin(&x->name, &builtin))
+    if (!x->new_name && type_is_builtin(&x->name, &builtin))
         return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "%s is not an enum", type_plain_name(builtin));
-    TRY(find(s, &x->name, false, &t));
+    TRY(session_check_schema(s, &x->name));
+    const Domain *domain = catalog_domain(&s->db->catalog, slice_of(x->name.name));
+    if (domain && x->new_name) {
+        Status r = domain_alter(s, st, &(AstAlterDomain){.name = x->name, .new_name = x->new_name});
+        return tag(st, "ALTER TYPE"), r;
+    }
+    if (domain)
+        return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "%s is not an enum", domain_shown(st->run_arena, domain));
+    if (!(t = enum_find(s->db->catalog.enums, slice_of(x->name.name))))
+        return err_at(&s->err, x->name.location, ERR_UNDEFINED_OBJECT, "type \"%s\" does not exist", x->name.name);
     if (x->old_label) return rename_value(s, st, t, x);
     if (!x->new_name) return add_value(s, st, t, x);
     /* Texts of views, defaults, conditions and routines name types. */
     Dependents d;
     TRY(views_fill_sources(s, st->run_arena));
     dependents_init(&d, s, st);
-    TRY(check_name(s, &x->name, x->new_name));
-    TRY(dependents_of_enum(&d, t));
+    TRY(type_name_free(s, &x->name, x->new_name));
+    TRY(dependents_of_type(&d, (NamedType){.enumerated = t}));
     for (int64_t i = 0; i < d.found.len; i++)
         if (d.found.items[i].kind != DEPENDENT_COLUMN && d.found.items[i].direct)
             return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,
@@ -151,30 +150,4 @@ Status enum_alter(Session *s, Statement *st, const AstAlterEnum *x) {
                            d.found.items[i].what);
     TRY(enum_make(s->db->catalog.enums, t->number, x->new_name, t->n, t->labels, &made, &s->err));
     return session_put_enum(s, t, made);
-}
-
-/* ---- DROP TYPE ----------------------------------------------------------------------------------------- */
-
-Status enum_drop(Session *s, Statement *st, const AstDrop *x) {
-    Dependents d;
-    VEC(const EnumType *) gone = {0};
-    TRY(views_fill_sources(s, st->run_arena));
-    dependents_init(&d, s, st);
-    for (int64_t i = 0; i < x->n_names; i++) {
-        const EnumType *t;
-        Type builtin;
-        if (is_builtin(&x->names[i], &builtin))
-            return err_set(&s->err, ERR_DEPENDENT_OBJECTS,
-                           "cannot drop type %s because it is required by the database system",
-                           type_plain_name(builtin));
-        TRY(find(s, &x->names[i], x->if_exists, &t));
-        bool twice = t == NULL;
-        for (int64_t k = 0; k < gone.len; k++) twice |= gone.items[k] == t;
-        if (!twice && !vec_push(st->run_arena, &gone, t)) return ST_ERROR;
-    }
-    for (int64_t i = 0; i < gone.len; i++) TRY(dependents_of_enum(&d, gone.items[i]));
-    const char *what = gone.len == 1 ? arena_printf(st->run_arena, "type %s", gone.items[0]->shown) : NULL;
-    TRY(dependents_drop(&d, what, x->cascade));
-    for (int64_t i = 0; i < gone.len; i++) TRY(session_put_enum(s, gone.items[i], NULL));
-    return ST_OK;
 }

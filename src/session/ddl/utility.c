@@ -98,7 +98,7 @@ static Status drop(Session *s, Statement *st, const AstDrop *x) {
     TRY(session_begin_write(s));
     snprintf(st->tag, sizeof st->tag, "DROP %s", x->object_name);
     if (x->object == AST_OBJ_INDEX) return drop_index(s, st, x);
-    if (x->object == AST_OBJ_TYPE) return enum_drop(s, st, x);
+    if (x->object == AST_OBJ_TYPE || x->object == AST_OBJ_DOMAIN) return type_drop(s, st, x);
     if (x->object != AST_OBJ_TABLE && x->object != AST_OBJ_VIEW)
         return x->if_exists ? ST_OK
                             : err_at(&s->err, x->names[0].location, ERR_FEATURE_NOT_SUPPORTED,
@@ -298,8 +298,13 @@ static SqlPrepared *find_prepared(Session *s, const char *name) {
 /* Types of parameters, of which the first were given, and what else there is to know of the text. */
 static Status bind_prepared(Session *s, Arena *a, SqlText *t, int64_t n_types, AstTypeName *const *types) {
     Type *given = arena_array(a, Type, n_types + 1);
-    if (!given) return ST_ERROR;
-    for (int64_t i = 0; i < n_types; i++) TRY(sql_bind_type(s->db->catalog.enums, types[i], &given[i], &s->err));
+    int64_t *domains = arena_calloc(t->arena, (n_types + 1) * (int64_t)sizeof *domains);
+    if (!given || !domains) return ST_ERROR;
+    for (int64_t i = 0; i < n_types; i++) {
+        const Domain *d;
+        TRY(sql_bind_type(session_catalog(s), types[i], &given[i], &d, &s->err));
+        if (d) domains[i] = d->id;
+    }
     PlanCtx c;
     plan_ctx_init_client(s, a, &c);
     c.shows_rows = true;
@@ -308,6 +313,8 @@ static Status bind_prepared(Session *s, Arena *a, SqlText *t, int64_t n_types, A
     t->runs_bulk = c.n_bulks > 0;
     t->once = c.reads_client_rows || c.reads_stream;
     t->n_params = b->n_params;
+    t->param_domains = n_types > 0 ? domains : NULL;
+    t->n_domains = (int32_t)n_types;
     t->param_types = arena_array(t->arena, Type, b->n_params + 1);
     if (!t->param_types) return ST_ERROR;
     for (int32_t i = 0; i < b->n_params; i++) t->param_types[i] = b->param_types[i];
@@ -351,6 +358,7 @@ static Status execute_statement(Session *s, Statement *st, const AstExecute *x) 
         plan_ctx_init(s, st->run_arena, &c);
         Expr *e;
         TRY(sql_bind_scalar(&c, x->args[i], t->param_types[i], &e));
+        if (i < t->n_domains) TRY(sql_bind_domain(&c, t->param_domains[i], &e));
         EvalCtx simple = {.arena = st->run_arena, .err = &s->err, .session = &s->info};
         if (eval_can(e, 0)) TRY(eval_expr(&simple, e, &v[i])); /* without a lock: a call may join the pool */
         else TRY(run_scalar(s, st, &c, e, t->param_types[i], &v[i]));
@@ -480,6 +488,8 @@ Status session_utility(Session *s, Statement *st, const AstStmt *x) {
             return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "DISCARD ALL cannot run inside a transaction block");
         session_free_prepared(s);
         return settings_reset_all(s);
+    case AST_CREATE_DOMAIN: return domain_create(s, st, AST_AS_CONST(AstCreateDomain, x));
+    case AST_ALTER_DOMAIN: return domain_alter(s, st, AST_AS_CONST(AstAlterDomain, x));
     case AST_CREATE_ENUM: return enum_create(s, st, AST_AS_CONST(AstCreateEnum, x));
     case AST_ALTER_ENUM: return enum_alter(s, st, AST_AS_CONST(AstAlterEnum, x));
     case AST_CREATE_FUNCTION: return routine_create(s, st, AST_AS_CONST(AstCreateFunction, x));

@@ -32,7 +32,7 @@ Status draft_of(Session *s, Arena *a, const Table *t, TableDraft *d);
 int draft_column(const TableDraft *d, const char *name);     /* -1: there is none */
 Status check_key_type(Session *s, Type t, int64_t location); /* 42704, 0A000: not of a key */
 void draft_key_column(TableDraft *d, int col);               /* of a key or foreign key: its type may need a flag */
-Status column_type(Session *s, const AstColumnDef *c, Type *out);
+Status column_type(Session *s, const AstColumnDef *c, Type *out, int64_t *domain); /* *domain: 0, or of which one */
 /* At most one DEFAULT, and not both NULL and NOT NULL. 42601 */
 Status check_column_constraints(Session *s, const char *table, const AstColumnDef *c);
 /* Adds a constraint to the draft, which has room for it; column: the one that it was written at, or -1. FOREIGN KEYs
@@ -49,13 +49,24 @@ Status fill_table(Session *s, Table *t, RowStore *rows, Arena *a, int64_t *count
 /* ---- alter.c ---- */
 Status alter_table(Session *s, Statement *st, const AstAlterTable *x);
 Status rename_object(Session *s, Statement *st, const AstRename *x);
+/* *rows of a query. */
+Status count_rows(Session *s, Statement *st, const char *sql, int64_t *rows);
 /* The table is built anew under a draft whose columns are those that it has. 23505 */
 Status rebuild_as(Session *s, Statement *st, Table *t, const TableDraft *d);
 
 /* ---- enum_types.c ---- */
 Status enum_create(Session *s, Statement *st, const AstCreateEnum *x);
 Status enum_alter(Session *s, Statement *st, const AstAlterEnum *x);
-Status enum_drop(Session *s, Statement *st, const AstDrop *x);
+bool type_is_builtin(const AstName *n, Type *out);                      /* of Stele's own */
+Status type_name_free(Session *s, const AstName *name, const char *as); /* 42710 unless a type may be called `as` */
+
+/* ---- domains.c ---- */
+Status domain_create(Session *s, Statement *st, const AstCreateDomain *x);
+Status domain_alter(Session *s, Statement *st, const AstAlterDomain *x);
+Status type_drop(Session *s, Statement *st, const AstDrop *x); /* DROP TYPE, DROP DOMAIN */
+
+/* Takes a condition of a domain away, because something that it needs goes. */
+Status domain_drop_check(Session *s, Statement *st, const char *name, const char *check);
 
 /* ---- indexes.c ---- */
 Status create_index(Session *s, Statement *st, const AstCreateIndex *x);

@@ -40,6 +40,8 @@ Status pl_call_shape(Session *s, const AstCall *x, Arena *a, int32_t *n_params, 
                      const char ***names, Type **types);
 /* SessionInfo.call_routine; ctx is the session. */
 Status pl_call_function(void *ctx, int64_t routine, int n, const Value *args, Type ret, Arena *a, Value *out, Err *e);
+/* SessionInfo.check_domain. */
+Status pl_check_domain(void *ctx, int64_t domain, const Value *v, Err *e);
 /* SessionInfo.call_routine_rows. */
 Status pl_call_rows(void *ctx, int64_t routine, int n, const Value *args, int32_t n_cols, const Type *types, Arena *a,
                     int64_t *n_rows, Value **cells, Err *e);

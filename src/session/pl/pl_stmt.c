@@ -554,6 +554,13 @@ static Status exec_diagnostics(PlFrame *fr, const PlStmt *s) {
 
 /* ---- RETURN ------------------------------------------------------------------------------------------------ */
 
+/* Of column i of a set's rows. */
+static int64_t result_domain(const PlFunction *f, int32_t i) {
+    if (!f->has_outs) return i == 0 ? f->ret_domain : 0;
+    for (int32_t k = 0; k < f->n_params; k++)
+        if (f->param_modes[k] != PL_IN && i-- == 0) return f->vars[k].domain;
+    return 0;
+}
 static Status add_row(PlFrame *fr, const Value *row, int32_t n) {
     PlRows *rows = fr->rows;
     Err *e = &fr->s->err;
@@ -563,7 +570,9 @@ static Status add_row(PlFrame *fr, const Value *row, int32_t n) {
         return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "set-valued function called in context that cannot accept a set");
     for (int32_t i = 0; i < rows->n_cols; i++) {
         Value v = {.type = rows->types[i], .is_null = true}, w, copy;
+        const int64_t domain = result_domain(fr->f, i);
         if (i < n) TRY(eval_assign(&x, &row[i], rows->types[i], &v));
+        if (domain) TRY(pl_check_domain(fr->s, domain, &v, e));
         w = v;
         if (value_copy(rows->arena, &w, &copy) != ST_OK || !vec_push(rows->arena, &rows->cells, copy))
             return err_oom(e);
@@ -681,7 +690,14 @@ static PlOutcome exec_return(PlFrame *fr, const PlStmt *s) {
         fr->ret_record = rec;
         return PLO_RETURN;
     }
-    if (pl_eval(fr, s->expr, f->ret, &v) != ST_OK || pl_slot_set(fr->s, &fr->ret, &v) != ST_OK) return PLO_ERROR;
+    if (pl_eval(fr, s->expr, f->ret, &v) != ST_OK) return PLO_ERROR;
+    if (f->ret_domain && !f->returns_set && pl_check_domain(fr->s, f->ret_domain, &v, &fr->s->err) != ST_OK) {
+        err_context(&fr->s->err, "PL/pgSQL function %s while casting return value to function's return type",
+                    f->signature);
+        fr->located = true;
+        return PLO_ERROR;
+    }
+    if (pl_slot_set(fr->s, &fr->ret, &v) != ST_OK) return PLO_ERROR;
     return PLO_RETURN;
 }
 

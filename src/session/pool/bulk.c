@@ -333,6 +333,15 @@ static void keep_notice(void *ctx, const SessionNotice *x) {
     k->failed |= !n.severity || !n.context || !n.message || !vec_push(k->arena, &k->all, n);
 }
 
+/* Arguments of parameters of domains are ones of these. */
+static Status check_domains(Session *s, const Routine *r, const Value *args) {
+    for (int k = 0, n = 0; r->param_domains && k < r->n_params; k++) {
+        if (r->param_modes[k] != 'i' && r->param_modes[k] != 'b') continue;
+        if (r->param_domains[k]) TRY(pl_check_domain(s, r->param_domains[k], &args[n], &s->err));
+        n++;
+    }
+    return ST_OK;
+}
 /* Call i of a group by the reference; what it did before it failed is undone. */
 static Status serial_call(Session *s, BulkResult *b, int32_t group, const BulkCalls *p, int64_t i, Value *args) {
     const Routine *r = p->routine;
@@ -351,7 +360,8 @@ static Status serial_call(Session *s, BulkResult *b, int32_t group, const BulkCa
     int32_t n_vals = 0;
     int64_t mark = undo_mark(s->undo);
     CatalogUndo *before = s->catalog_undo;
-    Status st = pl_call_once(s, r, n_ins, args, a, &n_vals, &vals);
+    Status st = check_domains(s, r, args);
+    if (st == ST_OK) st = pl_call_once(s, r, n_ins, args, a, &n_vals, &vals);
     bool fatal = st != ST_OK &&
                  (strcmp(s->err.sqlstate, ERR_QUERY_CANCELED) == 0 || strcmp(s->err.sqlstate, ERR_OUT_OF_MEMORY) == 0);
     if (st == ST_OK) {

@@ -61,8 +61,8 @@ Status sql_bulk_arguments(const AstFunc *f, int64_t position, Err *e); /* 42883:
 /* Its columns in `a`: call, sqlstate, message, line, context, then OUT values. Fails without memory. */
 Status sql_bulk_columns(Arena *a, const Routine *r, int32_t *n, const char ***names, Type **types);
 /* The type of a routine's parameter, result or variable, also table.column%TYPE: numeric without (p,s) is
- * numeric(38,16) there, which bulks hold in registers of 128 bits. */
-Status sql_routine_type(const Catalog *c, const AstTypeName *t, Type *out, Err *e);
+ * numeric(38,16) there, which bulks hold in registers of 128 bits. *domain: that it is of, or 0. */
+Status sql_routine_type(const Catalog *c, const AstTypeName *t, Type *out, int64_t *domain, Err *e);
 /* Input parameters of these types are the routine's: overloads differ in them. */
 bool sql_same_identity(const Routine *r, int n, const Type *types);
 /* The routine that a text names: f, f(int, text). 42883, 42725; without a position. */
@@ -75,9 +75,15 @@ Status sql_find_routine(const Catalog *c, Arena *a, char what, const AstFuncSign
 Status sql_no_routine(char what, const AstFuncSignature *q, const char *missing, Err *e); /* 42883 */
 /* COLLATE: of a text, by its bytes (42804, 42704). */
 Status sql_check_collation(const AstName *collation, Type t, int64_t position, Err *e);
-/* A type name with modifiers; enums: the database's enumerated types, or NULL. */
-struct EnumSpace;
-Status sql_bind_type(struct EnumSpace *enums, const AstTypeName *ast, Type *out, Err *e);
+/* A type name with modifiers; c: has enumerated types and domains, or NULL. *domain: NULL, or the domain that the name
+ * is of, whose base type is *out. domain NULL: 0A000 for one. */
+Status sql_bind_type(const Catalog *c, const AstTypeName *ast, Type *out, const Domain **domain, Err *e);
+/* The text of a column's default: its own, or its domain's. NULL: none. */
+const char *sql_column_default(const Catalog *c, const Column *col);
+/* *e, of the domain's base type, as a value of the domain, which may be gone or 0. */
+Status sql_bind_domain(PlanCtx *c, int64_t domain, Expr **e);
+/* Whether it is a condition of a domain with that type. */
+Status sql_bind_domain_check(PlanCtx *c, const Domain *d, const char *sql);
 /* Replaces parameters by values (cast to their types) throughout the statement. Strict calls of those that are NULL
  * become NULL, unless PlanCtx.of_routine. */
 Status sql_bind_params(PlanCtx *c, BoundStmt *s, int32_t n, const Value *values);

@@ -17,8 +17,11 @@ static bool unknown_text(const Expr *e) {
     return e->type.id == T_UNKNOWN && e->kind == EX_CONST && !e->u.value.is_null;
 }
 
-Status bind_type(Binder *b, const AstTypeName *t, Type *out) {
-    if (sql_bind_type(b->c->catalog ? b->c->catalog->enums : NULL, t, out, b->err) == ST_OK) return ST_OK;
+Status bind_type(Binder *b, const AstTypeName *t, Type *out, const Domain **domain) {
+    if (sql_bind_type(b->c->catalog, t, out, domain, b->err) == ST_OK) {
+        if (domain && *domain && !vec_push(b->a, &b->c->domain_ids, (*domain)->id)) return ST_ERROR;
+        return ST_OK;
+    }
     if (!b->err->position) b->err->position = bind_pos(b, t->location);
     return ST_ERROR;
 }
@@ -33,28 +36,35 @@ static int32_t interval_mask(int32_t fields) {
 }
 
 /* One of the database's; *found false: it has none of that name. */
-static Status bind_enum(EnumSpace *enums, const AstTypeName *t, Type *out, bool *found, Err *e) {
+static Status bind_named_type(const Catalog *c, const AstTypeName *t, Type *out, const Domain **domain, bool *found,
+                              Err *e) {
     Type builtin;
     Err none = {0};
     const bool is_public = t->schema && strcmp(t->schema, "public") == 0;
     *found = false;
     if (t->schema ? !is_public : type_from_name(slice_of(t->name), 0, NULL, &builtin, &none) == ST_OK) return ST_OK;
-    const EnumType *x = enum_find(enums, slice_of(t->name));
-    if (!x) return ST_OK;
+    const EnumType *x = enum_find(c->enums, slice_of(t->name));
+    const Domain *d = x ? NULL : catalog_domain(c, slice_of(t->name));
+    if (!x && !d) return ST_OK;
     *found = true;
     if (t->n_mods) return err_at(e, t->location, ERR_SYNTAX, "type modifier is not allowed for type \"%s\"", t->name);
+    if (d && (t->array_dims || !domain))
+        return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED,
+                      t->array_dims ? "arrays of domains are not supported" : "a domain is not supported here");
+    if (d) return *out = d->type, *domain = d, ST_OK;
     *out = enum_type(x);
     if (t->array_dims) *out = type_array_of(*out);
     return ST_OK;
 }
 
-Status sql_bind_type(EnumSpace *enums, const AstTypeName *t, Type *out, Err *e) {
+Status sql_bind_type(const Catalog *c, const AstTypeName *t, Type *out, const Domain **domain, Err *e) {
+    if (domain) *domain = NULL;
     if (t->percent_type) return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED, "%%TYPE is not supported");
     if (t->setof) return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED, "SETOF is not supported");
     if (t->array_dims > 1)
         return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED, "arrays of several dimensions are not supported");
-    bool found;
-    TRY(bind_enum(enums, t, out, &found, e));
+    bool found = false;
+    if (c) TRY(bind_named_type(c, t, out, domain, &found, e));
     if (found) return ST_OK;
     if (t->schema)
         return err_at(e, t->location, ERR_UNDEFINED_OBJECT, "type \"%s.%s\" does not exist", t->schema, t->name);
@@ -321,7 +331,8 @@ static Expr *coerce_arg(Binder *b, Expr *e, Type to, int64_t location) {
 }
 
 Expr *bind_assign(Binder *b, Expr *e, const Column *col, int64_t location) {
-    if (!e || type_eq(e->type, col->type)) return e;
+    const Domain *d = e ? catalog_domain_by_id(b->c->catalog, col->domain) : NULL;
+    if (!e || type_eq(e->type, col->type)) return bind_domain(b, e, d, location);
     if (e->type.id != T_UNKNOWN && !cast_exists(e->type, col->type, CAST_ASSIGNMENT)) {
         err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH,
                "column \"%s\" is of type %s but expression is of type %s", col->name, type_plain_name(col->type),
@@ -329,7 +340,7 @@ Expr *bind_assign(Binder *b, Expr *e, const Column *col, int64_t location) {
         err_hint(b->err, "You will need to rewrite or cast the expression.");
         return NULL;
     }
-    return bind_coerce(b, e, col->type, CAST_ASSIGNMENT, location);
+    return bind_domain(b, bind_coerce(b, e, col->type, CAST_ASSIGNMENT, location), d, location);
 }
 
 static bool no_set(void *ctx, Expr *e) { return e->kind != EX_COL || !bind_owner(ctx, e->u.col).srf; }

@@ -43,14 +43,16 @@ static Status no_column(Binder *b, const Table *t, const char *name, int64_t loc
 /* The column's default, or NULL. */
 static Expr *default_value(Binder *b, const Column *col) {
     Expr *e;
-    if (!col->default_sql) {
-        e = bind_null(b, col->type);
+    const Domain *d = catalog_domain_by_id(b->c->catalog, col->domain);
+    const char *sql = sql_column_default(b->c->catalog, col);
+    if (!sql) {
+        e = bind_domain(b, bind_null(b, col->type), d, 0);
     } else {
         Query *q = arena_new_of(b->a, Query);
         if (!q) return NULL;
         q->clause = "DEFAULT expressions";
         q->is_default = true;
-        e = bind_text_expr(b, q, col->default_sql, col);
+        e = bind_text_expr(b, q, sql, col);
     }
     return e;
 }

@@ -27,7 +27,9 @@ static const char *guess_name(const AstExpr *e) {
     case AST_FUNC: return AST_AS_CONST(AstFunc, e)->name.name;
     case AST_CAST: {
         const AstCast *c = AST_AS_CONST(AstCast, e);
-        const char *n = is_literal(c->arg) ? NULL : guess_name(c->arg);
+        const AstExpr *x = c->arg;
+        while (x->kind == AST_CAST) x = AST_AS_CONST(AstCast, x)->arg;
+        const char *n = is_literal(x) ? NULL : guess_name(x);
         return n ? n : c->type->name;
     }
     case AST_CASE: {
@@ -104,7 +106,8 @@ Expr **bind_texts(Binder *b, Query *q, AstExpr *const *items, int64_t n) {
 
 static Expr *bind_cast(Binder *b, Query *q, const AstCast *c) {
     Type t;
-    if (bind_type(b, c->type, &t) != ST_OK) return NULL;
+    const Domain *domain;
+    if (bind_type(b, c->type, &t, &domain) != ST_OK) return NULL;
     Expr *arg;
     if (c->arg->kind == AST_NUMBER_LIT && (t.id == T_FLOAT8 || t.id == T_FLOAT4)) {
         /* 1e300::float8: never a numeric in between */
@@ -117,7 +120,10 @@ static Expr *bind_cast(Binder *b, Query *q, const AstCast *c) {
     } else {
         arg = type_is_text(t) ? bind_as_text(b, q, c->arg) : bind_expr(b, q, c->arg);
     }
-    return bind_coerce(b, arg, t, CAST_EXPLICIT, c->location);
+    Expr *e = bind_coerce(b, arg, t, CAST_EXPLICIT, c->location);
+    if (domain || !e || !e->domain) return bind_domain(b, e, domain, c->location);
+    if ((e = bind_copy(b, e))) e->domain = 0; /* of the base type */
+    return e;
 }
 
 static Expr *bind_is(Binder *b, Query *q, const AstIs *is) {

@@ -117,6 +117,7 @@ Plan *bind_scan(Binder *b, Query *q, Table *t, const char *alias, ColId *rowid, 
         if (!id) return NULL;
         b->c->cols.items[id].table = t;
         b->c->cols.items[id].col = i;
+        b->c->cols.items[id].domain = t->cols[i].domain;
         p->out_cols[i] = id;
         p->scan.cols[i] = i;
         item->cols[i] = (NsCol){t->cols[i].name, id};

@@ -527,6 +527,11 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
         err_at(b->err, pos, ERR_PROGRAM_LIMIT, "cannot pass more than 1664 arguments to a function");
         return NULL;
     }
+    const Domain *d = f->n_args == 1 && args[0] && strcmp(name, "pg_typeof") == 0
+                          ? catalog_domain_by_id(b->c->catalog, args[0]->domain)
+                          : NULL;
+    const char *shown = d ? domain_shown(b->a, d) : NULL;
+    if (d) return shown ? bind_text_const(b, slice_of(shown), f->location) : NULL;
     Expr *e = bind_call(b, name, false, (int)f->n_args, args, f->location);
     if (!e) bind_hint_function(b, name, "function");
     b->c->sets_settings |= strcmp(name, "set_config") == 0;

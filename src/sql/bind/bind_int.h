@@ -209,7 +209,8 @@ Status bind_unsupported(Binder *b, int64_t location, const char *what); /* 0A000
 Expr *bind_text_expr(Binder *b, Query *q, const char *sql, const Column *assigned);
 
 /* ---- bind_coerce.c --------------------------------------------------------------- */
-Status bind_type(Binder *b, const AstTypeName *t, Type *out);
+/* *domain: NULL, or the domain that the name is of, whose base type is *out. domain NULL: 0A000 for one. */
+Status bind_type(Binder *b, const AstTypeName *t, Type *out, const Domain **domain);
 Expr *bind_literal(Binder *b, const AstExpr *e);
 Expr *bind_null(Binder *b, Type t);
 Expr *bind_text_const(Binder *b, Slice s, int64_t location);
@@ -236,6 +237,10 @@ Expr *bind_op(Binder *b, const char *op, Expr *l, Expr *r, int64_t location);
 Expr *bind_nary(Binder *b, ExprKind kind, int64_t n, Expr *const *args, int64_t location);
 Expr *bind_unary(Binder *b, ExprKind kind, Expr *arg, int64_t location);
 Expr *bind_not(Binder *b, Expr *arg, int64_t location);
+
+/* ---- bind_domain.c ------------------------------------------------------------------------ */
+/* The value, of the domain's base type, as one of the domain (NULL: none): 23502 and 23514 when it is computed. */
+Expr *bind_domain(Binder *b, Expr *e, const Domain *d, int64_t location);
 
 /* ---- bind_index.c ---------------------------------------------------------------------- */
 /* A row of the table as a name space item: ids[i] is column i. */
@@ -386,6 +391,9 @@ Expr *bind_routine_call(Binder *b, Query *q, const AstFunc *f);
 Status bind_routine_records(Binder *b, Query *q, const AstFunc *f, RowsFunc *out, bool *is_rows);
 /* In FROM: its rows, out->routine NULL if there is no such one. out->n_cols 0: of whatever columns. */
 Status bind_rows_routine(Binder *b, Query *q, const AstFunc *f, const char *name, RowsFunc *out);
+/* A cell of an argument as a value, and back: of kernels that call routines. */
+void bind_arg_value(const Vec *v, int64_t i, Value *out);
+void bind_put_value(Vec *out, int64_t i, const Value *v);
 /* The array of its rows: of their values, or (packed) of their bytes. */
 Expr *bind_rows_call(Binder *b, const RowsFunc *f);
 static inline bool bind_rows_packed(const RowsFunc *f) {

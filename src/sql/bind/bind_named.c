@@ -6,9 +6,11 @@
 
 enum { PARAMS_MAX = 100 };
 
-Status sql_routine_type(const Catalog *c, const AstTypeName *t, Type *out, Err *e) {
+Status sql_routine_type(const Catalog *c, const AstTypeName *t, Type *out, int64_t *domain, Err *e) {
     if (!t->percent_type) {
-        TRY(sql_bind_type(c->enums, t, out, e));
+        const Domain *d;
+        TRY(sql_bind_type(c, t, out, &d, e));
+        *domain = d ? d->id : 0;
         *out = type_narrowed(*out);
         return ST_OK;
     }
@@ -21,6 +23,7 @@ Status sql_routine_type(const Catalog *c, const AstTypeName *t, Type *out, Err *
         return err_at(e, t->location, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist", t->name,
                       t->schema);
     *out = type_narrowed(tab->cols[k].type);
+    *domain = tab->cols[k].domain;
     return ST_OK;
 }
 
@@ -50,6 +53,7 @@ static char *call_text(Arena *a, const char *name, int n, const Type *types) {
 Status sql_find_routine(const Catalog *c, Arena *a, char what, const AstFuncSignature *q, Routine **out,
                         const char **missing, Err *e) {
     Type types[PARAMS_MAX];
+    int64_t domain;
     int n = 0;
     Routine *found = NULL;
     int64_t hits = 0;
@@ -60,7 +64,7 @@ Status sql_find_routine(const Catalog *c, Arena *a, char what, const AstFuncSign
         if (q->params[i].mode == AST_PARAM_OUT || q->params[i].mode == AST_PARAM_TABLE) continue;
         if (n == PARAMS_MAX)
             return err_set(e, ERR_TOO_MANY_ARGUMENTS, "functions cannot have more than %d arguments", PARAMS_MAX);
-        TRY(sql_routine_type(c, q->params[i].type, &types[n++], e));
+        TRY(sql_routine_type(c, q->params[i].type, &types[n++], &domain, e));
     }
     for (int64_t i = 0; i < c->n_routines; i++) {
         Routine *r = c->routines[i];

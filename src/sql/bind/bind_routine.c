@@ -33,6 +33,15 @@ static Expr *argument(Binder *b, Expr *e, Type t, int64_t location) {
     return bind_coerce(b, e, t, narrows(e->type, t) ? CAST_ASSIGNMENT : CAST_IMPLICIT, location);
 }
 
+/* Argument k as one of its parameter's domain. Of OUT parameters nothing is computed. */
+static Expr *domain_argument(Binder *b, const Routine *r, int k, Expr *e, int64_t location) {
+    int i = 0;
+    for (int n = -1; i < r->n_params; i++)
+        if (routine_is_arg(r, i) && ++n == k) break;
+    if (i == r->n_params || r->param_modes[i] == 'o' || !r->param_domains) return e;
+    return bind_domain(b, e, catalog_domain_by_id(b->c->catalog, r->param_domains[i]), location);
+}
+
 /* Arguments to parameters; false: the routine does not take them. */
 static bool place_args(const Routine *r, int64_t n, const char *const *names, Candidate *c) {
     bool used[ARGS_MAX] = {false};
@@ -280,6 +289,8 @@ static Status bind_args(Binder *b, Query *q, const AstFunc *f, bool procedure, c
     for (int64_t i = 0; i < f->n_args; i++)
         if (!(args[c.slots[i]] = argument(b, given[i], c.types[i], f->args[i]->location))) return ST_ERROR;
     if (c.n_default > 0) TRY(fill_defaults(b, c.r, args));
+    for (int k = 0; !c.user && k < c.r->n_args; k++)
+        if (!(args[k] = domain_argument(b, c.r, k, args[k], args[k]->location))) return ST_ERROR;
     if (c.user) b->c->one_thread |= c.user->one_thread;
     else TRY(note_routine(b, c.r));
     *out = c.r;
@@ -290,7 +301,7 @@ static Status bind_args(Binder *b, Query *q, const AstFunc *f, bool procedure, c
 
 /* ---- scalar calls ---------------------------------------------------------------------------- */
 
-static void arg_value(const Vec *v, int64_t i, Value *out) {
+void bind_arg_value(const Vec *v, int64_t i, Value *out) {
     int64_t k = v->is_const ? 0 : i;
     *out = (Value){.type = v->type, .is_null = v->valid && !v->valid[k]};
     if (v->type.id == T_NUMERIC && v->phys != type_phys(v->type)) {
@@ -302,7 +313,7 @@ static void arg_value(const Vec *v, int64_t i, Value *out) {
     memcpy(value_cell(out), (const char *)v->data + k * size, (size_t)size);
 }
 
-static void put_value(Vec *out, int64_t i, const Value *v) {
+void bind_put_value(Vec *out, int64_t i, const Value *v) {
     int64_t size = phys_size((Phys)out->phys);
     out->valid[i] = !v->is_null;
     if (v->is_null) {
@@ -323,13 +334,13 @@ static Status call_kernel(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, V
     if (!ctx->session || !ctx->session->call_routine)
         return err_set(ctx->err, ERR_FEATURE_NOT_SUPPORTED, "functions of the catalog cannot be called here");
     for (int64_t i = 0; i < n; i++) {
-        for (int k = 0; k < nargs; k++) arg_value(&args[k], i, &vals[k]);
+        for (int k = 0; k < nargs; k++) bind_arg_value(&args[k], i, &vals[k]);
         if (ctx->session->call_routine(ctx->session->setting_ctx, vals[0].u.i64, nargs - 1, vals + 1, ctx->ret,
                                        ctx->arena, &result, ctx->err) != ST_OK) {
             ctx->error_row = i;
             return ST_ERROR;
         }
-        put_value(out, i, &result);
+        bind_put_value(out, i, &result);
     }
     return ST_OK;
 }
@@ -366,6 +377,7 @@ static Expr *scalar_call(Binder *b, const Routine *r, Expr **args, int64_t locat
     Expr *e = expr_new(b->c, EX_FUNC, ret, r->n_args + 1);
     if (!e || !(e->u.func = def_of(b, r, ret)) || !(e->args[0] = bind_int8_const(b, r->id))) return NULL;
     for (int i = 0; i < r->n_args; i++) e->args[i + 1] = args[i];
+    e->domain = r->ret_domain;
     e->location = location;
     return e;
 }
@@ -419,7 +431,7 @@ static Status rows_kernel(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, V
         return err_set(ctx->err, ERR_FEATURE_NOT_SUPPORTED, "functions of the catalog cannot be called here");
     for (int64_t i = 0; i < n; i++) {
         int64_t n_rows;
-        for (int k = 0; k < nargs; k++) arg_value(&args[k], i, &vals[k]);
+        for (int k = 0; k < nargs; k++) bind_arg_value(&args[k], i, &vals[k]);
         const int32_t n_cols = (int32_t)(vals[1].u.str.len / (int64_t)sizeof(Type));
         Type *types = arena_array(ctx->arena, Type, n_cols + 1);
         if (!types) return err_oom(ctx->err);

@@ -374,7 +374,7 @@ static Status defined_columns(Binder *b, AstColumnDef *const *defs, int64_t n, R
             if (strcmp(defs[k]->name, defs[i]->name) == 0)
                 return err_at(b->err, bind_pos(b, defs[i]->location), ERR_DUPLICATE_COLUMN,
                               "column name \"%s\" specified more than once", defs[i]->name);
-        TRY(bind_type(b, defs[i]->type, &f->types[i]));
+        TRY(bind_type(b, defs[i]->type, &f->types[i], NULL));
         if ((f->cols[i] = plan_new_col(b->c, defs[i]->name, f->types[i], true)) <= 0) return ST_ERROR;
     }
     return ST_OK;

@@ -29,6 +29,7 @@ ColId bind_proj_add(Binder *b, Proj *p, const Query *q, Expr *e, const char *nam
     } else {
         bool never_null = e->kind == EX_CONST && !e->u.value.is_null;
         if (!(id = plan_new_col(b->c, name, e->type, !never_null))) return 0;
+        b->c->cols.items[id].domain = e->domain;
     }
     return vec_push(b->a, &p->ids, id) && vec_push(b->a, &p->exprs, e) ? id : 0;
 }

@@ -96,7 +96,7 @@ static Status stream_columns(Binder *b, const AstFromFunc *f, StreamCall *call) 
     if (!names || !types) return ST_ERROR;
     for (int64_t i = 0; i < f->n_column_defs; i++) {
         names[i] = f->column_defs[i]->name;
-        TRY(sql_bind_type(b->c->catalog ? b->c->catalog->enums : NULL, f->column_defs[i]->type, &types[i], b->err));
+        TRY(sql_bind_type(b->c->catalog, f->column_defs[i]->type, &types[i], NULL, b->err));
     }
     call->n_cols = (int32_t)f->n_column_defs;
     call->names = names;

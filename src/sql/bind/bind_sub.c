@@ -296,7 +296,7 @@ static Status array_items(Binder *b, Query *q, const AstExpr *array, const Expr 
         AstTypeName elem = *c->type;
         elem.array_dims = 0;
         Type t;
-        TRY(bind_type(b, &elem, &t));
+        TRY(bind_type(b, &elem, &t, NULL));
         int64_t from = out->len;
         Expr as_text = {.type = t};
         TRY(array_items(b, q, c->arg, &as_text, out));

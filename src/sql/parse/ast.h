@@ -102,6 +102,8 @@ typedef enum AstKind {
     AST_DROP_FUNCTION,   /* AstDropFunction */
     AST_CREATE_ENUM,     /* AstCreateEnum */
     AST_ALTER_ENUM,      /* AstAlterEnum */
+    AST_CREATE_DOMAIN,   /* AstCreateDomain */
+    AST_ALTER_DOMAIN,    /* AstAlterDomain */
     AST_CALL,            /* AstCall */
     AST_DO,              /* AstDo */
     AST_UNSUPPORTED,     /* AstUnsupported: parsed, but Stele has no such statement */
@@ -786,6 +788,7 @@ typedef enum AstObject {
     AST_OBJ_COLUMN,
     AST_OBJ_CONSTRAINT,
     AST_OBJ_TYPE,
+    AST_OBJ_DOMAIN,
     AST_OBJ_OTHER /* sequence, function ...: see AstDrop.object_name */
 } AstObject;
 typedef struct AstDrop {
@@ -951,6 +954,21 @@ typedef struct AstAlterEnum {
     bool if_not_exists;
     const char *new_name;
 } AstAlterEnum;
+
+typedef struct AstCreateDomain {
+    AST_STMT_HEAD;
+    AstName name;
+    AstColumnDef *def; /* its type, collation and constraints */
+} AstCreateDomain;
+
+/* ALTER DOMAIN: SET and DROP of DEFAULT and NOT NULL, ADD, DROP and VALIDATE CONSTRAINT as those of tables; or RENAME
+ * [CONSTRAINT old_name] TO new_name. */
+typedef struct AstAlterDomain {
+    AST_STMT_HEAD;
+    AstName name;
+    AstAlterCmd cmd;
+    const char *old_name, *new_name;
+} AstAlterDomain;
 
 typedef struct AstShow {
     AST_STMT_HEAD;

@@ -641,24 +641,25 @@ static void dump_drop(Dump *d, const AstDrop *x) {
     put_flag(d, "cascade", x->cascade);
     for (int64_t i = 0; i < x->n_names; i++) put_qualified(d, &x->names[i]);
 }
-static void dump_alter_table(Dump *d, const AstAlterTable *x) {
+static void dump_alter_cmd(Dump *d, const AstAlterCmd *x) {
     static const char *const kinds[] = {
         "add_column",   "drop_column",   "set_not_null",   "drop_not_null",   "set_default",
         "drop_default", "set_type",      "add_constraint", "drop_constraint", "validate_constraint",
         "set_options",  "reset_options", "other"};
+    put(d, " (");
+    put(d, kinds[x->kind]);
+    put_name(d, "", x->name);
+    put_name(d, "what=", x->what);
+    if (x->column) dump_column_def(d, x->column);
+    dump_source(d, "source=", x->expr_source);
+    dump_opt(d, "expr", x->expr);
+    if (x->constraint) dump_constraints(d, x->constraint, 1);
+    dump_options(d, x->options, x->n_options);
+    put(d, ")");
+}
+static void dump_alter_table(Dump *d, const AstAlterTable *x) {
     put_qualified(d, &x->table);
-    for (int64_t i = 0; i < x->n_cmds; i++) {
-        put(d, " (");
-        put(d, kinds[x->cmds[i].kind]);
-        put_name(d, "", x->cmds[i].name);
-        put_name(d, "what=", x->cmds[i].what);
-        if (x->cmds[i].column) dump_column_def(d, x->cmds[i].column);
-        dump_source(d, "source=", x->cmds[i].expr_source);
-        dump_opt(d, "expr", x->cmds[i].expr);
-        if (x->cmds[i].constraint) dump_constraints(d, x->cmds[i].constraint, 1);
-        dump_options(d, x->cmds[i].options, x->cmds[i].n_options);
-        put(d, ")");
-    }
+    for (int64_t i = 0; i < x->n_cmds; i++) dump_alter_cmd(d, &x->cmds[i]);
 }
 static void dump_rename(Dump *d, const AstRename *x) {
     put_qualified(d, &x->name);
@@ -724,6 +725,17 @@ static void dump_alter_enum(Dump *d, const AstAlterEnum *x) {
     put_name(d, "new=", x->new_name);
 }
 
+static void dump_create_domain(Dump *d, const AstCreateDomain *x) {
+    put_qualified(d, &x->name);
+    dump_column_def(d, x->def);
+}
+static void dump_alter_domain(Dump *d, const AstAlterDomain *x) {
+    put_qualified(d, &x->name);
+    put_name(d, "old=", x->old_name);
+    put_name(d, "new=", x->new_name);
+    if (!x->new_name) dump_alter_cmd(d, &x->cmd);
+}
+
 /* What stands behind the kind of a statement: a function for each that has more than a name. */
 static void dump_stmt_body(Dump *d, const AstStmt *s) {
     switch (s->kind) {
@@ -773,6 +785,8 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
     case AST_CREATE_FUNCTION: dump_create_function(d, AST_AS_CONST(AstCreateFunction, s)); break;
     case AST_DROP_FUNCTION: dump_drop_function(d, AST_AS_CONST(AstDropFunction, s)); break;
     case AST_CREATE_ENUM: dump_create_enum(d, AST_AS_CONST(AstCreateEnum, s)); break;
+    case AST_CREATE_DOMAIN: dump_create_domain(d, AST_AS_CONST(AstCreateDomain, s)); break;
+    case AST_ALTER_DOMAIN: dump_alter_domain(d, AST_AS_CONST(AstAlterDomain, s)); break;
     case AST_ALTER_ENUM: dump_alter_enum(d, AST_AS_CONST(AstAlterEnum, s)); break;
     case AST_CALL:
         put(d, " ");

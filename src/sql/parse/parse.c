@@ -182,6 +182,8 @@ const char *ast_kind_name(AstKind k) {
         [AST_DROP_FUNCTION] = "drop_function",
         [AST_CREATE_ENUM] = "create_enum",
         [AST_ALTER_ENUM] = "alter_enum",
+        [AST_CREATE_DOMAIN] = "create_domain",
+        [AST_ALTER_DOMAIN] = "alter_domain",
         [AST_CALL] = "call",
         [AST_DO] = "do",
         [AST_UNSUPPORTED] = "unsupported",
@@ -261,6 +263,8 @@ const char *ast_stmt_tag(const AstStmt *s) {
         return AST_AS_CONST(AstCreateFunction, s)->is_procedure ? "CREATE PROCEDURE" : "CREATE FUNCTION";
     case AST_CREATE_ENUM: return "CREATE TYPE";
     case AST_ALTER_ENUM: return "ALTER TYPE";
+    case AST_CREATE_DOMAIN: return "CREATE DOMAIN";
+    case AST_ALTER_DOMAIN: return "ALTER DOMAIN";
     case AST_DROP_FUNCTION: {
         char what = AST_AS_CONST(AstDropFunction, s)->what;
         return what == 'f' ? "DROP FUNCTION" : what == 'p' ? "DROP PROCEDURE" : "DROP ROUTINE";

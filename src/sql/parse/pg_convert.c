@@ -1464,6 +1464,7 @@ static AstObject object_of(ObjectType t) {
     case OBJECT_COLUMN: return AST_OBJ_COLUMN;
     case OBJECT_TABCONSTRAINT: return AST_OBJ_CONSTRAINT;
     case OBJECT_TYPE: return AST_OBJ_TYPE;
+    case OBJECT_DOMAIN: return AST_OBJ_DOMAIN;
     default: return AST_OBJ_OTHER;
     }
 }
@@ -1643,7 +1644,35 @@ static AstStmt *conv_rename_type(Conv *c, RenameStmt *s) {
     return x && object_names(c, s->object, &x->name) && copy_str(c, s->newname, &x->new_name) ? (AstStmt *)x : NULL;
 }
 
+static AstStmt *conv_create_domain(Conv *c, CreateDomainStmt *s) {
+    AstCreateDomain *x = NEW(AstCreateDomain, AST_CREATE_DOMAIN, -1);
+    ColumnDef def = {.typeName = s->typeName, .collClause = s->collClause, .constraints = s->constraints};
+    return x && conv_qualified(c, s->domainname, -1, &x->name) && (x->def = conv_column_def(c, &def)) ? (AstStmt *)x
+                                                                                                      : NULL;
+}
+static AstStmt *conv_alter_domain(Conv *c, AlterDomainStmt *s) {
+    AstAlterDomain *x = NEW(AstAlterDomain, AST_ALTER_DOMAIN, -1);
+    if (!x || !conv_qualified(c, s->typeName, -1, &x->name)) return NULL;
+    static const struct {
+        char subtype;
+        AlterTableType same;
+    } forms[] = {{'T', AT_ColumnDefault}, {'N', AT_DropNotNull},    {'O', AT_SetNotNull},
+                 {'C', AT_AddConstraint}, {'X', AT_DropConstraint}, {'V', AT_ValidateConstraint}};
+    AlterTableCmd cmd = {.name = s->name, .def = s->def, .behavior = s->behavior, .missing_ok = s->missing_ok};
+    for (size_t i = 0; i < ARRAY_LEN(forms); i++)
+        if (forms[i].subtype == s->subtype) cmd.subtype = forms[i].same;
+    return conv_alter_cmd(c, &cmd, -1, &x->cmd) ? (AstStmt *)x : NULL;
+}
+static AstStmt *conv_rename_domain(Conv *c, RenameStmt *s) {
+    AstAlterDomain *x = NEW(AstAlterDomain, AST_ALTER_DOMAIN, -1);
+    return x && object_names(c, s->object, &x->name) && copy_str(c, s->subname, &x->old_name) &&
+                   copy_str(c, s->newname, &x->new_name)
+               ? (AstStmt *)x
+               : NULL;
+}
+
 static AstStmt *conv_rename(Conv *c, RenameStmt *s) {
+    if (s->renameType == OBJECT_DOMAIN || s->renameType == OBJECT_DOMCONSTRAINT) return conv_rename_domain(c, s);
     if (s->renameType == OBJECT_TYPE) return conv_rename_type(c, s);
     AstRename *x = NEW(AstRename, AST_RENAME, -1);
     if (!x) return NULL;
@@ -1981,8 +2010,6 @@ static const char *statement_name(Node *n) {
     case T_AlterFunctionStmt: return "ALTER FUNCTION";
     case T_CreateSeqStmt: return "CREATE SEQUENCE";
     case T_AlterSeqStmt: return "ALTER SEQUENCE";
-    case T_CreateDomainStmt: return "CREATE DOMAIN";
-    case T_AlterDomainStmt: return "ALTER DOMAIN";
     case T_CompositeTypeStmt:
     case T_CreateRangeStmt: return "CREATE TYPE";
     case T_AlterTypeStmt: return "ALTER TYPE";
@@ -2075,6 +2102,8 @@ static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
     case T_RenameStmt: return conv_rename(c, (RenameStmt *)n);
     case T_CreateEnumStmt: return conv_create_enum(c, (CreateEnumStmt *)n);
     case T_AlterEnumStmt: return conv_alter_enum(c, (AlterEnumStmt *)n);
+    case T_CreateDomainStmt: return conv_create_domain(c, (CreateDomainStmt *)n);
+    case T_AlterDomainStmt: return conv_alter_domain(c, (AlterDomainStmt *)n);
     case T_CommentStmt: return conv_comment(c, (CommentStmt *)n);
     case T_CopyStmt: return conv_copy(c, (CopyStmt *)n);
     case T_TransactionStmt: return conv_transaction(c, (TransactionStmt *)n);

@@ -582,6 +582,7 @@ Status cp_declare(Cp *c) {
             const PlVar *v = &f->vars[i];
             bool in = i < f->n_params && f->param_modes[i] != PL_OUT;
             if ((later == 0) != in) continue;
+            if (v->domain) return cp_refuse(c, "variable \"%s\" is of a domain", v->name ? v->name : "");
             if (v->kind == PLV_SCALAR && v->type.id == T_UNKNOWN) continue; /* CASE's: made there */
             if (v->kind == PLV_SCALAR) {
                 if ((c->at.var_of[i] = cp_var_new(c, v->name, v->type)) < 0) return ST_ERROR;

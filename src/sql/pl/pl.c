@@ -191,11 +191,11 @@ static Type without_modifiers(Type t) {
     return r;
 }
 
-static Status param_type(const Catalog *c, const AstTypeName *t, Type *out, Err *e) {
+static Status param_type(const Catalog *c, const AstTypeName *t, Type *out, int64_t *domain, Err *e) {
     AstTypeName plain = *t;
     plain.setof = false;
-    TRY(sql_routine_type(c, &plain, out, e));
-    *out = without_modifiers(*out);
+    TRY(sql_routine_type(c, &plain, out, domain, e));
+    if (!*domain) *out = without_modifiers(*out);
     return ST_OK;
 }
 
@@ -205,16 +205,19 @@ static Status returns_table(Arena *a, const Table *t, Routine *r) {
     char **names = arena_array(a, char *, n + 1);
     char *modes = arena_alloc(a, n + 1);
     Type *types = arena_array(a, Type, n + 1);
-    if (!names || !modes || !types) return ST_ERROR;
+    int64_t *domains = arena_array(a, int64_t, n + 1);
+    if (!names || !modes || !types || !domains) return ST_ERROR;
     for (int i = 0; i < n; i++) {
         bool own = i < r->n_params;
         names[i] = own ? r->param_names[i] : t->cols[i - r->n_params].name;
         modes[i] = own ? r->param_modes[i] : 'c';
         types[i] = own ? r->param_types[i] : t->cols[i - r->n_params].type;
+        domains[i] = own ? r->param_domains[i] : t->cols[i - r->n_params].domain;
     }
     r->param_names = names;
     r->param_modes = modes;
     r->param_types = types;
+    r->param_domains = domains;
     r->n_params = n;
     r->returns_record = true;
     return ST_OK;
@@ -253,8 +256,9 @@ static Status result_type(Arena *a, const Catalog *c, const AstCreateFunction *x
         return ST_OK;
     }
     Type ret;
+    int64_t domain;
     const Table *table = plain ? catalog_table(c, slice_of(t->name)) : NULL;
-    if (param_type(c, t, &ret, e) != ST_OK) {
+    if (param_type(c, t, &ret, &domain, e) != ST_OK) {
         if (!table || n_outs) return ST_ERROR;
         err_clear(e);
         return returns_table(a, table, r);
@@ -265,6 +269,7 @@ static Status result_type(Arena *a, const Catalog *c, const AstCreateFunction *x
                       "function result type must be %s because of OUT parameters", type_name(out_type, &name));
     }
     r->ret = n_outs == 1 ? out_type : ret;
+    if (n_outs == 0) r->ret_domain = domain;
     return ST_OK;
 }
 
@@ -290,7 +295,8 @@ Status pl_signature(Arena *a, const Catalog *c, const AstCreateFunction *x, Rout
     r->param_names = arena_array(a, char *, x->n_params + 1);
     r->param_modes = arena_alloc(a, x->n_params + 1);
     r->param_types = arena_array(a, Type, x->n_params + 1);
-    if (!r->param_names || !r->param_modes || !r->param_types) return ST_ERROR;
+    r->param_domains = arena_array(a, int64_t, x->n_params + 1);
+    if (!r->param_names || !r->param_modes || !r->param_types || !r->param_domains) return ST_ERROR;
     int n_outs = 0;
     bool no_default = false;
     Type out_type = type_make(T_VOID);
@@ -304,7 +310,7 @@ Status pl_signature(Arena *a, const Catalog *c, const AstCreateFunction *x, Rout
                                           : "functions cannot accept set arguments");
         r->param_names[i] = (char *)(uintptr_t)p->name;
         r->param_modes[i] = modes[p->mode];
-        TRY(param_type(c, p->type, &r->param_types[i], e));
+        TRY(param_type(c, p->type, &r->param_types[i], &r->param_domains[i], e));
         for (int k = 0; p->name && k < i; k++)
             if (r->param_names[k] && strcmp(r->param_names[k], p->name) == 0 &&
                 (r->param_modes[k] == 't') == (r->param_modes[i] == 't'))
@@ -399,7 +405,7 @@ static Status sql_body(PlParser *p) {
                     if (f->param_modes[k] != PL_IN && !vec_push(p->a, &targets, r)) return ST_ERROR;
                 }
                 if (!f->has_outs) {
-                    PlVar v = {.kind = PLV_SCALAR, .type = f->ret, .block = p->block};
+                    PlVar v = {.kind = PLV_SCALAR, .type = f->ret, .domain = f->ret_domain, .block = p->block};
                     if (f->returns_record) v.kind = PLV_RECORD;
                     f->result_var = pl_add_var(p, &v);
                     PlRef r = {f->result_var, NULL};
@@ -437,6 +443,7 @@ static Status make(Arena *a, const Catalog *c, const Routine *sig, const AstCrea
     f->returns_record = sig->returns_record;
     f->strict = sig->strict;
     f->ret = sig->ret;
+    f->ret_domain = sig->ret_domain;
     f->result_var = -1;
     f->is_sql = strcmp(sig->language, "sql") == 0;
     if (!(f->signature = pl_signature_text(a, sig))) return ST_ERROR;
@@ -452,6 +459,7 @@ static Status make(Arena *a, const Catalog *c, const Routine *sig, const AstCrea
     f->n_params = n;
     for (int i = 0; i < n; i++) {
         PlVar v = {.name = sig->param_names[i], .kind = PLV_SCALAR, .type = sig->param_types[i]};
+        if (sig->param_domains) v.domain = sig->param_domains[i];
         f->param_names[i] = sig->param_names[i];
         f->param_types[i] = sig->param_types[i];
         f->param_modes[i] = sig->param_modes[i] == 'i' ? PL_IN : sig->param_modes[i] == 'b' ? PL_INOUT : PL_OUT;

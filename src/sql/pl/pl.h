@@ -31,8 +31,9 @@ typedef enum PlMode { PL_IN, PL_OUT, PL_INOUT } PlMode;
  * routine; parameters come first, then `found`. Inner blocks may reuse a name: `block` says where it is visible. */
 typedef struct PlVar {
     const char *name;
-    uint8_t kind; /* PlVarKind */
-    Type type;    /* PLV_SCALAR */
+    uint8_t kind;   /* PlVarKind */
+    Type type;      /* PLV_SCALAR */
+    int64_t domain; /* ... that its values are of; 0: none */
     bool constant, not_null;
     struct PlExpr *init; /* NULL: NULL */
     int32_t line;
@@ -192,6 +193,7 @@ typedef struct PlFunction {
     uint8_t *param_modes; /* PlMode */
     Type *param_types;
     const AstExpr **param_defaults; /* NULL = none */
+    int64_t ret_domain;             /* that the result is of; 0: none */
     Type ret;                       /* scalar result, element of a set */
     int32_t found;                  /* number of variable FOUND */
     int32_t n_vars;

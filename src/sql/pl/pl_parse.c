@@ -377,6 +377,7 @@ static Status percent_type(PlParser *p, Tok first, PlVar *v) {
         if (!r.field) {
             v->kind = o->kind;
             v->type = o->type;
+            v->domain = o->domain;
             v->row_table = o->row_table;
             v->n_fields = o->n_fields;
             v->field_names = o->field_names;
@@ -396,6 +397,7 @@ static Status percent_type(PlParser *p, Tok first, PlVar *v) {
         return err_at(p->e, pl_position(p, first.start), ERR_UNDEFINED_COLUMN,
                       "column \"%s\" of relation \"%s\" does not exist", part[1], part[0]);
     v->type = t->cols[k].type;
+    v->domain = t->cols[k].domain;
     return ST_OK;
 }
 
@@ -441,7 +443,8 @@ static Status read_type(PlParser *p, PlVar *v) {
         return ST_OK;
     }
     const Table *tab = t->array_dims ? NULL : catalog_table(p->c, slice_of(t->name));
-    if (sql_bind_type(p->c->enums, t, &v->type, p->e) != ST_OK) {
+    const Domain *domain;
+    if (sql_bind_type(p->c, t, &v->type, &domain, p->e) != ST_OK) {
         if (tab) {
             err_clear(p->e);
             return pl_row_of_table(p, tab, v) ? ST_OK : ST_ERROR;
@@ -450,6 +453,7 @@ static Status read_type(PlParser *p, PlVar *v) {
         return ST_ERROR;
     }
     v->type = type_narrowed(v->type);
+    v->domain = domain ? domain->id : 0;
     return ST_OK;
 }
 

@@ -40,6 +40,7 @@ Expr *expr_new(PlanCtx *c, ExprKind kind, Type type, int32_t n_args) {
 Expr *expr_col(PlanCtx *c, ColId id) {
     Expr *e = expr_new(c, EX_COL, c->cols.items[id].type, 0);
     if (e) e->u.col = id;
+    if (e) e->domain = c->cols.items[id].domain;
     return e;
 }
 

@@ -28,6 +28,7 @@ typedef struct ColInfo {
     bool nullable; /* may be NULL where it is produced (outer joins add NULLs above: see optimiser) */
     Table *table;  /* base column: table and its column number, else NULL, -1 */
     int col;
+    int64_t domain; /* that its values are of (catalog.h); 0: none */
 } ColInfo;
 
 /* Names that may be no columns: variables of the routine whose statement is bound (sql/pl/pl.h). A name that could be
@@ -103,6 +104,7 @@ typedef struct PlanCtx {
     bool (*resolve)(void *ctx, const char *name); /* the client may add some for a name that means nothing, or NULL */
     void *resolve_ctx;
     bool reads_client_rows;            /* names do mean such rows */
+    VEC(int64_t) domain_ids;           /* domains that binding looked up by name */
     VEC(int64_t) routine_ids;          /* which */
     VEC(const FuncDef *) routine_defs; /* of scalar calls, one per routine (bind_routine.c) */
 } PlanCtx;
@@ -151,6 +153,7 @@ struct Expr {
     uint32_t hash; /* of the lowering, which looks for equal expressions; 0: not yet */
     Type type;
     int64_t location; /* in the statement, 1-based, 0 none */
+    int64_t domain;   /* that the value is of; 0: none. It changes nothing in what is computed */
     int32_t n_args;
     Expr **args;
     union {
