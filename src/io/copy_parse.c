@@ -8,6 +8,7 @@
  */
 #include "io/copy_int.h"
 #include "io/date_format.h"
+#include "types/chars.h"
 
 #include <stdlib.h>
 #if defined(__SSE2__)
@@ -283,12 +284,6 @@ static bool is_null_of(const CopyCol *k, const char *s, int64_t len) {
     for (int32_t i = 0; i < k->n_nulls; i++)
         if (k->nulls[i].len == len && memcmp(k->nulls[i].ptr, s, (size_t)len) == 0) return true;
     return false;
-}
-static int hex_digit(char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
 }
 
 static Status unescape(CopyParser *p, const char *s, const char *end, Slice *text) {

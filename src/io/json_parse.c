@@ -5,6 +5,7 @@
  * and not looked at further. Everything is a loop: depth costs no stack.
  */
 #include "io/copy_int.h"
+#include "types/chars.h"
 
 typedef struct JsonColumns {
     bool unknown;
@@ -43,34 +44,11 @@ static inline const char *skip_blank(const char *s) {
 static int hex4(const char *s) {
     int v = 0;
     for (int i = 0; i < 4; i++) {
-        char c = s[i];
-        int d = c >= '0' && c <= '9'   ? c - '0'
-                : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                       : -1;
+        int d = hex_digit(s[i]);
         if (d < 0) return -1;
         v = v * 16 + d;
     }
     return v;
-}
-
-static char *put_utf8(char *w, uint32_t c) {
-    if (c < 0x80) {
-        *w++ = (char)c;
-    } else if (c < 0x800) {
-        *w++ = (char)(0xC0 | c >> 6);
-        *w++ = (char)(0x80 | (c & 0x3F));
-    } else if (c < 0x10000) {
-        *w++ = (char)(0xE0 | c >> 12);
-        *w++ = (char)(0x80 | (c >> 6 & 0x3F));
-        *w++ = (char)(0x80 | (c & 0x3F));
-    } else {
-        *w++ = (char)(0xF0 | c >> 18);
-        *w++ = (char)(0x80 | (c >> 12 & 0x3F));
-        *w++ = (char)(0x80 | (c >> 6 & 0x3F));
-        *w++ = (char)(0x80 | (c & 0x3F));
-    }
-    return w;
 }
 
 /* The code point of \uXXXX at s, which is left behind it; 0: there is none that a text can have. */
@@ -107,7 +85,7 @@ static Status unescape(CopyParser *p, const char *s, const char *end, Slice *tex
             c = code_point(&s, end);
         }
         if (c == 0) return expected(p, at, "an escape sequence that a text can have");
-        w = put_utf8(w, c);
+        w = utf8_put(w, c);
     }
     memset(w, 0, COPY_PAD);
     *text = (Slice){out, w - out};

@@ -361,22 +361,21 @@ static Status resolve_error(Slice name, bool is_operator, int nargs, const Type 
     return ST_ERROR;
 }
 
-/* Types to cast the arguments to, and the result's type. */
 /* The one enumerated type of a call's arguments, as PostgreSQL's anyenum. */
 static Status one_enum(const FuncDef *f, int nargs, const Type *args, int64_t pos, Type *out, Err *e) {
-    bool wanted = false;
+    bool wanted = false, several = false;
     for (int k = 0; k < nargs; k++) {
         if (slot_type(f, k) != T_ENUM) continue;
         wanted = true;
         if (args[k].id != T_ENUM) continue;
-        if (out->id == T_ENUM && out->length != args[k].length)
-            return resolve_error(slice_of(f->name), (f->flags & FN_OPERATOR) != 0, nargs, args, pos, false, e);
+        several |= out->id == T_ENUM && out->length != args[k].length;
         *out = args[k];
     }
-    if (!wanted || out->id == T_ENUM) return ST_OK;
+    if (!wanted || (out->id == T_ENUM && !several)) return ST_OK;
     return resolve_error(slice_of(f->name), (f->flags & FN_OPERATOR) != 0, nargs, args, pos, false, e);
 }
 
+/* Types to cast the arguments to, and the result's type. */
 static Status coerce_args(const FuncDef *f, int nargs, const Type *args, int64_t pos, Type *coerced, Type *ret,
                           Err *e) {
     if (f->flags & FN_COMMON_TYPE) {

@@ -603,19 +603,9 @@ KNF(array_trim_scale, Str, STR0, {
 
 /* ---- table ------------------------------------------------------------------------------------------------------- */
 
-static Type tf_array_of(const FuncDef *f, int nargs, const Type *a) {
-    return (void)f, (void)nargs, type_array_of(a[0]);
-}
-static Type tf_element(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, type_element(a[0]); }
-static Type tf_first(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, a[0]; }
-static Type tf_second(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, a[1]; }
 static Type tf_int4s(const FuncDef *f, int nargs, const Type *a) {
     return (void)f, (void)nargs, (void)a, type_array_of(type_make(T_INT4));
 }
-static Type tf_texts(const FuncDef *f, int nargs, const Type *a) {
-    return (void)f, (void)nargs, (void)a, type_array_of(type_make(T_TEXT));
-}
-
 #define AA ARGS(T_ARRAY, T_ARRAY)
 #define AE ARGS(T_ARRAY, T_ANY)
 #define CMP(nm, op, fn, dc) DEF(nm, FN_OPERATOR | S_, T_BOOL, 2, AA, op, fn, NULL, dc)

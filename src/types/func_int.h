@@ -208,6 +208,19 @@ Status func_ordered_array(FuncCtx *ctx, Type array, Str blob, ArrayView *out);
  * for intervals. */
 bool func_get_key(const char **at, const char *end, Phys phys, void *cell, char **text);
 
+/* ---- types of results ---------------------------------------------------- */
+static inline Type tf_first(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, a[0]; }
+static inline Type tf_second(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, a[1]; }
+static inline Type tf_element(const FuncDef *f, int nargs, const Type *a) {
+    return (void)f, (void)nargs, type_element(a[0]);
+}
+static inline Type tf_array_of(const FuncDef *f, int nargs, const Type *a) {
+    return (void)f, (void)nargs, type_array_of(a[0]);
+}
+static inline Type tf_texts(const FuncDef *f, int nargs, const Type *a) {
+    return (void)f, (void)nargs, (void)a, type_array_of(type_make(T_TEXT));
+}
+
 /* ---- table rows ---------------------------------------------------------- */
 #define ARGS(...) \
     { __VA_ARGS__ }

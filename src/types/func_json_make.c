@@ -13,8 +13,6 @@ enum { ENTRY_PLAIN = 1, ENTRY_LINE = 2 };
 
 /* ---- cells ------------------------------------------------------------------------------------ */
 
-static Slice str_slice(Str s) { return (Slice){s.ptr, s.len}; }
-
 /* ISO 8601, whatever DateStyle is: a T between date and time, and minutes in the zone. */
 static void put_time(const FuncCtx *ctx, JsonOut *o, Type t, const void *cell) {
     char text[VALUE_TEXT_MAX];
@@ -63,7 +61,7 @@ Status json_put_cell(FuncCtx *ctx, JsonOut *o, Type t, const void *cell) {
     case T_BOOL: return json_put_slice(o, slice_of(*(const uint8_t *)cell ? "true" : "false")), ST_OK;
     case T_ARRAY: return put_array(ctx, o, t, *(const Str *)cell, ",");
     case T_JSON:
-    case T_JSONB: return json_put_slice(o, str_slice(*(const Str *)cell)), ST_OK;
+    case T_JSONB: return json_put_slice(o, slice_of_str(*(const Str *)cell)), ST_OK;
     case T_DATE:
     case T_TIMESTAMP:
     case T_TIMESTAMPTZ: return put_time(ctx, o, t, cell), ST_OK;
@@ -71,8 +69,8 @@ Status json_put_cell(FuncCtx *ctx, JsonOut *o, Type t, const void *cell) {
     }
     TRY(func_cell_output(ctx, t, cell, &s));
     bool digit = s.len > 0 && s.ptr[s.len - 1] >= '0' && s.ptr[s.len - 1] <= '9';
-    if (type_is_number(t) && digit) json_put_slice(o, str_slice(s)); /* not NaN and Infinity */
-    else json_put_string(o, str_slice(s));
+    if (type_is_number(t) && digit) json_put_slice(o, slice_of_str(s)); /* not NaN and Infinity */
+    else json_put_string(o, slice_of_str(s));
     return ST_OK;
 }
 /* The cell of an argument. Integers and numerics may be of another width than their type's. */
@@ -165,7 +163,7 @@ MAKE(json_row, {
     json_put_text(&o, "{");
     for (int k = 1; k + 1 < nargs; k += 2) {
         if (k > 1) json_put_slice(&o, slice_of(lines ? ",\n " : ","));
-        json_put_string(&o, str_slice(AT(Str, k, i)));
+        json_put_string(&o, slice_of_str(AT(Str, k, i)));
         json_put_text(&o, ":");
         if (put_arg(ctx, &o, &args[k + 1], i) != ST_OK) return FAILED(i);
     }
@@ -180,11 +178,11 @@ static Status put_pairs(FuncCtx *ctx, JsonOut *o, int64_t i, const ArrayView *ke
         FAIL_IF(array_is_null(keys, k), i, ERR_NULL_NOT_ALLOWED, "null value not allowed for object key");
         if (k) json_put_text(o, ", ");
         array_get(keys, k, &s);
-        json_put_string(o, str_slice(s));
+        json_put_string(o, slice_of_str(s));
         json_put_text(o, " : ");
         array_get(values, at, &s);
         if (array_is_null(values, at)) json_put_text(o, "null");
-        else json_put_string(o, str_slice(s));
+        else json_put_string(o, slice_of_str(s));
     }
     json_put_text(o, "}");
     return ST_OK;
@@ -340,13 +338,6 @@ KNF(json_record, Str, STR0, {
 })
 
 /* ---- table --------------------------------------------------------------------------------------------------- */
-
-static Type tf_texts(const FuncDef *f, int nargs, const Type *a) {
-    return (void)f, (void)nargs, (void)a, type_array_of(type_make(T_TEXT));
-}
-static Type tf_array_of(const FuncDef *f, int nargs, const Type *a) {
-    return (void)f, (void)nargs, type_array_of(a[0]);
-}
 
 #define MANY (FN_VARIADIC | FN_CAN_FAIL | FN_ANY_NUMERIC_SCALE)
 #define BUILD(nm, rt, fn, dc)                                    \

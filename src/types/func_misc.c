@@ -202,16 +202,6 @@ static Type tf_stddev(const FuncDef *f, int nargs, const Type *a) {
     (void)f, (void)nargs;
     return spread_type(a[0], 1);
 }
-static Type tf_same(const FuncDef *f, int nargs, const Type *a) {
-    (void)f, (void)nargs;
-    return a[0];
-}
-
-static Type tf_labels(const FuncDef *f, int nargs, const Type *a) {
-    (void)f, (void)nargs;
-    return type_array_of(a[0]);
-}
-
 /* ---- enumerated types: functions of the type of their arguments ------------------------------------- */
 
 static void enum_end(int64_t n, const Vec *args, Vec *out, bool last) {
@@ -265,7 +255,7 @@ KERNEL(enum_range) {
     { .name = nm, .flags = FN_AGGREGATE, .ret = rt, .nargs = na, .args = as, .agg = kind, .type_fn = tf, .doc = dc }
 #define AGG1(nm, kind, rt, T, tf, dc) AGG(nm, kind, rt, 1, ARGS(T), tf, dc)
 #define MIN_MAX(T) \
-    AGG1("min", AGG_MIN, T, T, tf_same, "least value"), AGG1("max", AGG_MAX, T, T, tf_same, "greatest value")
+    AGG1("min", AGG_MIN, T, T, tf_first, "least value"), AGG1("max", AGG_MAX, T, T, tf_first, "greatest value")
 #define BITS(T)                                                      \
     AGG1("bit_and", AGG_BIT_AND, T, T, NULL, "bitwise and of all"),  \
         AGG1("bit_or", AGG_BIT_OR, T, T, NULL, "bitwise or of all"), \
@@ -371,11 +361,11 @@ static const FuncDef defs[] = {
         current_setting, NULL, "internal: current_setting beside set_config"),
     DEF("set_config", FN_VOLATILE | FN_CAN_FAIL, T_TEXT, 3, ARGS(T_TEXT, T_TEXT, T_BOOL), OP_NONE, set_config, NULL,
         "changes a setting, and returns its text"),
-    DEF("enum_first", 0, T_ENUM, 1, ARGS(T_ENUM), OP_NONE, enum_first, tf_same, "first label of the argument's type"),
-    DEF("enum_last", 0, T_ENUM, 1, ARGS(T_ENUM), OP_NONE, enum_last, tf_same, "last label of the argument's type"),
-    DEF("enum_range", FN_CAN_FAIL, T_ARRAY, 1, ARGS(T_ENUM), OP_NONE, enum_range, tf_labels,
+    DEF("enum_first", 0, T_ENUM, 1, ARGS(T_ENUM), OP_NONE, enum_first, tf_first, "first label of the argument's type"),
+    DEF("enum_last", 0, T_ENUM, 1, ARGS(T_ENUM), OP_NONE, enum_last, tf_first, "last label of the argument's type"),
+    DEF("enum_range", FN_CAN_FAIL, T_ARRAY, 1, ARGS(T_ENUM), OP_NONE, enum_range, tf_array_of,
         "all labels of the argument's type"),
-    DEF("enum_range", FN_CAN_FAIL, T_ARRAY, 2, ARGS(T_ENUM, T_ENUM), OP_NONE, enum_range, tf_labels,
+    DEF("enum_range", FN_CAN_FAIL, T_ARRAY, 2, ARGS(T_ENUM, T_ENUM), OP_NONE, enum_range, tf_array_of,
         "labels from the first argument to the second; NULL: from the first label, to the last"),
     DEF("pg_typeof", 0, T_TEXT, 1, ARGS(T_ANY), OP_NONE, typeof_any, NULL, "type of the argument"),
     DEF("booland_statefunc", S_, T_BOOL, 2, ARGS(T_BOOL, T_BOOL), OP_NONE, bool_and2, NULL, "and"),
@@ -422,7 +412,7 @@ static const FuncDef defs[] = {
     BITS(T_INT2),
     BITS(T_INT4),
     BITS(T_INT8),
-    AGG1("any_value", AGG_ANY, T_VOID, T_ANY, tf_same, "some value"),
+    AGG1("any_value", AGG_ANY, T_VOID, T_ANY, tf_first, "some value"),
     VAR("var_pop", AGG_VAR_POP, tf_var, "population variance"),
     VAR("var_samp", AGG_VAR_SAMP, tf_var, "sample variance"),
     VAR("variance", AGG_VAR_SAMP, tf_var, "sample variance"),

@@ -492,10 +492,6 @@ static Type tf_div(const FuncDef *f, int nargs, const Type *a) {
     (void)f, (void)nargs;
     return num_type(38, MAX_OF(a[0].scale, 16), 0);
 }
-static Type tf_same(const FuncDef *f, int nargs, const Type *a) {
-    (void)f, (void)nargs;
-    return a[0];
-}
 static Type tf_round0(const FuncDef *f, int nargs, const Type *a) {
     (void)f, (void)nargs;
     return num_type(a[0].precision - a[0].scale + 1, 0, 0);
@@ -565,15 +561,15 @@ static const FuncDef defs[] = {
     NUM_F2("-", OPF, OP_SUB, sub_num, tf_add, "difference"),
     NUM_F2("*", OPF | ANYS, OP_MUL, mul_num, tf_mul, "product"),
     NUM_F2("/", OPF | ANYS, OP_NUM_DIV, div_num, tf_div, "quotient"),
-    NUM_F2("%", OPF, OP_MOD, mod_num, tf_same, "remainder"),
-    NUM_F2("mod", SF, OP_MOD, mod_num, tf_same, "remainder"),
+    NUM_F2("%", OPF, OP_MOD, mod_num, tf_first, "remainder"),
+    NUM_F2("mod", SF, OP_MOD, mod_num, tf_first, "remainder"),
     NUM_F2("div", SF, OP_NONE, quot_num, tf_whole, "quotient, truncated to an integer"),
-    NUM_F2("gcd", SF, OP_NONE, gcd_num, tf_same, "greatest common divisor"),
+    NUM_F2("gcd", SF, OP_NONE, gcd_num, tf_first, "greatest common divisor"),
     NUM_F2("lcm", SF, OP_NONE, lcm_num, tf_lcm, "least common multiple"),
-    NUM_F1("-", OPF, OP_NEG, neg_num, tf_same, "negation"),
-    NUM_F1("+", OPS, OP_NONE, plus_num, tf_same, "unary plus"),
-    NUM_F1("@", OPF, OP_ABS, abs_num, tf_same, "absolute value"),
-    NUM_F1("abs", SF, OP_ABS, abs_num, tf_same, "absolute value"),
+    NUM_F1("-", OPF, OP_NEG, neg_num, tf_first, "negation"),
+    NUM_F1("+", OPS, OP_NONE, plus_num, tf_first, "unary plus"),
+    NUM_F1("@", OPF, OP_ABS, abs_num, tf_first, "absolute value"),
+    NUM_F1("abs", SF, OP_ABS, abs_num, tf_first, "absolute value"),
     NUM_F1("sign", S_, OP_NONE, sign_num, tf_sign, "-1, 0 or 1"),
     NUM_F1("round", SF, OP_NONE, round_num, tf_round0, "nearest integer, halves away from zero"),
     NUM_F1("trunc", SF, OP_NONE, trunc_num, tf_round0, "towards zero"),

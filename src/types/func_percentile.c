@@ -215,9 +215,6 @@ KERNEL(mode_of) {
     return ST_OK;
 }
 
-static Type tf_element(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, type_element(a[0]); }
-static Type tf_first(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, a[0]; }
-
 static const FuncDef defs[] = {
     DEF("percentile_at", FN_CAN_FAIL, T_VOID, 3, ARGS(T_ARRAY, T_FLOAT8, T_BOOL), OP_NONE, percentile_at, tf_element,
         "internal: the element of an array at a fraction of its sorted elements"),

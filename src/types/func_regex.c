@@ -586,9 +586,6 @@ static Status split(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *ou
 KERNEL(regexp_split_array) { return split(ctx, n, args, nargs, out, "regexp_split_to_array"); }
 KERNEL(regexp_split_rows) { return split(ctx, n, args, nargs, out, "regexp_split_to_table"); }
 
-static Type tf_texts(const FuncDef *f, int nargs, const Type *a) {
-    return (void)f, (void)nargs, (void)a, type_array_of(type_make(T_TEXT));
-}
 static Type tf_byteas(const FuncDef *f, int nargs, const Type *a) {
     return (void)f, (void)nargs, (void)a, type_array_of(type_make(T_BYTEA));
 }

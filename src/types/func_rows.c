@@ -220,9 +220,6 @@ KERNEL(sample_row) {
     return ST_OK;
 }
 
-static Type tf_same(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, a[0]; }
-static Type tf_array(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, type_array_of(a[0]); }
-
 #define INT3 ARGS(T_INT8, T_INT8, T_INT8)
 static const FuncDef defs[] = {
     DEF("series_count", SF, T_INT8, 3, INT3, OP_NONE, series_count_int, NULL, "internal: rows of a series"),
@@ -230,11 +227,11 @@ static const FuncDef defs[] = {
         "internal: rows of a series"),
     DEF("series_value", FN_STRICT, T_INT8, 3, INT3, OP_NONE, series_value_int, NULL, "internal: value of a series"),
     DEF("series_value", FN_STRICT, T_NUMERIC, 3, ARGS(T_NUMERIC, T_NUMERIC, T_INT8), OP_NONE, series_value_numeric,
-        tf_same, "internal: value of a series"),
-    DEF("series_array", SF, T_ARRAY, 3, ARGS(T_TIMESTAMP, T_TIMESTAMP, T_INTERVAL), OP_NONE, series_array, tf_array,
+        tf_first, "internal: value of a series"),
+    DEF("series_array", SF, T_ARRAY, 3, ARGS(T_TIMESTAMP, T_TIMESTAMP, T_INTERVAL), OP_NONE, series_array, tf_array_of,
         "internal: the values of a series"),
-    DEF("series_array", SF, T_ARRAY, 3, ARGS(T_TIMESTAMPTZ, T_TIMESTAMPTZ, T_INTERVAL), OP_NONE, series_array, tf_array,
-        "internal: the values of a series"),
+    DEF("series_array", SF, T_ARRAY, 3, ARGS(T_TIMESTAMPTZ, T_TIMESTAMPTZ, T_INTERVAL), OP_NONE, series_array,
+        tf_array_of, "internal: the values of a series"),
     DEF("check_limit", FN_CAN_FAIL, T_INT8, 2, ARGS(T_INT8, T_INT4), OP_NONE, check_limit, NULL,
         "internal: a row count that is not negative"),
     DEF("sample_row", FN_CAN_FAIL, T_BOOL, 4, ARGS(T_INT8, T_BOOL, T_FLOAT4, T_FLOAT8), OP_NONE, sample_row, NULL,

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "types/dec.h"
 #include "types/array.h"
+#include "types/chars.h"
 #include "types/func_int.h"
 
 #define TEXT_FN(fn, ...) KNF(fn, Str, STR0, const Str x = AT(Str, 0, i); __VA_ARGS__)
@@ -57,6 +58,20 @@ static bool is_free_of_form(Type t) {
     return type_is_integer(t) || t.id == T_NUMERIC || t.id == T_UUID || t.id == T_TIME;
 }
 
+static Status bytea_output(FuncCtx *ctx, Str s, Str *out) {
+    int64_t n = 2 + 2 * (int64_t)s.len;
+    char *p;
+    if (ctx_form(ctx).bytea_escape) {
+        if (!(p = bytea_escaped(ctx->arena, s, &n))) return err_oom(ctx->err);
+    } else {
+        if (!(p = ctx_alloc(ctx, n))) return ST_ERROR;
+        memcpy(p, "\\x", 2);
+        hex_bytes(s.ptr, s.len, p + 2);
+    }
+    *out = str_make(p, n);
+    return ST_OK;
+}
+
 Status func_cell_output(FuncCtx *ctx, Type t, const void *cell, Str *out) {
     if (t.id == T_ARRAY) return array_to_text(t, *(const Str *)cell, ctx_form(ctx), ctx->arena, out, ctx->err);
     if (type_phys(t) == PH_STR) {
@@ -67,17 +82,7 @@ Status func_cell_output(FuncCtx *ctx, Type t, const void *cell, Str *out) {
             TRY(dec_decode(ctx->arena, s, &d, ctx->err));
             return dec_format(ctx->arena, &d, out, ctx->err);
         }
-        if (t.id == T_BYTEA) {
-            int64_t n;
-            const bool escape = ctx_form(ctx).bytea_escape;
-            char *p = escape ? bytea_escaped(ctx->arena, s, &n) : ctx_alloc(ctx, 2 + 2 * (int64_t)s.len);
-            if (!p) return escape ? err_oom(ctx->err) : ST_ERROR;
-            if (escape) return *out = str_make(p, n), ST_OK;
-            p[0] = '\\', p[1] = 'x';
-            hex_bytes(s.ptr, s.len, p + 2);
-            *out = str_make(p, 2 + 2 * (int64_t)s.len);
-            return ST_OK;
-        }
+        if (t.id == T_BYTEA) return bytea_output(ctx, s, out);
         int64_t pad = t.id == T_CHAR && t.length > 0 ? t.length - chars(s) : 0;
         if (pad > 0) {
             char *p = ctx_alloc(ctx, s.len + pad);
@@ -937,11 +942,6 @@ K2F(encode_bytea, Str, Str, Str, STR0, {
         FAIL(i, ERR_INVALID_PARAMETER, "unrecognized encoding: \"%.*s\"", (int)MIN_OF(y.len, 64u), y.ptr);
     }
 })
-static int hex_value(char c) {
-    return c >= '0' && c <= '9'                             ? c - '0'
-           : ascii_lower(c) >= 'a' && ascii_lower(c) <= 'f' ? ascii_lower(c) - 'a' + 10
-                                                            : -1;
-}
 static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 static Status decode_base64(FuncCtx *ctx, int64_t i, Str x, char *p, int64_t *o) {
@@ -982,7 +982,7 @@ K2F(decode_text, Str, Str, Str, STR0, {
         int hi = -1;
         for (uint32_t k = 0; k < x.len; k++) {
             if (is_space(x.ptr[k])) continue;
-            int h = hex_value(x.ptr[k]);
+            int h = hex_digit(x.ptr[k]);
             FAIL_IF(h < 0, i, ERR_INVALID_PARAMETER, "invalid hexadecimal digit: \"%.*s\"",
                     (int)char_bytes(x.ptr + k, x.len - k), x.ptr + k);
             if (hi < 0) {

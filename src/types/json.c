@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/stack.h"
+#include "types/chars.h"
 #include "types/dec.h"
 #include "types/type_int.h"
 
@@ -65,28 +66,10 @@ static Status unexpected(const Parser *p, const char *detail) {
 
 /* ---- escapes ---------------------------------------------------------------------------------- */
 
-static int hex_digit(char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
 static int hex4(const char *s) {
     int v = 0;
     for (int i = 0; i < 4; i++) v = v * 16 + hex_digit(s[i]);
     return v;
-}
-
-static char *put_utf8(char *w, uint32_t c) {
-    if (c < 0x80) {
-        *w++ = (char)c;
-        return w;
-    }
-    int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-    static const uint8_t lead[] = {0, 0xC0, 0xE0, 0xF0};
-    *w++ = (char)(lead[more] | c >> (6 * more));
-    while (more-- > 0) *w++ = (char)(0x80 | (c >> (6 * more) & 0x3F));
-    return w;
 }
 
 typedef enum EscapeError { ESCAPE_OK, ESCAPE_ZERO, ESCAPE_HIGH, ESCAPE_LOW } EscapeError;
@@ -120,7 +103,7 @@ static EscapeError unescape(const char *s, const char *end, char *out, int64_t *
         if (low) c = 0x10000 + ((high - 0xD800) << 10) + (c - 0xDC00);
         high = 0;
         if (c == 0) return ESCAPE_ZERO;
-        w = put_utf8(w, c);
+        w = utf8_put(w, c);
     }
     *len = w - out;
     return high ? ESCAPE_LOW : ESCAPE_OK;

@@ -9,6 +9,7 @@
 #include <pcre2.h>
 #include <string.h>
 
+#include "types/chars.h"
 #include "types/func_int.h"
 
 typedef struct Pattern {
@@ -32,12 +33,6 @@ static void put(Pattern *t, const char *s, int64_t n) {
 }
 static void put_text(Pattern *t, const char *s) { put(t, s, (int64_t)strlen(s)); }
 
-static int hex_digit(char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
 /* At least `least` and at most `most` digits as \x{...}. */
 static Status hex_escape(Pattern *t, int least, int most) {
     static const char digits[] = "0123456789abcdef";

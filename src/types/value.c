@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "types/array.h"
+#include "types/chars.h"
 #include "types/enums.h"
 #include "types/dec.h"
 #include "types/json.h"
@@ -138,12 +139,6 @@ static bool bool_parse(Slice text, bool *out) {
         return true;
     }
     return false;
-}
-
-static int hex_digit(char c) {
-    if (is_digit(c)) return c - '0';
-    c = to_lower(c);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 static const char hex_chars[] = "0123456789abcdef";
