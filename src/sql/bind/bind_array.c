@@ -110,6 +110,10 @@ static Expr *not_an_array(Binder *b, Type t, int64_t location) {
 Expr *bind_array_set(Binder *b, Expr *array, Expr *index, Expr *value, const char *name, int64_t location) {
     if (!array || !index || !value) return NULL;
     Type t = array->type, element = type_element(t);
+    if (t.id == T_JSONB) {
+        bind_unsupported(b, location, "assigning to a part of jsonb");
+        return NULL;
+    }
     if (t.id != T_ARRAY) return not_an_array(b, t, location);
     if (value->type.id != T_UNKNOWN && !cast_exists(value->type, element, CAST_ASSIGNMENT)) {
         err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH,
@@ -123,11 +127,15 @@ Expr *bind_array_set(Binder *b, Expr *array, Expr *index, Expr *value, const cha
     return args[1] && args[2] ? bind_call(b, "array_set", false, 3, args, location) : NULL;
 }
 
-Expr *bind_subscript(Binder *b, Query *q, const AstSubscript *s) {
-    if (s->arg->kind == AST_SUBSCRIPT && !AST_AS_CONST(AstSubscript, s->arg)->is_slice)
-        return dimensions_error(b, s->location);
-    Expr *args[3] = {bind_expr(b, q, s->arg)};
-    if (!args[0]) return NULL;
+/* base: what the innermost subscript is of. */
+static Expr *array_item(Binder *b, Query *q, const AstSubscript *s, Expr *base) {
+    if (stack_check(b->err) != ST_OK) return NULL;
+    Expr *args[3] = {base};
+    if (s->arg->kind == AST_SUBSCRIPT) {
+        const AstSubscript *inner = AST_AS_CONST(AstSubscript, s->arg);
+        if (!inner->is_slice) return dimensions_error(b, s->location);
+        if (!(args[0] = array_item(b, q, inner, base))) return NULL;
+    }
     if (args[0]->type.id != T_ARRAY) return not_an_array(b, args[0]->type, s->location);
     if (!s->is_slice) {
         args[1] = subscript(b, q, s->upper, 1);
@@ -136,6 +144,14 @@ Expr *bind_subscript(Binder *b, Query *q, const AstSubscript *s) {
     args[1] = subscript(b, q, s->lower, 1);
     args[2] = args[1] ? subscript(b, q, s->upper, INT32_MAX) : NULL;
     return bind_call(b, "array_part", false, 3, args, s->location);
+}
+
+Expr *bind_subscript(Binder *b, Query *q, const AstSubscript *s) {
+    const AstExpr *of = s->arg;
+    while (of->kind == AST_SUBSCRIPT) of = AST_AS_CONST(AstSubscript, of)->arg;
+    Expr *base = bind_expr(b, q, of);
+    if (!base) return NULL;
+    return base->type.id == T_JSONB ? bind_json_subscripts(b, q, s, base) : array_item(b, q, s, base);
 }
 
 /* ---- polymorphic calls -------------------------------------------------------------------------------- */

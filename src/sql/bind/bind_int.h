@@ -531,6 +531,8 @@ Expr *bind_json_pair_part(Binder *b, Expr *pair, int32_t k, Type t, int64_t loca
 bool bind_is_json_record(const AstFunc *f); /* json_to_record, json_to_recordset */
 /* out has the columns of its definition list. */
 Status bind_json_record(Binder *b, const AstFunc *f, Expr *const *args, RowsFunc *out);
+/* value[key][index]...: the part at a path, or NULL. */
+Expr *bind_json_subscripts(Binder *b, Query *q, const AstSubscript *last, Expr *value);
 Expr *bind_json_member(Binder *b, Expr *object, const char *name, Type t, int64_t location);
 
 /* ---- bind_ordered.c ---------------------------------------------------------------------------------- */

@@ -55,6 +55,43 @@ Expr *bind_row_to_json(Binder *b, Query *q, const AstFunc *f) {
     return lines ? bind_row_json(b, &row, lines, f->location) : NULL;
 }
 
+/* ---- subscripts ------------------------------------------------------------------------------ */
+
+/* A key or an index, as a text: both are names of a path. */
+static Expr *json_subscript(Binder *b, Query *q, const AstSubscript *s) {
+    if (s->is_slice) {
+        const AstExpr *at = s->upper ? s->upper : s->lower;
+        err_at(b->err, bind_pos(b, at ? at->location : s->location), ERR_DATATYPE_MISMATCH,
+               "jsonb subscript does not support slices");
+        return NULL;
+    }
+    Expr *e = bind_expr(b, q, s->upper);
+    if (!e) return NULL;
+    const Type text = type_make(T_TEXT);
+    if (e->type.id == T_UNKNOWN || cast_exists(e->type, text, CAST_IMPLICIT))
+        return bind_coerce(b, e, text, CAST_IMPLICIT, s->upper->location);
+    if (cast_exists(e->type, type_make(T_INT4), CAST_IMPLICIT))
+        return bind_coerce(b, e, text, CAST_EXPLICIT, s->upper->location);
+    err_at(b->err, bind_pos(b, s->upper->location), ERR_DATATYPE_MISMATCH, "subscript type %s is not supported",
+           type_plain_name(e->type));
+    err_hint(b->err, "jsonb subscript must be coercible to either integer or text.");
+    return NULL;
+}
+
+Expr *bind_json_subscripts(Binder *b, Query *q, const AstSubscript *last, Expr *value) {
+    int64_t n = 1;
+    for (const AstExpr *e = last->arg; e->kind == AST_SUBSCRIPT; e = AST_AS_CONST(AstSubscript, e)->arg) n++;
+    Expr **args = arena_array(b->a, Expr *, n + 1);
+    if (!args) return NULL;
+    args[0] = value;
+    const AstSubscript *s = last;
+    for (int64_t i = n; i >= 1; i--) {
+        if (!(args[i] = json_subscript(b, q, s))) return NULL;
+        if (i > 1) s = AST_AS_CONST(AstSubscript, s->arg);
+    }
+    return bind_call(b, "jsonb_extract_path", false, (int)(n + 1), args, last->location);
+}
+
 /* ---- aggregates --------------------------------------------------------------------------- */
 
 Expr *bind_json_entry(Binder *b, const AggCall *call, bool row, int64_t location) {
