@@ -48,9 +48,8 @@ Status rehash_end(ImageKernels *k, Status st, Err *e) {
     if (st != ST_OK) device_queue_drop(k->d, &k->queue);
     return st;
 }
-/* Over the slots or rows of t, with p's other parameters; n words that are zero before come back from p[result]. */
-static Status run(ImageKernels *k, int kernel, const RehashTable *t, uint64_t *p, int32_t result, uint64_t *words,
-                  int32_t n, Err *e) {
+/* Over the slots or rows of t, with p's other parameters; n words that are zero before come back. */
+static Status run(ImageKernels *k, int kernel, const RehashTable *t, uint64_t *p, uint64_t *words, int32_t n, Err *e) {
     const DeviceOps *ops = k->d->ops;
     const int64_t cols = t->n_cols * (int64_t)sizeof t->cols[0], bytes = cols + n * INT64_C(8);
     DevPtr at = 0;
@@ -63,11 +62,11 @@ static Status run(ImageKernels *k, int kernel, const RehashTable *t, uint64_t *p
     p[IK_COLS] = at;
     p[IK_N_COLS] = (uint64_t)t->n_cols;
     p[IK_TEXTS] = t->texts;
-    p[result] = at + (uint64_t)cols;
+    p[IK_RESULT] = at + (uint64_t)cols;
     Status st = cols > 0 ? ops->copy_in(k->queue, at, t->cols, cols, e) : ST_OK;
-    if (st == ST_OK) st = ops->fill(k->queue, p[result], 0, n * INT64_C(8), e);
+    if (st == ST_OK) st = ops->fill(k->queue, p[IK_RESULT], 0, n * INT64_C(8), e);
     if (st == ST_OK) st = device_launch_over(k->d, k->queue, k->kernels[kernel], t->n, 0, p, IK_PARAMS, e);
-    if (st == ST_OK) st = ops->copy_out(k->queue, words, p[result], n * INT64_C(8), e);
+    if (st == ST_OK) st = ops->copy_out(k->queue, words, p[IK_RESULT], n * INT64_C(8), e);
     st = rehash_end(k, st, e);
     ops->free(k->d, at, bytes + 8);
     return st;
@@ -75,7 +74,7 @@ static Status run(ImageKernels *k, int kernel, const RehashTable *t, uint64_t *p
 
 Status rehash_count(ImageKernels *k, const RehashTable *t, int64_t *entries, int64_t *kept, Err *e) {
     uint64_t p[IK_PARAMS] = {0}, counts[2];
-    Status st = run(k, K_COUNT, t, p, IK_COUNTS, counts, 2, e);
+    Status st = run(k, K_COUNT, t, p, counts, 2, e);
     *entries = (int64_t)counts[0];
     *kept = (int64_t)counts[1];
     return st;
@@ -83,21 +82,21 @@ Status rehash_count(ImageKernels *k, const RehashTable *t, int64_t *entries, int
 Status image_rehash(ImageKernels *k, const RehashTable *t, DevPtr to, int64_t n, Err *e) {
     uint64_t p[IK_PARAMS] = {[IK_TO] = to, [IK_MASK] = (uint64_t)n - 1, [IK_HASHES] = !hash_constant}, none;
     if (k->d->ops->fill(k->queue, to, 0, n * 8, e) != ST_OK) return rehash_end(k, ST_ERROR, e);
-    return run(k, K_REHASH, t, p, IK_COUNTS, &none, 1, e);
+    return run(k, K_REHASH, t, p, &none, 1, e);
 }
 Status rehash_bound(ImageKernels *k, const RehashTable *t, uint64_t *bound, Err *e) {
     uint64_t p[IK_PARAMS] = {0};
-    return run(k, K_BOUND, t, p, IK_BOUND, bound, 1, e);
+    return run(k, K_BOUND, t, p, bound, 1, e);
 }
 Status rehash_live(ImageKernels *k, const RehashTable *t, uint64_t *rows, Err *e) {
     uint64_t p[IK_PARAMS] = {0};
-    return run(k, K_LIVE, t, p, IK_COUNTS, rows, 1, e);
+    return run(k, K_LIVE, t, p, rows, 1, e);
 }
 Status rehash_sizes(ImageKernels *k, const RehashTable *t, uint64_t *bytes, Err *e) {
     uint64_t p[IK_PARAMS] = {0};
-    return run(k, K_SIZES, t, p, IK_COUNTS, bytes, 1, e);
+    return run(k, K_SIZES, t, p, bytes, 1, e);
 }
 Status rehash_texts(ImageKernels *k, const RehashTable *t, DevPtr to, uint64_t base, Err *e) {
     uint64_t p[IK_PARAMS] = {[IK_TO] = to, [IK_BASE] = base}, bytes;
-    return run(k, K_TEXTS, t, p, IK_COUNTS, &bytes, 1, e);
+    return run(k, K_TEXTS, t, p, &bytes, 1, e);
 }

@@ -63,8 +63,8 @@ KERNEL(image_count) {
     for (u64 i = GID * LSIZE + LID; i < n; i += items) taken += GRO(u64, slots)[i] != 0;
     for (u64 row = GID * LSIZE + LID; row < rows; row += items) there += (u32)GRO(u8, live)[row] == IMAGE_ROW_LIVE;
     if (live == 0) there = taken;
-    if (taken) ga_add_u64(P(IK_COUNTS), taken);
-    if (there) ga_add_u64(P(IK_COUNTS) + 8, there);
+    if (taken) ga_add_u64(P(IK_RESULT), taken);
+    if (there) ga_add_u64(P(IK_RESULT) + 8, there);
 }
 
 FN bool image_has_key(u64 cols, u64 n_cols, u64 row) {
@@ -104,7 +104,7 @@ KERNEL(image_bound) {
         const u64 size = v < 0 ? 0 - (u64)v : (u64)v;
         if (size > most) most = size;
     }
-    if (most > 0) ga_max_u64(P(IK_BOUND), most);
+    if (most > 0) ga_max_u64(P(IK_RESULT), most);
 }
 
 KERNEL(rows_live) {
@@ -112,7 +112,7 @@ KERNEL(rows_live) {
     u64 found = 0;
     for (u64 i = GID * LSIZE + LID; i < n; i += NGROUPS * LSIZE)
         if ((u32)GRO(u8, live)[i] == IMAGE_ROW_LIVE) found++;
-    if (found > 0) ga_add_u64(P(IK_COUNTS), found);
+    if (found > 0) ga_add_u64(P(IK_RESULT), found);
 }
 
 /* A string begins at a multiple of 8. */
@@ -133,7 +133,7 @@ KERNEL(image_sizes) {
     const u64 end = from < n ? least_end(from, per, n) : 0;
     u64 bytes = 0;
     for (u64 i = from + LID; i < end; i += LSIZE) bytes += image_row_bytes(cols, n_cols, live, i);
-    if (bytes > 0) ga_add_u64(P(IK_COUNTS), bytes);
+    if (bytes > 0) ga_add_u64(P(IK_RESULT), bytes);
 }
 KERNEL(image_texts) {
     const u64 n = P(IK_N), live = P(IK_LIVE), cols = P(IK_COLS), n_cols = P(IK_N_COLS), texts = P(IK_TEXTS),
@@ -142,7 +142,7 @@ KERNEL(image_texts) {
     for (u64 i = from + LID; i < end; i += LSIZE) {
         const bool lives = (u32)GRO(u8, live)[i] == IMAGE_ROW_LIVE;
         const u64 bytes = image_row_bytes(cols, n_cols, live, i);
-        u64 at = bytes > 0 ? ga_add_u64(P(IK_COUNTS), bytes) : 0;
+        u64 at = bytes > 0 ? ga_add_u64(P(IK_RESULT), bytes) : 0;
         for (u64 c = 0; c < n_cols; c++) {
             const u64 col = cols + c * IMAGE_COL_WORDS * 8, cell = GRO(u64, col)[1] + i * GRO(u64, col)[2];
             const u32 len = lives || GRO(u64, col)[0] != 0 ? G(u32, cell)[2] : 0;

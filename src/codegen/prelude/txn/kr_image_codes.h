@@ -3,24 +3,25 @@
 #define KR_IMAGE_CODES_H
 
 /* parameters */
-#define IK_SLOTS 0  /* u64[]: the table that there is, */
-#define IK_N 1      /* its slots */
-#define IK_LIVE 2   /* u8 by row: a unique index, whose rows that live are taken along; 0: all entries are */
-#define IK_COUNTS 3 /* u64[2]: entries, and how many are taken along at most */
-#define IK_TO 4     /* u64[]: the new one */
-#define IK_MASK 5   /* its slots - 1 */
+#define IK_SLOTS 0 /* u64[]: the table that there is, */
+#define IK_N 1     /* its slots */
+#define IK_LIVE 2  /* u8 by row: a unique index, whose rows that live are taken along; 0: all entries are */
+#define IK_RESULT                                                                                                     \
+    3             /* u64[]: entries, and how many are taken along at most; of a bound the greatest |value| of the one \
+                     column in IK_COLS, where IK_N is rows */
+#define IK_TO 4   /* u64[]: the new one */
+#define IK_MASK 5 /* its slots - 1 */
 #define IK_COLS                                                                                                       \
     6 /* by column of the key: its Phys, address, bytes from row to row, address of its marks of what is not NULL (0: \
          nothing is) */
 #define IK_N_COLS 7
 #define IK_TEXTS 8   /* what to add to addresses of strings */
-#define IK_BOUND 9   /* u64: the greatest |value| of the one column in IK_COLS; IK_N: rows */
-#define IK_BASE 10   /* IK_TO's address on the host: cells get those */
-#define IK_ROWS 11   /* of a unique index: how many there are */
-#define IK_HASHES 12 /* 0: all hashes are 0 */
-#define IK_PARAMS 13
+#define IK_BASE 9    /* IK_TO's address on the host: cells get those */
+#define IK_ROWS 10   /* of a unique index: how many there are */
+#define IK_HASHES 11 /* 0: all hashes are 0 */
+#define IK_PARAMS 12
 
-/* of columns of strings IK_COLS has instead of Phys whether rows that do not live keep theirs; IK_N: rows; IK_COUNTS:
+/* of columns of strings IK_COLS has instead of Phys whether rows that do not live keep theirs; IK_N: rows; IK_RESULT:
  * u64, their bytes */
 #define IMAGE_COL_WORDS 4
 
