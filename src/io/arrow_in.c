@@ -533,7 +533,7 @@ static Slice metadata_text(const char **at) {
     *at = s.ptr + s.len;
     return s;
 }
-static bool is_numeric_text(const char *metadata) {
+static bool has_numeric_mark(const char *metadata) {
     int32_t n = 0;
     if (metadata) memcpy(&n, metadata, sizeof n);
     const char *at = metadata ? metadata + sizeof n : NULL;
@@ -543,6 +543,15 @@ static bool is_numeric_text(const char *metadata) {
     }
     return false;
 }
+static Type type_of(const ArrowFormat *f, const struct ArrowSchema *s) {
+    return f->type.id == T_TEXT && has_numeric_mark(s->metadata) ? type_make(T_DECIMAL) : f->type;
+}
+/* Of a list: decimals that say so are numerics without (p,s). */
+static Type type_of_elements(const ArrowFormat *f, const struct ArrowSchema *s) {
+    Type t = type_of(f, s);
+    if (t.id == T_NUMERIC && has_numeric_mark(s->metadata)) t.flags |= TF_UNCONSTRAINED;
+    return t;
+}
 Status arrow_type(const struct ArrowSchema *s, Type *out, Err *e) {
     const struct ArrowSchema *v = s->dictionary ? s->dictionary : s;
     const char *f = v->format && s->release ? v->format : "";
@@ -550,12 +559,11 @@ Status arrow_type(const struct ArrowSchema *s, Type *out, Err *e) {
     bool known = arrow_format(f, &format);
     if (known && format.layout == ARROW_LISTS && v->n_children == 1 && v->children && v->children[0]->format &&
         arrow_format(v->children[0]->format, &item) && item.has_type) {
-        *out = type_array_of(item.type);
+        *out = type_array_of(type_of_elements(&item, v->children[0]));
         return ST_OK;
     }
     if (known && format.has_type) {
-        bool numeric = format.type.id == T_TEXT && is_numeric_text(s->metadata);
-        *out = numeric ? type_make(T_DECIMAL) : format.type;
+        *out = type_of(&format, s);
         return ST_OK;
     }
     return err_set(e, ERR_FEATURE_NOT_SUPPORTED,

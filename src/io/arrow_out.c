@@ -82,9 +82,13 @@ static int64_t width(const struct ArrowOutColumn *c) {
     return is_string(c) || c->item ? 8 : c->type.id == T_NUMERIC ? 16 : phys_size(type_phys(c->type));
 }
 
-/* Numerics without (p,s) are texts that say so, for Stele to read them back as what they were: one pair of Arrow's
- * metadata (little-endian lengths before key and value). */
+/* Numerics without (p,s) are texts, and in lists decimals, that say so, for Stele to read them back as what they were:
+ * one pair of Arrow's metadata (little-endian lengths before key and value). */
 const char arrow_numeric_mark[] = "\1\0\0\0\12\0\0\0" ARROW_TYPE_KEY "\7\0\0\0" ARROW_NUMERIC;
+static const char *mark_of(Type t, bool element) {
+    const bool numeric = t.id == T_DECIMAL || (element && t.id == T_NUMERIC && (t.flags & TF_UNCONSTRAINED));
+    return numeric ? arrow_numeric_mark : NULL;
+}
 
 static void free_buffers(void *column) {
     struct ArrowOutColumn *c = column;
@@ -254,7 +258,7 @@ static void fill(const struct ArrowOutColumn *c, Shared *shared, const void **bu
     buffers[2] = c->bytes.p ? c->bytes.p : "";
     *schema = (struct ArrowSchema){.format = c->format,
                                    .name = c->name,
-                                   .metadata = c->type.id == T_DECIMAL ? arrow_numeric_mark : NULL,
+                                   .metadata = mark_of(c->type, schemas == NULL),
                                    .flags = ARROW_FLAG_NULLABLE,
                                    .n_children = n_children,
                                    .children = schemas,
