@@ -6,7 +6,8 @@
  *
  *     test NAME
  *     T1 STATEMENT         on connection 1 .. 9 ("T1 disconnect" closes it)
- *       1,10 2,20          its rows; "-": none; "! 40001": it fails so. Without such a line it must succeed
+ *       1,10 2,20          its rows; "-": none; "! 40001": it fails so. Without such a line it must succeed. Notices
+ *                          and lines of COPY TO STDOUT are in their places; COPY FROM STDIN has "3 <tab> 31"
  *       waits              it waits for another transaction: it has a thread of its own, and goes on when that has
  *                          ended; only below REPEATABLE READ does anybody wait
  *     T1 resumes           its end is waited for; the line behind has its rows
@@ -65,18 +66,39 @@ static stele_conn *connection(Script *x, int k) {
     assert_int_equal(stele_exec(x->conns[k], sql, NULL, NULL), STELE_OK);
     return x->conns[k];
 }
+static void add_line(Cells *t, const char *text, int64_t n) {
+    while (n > 0 && text[n - 1] == '\n') n--;
+    size_t at = t->n;
+    t->n += (size_t)snprintf(t->text + t->n, sizeof t->text - t->n, "%s%.*s", t->n ? " " : "", (int)n, text);
+    for (; at < t->n; at++)
+        if (t->text[at] == '\n') t->text[at] = ' ';
+}
+static void add_notice(void *ctx, const stele_notice *n) { add_line(ctx, n->message, (int64_t)strlen(n->message)); }
+static bool add_copied(void *ctx, const char *text, int64_t n) {
+    add_line(ctx, text, n);
+    return true;
+}
 typedef struct Step {
+    Cells got; /* first */
+    bool given;
     stele_conn *c;
     char sql[1024], outcome[CELLS + 64], message[1024];
     _Atomic bool done;
     pthread_t thread;
 } Step;
+static int64_t give_row(void *ctx, char *buf, int64_t size) {
+    Step *p = ctx;
+    const int n = p->given ? 0 : snprintf(buf, (size_t)size, "3\t31\n");
+    p->given = true;
+    return n;
+}
 static void *run_step(void *arg) {
     Step *p = arg;
-    Cells got = {.n = 0};
     stele_error_info e = {.message = ""};
-    if (stele_exec(p->c, p->sql, add_row, &got) == STELE_OK) {
-        snprintf(p->outcome, sizeof p->outcome, "%s", got.n ? got.text : "-");
+    stele_set_notice(p->c, add_notice, &p->got);
+    stele_set_copy_streams(p->c, give_row, add_copied, p);
+    if (stele_exec(p->c, p->sql, add_row, &p->got) == STELE_OK) {
+        snprintf(p->outcome, sizeof p->outcome, "%s", p->got.n ? p->got.text : "-");
     } else {
         stele_error(p->c, &e);
         snprintf(p->outcome, sizeof p->outcome, "! %s", e.sqlstate);

@@ -411,8 +411,13 @@ static void commit_all(Session *s) {
 }
 
 void session_unlock(Session *s) { release_lock(s); }
+/* What the statement has done by now stands, or has been seen. */
+static void cannot_repeat(Session *s) {
+    s->block.can_wait = false;
+    session_notices_tell(s);
+}
 Status session_end_inside(Session *s, bool commit) {
-    s->block.can_wait = false; /* what stands is not to be done again */
+    cannot_repeat(s);
     LockMode lock = s->lock;
     if (commit) commit_all(s);
     else roll_back_all(s);
@@ -422,7 +427,7 @@ Status session_end_inside(Session *s, bool commit) {
 }
 
 void session_pause_bulk(Session *s, bool commit) {
-    s->block.can_wait = false;
+    cannot_repeat(s);
     if (commit) commit_all(s);
     else roll_back_all(s);
     release_lock(s);
@@ -462,6 +467,12 @@ static Status look_for_holder(Session *s) {
     if (!s->block.can_wait || s->lock == LOCK_NONE) return ST_OK;
     TRY(transaction_find_holder(s, s->state == 'I'));
     return s->block.holder ? step_back(s) : ST_OK;
+}
+
+Status session_stop_waiting(Session *s) {
+    TRY(look_for_holder(s));
+    cannot_repeat(s);
+    return ST_OK;
 }
 
 Status session_end_statement(Session *s, Status outcome) {
@@ -899,7 +910,7 @@ StackWatch session_call_begin(Session *s) {
 }
 
 void session_is_past_cancel(Session *s) {
-    s->block.can_wait = false;
+    cannot_repeat(s);
     s->deadline_ns = 0;
     (void)stack_watch_begin(NULL, 0);
 }
@@ -1343,8 +1354,11 @@ static Status run_when_held(Statement *st) {
     Session *s = st->session;
     s->block.can_wait = true;
     Status r = run_once(st);
-    while (s->block.holder) r = transaction_wait(s) == ST_OK ? run_once(st) : end_wait(st);
-    s->block.can_wait = false;
+    while (s->block.holder) {
+        session_notices_drop(s);
+        r = transaction_wait(s) == ST_OK ? run_once(st) : end_wait(st);
+    }
+    cannot_repeat(s);
     return r;
 }
 static Status run_statement(Statement *st) {

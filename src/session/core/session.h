@@ -171,9 +171,10 @@ typedef enum TxnLevel {
 } TxnLevel;
 /* The open transaction, and the statement of it that is under way (transaction.h, transaction_rows.c). */
 typedef struct SessionBlock {
-    TxnLevel level;  /* outside of transaction blocks: without meaning */
-    bool latest;     /* taking the lock, the transaction is validated and goes on with what is committed now */
-    bool can_wait;   /* the statement has had no effect that can be seen, so that it can run again */
+    TxnLevel level; /* outside of transaction blocks: without meaning */
+    bool latest;    /* taking the lock, the transaction is validated and goes on with what is committed now */
+    bool can_wait;  /* the statement has had no effect that can be seen, so that it can run again */
+    struct HeldNotice *notices; /* meanwhile: of a statement that may come to wait; newest first */
     bool keeps_read; /* FOR UPDATE and the like: what it reads counts to the end of the transaction, at every level */
     bool defers;     /* it works on what is committed, with the transaction's deferred changes beside */
     bool read_adds;  /* it has read rows to which the transaction has added (undo_rows.h) */
@@ -305,6 +306,9 @@ StackWatch session_call_begin(Session *s);
 /* What the statement has done will stand, and is not undone by its failure: from now on to its end it is not cancelled,
  * nor is statement_timeout looked at. */
 void session_is_past_cancel(Session *s);
+/* Before the client gets something of the statement, or gives something, that cannot come twice: it does not run again.
+ * ST_ERROR with s->block.holder set: first it is to wait, and to end like that. */
+Status session_stop_waiting(Session *s);
 Status statement_prepare(Session *s, Slice sql, Statement **out, int64_t *consumed);
 void statement_free(Statement *st);
 void statement_reset(Statement *st);
@@ -534,7 +538,10 @@ Status routine_find(Session *s, Arena *a, const AstFuncSignature *q, const Routi
 /* As \df shows them: "a integer, OUT b text", "SETOF integer". NULL: out of memory. */
 char *routine_arguments_text(Arena *a, const Routine *r);
 char *routine_result_text(Arena *a, const Routine *r);
+/* To the client at once, or, of a statement that may have to run again (transaction_may_wait), when it has ended. */
 void session_notice(Session *s, const SessionNotice *n);
+void session_notices_tell(Session *s); /* those that were held back go to the client */
+void session_notices_drop(Session *s); /* the statement runs again */
 void session_notice_text(Session *s, const char *severity, const char *sqlstate, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 

@@ -163,6 +163,8 @@ void transaction_drop_deferred(Session *s, int64_t mark); /* additions after the
  * transaction keeps the lock to its end and does not wait, and what the statement has read is held from now on.
  * Nothing else is done. Under the lock. */
 Status transaction_find_holder(Session *s, bool ends);
+/* The statement under way may come to wait, and run again then. */
+bool transaction_may_wait(const Session *s);
 /* Without the lock: until that transaction ends or lets go of rows. 40P01, 55P03, 57014. */
 Status transaction_wait(Session *s);
 void transaction_lets_go(Session *s);       /* of rows, by ROLLBACK TO: those that wait look again */

@@ -61,6 +61,12 @@ Status transaction_find_holder(Session *s, bool ends) {
     return st;
 }
 
+bool transaction_may_wait(const Session *s) {
+    if (!s->block.can_wait || !s->undo || s->lock == LOCK_NONE || transaction_pinned(s)) return false;
+    if (s->lock == LOCK_SHARED) return undo_mark(s->undo) > 0; /* others come to hold rows beside it */
+    return atomic_load(&transaction_hub(s)->row_holders) > (s->txn && s->txn->holds);
+}
+
 void transaction_lets_go(Session *s) {
     TxnHub *h = transaction_hub(s);
     if (!s->txn) return;

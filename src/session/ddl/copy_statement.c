@@ -208,6 +208,7 @@ static Status copy_in(Session *s, Statement *st, const AstCopy *x) {
     TRY(copy_defaults(s, st, t, &c));
     if (!x->path && !s->client.copy_read)
         return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "COPY FROM STDIN needs an input stream from the client");
+    if (!x->path) TRY(session_stop_waiting(s)); /* its rows come once */
     int64_t rows = 0;
     bool checks = t->n_checks > 0;
     for (int i = 0; i < t->n_cols; i++) checks |= t->cols[i].domain != 0;
@@ -272,6 +273,7 @@ static Status copy_out(Session *s, Statement *st, const AstCopy *x) {
     for (int32_t i = 0; i < b->n_result; i++) types[i] = c.cols.items[b->result[i]].type;
     RunOutput r;
     TRY(session_run_pieces(s, &c, b, b->n_result, b->result, &st->account, &r));
+    Status out = session_stop_waiting(s); /* rows that have been written come once */
     RowPieces more = {next_rows, &r};
     int64_t rows = 0;
     const CopySource from = {.rows = r.rows,
@@ -281,7 +283,8 @@ static Status copy_out(Session *s, Statement *st, const AstCopy *x) {
                              .names = b->names,
                              .form = s->settings.client.form,
                              .account = &st->account};
-    Status out = copy_to(&from, &o, s->db->vfs, x->path, s->client.copy_write, s->client.copy_ctx, &rows, &s->err);
+    if (out == ST_OK)
+        out = copy_to(&from, &o, s->db->vfs, x->path, s->client.copy_write, s->client.copy_ctx, &rows, &s->err);
     query_free(r.query);
     copied(st, rows);
     return out;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <strings.h>
 
+#include "session/core/transaction.h"
 #include "session/ddl/depend.h"
 #include "session/ddl/stored_text.h"
 #include "sql/bind/bind.h"
@@ -27,9 +28,60 @@ static bool is_wanted(const Session *s, const char *severity) {
     return level >= from;
 }
 
-void session_notice(Session *s, const SessionNotice *n) {
+static void tell(Session *s, const SessionNotice *n) {
     s->n_notices++;
     if (s->client.notice && is_wanted(s, n->severity)) s->client.notice(s->client.notice_ctx, n);
+}
+/* In one allocation, with its texts. */
+struct HeldNotice {
+    struct HeldNotice *older;
+    int64_t bytes;
+    SessionNotice n;
+    char texts[];
+};
+static const char *take_text(char **at, const char *text) {
+    const size_t bytes = strlen(text) + 1;
+    memcpy(*at, text, bytes);
+    *at += bytes;
+    return *at - bytes;
+}
+/* false: there is no memory. */
+static bool hold_back(Session *s, const SessionNotice *n) {
+    const char *const texts[] = {n->severity, n->sqlstate, n->message, n->detail, n->hint, n->context};
+    int64_t bytes = (int64_t)sizeof(struct HeldNotice);
+    for (int i = 0; i < ARRAY_LEN(texts); i++) bytes += (int64_t)strlen(texts[i]) + 1;
+    struct HeldNotice *x = mem_alloc(&s->account, bytes, NULL);
+    if (!x) return false;
+    char *at = x->texts;
+    x->older = s->block.notices;
+    x->bytes = bytes;
+    const char **to[] = {&x->n.severity, &x->n.sqlstate, &x->n.message, &x->n.detail, &x->n.hint, &x->n.context};
+    for (int i = 0; i < ARRAY_LEN(texts); i++) *to[i] = take_text(&at, texts[i]);
+    s->block.notices = x;
+    return true;
+}
+void session_notice(Session *s, const SessionNotice *n) {
+    if (s->client.notice && transaction_may_wait(s) && hold_back(s, n)) return;
+    session_notices_tell(s); /* in order: without memory for one, all come now */
+    tell(s, n);
+}
+void session_notices_drop(Session *s) {
+    while (s->block.notices) {
+        struct HeldNotice *x = s->block.notices;
+        s->block.notices = x->older;
+        mem_free(&s->account, x, x->bytes);
+    }
+}
+void session_notices_tell(Session *s) {
+    struct HeldNotice *oldest = NULL;
+    for (struct HeldNotice *x = s->block.notices, *older; x; x = older) {
+        older = x->older;
+        x->older = oldest;
+        oldest = x;
+    }
+    s->block.notices = oldest;
+    for (const struct HeldNotice *x = oldest; x; x = x->older) tell(s, &x->n);
+    session_notices_drop(s);
 }
 void session_notice_text(Session *s, const char *severity, const char *sqlstate, const char *fmt, ...) {
     char text[1024];
