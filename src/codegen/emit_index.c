@@ -75,7 +75,7 @@ static void define_key(ProcEm *x, int32_t table, int32_t index) {
     for (int32_t c = 0; c < ix->n_cols; c++) out_w(&x->m, o, ", c%d", c);
     out_w(&x->m, o, "%s", texts);
     for (int32_t c = 0; c < ix->n_cols; c++) out_w(&x->m, o, ", k%d", c);
-    out_w(&x->m, o, "\n#define INDEX_HASH ");
+    out_w(&x->m, o, "\n#define INDEX_DENSE %d\n#define INDEX_HASH ", (int32_t)index_can_be_dense(im, ix));
     proc_key_hash(x, im, ix);
 }
 /* The function is not there yet; from here on it is. */
@@ -111,7 +111,10 @@ void proc_enter_function(ProcEm *x, int32_t table, int32_t index) {
 int32_t proc_order_kind(const ImageColumn *c, bool desc) {
     return (int32_t)(phys_size((Phys)c->phys) + (desc ? 16 : 0) + c->stride * 256);
 }
-void proc_key_columns(ProcEm *x, Out *o, int32_t table, const ImageIndex *ix) {
+void proc_key_columns(ProcEm *x, Out *o, int32_t table, int32_t index) {
+    const ImageIndex *ix = &x->tables[table].image->indexes[index];
+    if (index_can_be_dense(x->tables[table].image, ix))
+        out_w(&x->m, o, ", %p, %p", PARAM(PP_FIRST_KEY, table, index), PARAM(PP_DENSE, table, index));
     for (int32_t c = 0; c < ix->n_cols; c++) out_w(&x->m, o, ", %p", PARAM(PP_CELLS, table, ix->cols[c]));
     if (far_key(x, x->tables[table].image, ix)) out_w(&x->m, o, ", %p", PARAM(PP_TEXTS, table, 0));
 }

@@ -9,7 +9,7 @@ typedef struct PrefetchSite {
     int32_t table, index;
     bool rows, enters; /* not only the slot; rows enter an ordered group */
     uint64_t arrays;   /* arguments whose elements are in the key */
-    int32_t place;     /* its hash among those of the call */
+    int32_t place;     /* its hash, or what stands for it, among those of the call */
     char keys[256];
 } PrefetchSite;
 enum {
@@ -106,18 +106,50 @@ static int32_t prefetch_find(ProcEm *x, PrefetchSite *sites) {
     return count;
 }
 
-/* key_T_I: the hash of a key. */
+/* key_T_I: the hash of a key; of one that may tell its row, what dense_place (kp_rows.h) makes of it. */
 static void hash_function(ProcEm *x, int32_t table, int32_t index) {
     const Image *im = x->tables[table].image;
     const ImageIndex *ix = &im->indexes[index];
     if (x->mod.found[x->table_no[table] * INDEXES_MAX + index] & HASH_KEY) return;
     x->mod.found[x->table_no[table] * INDEXES_MAX + index] |= HASH_KEY;
-    out_w(&x->m, &x->mod.funcs, "FN u64 key_%d_%d(", x->table_no[table], index);
+    const bool dense = index_can_be_dense(im, ix);
+    out_w(&x->m, &x->mod.funcs, "FN u64 key_%d_%d(%s", x->table_no[table], index,
+          dense ? "u64 first, u64 dense, " : "");
     for (int32_t c = 0; c < ix->n_cols; c++)
         out_w(&x->m, &x->mod.funcs, c ? ", %s k%d" : "%s k%d", c_type[im->cols[ix->cols[c]].phys], c);
     out_w(&x->m, &x->mod.funcs, ") {\n");
     proc_key_hash(x, im, ix);
-    out_w(&x->m, &x->mod.funcs, "    return h;\n}\n");
+    out_w(&x->m, &x->mod.funcs, "    return %s;\n}\n", dense ? "dense_place(first, dense, (u64)(i64)k0, h)" : "h");
+}
+/* The call of it, up to the key: "key_T_I(". */
+static void key_begin(ProcEm *x, Out *o, int32_t table, int32_t index) {
+    const Image *im = x->tables[table].image;
+    out_w(&x->m, o, "key_%d_%d(", x->table_no[table], index);
+    if (index_can_be_dense(im, &im->indexes[index]))
+        out_w(&x->m, o, "%p, %p, ", PARAM(PP_FIRST_KEY, table, index), PARAM(PP_DENSE, table, index));
+}
+/* Fetches where the search for a key looks first; begin, the key as key_T_I has it, end. */
+static void first_look_begin(ProcEm *x, Out *o, int32_t table, int32_t index) {
+    const Image *im = x->tables[table].image;
+    const int32_t slots = PARAM(PP_SLOTS, table, index);
+    if (!index_can_be_dense(im, &im->indexes[index])) out_w(&x->m, o, "FETCH(%p + (", slots);
+    else
+        out_w(&x->m, o, "FETCH(dense_first_look(%p, %p, %p, %p, ", PARAM(PP_DENSE, table, index),
+              PARAM(PP_LIVE, table, 0), slots, PARAM(PP_MASK, table, index));
+}
+static void first_look_end(ProcEm *x, Out *o, int32_t table, int32_t index) {
+    const Image *im = x->tables[table].image;
+    if (index_can_be_dense(im, &im->indexes[index])) out_w(&x->m, o, "));\n");
+    else out_w(&x->m, o, " & %p) * 8);\n", PARAM(PP_MASK, table, index));
+}
+/* Declares `row`, which the key leads to, most likely: up to the key as key_T_I has it, behind which comes ");". */
+static void row_begin(ProcEm *x, Out *o, int32_t table, int32_t index) {
+    const Image *im = x->tables[table].image;
+    out_w(&x->m, o, "const i64 row = ");
+    if (index_can_be_dense(im, &im->indexes[index]))
+        out_w(&x->m, o, "dense_prefetched(%p, ", PARAM(PP_DENSE, table, index));
+    else out_w(&x->m, o, "row_prefetched(");
+    out_w(&x->m, o, "%p, %p, ", PARAM(PP_SLOTS, table, index), PARAM(PP_MASK, table, index));
 }
 /* What the body touches of a row of the table. */
 static void fetch_row(ProcEm *x, Out *o, int32_t table, int32_t index) {
@@ -241,18 +273,22 @@ void proc_prefetch_group(ProcEm *x, const Instr *in) {
             known = group_value(x, &n, k->args[c], "one", &key, 0);
         }
         if (!known) continue;
-        int32_t index = x->tables[k->table].index[k->index], slots = PARAM(PP_SLOTS, k->table, index),
-                mask = PARAM(PP_MASK, k->table, index);
+        int32_t index = x->tables[k->table].index[k->index];
+        Out *o = &x->m.text.body;
         hash_function(x, k->table, index);
         W("{\nu64 keys[%d];\ni32 n = 0;\nfor (i64 one = r%d; one >= 0 && n < %d; one = GFRESH(i64, %p)[one] - 1) "
-          "{\nkeys[n] = key_%d_%d(",
+          "{\nkeys[n] = ",
           (int32_t)PREFETCH_EACH, in->dst, (int32_t)PREFETCH_EACH,
-          PARAM(PP_NEXT, group->table, x->tables[group->table].index[group->index]), x->table_no[k->table], index);
-        proc_append(x, &x->m.text.body, &key);
-        W(");\nFETCH(%p + (keys[n++] & %p) * 8);\n}\nfor (i32 e = 0; e < n; e++) {\nconst i64 row = row_prefetched(%p, "
-          "%p, "
-          "keys[e]);\nif (row < 0) continue;\n",
-          slots, mask, slots, mask);
+          PARAM(PP_NEXT, group->table, x->tables[group->table].index[group->index]));
+        key_begin(x, o, k->table, index);
+        proc_append(x, o, &key);
+        W(");\n");
+        first_look_begin(x, o, k->table, index);
+        W("keys[n]");
+        first_look_end(x, o, k->table, index);
+        W("n++;\n}\nfor (i32 e = 0; e < n; e++) {\n");
+        row_begin(x, o, k->table, index);
+        W("keys[e]);\nif (row < 0) continue;\n");
         fetch_row(x, &x->m.text.body, k->table, index);
         W("}\n}\n");
         return; /* one is enough for the loads that are under way */
@@ -303,7 +339,7 @@ static bool round_value(ProcEm *x, const GroupLoop *n, Reg r, const char *later,
 static bool round_key(ProcEm *x, const GroupLoop *n, int32_t table, int32_t index, int32_t n_keys, const Reg *keys,
                       const char *later, Out *o) {
     bool counts = false;
-    out_w(&x->m, o, "key_%d_%d(", x->table_no[table], index);
+    key_begin(x, o, table, index);
     for (int32_t i = 0; i < n_keys; i++) {
         if (i) out_w(&x->m, o, ", ");
         if (!round_value(x, n, keys[i], later, o, &counts, 0)) return false;
@@ -322,15 +358,16 @@ void proc_prefetch_loop(ProcEm *x, int32_t table, int32_t index, int32_t n_keys,
     if (!x->dev.host || !x->log.in_loop || x->locks.plain || !loop_around(x, x->m.pc, &n) ||
         !round_key(x, &n, table, index, n_keys, keys, rounds[0], &slot))
         return;
-    int32_t slots = PARAM(PP_SLOTS, table, index), mask = PARAM(PP_MASK, table, index);
-    W("FETCH(%p + (", slots);
-    proc_append(x, &x->m.text.body, &slot);
-    W(" & %p) * 8);\n", mask);
+    Out *o = &x->m.text.body;
+    first_look_begin(x, o, table, index);
+    proc_append(x, o, &slot);
+    first_look_end(x, o, table, index);
     if (enters || !round_key(x, &n, table, index, n_keys, keys, rounds[1], &row)) return;
-    W("{\nconst i64 row = row_prefetched(%p, %p, ", slots, mask);
-    proc_append(x, &x->m.text.body, &row);
+    W("{\n");
+    row_begin(x, o, table, index);
+    proc_append(x, o, &row);
     W(");\nif (row >= 0) {\n");
-    fetch_row(x, &x->m.text.body, table, index);
+    fetch_row(x, o, table, index);
     if (!ix->unique) W("FETCH(%p + (u64)row * %d);\n", PARAM(PP_NEXT, table, index), 8 * (int32_t)image_next_cells(ix));
     W("}\n}\n");
 }
@@ -359,9 +396,10 @@ void proc_loop_begins(ProcEm *x, int32_t loop) {
             while (same < count && (done[same].n != o->n || memcmp(done[same].p, o->p, (size_t)o->n) != 0)) same++;
             if (same < count) continue;
             count++;
-            W("for (i64 e = 0; e < %d; e++) FETCH(%p + (", (int32_t)PREFETCH_SLOTS, PARAM(PP_SLOTS, table, index));
+            W("for (i64 e = 0; e < %d; e++) ", (int32_t)PREFETCH_SLOTS);
+            first_look_begin(x, &x->m.text.body, table, index);
             proc_append(x, &x->m.text.body, o);
-            W(" & %p) * 8);\n", PARAM(PP_MASK, table, index));
+            first_look_end(x, &x->m.text.body, table, index);
         }
     }
 }
@@ -445,8 +483,8 @@ static void each_row(ProcEm *x, Out *o, const PrefetchSite *site) {
         out_w(&x->m, o, "for (i32 e = 0; e < %d && a[%d + e] != 0; e++) {\nconst u64 h = a[%d + e];\n",
               (int32_t)PREFETCH_EACH, site->place, site->place);
     else out_w(&x->m, o, "{\nconst u64 h = a[%d];\n", site->place);
-    out_w(&x->m, o, "const i64 row = row_prefetched(%p, %p, h);\nif (row >= 0) {\n", PARAM(PP_SLOTS, table, index),
-          PARAM(PP_MASK, table, index));
+    row_begin(x, o, table, index);
+    out_w(&x->m, o, "h);\nif (row >= 0) {\n");
 }
 /* texts_K: a third round, for bytes of strings in these rows, and what the anchors of ordered groups lead to. */
 static void look_for_texts(ProcEm *x, int32_t n, const PrefetchSite *sites) {
@@ -501,9 +539,13 @@ void proc_prefetch(ProcEm *x) {
                 out_w(&x->m, o, "%s g%d;\nif (!array_get_%s(w%d, e + 1, &g%d)) break;\n", c_type[phys], k, c_name[phys],
                       k, k);
             }
-        out_w(&x->m, o, "const u64 h%d = key_%d_%d(%s);\na[%d%s] = h%d;\nFETCH(%p + (h%d & %p) * 8);\n%s", i,
-              x->table_no[table], index, sites[i].keys, place, each ? " + e" : "", i, PARAM(PP_SLOTS, table, index), i,
-              PARAM(PP_MASK, table, index), each ? "}\n" : "");
+        out_w(&x->m, o, "const u64 h%d = ", i);
+        key_begin(x, o, table, index);
+        out_w(&x->m, o, "%s);\na[%d%s] = h%d;\n", sites[i].keys, place, each ? " + e" : "", i);
+        first_look_begin(x, o, table, index);
+        out_w(&x->m, o, "h%d", i);
+        first_look_end(x, o, table, index);
+        if (each) out_w(&x->m, o, "}\n");
         if (!sites[i].rows) continue;
         each_row(x, &rows, &sites[i]);
         if (sites[i].enters) fetch_anchor(x, &rows, table, index);

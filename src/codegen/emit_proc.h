@@ -141,7 +141,9 @@ typedef enum ProcParamKind {
     PP_DIRTY,
     PP_SLOTS,
     PP_MASK,
-    PP_NEXT, /* col = index of the image */
+    PP_NEXT,
+    PP_FIRST_KEY,
+    PP_DENSE, /* col = index of the image */
     PP_SHARED,
     PP_LO,
     PP_HI,       /* col: ROW_ADD is atomic; the column's range (values; 128 bits: col + 4096 is the high half) */

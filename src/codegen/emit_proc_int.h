@@ -179,8 +179,8 @@ void proc_key_hash(ProcEm *x, const Image *im, const ImageIndex *ix);
 /* find_T_I, enter_T_I (prelude/txn/kp_find.h, kp_enter.h) are there from here on. */
 void proc_find_function(ProcEm *x, int32_t table, int32_t index);
 void proc_enter_function(ProcEm *x, int32_t table, int32_t index);
-/* What is passed to these: addresses of the key's columns. */
-void proc_key_columns(ProcEm *x, Out *o, int32_t table, const ImageIndex *ix);
+/* What is passed to these: which rows have no entries, where there may be such, and addresses of the key's columns. */
+void proc_key_columns(ProcEm *x, Out *o, int32_t table, int32_t index);
 /* Ordered groups (kc_order.h): what kind of values they are in order of. */
 int32_t proc_order_kind(const ImageColumn *c, bool desc);
 /* What prelude/txn/kp_slots.h has to know. */

@@ -68,7 +68,7 @@ void proc_row_find(ProcEm *x, const Instr *in) {
         proc_queue_key(x, k, ix);
     W("r%d = find_%d_%d(%p, %p, %p", in->dst, x->table_no[k->table], index, PARAM(PP_SLOTS, k->table, index),
       PARAM(PP_MASK, k->table, index), PARAM(PP_LIVE, k->table, 0));
-    proc_key_columns(x, &x->m.text.body, k->table, ix);
+    proc_key_columns(x, &x->m.text.body, k->table, index);
     for (int32_t i = 0; i < k->n; i++) W(", %t", k->args[i]);
     W(");\n");
     int32_t next = ix->unique ? -1 : PARAM(PP_NEXT, k->table, index), live = PARAM(PP_LIVE, k->table, 0);
@@ -357,7 +357,7 @@ static void enter_keys(ProcEm *x, const Instr *in, int32_t table) {
         if (ix->order) W(", %p", PARAM(PP_CELLS, table, ix->order - 1));
         x->mod.orders |= ix->order != 0;
         W(", row");
-        proc_key_columns(x, &x->m.text.body, table, ix);
+        proc_key_columns(x, &x->m.text.body, table, i);
         for (int32_t c = 0; c < ix->n_cols; c++) {
             int32_t col = ix->cols[c];
             if (im->cols[col].phys == PH_STR) W(", t%d", col);
@@ -490,7 +490,7 @@ static void back_in_order(ProcEm *x, int32_t table) {
         out_w(&x->m, o, ") ord_again(%p, %p, %d, find_%d_%d(%p, %p, %p", next, cells,
               proc_order_kind(&im->cols[ix->order - 1], ix->desc), x->table_no[table], i, PARAM(PP_SLOTS, table, i),
               PARAM(PP_MASK, table, i), PARAM(PP_LIVE, table, 0));
-        proc_key_columns(x, o, table, ix);
+        proc_key_columns(x, o, table, i);
         for (int32_t c = 0; c < ix->n_cols; c++) {
             out_w(&x->m, o, ", ");
             proc_load_field(x, o, table, ix->cols[c], "row");

@@ -38,6 +38,9 @@ typedef struct ImageIndex {
     int64_t mask;  /* slots - 1 */
     int64_t *next; /* group index: per row; image_next_cells(x) of them */
     int64_t used;  /* slots taken at most, when image_reserve looked last */
+    int64_t dense; /* unique, index_can_be_dense: so many first rows have no entries; of those that live, row r has the
+                      key first_key + r, modulo 2^64 */
+    uint64_t first_key;
     int32_t order; /* group index: 1 + column (NOT NULL, PH_I16 .. PH_I64) its groups are in order of, the greatest
                       first with `desc`; 0: none */
     bool desc;
@@ -74,6 +77,12 @@ typedef struct Image {
     struct DeviceRowsView *device_rows; /* device_rows.h; NULL: none */
 } Image;
 typedef struct DeviceCopy DeviceCopy;
+/* A unique key of one integer, date or time of at most 64 bits. */
+static inline bool index_can_be_dense(const Image *im, const ImageIndex *x) {
+    if (!x->unique || x->n_cols != 1) return false;
+    const uint8_t phys = im->cols[x->cols[0]].phys;
+    return phys == PH_I16 || phys == PH_I32 || phys == PH_I64;
+}
 static inline uint8_t *image_cell(const ImageColumn *c, int64_t row) { return c->cells + row * c->stride; }
 static inline bool image_is_valid(const ImageColumn *c, int64_t row) { return !c->valid || c->valid[row * c->stride]; }
 static inline void image_set_valid(const ImageColumn *c, int64_t row, bool valid) {

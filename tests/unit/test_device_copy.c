@@ -239,6 +239,7 @@ static void check_types(Device *d) {
         K_UUID,
         COLS,
         N = 3000,
+        DENSE = 1000, /* first rows whose ids tell their numbers */
         DEAD = 500,
         GROUPS = 12
     };
@@ -264,7 +265,7 @@ static void check_types(Device *d) {
             .name = names[c], .type = c == K_I128 ? type_numeric(30, 2) : type_make(ids[c]), .not_null = c != K_STR};
     for (int64_t i = 0, at = 0; i < N; i++) {
         int64_t k = i * 7919 % 1009;
-        id[i] = i - 100;
+        id[i] = i < DENSE ? i - 100 : 2 * i;
         b[i] = k & 1;
         s[i] = (int16_t)(k - 500);
         i4[i] = (int32_t)(k * -65537);
@@ -308,7 +309,9 @@ static void check_types(Device *d) {
     device_copy_changed(im, im->live);
     if (image_reserve(im, 20000, &err) != ST_OK) fail_msg("%s: %s", d->info.id, err.message);
     assert_true(device_copy_newer(im));
-    assert_int_equal(im->indexes[0].used, N - DEAD);
+    const int64_t dense = hash_constant ? 0 : DENSE;
+    assert_int_equal(im->indexes[0].dense, dense);
+    assert_int_equal(im->indexes[0].used, N - DEAD - (dense - dense / 5));
     assert_in_range(im->indexes[1].used, 1, N - DEAD);
     assert_int_equal(im->indexes[2].used, 2); /* booleans; too few entries for a larger table */
     assert_int_equal(im->indexes[13].used, 1);

@@ -1013,6 +1013,135 @@ static void check_populated(const Image *im) {
         if (!x->unique) assert_true(is_populated(x->next, im->cap * 8 * image_next_cells(x)));
     }
 }
+/* Rows whose keys tell their numbers: a key of each width, modulo 2^64; keys beside them, again, NULL. */
+enum { DENSE_ROWS = 40, DENSE_MOST = 400, DENSE_COLS = 3 };
+typedef struct DenseKey {
+    int16_t a;
+    int32_t b;
+    int64_t c;
+} DenseKey;
+/* Row 10 has no b; the others have b = 7 + r. */
+static DenseKey dense_key(int64_t r) {
+    return (DenseKey){(int16_t)(r - 20), (int32_t)(7 + r), (int64_t)((uint64_t)(INT64_MAX - 5) + (uint64_t)r)};
+}
+static Table *dense_table(int64_t n) {
+    static const ColumnDef defs[] = {{.name = "a", .type = {.id = T_INT2}, .not_null = true},
+                                     {.name = "b", .type = {.id = T_INT4}},
+                                     {.name = "c", .type = {.id = T_TIMESTAMP}, .not_null = true}};
+    static const int cols[] = {0, 1, 2};
+    static const KeyDef keys[] = {{"p", true, 1, cols}, {"b", false, 1, cols + 1}, {"c", false, 1, cols + 2}};
+    int16_t a[DENSE_MOST];
+    int32_t b[DENSE_MOST];
+    int64_t c[DENSE_MOST];
+    uint8_t valid[DENSE_MOST];
+    for (int64_t r = 0; r < n; r++) {
+        const DenseKey k = dense_key(r);
+        a[r] = k.a;
+        b[r] = r == 10 ? 0 : k.b;
+        c[r] = k.c;
+        valid[r] = r != 10;
+    }
+    const Vec vecs[] = {{.data = a, .phys = PH_I16, .type = type_make(T_INT2)},
+                        {.data = b, .valid = valid, .phys = PH_I32, .type = type_make(T_INT4)},
+                        {.data = c, .phys = PH_I64, .type = type_make(T_TIMESTAMP)}};
+    Table *t;
+    assert_int_equal(table_new(&root, "dense", DENSE_COLS, defs, 3, keys, 0, NULL, &t, &err), ST_OK);
+    if (table_append(t, n, vecs, NULL, NULL, &err) != ST_OK) fail_msg("%s", err.message);
+    return t;
+}
+static void expect_dense(const Image *im, int64_t a, int64_t b, int64_t c) {
+    if (image_verify(im, false, &err) != ST_OK) fail_msg("%s", err.message);
+    assert_int_equal(im->indexes[0].dense, a);
+    assert_int_equal(im->indexes[1].dense, b);
+    assert_int_equal(im->indexes[2].dense, c);
+}
+/* The row of key r; -1: none. All ways to find it agree. */
+static int64_t dense_find_all(const Image *im, int64_t r, bool has_b) {
+    DenseKey k = dense_key(r);
+    const void *keys[] = {&k.a, &k.b, &k.c};
+    const int64_t row = image_find(im, 0, &keys[0]);
+    for (int32_t i = 0; i < 3; i++) {
+        uint8_t valid[] = {1, 0, 1};
+        int64_t rows[3];
+        char three[3 * 8];
+        const int64_t size = phys_size((Phys)im->cols[i].phys);
+        for (int n = 0; n < 3; n++) memcpy(three + n * size, keys[i], (size_t)size);
+        assert_int_equal(image_find(im, i, &keys[i]), i == 1 && !has_b ? -1 : row);
+        image_find_many(im, i, 3, &(Vec){.data = three, .valid = valid, .phys = im->cols[i].phys}, rows);
+        assert_true(rows[0] == (i == 1 && !has_b ? -1 : row) && rows[1] == -1 && rows[2] == rows[0]);
+    }
+    return row;
+}
+static int64_t dense_insert(Image *im, int64_t r, int32_t want) {
+    const DenseKey k = dense_key(r);
+    int32_t conflict;
+    const int64_t row = image_insert(im, (const void *const[]){&k.a, &k.b, &k.c}, &conflict, &err);
+    assert_int_equal(conflict, want);
+    return row;
+}
+static void dense_rows(void **state) {
+    (void)state;
+    enum { GONE = 15 };
+    Table *t = dense_table(DENSE_ROWS);
+    Image *im = NULL;
+    ImageNeed need = {.table = t, .inserts = true, .writes = (bool[DENSE_COLS]){false}};
+    assert_int_equal(image_make(&need, &root, NULL, &im, &err), ST_OK);
+    expect_dense(im, DENSE_ROWS, 10, DENSE_ROWS);
+    for (int64_t r = -3; r < DENSE_ROWS + 3; r++)
+        assert_int_equal(dense_find_all(im, r, r != 10), r >= 0 && r < DENSE_ROWS ? r : -1);
+    assert_int_equal(dense_insert(im, 3, 0), -1);
+    image_delete(im, 3);
+    assert_int_equal(dense_find_all(im, 3, true), -1);
+    image_undelete(im, 3);
+    assert_int_equal(dense_find_all(im, 3, true), 3);
+    image_delete(im, 3);
+    const int64_t again = dense_insert(im, 3, -1), behind = dense_insert(im, DENSE_ROWS, -1);
+    assert_true(again >= DENSE_ROWS && behind > again);
+    assert_int_equal(dense_find_all(im, 3, true), again);
+    assert_int_equal(dense_find_all(im, DENSE_ROWS, true), behind);
+    assert_int_equal(dense_insert(im, 3, 0), -1);
+    expect_dense(im, DENSE_ROWS, 10, DENSE_ROWS);
+    assert_int_equal(image_sync(im, NULL, &err), ST_OK);
+    for (int64_t r = 0; r < GONE; r++) image_delete(im, r == 3 ? again : r);
+    assert_int_equal(image_sync(im, NULL, &err), ST_OK);
+    assert_int_equal(image_reserve(im, im->cap, &err), ST_OK); /* gaps are closed */
+    expect_dense(im, DENSE_ROWS - GONE + 1, DENSE_ROWS - GONE + 1, DENSE_ROWS - GONE + 1);
+    for (int64_t r = -3; r < DENSE_ROWS + 3; r++)
+        assert_int_equal(dense_find_all(im, r, true), r >= GONE && r <= DENSE_ROWS ? r - GONE : -1);
+    assert_int_equal(image_verify(im, true, &err), ST_OK);
+    image_free(im);
+    table_free(t);
+    assert_int_equal(root.used, 0);
+}
+
+/* Gaps close and leave rows whose keys do not follow one another: all of them need entries then, whatever fails. */
+static void dense_rows_apart(void **state) {
+    (void)state;
+    Table *t = dense_table(DENSE_MOST);
+    Image *im = NULL;
+    ImageNeed need = {.table = t, .inserts = true, .writes = (bool[DENSE_COLS]){false}};
+    assert_int_equal(image_make(&need, &root, NULL, &im, &err), ST_OK);
+    expect_dense(im, DENSE_MOST, 10, DENSE_MOST);
+    for (int64_t r = 0; r < DENSE_MOST; r += 2) image_delete(im, r);
+    assert_int_equal(image_sync(im, NULL, &err), ST_OK);
+    for (int64_t at = 1, over = 0; !over; at++) {
+        mem_fail_at(at);
+        const Status st = image_reserve(im, im->cap + 1 - atomic_load(&im->rows), &err);
+        over = mem_fail_at(0) > 0;
+        assert_int_equal(st == ST_OK, over);
+        if (!over) assert_string_equal(err.sqlstate, ERR_OUT_OF_MEMORY);
+        err_clear(&err);
+        if (image_verify(im, true, &err) != ST_OK) fail_msg("%s", err.message);
+    }
+    assert_int_equal(atomic_load(&im->rows), DENSE_MOST / 2);
+    expect_dense(im, 1, 1, 1);
+    for (int64_t r = -3; r < DENSE_MOST + 3; r++)
+        assert_int_equal(dense_find_all(im, r, true), r >= 0 && r < DENSE_MOST && r % 2 ? r / 2 : -1);
+    image_free(im);
+    table_free(t);
+    assert_int_equal(root.used, 0);
+}
+
 /* Room for the rows that a table expects is there from the beginning, and more later as ever. */
 static void expected_rows(void **state) {
     (void)state;
@@ -1029,9 +1158,10 @@ static void expected_rows(void **state) {
         Image *im = make_image(t, true, pool);
         int64_t usual = 1500 + 1500 / 4 + 64;
         assert_int_equal(im->cap, MAX_OF(usual, t->expected_rows));
+        assert_int_equal(im->indexes[KEY_ID].dense, 1500);
         for (int k = 0; k < im->n_indexes; k++) { /* room for all, and no more than a power of two takes */
-            int64_t slots = im->indexes[k].mask + 1;
-            assert_true(slots / 10 * 7 >= im->cap && (slots == 64 || slots / 20 * 7 < im->cap));
+            int64_t slots = im->indexes[k].mask + 1, entries = im->cap - im->indexes[k].dense;
+            assert_true(slots / 10 * 7 >= entries && (slots == 64 || slots / 20 * 7 < entries));
         }
         if (t->expected_rows > 0) check_populated(im);
         else assert_int_equal(atomic_load(&n_populated), 0);
@@ -1208,8 +1338,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_operations), cmocka_unit_test(at_home),        cmocka_unit_test(small_tables),
         cmocka_unit_test(many_tablets),      cmocka_unit_test(gaps_close),     cmocka_unit_test(queues),
-        cmocka_unit_test(threads_insert),    cmocka_unit_test(expected_rows),  cmocka_unit_test(failing_memory),
-        cmocka_unit_test(claimed_rows),      cmocka_unit_test(numbers_follow),
+        cmocka_unit_test(threads_insert),    cmocka_unit_test(dense_rows),     cmocka_unit_test(dense_rows_apart),
+        cmocka_unit_test(expected_rows),     cmocka_unit_test(failing_memory), cmocka_unit_test(claimed_rows),
+        cmocka_unit_test(numbers_follow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -348,6 +348,8 @@ static uint64_t image_value(const Bulk *b, const EmitParam *p) {
     case PP_SLOTS: return in_image(b, im, im->indexes[col].slots);
     case PP_MASK: return (uint64_t)im->indexes[col].mask;
     case PP_NEXT: return in_image(b, im, im->indexes[col].next);
+    case PP_FIRST_KEY: return im->indexes[col].first_key;
+    case PP_DENSE: return (uint64_t)im->indexes[col].dense;
     case PP_SHARED: return x->cols[col].shared;
     case PP_LO: return limb(x->cols[col].lo, p->col);
     case PP_HI: return limb(x->cols[col].hi, p->col);

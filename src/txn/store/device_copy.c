@@ -328,6 +328,7 @@ static void describe_table(const Image *im, const ImageIndex *x, RehashTable *t)
                        .n = x->mask + 1,
                        .live = x->unique ? device_copy_address(im, im->live) : 0,
                        .rows = atomic_load(&im->rows),
+                       .dense = x->dense,
                        .n_cols = x->n_cols,
                        .texts = device_copy_texts(im)};
     for (int32_t c = 0; c < x->n_cols; c++) describe_column(im, x->cols[c], t, c);

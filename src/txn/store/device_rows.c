@@ -461,6 +461,7 @@ static Status run_find(View *v, const ImageIndex *x, const void *const *keys, ui
     p[RD_SLOTS] = device_copy_address(im, x->slots);
     p[RD_MASK] = (uint64_t)x->mask;
     p[RD_HASH] = hash;
+    p[RD_DENSE] = (uint64_t)(index_dense_row(im, x, keys) + 1);
     p[RD_MARKS] = device_copy_address(im, im->dirty);
     for (int k = 0; k < ROW_PIECES; k++) {
         p[RD_PIECE + 2 * k] = device_copy_address(im, im->pieces[k].rows);

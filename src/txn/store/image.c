@@ -2,10 +2,11 @@
  *
  * An image is made in two steps over the pool: tablets are decoded into the rows (a task is one tablet), then the live
  * rows are entered into the indexes (a task is a run of rows of one unique index or one with ordered groups, or one
- * whole other group index, whose lists are newest first).
+ * whole other group index, whose lists are newest first). Between them it is known which rows need entries
+ * (index_dense_rows), and with that how many slots there have to be.
  *
- * With the table's expected_rows there is a step before: all memory of the image is touched (a task is a piece of it),
- * so that no bulk waits for pages.
+ * With the table's expected_rows there is a step between, too: all memory of the image is touched (a task is a piece of
+ * it), so that no bulk waits for pages.
  *
  * Room comes before visibility: arrays may be larger than `cap` says after a growth that failed half way; that is why
  * each has its own capacity in ImageImpl.
@@ -111,6 +112,7 @@ static Status no_room(const Table *t, const char *what, Err *e) {
     return ST_ERROR;
 }
 static int64_t slots_bytes(const ImageIndex *x) { return (x->mask + 1) * 8; }
+static int64_t slots_for(const Image *im, int64_t entries) { return image_slots_for(entries, im->device_copy != NULL); }
 
 /* ---- making ---- */
 enum { TOUCH_BYTES = 16 << 20 };
@@ -238,7 +240,7 @@ static void enter(Image *im, int32_t first, int32_t n) {
 static void enter_all(Image *im) {
     int64_t rows = atomic_load(&im->rows);
     enter(im, 0, im->n_indexes);
-    for (int32_t i = 0; i < im->n_indexes; i++) im->indexes[i].used = rows;
+    for (int32_t i = 0; i < im->n_indexes; i++) im->indexes[i].used = rows - im->indexes[i].dense;
 }
 
 /* Columns, indexes and what they are made of; no rows yet. */
@@ -331,19 +333,20 @@ static Status fill(Image *im, const ImageNeed *need, Pool *pool, Err *e) {
     for (int64_t k = 0; k < t->n_tablets; k++)
         TRY(keeps_dead(t->tablets[k]) ? rowids_room(im, base[k], t->tablets[k]->rows, k << 32, e)
                                       : rowids_room_any(im, base[k], base[k + 1] - base[k], e));
-    for (int32_t i = 0; i < im->n_indexes; i++) {
-        ImageIndex *x = &im->indexes[i];
-        x->mask = image_slots_for(cap, false) - 1;
-        x->slots = mem_calloc(im->account, slots_bytes(x), e);
-        if (!x->slots) return ST_ERROR;
-    }
-    if (expects) TRY(touch_all(im, pool));
     MakeJob j = {.im = im, .base = base, .n_tablets = t->n_tablets, .cols = used};
     for (int32_t c = 0; c < im->n_cols; c++)
         if (im->cols[c].used) used[j.n_cols++] = c;
     run_tasks(&j, pool, t->n_tablets, decode_tasks);
     atomic_store(&im->rows, rows);
     im->impl->rows_seen = im->impl->synced_rows = im->impl->rows_looked = rows;
+    for (int32_t i = 0; i < im->n_indexes; i++) {
+        ImageIndex *x = &im->indexes[i];
+        x->dense = index_dense_rows(im, x, false, &x->first_key);
+        x->mask = slots_for(im, cap - x->dense) - 1;
+        x->slots = mem_calloc(im->account, slots_bytes(x), e);
+        if (!x->slots) return ST_ERROR;
+    }
+    if (expects) TRY(touch_all(im, pool));
     enter_all(im);
     im->version = t->content;
     return ST_OK;
@@ -410,7 +413,8 @@ static bool many_dead(const Image *im) {
 }
 /* Entries that an index has in other slots: unique keys of live rows, and all groups, which may be far fewer. */
 static int64_t entries_kept(const Image *im, const ImageIndex *x) {
-    return x->unique ? count_live(im->live, atomic_load(&im->rows)) : image_count_entries(x);
+    if (!x->unique) return image_count_entries(x);
+    return count_live(im->live + x->dense, atomic_load(&im->rows) - x->dense);
 }
 /* To n slots, at least as many as there are. Anew: with entries of live rows, which are `kept`, in the memory that is
  * there and more behind it: fresh pages cost more than all else here. */
@@ -443,17 +447,25 @@ static Status grow_index(Image *im, ImageIndex *x, int64_t inserts, Err *e) {
         x->used = kept;
         return ST_OK;
     }
-    const int64_t n = MAX_OF(image_slots_for(kept + ahead, device), kept * 2 > x->mask ? 2 * had : had);
+    const int64_t n = MAX_OF(slots_for(im, kept + ahead), kept * 2 > x->mask ? 2 * had : had);
     return resize_index(im, x, n, anew, kept, e);
 }
 bool row_is_gap(const Image *im, int64_t r) {
     return im->live[r] != ROW_LIVE && !((im->dirty[r] & DIRTY_DELETED) && image_is_stored(im, r));
 }
+/* Slots for all entries of an index when no gaps are left: more rows may need one then. */
+static Status packed_room(Image *im, ImageIndex *x, int64_t rows, Err *e) {
+    uint64_t first_key;
+    const int64_t entries = x->dense > 0 ? rows - index_dense_rows(im, x, true, &first_key) : 0;
+    if (slots_suffice(x->mask + 1, entries, im->device_copy != NULL)) return ST_OK;
+    return resize_index(im, x, slots_for(im, entries), true, entries_kept(im, x), e);
+}
 /* Rows move down over the gaps, then the indexes are made anew. */
-static Status close_gaps(Image *im, int64_t rows, Err *e) {
+static Status close_gaps(Image *im, int64_t rows, int64_t gaps, Err *e) {
     int64_t to = 0, synced = 0;
     RowidRun *rowids;
     dbg_assert(!home_is_settled(im));
+    for (int32_t i = 0; i < im->n_indexes; i++) TRY(packed_room(im, &im->indexes[i], rows - gaps, e));
     TRY(rowids_without_gaps(im, rows, &rowids, e));
     for (int64_t r = 0; r < im->impl->synced_rows; r++) synced += !row_is_gap(im, r);
     im->impl->synced_rows = synced;
@@ -474,7 +486,11 @@ static Status close_gaps(Image *im, int64_t rows, Err *e) {
     memset(im->dirty + to, 0, (size_t)(rows - to));
     atomic_store(&im->rows, to);
     im->impl->rows_seen = to;
-    for (int32_t i = 0; i < im->n_indexes; i++) memset(im->indexes[i].slots, 0, (size_t)slots_bytes(&im->indexes[i]));
+    for (int32_t i = 0; i < im->n_indexes; i++) {
+        ImageIndex *x = &im->indexes[i];
+        x->dense = index_dense_rows(im, x, false, &x->first_key);
+        memset(x->slots, 0, (size_t)slots_bytes(x));
+    }
     enter_all(im);
     im->generation++;
     return ST_OK;
@@ -513,7 +529,7 @@ static Status reserve(Image *im, int64_t inserts, Err *e) {
         for (int64_t r = 0; some && r < rows; r++) gaps += row_is_gap(im, r);
         if (gaps > 0 && gaps * 4 >= rows) {
             TRY(home_leave(im, e));
-            TRY(close_gaps(im, rows, e));
+            TRY(close_gaps(im, rows, gaps, e));
             rows = atomic_load(&im->rows);
         }
     }
@@ -526,9 +542,9 @@ static Status reserve(Image *im, int64_t inserts, Err *e) {
     return ST_OK;
 }
 Status indexes_spread(Image *im, Err *e) {
-    const int64_t n = image_slots_for(im->cap, true);
     for (int32_t i = 0; i < im->n_indexes; i++) {
         ImageIndex *x = &im->indexes[i];
+        const int64_t n = image_slots_for(im->cap - x->dense, true);
         if (n > x->mask + 1) TRY(resize_index(im, x, n, x->unique, entries_kept(im, x), e));
     }
     return ST_OK;

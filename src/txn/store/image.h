@@ -32,6 +32,11 @@
  * lookup compares the row's key and checks that the row lives. A row that comes back to life (undo of a delete) is
  * found again.
  *
+ * Dense rows: where a unique key is one integer (index_can_be_dense) and that of row r is first_key + r for the first
+ * rows, which is so of numbered tables, these have no entries: a lookup compares, looks whether the row lives, and goes
+ * on in the slots where it does not (ImageIndex.dense). Which rows these are is seen when an image is made and when its
+ * gaps are closed; rows that come later have entries.
+ *
  * A key's hash: that of its first column's value, then hash_key with the others (base/hash.h): with booleans, integers,
  * dates and times of at most 64 bits as they are, else with their hashes. A value's hash: booleans, integers, dates and
  * times hash_u64 of the value as 64 bits; 128-bit integers the same, with the high half hash_combine'd when they need

@@ -1,4 +1,8 @@
-/* image_index.c - the hash tables of an image: finding rows by key, one or many, and entering them.
+/* image_index.c - the indexes of an image: finding rows by key, one or many, and entering them.
+ *
+ * Dense rows. A unique index of one integer has no entries for its first ImageIndex.dense rows, where the key tells the
+ * row's number. Such a row that does not live counts for nothing: its key may have come again in a later row, whose
+ * entry is in the slots. So a search that does not find a live row by its number goes on there.
  *
  * Many keys at once go in three rounds over a batch: hash and prefetch the slots; look at the slots and prefetch the
  * rows they name; compare. So the cache misses of a batch overlap instead of following one another.
@@ -162,6 +166,74 @@ ALWAYS_INLINE bool key_is(const KeyCols *k, int64_t i, int64_t row) {
     }
     return true;
 }
+
+/* ---- dense rows ---- */
+int64_t index_dense_rows(const Image *im, const ImageIndex *x, bool packed, uint64_t *first_key) {
+    const int64_t rows = atomic_load(&im->rows);
+    int64_t n = 0;
+    bool known = false;
+    *first_key = 0;
+    if (!index_can_be_dense(im, x) || hash_constant) return 0; /* then entries are what is tested */
+    KeyCols k;
+    own_key_cols(im, x, &k);
+    const int64_t stride = k.col[0].stride;
+    for (int64_t r = 0; r < rows; r++) {
+        if (packed && row_is_gap(im, r)) continue;
+        if (im->live[r] == ROW_LIVE) {
+            if (k.col[0].valid && !k.col[0].valid[r * stride]) break;
+            const uint64_t first = whole_cell(k.col[0].phys, k.col[0].data + r * stride) - (uint64_t)n;
+            if (known && first != *first_key) break;
+            *first_key = first;
+            known = true;
+        }
+        n++;
+    }
+    return known ? n : 0;
+}
+/* The row whose number follows from the key, whether it lives or not; -1: none. */
+ALWAYS_INLINE int64_t dense_row(const ImageIndex *x, uint64_t key) {
+    const uint64_t row = key - x->first_key;
+    return row < (uint64_t)x->dense ? (int64_t)row : -1;
+}
+int64_t index_dense_row(const Image *im, const ImageIndex *x, const void *const *keys) {
+    return x->dense > 0 ? dense_row(x, whole_cell(im->cols[x->cols[0]].phys, keys[0])) : -1;
+}
+/* ... of key number i, that lives. */
+static int64_t dense_find(const Image *im, const ImageIndex *x, const KeyCols *k, int64_t i) {
+    if (x->dense == 0) return -1;
+    const int64_t row = dense_row(x, whole_cell(k->col[0].phys, k->col[0].data + i * k->col[0].stride));
+    return row >= 0 && row_state(im, row) == ROW_LIVE ? row : -1;
+}
+#define DENSE_COLUMN(PHYS)                                                                           \
+    case PHYS:                                                                                       \
+        for (int64_t i = 0; i < n; i++) rows[i] = dense_row(x, whole_cell(PHYS, data + i * stride)); \
+        break
+/* The same of keys first .. first + n - 1, -1 for NULLs; returns how many are not there. */
+static int64_t dense_find_many(const Image *im, const ImageIndex *x, const KeyCols *k, int64_t first, int64_t n,
+                               int64_t *rows) {
+    const int64_t stride = k->col[0].stride;
+    const char *data = k->col[0].data + first * stride;
+    const uint8_t *valid = k->col[0].valid;
+    int64_t missing = 0;
+    switch (k->col[0].phys) {
+        DENSE_COLUMN(PH_I16);
+        DENSE_COLUMN(PH_I32);
+        DENSE_COLUMN(PH_I64);
+    }
+    for (int64_t i = 0; i < n; i++) {
+        if (valid && !valid[(first + i) * k->col[0].valid_stride]) rows[i] = -1;
+        if (rows[i] < 0) continue;
+        __builtin_prefetch(&im->live[rows[i]]);
+        __builtin_prefetch(k->col[0].cells + rows[i] * k->col[0].row_stride); /* the caller reads more of the row */
+    }
+    for (int64_t i = 0; i < n; i++) {
+        if (rows[i] >= 0 && row_state(im, rows[i]) != ROW_LIVE) rows[i] = -1;
+        missing += rows[i] < 0;
+    }
+    return missing;
+}
+#undef DENSE_COLUMN
+
 ALWAYS_INLINE uint64_t slot_load(const uint64_t *slot) { return __atomic_load_n(slot, __ATOMIC_ACQUIRE); }
 
 /* ---- finding ---- */
@@ -188,6 +260,8 @@ static int64_t find_one(const Image *im, const ImageIndex *x, const void *const 
     uint64_t hash;
     bool skip;
     image_key_cols(im, x, keys, &k);
+    const int64_t row = dense_find(im, x, &k, 0);
+    if (row >= 0) return row;
     image_hash_keys(&k, NULL, 0, 1, &hash, &skip);
     return find_from(im, x, &k, 0, hash, 0);
 }
@@ -210,7 +284,10 @@ void image_find_many(const Image *im, int32_t index, int64_t n, const Vec *keys,
     bool skip[IMAGE_BATCH];
     for (int64_t first = 0; first < n; first += IMAGE_BATCH) {
         int64_t m = MIN_OF(IMAGE_BATCH, n - first);
+        const bool dense = x->dense > 0;
+        if (dense && dense_find_many(im, x, &k, first, m, rows + first) == 0) continue;
         image_hash_keys(&k, NULL, first, m, hash, skip);
+        for (int64_t i = 0; dense && i < m; i++) skip[i] |= rows[first + i] >= 0;
         for (int64_t i = 0; i < m; i++) __builtin_prefetch(&x->slots[hash[i] & (uint64_t)x->mask]);
         for (int64_t i = 0; i < m; i++) {
             uint64_t s, at = 0;
@@ -224,6 +301,7 @@ void image_find_many(const Image *im, int32_t index, int64_t n, const Vec *keys,
         }
         for (int64_t i = 0; i < m; i++) {
             int64_t row = entry_row(entry[i]); /* -1 for none */
+            if (dense && rows[first + i] >= 0) continue;
             if (row >= 0 && !(key_is(&k, first + i, row) && (!x->unique || row_state(im, row) == ROW_LIVE)))
                 row = find_from(im, x, &k, first + i, hash[i], seen[i]);
             rows[first + i] = x->unique ? row : first_of(im, x, row);
@@ -329,7 +407,7 @@ void image_enter_rows(Image *im, ImageIndex *x, int64_t first, int64_t last, boo
     own_key_cols(im, x, &k);
     uint64_t hash[IMAGE_BATCH];
     bool skip[IMAGE_BATCH];
-    for (int64_t row = first; row < last; row += IMAGE_BATCH) {
+    for (int64_t row = MAX_OF(first, x->dense); row < last; row += IMAGE_BATCH) {
         int64_t m = MIN_OF(IMAGE_BATCH, last - row);
         image_hash_keys(&k, im->live, row, m, hash, skip);
         for (int64_t i = 0; i < m; i++) __builtin_prefetch(&x->slots[hash[i] & (uint64_t)x->mask], 1);
@@ -384,8 +462,10 @@ bool image_enter_unique(Image *im, ImageIndex *x, int64_t row) {
     uint64_t hash;
     bool skip;
     own_key_cols(im, x, &k);
+    dbg_assert(row >= x->dense);
     image_hash_keys(&k, NULL, row, 1, &hash, &skip);
     if (skip) return true;
+    if (dense_find(im, x, &k, row) >= 0) return false; /* never pending */
     for (uint64_t n = 0;; n++) {
         const int64_t i = slot_at(x, hash, n);
         uint64_t s = slot_load(&x->slots[i]);
@@ -436,6 +516,9 @@ static Status verify_index(const Image *im, int32_t index, Err *e) {
             return err_internal(e, "index %d of table \"%s\" names row %lld of %lld", index, name, (long long)row,
                                 (long long)rows);
         image_hash_keys(&k, NULL, row, 1, &hash, &skip);
+        if (row < x->dense)
+            return err_internal(e, "index %d of table \"%s\" has an entry for row %lld, which needs none", index, name,
+                                (long long)row);
         if (skip || !entry_is(x->slots[i], hash))
             return err_internal(e, "index %d of table \"%s\" has a wrong hash for row %lld", index, name,
                                 (long long)row);
@@ -455,7 +538,8 @@ static Status verify_index(const Image *im, int32_t index, Err *e) {
         image_hash_keys(&k, im->live, row, 1, &hash, &skip);
         if (skip) continue;
         want++;
-        int64_t got = find_from(im, x, &k, row, hash, 0);
+        int64_t got = dense_find(im, x, &k, row);
+        if (got < 0) got = find_from(im, x, &k, row, hash, 0);
         if (x->unique ? got != row : got < 0)
             return err_internal(e, "index %d of table \"%s\" finds row %lld instead of %lld", index, name,
                                 (long long)got, (long long)row);

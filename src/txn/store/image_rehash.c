@@ -59,6 +59,7 @@ static Status run(ImageKernels *k, int kernel, const RehashTable *t, uint64_t *p
     p[IK_N] = (uint64_t)t->n;
     p[IK_LIVE] = t->live;
     p[IK_ROWS] = (uint64_t)t->rows;
+    p[IK_DENSE] = (uint64_t)t->dense;
     p[IK_COLS] = at;
     p[IK_N_COLS] = (uint64_t)t->n_cols;
     p[IK_TEXTS] = t->texts;

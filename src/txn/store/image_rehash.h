@@ -38,7 +38,8 @@ typedef struct RehashTable {
     DevPtr slots;
     int64_t n;      /* slots, a power of two */
     DevPtr live;    /* unique index: the image's live; else 0 */
-    int64_t rows;   /* ... and its rows */
+    int64_t rows;   /* ... and its rows, */
+    int64_t dense;  /* ... of which the first so many have no entries */
     int32_t n_cols; /* of the key */
     struct {
         uint64_t phys, cells, stride, valid;

@@ -114,7 +114,12 @@ ALWAYS_INLINE uint8_t row_state(const Image *im, int64_t row) {
 /* Hashes of keys first .. first + n - 1 of k (n <= IMAGE_BATCH); skip[i] = it has a NULL, or its row is not live: cells
  * of dead rows may be anything. `live` by key, NULL: all are. */
 void image_hash_keys(const KeyCols *k, const uint8_t *live, int64_t first, int64_t n, uint64_t *hash, bool *skip);
-/* Enters live rows [first, last). `shared`: other threads enter rows of the same index. */
+/* Looks at the keys of all rows: which of the first ones need no entries (ImageIndex.dense). Packed: as it will be when
+ * there are no gaps any more (row_is_gap). No call running, and no row that is dead comes back. */
+int64_t index_dense_rows(const Image *im, const ImageIndex *x, bool packed, uint64_t *first_key);
+/* The row whose number follows from the key, whether it lives or not; -1: none. */
+int64_t index_dense_row(const Image *im, const ImageIndex *x, const void *const *keys);
+/* Enters live rows [first, last) that need entries. `shared`: other threads enter rows of the same index. */
 void image_enter_rows(Image *im, ImageIndex *x, int64_t first, int64_t last, bool shared);
 /* Slots that are taken; the entries of n slots to x, whose slots have room and are another table. No call running. */
 int64_t image_count_entries(const ImageIndex *x);

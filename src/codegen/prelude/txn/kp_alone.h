@@ -110,6 +110,7 @@ FN u32 round_0_1(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u6
 #define KEY_PARAMS , u64 c0, i64 k0
 #define KEY_ARGS , c0, k0
 #define INDEX_HASH u64 h = hash_u64((u64)k0);
+#define INDEX_DENSE 1
 #define KEY_FOUND (GFRESH(i64, c0 + (u64)row * 8)[0] == k0 && GFRESH(u8, live)[row] == ROW_LIVE)
 #define KEY_EQUAL (GFRESH(i64, c0 + (u64)row * 8)[0] == k0)
 #define KEY_MATCH &__match_any_sync(here, k0)

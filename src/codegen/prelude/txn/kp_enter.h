@@ -15,7 +15,7 @@
  * On CUDA lanes of a warp that enter rows of one group at the same time link them among themselves first, so that one
  * compare-and-swap does for all: INDEX_BY_WARP, for keys of integers.
  *
- * Defined by the emitter, and undefined here: INDEX, KEY_PARAMS, KEY_ARGS, INDEX_HASH as for kp_find.h, and
+ * Defined by the emitter, and undefined here: INDEX, KEY_PARAMS, KEY_ARGS, INDEX_HASH, INDEX_DENSE as for kp_find.h;
  *   INDEX_UNIQUE       0, 1
  *   INDEX_ORDER        the kind of values that groups are in order of (kc_order.h), or 0
  *   INDEX_BY_WARP      0, 1
@@ -31,12 +31,20 @@
 #define ORDER_PARAM
 #define ORDER_ARG
 #endif
+#if INDEX_DENSE
+#define DENSE_PARAMS , u64 first, u64 dense
+#else
+#define DENSE_PARAMS
+#endif
 /* False when a row that is there has the key (unique); `mine`: the row that is entered; `next`: the links of groups. */
 #if SLOTS_AT_ONCE > 0
 FN_BIG bool INDEX(enter_on)(u64 slots, u64 mask, u64 live, u64 next, ORDER_PARAM i64 mine KEY_PARAMS, const u64 h,
                             const u64 entry, const u64 from) {
 #else
-FN bool INDEX(enter)(u64 slots, u64 mask, u64 live, u64 next, ORDER_PARAM i64 mine KEY_PARAMS) {
+FN bool INDEX(enter)(u64 slots, u64 mask, u64 live, u64 next, ORDER_PARAM i64 mine DENSE_PARAMS KEY_PARAMS) {
+#if INDEX_DENSE
+    if (dense_row(first, dense, live, (u64)(i64)k0) >= 0) return false;
+#endif
     INDEX_HASH
     const u64 entry = (h & ~ENTRY_ROWS) | ((u64)mine + 1);
     const u64 from = 0;
@@ -96,7 +104,10 @@ FN bool INDEX(enter)(u64 slots, u64 mask, u64 live, u64 next, ORDER_PARAM i64 mi
     }
 }
 #if SLOTS_AT_ONCE > 0
-FN bool INDEX(enter)(u64 slots, u64 mask, u64 live, u64 next, ORDER_PARAM i64 mine KEY_PARAMS) {
+FN bool INDEX(enter)(u64 slots, u64 mask, u64 live, u64 next, ORDER_PARAM i64 mine DENSE_PARAMS KEY_PARAMS) {
+#if INDEX_DENSE
+    if (dense_row(first, dense, live, (u64)(i64)k0) >= 0) return false;
+#endif
     INDEX_HASH
     const u64 entry = (h & ~ENTRY_ROWS) | ((u64)mine + 1);
     const slot_seen seen = slots_look(slots, mask, h);
@@ -125,6 +136,8 @@ FN bool INDEX(enter)(u64 slots, u64 mask, u64 live, u64 next, ORDER_PARAM i64 mi
 #undef KEY_PARAMS
 #undef KEY_ARGS
 #undef INDEX_HASH
+#undef INDEX_DENSE
+#undef DENSE_PARAMS
 #undef KEY_EQUAL
 #undef KEY_MATCH
 #undef ORDER_PARAM

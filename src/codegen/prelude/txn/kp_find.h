@@ -11,6 +11,7 @@
  *   KEY_PARAMS         ", type name" for the addresses of the key's columns (c0 ..) and the values of the key (k0 ..)
  *   KEY_ARGS           the same as arguments
  *   INDEX_HASH           declares h, the hash of the key
+ *   INDEX_DENSE        0, 1: the first rows may have no entries (ImageIndex.dense); `first` and `dense` are parameters
  *   KEY_FOUND          whether `row` has the key and, if the index is unique, is there
  * and for the module: SLOTS_AT_ONCE (kp_slots.h).
  *
@@ -20,11 +21,20 @@
  */
 #include "codegen/prelude/txn/kp_alone.h"
 
+#if INDEX_DENSE
+#define DENSE_PARAMS , u64 first, u64 dense
+#else
+#define DENSE_PARAMS
+#endif
 /* The row that has the key, or the first one of its group; -1 none. */
 #if SLOTS_AT_ONCE > 0
 FN_BIG i64 INDEX(find_on)(u64 slots, u64 mask, u64 live KEY_PARAMS, const u64 h, const u64 from) {
 #else
-FN i64 INDEX(find)(u64 slots, u64 mask, u64 live KEY_PARAMS) {
+FN i64 INDEX(find)(u64 slots, u64 mask, u64 live DENSE_PARAMS KEY_PARAMS) {
+#if INDEX_DENSE
+    const i64 numbered = dense_row(first, dense, live, (u64)(i64)k0);
+    if (numbered >= 0) return numbered;
+#endif
     INDEX_HASH
     const u64 from = 0;
 #if SLOTS_BY_LINE
@@ -44,7 +54,11 @@ FN i64 INDEX(find)(u64 slots, u64 mask, u64 live KEY_PARAMS) {
     }
 }
 #if SLOTS_AT_ONCE > 0
-FN i64 INDEX(find)(u64 slots, u64 mask, u64 live KEY_PARAMS) {
+FN i64 INDEX(find)(u64 slots, u64 mask, u64 live DENSE_PARAMS KEY_PARAMS) {
+#if INDEX_DENSE
+    const i64 numbered = dense_row(first, dense, live, (u64)(i64)k0);
+    if (numbered >= 0) return numbered;
+#endif
     INDEX_HASH
     const slot_seen seen = slots_look(slots, mask, h);
     bool here = seen.ahead < SLOTS_AT_ONCE;
@@ -62,4 +76,6 @@ FN i64 INDEX(find)(u64 slots, u64 mask, u64 live KEY_PARAMS) {
 #undef KEY_PARAMS
 #undef KEY_ARGS
 #undef INDEX_HASH
+#undef INDEX_DENSE
+#undef DENSE_PARAMS
 #undef KEY_FOUND

@@ -41,6 +41,20 @@ FN u64 slot_in_line(u64 slots, u64 mask, u64 h) {
 #define SLOTS_BY_LINE 0
 #endif
 
+/* ---- dense rows: their number follows from a key of one integer, and they have no entries ---------------- */
+/* The row that has the key; -1: it may be in the slots. */
+FN i64 dense_row(u64 first, u64 dense, u64 live, u64 key) {
+    const u64 row = key - first;
+    return row < dense && GFRESH(u8, live)[row] == ROW_LIVE ? (i64)row : -1;
+}
+/* What stands for a key that is looked for soon: the row's number + 1, where it follows from the key, or the hash. A
+ * hash that is as small names the wrong row, which is only fetched. */
+FN u64 dense_place(u64 first, u64 dense, u64 key, u64 h) { return key - first < dense ? key - first + 1 : h; }
+/* Where the search for it looks first. */
+FN u64 dense_first_look(u64 dense, u64 live, u64 slots, u64 mask, u64 place) {
+    return place - 1 < dense ? live + (place - 1) : slots + (place & mask) * 8;
+}
+
 /* ---- strings ------------------------------------------------------------------------------------------- */
 FN str ld_text(u64 a) { return str_make(G(u64, a)[0], (i64)G(u32, a)[2]); }
 FN str str_moved(str s, u64 by) { return str_make(s.ptr + by, s.len); }
@@ -121,6 +135,9 @@ FN i64 row_prefetched(u64 slots, u64 mask, u64 h) {
     }
     return -1;
 #endif
+}
+FN i64 dense_prefetched(u64 dense, u64 slots, u64 mask, u64 place) {
+    return place - 1 < dense ? (i64)place - 1 : row_prefetched(slots, mask, place);
 }
 
 #endif

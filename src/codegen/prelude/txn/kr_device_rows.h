@@ -175,7 +175,8 @@ FN bool rd_has_key(u64 row, u64 live, u64 cols, u64 n_cols, u64 texts) {
 KERNEL(rd_find) {
     const u64 slots = P(RD_SLOTS), mask = P(RD_MASK), hash = P(RD_HASH), to = P(RD_TO);
     if (GID != 0 || LID != 0) return;
-    u64 found = 0;
+    u64 found = P(RD_DENSE);
+    if (found != 0 && !rd_has_key(found - 1, P(RD_LIVE), P(RD_COLS), P(RD_N_COLS), P(RD_TEXTS))) found = 0;
     for (u64 n = 0; found == 0; n++) {
         const u64 s = GRO(u64, slots)[SLOT_AT(hash, n, mask)];
         if (s == 0) break;

@@ -20,7 +20,8 @@
 #define RD_HASH 14
 #define RD_MARKS 15 /* u8 by row */
 #define RD_PIECE 16 /* by piece of a row: address, bytes from row to row */
-#define RD_PARAMS 20
+#define RD_DENSE 20 /* of rd_find: the row whose number follows from the key, + 1; 0: there is none */
+#define RD_PARAMS 21
 
 #define RD_PIECES 2
 /* Of rd_texts: RD_COLS: by string its address, bytes, and place behind RD_TO; RD_WORK: how many. */

@@ -8,8 +8,8 @@
  *   image_texts    puts them into another piece of memory
  *
  * An entry's place depends on more bits of the hash than it has, so the key's columns are read again. Of a unique index
- * only rows that live come along (LIVE is not 0), found by going through the rows; of a group index every entry,
- * because lists begin there.
+ * only rows that live come along (LIVE is not 0), found by going through the rows, less those that need no entries
+ * (DENSE); of a group index every entry, because lists begin there.
  */
 #ifndef KR_IMAGE_H
 #define KR_IMAGE_H
@@ -61,7 +61,8 @@ KERNEL(image_count) {
               items = NGROUPS * LSIZE;
     u64 taken = 0, there = 0;
     for (u64 i = GID * LSIZE + LID; i < n; i += items) taken += GRO(u64, slots)[i] != 0;
-    for (u64 row = GID * LSIZE + LID; row < rows; row += items) there += (u32)GRO(u8, live)[row] == IMAGE_ROW_LIVE;
+    for (u64 row = P(IK_DENSE) + GID * LSIZE + LID; row < rows; row += items)
+        there += (u32)GRO(u8, live)[row] == IMAGE_ROW_LIVE;
     if (live == 0) there = taken;
     if (taken) ga_add_u64(P(IK_RESULT), taken);
     if (there) ga_add_u64(P(IK_RESULT) + 8, there);
@@ -82,7 +83,7 @@ FN void image_put_slot(u64 to, u64 mask, u64 hash, u64 s) {
 KERNEL(image_rehash) {
     const u64 slots = P(IK_SLOTS), live = P(IK_LIVE), n = live != 0 ? P(IK_ROWS) : P(IK_N), to = P(IK_TO),
               mask = P(IK_MASK), cols = P(IK_COLS), n_cols = P(IK_N_COLS), texts = P(IK_TEXTS);
-    for (u64 i = GID * LSIZE + LID; i < n; i += NGROUPS * LSIZE) {
+    for (u64 i = P(IK_DENSE) + GID * LSIZE + LID; i < n; i += NGROUPS * LSIZE) {
         const u64 s = live != 0 ? i + 1 : GRO(u64, slots)[i], row = (s & ENTRY_ROWS) - 1;
         if (live != 0 ? (u32)GRO(u8, live)[row] != IMAGE_ROW_LIVE || !image_has_key(cols, n_cols, row) : s == 0)
             continue;

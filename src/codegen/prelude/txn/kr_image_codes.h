@@ -19,7 +19,8 @@
 #define IK_BASE 9    /* IK_TO's address on the host: cells get those */
 #define IK_ROWS 10   /* of a unique index: how many there are */
 #define IK_HASHES 11 /* 0: all hashes are 0 */
-#define IK_PARAMS 12
+#define IK_DENSE 12  /* of these, the first so many need no entries */
+#define IK_PARAMS 13
 
 /* of columns of strings IK_COLS has instead of Phys whether rows that do not live keep theirs; IK_N: rows; IK_RESULT:
  * u64, their bytes */
