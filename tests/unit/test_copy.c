@@ -42,7 +42,7 @@ static Table *make_table(const char *shape) { /* i l s n(15,2) N d t v5 c3 b T B
                              : type_make(T_FLOAT8);
         if (*s == 'v') t.length = 5;
         if (*s == 'c') t.length = 3;
-        defs[n] = (ColumnDef){names[n], t, not_null, NULL};
+        defs[n] = (ColumnDef){.name = names[n], .type = t, .not_null = not_null};
         n++;
         not_null = false;
     }

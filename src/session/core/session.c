@@ -113,7 +113,10 @@ Status session_drop_foreign(Session *s, ForeignKey *f) { return change(s, CU_DRO
 Status session_add_routine(Session *s, Routine *r) { return change(s, CU_ADDED_ROUTINE, NULL, NULL, NULL, r); }
 Status session_drop_routine(Session *s, Routine *r) { return change(s, CU_DROPPED_ROUTINE, NULL, NULL, NULL, r); }
 Status session_add_domain(Session *s, Domain *d) {
-    TRY(change(s, CU_ADDED_DOMAIN, NULL, NULL, NULL, NULL));
+    if (change(s, CU_ADDED_DOMAIN, NULL, NULL, NULL, NULL) != ST_OK) {
+        domain_free(d);
+        return ST_ERROR;
+    }
     return catalog_add_domain(&s->db->catalog, s->catalog_undo->domain = d, &s->err);
 }
 Status session_drop_domain(Session *s, Domain *d) {
