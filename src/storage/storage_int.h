@@ -201,6 +201,7 @@ struct UndoLog {
     Arena *arena;
     bool hidden, committed;
     bool overflowed; /* shown elsewhere, a sum was beyond its type */
+    bool has_unread; /* some ADD may be ADD_UNREAD; its owner's */
     VEC(UndoRecord) recs;
     uint64_t *seen;          /* undo_move: cells that UPDATE records name, by hash: record << 32 | place + 1 */
     int seen_bits;           /* log2 of its slots */

@@ -30,7 +30,7 @@ static void undo_clear(UndoLog *u) {
     if (u->seen) mem_free(u->acct, u->seen, INT64_C(8) << u->seen_bits);
     u->seen = NULL;
     u->n_seen = u->seen_to = 0;
-    u->hidden = u->committed = u->overflowed = false;
+    u->hidden = u->committed = u->overflowed = u->has_unread = false;
     memset(&u->recs, 0, sizeof u->recs);
     arena_reset(u->arena);
 }
@@ -230,6 +230,7 @@ bool undo_make_adds(UndoLog *u, int64_t mark) {
         }
         r->kind = UNDO_ADD;
         r->read = ADD_UNREAD;
+        u->has_unread = true;
     }
     return true;
 }
@@ -257,6 +258,7 @@ Status undo_defer_add(UndoLog *u, Table *t, int64_t rowid, int col, int128_t n, 
     r->cells = cells;
     r->valid = valid;
     r->deferred = true;
+    u->has_unread = true;
     return ST_OK;
 }
 int128_t undo_deferred_sum(const UndoLog *u, const Table *t, int64_t rowid, int col) {

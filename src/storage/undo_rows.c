@@ -28,22 +28,28 @@ bool undo_only_adds(const UndoLog *u, const Table *t, int64_t rowid, int64_t ts)
     }
     return added;
 }
+bool undo_has_unread(const UndoLog *u) { return u->has_unread; }
 bool undo_read_adds(UndoLog *u, int64_t table, int64_t rowid, int64_t ts) {
-    bool some = false;
-    for (int64_t k = 0; k < u->recs.len; k++) {
+    bool some = false, others = false;
+    for (int64_t k = 0; u->has_unread && k < u->recs.len; k++) {
         UndoRecord *r = &u->recs.items[k];
-        if (!r->t || r->t->id != table || r->kind != UNDO_ADD || r->read != ADD_UNREAD) continue;
-        if (rowid >= 0 && !names_row(r, rowid)) continue;
+        if (!r->t || r->kind != UNDO_ADD || r->read != ADD_UNREAD) continue;
+        const bool read = r->t->id == table && (rowid < 0 || names_row(r, rowid));
+        some |= read;
+        others |= !read;
+        if (!read) continue;
         r->read = ADD_READ_NOW;
         r->read_ts = ts;
-        some = true;
     }
+    u->has_unread = others;
     return some;
 }
 void undo_keep_reads(UndoLog *u, bool keep) {
     for (int64_t k = 0; k < u->recs.len; k++) {
         UndoRecord *r = &u->recs.items[k];
-        if (r->kind == UNDO_ADD && r->read == ADD_READ_NOW) r->read = keep ? ADD_READ : ADD_UNREAD;
+        if (r->kind != UNDO_ADD || r->read != ADD_READ_NOW) continue;
+        r->read = keep ? ADD_READ : ADD_UNREAD;
+        u->has_unread |= !keep;
     }
 }
 Status undo_lock_row(UndoLog *u, Table *t, int64_t rowid, Err *e) {

@@ -51,6 +51,7 @@ Status undo_reserve_deferred(UndoLog *u, bool *gone, Err *e);
  * all. */
 bool undo_read_adds(UndoLog *u, int64_t table, int64_t rowid, int64_t ts);
 void undo_keep_reads(UndoLog *u, bool keep);
+bool undo_has_unread(const UndoLog *u); /* false: undo_read_adds would find none; for the owner, without the mutex */
 /* Holds the row without a change. */
 Status undo_lock_row(UndoLog *u, Table *t, int64_t rowid, Err *e);
 

@@ -209,7 +209,7 @@ Status transaction_wait(Session *s) {
 /* ---- rows that are read ---- */
 void transaction_reads_row(Session *s, int64_t table, int64_t rowid) {
     TxnHub *h = transaction_hub(s);
-    if (!s->txn || !s->undo || undo_mark(s->undo) == 0) return;
+    if (!s->txn || !s->undo || !undo_has_unread(s->undo)) return;
     mutex_lock(&h->mutex);
     s->block.read_adds |=
         undo_read_adds(s->undo, table, rowid, s->txn->sees_latest ? atomic_load(&h->now) : s->txn->ts);
