@@ -118,7 +118,9 @@ void transaction_bulk_done(Session *s, UndoLog *u, bool all);
 /* Before a table is freed, under the lock held alone: no log names it any more. */
 void transactions_forget_table(Session *s, const Table *t);
 /* The table's rows must satisfy a new definition that only rows which are shown were checked against: other
- * transactions that have changed it get 40001 at COMMIT. Under the lock held alone. */
+ * transactions that have changed it get 40001 at COMMIT. They do so even when the definition is rolled back, since
+ * which definitions a transaction is outdated by is not kept: one more of them has to be retried, and nothing false
+ * stays. Under the lock held alone. */
 void transactions_outdate_changes(Session *s, const Table *t);
 
 /* What statements read; nothing happens outside of transactions. Under the lock. 40001: a table that came after the
