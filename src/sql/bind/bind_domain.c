@@ -89,7 +89,6 @@ static Expr *place(Placed *p, Expr *e) {
 
 static Expr *condition(Binder *b, const char *sql, Type type, const Expr *value) {
     PlanVariables *variables = b->c->variables;
-    if (stack_check(b->err) != ST_OK) return NULL;
     Query *q = arena_new_of(b->a, Query);
     Placed p = {.b = b, .value = plan_new_col(b->c, "value", type, true), .by = value};
     NsCol col = {"value", p.value};
@@ -166,6 +165,7 @@ static Expr *checked_once(Binder *b, Expr *e, const Domain *d) {
 
 Expr *bind_domain(Binder *b, Expr *e, const Domain *d, int64_t location) {
     if (!e || !d || e->domain == d->id) return e;
+    if (stack_check_at(b->err, bind_pos(b, location)) != ST_OK) return NULL; /* a condition may have a cast to it */
     const Domain *chain[CHAIN_MAX];
     int n = 0;
     bool not_null = false, any = false;
