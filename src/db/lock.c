@@ -19,6 +19,7 @@ typedef struct Waiter {
     LockMode held, want;
     int64_t since;
     bool behind; /* LockWait.behind */
+    bool polls;  /* it sleeps for IDLE_NS only */
 } Waiter;
 struct TxnLock {
     Mutex mutex;
@@ -80,8 +81,11 @@ static bool may_enter(const TxnLock *l, const Waiter *me, int64_t now) {
     if (overdue(l, me, now)) return !must_let_pass(l, me, me->want, now);
     return l->waiters == me && now - l->left_ns > (me->behind ? IDLE_NS : GAP_NS);
 }
-/* The lock has changed: the waiters that may enter now are woken, the first of them that wants it alone as the last. */
+/* The lock has changed: the waiters that may enter now are woken, the first of them that wants it alone as the last.
+ * The first waiter of all looks by itself until its turn has come; it is woken to begin with that. */
 static void wake_waiters(TxnLock *l, int64_t now) {
+    Waiter *first = l->waiters;
+    if (first && !first->polls && is_free(l, first->held, first->want)) pthread_cond_signal(&first->wake);
     for (Waiter *w = l->waiters; w; w = w->next) {
         if (!may_enter(l, w, now)) continue;
         pthread_cond_signal(&w->wake);
@@ -113,11 +117,15 @@ static void dequeue(TxnLock *l, Waiter *me) {
     atomic_fetch_sub(&l->n_waiters, 1);
     if (me->held == LOCK_SHARED) l->upgrading = false;
 }
-/* Until the waiter is woken, for POLL_NS at most (false then); for IDLE_NS where it waits for a turn to end. */
+/* Until the waiter is woken, for POLL_NS at most (false then); the first one for IDLE_NS while its turn has not come.
+ */
 static bool sleep_until_woken(TxnLock *l, Waiter *me, int64_t deadline) {
     const int64_t now = clock_ns();
-    const bool polls = l->waiters == me && (me->behind || !overdue(l, me, now));
-    return cond_wait_until(&me->wake, &l->mutex, MIN_OF(deadline, now + (polls ? IDLE_NS : POLL_NS))) || polls;
+    me->polls = l->waiters == me && !overdue(l, me, now);
+    bool woken = cond_wait_until(&me->wake, &l->mutex, MIN_OF(deadline, now + (me->polls ? IDLE_NS : POLL_NS)));
+    woken = woken || me->polls;
+    me->polls = false;
+    return woken;
 }
 /* Until it may enter, or has waited enough: *got false. */
 static Status wait_for(TxnLock *l, LockMode held, LockMode want, const LockWait *w, bool *got, Err *e) {
@@ -147,7 +155,7 @@ static Status wait_for(TxnLock *l, LockMode held, LockMode want, const LockWait 
         long_since = !sleep_until_woken(l, &me, deadline) || clock_ns() >= deadline;
     }
     dequeue(l, &me);
-    if (st == ST_OK && *got) l->turn_ns = clock_ns();
+    if (st == ST_OK && *got && held == LOCK_NONE) l->turn_ns = clock_ns();
     return st;
 }
 

@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "api/api_int.h"
+#include "base/log.h"
 #include "db/lock.h"
 #include "session/pool/bulk_slices.h"
 #include "stele/stele.h"
@@ -631,6 +633,26 @@ static void *read_once(void *arg) {
     txn_lock_release(r->lock, LOCK_SHARED);
     return NULL;
 }
+static void *change_once(void *arg) {
+    Reader *r = arg;
+    Err e = {0};
+    if (txn_lock_acquire(r->lock, LOCK_NONE, LOCK_EXCLUSIVE, 0, NULL, &e) == ST_OK)
+        txn_lock_release(r->lock, LOCK_EXCLUSIVE);
+    return NULL;
+}
+typedef struct Waits {
+    Reader *reader;
+    LockWait wait;
+    bool got;
+} Waits;
+static void *wait_once(void *arg) {
+    Waits *x = arg;
+    Err e = {0};
+    const Status st = txn_lock_acquire_or(x->reader->lock, LOCK_EXCLUSIVE, &x->wait, &x->got, &e);
+    x->got = x->got && st == ST_OK;
+    if (x->got) txn_lock_release(x->reader->lock, LOCK_EXCLUSIVE);
+    return NULL;
+}
 /* A holder that takes the lock again behind the threads that wait finds that they have had it. */
 static void behind(void **state) {
     (void)state;
@@ -700,6 +722,35 @@ static void rounds(void **state) {
     txn_lock_free(t.lock);
 }
 
+/* The second of two waiters has the lock soon after the first has given it up, although no other thread asks for it: in
+ * one try of many at least, before it looks by itself after 50 ms. */
+static void second_waiter(void **state) {
+    (void)state;
+    for (int kind = 0; kind < 2; kind++) {
+        Err e = {0};
+        Reader r = {.lock = txn_lock_new(&e)};
+        pthread_t threads[2];
+        int64_t least_ns = INT64_MAX;
+        assert_non_null(r.lock);
+        for (int again = 0; again < 20 && least_ns > 30000000; again++) {
+            Waits x = {.reader = &r, .wait = {.behind = kind == 1}};
+            assert_int_equal(txn_lock_acquire(r.lock, LOCK_NONE, LOCK_EXCLUSIVE, 0, NULL, &e), ST_OK);
+            assert_int_equal(pthread_create(&threads[0], NULL, change_once, &r), 0);
+            while (txn_lock_waiters(r.lock) != 1) sched_yield();
+            assert_int_equal(pthread_create(&threads[1], NULL, wait_once, &x), 0);
+            while (txn_lock_waiters(r.lock) != 2) sched_yield();
+            nanosleep(&(struct timespec){0, 3000000}, NULL);
+            const int64_t began = clock_ns();
+            txn_lock_release(r.lock, LOCK_EXCLUSIVE);
+            for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+            assert_true(x.got);
+            least_ns = MIN_OF(least_ns, clock_ns() - began);
+        }
+        assert_true(least_ns <= 30000000);
+        txn_lock_free(r.lock);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal),
@@ -715,6 +766,7 @@ int main(void) {
         cmocka_unit_test(two_routines),
         cmocka_unit_test(behind),
         cmocka_unit_test(rounds),
+        cmocka_unit_test(second_waiter),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
