@@ -168,10 +168,10 @@ ALWAYS_INLINE bool key_is(const KeyCols *k, int64_t i, int64_t row) {
 }
 
 /* ---- dense rows ---- */
+enum { DENSE_LEAST = 8 }; /* fewer are chance: most keys would be compared in vain */
 int64_t index_dense_rows(const Image *im, const ImageIndex *x, bool packed, uint64_t *first_key) {
     const int64_t rows = atomic_load(&im->rows);
-    int64_t n = 0;
-    bool known = false;
+    int64_t n = 0, live = 0;
     *first_key = 0;
     if (!index_can_be_dense(im, x) || hash_constant) return 0; /* then entries are what is tested */
     KeyCols k;
@@ -182,13 +182,13 @@ int64_t index_dense_rows(const Image *im, const ImageIndex *x, bool packed, uint
         if (im->live[r] == ROW_LIVE) {
             if (k.col[0].valid && !k.col[0].valid[r * stride]) break;
             const uint64_t first = whole_cell(k.col[0].phys, k.col[0].data + r * stride) - (uint64_t)n;
-            if (known && first != *first_key) break;
+            if (live > 0 && first != *first_key) break;
             *first_key = first;
-            known = true;
+            live++;
         }
         n++;
     }
-    return known ? n : 0;
+    return live >= DENSE_LEAST ? n : 0;
 }
 /* The row whose number follows from the key, whether it lives or not; -1: none. */
 ALWAYS_INLINE int64_t dense_row(const ImageIndex *x, uint64_t key) {
