@@ -777,17 +777,12 @@ static Status add_enums(Lister *l) {
     return ST_OK;
 }
 
-/* Whether a text of a domain, its default or a condition of VALUE, calls a routine of the catalog. */
-static bool domain_calls(Lister *l, const Domain *d, const char *sql) {
+/* Whether a text of a domain, its default or a condition of VALUE, names what is not there yet where domains are made:
+ * routines, or other domains. */
+static bool domain_waits(Lister *l, const Domain *d, const char *sql) {
     PlanCtx c;
     BoundStmt *b;
-    char type[TYPE_NAME_MAX];
-    return sql && l->k->n_routines > 0 &&
-           try_query(
-               l->s, l->a,
-               arena_printf(l->a, "select (%s\n) from (select null::%s as value) v", sql, type_name(d->type, &type)),
-               &c, &b) &&
-           c.routine_ids.len > 0;
+    return try_domain_text(l->s, l->a, d, sql, &c, &b) && (c.routine_ids.len > 0 || c.domain_ids.len > 0);
 }
 static void add_domain_check(Text *x, const DomainCheck *k) {
     text_put(x, "CONSTRAINT ");
@@ -816,7 +811,7 @@ static Status order_domains(Lister *l) {
     }
     return ST_OK;
 }
-/* Without what calls routines, and conditions that values need not pass. */
+/* Without texts that wait, and conditions that values need not pass. */
 static Status add_domains(Lister *l) {
     for (int64_t i = 0; i < l->k->n_domains; i++) {
         const Domain *d = l->domains[i], *parent = catalog_domain_by_id(l->k, d->parent);
@@ -830,10 +825,10 @@ static Status add_domains(Lister *l) {
         if (parent) text_name(&t, parent->name);
         else text_put(&t, type_name(d->type, &type));
         if (d->not_null) text_put(&t, " NOT NULL");
-        if (d->default_sql && !domain_calls(l, d, d->default_sql)) add_default(l, &t, d->default_sql);
+        if (d->default_sql && !domain_waits(l, d, d->default_sql)) add_default(l, &t, d->default_sql);
         if (!d->default_sql && parent && parent->default_sql) text_put(&t, " DEFAULT NULL");
         for (int k = 0; k < d->n_checks; k++) {
-            if (d->checks[k].not_valid || domain_calls(l, d, d->checks[k].sql)) continue;
+            if (d->checks[k].not_valid || domain_waits(l, d, d->checks[k].sql)) continue;
             text_put(&t, "\n    ");
             add_domain_check(&t, &d->checks[k]);
         }
@@ -865,7 +860,7 @@ static Status add_domain_parts(Lister *l) {
         const Domain *d = l->domains[i];
         const char *alter = arena_printf(l->a, "ALTER DOMAIN %s ", domain_shown(l->a, d));
         if (!alter) return ST_ERROR;
-        if (domain_calls(l, d, d->default_sql)) {
+        if (domain_waits(l, d, d->default_sql)) {
             Text t = {.a = l->a};
             text_put(&t, alter);
             text_put(&t, "SET DEFAULT ");
@@ -873,7 +868,7 @@ static Status add_domain_parts(Lister *l) {
             TRY(add_domain_part(l, d, "DEFAULT", "default", &t));
         }
         for (int k = 0; k < d->n_checks; k++) {
-            if (!d->checks[k].not_valid && !domain_calls(l, d, d->checks[k].sql)) continue;
+            if (!d->checks[k].not_valid && !domain_waits(l, d, d->checks[k].sql)) continue;
             Text t = {.a = l->a};
             text_put(&t, alter);
             text_put(&t, "ADD ");

@@ -39,7 +39,9 @@ Status dependents_spare_table(Dependents *d, const Table *t) {
 static Status add(Dependents *d, Dependent x, const char *on) {
     for (int64_t i = 0; i < d->found.len; i++) {
         const Dependent *y = &d->found.items[i];
-        if (x.kind == y->kind && x.view == y->view && x.foreign == y->foreign && strcmp(x.what, y->what) == 0)
+        const bool of_domain = x.kind == DEPENDENT_DOMAIN_CHECK || x.kind == DEPENDENT_DOMAIN_DEFAULT;
+        if (x.kind == y->kind && x.view == y->view && x.foreign == y->foreign && strcmp(x.what, y->what) == 0 &&
+            !(of_domain && strcmp(x.table, y->table) != 0))
             return ST_OK;
     }
     if (!(x.line = arena_printf(d->a, "%s depends on %s", x.what, on))) return ST_ERROR;
@@ -220,24 +222,44 @@ static Status of_routine_in_table(Dependents *d, const Table *t, const Routine *
     return ST_OK;
 }
 
-/* A condition of a domain, bound; false: it does not bind. */
-static bool try_domain_check(Dependents *d, const Domain *x, const char *sql, PlanCtx *c) {
-    BoundStmt *b;
+static bool is_enum_of(Type t, int32_t number) {
+    if (t.id == T_ARRAY) t = type_element(t);
+    return t.id == T_ENUM && t.length == number;
+}
+/* The default of a domain, or a condition of VALUE, bound; false: there is none (NULL), or it does not bind. */
+bool try_domain_text(Session *s, Arena *a, const Domain *x, const char *sql, PlanCtx *c, BoundStmt **b) {
     char type[TYPE_NAME_MAX];
-    return try_query(
-        d->s, d->a,
-        arena_printf(d->a, "select (%s\n) from (select null::%s as value) v", sql, type_name(x->type, &type)), c, &b);
+    const char *query =
+        sql ? arena_printf(a, "select (%s\n) from (select null::%s as value) v", sql, type_name(x->type, &type)) : NULL;
+    if (!query || !try_query(s, a, query, c, b)) return false;
+    for (int64_t i = 0; i < c->enum_numbers.len; i++) { /* without the one in FROM */
+        if (!is_enum_of(x->type, c->enum_numbers.items[i])) continue;
+        c->enum_numbers.items[i] = c->enum_numbers.items[--c->enum_numbers.len];
+        break;
+    }
+    return true;
+}
+static Status add_domain_default(Dependents *d, const Domain *x, const char *on) {
+    const char *shown = domain_shown(d->a, x);
+    const char *what = shown ? arena_printf(d->a, "default value for type %s", shown) : NULL;
+    if (!what) return ST_ERROR;
+    return add(d, (Dependent){.kind = DEPENDENT_DOMAIN_DEFAULT, .table = x->name, .what = what, .direct = true}, on);
+}
+static Status add_domain_check(Dependents *d, const Domain *x, const char *name, const char *on) {
+    const char *what = arena_printf(d->a, "constraint %s", name);
+    if (!what) return ST_ERROR;
+    const Dependent y = {.kind = DEPENDENT_DOMAIN_CHECK, .table = x->name, .name = name, .what = what, .direct = true};
+    return add(d, y, on);
+}
+static bool domain_text_calls(Dependents *d, const Domain *x, const char *sql, const Routine *r) {
+    PlanCtx c;
+    BoundStmt *b;
+    return try_domain_text(d->s, d->a, x, sql, &c, &b) && calls(&c, r);
 }
 static Status of_routine_in_domain(Dependents *d, const Domain *x, const Routine *r, const char *on) {
-    for (int i = 0; i < x->n_checks; i++) {
-        PlanCtx c;
-        if (!try_domain_check(d, x, x->checks[i].sql, &c) || !calls(&c, r)) continue;
-        const char *what = arena_printf(d->a, "constraint %s", x->checks[i].name);
-        if (!what) return ST_ERROR;
-        TRY(add(d,
-                (Dependent){.kind = DEPENDENT_DOMAIN_CHECK, .table = x->name, .name = x->checks[i].name, .what = what},
-                on));
-    }
+    if (domain_text_calls(d, x, x->default_sql, r)) TRY(add_domain_default(d, x, on));
+    for (int i = 0; i < x->n_checks; i++)
+        if (domain_text_calls(d, x, x->checks[i].sql, r)) TRY(add_domain_check(d, x, x->checks[i].name, on));
     return ST_OK;
 }
 
@@ -263,57 +285,77 @@ typedef struct NamesType {
     NamedType x;
     int32_t code;
     bool label;  /* the value of the enumerated type with that code */
-    bool names;  /* a value of it, or a cast to it */
-    bool column; /* ... a column of that type */
+    bool value;  /* a value of it */
+    bool named;  /* its name */
+    bool column; /* a column of that type */
 } NamesType;
 static bool is_of(Type t, int64_t domain, NamedType x) {
     if (x.domain) return domain == x.domain->id;
-    if (domain) return false; /* it is the domain's business */
-    if (t.id == T_ARRAY) t = type_element(t);
-    return t.id == T_ENUM && t.length == x.enumerated->number;
+    return domain == 0 && is_enum_of(t, x.enumerated->number); /* else it is the domain's business */
 }
 static void add_names(void *ctx, Expr *e) {
     NamesType *n = ctx;
-    if (!is_of(e->type, e->domain, n->x)) return;
-    *(e->kind == EX_COL ? &n->column : &n->names) = true;
-    if (!n->x.domain && e->kind == EX_CONST && !e->u.value.is_null)
+    if (!n->x.domain && e->kind == EX_CONST && is_enum_of(e->type, n->x.enumerated->number) && !e->u.value.is_null)
         n->label |= e->type.id == T_ARRAY || e->u.value.u.i32 == n->code; /* an array may have it */
+    if (is_of(e->type, e->domain, n->x)) *(e->kind == EX_COL ? &n->column : &n->value) = true;
 }
 static void names_in_plan(NamesType *n, const PlanCtx *c, Plan *p) {
     plan_visit(&(PlanVisitor){.ctx = n, .expr = add_names}, p);
-    if (!n->x.domain) return;
-    n->names = false; /* a domain is in the text by its name only */
-    for (int64_t i = 0; i < c->domain_ids.len; i++) n->names |= c->domain_ids.items[i] == n->x.domain->id;
+    for (int64_t i = 0; n->x.domain && i < c->domain_ids.len; i++)
+        n->named |= c->domain_ids.items[i] == n->x.domain->id;
+    for (int64_t i = 0; n->x.enumerated && i < c->enum_numbers.len; i++)
+        n->named |= c->enum_numbers.items[i] == n->x.enumerated->number;
+    if (n->x.domain) n->value = n->named; /* a domain is in a text by its name only */
 }
-/* A DEFAULT or CHECK of a table: whether it names the type, and would stay when the columns of it go. */
-static bool text_names(Dependents *d, const Table *t, const char *sql, NamedType x) {
+/* Whether a bound text depends on the type. A domain is in it by its name; values of an enumerated type may be without,
+ * but then the text goes with the columns of the type that it has. For another name only texts with the name count. */
+static bool depends(const Dependents *d, const NamesType *n) {
+    if (n->x.domain || d->renames) return n->named;
+    return (n->value || n->named) && !n->column;
+}
+/* A DEFAULT or CHECK of a table, or a part of an index. */
+static bool text_depends(Dependents *d, const Table *t, const char *sql, NamedType x) {
     PlanCtx c;
     BoundStmt *b;
     NamesType n = {.x = x};
     if (!try_text(d, t, sql, &c, &b)) return false;
     names_in_plan(&n, &c, b->plan);
-    return n.names && !n.column;
+    return depends(d, &n);
+}
+static bool index_depends(Dependents *d, const Table *t, const ExprIndex *e, NamedType x) {
+    bool yes = text_depends(d, t, e->where, x);
+    for (int p = 0; p < e->n_parts && !yes; p++) yes = text_depends(d, t, e->parts[p], x);
+    return yes;
 }
 
-static Status of_type_in_table(Dependents *d, const Table *t, NamedType x, const char *on) {
-    for (int i = 0; i < t->n_cols; i++) {
-        Dependent y = {.kind = DEPENDENT_COLUMN, .table = t->name, .name = t->cols[i].name, .direct = true};
-        if (is_of(t->cols[i].type, t->cols[i].domain, x)) {
-            y.what = arena_printf(d->a, "column %s of table %s", t->cols[i].name, t->name);
-        } else {
-            if (!text_names(d, t, t->cols[i].default_sql, x)) continue;
-            y.kind = DEPENDENT_DEFAULT;
-            y.what = arena_printf(d->a, "default value for column %s of table %s", t->cols[i].name, t->name);
-        }
-        if (!y.what) return ST_ERROR;
+static Status of_type_in_column(Dependents *d, const Table *t, int i, NamedType x, const char *on) {
+    const Column *c = &t->cols[i];
+    Dependent y = {.table = t->name, .name = c->name, .direct = true};
+    const bool of_type = is_of(c->type, c->domain, x);
+    if (of_type) {
+        y.kind = DEPENDENT_COLUMN;
+        if (!(y.what = arena_printf(d->a, "column %s of table %s", c->name, t->name))) return ST_ERROR;
         TRY(add(d, y, on));
-        if (y.kind == DEPENDENT_COLUMN) TRY(dependents_of_column(d, t, i));
+        TRY(dependents_of_column(d, t, i));
     }
+    if ((of_type && !d->renames) || !text_depends(d, t, c->default_sql, x)) return ST_OK;
+    y.kind = DEPENDENT_DEFAULT;
+    y.what = arena_printf(d->a, "default value for column %s of table %s", c->name, t->name);
+    return y.what ? add(d, y, on) : ST_ERROR;
+}
+static Status of_type_in_table(Dependents *d, const Table *t, NamedType x, const char *on) {
+    for (int i = 0; i < t->n_cols; i++) TRY(of_type_in_column(d, t, i, x, on));
     for (int i = 0; i < t->n_checks; i++) {
-        if (!text_names(d, t, t->checks[i].sql, x)) continue;
+        if (!text_depends(d, t, t->checks[i].sql, x)) continue;
         Dependent y = {.kind = DEPENDENT_CHECK, .table = t->name, .name = t->checks[i].name, .direct = true};
         y.what = arena_printf(d->a, "constraint %s on table %s", t->checks[i].name, t->name);
         if (!y.what) return ST_ERROR;
+        TRY(add(d, y, on));
+    }
+    for (int i = 0; i < t->n_exprs; i++) {
+        if (!index_depends(d, t, &t->exprs[i], x)) continue;
+        Dependent y = {.kind = DEPENDENT_INDEX, .table = t->name, .name = t->exprs[i].name, .direct = true};
+        if (!(y.what = arena_printf(d->a, "index %s", t->exprs[i].name))) return ST_ERROR;
         TRY(add(d, y, on));
     }
     return ST_OK;
@@ -335,13 +377,27 @@ static bool spares_domain(const Dependents *d, const Domain *x) {
         if (d->spared_domains.items[i] == x) return true;
     return false;
 }
+static bool domain_text_depends(Dependents *d, const Domain *y, const char *sql, NamedType x) {
+    PlanCtx c;
+    BoundStmt *b;
+    NamesType n = {.x = x};
+    if (!try_domain_text(d->s, d->a, y, sql, &c, &b)) return false;
+    names_in_plan(&n, &c, b->plan);
+    return depends(d, &n);
+}
 static Status of_type_in_domain(Dependents *d, Domain *y, NamedType x, const char *on) {
     const bool over = x.domain ? y->parent == x.domain->id : y->parent == 0 && is_of(y->type, 0, x);
-    if (!over || spares_domain(d, y)) return ST_OK;
-    const char *shown = domain_shown(d->a, y), *what = shown ? arena_printf(d->a, "type %s", shown) : NULL;
-    if (!what) return ST_ERROR;
-    TRY(add(d, (Dependent){.kind = DEPENDENT_DOMAIN, .domain = y, .what = what, .direct = true}, on));
-    return dependents_of_type(d, (NamedType){.domain = y});
+    if (spares_domain(d, y)) return ST_OK;
+    if (over) {
+        const char *shown = domain_shown(d->a, y), *what = shown ? arena_printf(d->a, "type %s", shown) : NULL;
+        if (!what) return ST_ERROR;
+        TRY(add(d, (Dependent){.kind = DEPENDENT_DOMAIN, .domain = y, .what = what, .direct = true}, on));
+        if (!d->renames) return dependents_of_type(d, (NamedType){.domain = y});
+    }
+    if (domain_text_depends(d, y, y->default_sql, x)) TRY(add_domain_default(d, y, on));
+    for (int i = 0; i < y->n_checks; i++)
+        if (domain_text_depends(d, y, y->checks[i].sql, x)) TRY(add_domain_check(d, y, y->checks[i].name, on));
+    return ST_OK;
 }
 
 Status dependents_of_type(Dependents *d, NamedType x) {
@@ -359,7 +415,7 @@ Status dependents_of_type(Dependents *d, NamedType x) {
         BoundStmt *b;
         NamesType n = {.x = x};
         if (try_view(d->s, d->a, k->views[i], &c, &b)) names_in_plan(&n, &c, b->plan);
-        holds[i] = n.names;
+        holds[i] = d->renames ? n.named : n.value || n.named;
     }
     TRY(add_views_of(d, holds, on));
     for (int64_t i = 0; i < d->found.len; i++)
@@ -395,11 +451,28 @@ static const char *label_in_table(Dependents *d, const Table *t, NamesType n) {
     }
     return NULL;
 }
+static const char *label_in_domain(Dependents *d, const Domain *x, NamesType none) {
+    PlanCtx c;
+    BoundStmt *b;
+    char type[TYPE_NAME_MAX];
+    NamesType n = none;
+    const char *value =
+        x->default_sql ? arena_printf(d->a, "(%s\n)::%s", x->default_sql, type_name(x->type, &type)) : NULL;
+    if (try_domain_text(d->s, d->a, x, value, &c, &b)) names_in_plan(&n, &c, b->plan);
+    if (n.label) return arena_printf(d->a, "default value for type %s", x->name);
+    for (int i = 0; i < x->n_checks; i++) {
+        n = none;
+        if (try_domain_text(d->s, d->a, x, x->checks[i].sql, &c, &b)) names_in_plan(&n, &c, b->plan);
+        if (n.label) return arena_printf(d->a, "constraint %s of type %s", x->checks[i].name, x->name);
+    }
+    return NULL;
+}
 Status dependents_naming_label(Dependents *d, const EnumType *x, int32_t code, const char **what) {
     const Catalog *k = &d->s->db->catalog;
     const NamesType none = {.x = {.enumerated = x}, .code = code};
     *what = NULL;
     for (int64_t i = 0; i < k->n_tables && !*what; i++) *what = label_in_table(d, k->tables[i], none);
+    for (int64_t i = 0; i < k->n_domains && !*what; i++) *what = label_in_domain(d, k->domains[i], none);
     for (int64_t i = 0; i < k->n_views && !*what; i++) {
         PlanCtx c;
         BoundStmt *b;
@@ -438,13 +511,26 @@ static Status refuse(Dependents *d, const char *what) {
     return ST_ERROR;
 }
 
+/* An index on expressions may have gone with a column. */
+static Status take_index(Dependents *d, const Dependent *x) {
+    const Table *t = catalog_table(&d->s->db->catalog, slice_of(x->table));
+    AstName name = {.name = x->name};
+    bool there = false;
+    for (int i = 0; t && i < t->n_exprs; i++) there |= strcmp(t->exprs[i].name, x->name) == 0;
+    return there ? drop_index(d->s, d->st, &(AstDrop){.object = AST_OBJ_INDEX, .n_names = 1, .names = &name}) : ST_OK;
+}
 static Status take_along(Dependents *d, const Dependent *x) {
+    Domain *domain;
     switch (x->kind) {
     case DEPENDENT_VIEW: return session_drop_view(d->s, x->view);
     case DEPENDENT_FOREIGN: return session_drop_foreign(d->s, x->foreign);
     case DEPENDENT_ROUTINE: return session_drop_routine(d->s, x->routine);
-    case DEPENDENT_DOMAIN: return session_drop_domain(d->s, x->domain);
+    case DEPENDENT_DOMAIN: /* as it is by now */
+        domain = catalog_domain_by_id(&d->s->db->catalog, x->domain->id);
+        return domain ? session_drop_domain(d->s, domain) : ST_OK;
     case DEPENDENT_DOMAIN_CHECK: return domain_drop_check(d->s, d->st, x->table, x->name);
+    case DEPENDENT_DOMAIN_DEFAULT: return domain_drop_default(d->s, d->st, x->table);
+    case DEPENDENT_INDEX: return take_index(d, x);
     case DEPENDENT_COLUMN:
         return alter_table_cmd(d->s, d->st, x->table,
                                &(AstAlterCmd){.kind = AST_ALTER_DROP_COLUMN, .name = x->name, .cascade = true});

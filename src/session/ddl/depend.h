@@ -19,7 +19,9 @@ typedef enum DependentKind {
     DEPENDENT_ROUTINE,
     DEPENDENT_COLUMN,
     DEPENDENT_DOMAIN,
-    DEPENDENT_DOMAIN_CHECK
+    DEPENDENT_DOMAIN_CHECK,
+    DEPENDENT_DOMAIN_DEFAULT,
+    DEPENDENT_INDEX
 } DependentKind;
 typedef struct Dependent {
     DependentKind kind;
@@ -28,7 +30,7 @@ typedef struct Dependent {
     Routine *routine;
     Domain *domain;
     bool direct;              /* of dependents_of_type: its text names the type */
-    const char *table, *name; /* of a default's column, or a check */
+    const char *table, *name; /* of a default's column, a check or an index; a domain instead of a table */
     const char *what;         /* "view v" */
     const char *line;         /* "view v depends on table t" */
 } Dependent;
@@ -37,6 +39,7 @@ typedef struct Dependents {
     Statement *st;
     Arena *a;
     VEC(Dependent) found;
+    bool renames;                   /* of dependents_of_type: texts with the type's name are found, and no others */
     VEC(const View *) spared_views; /* that the statement drops itself */
     VEC(const Table *) spared_tables;
     VEC(const Domain *) spared_domains;
@@ -77,6 +80,8 @@ static inline bool gave_up(const Err *e) {
  * bind; the session's error is set only where binding gave up. */
 bool try_query(Session *s, Arena *a, const char *sql, PlanCtx *c, BoundStmt **b);
 bool try_view(Session *s, Arena *a, const View *v, PlanCtx *c, BoundStmt **b);
+/* The same of a domain's default, or of a condition of VALUE. */
+bool try_domain_text(Session *s, Arena *a, const Domain *x, const char *sql, PlanCtx *c, BoundStmt **b);
 bool view_uses_column(Session *s, Arena *a, const View *v, const Table *t, int col);
 
 /* Views of older files do not say what they read: as they are bound now. A view that does not bind stays as it is. */

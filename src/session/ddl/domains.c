@@ -3,6 +3,7 @@
  * A domain of the catalog never changes: ALTER DOMAIN puts another one with the same id in its place. What is computed
  * with the new one is bound anew, since the catalog has another version; the rows that are there are looked at here.
  */
+#include "session/core/transaction.h"
 #include "session/ddl/depend.h"
 #include "session/ddl/stored_text.h"
 #include "session/ddl/utility_int.h"
@@ -18,11 +19,12 @@ typedef struct DomainDraft {
     bool has_default, has_null;
 } DomainDraft;
 
-static bool has_check(const Domain *d, const char *name) {
+static int find_check(const Domain *d, const char *name) {
     for (int i = 0; i < d->n_checks; i++)
-        if (strcmp(d->checks[i].name, name) == 0) return true;
-    return false;
+        if (strcmp(d->checks[i].name, name) == 0) return i;
+    return -1;
 }
+static bool has_check(const Domain *d, const char *name) { return find_check(d, name) >= 0; }
 /* PostgreSQL's name for a condition without one. */
 static char *check_name(const DomainDraft *x) {
     char *name = arena_printf(x->a, "%s_check", x->d.name);
@@ -139,7 +141,8 @@ Status domain_create(Session *s, Statement *st, const AstCreateDomain *x) {
     if (x->def->collation.name)
         TRY(sql_check_collation(&x->def->collation, y.d.type, x->def->collation.location, &s->err));
     y.d.parent = parent ? parent->id : 0;
-    if (parent && parent->default_sql) y.d.default_sql = arena_strdup(y.a, parent->default_sql);
+    if (parent && parent->default_sql && !(y.d.default_sql = arena_strdup(y.a, parent->default_sql)))
+        return err_oom(&s->err);
     y.d.checks = arena_array(y.a, DomainCheck, x->def->n_constraints + 1);
     if (!y.d.name || !y.d.checks) return err_oom(&s->err);
     TRY(add_constraints(&y, x->def));
@@ -148,6 +151,15 @@ Status domain_create(Session *s, Statement *st, const AstCreateDomain *x) {
 
 /* ---- ALTER DOMAIN ---------------------------------------------------------------------------------------- */
 
+/* What open transactions have written to columns of the domain was not looked at: they are to fail. */
+static void outdate_others(DomainDraft *x) {
+    const Catalog *k = &x->s->db->catalog;
+    for (int64_t i = 0; i < k->n_tables; i++)
+        for (int c = 0; c < k->tables[i]->n_cols; c++) {
+            const Domain *d = catalog_domain_by_id(k, k->tables[i]->cols[c].domain);
+            if (d && domain_is_of(k, d, &x->d)) transactions_outdate_changes(x->s, k->tables[i]);
+        }
+}
 /* Whether some value of the columns of the domain, and of those over it, has a row in `select .. from (select column as
  * value from table) where <condition>`. *table, *column: which one. */
 static Status find_value(DomainDraft *x, const char *condition, const char **table, const char **column) {
@@ -172,7 +184,7 @@ static Status check_values(DomainDraft *x, const DomainCheck *k) {
     const char *table, *column, *condition = arena_printf(x->a, "not (%s\n)", k->sql);
     if (!condition) return err_oom(&x->s->err);
     TRY(find_value(x, condition, &table, &column));
-    if (!table) return ST_OK;
+    if (!table) return outdate_others(x), ST_OK;
     err_set(&x->s->err, ERR_CHECK_VIOLATION,
             "column \"%s\" of table \"%s\" contains values that violate the new constraint", column, table);
     err_of_column(&x->s->err, table, column);
@@ -181,17 +193,12 @@ static Status check_values(DomainDraft *x, const DomainCheck *k) {
 static Status check_not_null(DomainDraft *x) {
     const char *table, *column;
     TRY(find_value(x, "value is null", &table, &column));
-    if (!table) return ST_OK;
+    if (!table) return outdate_others(x), ST_OK;
     err_set(&x->s->err, ERR_NOT_NULL_VIOLATION, "column \"%s\" of table \"%s\" contains null values", column, table);
     err_of_column(&x->s->err, table, column);
     return ST_ERROR;
 }
 
-static int find_check(const Domain *d, const char *name) {
-    for (int i = 0; i < d->n_checks; i++)
-        if (strcmp(d->checks[i].name, name) == 0) return i;
-    return -1;
-}
 static void remove_check(Domain *d, int i) {
     memmove(&d->checks[i], &d->checks[i + 1], sizeof *d->checks * (size_t)(d->n_checks - i - 1));
     d->n_checks--;
@@ -255,6 +262,7 @@ static Status rename_domain(DomainDraft *x, const Domain *old, const AstAlterDom
     TRY(views_fill_sources(x->s, x->a));
     dependents_init(&d, x->s, x->st);
     TRY(type_name_free(x->s, &y->name, y->new_name));
+    d.renames = true;
     TRY(dependents_of_type(&d, (NamedType){.domain = old}));
     for (int64_t i = 0; i < d.found.len; i++) {
         const Dependent *f = &d.found.items[i];
@@ -295,6 +303,14 @@ Status domain_alter(Session *s, Statement *st, const AstAlterDomain *x) {
     return put(&y, d);
 }
 
+Status domain_drop_default(Session *s, Statement *st, const char *name) {
+    DomainDraft y;
+    Domain *d = catalog_domain(&s->db->catalog, slice_of(name));
+    if (!d) return ST_OK;
+    TRY(draft(s, st, d, &y));
+    y.d.default_sql = NULL;
+    return put(&y, d);
+}
 Status domain_drop_check(Session *s, Statement *st, const char *name, const char *check) {
     DomainDraft y;
     Domain *d = catalog_domain(&s->db->catalog, slice_of(name));

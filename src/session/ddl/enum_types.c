@@ -142,9 +142,11 @@ Status enum_alter(Session *s, Statement *st, const AstAlterEnum *x) {
     TRY(views_fill_sources(s, st->run_arena));
     dependents_init(&d, s, st);
     TRY(type_name_free(s, &x->name, x->new_name));
+    d.renames = true;
     TRY(dependents_of_type(&d, (NamedType){.enumerated = t}));
     for (int64_t i = 0; i < d.found.len; i++)
-        if (d.found.items[i].kind != DEPENDENT_COLUMN && d.found.items[i].direct)
+        if (d.found.items[i].kind != DEPENDENT_COLUMN && d.found.items[i].kind != DEPENDENT_DOMAIN &&
+            d.found.items[i].direct)
             return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,
                            "type \"%s\" cannot be renamed, because the definition of %s names it", t->name,
                            d.found.items[i].what);

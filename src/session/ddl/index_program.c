@@ -99,6 +99,9 @@ Status index_check_immutable(Session *s, Arena *a, const Table *t, const char *s
 }
 
 static Status check_expr(IndexProgram *p, const Expr *e, bool predicate, Err *err) {
+    if (p->plan.domain_ids.len > 0) /* whose conditions may change */
+        return err_set(err, ERR_FEATURE_NOT_SUPPORTED, "domains are not supported in index %s",
+                       predicate ? "predicates" : "expressions");
     if (p->plan.routine_ids.len > 0)
         return err_set(err, ERR_FEATURE_NOT_SUPPORTED, "functions of the database are not supported in index %s",
                        predicate ? "predicates" : "expressions");

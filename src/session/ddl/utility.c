@@ -47,6 +47,7 @@ bool try_query(Session *s, Arena *a, const char *sql, PlanCtx *c, BoundStmt **b)
     plan_ctx_init(s, a, c);
     c->err = &e;
     c->of_catalog = true;
+    c->own_names = true;
     bool ok = sql && sql_parse(a, slice_of(sql), &list, &n, &e) == ST_OK && n == 1 &&
               sql_bind(c, list[0], 0, NULL, b) == ST_OK;
     c->err = &s->err;
@@ -58,6 +59,7 @@ bool try_view(Session *s, Arena *a, const View *v, PlanCtx *c, BoundStmt **b) {
     Err e = {0};
     plan_ctx_init(s, a, c);
     c->err = &e;
+    c->own_names = true;
     bool ok = sql_bind_view(c, v, b) == ST_OK;
     c->err = &s->err;
     if (!ok && gave_up(&e)) err_copy(&s->err, &e);

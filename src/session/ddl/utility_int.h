@@ -65,8 +65,9 @@ Status domain_create(Session *s, Statement *st, const AstCreateDomain *x);
 Status domain_alter(Session *s, Statement *st, const AstAlterDomain *x);
 Status type_drop(Session *s, Statement *st, const AstDrop *x); /* DROP TYPE, DROP DOMAIN */
 
-/* Takes a condition of a domain away, because something that it needs goes. */
+/* Take a condition of a domain, or its default, away, because something that it needs goes. */
 Status domain_drop_check(Session *s, Statement *st, const char *name, const char *check);
+Status domain_drop_default(Session *s, Statement *st, const char *name);
 
 /* ---- indexes.c ---- */
 Status create_index(Session *s, Statement *st, const AstCreateIndex *x);

@@ -20,7 +20,9 @@ static bool unknown_text(const Expr *e) {
 Status bind_type(Binder *b, const AstTypeName *t, Type *out, const Domain **domain) {
     if (sql_bind_type(b->c->catalog, t, out, domain, b->err) == ST_OK) {
         if (domain && *domain && !vec_push(b->a, &b->c->domain_ids, (*domain)->id)) return ST_ERROR;
-        return ST_OK;
+        const Type of = out->id == T_ARRAY ? type_element(*out) : *out;
+        const bool names = of.id == T_ENUM && !(domain && *domain);
+        return !names || vec_push(b->a, &b->c->enum_numbers, of.length) ? ST_OK : ST_ERROR;
     }
     if (!b->err->position) b->err->position = bind_pos(b, t->location);
     return ST_ERROR;

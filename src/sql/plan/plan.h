@@ -105,6 +105,8 @@ typedef struct PlanCtx {
     void *resolve_ctx;
     bool reads_client_rows;            /* names do mean such rows */
     VEC(int64_t) domain_ids;           /* domains that binding looked up by name */
+    VEC(int32_t) enum_numbers;         /* enumerated types, likewise */
+    bool own_names;                    /* these and routine_ids: of the text itself, not of conditions of domains */
     VEC(int64_t) routine_ids;          /* which */
     VEC(const FuncDef *) routine_defs; /* of scalar calls, one per routine (bind_routine.c) */
 } PlanCtx;
