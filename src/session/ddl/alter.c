@@ -542,6 +542,7 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
     if (is_relation &&
         (catalog_table(&s->db->catalog, slice_of(x->new_name)) || catalog_view(&s->db->catalog, slice_of(x->new_name))))
         return err_set(&s->err, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", x->new_name);
+    if (is_relation) TRY(row_type_free(s, x->new_name, 0));
     TRY(views_fill_sources(s, a));
     if (v) return view_rename(s, st, catalog_view(&s->db->catalog, slice_of(x->name.name)), x);
     TableDraft d = {0};

@@ -240,7 +240,8 @@ static Status name_is_free(Session *s, const AstName *n, bool if_not_exists, boo
     *skip = false;
     TRY(session_check_schema(s, n));
     Slice name = slice_of(n->name);
-    if (!catalog_table(&s->db->catalog, name) && !catalog_view(&s->db->catalog, name)) return ST_OK;
+    if (!catalog_table(&s->db->catalog, name) && !catalog_view(&s->db->catalog, name))
+        return row_type_free(s, n->name, 0);
     if (if_not_exists) return *skip = true, ST_OK;
     return err_at(&s->err, n->location, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", n->name);
 }

@@ -25,6 +25,16 @@ Status type_name_free(Session *s, const AstName *name, const char *as) {
     return err_at(&s->err, name->location, ERR_DUPLICATE_OBJECT, "type \"%s\" already exists", as);
 }
 
+Status row_type_free(Session *s, const char *relation, int64_t location) {
+    const Slice name = slice_of(relation);
+    if (!enum_find(s->db->catalog.enums, name) && !catalog_domain(&s->db->catalog, name)) return ST_OK;
+    err_at(&s->err, location, ERR_DUPLICATE_OBJECT, "type \"%s\" already exists", relation);
+    err_hint(&s->err,
+             "A relation has an associated type of the same name, so you must use a name that doesn't conflict "
+             "with any existing type.");
+    return ST_ERROR;
+}
+
 Status enum_create(Session *s, Statement *st, const AstCreateEnum *x) {
     TRY(session_begin_write(s));
     tag(st, "CREATE TYPE");

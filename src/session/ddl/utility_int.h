@@ -59,6 +59,8 @@ Status enum_create(Session *s, Statement *st, const AstCreateEnum *x);
 Status enum_alter(Session *s, Statement *st, const AstAlterEnum *x);
 bool type_is_builtin(const AstName *n, Type *out);                      /* of Stele's own */
 Status type_name_free(Session *s, const AstName *name, const char *as); /* 42710 unless a type may be called `as` */
+Status row_type_free(Session *s, const char *relation,
+                     int64_t location); /* ... a table or view, whose rows have a type */
 
 /* ---- domains.c ---- */
 Status domain_create(Session *s, Statement *st, const AstCreateDomain *x);

@@ -9,6 +9,7 @@
 
 #include "session/ddl/depend.h"
 #include "session/ddl/stored_text.h"
+#include "session/ddl/utility_int.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
 
@@ -92,7 +93,7 @@ Status view_create(Session *s, Statement *st, const AstCreateView *x) {
     if ((is_table || old) && !x->or_replace)
         return err_at(&s->err, x->name.location, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", x->name.name);
     if (is_table) return err_at(&s->err, x->name.location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a view", x->name.name);
-    if (old) TRY(check_replaced(s, a, old, x, &c, b));
+    TRY(old ? check_replaced(s, a, old, x, &c, b) : row_type_free(s, x->name.name, 0));
     View like = {
         .name = (char *)(uintptr_t)x->name.name, .n_cols = (int)x->n_columns, .cols = (char **)(uintptr_t)x->columns};
     if (!(like.sql = arena_strndup(a, x->query_source.ptr, x->query_source.len))) return ST_ERROR;
