@@ -256,6 +256,19 @@ static Status bind_set(Binder *b, Query *q, const Table *t, const AstAssign *a, 
 
 /* ---- INSERT ------------------------------------------------------------------------------- */
 
+/* All SET items. An array whose elements were set becomes one of its domain when all of them have been. */
+static Status bind_sets(Binder *b, Query *q, const Table *t, const AstAssign *set, int64_t n, SetVec *sets,
+                        Plan **plan) {
+    for (int64_t i = 0; i < n; i++) TRY(bind_set(b, q, t, &set[i], sets, plan));
+    for (int64_t i = 0; i < sets->len; i++) {
+        Set *x = &sets->items[i];
+        const Domain *d = x->element ? catalog_domain_by_id(b->c->catalog, t->cols[x->col].domain) : NULL;
+        if (!(x->value = bind_domain(b, x->value, d, x->value->location))) return ST_ERROR;
+    }
+    sort_sets(sets);
+    return ST_OK;
+}
+
 static Status insert_columns(Binder *b, const AstInsert *s, const Table *t, int64_t *n, int **map) {
     *n = s->n_columns ? s->n_columns : t->n_cols;
     bool *seen = arena_array(b->a, bool, t->n_cols + 1);
@@ -409,9 +422,7 @@ static Plan *bind_do_update(Binder *b, const AstInsert *s, Table *t, Cte *ctes, 
         return NULL;
     q->clause = "UPDATE";
     SetVec sets = {0};
-    for (int64_t i = 0; i < oc->n_set; i++)
-        if (bind_set(b, q, t, &oc->set[i], &sets, &p) != ST_OK) return NULL;
-    sort_sets(&sets);
+    if (bind_sets(b, q, t, oc->set, oc->n_set, &sets, &p) != ST_OK) return NULL;
     q->clause = "WHERE";
     Expr *hit[2] = {bind_unary(b, EX_IS_NOT_NULL, expr_col(b->c, out->rowid), oc->location), NULL};
     if (oc->where && !(hit[1] = bind_bool(b, bind_expr(b, q, oc->where), "WHERE", oc->where->location))) return NULL;
@@ -545,8 +556,7 @@ Status bind_update(Binder *b, const AstUpdate *s, Cte *around, BoundStmt *out) {
     }
     q->clause = "UPDATE";
     SetVec sets = {0};
-    for (int64_t i = 0; i < s->n_set; i++) TRY(bind_set(b, q, t, &s->set[i], &sets, &p));
-    sort_sets(&sets);
+    TRY(bind_sets(b, q, t, s->set, s->n_set, &sets, &p));
     out->kind = STMT_UPDATE;
     out->table = t;
     out->n_set = (int32_t)sets.len;
