@@ -571,6 +571,7 @@ static bool body_has(const PlBody *b, PlStmtKind kind) {
 }
 Status cp_declare(Cp *c) {
     const PlFunction *f = c->at.f;
+    if (f->ret_domain) return cp_refuse(c, "its result is of a domain");
     if (!(c->at.var_of = arena_array(c->arena, int32_t, f->n_vars + 1)) ||
         !(c->at.records = arena_array(c->arena, CpRecord, f->n_vars + 1)))
         return cp_oom(c);
