@@ -47,7 +47,7 @@ typedef struct Dump {
     /* --inserts: of the table being written */
     const Object *table;
     bool *plain; /* per column: values need no quotes */
-    size_t n_columns, cap_columns;
+    size_t n_columns;
     char *row; /* the line of COPY that has not ended */
     size_t row_len, row_cap;
 } Dump;
@@ -250,23 +250,39 @@ static bool put_drops(Dump *d) {
 
 /* ---- data as INSERT --------------------------------------------------------------------------------- */
 
-static bool each_type(void *ctx, const char *name, const char *type, bool not_null, const char *default_sql,
-                      const char *key) {
-    Dump *d = ctx;
-    (void)name, (void)not_null, (void)default_sql, (void)key;
-    if (d->n_columns == d->cap_columns) {
-        size_t cap = d->cap_columns ? d->cap_columns * 2 : 64;
-        bool *more = realloc(d->plain, cap);
-        if (!more) return d->out_of_memory = true;
-        d->plain = more;
-        d->cap_columns = cap;
+/* Which columns' values need no quotes, by their types: what a domain is called says nothing. Floating point stays
+ * quoted: as a literal -0 would lose its sign. */
+static bool find_plain(Dump *d, const char *table) {
+    const size_t room = 2 * strlen(table) + 64;
+    char *sql = malloc(room), *to = sql;
+    if (!sql) return no_memory();
+    to += snprintf(to, room, "select * from \"");
+    for (const char *from = table; *from; from++) {
+        if (*from == '"') *to++ = '"';
+        *to++ = *from;
     }
-    /* Floating point stays quoted: as a literal -0 would lose its sign. */
-    const size_t n = strlen(type);
-    bool array = n > 2 && strcmp(type + n - 2, "[]") == 0;
-    d->plain[d->n_columns++] = !array && (strcmp(type, "smallint") == 0 || strcmp(type, "integer") == 0 ||
-                                          strcmp(type, "bigint") == 0 || strncmp(type, "numeric", 7) == 0);
-    return false;
+    snprintf(to, room - (size_t)(to - sql), "\" limit 0");
+    stele_stmt *st = NULL;
+    bool ok = stele_prepare(d->sh.conn, sql, -1, &st, NULL) == STELE_OK;
+    free(sql);
+    if (!ok) print_error(&d->sh, NULL);
+    free(d->plain);
+    d->n_columns = ok ? (size_t)stele_column_count(st) : 0;
+    d->plain = calloc(d->n_columns + 1, sizeof *d->plain);
+    for (size_t i = 0; d->plain && i < d->n_columns; i++) {
+        const char *type = stele_column_type(st, (int64_t)i);
+        bool floating = strcmp(type, "real") == 0 || strcmp(type, "double precision") == 0;
+        d->plain[i] = stele_column_is_number(st, (int64_t)i) && !floating;
+    }
+    stele_finalize(st);
+    return d->plain ? ok : no_memory();
+}
+
+/* NaN and Infinity are none. */
+static bool is_plain_number(const char *s, size_t n) {
+    size_t i = 0;
+    while (i < n && memchr("-.0123456789", s[i], 12)) i++;
+    return i == n;
 }
 
 /* A field of COPY's text format, as a literal. */
@@ -276,7 +292,7 @@ static void put_literal(FILE *f, const char *s, size_t n, bool plain) {
         fputs("NULL", f);
         return;
     }
-    if (plain) {
+    if (plain && is_plain_number(s, n)) {
         fwrite(s, 1, n, f);
         return;
     }
@@ -358,11 +374,7 @@ static bool put_table(Dump *d, const Object *x) {
     put_title(d, x, "TABLE DATA");
     if (!d->inserts) fprintf(d->sh.out, "COPY %s FROM stdin;\n", x->target);
     bool ok = goes_on(d);
-    if (ok && d->inserts && stele_list_columns(d->sh.conn, x->table, each_type, d) != STELE_OK) {
-        print_error(&d->sh, NULL);
-        ok = false;
-    }
-    ok = ok && !d->out_of_memory && run(d, sql);
+    ok = ok && (!d->inserts || find_plain(d, x->table)) && run(d, sql);
     if (d->out_of_memory) ok = no_memory();
     if (ok) fputs(d->inserts ? "\n\n" : "\\.\n\n\n", d->sh.out);
     free(sql);
