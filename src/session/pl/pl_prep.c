@@ -188,7 +188,10 @@ Status pl_assign(PlFrame *fr, PlRef target, const Value *v) {
     if (w.is_null && var->not_null && !target.field)
         return err_set(e, ERR_NULL_NOT_ALLOWED, "null value cannot be assigned to variable \"%s\" declared NOT NULL",
                        var->name);
-    if (var->domain && !target.field) TRY(pl_check_domain(fr->s, var->domain, &w, e));
+    int64_t domain = !target.field          ? var->domain
+                     : var->kind == PLV_ROW ? var->field_domains[slot - fr->records[target.var].slots]
+                                            : 0;
+    if (domain) TRY(pl_check_domain(fr->s, domain, &w, e));
     return pl_slot_set(fr->s, slot, &w);
 }
 

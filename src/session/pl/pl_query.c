@@ -233,15 +233,18 @@ static Status shape_record(PlFrame *fr, PlRecord *rec, const Statement *st) {
 
 static Status assign_composite(PlFrame *fr, int32_t var, Statement *st, int64_t row) {
     PlRecord *rec = &fr->records[var];
-    bool is_row = fr->f->vars[var].kind == PLV_ROW;
+    const PlVar *to_var = &fr->f->vars[var];
+    bool is_row = to_var->kind == PLV_ROW;
     if (!is_row) TRY(shape_record(fr, rec, st));
     for (int32_t i = 0; i < rec->n; i++) {
-        Type to = is_row ? fr->f->vars[var].field_types[i] : st->types[i];
+        Type to = is_row ? to_var->field_types[i] : st->types[i];
+        int64_t domain = is_row && row >= 0 ? to_var->field_domains[i] : 0; /* without a row it is NULL as a whole */
         Value v = {.type = to, .is_null = true}, w;
         EvalCtx x;
         if (row >= 0 && i < st->n_cols) TRY(pl_row_value(fr, st, row, i, &v));
         pl_eval_ctx(fr, &x);
         TRY(eval_assign(&x, &v, to, &w));
+        if (domain) TRY(pl_check_domain(fr->s, domain, &w, &fr->s->err));
         TRY(pl_slot_set(fr->s, &rec->slots[i], &w));
     }
     return ST_OK;

@@ -594,8 +594,11 @@ Status cp_declare(Cp *c) {
             if (v->kind != PLV_ROW) continue;
             r->names = v->field_names;
             if (!(r->vars = arena_array(c->arena, int32_t, v->n_fields + 1))) return cp_oom(c);
-            for (r->n = 0; r->n < v->n_fields; r->n++)
+            for (r->n = 0; r->n < v->n_fields; r->n++) {
+                if (v->field_domains[r->n])
+                    return cp_refuse(c, "field \"%s\" of \"%s\" is of a domain", v->field_names[r->n], v->name);
                 if ((r->vars[r->n] = cp_var_new(c, v->field_names[r->n], v->field_types[r->n])) < 0) return ST_ERROR;
+            }
         }
     c->at.ret = f->is_procedure || f->returns_void || outs ? -1 : cp_var_new(c, NULL, f->ret);
     PlBody whole = {1, (PlStmt *[]){f->body}};

@@ -41,6 +41,7 @@ typedef struct PlVar {
     int32_t n_fields;      /* PLV_ROW: its columns; PLV_RECORD: 0 */
     const char **field_names;
     Type *field_types;
+    int64_t *field_domains;  /* that their values are of; 0: none */
     int32_t block;           /* number of the block that declares it; 0: parameter or special */
     struct PlCursor *cursor; /* a bound cursor variable (its own type is refcursor: text) */
 } PlVar;

@@ -143,9 +143,11 @@ bool pl_row_of_table(PlParser *p, const Table *t, PlVar *v) {
     v->n_fields = t->n_cols;
     v->field_names = arena_array(p->a, const char *, t->n_cols + 1);
     v->field_types = arena_array(p->a, Type, t->n_cols + 1);
-    if (!v->row_table || !v->field_names || !v->field_types) return false;
+    v->field_domains = arena_array(p->a, int64_t, t->n_cols + 1);
+    if (!v->row_table || !v->field_names || !v->field_types || !v->field_domains) return false;
     for (int i = 0; i < t->n_cols; i++) {
         v->field_types[i] = t->cols[i].type;
+        v->field_domains[i] = t->cols[i].domain;
         if (!(v->field_names[i] = arena_strdup(p->a, t->cols[i].name))) return false;
     }
     return true;
@@ -382,10 +384,15 @@ static Status percent_type(PlParser *p, Tok first, PlVar *v) {
             v->n_fields = o->n_fields;
             v->field_names = o->field_names;
             v->field_types = o->field_types;
+            v->field_domains = o->field_domains;
             return ST_OK;
         }
-        for (int32_t i = 0; i < o->n_fields; i++)
-            if (strcmp(o->field_names[i], r.field) == 0) return v->type = o->field_types[i], ST_OK;
+        for (int32_t i = 0; i < o->n_fields; i++) {
+            if (strcmp(o->field_names[i], r.field) != 0) continue;
+            v->type = o->field_types[i];
+            v->domain = o->field_domains[i];
+            return ST_OK;
+        }
     }
     if (n == 1) return err_at(p->e, pl_position(p, first.start), ERR_SYNTAX, "variable \"%s\" does not exist", part[0]);
     const Table *t = catalog_table(p->c, slice_of(part[0]));
