@@ -332,9 +332,8 @@ static Expr *coerce_arg(Binder *b, Expr *e, Type to, int64_t location) {
     return bind_coerce(b, e, to, CAST_IMPLICIT, location);
 }
 
-Expr *bind_assign(Binder *b, Expr *e, const Column *col, int64_t location) {
-    const Domain *d = e ? catalog_domain_by_id(b->c->catalog, col->domain) : NULL;
-    if (!e || type_eq(e->type, col->type)) return bind_domain(b, e, d, location);
+Expr *bind_assign_base(Binder *b, Expr *e, const Column *col, int64_t location) {
+    if (!e || type_eq(e->type, col->type)) return e;
     if (e->type.id != T_UNKNOWN && !cast_exists(e->type, col->type, CAST_ASSIGNMENT)) {
         err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH,
                "column \"%s\" is of type %s but expression is of type %s", col->name, type_plain_name(col->type),
@@ -342,7 +341,11 @@ Expr *bind_assign(Binder *b, Expr *e, const Column *col, int64_t location) {
         err_hint(b->err, "You will need to rewrite or cast the expression.");
         return NULL;
     }
-    return bind_domain(b, bind_coerce(b, e, col->type, CAST_ASSIGNMENT, location), d, location);
+    return bind_coerce(b, e, col->type, CAST_ASSIGNMENT, location);
+}
+Expr *bind_assign(Binder *b, Expr *e, const Column *col, int64_t location) {
+    const Domain *d = e ? catalog_domain_by_id(b->c->catalog, col->domain) : NULL;
+    return bind_domain(b, bind_assign_base(b, e, col, location), d, location);
 }
 
 static bool no_set(void *ctx, Expr *e) { return e->kind != EX_COL || !bind_owner(ctx, e->u.col).srf; }

@@ -10,6 +10,8 @@
 #include "base/similar.h"
 #include "sql/bind/bind_int.h"
 
+enum { CHECKED_ROWS = 8 }; /* rows of VALUES up to which each cell has its domain's conditions */
+
 static Status target_table(Binder *b, const AstName *name, int64_t location, const char *verb, Table **t) {
     View *v;
     AstName n = *name;
@@ -254,8 +256,6 @@ static Status bind_set(Binder *b, Query *q, const Table *t, const AstAssign *a, 
     return ST_OK;
 }
 
-/* ---- INSERT ------------------------------------------------------------------------------- */
-
 /* All SET items. An array whose elements were set becomes one of its domain when all of them have been. */
 static Status bind_sets(Binder *b, Query *q, const Table *t, const AstAssign *set, int64_t n, SetVec *sets,
                         Plan **plan) {
@@ -268,6 +268,8 @@ static Status bind_sets(Binder *b, Query *q, const Table *t, const AstAssign *se
     sort_sets(sets);
     return ST_OK;
 }
+
+/* ---- INSERT ------------------------------------------------------------------------------- */
 
 static Status insert_columns(Binder *b, const AstInsert *s, const Table *t, int64_t *n, int **map) {
     *n = s->n_columns ? s->n_columns : t->n_cols;
@@ -299,10 +301,37 @@ static Status check_width(Binder *b, const AstInsert *s, int64_t n_cols, int64_t
     return ST_OK;
 }
 
-/* VALUES straight into the table's columns: one pass, no common types. */
+/* The number of each row of VALUES beside it: what is done with a row may depend on those in front of it. */
+static ColId number_rows(Binder *b, Plan *p) {
+    ColId id = plan_new_col(b->c, "row", type_make(T_INT8), false);
+    for (int64_t r = 0; r < p->values.n_rows; r++)
+        if (!(p->values.rows[r][p->n_out] = bind_int8_const(b, r))) return 0;
+    p->out_cols[p->n_out++] = id; /* there is room for one */
+    return id;
+}
+/* Rows of VALUES whose columns are of the domains' base types, as the table has them: a condition is there once, and
+ * not in each cell. number: 0, or a column that goes along. */
+static Plan *check_columns(Binder *b, const Table *t, Plan *p, ColId *ids, ColId number) {
+    Proj proj = {0};
+    if (number && pass(b, &proj, number) != ST_OK) return NULL;
+    for (int c = 0; c < t->n_cols; c++) {
+        const Domain *d = catalog_domain_by_id(b->c->catalog, t->cols[c].domain);
+        Expr *e = bind_domain(b, expr_col(b->c, ids[c]), d, 0);
+        if (!(ids[c] = bind_proj_add(b, &proj, NULL, e, t->cols[c].name))) return NULL;
+    }
+    return bind_proj_plan(b, &proj, p);
+}
+static bool has_domains(const Table *t) {
+    bool any = false;
+    for (int c = 0; c < t->n_cols; c++) any |= t->cols[c].domain != 0;
+    return any;
+}
+
+/* VALUES straight into the table's columns: one pass, no common types. number: NULL, or for the rows' numbers. */
 static Plan *insert_values(Binder *b, const AstInsert *s, Table *t, Cte *ctes, int64_t n_cols, const int *map,
-                           ColId *ids) {
+                           ColId *ids, ColId *number) {
     int64_t n_rows = s->query ? s->query->n_values : 1;
+    bool above = n_rows > CHECKED_ROWS && has_domains(t);
     Query *q = arena_new_of(b->a, Query);
     Plan *p = plan_new(b->c, LP_VALUES, 0);
     Expr **defaults = arena_array(b->a, Expr *, t->n_cols + 1);
@@ -327,7 +356,10 @@ static Plan *insert_values(Binder *b, const AstInsert *s, Table *t, Cte *ctes, i
         for (int64_t i = 0; v && i < width; i++) {
             const AstExpr *ast = v->items[i];
             if (ast->kind == AST_DEFAULT) continue;
-            if (!(row[map[i]] = bind_assign(b, bind_expr(b, q, ast), &t->cols[map[i]], ast->location))) return NULL;
+            const Column *col = &t->cols[map[i]];
+            Expr *e = bind_expr(b, q, ast);
+            e = above ? bind_assign_base(b, e, col, ast->location) : bind_assign(b, e, col, ast->location);
+            if (!(row[map[i]] = e)) return NULL;
         }
         for (int c = 0; c < t->n_cols; c++) {
             if (row[c]) continue;
@@ -342,10 +374,13 @@ static Plan *insert_values(Binder *b, const AstInsert *s, Table *t, Cte *ctes, i
         return NULL; /* the optimiser renames its own columns */
     for (int c = 0; c < t->n_cols; c++)
         if (!(p->out_cols[c] = ids[c] = plan_new_col(b->c, t->cols[c].name, t->cols[c].type, true))) return NULL;
+    if (number && !(*number = number_rows(b, p))) return NULL;
+    if (above) return check_columns(b, t, p, ids, number ? *number : 0);
     if (q->srfs.len == 0) return p;
     Proj proj = {0};
-    for (int c = 0; c < t->n_cols; c++)
-        if (!vec_push(b->a, &proj.ids, ids[c]) || !vec_push(b->a, &proj.exprs, p->values.rows[0][c])) return NULL;
+    for (int c = 0; c < p->n_out; c++)
+        if (!vec_push(b->a, &proj.ids, p->out_cols[c]) || !vec_push(b->a, &proj.exprs, p->values.rows[0][c]))
+            return NULL;
     return bind_proj_plan(b, &proj, bind_srf_plan(b, q, bind_one_row(b), SRF_ABOVE));
 }
 
@@ -384,14 +419,6 @@ static bool sets_keys(const AstOnConflict *oc, const Table *t) {
                 if (table_index_reads(t, k, col)) return true;
         }
     return false;
-}
-/* The number of each row of VALUES beside it: what is done with a row may depend on those in front of it. */
-static ColId number_rows(Binder *b, Plan *p) {
-    ColId id = plan_new_col(b->c, "row", type_make(T_INT8), false);
-    for (int64_t r = 0; r < p->values.n_rows; r++)
-        if (!(p->values.rows[r][p->n_out] = bind_int8_const(b, r))) return 0;
-    p->out_cols[p->n_out++] = id; /* there is room for one */
-    return id;
 }
 static Plan *order_rows(Binder *b, Plan *p, ColId number) {
     Plan *sort = plan_new(b->c, LP_SORT, 1);
@@ -479,19 +506,19 @@ Status bind_insert(Binder *b, const AstInsert *s, Cte *around, BoundStmt *out) {
     if (!ids) return ST_ERROR;
     const AstSelect *query = s->query;
     bool direct = !query || (query->n_values && !query->with && !query->n_order_by && !query->limit && !query->offset);
-    Plan *p = direct ? insert_values(b, s, t, ctes, n_cols, map, ids) : insert_select(b, s, t, ctes, n_cols, map, ids);
+    ColId number = 0;
+    if (s->on_conflict && s->on_conflict->do_update) /* other members of WITH may have taken or freed keys, too */
+        out->sets_keys = b->changes || ((!direct || (query && query->n_values > 1)) && sets_keys(s->on_conflict, t));
+    Plan *p = direct ? insert_values(b, s, t, ctes, n_cols, map, ids, out->sets_keys ? &number : NULL)
+                     : insert_select(b, s, t, ctes, n_cols, map, ids);
     if (!p) return ST_ERROR;
     out->kind = STMT_INSERT;
     out->table = t;
     out->values = ids;
     NsItem row;
     Proj proj = {0};
-    ColId number = 0;
     TRY(bind_row_item(b, t, s->alias ? s->alias : t->name, ids, &row));
     if (s->on_conflict && s->on_conflict->do_update) {
-        /* other members of WITH may have taken or freed keys, too */
-        out->sets_keys = b->changes || ((!direct || p->values.n_rows > 1) && sets_keys(s->on_conflict, t));
-        if (out->sets_keys && direct && !(number = number_rows(b, p))) return ST_ERROR;
         if (!(final = arena_array(b->a, ColId, t->n_cols + 1)) ||
             !(p = bind_do_update(b, s, t, ctes, ids, number, p, final, out)))
             return ST_ERROR;

@@ -227,6 +227,7 @@ Expr *bind_beside(Binder *b, Expr *e, Type t, int64_t location);
 /* Makes the numeric *t wide enough for an untyped literal. */
 Status bind_literal_type(Binder *b, const Expr *e, Type *t);
 Expr *bind_assign(Binder *b, Expr *e, const Column *col, int64_t location);
+Expr *bind_assign_base(Binder *b, Expr *e, const Column *col, int64_t location); /* of its domain's base type */
 Expr *bind_bool(Binder *b, Expr *e, const char *clause, int64_t location);
 /* Common type of n expressions, which are all cast to it. what: "CASE", "UNION" ... for 42804. */
 Status bind_common(Binder *b, int64_t n, Expr **args, const char *what, Type *out);

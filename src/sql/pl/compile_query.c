@@ -2258,7 +2258,7 @@ Status cp_insert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
     Plan *v = b->plan;
     while (v->n_children == 1 && v->kind == LP_PROJECT) v = v->children[0];
     if (v->kind == LP_VALUES && v->values.n_rows > 1) {
-        if (v != b->plan) return cp_refuse(c, "INSERT of several rows with RETURNING or CHECK");
+        if (v != b->plan) return cp_refuse(c, "INSERT of several rows with RETURNING, CHECK or a domain");
         Expr ***rows = v->values.rows;
         int64_t n = v->values.n_rows;
         v->values.n_rows = 1;
