@@ -5,8 +5,10 @@
  *     CASE WHEN <condition> IS FALSE THEN <error> .. ELSE value END
  *
  * with the value in the place of VALUE in each condition, so that every executor, the folding of constants and the
- * compiler of bulks have it as they have any other expression; equal parts are computed once. A volatile value may be
- * computed once only: it goes through a function that asks the session (SessionInfo.check_domain).
+ * compiler of bulks have it as they have any other expression; equal parts are computed once. A value that such a CASE
+ * has made gives its conditions to the next one, so that casts of casts grow with their number only. A volatile value
+ * may be computed once only, and copies of a large one, which may have such values in it, would grow with the power of
+ * their depth: these go through a function that asks the session (SessionInfo.check_domain).
  *
  * Order, as in PostgreSQL: NOT NULL of the domain or any of its parents, then the conditions of the farthest parent,
  * by name, and so on down to the domain's own. Messages name the domain that the value becomes one of.
@@ -15,7 +17,7 @@
 
 #include "sql/bind/bind_int.h"
 
-enum { CHAIN_MAX = 64 };
+enum { CHAIN_MAX = 64, COPIED_NODES = 128 };
 
 /* ---- functions ---- */
 
@@ -169,6 +171,28 @@ static Expr *checked_once(Binder *b, Expr *e, const Domain *d) {
     return x;
 }
 
+/* ---- values ---- */
+
+static void count_expr(void *ctx, Expr *e) { *(int64_t *)ctx += e != NULL; }
+static void count_plan(void *ctx, Plan *p) { *(int64_t *)ctx += p != NULL; }
+static bool is_large(Expr *e) {
+    int64_t n = 0;
+    expr_visit(&(PlanVisitor){.ctx = &n, .expr = count_expr, .plan = count_plan}, e);
+    return n > COPIED_NODES;
+}
+
+/* A value that has become one of a domain: its conditions come first, and what they are of is left in *e. */
+static Status take_conditions(Conditions *k, Expr **e) {
+    const Expr *x = *e;
+    if (x->kind != EX_CASE || x->n_args < 3) return ST_OK;
+    const Expr *then = x->args[1];
+    if (then->kind != EX_FUNC || then->u.func != &refuse_def) return ST_OK;
+    for (int32_t i = 0; i + 1 < x->n_args; i++)
+        if (!vec_push(k->b->a, &k->args, x->args[i])) return ST_ERROR;
+    *e = x->args[x->n_args - 1];
+    return ST_OK;
+}
+
 Expr *bind_domain(Binder *b, Expr *e, const Domain *d, int64_t location) {
     if (!e || !d || e->domain == d->id) return e;
     if (stack_check_at(b->err, bind_pos(b, location)) != ST_OK) return NULL; /* a condition may have a cast to it */
@@ -185,8 +209,10 @@ Expr *bind_domain(Binder *b, Expr *e, const Domain *d, int64_t location) {
         chain[n++] = x;
     }
     if (!any) return marked(b, e, d);
-    if (expr_is_volatile(e)) return marked(b, checked_once(b, e, d), d);
-    Conditions k = {.b = b, .domain = d, .value = e};
+    if (expr_is_volatile(e) || is_large(e)) return marked(b, checked_once(b, e, d), d);
+    Conditions k = {.b = b, .domain = d};
+    if (take_conditions(&k, &e) != ST_OK) return NULL;
+    k.value = e;
     if (not_null && add(&k, bind_unary(b, EX_IS_NULL, bind_copy(b, e), 0), NULL) != ST_OK) return NULL;
     while (n-- > 0)
         if (add_checks(&k, chain[n]) != ST_OK) return NULL;
