@@ -108,7 +108,8 @@ static void read_settings_now(const PlanCtx *c, Plan *p) {
     plan_visit(&(PlanVisitor){.ctx = (void *)(uintptr_t)func_table(&n), .expr = read_now}, p);
 }
 
-Status sql_bind(PlanCtx *c, const AstStmt *stmt, int32_t n_params, const Type *param_types, BoundStmt **out) {
+static Status bind_statement(PlanCtx *c, const AstStmt *stmt, int32_t n_params, const Type *param_types,
+                             BoundStmt **out) {
     Binder b;
     binder_init(&b, c);
     BoundStmt *s = arena_new_of(c->arena, BoundStmt);
@@ -139,6 +140,19 @@ Status sql_bind(PlanCtx *c, const AstStmt *stmt, int32_t n_params, const Type *p
     }
     if (st == ST_OK) *out = s;
     return finish(&b, st);
+}
+
+Status sql_bind(PlanCtx *c, const AstStmt *stmt, int32_t n_params, const Type *param_types, BoundStmt **out) {
+    const PlanCtx before = *c;
+    const int64_t kept = c->literals ? c->literals->list.len : 0, zone = zone_reads;
+    TRY(bind_statement(c, stmt, n_params, param_types, out));
+    if (!c->sets_settings || before.sets_settings || zone_reads == zone) return ST_OK;
+    /* Constants in front of set_config may have been computed by settings that later rows do not have: once more, with
+     * these left to run time. */
+    *c = before;
+    if (c->literals) c->literals->list.len = kept;
+    c->sets_settings = true;
+    return bind_statement(c, stmt, n_params, param_types, out);
 }
 
 Status sql_bind_view(PlanCtx *c, const View *v, BoundStmt **out) {

@@ -254,6 +254,10 @@ static ColEntry *map_column(Lower *l, Pipe *p, Reg index, ColId id, int64_t n, c
     return pipe_col(p, id);
 }
 
+/* Where its operator stands, in the order of columns, and not where it is first read: volatile values, and in a
+ * statement that changes settings the others, too, which may read them. */
+static bool computed_there(const Lower *l, const Expr *e) { return l->c->sets_settings || expr_is_volatile(e); }
+
 static Pipe *lower_values(Lower *l, Plan *v, const ColSet *needed) {
     if (v->values.n_rows == 1 && !v->values.cells) {
         Pipe *p = pipe_new(l, SRC_ONE, "one row");
@@ -261,7 +265,9 @@ static Pipe *lower_values(Lower *l, Plan *v, const ColSet *needed) {
         for (int32_t i = 0; i < v->n_out; i++) {
             Type t = col_type(l, v->out_cols[i]);
             *pipe_col(p, v->out_cols[i]) = (ColEntry){.where = CW_EXPR, .expr = v->values.rows[0][i], .type = t};
-            if (expr_is_volatile(v->values.rows[0][i]) && !lower_col(l, p, v->out_cols[i])) return NULL;
+            Expr *e = v->values.rows[0][i];
+            bool now = colset_has(needed, v->out_cols[i]) ? computed_there(l, e) : expr_is_volatile(e);
+            if (now && !lower_col(l, p, v->out_cols[i])) return NULL;
         }
         return p;
     }
@@ -1619,7 +1625,7 @@ Pipe *lower_plan(Lower *l, Plan *p, const ColSet *needed) {
             } else {
                 *pipe_col(cp, id) = (ColEntry){.where = CW_EXPR, .expr = e, .type = e->type};
             }
-            if (expr_is_volatile(e) && !lower_col(l, cp, id)) return NULL;
+            if (computed_there(l, e) && !lower_col(l, cp, id)) return NULL;
         }
         return cp;
     }

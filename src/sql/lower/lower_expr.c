@@ -1012,7 +1012,7 @@ Reg lower_expr(Lower *l, Pipe *p, Expr *e) {
     TRY_REG(stack_check(l->err));
     if (e->kind == EX_COL) return lower_col(l, p, e->u.col);
     if (e->kind == EX_CONST) return lower_const(l, p, &e->u.value);
-    bool share = !expr_is_volatile(e);
+    bool share = !l->c->sets_settings && !expr_is_volatile(e);
     Reg r = share ? cached(p, e, 0, 0) : 0;
     if (r) return r;
     r = by_dictionary(l, p, e);

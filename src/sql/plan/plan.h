@@ -95,12 +95,12 @@ typedef struct PlanCtx {
     int32_t n_bulks;                    /* bulk_call in FROM: so many */
     bool bulk_stays;   /* the bulk's changes need not be in tables behind it, if nothing else in the plan reads these */
     bool reads_system; /* system relations */
-    bool sets_settings;              /* set_config: calls that read settings are computed row by row, in order */
-    const StreamFinder *streams;     /* NULL: nothing outside the database can be read */
-    bool reads_stream;               /* the statement does: its plan and its shape are good for once */
-    bool shows_rows;                 /* the result is shown: rows in it may be texts (bind_row.c) */
-    bool locks_rows;                 /* FOR UPDATE and the like */
-    struct ClientRows **client_rows; /* that names in FROM may mean (client_rows.h); NULL: none */
+    bool sets_settings;                           /* set_config: rows are computed one by one, their values in order */
+    const StreamFinder *streams;                  /* NULL: nothing outside the database can be read */
+    bool reads_stream;                            /* the statement does: its plan and its shape are good for once */
+    bool shows_rows;                              /* the result is shown: rows in it may be texts (bind_row.c) */
+    bool locks_rows;                              /* FOR UPDATE and the like */
+    struct ClientRows **client_rows;              /* that names in FROM may mean (client_rows.h); NULL: none */
     bool (*resolve)(void *ctx, const char *name); /* the client may add some for a name that means nothing, or NULL */
     void *resolve_ctx;
     bool reads_client_rows;            /* names do mean such rows */
