@@ -174,8 +174,8 @@ def corpus(build, name, args, small=(), env=None):
         use = [f for f in use if not f.endswith(("bulk/again.test", "bulk/part.test", "big/bulk_proofs.test"))]
     if "packed" in name:  # what shows tablets as they are
         use = [f for f in use if not f.endswith("session/system.test")]
-    if name == "kept plans":  # calls of what changes data cannot be repeated
-        use = [f for f in use if "/pl/" not in f and not f.endswith(("bulk/from.test", "bulk/ahead.test", "bulk/undo.test"))]
+    if name == "kept plans":  # calls of what changes data or settings cannot be repeated
+        use = [f for f in use if "/pl/" not in f and not f.endswith(("bulk/from.test", "bulk/ahead.test", "bulk/undo.test", "session/set_config.test"))]
     rc, out, s = run([os.path.join(build, "slt"), *args, *use], env)
     m = re.search(r"(\d+) passed, (\d+) failed\s*$", out)
     ok, bad = (int(m.group(1)), int(m.group(2))) if m else (0, 1)
