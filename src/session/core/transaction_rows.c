@@ -63,7 +63,7 @@ Status transaction_find_holder(Session *s, bool ends) {
 
 bool transaction_may_wait(const Session *s) {
     if (!s->block.can_wait || !s->undo || s->lock == LOCK_NONE || transaction_pinned(s)) return false;
-    if (s->lock == LOCK_SHARED) return undo_mark(s->undo) > 0; /* others come to hold rows beside it */
+    if (s->lock == LOCK_SHARED) return s->block.defers || s->block.read_adds; /* others may hold such rows */
     return atomic_load(&transaction_hub(s)->row_holders) > (s->txn && s->txn->holds);
 }
 
