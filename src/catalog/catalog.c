@@ -56,13 +56,20 @@ Status catalog_add_table(Catalog *c, Table *t, Err *e) {
     c->version++;
     return ST_OK;
 }
+/* Item i of n goes, the others move up. items: the address of an array of pointers. */
+static void take_out(Catalog *c, void *items, int64_t *n, int64_t i) {
+    char *p;
+    memcpy(&p, items, sizeof p);
+    memmove(p + i * (int64_t)sizeof(void *), p + (i + 1) * (int64_t)sizeof(void *),
+            (size_t)(*n - i - 1) * sizeof(void *));
+    --*n;
+    c->version++;
+}
 Table *catalog_remove_table(Catalog *c, Slice name) {
     for (int64_t i = 0; i < c->n_tables; i++) {
         Table *t = c->tables[i];
         if (!same_name(t->name, name)) continue;
-        memmove(c->tables + i, c->tables + i + 1, (size_t)(c->n_tables - i - 1) * sizeof(Table *));
-        c->n_tables--;
-        c->version++;
+        take_out(c, &c->tables, &c->n_tables, i);
         return t;
     }
     return NULL;
@@ -78,9 +85,7 @@ View *catalog_remove_view(Catalog *c, Slice name) {
     for (int64_t i = 0; i < c->n_views; i++) {
         View *v = c->views[i];
         if (!same_name(v->name, name)) continue;
-        memmove(c->views + i, c->views + i + 1, (size_t)(c->n_views - i - 1) * sizeof(View *));
-        c->n_views--;
-        c->version++;
+        take_out(c, &c->views, &c->n_views, i);
         return v;
     }
     return NULL;
@@ -160,9 +165,7 @@ Status catalog_add_foreign(Catalog *c, ForeignKey *f, Err *e) {
 void catalog_remove_foreign(Catalog *c, const ForeignKey *f) {
     for (int64_t i = 0; i < c->n_foreign; i++) {
         if (c->foreign[i] != f) continue;
-        memmove(c->foreign + i, c->foreign + i + 1, (size_t)(c->n_foreign - i - 1) * sizeof *c->foreign);
-        c->n_foreign--;
-        c->version++;
+        take_out(c, &c->foreign, &c->n_foreign, i);
         return;
     }
 }
@@ -204,9 +207,7 @@ Status catalog_add_routine(Catalog *c, Routine *r, Err *e) {
 void catalog_remove_routine(Catalog *c, const Routine *r) {
     for (int64_t i = 0; i < c->n_routines; i++) {
         if (c->routines[i] != r) continue;
-        memmove(c->routines + i, c->routines + i + 1, (size_t)(c->n_routines - i - 1) * sizeof *c->routines);
-        c->n_routines--;
-        c->version++;
+        take_out(c, &c->routines, &c->n_routines, i);
         return;
     }
 }
@@ -259,9 +260,7 @@ Status catalog_add_domain(Catalog *c, Domain *d, Err *e) {
 void catalog_remove_domain(Catalog *c, const Domain *d) {
     for (int64_t i = 0; i < c->n_domains; i++) {
         if (c->domains[i] != d) continue;
-        memmove(c->domains + i, c->domains + i + 1, (size_t)(c->n_domains - i - 1) * sizeof *c->domains);
-        c->n_domains--;
-        c->version++;
+        take_out(c, &c->domains, &c->n_domains, i);
         return;
     }
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "shell/shell.h"
+#include "shell/vars.h"
 
 static const char usage[] =
     "usage: stele dump DATABASE [options]\n"
@@ -253,15 +254,10 @@ static bool put_drops(Dump *d) {
 /* Which columns' values need no quotes, by their types: what a domain is called says nothing. Floating point stays
  * quoted: as a literal -0 would lose its sign. */
 static bool find_plain(Dump *d, const char *table) {
-    const size_t room = 2 * strlen(table) + 64;
-    char *sql = malloc(room), *to = sql;
+    char *name = sql_quoted_always(table), *sql = NULL;
+    if (!name || asprintf(&sql, "select * from %s limit 0", name) < 0) sql = NULL;
+    free(name);
     if (!sql) return no_memory();
-    to += snprintf(to, room, "select * from \"");
-    for (const char *from = table; *from; from++) {
-        if (*from == '"') *to++ = '"';
-        *to++ = *from;
-    }
-    snprintf(to, room - (size_t)(to - sql), "\" limit 0");
     stele_stmt *st = NULL;
     bool ok = stele_prepare(d->sh.conn, sql, -1, &st, NULL) == STELE_OK;
     free(sql);
