@@ -19,7 +19,7 @@ set(KERNEL_LINES 1)
 embed_kernels(STELE_SOURCES kernel_kc_make codegen/prelude.h "" kc_make.h)
 embed_kernels(STELE_SOURCES kernel_kc_order codegen/prelude.h "" kc_order.h)
 embed_kernels(STELE_SOURCES kernel_kp_base codegen/prelude.h txn/ kr_codes.h kp_codes.h kp_base.h)
-foreach(part kp_rows kp_call_locks kp_slots kp_find kp_enter kp_calls kp_ops kp_foot kp_statement_locks kp_dequeue
+foreach(part kp_rows kp_call_locks kp_slots kp_find kp_enter kp_calls kp_hot kp_ops kp_foot kp_statement_locks kp_dequeue
              kp_parallel kp_parallel_loop kp_run_statement kp_run_warp kp_run kp_undo)
   embed_kernels(STELE_SOURCES kernel_${part} codegen/prelude.h txn/ ${part}.h)
 endforeach()

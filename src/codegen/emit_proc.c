@@ -569,6 +569,7 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
               x->number);
     out_w(m, o, "%s u64 run_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot",
           t->native_threads || x->mod.by_statement ? "FN_BIG" : "FN", x->number);
+    out_w(m, o, " HOT_ARG");
     if (x->locks.plain)
         out_w(m, o, ", PRIV frame_%d *f, const u32 state, const u32 together, PRIV u64 *wait", x->number);
     out_w(m, o, ") {\n");

@@ -276,6 +276,22 @@ static void log_add(ProcEm *x, const RowCol *rc, const Instr *in) {
     out_w(&x->m, &x->log.text, "break;\n");
 }
 
+/* On processors a sum that goes to the cell at the end of the launch (kp_hot.h), if the call uses the column for
+ * nothing but additions; else nothing: what follows is the atomic addition. */
+static void add_hot(ProcEm *x, const RowCol *rc, const Instr *in) {
+    const ImageColumn *c = column(x, rc->table, rc->col);
+    if (c->phys != PH_I32 && c->phys != PH_I64) return;
+    for (int32_t i = 0; i < x->p->n_instrs; i++) {
+        const Instr *other = &x->p->instrs[i];
+        if (other->op != OP_ROW_GET && other->op != OP_ROW_PUT) continue;
+        const RowCol *used = other->aux;
+        if (used->table == rc->table && used->col == rc->col) return;
+    }
+    W("#if HOT_ADDS\nif (HOT_LAUNCH) hot_add(hot, %p + (u64)row * %d, %d, %s(u64)(i64)%r);\nelse\n#endif\n",
+      PARAM(PP_CELLS, rc->table, rc->col), (int32_t)c->stride, (int32_t)phys_size((Phys)c->phys),
+      rc->minus ? "0 - " : "", in->b);
+}
+
 void proc_row_add(ProcEm *x, const Instr *in) {
     static const char *const atomic[] = {[PH_I16] = "ga_add_i16(%p + (u64)row * %d, %s(u32)(i32)%r);\n",
                                          [PH_I32] = "ga_add_u32(%p + (u64)row * %d, %s(u32)%r);\n",
@@ -302,6 +318,7 @@ void proc_row_add(ProcEm *x, const Instr *in) {
     if (c->phys != PH_I128) {
         W("if (%p != 0) {\n", PARAM(PP_SHARED, rc->table, rc->col));
         log_add(x, rc, in);
+        add_hot(x, rc, in);
         W(atomic[c->phys], cells, (int32_t)c->stride, sign, in->b);
         W("} else ");
     }

@@ -83,6 +83,7 @@ static void assemble(ProcEm *x, const RunForm *run, ProcModule *out, Out *o) {
     if (out->makes) proc_include(x, o, KERNEL_PART(kc_make));
     if (x->mod.orders) proc_include(x, o, KERNEL_PART(kc_order));
     proc_include(x, o, KERNEL_PART(kp_calls));
+    proc_include(x, o, KERNEL_PART(kp_hot));
     if (!out->foot_reason) proc_include(x, o, KERNEL_PART(kp_ops));
     if (out->by_statement) {
         proc_include(x, o, KERNEL_PART(kp_statement_locks));

@@ -28,6 +28,7 @@ extern const char kernel_prelude_text[];
     PART(kp_find) \
     PART(kp_enter) \
     PART(kp_calls) \
+    PART(kp_hot) \
     PART(kp_ops) \
     PART(kp_foot) \
     PART(kp_statement_locks) \

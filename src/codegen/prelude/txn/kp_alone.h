@@ -9,6 +9,7 @@
 #include "codegen/prelude/txn/kp_base.h"
 #include "codegen/prelude/txn/kp_call_locks.h"
 #include "codegen/prelude/txn/kp_dequeue.h"
+#include "codegen/prelude/txn/kp_hot.h"
 #include "codegen/prelude/txn/kp_ops.h"
 #include "codegen/prelude/txn/kp_parallel.h"
 #include "codegen/prelude/txn/kp_params.h"
@@ -65,7 +66,10 @@ FN u64 run_0(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 sl
     return 0;
 }
 #else
-FN u64 run_0(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot) {
+FN u64 run_0(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot HOT_ARG) {
+#if HOT_ADDS
+    hot_add(hot, P(0) + call * 8, 8, pos);
+#endif
     return P(0) + call + pos + undo + slot;
 }
 #endif

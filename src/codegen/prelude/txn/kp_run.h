@@ -104,7 +104,7 @@ FN u32 next_in_partitions(KP_ARG, const u32 ticket, const u64 end, PRIV InPartit
     return n;
 }
 /* Runs a call whose locks are held, if it has some: 0, or why it failed. */
-FN u32 run_call(KP_ARG, const u32 kind, const u64 call, const u64 pos, const u64 undo, const u64 slot) {
+FN u32 run_call(KP_ARG, const u32 kind, const u64 call, const u64 pos, const u64 undo, const u64 slot HOT_ARG) {
     u32 status = 0;
     (void)kind;
 #if STATEMENT_LOCKS
@@ -118,9 +118,9 @@ FN u32 run_call(KP_ARG, const u32 kind, const u64 call, const u64 pos, const u64
     status = (u32)run_##k(kp, call, pos, undo, slot, &frame.f##k, 0, 0, &wait); \
     break;
 #else
-#define RUN(label, k)                                 \
-    label:                                            \
-    status = (u32)run_##k(kp, call, pos, undo, slot); \
+#define RUN(label, k)                                           \
+    label:                                                      \
+    status = (u32)run_##k(kp, call, pos, undo, slot HOT_GIVEN); \
     break;
 #endif
     switch (kind) { EACH_PROC(RUN) }
@@ -145,6 +145,7 @@ KERNEL(bulk_main) {
         return;
     }
 #endif
+    HOT_BEGIN();
     const u64 n_locked = PP_LOCKED != 0 ? (u64)G(u32, PP_LOCKED)[0] : 0;
     for (u32 ticket = n_locked != 0 ? 0 : 1; ticket < 2; ticket++) {
         const bool feeds = ticket == 1 || (LID & (WARP_ITEMS - 1)) == 0;
@@ -217,7 +218,7 @@ KERNEL(bulk_main) {
                         bool release = false;
                         if (state == LOCKS_READY) {
                             if (held) FENCE_TAKE();
-                            const u32 status = run_call(kp, kind, call, pos, undo, slot);
+                            const u32 status = run_call(kp, kind, call, pos, undo, slot HOT_PASS);
                             release =
                                 status == 0 || (status & PROC_ERROR_KNOWN) != 0 || (status & 255u) == PF_RAISED_PLAIN;
                             if (status != 0) {
@@ -264,4 +265,5 @@ KERNEL(bulk_main) {
         }
         WARP_RECONVERGES();
     }
+    HOT_END();
 }
