@@ -2,6 +2,7 @@
 #include "storage/exprindex.h"
 
 #include "storage/keyslots.h"
+#include "storage/row_errors.h"
 
 /* The key of a row, computed. */
 typedef struct ExprKey {
@@ -93,7 +94,7 @@ static Status duplicate(ExprRun *r, const ExprKey *key) {
         names = arena_printf(a, "%s%s%s", names, sep, x->parts[i]);
         vals = text ? arena_printf(a, "%s%s%.*s", vals, sep, (int)MIN_OF(n, INT64_C(500)), text) : NULL;
     }
-    return table_duplicate_error(r->t, x->name, names, vals, r->e);
+    return row_duplicate_error(r->t, x->name, names, vals, r->e);
 }
 
 /* ---- sweeping ---- */

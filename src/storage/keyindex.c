@@ -1,6 +1,7 @@
 /* keyindex.c - see keyindex.h for the design, keyslots.h for the slots. */
 #include "storage/exprindex.h"
 #include "storage/keyslots.h"
+#include "storage/row_errors.h"
 
 HashIndex *keyindex_new(MemAccount *acct, Err *e) {
     HashIndex *x = mem_calloc(acct, (int64_t)sizeof *x, e);
@@ -191,7 +192,7 @@ static Status enter(Table *t, int k, int64_t n, const int64_t *rowids, Err *e) {
     for (int64_t i = 0; i < n; i++) {
         if (!has[i]) continue;
         if (sorted_find(t, kc, cells[i], rowids[i]) >= 0 || hash_find(t, kc, cells[i], hash[i], rowids[i]) >= 0)
-            return table_key_error(t, k, rowids[i], e);
+            return row_key_error_stored(t, k, rowids[i], e);
         keyslots_put(x, entry_make(hash[i], rowids[i]));
     }
     return ST_OK;
@@ -213,7 +214,7 @@ Status keyindex_check_row(Table *t, int k, int64_t rowid, Err *e) {
     uint64_t hash;
     if (!row_live(t, rowid) || !stored_key(t, kc, rowid, cells, &hash)) return ST_OK;
     return sorted_find(t, kc, cells, rowid) >= 0 || hash_find(t, kc, cells, hash, rowid) >= 0
-               ? table_key_error(t, k, rowid, e)
+               ? row_key_error_stored(t, k, rowid, e)
                : ST_OK;
 }
 
@@ -265,7 +266,7 @@ static Status continues_sorted(Table *t, int k, int64_t n, bool *yes, Err *e) {
             have = true;
             prev = vals[j];
         }
-        if (dup_row >= 0) return table_key_error(t, k, dup_row, e);
+        if (dup_row >= 0) return row_key_error_stored(t, k, dup_row, e);
     }
     *yes = true;
     return ST_OK;

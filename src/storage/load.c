@@ -15,6 +15,7 @@
  */
 #include "base/mutex.h"
 #include "storage/load_int.h"
+#include "storage/row_errors.h"
 
 enum {
     RAW_HEAP_MAX = 32 << 20, /* a buffer with so many string bytes is full */
@@ -623,7 +624,7 @@ Status load_add(TableLoad *l, int worker, int64_t order, int64_t n, const Vec *c
     for (int c = 0; c < l->n_cols; c++) {
         if (!l->t->cols[c].not_null || !cols || !cols[c].valid || n <= 0) continue;
         const uint8_t *bad = memchr(cols[c].valid, 0, cols[c].is_const ? 1 : (size_t)n);
-        if (bad) return table_not_null_error(l->t, c, bad - cols[c].valid, cols, e);
+        if (bad) return row_null_error_at(l->t, c, cols, bad - cols[c].valid, e);
     }
     if (!atomic_load(&w->started)) {
         atomic_store(&w->order, order);

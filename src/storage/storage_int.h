@@ -220,10 +220,6 @@ void table_state_free(Table *t, TableState *s);
 Status table_add_tablet(Table *t, Tablet *tab, Err *e);
 Status undo_add_state(UndoLog *u, Table *t, TableState *s, Err *e);
 Status undo_add_tablets(UndoLog *u, Table *t, int64_t old_n, int64_t new_n, int64_t rows, Err *e);
-/* "Failing row contains (...)" */
-Status table_not_null_error(const Table *t, int col, int64_t row, const Vec *cols, Err *e);
-/* 23505: another row has the key of this one. */
-Status table_key_error(const Table *t, int key, int64_t rowid, Err *e);
 /* Debug: vectors are cells of the columns cols[] (NULL: of all, in order) as they are. */
 bool table_vecs_agree(const Table *t, int n_cols, const int *cols, int64_t n, const Vec *vecs);
 

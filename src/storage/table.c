@@ -6,6 +6,7 @@
  * See keyindex.h on why undo does not touch the key indexes.
  */
 #include "storage/exprindex.h"
+#include "storage/row_errors.h"
 #include "storage/storage_int.h"
 
 /* ---- creation ---- */
@@ -269,70 +270,6 @@ Status table_add_tablet(Table *t, Tablet *tab, Err *e) {
     return ST_OK;
 }
 
-/* ---- errors that show rows ---- */
-static void append_text(char *buf, int64_t size, int64_t *len, const char *s, int64_t n) {
-    n = MIN_OF(n, size - 1 - *len);
-    if (n <= 0) return;
-    memcpy(buf + *len, s, (size_t)n);
-    *len += n;
-    buf[*len] = 0;
-}
-
-Status table_not_null_error(const Table *t, int col, int64_t row, const Vec *cols, Err *e) {
-    err_set(e, ERR_NOT_NULL_VIOLATION, "null value in column \"%s\" of relation \"%s\" violates not-null constraint",
-            t->cols[col].name, t->name);
-    err_of_column(e, t->name, t->cols[col].name);
-    Arena *a = arena_new(NULL, NULL);
-    if (!a) return ST_ERROR;
-    char buf[900] = "";
-    int64_t len = 0;
-    for (int i = 0; i < t->n_cols; i++) {
-        int64_t n = 4;
-        Value v = vec_value(&cols[i], row, t->cols[i].type);
-        const char *s = v.is_null ? "null" : value_to_text(a, &v, &n);
-        if (!s) break;
-        if (i) append_text(buf, (int64_t)sizeof buf, &len, ", ", 2);
-        append_text(buf, (int64_t)sizeof buf, &len, s, MIN_OF(n, 64));
-        if (n > 64) append_text(buf, (int64_t)sizeof buf, &len, "...", 3);
-    }
-    err_detail(e, "Failing row contains (%s).", buf);
-    arena_free(a);
-    return ST_ERROR;
-}
-
-Status table_duplicate_error(const Table *t, const char *name, const char *columns, const char *values, Err *e) {
-    err_set(e, ERR_UNIQUE_VIOLATION,
-            t->takes_over ? "could not create unique index \"%s\""
-                          : "duplicate key value violates unique constraint \"%s\"",
-            name);
-    err_of_constraint(e, t->name, name);
-    if (columns && values)
-        err_detail(e, "Key (%s)=(%s) %s.", columns, values, t->takes_over ? "is duplicated" : "already exists");
-    return ST_ERROR;
-}
-Status table_key_error(const Table *t, int key, int64_t rowid, Err *e) {
-    const KeyConstraint *kc = &t->keys[key];
-    Arena *a = arena_new(NULL, NULL);
-    char names[400] = "", vals[500] = "";
-    int64_t n_names = 0, n_vals = 0;
-    for (int i = 0; a && i < kc->n_cols; i++) {
-        const Column *c = &t->cols[kc->cols[i]];
-        Value v;
-        int64_t n = 0;
-        table_value(t, rowid, kc->cols[i], &v);
-        const char *s = value_to_text(a, &v, &n);
-        if (!s) break;
-        if (i)
-            append_text(names, (int64_t)sizeof names, &n_names, ", ", 2),
-                append_text(vals, (int64_t)sizeof vals, &n_vals, ", ", 2);
-        append_text(names, (int64_t)sizeof names, &n_names, c->name, (int64_t)strlen(c->name));
-        append_text(vals, (int64_t)sizeof vals, &n_vals, s, n);
-    }
-    (void)table_duplicate_error(t, kc->name, a ? names : NULL, vals, e);
-    arena_free(a);
-    return ST_ERROR;
-}
-
 /* ---- writing cells into a delta tablet ---- */
 static int128_t vec_int(const Vec *v, int64_t i) {
     switch (v->phys) {
@@ -421,7 +358,7 @@ static Status check_not_null(const Table *t, int64_t n, const Vec *cols, Err *e)
         if (!t->cols[c].not_null || !cols[c].valid) continue;
         int64_t m = cols[c].is_const ? MIN_OF(n, 1) : n;
         for (int64_t i = 0; i < m; i++)
-            if (!cols[c].valid[i]) return table_not_null_error(t, c, i, cols, e);
+            if (!cols[c].valid[i]) return row_null_error_at(t, c, cols, i, e);
     }
     return ST_OK;
 }
@@ -840,33 +777,8 @@ Status table_update(Table *t, int64_t n, const int64_t *rowids, int n_set, const
         if (!t->cols[set_cols[s]].not_null || !vals[s].valid) continue;
         for (int64_t i = 0; i < n && st == ST_OK; i++) {
             if (vals[s].valid[vals[s].is_const ? 0 : i] || !row_exists(t, rowids[i])) continue;
-            Vec *cols = arena_array(tmp, Vec, t->n_cols);
-            Value *cells = arena_array(tmp, Value, t->n_cols);
-            uint8_t *valid = arena_alloc(tmp, t->n_cols);
-            if (!cols || !cells || !valid) {
-                st = ST_ERROR;
-                break;
-            }
-            int32_t pos = (int32_t)(rowids[i] & 0xffffffff);
-            for (int c = 0; c < t->n_cols; c++) {
-                bool nulls;
-                valid[c] = 1;
-                cells[c].type = t->cols[c].type;
-                cols[c] = (Vec){.data = value_cell(&cells[c]),
-                                .valid = &valid[c],
-                                .phys = (uint8_t)type_phys(t->cols[c].type),
-                                .is_const = true,
-                                .type = t->cols[c].type};
-                tablet_decode(t, t->tablets[rowids[i] >> 32], c, 0, &pos, 1, cols[c].phys, cols[c].data, &valid[c],
-                              &nulls);
-                for (int k = 0; k < n_set; k++) {
-                    if (set_cols[k] != c) continue;
-                    Value v = vec_value(&vals[k], i, t->cols[c].type);
-                    cells[c].u = v.u;
-                    valid[c] = !v.is_null;
-                }
-            }
-            st = table_not_null_error(t, set_cols[s], 0, cols, e);
+            const void *const *row = row_cells_updated(tmp, t, rowids[i], n_set, set_cols, vals, i, e);
+            st = row ? row_null_error(t, set_cols[s], row, e) : ST_ERROR;
         }
     }
     if (st == ST_OK) st = update_rows(t, n, rowids, n_set, set_cols, vals, ch.log, tmp, &done, e);

@@ -355,8 +355,6 @@ void load_cancel(TableLoad *b); /* frees; also after finish */
 
 /* Point lookup by a key constraint: rowid or -1. `key` cells in constraint order. */
 int64_t table_lookup(const Table *t, int key, const Value *vals);
-/* 23505 of an index: its columns and the values that two rows have there, as texts (NULL: without a detail). */
-Status table_duplicate_error(const Table *t, const char *name, const char *columns, const char *values, Err *e);
 
 /* Debug: checks every invariant of the table, tablets and indexes. */
 Status table_verify(const Table *t, Err *e);

@@ -10,6 +10,7 @@
 #include "session/core/changes.h"
 #include "session/core/transaction.h"
 #include "storage/exprindex.h"
+#include "storage/row_errors.h"
 
 enum { LOAD_ROWS = 50000 }; /* inserts of at least that many rows are encoded straight into main */
 
@@ -75,6 +76,10 @@ static int64_t first_refused(const Vec *checks, int32_t n_checks, const uint8_t 
 
 /* The first row that its table's constraints refuse, keys apart: NOT NULL is looked at before CHECK, and what ON
  * CONFLICT proposes before what comes of it. */
+/* CHECKs of what is inserted or proposed come before those of what an update makes. */
+static int32_t checks_of_inserts(const BoundStmt *b) {
+    return b->hit ? b->n_checks / 2 : b->kind == STMT_INSERT ? b->n_checks : 0;
+}
 typedef enum FaultKind { FAULT_NONE, FAULT_NULL, FAULT_SET_NULL, FAULT_CHECK } FaultKind;
 typedef struct Fault {
     int64_t row; /* FAULT_NONE: the number of rows */
@@ -85,7 +90,7 @@ static Status find_fault(Session *s, Arena *a, const BoundStmt *b, const Chunk *
                          Fault *out) {
     const Vec *checks = &c->cols[first_check];
     bool insert = b->kind == STMT_INSERT;
-    int32_t half = b->hit ? b->n_checks / 2 : insert ? b->n_checks : 0, which = 0;
+    int32_t half = checks_of_inserts(b), which = 0;
     *out = (Fault){.row = n};
     if (b->n_checks == 0) return ST_OK;
     int64_t r = insert ? first_null(b->table, b->table->n_cols, NULL, &c->cols[b->hit ? 1 : 0], NULL, n) : n;
@@ -122,23 +127,19 @@ static Status append_one(Session *s, Table *t, const Vec *vals, int64_t r) {
     mem_free(&s->account, one, size);
     return st;
 }
-/* Its error: the storage reports NULLs, which is given the row. */
 static Status raise_fault(Session *s, Arena *a, const BoundStmt *b, const Chunk *c, const Fault *f) {
-    if (f->kind == FAULT_NULL) {
-        TRY(append_one(s, b->table, &c->cols[b->hit ? 1 : 0], f->row));
-    } else if (f->kind == FAULT_SET_NULL) {
-        Vec *vals = arena_array(a, Vec, b->n_set + 1);
-        if (!vals) return err_oom(&s->err);
-        one_row(&c->cols[b->hit ? b->table->n_cols + 2 : 1], b->n_set, f->row, vals);
-        TRY(table_update(b->table, 1, (int64_t *)c->cols[0].data + f->row, b->n_set, b->set_cols, vals, s->undo,
-                         &s->err));
-    } else {
-        err_set(&s->err, ERR_CHECK_VIOLATION, "new row for relation \"%s\" violates check constraint \"%s\"",
-                b->table->name, b->check_names[f->check]);
-        err_of_constraint(&s->err, b->table->name, b->check_names[f->check]);
-        return ST_ERROR;
-    }
-    return err_internal(&s->err, "a row with a NULL was stored");
+    const Table *t = b->table;
+    const bool set = f->kind == FAULT_SET_NULL || (f->kind == FAULT_CHECK && f->check >= checks_of_inserts(b));
+    const Vec *vals = &c->cols[b->hit && set ? t->n_cols + 2 : b->hit || set ? 1 : 0];
+    const void *const *row = set ? row_cells_updated(a, t, ((const int64_t *)c->cols[0].data)[f->row], b->n_set,
+                                                     b->set_cols, vals, f->row, &s->err)
+                                 : row_cells_of(a, t, vals, f->row, &s->err);
+    if (!row) return ST_ERROR;
+    if (f->kind == FAULT_CHECK) return row_check_error(t, b->check_names[f->check], row, &s->err);
+    const int32_t *cols = set ? b->set_cols : NULL;
+    int32_t i = 0;
+    while (!t->cols[cols ? cols[i] : i].not_null || row[cols ? cols[i] : i]) i++;
+    return row_null_error(t, cols ? cols[i] : i, row, &s->err);
 }
 
 /* ---- ON CONFLICT ---- */

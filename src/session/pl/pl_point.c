@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "session/core/transaction.h"
+#include "storage/row_errors.h"
 #include "storage/undo_rows.h"
 #include "session/pool/bulk.h"
 
@@ -422,18 +423,17 @@ static bool lacks_value(const Table *t, int32_t n, const int32_t *cols, const Ve
         if (t->cols[cols ? cols[i] : i].not_null && vals[i].valid && !vals[i].valid[0]) return true;
     return false;
 }
-/* CHECKs number from .. to - 1. */
-static Status checks(Run *r, int32_t from, int32_t to) {
+/* CHECKs number from .. to - 1. vals: what is inserted, or (set) what the row gets. */
+static Status checks(Run *r, int32_t from, int32_t to, bool set, const Vec *vals) {
     const BoundStmt *b = r->p->b;
     for (int32_t i = from; i < to; i++) {
         const Value *v;
         TRY(column(r, b->checks[i], &v));
-        if (!v->is_null && !v->u.b) {
-            err_set(r->x.err, ERR_CHECK_VIOLATION, "new row for relation \"%s\" violates check constraint \"%s\"",
-                    b->table->name, b->check_names[i]);
-            err_of_constraint(r->x.err, b->table->name, b->check_names[i]);
-            return ST_ERROR;
-        }
+        if (v->is_null || v->u.b) continue;
+        const void *const *row =
+            set ? row_cells_updated(r->x.arena, b->table, r->rowid, b->n_set, b->set_cols, vals, 0, r->x.err)
+                : row_cells_of(r->x.arena, b->table, vals, 0, r->x.err);
+        return row ? row_check_error(b->table, b->check_names[i], row, r->x.err) : ST_ERROR;
     }
     return ST_OK;
 }
@@ -527,7 +527,7 @@ static Status change(Session *s, Run *r, Statement *st) {
                                                     : "DELETE from"));
     if (n > 0) TRY(new_values(r, st->run_arena, n, b->values, cols, &vals));
     if (!lacks_value(t, n, cols, vals)) {
-        TRY(checks(r, 0, b->n_checks));
+        TRY(checks(r, 0, b->n_checks, b->kind == STMT_UPDATE, vals));
         if (b->n_result) TRY(results(r, st));
         if (s->block.defers) return defer(s, r, vals);
     }
@@ -544,7 +544,7 @@ static Status upsert(Session *s, Run *r, Statement *st, bool *done) {
     TRY(session_table_idle(s, b->table, "INSERT into"));
     TRY(new_values(r, st->run_arena, b->table->n_cols, b->values, NULL, &vals));
     if (lacks_value(b->table, b->table->n_cols, NULL, vals)) return store(s, r, STMT_INSERT, vals);
-    TRY(checks(r, 0, b->n_checks / 2));
+    TRY(checks(r, 0, b->n_checks / 2, false, vals));
     TRY(locate(r, &there));
     if (!there) {
         if (b->n_result) TRY(results(r, st));
@@ -554,7 +554,7 @@ static Status upsert(Session *s, Run *r, Statement *st, bool *done) {
     if (hit->is_null || !hit->u.b) return *done = false, ST_OK;
     TRY(new_values(r, st->run_arena, b->n_set, b->set_values, b->set_cols, &sets));
     if (!lacks_value(b->table, b->n_set, b->set_cols, sets)) {
-        TRY(checks(r, b->n_checks / 2, b->n_checks));
+        TRY(checks(r, b->n_checks / 2, b->n_checks, true, sets));
         if (b->n_result) TRY(results(r, st));
     }
     return store(s, r, STMT_UPDATE, sets);

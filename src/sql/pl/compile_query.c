@@ -8,6 +8,7 @@
  * of rows where they come and go. */
 #include "base/hash.h"
 #include "sql/pl/compile_rows.h"
+#include "storage/row_errors.h"
 
 enum {
     WHOLE_MAX = 1000 /* rows of a table that calls may go through as a whole: one call at a time has vectors for it */
@@ -1485,8 +1486,7 @@ static Status checks(Cp *c, const BoundStmt *b, int32_t from, int32_t to, int32_
         Reg bad = cp_test(c, OP_IS_FALSE, r);
         if (!bad) return ST_ERROR;
         TRY(cp_control(c, OP_P_IF, bad, 0));
-        char *text = arena_printf(c->arena, "new row for relation \"%s\" violates check constraint \"%s\"",
-                                  b->table->name, b->check_names[i]);
+        char *text = arena_printf(c->arena, ROW_CHECK_TEXT, b->table->name, b->check_names[i]);
         if (!text) return cp_oom(c);
         TRY(cp_raise_site(c, &(RaiseSite){.sqlstate = ERR_CHECK_VIOLATION,
                                           .format = text,
@@ -2112,9 +2112,7 @@ static Status check_proposed(Cp *c, const BoundStmt *b) {
         Reg r = v ? cp_lower_as(c, v, col->type) : 0;
         if (!r) return ST_ERROR;
         if (!lower_info(&c->pipe, r)->nullable) continue;
-        char *text =
-            arena_printf(c->arena, "null value in column \"%s\" of relation \"%s\" violates not-null constraint",
-                         col->name, b->table->name);
+        char *text = arena_printf(c->arena, ROW_NULL_TEXT, col->name, b->table->name);
         if (!text) return cp_oom(c);
         TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, r), 0));
         TRY(cp_raise_site(c, &(RaiseSite){.sqlstate = ERR_NOT_NULL_VIOLATION,

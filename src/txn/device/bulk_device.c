@@ -25,6 +25,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "codegen/prelude/kc_codes.h"
+#include "storage/row_errors.h"
 #include "txn/device/bulk_device_int.h"
 
 enum {
@@ -984,7 +985,7 @@ static void word_key(Bulk *b, int worker, const uint64_t *record) {
     const void **cells = b->device->failures.key_cells + worker * b->device->failures.key_cols;
     Err e = {0};
     for (int32_t c = 0; c < ix->n_cols; c++) cells[ix->cols[c]] = &record[2 + c];
-    calls_key_error(&e, im->table, ix->key, cells);
+    (void)row_key_error(im->table, ix->key, cells, &e);
     (void)give_error(b, worker, group, pc, call, &e);
 }
 /* Words an error that follows from its code: false when only the virtual machine can word it. */

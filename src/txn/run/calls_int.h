@@ -273,8 +273,6 @@ void images_drop_prefetched(ImageSet *s); /* bulk_args.c */
 bool images_wait_prefetch(ImageSet *s);
 
 /* vm_rows.c */
-/* 23505 of key constraint `key`; cells by table column, those of the key's. */
-void calls_key_error(Err *e, const Table *t, int32_t key, const void *const *cells);
 StepFn call_step_fn(const Instr *in);
 /* Takes back what the set changed, whose changes are the last in the log. */
 void undo_set(CallFrame *c, uint32_t set);

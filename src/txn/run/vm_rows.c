@@ -8,6 +8,7 @@
  * every update of its row).
  */
 #include "base/hash.h"
+#include "storage/row_errors.h"
 #include "txn/run/calls_int.h"
 
 enum { ROW_KEYS_MAX = 32, INSERTS_MAX = 1 << 20 /* of a call into a table */ };
@@ -368,51 +369,6 @@ static bool log_row(CallFrame *c, int64_t i, Image *im, int64_t row, uint8_t kin
 }
 
 /* ---- errors ------------------------------------------------------------------------------------------- */
-static void put_text(char *buf, int64_t cap, const char *s, int64_t n) {
-    int64_t len = (int64_t)strlen(buf);
-    n = MIN_OF(n, cap - 1 - len);
-    if (n <= 0) return;
-    memcpy(buf + len, s, (size_t)n);
-    buf[len + n] = 0;
-}
-/* A cell as the texts of errors show it. */
-static void put_cell(char *buf, int64_t cap, Type type, const void *cell, int64_t most) {
-    Arena *a = arena_new(NULL, NULL);
-    Value v = {.type = type};
-    int64_t n = 0;
-    memcpy(value_cell(&v), cell, (size_t)cell_bytes(size_class((uint8_t)type_phys(type))));
-    const char *s = a ? value_to_text(a, &v, &n) : NULL;
-    if (s) put_text(buf, cap, s, MIN_OF(n, most));
-    if (s && n > most) put_text(buf, cap, "...", 3);
-    arena_free(a);
-}
-
-/* 23502. cells[i] NULL: NULL. `cells` NULL: an update; the row's other columns may be changing under another call, so
- * there is no detail. */
-static void set_not_null_error(Err *e, const Table *t, int32_t col, const void *const *cells) {
-    err_set(e, ERR_NOT_NULL_VIOLATION, "null value in column \"%s\" of relation \"%s\" violates not-null constraint",
-            t->cols[col].name, t->name);
-    err_of_column(e, t->name, t->cols[col].name);
-    char buf[900] = "";
-    if (!cells) return;
-    for (int i = 0; i < t->n_cols; i++) {
-        if (i) put_text(buf, (int64_t)sizeof buf, ", ", 2);
-        if (cells[i]) put_cell(buf, (int64_t)sizeof buf, t->cols[i].type, cells[i], 64);
-        else put_text(buf, (int64_t)sizeof buf, "null", 4);
-    }
-    err_detail(e, "Failing row contains (%s).", buf);
-}
-void calls_key_error(Err *e, const Table *t, int32_t key, const void *const *cells) {
-    const KeyConstraint *kc = &t->keys[key];
-    char names[400] = "", vals[500] = "";
-    for (int i = 0; i < kc->n_cols; i++) {
-        const Column *col = &t->cols[kc->cols[i]];
-        if (i) put_text(names, (int64_t)sizeof names, ", ", 2), put_text(vals, (int64_t)sizeof vals, ", ", 2);
-        put_text(names, (int64_t)sizeof names, col->name, (int64_t)strlen(col->name));
-        put_cell(vals, (int64_t)sizeof vals, col->type, cells[kc->cols[i]], INT64_MAX);
-    }
-    (void)table_duplicate_error(t, kc->name, names, vals, e);
-}
 static void set_range_error(Err *e, Type t) {
     if (t.id != T_NUMERIC) {
         err_set(e, ERR_NUMERIC_RANGE, "%s out of range",
@@ -460,7 +416,7 @@ static RunResult step_row_put(Frame *f, const Step *s) {
         bool null = vec_null(b, i);
         Str text;
         if (UNLIKELY(null && !ic->valid)) {
-            set_not_null_error(&f->err, im->table, rc->col, NULL);
+            (void)row_null_error(im->table, rc->col, NULL, &f->err);
             call_fail(c, i, s->pc);
             continue;
         }
@@ -593,7 +549,7 @@ static RunResult step_row_add(Frame *f, const Step *s) {
         alignas(16) uint8_t less[16];
         if (UNLIKELY(vec_null(b, i))) {
             if (!ic->valid) {
-                set_not_null_error(&f->err, im->table, rc->col, NULL);
+                (void)row_null_error(im->table, rc->col, NULL, &f->err);
                 call_fail(c, i, s->pc);
             } else if (undo && !log_cell(c, i, im, row, rc->col, s->phys)) {
                 call_fail(c, i, s->pc);
@@ -677,7 +633,7 @@ static RunResult step_row_insert(Frame *f, const Step *s) {
         }
         out[i] = -1;
         if (UNLIKELY(bad >= 0)) {
-            set_not_null_error(&f->err, table, bad, cells);
+            (void)row_null_error(table, bad, cells, &f->err);
             call_fail(c, i, s->pc);
             continue;
         }
@@ -688,7 +644,7 @@ static RunResult step_row_insert(Frame *f, const Step *s) {
         out[i] = insert_row(c, t, ins->table, i, cells, &conflict);
         if (UNLIKELY(out[i] < 0)) {
             if (conflict >= 0 && ins->skip) continue;
-            if (conflict >= 0) calls_key_error(&f->err, table, conflict, cells);
+            if (conflict >= 0) (void)row_key_error(table, conflict, cells, &f->err);
             else if (!err_is_set(&f->err)) err_oom(&f->err);
             call_fail(c, i, s->pc);
             continue;

@@ -1,0 +1,36 @@
+/* row_errors.h - errors of rows that a table's constraints refuse: one wording for statements, routines and bulks.
+ *
+ * SQLSTATE, message, detail and names are PostgreSQL's. A row is given as one pointer to a cell for each column of the
+ * table, NULL for NULL: cells of a vector, of an image, or of values alike. All of these set *e and return ST_ERROR.
+ * Memory that the text of a row takes and cannot have shortens the detail and nothing else. Any thread.
+ */
+#ifndef STELE_STORAGE_ROW_ERRORS_H
+#define STELE_STORAGE_ROW_ERRORS_H
+
+#include "storage/table.h"
+
+/* Messages, for programs that raise them: of column and table; of table and constraint. */
+#define ROW_NULL_TEXT "null value in column \"%s\" of relation \"%s\" violates not-null constraint"
+#define ROW_CHECK_TEXT "new row for relation \"%s\" violates check constraint \"%s\""
+
+/* 23502: column `col` of the row is NULL. `cells` NULL: without "Failing row contains", where the rest of the row is
+ * not known, or may be changing under another call. */
+Status row_null_error(const Table *t, int col, const void *const *cells, Err *e);
+/* ... row r of vectors of all columns. */
+Status row_null_error_at(const Table *t, int col, const Vec *cols, int64_t r, Err *e);
+/* 23514: of CHECK constraint `name`. `cells` as above. */
+Status row_check_error(const Table *t, const char *name, const void *const *cells, Err *e);
+/* 23505: another row has the row's values of key number `key`. Only cells of its columns are read. */
+Status row_key_error(const Table *t, int key, const void *const *cells, Err *e);
+/* ... a row that the table has. */
+Status row_key_error_stored(const Table *t, int key, int64_t rowid, Err *e);
+/* 23505 of a unique index: its columns and the values that two rows have there, as texts (NULL: without a detail). */
+Status row_duplicate_error(const Table *t, const char *name, const char *columns, const char *values, Err *e);
+
+/* The row as these want it, in the arena; NULL and *e: 53200. Row r of vectors of all columns: */
+const void *const *row_cells_of(Arena *a, const Table *t, const Vec *cols, int64_t r, Err *e);
+/* ... and what an update makes of a stored row: set_cols[] become row r of vals[]. */
+const void *const *row_cells_updated(Arena *a, const Table *t, int64_t rowid, int32_t n_set, const int32_t *set_cols,
+                                     const Vec *vals, int64_t r, Err *e);
+
+#endif
