@@ -296,8 +296,9 @@ STELE_API stele_status stele_arrow_stream(const struct ArrowSchema *schema, cons
  * from name`, `insert into t select * from name`, `create table t as ..`. Tables and views of the same name come first;
  * views and routines do not see it; a name that is registered already is replaced. The stream is read to its end and
  * released, also on an error. The rows are copied, count for memory_limit, and stay until stele_unregister() or
- * stele_disconnect(); results that have been made of them stay valid beyond. 22023 the stream is malformed, 0A000 a
- * column's type has none in SQL, 54000 more than 2^31 - 1 rows, 58030 what the stream itself reports. */
+ * stele_disconnect(); results that have been made of them stay valid beyond. Lists of scalars are arrays; structs,
+ * maps, unions and other lists are jsonb. 22023 the stream is malformed, 0A000 a column's type has none in SQL, 54000
+ * more than 2^31 - 1 rows, 58030 what the stream itself reports. */
 STELE_API stele_status stele_register_arrow(stele_conn *conn, const char *name, struct ArrowArrayStream *stream);
 /* Nothing happens when there is none of that name. */
 STELE_API void stele_unregister(stele_conn *conn, const char *name);
@@ -606,10 +607,10 @@ STELE_API stele_status stele_bulk_add_columns(stele_bulk *bulk, int64_t n, const
                                               const unsigned char *const *valid);
 /* More calls from a record batch (a struct array), a column per parameter in order; names do not count. Integers of any
  * width for smallint, integer, bigint and numeric; utf8 for char, varchar and text; float and double for real and
- * double precision; else as above, lists of these for arrays, null for any. Values are copied, the batch stays the
- * caller's, to release. Everything is checked except that buffers are as long as the lengths say. On an error no call
- * of it was added: 22023 the batch is malformed, 42804 a column's type, 22003 a value out of range, 22001 a text too
- * long, 22021 text that is not UTF-8. */
+ * double precision; else as above, lists of these for arrays, what is nested for json and jsonb, null for any. Values
+ * are copied, the batch stays the caller's, to release. Everything is checked except that buffers are as long as the
+ * lengths say. On an error no call of it was added: 22023 the batch is malformed, 42804 a column's type, 22003 a value
+ * out of range, 22001 a text too long, 22021 text that is not UTF-8. */
 STELE_API stele_status stele_bulk_add_arrow(stele_bulk *bulk, const struct ArrowSchema *schema,
                                             const struct ArrowArray *batch);
 STELE_API int64_t stele_bulk_count(const stele_bulk *bulk);

@@ -17,25 +17,47 @@ typedef struct ArrowColumn {
     Type type;         /* of the cells, or of their elements */
     const char *what;  /* type's name, for messages */
     const char *where; /* for messages: `parameter 3`, `column "a"` */
+    /* NULL, or by row whether what it lies within is there: where not, nothing of it is looked at */
+    const uint8_t *within;
 } ArrowColumn;
 
 /* How the values of a column lie, as its format says. */
 typedef enum ArrowLayout {
-    ARROW_NULLS,   /* no buffers: all are NULL */
-    ARROW_FIXED,   /* validity, values */
-    ARROW_STRINGS, /* validity, offsets, bytes */
-    ARROW_VIEWS,   /* validity, views, any number of buffers of bytes, and in memory their sizes */
-    ARROW_LISTS    /* validity, offsets; a child */
+    ARROW_NULLS,       /* no buffers: all are NULL */
+    ARROW_FIXED,       /* validity, values */
+    ARROW_STRINGS,     /* validity, offsets, bytes */
+    ARROW_VIEWS,       /* validity, views, any number of buffers of bytes, and in memory their sizes */
+    ARROW_LISTS,       /* validity, offsets; a child */
+    ARROW_FIXED_LISTS, /* lists of one length: validity; a child */
+    ARROW_STRUCTS,     /* validity; children */
+    ARROW_MAPS,        /* as lists; the child is a struct of key and value */
+    ARROW_SPARSE,      /* unions: which child by row; children */
+    ARROW_DENSE        /* unions: which child, and which row of it; children */
 } ArrowLayout;
 typedef struct ArrowFormat {
     ArrowLayout layout;
     bool wide;     /* offsets have 64 bits, not 32 */
-    int32_t width; /* bytes of a fixed value or of a view; 0: it is a bit */
+    int32_t width; /* bytes of a fixed value or of a view, elements of ARROW_FIXED_LISTS; 0: it is a bit */
     bool has_type;
-    Type type; /* in SQL, where it has one; lists have their elements' */
+    Type type; /* in SQL, where it has one; what is nested has that of its values (arrow_type) */
 } ArrowFormat;
+static inline bool arrow_is_nested(ArrowLayout l) { return l >= ARROW_LISTS; }
+static inline bool arrow_is_union(ArrowLayout l) { return l >= ARROW_SPARSE; }
+extern const uint8_t arrow_buffers[]; /* how many buffers a layout has; views have more */
 /* false: it is not known, *out is zeros */
 bool arrow_format(const char *format, ArrowFormat *out);
+
+/* A dictionary whose values are cells already. `array` stands for it as the dictionary of an ArrowArray, only its
+ * release callback is looked at (arrow_words_init). */
+typedef struct ArrowWords {
+    struct ArrowArray array; /* first */
+    Type type;               /* of the column */
+    int64_t n;
+    const char *cells;
+    const uint8_t *valid;
+} ArrowWords;
+/* All memory stays the caller's, and outlives *out. */
+void arrow_words_init(ArrowWords *out, Type type, int64_t n, const char *cells, const uint8_t *valid);
 
 enum { ARROW_OFFSET_BITS = 60 };
 /* Position of the first row; -1 when it cannot be. */
@@ -46,7 +68,7 @@ Status arrow_check(const ArrowColumn *c, Err *e);
 Status arrow_convert(const ArrowColumn *c, Arena *a, void *cells, uint8_t *valid, Err *e);
 /* Checks that a batch is a struct of n columns whose rows are all there. what: "the Arrow batch". 22023 */
 Status arrow_check_batch(const struct ArrowSchema *schema, const struct ArrowArray *batch, Err *e);
-/* The type that values of the column have in SQL. 0A000: there is none. */
+/* The type that values of the column have in SQL (nested.h). 0A000: there is none. */
 Status arrow_type(const struct ArrowSchema *s, Type *out, Err *e);
 
 /* ---- out ---------------------------------------------------------------------------------------------------- */

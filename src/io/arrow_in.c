@@ -4,14 +4,13 @@
  * callbacks, formats, numbers of children and buffers, lengths, offsets), and values as any input is. What cannot be
  * checked is that buffers are as long as the lengths say. Values are copied: a batch stays its maker's.
  */
-#include "io/arrow.h"
+#include "io/arrow_int.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "base/stack.h"
 #include "types/dec.h"
-#include "types/array.h"
 
 enum { EPOCH_DAYS = 10957 }; /* 1970-01-01 to 2000-01-01 */
 #define OFFSET_MAX (INT64_C(1) << ARROW_OFFSET_BITS)
@@ -22,15 +21,15 @@ int64_t arrow_start(int64_t at, const struct ArrowArray *a) {
     return !a || at > OFFSET_MAX || a->offset < 0 || a->offset > OFFSET_MAX ? -1 : at + a->offset;
 }
 static bool bit(const void *bits, int64_t i) { return ((const uint8_t *)bits)[i >> 3] >> (i & 7) & 1; }
-static bool is_valid(const ArrowColumn *c, int64_t i) {
+void arrow_valid(const ArrowColumn *c, uint8_t *valid) {
     const void *bits = c->array->n_buffers > 0 ? c->array->buffers[0] : NULL;
-    return !bits || bit(bits, c->first + i);
+    for (int64_t i = 0; i < c->n; i++) valid[i] = (!bits || bit(bits, c->first + i)) && (!c->within || c->within[i]);
 }
 
-static Status malformed(const ArrowColumn *c, const char *what, Err *e) {
+Status arrow_malformed(const ArrowColumn *c, const char *what, Err *e) {
     return err_set(e, ERR_INVALID_PARAMETER, "the Arrow column of %s is malformed: %s", c->where, what);
 }
-static Status mismatch(const ArrowColumn *c, Err *e) {
+Status arrow_mismatch(const ArrowColumn *c, Err *e) {
     return err_set(e, ERR_DATATYPE_MISMATCH, "%s is of type %s, but its Arrow column has format \"%.60s\"", c->where,
                    c->what, c->schema->format);
 }
@@ -47,7 +46,7 @@ static Status out_of_range(const ArrowColumn *c, int64_t i, Err *e) {
 /* ---- formats ------------------------------------------------------------------------------------------------ */
 static const struct {
     char format[4];
-    uint8_t layout, width, type; /* T_ARRAY: that of lists; T_NUMERIC: of 20 digits */
+    uint8_t layout, width, type; /* T_ARRAY: nested; T_NUMERIC: of 20 digits */
 } formats[] = {
     {"n", ARROW_NULLS, 0, T_TEXT},       {"b", ARROW_FIXED, 0, T_BOOL},       {"c", ARROW_FIXED, 1, T_INT2},
     {"C", ARROW_FIXED, 1, T_INT2},       {"s", ARROW_FIXED, 2, T_INT2},       {"S", ARROW_FIXED, 2, T_INT4},
@@ -55,11 +54,12 @@ static const struct {
     {"L", ARROW_FIXED, 8, T_NUMERIC},    {"f", ARROW_FIXED, 4, T_FLOAT4},     {"g", ARROW_FIXED, 8, T_FLOAT8},
     {"u", ARROW_STRINGS, 4, T_TEXT},     {"U", ARROW_STRINGS, 8, T_TEXT},     {"z", ARROW_STRINGS, 4, T_BYTEA},
     {"Z", ARROW_STRINGS, 8, T_BYTEA},    {"vu", ARROW_VIEWS, 16, T_TEXT},     {"vz", ARROW_VIEWS, 16, T_BYTEA},
-    {"+l", ARROW_LISTS, 4, T_ARRAY},     {"+L", ARROW_LISTS, 8, T_ARRAY},     {"tdD", ARROW_FIXED, 4, T_DATE},
-    {"tdm", ARROW_FIXED, 8, T_DATE},     {"tts", ARROW_FIXED, 4, T_TIME},     {"ttm", ARROW_FIXED, 4, T_TIME},
-    {"ttu", ARROW_FIXED, 8, T_TIME},     {"ttn", ARROW_FIXED, 8, T_TIME},     {"tDs", ARROW_FIXED, 8, T_INTERVAL},
-    {"tDm", ARROW_FIXED, 8, T_INTERVAL}, {"tDu", ARROW_FIXED, 8, T_INTERVAL}, {"tDn", ARROW_FIXED, 8, T_INTERVAL},
-    {"tiM", ARROW_FIXED, 4, T_INTERVAL}, {"tiD", ARROW_FIXED, 8, T_INTERVAL}, {"tin", ARROW_FIXED, 16, T_INTERVAL}};
+    {"+l", ARROW_LISTS, 4, T_ARRAY},     {"+L", ARROW_LISTS, 8, T_ARRAY},     {"+s", ARROW_STRUCTS, 0, T_ARRAY},
+    {"+m", ARROW_MAPS, 4, T_ARRAY},      {"tdD", ARROW_FIXED, 4, T_DATE},     {"tdm", ARROW_FIXED, 8, T_DATE},
+    {"tts", ARROW_FIXED, 4, T_TIME},     {"ttm", ARROW_FIXED, 4, T_TIME},     {"ttu", ARROW_FIXED, 8, T_TIME},
+    {"ttn", ARROW_FIXED, 8, T_TIME},     {"tDs", ARROW_FIXED, 8, T_INTERVAL}, {"tDm", ARROW_FIXED, 8, T_INTERVAL},
+    {"tDu", ARROW_FIXED, 8, T_INTERVAL}, {"tDn", ARROW_FIXED, 8, T_INTERVAL}, {"tiM", ARROW_FIXED, 4, T_INTERVAL},
+    {"tiD", ARROW_FIXED, 8, T_INTERVAL}, {"tin", ARROW_FIXED, 16, T_INTERVAL}};
 
 /* d:precision,scale of 128 bits */
 static bool decimal_format(const char *f, int *precision, int *scale) {
@@ -92,7 +92,16 @@ bool arrow_format(const char *f, ArrowFormat *out) {
             .layout = ARROW_FIXED, .width = 8, .has_type = true, .type = type_make(f[4] ? T_TIMESTAMPTZ : T_TIMESTAMP)};
         return true;
     }
-    if (sscanf(f, "w:%" SCNd64, &width) != 1 || width <= 0 || width > INT32_MAX) return false;
+    if (strncmp(f, "+us:", 4) == 0 || strncmp(f, "+ud:", 4) == 0) {
+        out->layout = f[2] == 's' ? ARROW_SPARSE : ARROW_DENSE;
+        return true;
+    }
+    bool list = sscanf(f, "+w:%" SCNd64, &width) == 1;
+    if ((!list && sscanf(f, "w:%" SCNd64, &width) != 1) || width <= 0 || width > INT32_MAX) return false;
+    if (list) {
+        *out = (ArrowFormat){.layout = ARROW_FIXED_LISTS, .width = (int32_t)width};
+        return true;
+    }
     *out = (ArrowFormat){.layout = ARROW_FIXED,
                          .width = (int32_t)width,
                          .has_type = true,
@@ -102,31 +111,39 @@ bool arrow_format(const char *f, ArrowFormat *out) {
 
 static bool is_int_format(const char *f) { return f[0] && !f[1] && strchr("cCsSiIlL", f[0]); }
 
+const uint8_t arrow_buffers[] = {
+    [ARROW_FIXED] = 2,   [ARROW_STRINGS] = 3, [ARROW_VIEWS] = 3,  [ARROW_LISTS] = 2, [ARROW_FIXED_LISTS] = 1,
+    [ARROW_STRUCTS] = 1, [ARROW_MAPS] = 2,    [ARROW_SPARSE] = 1, [ARROW_DENSE] = 2};
+
 Status arrow_check(const ArrowColumn *c, Err *e) {
     const struct ArrowSchema *s = c->schema;
     const struct ArrowArray *a = c->array;
-    if (!s || !a || !s->release || !a->release || !s->format) return malformed(c, "it has been released", e);
+    if (!s || !a || !s->release || !a->release || !s->format) return arrow_malformed(c, "it has been released", e);
     if (!s->dictionary != !a->dictionary || (s->dictionary && !is_int_format(s->format)))
-        return malformed(c, "its dictionary", e);
+        return arrow_malformed(c, "its dictionary", e);
     if (s->dictionary && s->dictionary->dictionary)
         return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "the Arrow column of %s has a dictionary of dictionaries",
                        c->where);
-    static const uint8_t buffers[] = {[ARROW_FIXED] = 2, [ARROW_STRINGS] = 3, [ARROW_VIEWS] = 3, [ARROW_LISTS] = 2};
     ArrowFormat format;
-    if (!arrow_format(s->format, &format)) return mismatch(c, e);
-    bool list = format.layout == ARROW_LISTS, view = format.layout == ARROW_VIEWS;
-    int n = buffers[format.layout];
+    if (!arrow_format(s->format, &format)) return arrow_mismatch(c, e);
+    bool view = format.layout == ARROW_VIEWS, many = format.layout >= ARROW_STRUCTS && format.layout != ARROW_MAPS;
+    int n = arrow_buffers[format.layout], n_children = arrow_is_nested(format.layout);
     if (a->length < 0 || a->offset < 0 || a->null_count < -1 || a->null_count > a->length)
-        return malformed(c, "its length, offset or null count", e);
+        return arrow_malformed(c, "its length, offset or null count", e);
     if (c->first < a->offset || c->first - a->offset > a->length || c->n > a->length - (c->first - a->offset))
-        return malformed(c, "it is shorter than the batch", e);
+        return arrow_malformed(c, "it is shorter than the batch", e);
     if ((view ? a->n_buffers < n : a->n_buffers != n) || (n > 0 && !a->buffers))
-        return malformed(c, "the number of its buffers", e);
-    if (s->n_children != (list ? 1 : 0) || a->n_children != s->n_children || (list && (!s->children || !a->children)))
-        return malformed(c, "the number of its children", e);
-    if (n > 0 && a->null_count > 0 && !a->buffers[0]) return malformed(c, "it has NULLs but no validity", e);
-    for (int64_t i = 1; i < (view ? a->n_buffers : 2) && n > 0 && c->n > 0; i++)
-        if (!a->buffers[i] && (i == 1 || a->n_buffers > n)) return malformed(c, "a buffer is missing", e);
+        return arrow_malformed(c, "the number of its buffers", e);
+    if ((many ? s->n_children < 0 : s->n_children != n_children) || a->n_children != s->n_children ||
+        (s->n_children > 0 && (!s->children || !a->children)))
+        return arrow_malformed(c, "the number of its children", e);
+    if (arrow_is_union(format.layout)) {
+        if (c->n > 0 && (!a->buffers[0] || !a->buffers[n - 1])) return arrow_malformed(c, "a buffer is missing", e);
+        return ST_OK;
+    }
+    if (n > 0 && a->null_count > 0 && !a->buffers[0]) return arrow_malformed(c, "it has NULLs but no validity", e);
+    for (int64_t i = 1; i < (view ? a->n_buffers : 2) && n > 1 && c->n > 0; i++)
+        if (!a->buffers[i] && (i == 1 || a->n_buffers > n)) return arrow_malformed(c, "a buffer is missing", e);
     return ST_OK;
 }
 
@@ -147,12 +164,12 @@ Status arrow_check_batch(const struct ArrowSchema *schema, const struct ArrowArr
 }
 
 /* [from, to) of a row of a column of variable size. */
-static Status bounds(const ArrowColumn *c, int64_t i, bool wide, int64_t *from, int64_t *to, Err *e) {
+Status arrow_bounds(const ArrowColumn *c, int64_t i, bool wide, int64_t *from, int64_t *to, Err *e) {
     const void *o = c->array->buffers[1];
     int64_t at = c->first + i;
     if (wide) *from = ((const int64_t *)o)[at], *to = ((const int64_t *)o)[at + 1];
     else *from = ((const int32_t *)o)[at], *to = ((const int32_t *)o)[at + 1];
-    return *from < 0 || *to < *from || *to > OFFSET_MAX ? malformed(c, "its offsets", e) : ST_OK;
+    return *from < 0 || *to < *from || *to > OFFSET_MAX ? arrow_malformed(c, "its offsets", e) : ST_OK;
 }
 
 /* An integer of any width; false: an unsigned one beyond 64 bits signed. */
@@ -176,7 +193,7 @@ static Status ints(const ArrowColumn *c, char *cells, const uint8_t *valid, Err 
     static const int64_t lo[] = {[T_INT2] = INT16_MIN, [T_INT4] = INT32_MIN, [T_INT8] = INT64_MIN},
                          hi[] = {[T_INT2] = INT16_MAX, [T_INT4] = INT32_MAX, [T_INT8] = INT64_MAX};
     int64_t size = phys_size(type_phys(c->type)), v;
-    if (!is_int_format(c->schema->format)) return mismatch(c, e);
+    if (!is_int_format(c->schema->format)) return arrow_mismatch(c, e);
     for (int64_t i = 0; i < c->n; i++) {
         if (!valid[i]) continue;
         if (!int_at(c->schema->format[0], c->array->buffers[1], c->first + i, &v) || v < lo[c->type.id] ||
@@ -191,7 +208,7 @@ static Status numerics(const ArrowColumn *c, char *cells, const uint8_t *valid, 
     const char *f = c->schema->format;
     int precision = 0, scale = 0;
     bool whole = is_int_format(f);
-    if (!whole && !decimal_format(f, &precision, &scale)) return mismatch(c, e);
+    if (!whole && !decimal_format(f, &precision, &scale)) return arrow_mismatch(c, e);
     int64_t size = phys_size(type_phys(c->type));
     for (int64_t i = 0; i < c->n; i++) {
         int128_t v, scaled;
@@ -214,7 +231,7 @@ static Status numerics(const ArrowColumn *c, char *cells, const uint8_t *valid, 
 static Status floats(const ArrowColumn *c, char *cells, const uint8_t *valid, Err *e) {
     const char *f = c->schema->format;
     bool single = strcmp(f, "f") == 0;
-    if (!single && strcmp(f, "g") != 0) return mismatch(c, e);
+    if (!single && strcmp(f, "g") != 0) return arrow_mismatch(c, e);
     for (int64_t i = 0; i < c->n; i++) {
         if (!valid[i]) continue;
         double v = single ? (double)((const float *)c->array->buffers[1])[c->first + i]
@@ -266,10 +283,10 @@ static Status times(const ArrowColumn *c, char *cells, const uint8_t *valid, Err
     const char *f = c->schema->format;
     bool zoned = c->type.id == T_TIMESTAMPTZ, day = c->type.id == T_DATE, moment = zoned || c->type.id == T_TIMESTAMP;
     int64_t of = 1, per = 1, size = day ? 4 : 8;
-    if (day && strcmp(f, "tdD") != 0 && strcmp(f, "tdm") != 0) return mismatch(c, e);
-    if (c->type.id == T_TIME && (strncmp(f, "tt", 2) != 0 || !unit_of(f[2], &of, &per))) return mismatch(c, e);
+    if (day && strcmp(f, "tdD") != 0 && strcmp(f, "tdm") != 0) return arrow_mismatch(c, e);
+    if (c->type.id == T_TIME && (strncmp(f, "tt", 2) != 0 || !unit_of(f[2], &of, &per))) return arrow_mismatch(c, e);
     if (moment && (strncmp(f, "ts", 2) != 0 || !unit_of(f[2], &of, &per) || f[3] != ':' || (f[4] != 0) != zoned))
-        return mismatch(c, e); /* a zone says that values are in UTC */
+        return arrow_mismatch(c, e); /* a zone says that values are in UTC */
     ArrowFormat format;
     (void)arrow_format(f, &format);
     for (int64_t i = 0; i < c->n; i++) {
@@ -286,7 +303,7 @@ static Status intervals(const ArrowColumn *c, Interval *cells, const uint8_t *va
     const char *f = c->schema->format;
     int64_t of = 1, per = 1;
     bool duration = strncmp(f, "tD", 2) == 0 && unit_of(f[2], &of, &per);
-    if (!duration && strncmp(f, "ti", 2) != 0) return mismatch(c, e);
+    if (!duration && strncmp(f, "ti", 2) != 0) return arrow_mismatch(c, e);
     for (int64_t i = 0; i < c->n; i++) {
         int64_t at = c->first + i, nanos;
         const char *d = c->array->buffers[1];
@@ -317,7 +334,7 @@ static Status view_at(const ArrowColumn *c, int64_t i, Slice *out, Err *e) {
     const char *v = (const char *)c->array->buffers[1] + 16 * (c->first + i);
     int32_t len, buffer, from;
     memcpy(&len, v, 4);
-    if (len < 0) return malformed(c, "a length", e);
+    if (len < 0) return arrow_malformed(c, "a length", e);
     *out = (Slice){v + 4, len};
     if (len <= 12) return ST_OK;
     memcpy(&buffer, v + 8, 4);
@@ -325,7 +342,7 @@ static Status view_at(const ArrowColumn *c, int64_t i, Slice *out, Err *e) {
     int64_t n = c->array->n_buffers - 3;
     if (buffer < 0 || buffer >= n || from < 0 ||
         from + (int64_t)len > ((const int64_t *)c->array->buffers[n + 2])[buffer])
-        return malformed(c, "its offsets", e);
+        return arrow_malformed(c, "its offsets", e);
     out->ptr = (const char *)c->array->buffers[buffer + 2] + from;
     return ST_OK;
 }
@@ -336,8 +353,8 @@ static Status string_at(const ArrowColumn *c, const ArrowFormat *f, int64_t i, S
         *out = (Slice){(const char *)c->array->buffers[1] + f->width * (c->first + i), f->width};
         return ST_OK;
     }
-    TRY(bounds(c, i, f->wide, &from, &to, e));
-    if (to > from && !c->array->buffers[2]) return malformed(c, "a buffer is missing", e);
+    TRY(arrow_bounds(c, i, f->wide, &from, &to, e));
+    if (to > from && !c->array->buffers[2]) return arrow_malformed(c, "a buffer is missing", e);
     *out = to > from ? (Slice){(const char *)c->array->buffers[2] + from, to - from} : (Slice){"", 0};
     return ST_OK;
 }
@@ -365,8 +382,8 @@ static char *copy_whole(const ArrowColumn *c, const ArrowFormat *f, Arena *a, in
     int64_t to, end;
     Err ignored = {0};
     if (f->layout != ARROW_STRINGS || c->n < 2 || !c->array->buffers[2]) return NULL;
-    if (bounds(c, 0, f->wide, from, &to, &ignored) != ST_OK) return NULL;
-    if (bounds(c, c->n - 1, f->wide, &to, &end, &ignored) != ST_OK || end < *from) return NULL;
+    if (arrow_bounds(c, 0, f->wide, from, &to, &ignored) != ST_OK) return NULL;
+    if (arrow_bounds(c, c->n - 1, f->wide, &to, &end, &ignored) != ST_OK || end < *from) return NULL;
     const char *bytes = (const char *)c->array->buffers[2] + *from;
     if (c->type.id != T_BYTEA && utf8_check(bytes, end - *from) >= 0) return NULL;
     return arena_strndup(a, bytes, end - *from);
@@ -376,8 +393,8 @@ static Status texts(const ArrowColumn *c, Arena *a, Str *cells, const uint8_t *v
     ArrowFormat f;
     bool bytes = c->type.id == T_BYTEA, known = arrow_format(c->schema->format, &f);
     bool fits = f.layout == ARROW_FIXED ? bytes && c->schema->format[0] == 'w'
-                                        : f.layout != ARROW_LISTS && f.type.id == (bytes ? T_BYTEA : T_TEXT);
-    if (!known || !fits) return mismatch(c, e);
+                                        : f.has_type && f.type.id == (bytes ? T_BYTEA : T_TEXT);
+    if (!known || !fits) return arrow_mismatch(c, e);
     int64_t start = 0;
     char *whole = bytes || c->type.id == T_TEXT ? copy_whole(c, &f, a, &start) : NULL;
     for (int64_t i = 0; i < c->n; i++) {
@@ -408,7 +425,7 @@ static Status decimal_at(const ArrowColumn *c, const ArrowFormat *format, int64_
         return dec_parse(a, s, out, e);
     }
     int128_t v;
-    if (!decimal_format(f, &precision, &scale)) return mismatch(c, e);
+    if (!decimal_format(f, &precision, &scale)) return arrow_mismatch(c, e);
     memcpy(&v, (const char *)data + 16 * at, 16);
     if (numeric_exceeds(v, precision)) return out_of_range(c, i, e);
     return dec_from_i128(a, v, scale, out, e);
@@ -426,71 +443,61 @@ static Status decimals(const ArrowColumn *c, Arena *a, Str *cells, const uint8_t
     return ST_OK;
 }
 
-static Status convert(const ArrowColumn *c, Arena *a, void *cells, uint8_t *valid, Err *e);
+static void words_release(struct ArrowArray *x) { (void)x; }
+void arrow_words_init(ArrowWords *out, Type type, int64_t n, const char *cells, const uint8_t *valid) {
+    *out = (ArrowWords){
+        .array = {.length = n, .release = words_release}, .type = type, .n = n, .cells = cells, .valid = valid};
+}
 
-static Status lists(const ArrowColumn *c, Arena *a, Str *cells, const uint8_t *valid, Err *e) {
-    const char *f = c->schema->format;
-    char what[TYPE_NAME_MAX];
-    if (f[0] != '+' || (f[1] != 'l' && f[1] != 'L')) return mismatch(c, e);
-    Type type = type_element(c->type);
-    Phys phys = type_phys(type);
+/* The dictionary of a column as cells. */
+static Status words_of(const ArrowColumn *c, Arena *a, ArrowWords *out, Err *e) {
+    ArrowColumn d = *c;
     TRY(stack_check(e));
-    ArrowColumn item = {.schema = c->schema->children[0],
-                        .array = c->array->children[0],
-                        .type = type,
-                        .what = type_name(type, &what),
-                        .where = c->where};
-    for (int64_t i = 0; i < c->n; i++) {
-        int64_t from, to;
-        if (!valid[i]) continue;
-        TRY(bounds(c, i, f[1] == 'L', &from, &to, e));
-        if (to - from > ARRAY_MAX_ELEMENTS) return out_of_range(c, i, e);
-        item.n = to - from;
-        item.first = arrow_start(from, item.array);
-        TRY(arrow_check(&item, e));
-        char *v = arena_calloc(a, item.n * phys_size(phys) + 16);
-        uint8_t *ok = arena_alloc(a, item.n + 1);
-        if (!v || !ok) return err_is_set(e) ? ST_ERROR : err_oom(e);
-        TRY(convert(&item, a, v, ok, e));
-        TRY(array_build(a, phys, item.n, v, ok, &cells[i], e));
+    d.schema = c->schema->dictionary;
+    d.array = c->array->dictionary;
+    if (d.array->release == words_release) {
+        *out = *(const ArrowWords *)d.array;
+        if (type_phys(out->type) == type_phys(c->type)) return ST_OK;
+        return err_internal(e, "a dictionary of another type");
     }
-    return ST_OK;
+    d.first = arrow_start(0, d.array);
+    d.n = d.array->length;
+    d.within = NULL;
+    TRY(arrow_check(&d, e));
+    char *cells = arena_calloc(a, d.n * phys_size(type_phys(c->type)) + 16);
+    uint8_t *valid = arena_alloc(a, d.n + 1);
+    if (!cells || !valid) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    arrow_words_init(out, c->type, d.n, cells, valid);
+    return arrow_convert(&d, a, cells, valid, e);
 }
 
 /* Codes into a column of their own. */
 static Status coded(const ArrowColumn *c, Arena *a, char *cells, uint8_t *valid, Err *e) {
-    ArrowColumn d = *c;
-    d.schema = c->schema->dictionary;
-    d.array = c->array->dictionary;
-    d.first = arrow_start(0, d.array);
-    d.n = d.array->length;
-    TRY(arrow_check(&d, e));
+    ArrowWords w = {0};
     int64_t size = phys_size(type_phys(c->type)), code;
-    char *values = arena_calloc(a, d.n * size + 16);
-    uint8_t *there = arena_alloc(a, d.n + 1);
-    if (!values || !there) return err_is_set(e) ? ST_ERROR : err_oom(e);
-    TRY(convert(&d, a, values, there, e));
+    TRY(words_of(c, a, &w, e));
     for (int64_t i = 0; i < c->n; i++) {
         if (!valid[i]) continue;
-        if (!int_at(c->schema->format[0], c->array->buffers[1], c->first + i, &code) || code < 0 || code >= d.n)
-            return malformed(c, "a code that is not in its dictionary", e);
-        valid[i] = there[code];
-        if (valid[i]) memcpy(cells + i * size, values + code * size, (size_t)size);
+        if (!int_at(c->schema->format[0], c->array->buffers[1], c->first + i, &code) || code < 0 || code >= w.n)
+            return arrow_malformed(c, "a code that is not in its dictionary", e);
+        valid[i] = w.valid[code];
+        if (valid[i]) memcpy(cells + i * size, w.cells + code * size, (size_t)size);
     }
     return ST_OK;
 }
 
 /* Cells (zeroed) and valid[] of the column, which has been checked. */
-static Status convert(const ArrowColumn *c, Arena *a, void *cells, uint8_t *valid, Err *e) {
+Status arrow_convert(const ArrowColumn *c, Arena *a, void *cells, uint8_t *valid, Err *e) {
+    if (c->schema->format[0] == '+' && type_is_json(c->type)) return arrow_json(c, a, cells, valid, e);
     if (strcmp(c->schema->format, "n") == 0) {
         memset(valid, 0, (size_t)c->n);
         return ST_OK;
     }
-    for (int64_t i = 0; i < c->n; i++) valid[i] = is_valid(c, i);
+    arrow_valid(c, valid);
     if (c->schema->dictionary) return coded(c, a, cells, valid, e);
     switch ((TypeId)c->type.id) {
     case T_BOOL:
-        if (strcmp(c->schema->format, "b") != 0) return mismatch(c, e);
+        if (strcmp(c->schema->format, "b") != 0) return arrow_mismatch(c, e);
         for (int64_t i = 0; i < c->n; i++) ((uint8_t *)cells)[i] = valid[i] && bit(c->array->buffers[1], c->first + i);
         return ST_OK;
     case T_INT2:
@@ -512,16 +519,13 @@ static Status convert(const ArrowColumn *c, Arena *a, void *cells, uint8_t *vali
     case T_JSON:
     case T_JSONB: return texts(c, a, cells, valid, e);
     case T_UUID:
-        if (strcmp(c->schema->format, "w:16") != 0) return mismatch(c, e);
+        if (strcmp(c->schema->format, "w:16") != 0) return arrow_mismatch(c, e);
         for (int64_t i = 0; i < c->n; i++)
             if (valid[i]) memcpy((char *)cells + 16 * i, (const char *)c->array->buffers[1] + 16 * (c->first + i), 16);
         return ST_OK;
-    case T_ARRAY: return lists(c, a, cells, valid, e);
-    default: return mismatch(c, e);
+    case T_ARRAY: return arrow_lists(c, a, cells, valid, e);
+    default: return arrow_mismatch(c, e);
     }
-}
-Status arrow_convert(const ArrowColumn *c, Arena *a, void *cells, uint8_t *valid, Err *e) {
-    return convert(c, a, cells, valid, e);
 }
 
 /* ---- types -------------------------------------------------------------------------------------------------- */
@@ -552,21 +556,43 @@ static Type type_of_elements(const ArrowFormat *f, const struct ArrowSchema *s) 
     if (t.id == T_NUMERIC && has_numeric_mark(s->metadata)) t.flags |= TF_UNCONSTRAINED;
     return t;
 }
-Status arrow_type(const struct ArrowSchema *s, Type *out, Err *e) {
-    const struct ArrowSchema *v = s->dictionary ? s->dictionary : s;
-    const char *f = v->format && s->release ? v->format : "";
-    ArrowFormat format, item;
-    bool known = arrow_format(f, &format);
-    if (known && format.layout == ARROW_LISTS && v->n_children == 1 && v->children && v->children[0]->format &&
-        arrow_format(v->children[0]->format, &item) && item.has_type) {
-        *out = type_array_of(type_of_elements(&item, v->children[0]));
-        return ST_OK;
-    }
+
+static Status type_in(const struct ArrowSchema *column, const struct ArrowSchema *s, int depth, Type *out, Err *e);
+
+/* Of what is nested: an array, or jsonb where all that it has within has a type. */
+static Status nested_type_in(const struct ArrowSchema *column, const struct ArrowSchema *s, ArrowLayout layout,
+                             int depth, Type *out, Err *e) {
+    Type item = {0};
+    bool list = layout == ARROW_LISTS || layout == ARROW_FIXED_LISTS;
+    for (int64_t i = 0; i < s->n_children; i++) TRY(type_in(column, s->children[i], depth + 1, &item, e));
+    *out = type_make(T_JSONB);
+    const struct ArrowSchema *child = list ? s->children[0] : NULL;
+    if (!list || item.id == T_ARRAY || (child->format[0] == '+' && !child->dictionary)) return ST_OK;
+    ArrowFormat format;
+    bool plain = !child->dictionary && arrow_format(child->format, &format);
+    *out = type_array_of(plain ? type_of_elements(&format, child) : item);
+    return ST_OK;
+}
+
+/* The type of a column or of something within it. */
+static Status type_in(const struct ArrowSchema *column, const struct ArrowSchema *s, int depth, Type *out, Err *e) {
+    const struct ArrowSchema *v = s && s->dictionary ? s->dictionary : s;
+    const char *f = v && v->format && s->release ? v->format : "";
+    ArrowFormat format;
+    TRY(stack_check(e));
+    bool known = arrow_format(f, &format) && depth < NESTED_DEPTH;
     if (known && format.has_type) {
         *out = type_of(&format, s);
         return ST_OK;
     }
+    bool nested = known && arrow_is_nested(format.layout) && (v->children || v->n_children == 0);
+    if (nested && (format.layout == ARROW_LISTS || format.layout == ARROW_FIXED_LISTS)) nested = v->n_children == 1;
+    if (nested && format.layout == ARROW_MAPS)
+        nested = v->n_children == 1 && v->children[0] && v->children[0]->n_children == 2;
+    if (nested && arrow_is_union(format.layout)) nested = v->n_children > 0;
+    if (nested) return nested_type_in(column, v, format.layout, depth, out, e);
     return err_set(e, ERR_FEATURE_NOT_SUPPORTED,
-                   "no SQL type corresponds to the Arrow column \"%.60s\" of format \"%.60s\"", s->name ? s->name : "",
-                   f);
+                   "no SQL type corresponds to the Arrow column \"%.60s\" of format \"%.60s\"",
+                   column->name ? column->name : "", f);
 }
+Status arrow_type(const struct ArrowSchema *s, Type *out, Err *e) { return type_in(s, s, 0, out, e); }

@@ -42,19 +42,23 @@ enum {
 
 typedef struct ArrowField {
     const char *name;
-    const char *format;        /* of values, as in the C data interface */
-    const char *codes;         /* of numbers of a dictionary; NULL: there is none */
-    int64_t dictionary;        /* its id */
-    struct ArrowField *item;   /* of a list; or NULL */
-    struct ArrowSchema *plain; /* of values, without the dictionary; in the arena, with children */
-    Type type;
+    const char *format; /* of values, as in the C data interface */
+    const char *codes;  /* of numbers of a dictionary; NULL: there is none */
+    int64_t dictionary; /* its id */
+    int32_t number;     /* among the fields with a dictionary */
+    int32_t n_children; /* of values */
+    struct ArrowField *children;
+    struct ArrowSchema *schema; /* in the arena, with children and dictionary */
+    Type type;                  /* in SQL */
 } ArrowField;
 
 typedef struct ArrowMessage { /* a batch, or a dictionary */
     int64_t head, head_len;   /* in the file */
     int64_t body, body_len;
     int64_t rows;
-    int64_t dictionary; /* id */
+    int64_t dictionary;   /* id */
+    bool delta;           /* it goes on with the dictionary that there is */
+    int64_t dictionaries; /* of a batch: how many messages of dictionaries hold for it */
 } ArrowMessage;
 
 /* What a file has. Immutable once opened; any thread may read. */
@@ -64,13 +68,15 @@ typedef struct ArrowFile {
     Vfs *vfs;
     const char *path;
     int64_t size;
-    int32_t n_cols;
+    int version; /* of the format's metadata */
+    int32_t n_cols, n_coded;
+    int64_t n_fields; /* columns, and what is within them */
     ArrowField *cols;
     VEC(ArrowMessage) batches;
     VEC(ArrowMessage) dictionaries;
 } ArrowFile;
-/* 58P01 ..., 22P04, 0A000 for types that have none in SQL and for what is read by no one: big-endian files,
- * dictionaries that change. `path` outlives it. */
+/* 58P01 ..., 22P04, 0A000 for types that have none in SQL, big-endian files, dictionaries of dictionaries. `path`
+ * outlives it. */
 ArrowFile *arrow_file_open(Vfs *vfs, MemAccount *account, const char *path, Err *e);
 void arrow_file_close(ArrowFile *f); /* NULL is fine */
 
@@ -86,25 +92,34 @@ Status arrow_batch_open(const ArrowFile *f, const ArrowMessage *m, MemAccount *a
 void arrow_batch_close(ArrowBatch *b, MemAccount *account);
 
 /* A column of a batch in memory; kept from batch to batch. */
-enum { ARROW_BUFFERS = 3 };
 typedef struct ArrowHeld {
-    struct ArrowArray array; /* of values, or of codes */
+    struct ArrowArray array; /* of values, or of codes, whose dictionary the caller sets */
     IoBuffer *buffers;       /* in `a`, these too: */
     int64_t cap;
     const void **pointers;
     int64_t *sizes;
-    struct ArrowHeld *item;
-    struct ArrowArray *children[1];
+    int32_t n_children;
+    struct ArrowHeld *children;
+    struct ArrowArray **arrays; /* theirs */
+    struct ArrowHeld *next;     /* of all that are within a column, behind it */
 } ArrowHeld;
 typedef struct ArrowCursor { /* among a batch's buffers */
     int64_t node, buffer, view;
 } ArrowCursor;
 /* Passes by a column. */
 Status arrow_skip(const ArrowField *f, const ArrowBatch *b, ArrowCursor *at, Err *e);
-/* Reads and checks its buffers: as long as its rows need, offsets in order and within them. raw: for compressed bytes.
- */
-Status arrow_hold(const ArrowFile *file, const ArrowField *f, const ArrowBatch *b, ArrowCursor *at, Arena *a,
-                  MemAccount *account, Codecs *codecs, IoBuffer *raw, ArrowHeld *h, Err *e);
+
+/* What it takes to read a batch's columns. */
+typedef struct ArrowLoader {
+    const ArrowFile *file;
+    const ArrowBatch *b;
+    Arena *a;
+    MemAccount *account;
+    Codecs *codecs;
+    IoBuffer *raw; /* for compressed bytes */
+} ArrowLoader;
+/* Reads and checks a column's buffers: as long as its rows need, offsets in order and within what they point to. */
+Status arrow_hold(const ArrowLoader *l, const ArrowField *f, ArrowCursor *at, ArrowHeld *h, Err *e);
 void arrow_held_release(ArrowHeld *h, MemAccount *account);
 
 #endif

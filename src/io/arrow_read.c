@@ -1,13 +1,15 @@
 /* arrow_read.c - Arrow files as the source of a segment. See arrow_file.h.
  *
  * A worker's unit is a batch of a file. It reads the buffers of the columns that the statement wants (arrow_ipc.c), and
- * makes cells of ARROW_ROWS rows at a time (arrow_in.c). Dictionaries are made cells when the reading begins.
+ * makes cells of ARROW_ROWS rows at a time (arrow_in.c). Dictionaries are made cells when the reading begins, each as
+ * often as it is given; those that go on with another one share its cells.
  *
  * Locks: ArrowRun.mu guards the next batch and the failure (docs/LOCKS.md).
  */
 #include <stdatomic.h>
 
 #include "base/mutex.h"
+#include "base/stack.h"
 #include "io/arrow_file.h"
 #include "io/arrow_ipc.h"
 
@@ -19,11 +21,14 @@ typedef struct ArrowTable {
     const char *const *paths;
 } ArrowTable;
 
-typedef struct ArrowWords { /* a column's dictionary, as cells */
+typedef struct ArrowVersion { /* a dictionary as of a message */
+    ArrowWords words;         /* first */
+    int64_t message;          /* its number */
+} ArrowVersion;
+typedef struct ArrowVersions { /* of a field, in order */
     int64_t n;
-    char *cells;
-    uint8_t *valid;
-} ArrowWords;
+    ArrowVersion *items;
+} ArrowVersions;
 
 typedef struct ArrowWorker {
     Arena *arena, *strings; /* strings: of the rows given last */
@@ -45,8 +50,8 @@ typedef struct ArrowRun {
     const ArrowTable *t;
     StreamUse use;
     Arena *arena;
-    ArrowFile **files;  /* by path */
-    ArrowWords **words; /* by path and column */
+    ArrowFile **files;        /* by path */
+    ArrowVersions **versions; /* by path and number of the field */
     ArrowWorker *workers;
     Mutex mu;
     int32_t file;
@@ -67,44 +72,38 @@ static void fail(ArrowWorker *w, ArrowRun *r, const Err *e) {
 }
 
 /* Cells of rows at .. at + n of a column that is in memory. */
-static Status cells_of(const ArrowField *f, const ArrowHeld *h, int64_t at, int64_t n, Type type, Arena *a, void *cells,
+static Status cells_of(const ArrowField *f, const ArrowHeld *h, int64_t at, int64_t n, Arena *a, void *cells,
                        uint8_t *valid, Err *e) {
     char what[TYPE_NAME_MAX];
-    const struct ArrowSchema codes = {.format = f->codes, .name = f->name, .release = f->plain->release};
-    ArrowColumn c = {.schema = f->codes ? &codes : f->plain,
+    ArrowColumn c = {.schema = f->schema,
                      .array = &h->array,
                      .first = at,
                      .n = n,
-                     .type = type,
-                     .what = type_name(type, &what),
+                     .type = f->type,
+                     .what = type_name(f->type, &what),
                      .where = f->name};
     TRY(arrow_check(&c, e));
-    memset(cells, 0, (size_t)(n * phys_size(type_phys(type))));
+    memset(cells, 0, (size_t)(n * phys_size(type_phys(f->type))));
     return arrow_convert(&c, a, cells, valid, e);
 }
 
 /* ---- dictionaries ------------------------------------------------------------------------------------------------ */
 
-static Status load_words(ArrowRun *r, const ArrowFile *file, const ArrowField *f, const ArrowMessage *m,
-                         ArrowWords *out, Err *e) {
+/* The values of one message as cells. */
+static Status load_words(ArrowRun *r, const ArrowFile *file, const ArrowField *f, const ArrowMessage *m, char *cells,
+                         uint8_t *valid, Err *e) {
     ArrowBatch b = {0};
     ArrowCursor at = {0};
     ArrowHeld h = {0};
-    ArrowField plain = *f;
+    ArrowField values = *f;
     IoBuffer raw = {0};
     Codecs *codecs = codecs_new(r->use.account, e);
-    plain.codes = NULL;
+    values.codes = NULL;
+    values.schema = f->schema->dictionary;
     Status st = codecs ? arrow_batch_open(file, m, r->use.account, &b, e) : ST_ERROR;
-    if (st == ST_OK) st = arrow_hold(file, &plain, &b, &at, r->arena, r->use.account, codecs, &raw, &h, e);
-    /* more rows than bytes of any buffer are NULLs, of which no dictionary has so many */
-    if (st == ST_OK && b.rows > m->body_len * 8 + 1) st = err_set(e, ERR_BAD_COPY, "a dictionary is too long");
-    if (st == ST_OK) {
-        out->n = b.rows;
-        out->cells = arena_calloc(r->arena, b.rows * phys_size(type_phys(f->type)) + 16);
-        out->valid = arena_calloc(r->arena, b.rows + 1);
-        st = out->cells && out->valid ? ST_OK : ST_ERROR;
-    }
-    if (st == ST_OK) st = cells_of(&plain, &h, 0, b.rows, f->type, r->arena, out->cells, out->valid, e);
+    ArrowLoader l = {file, &b, r->arena, r->use.account, codecs, &raw};
+    if (st == ST_OK) st = arrow_hold(&l, &values, &at, &h, e);
+    if (st == ST_OK) st = cells_of(&values, &h, 0, b.rows, r->arena, cells, valid, e);
     arrow_held_release(&h, r->use.account);
     io_buffer_release(&raw, r->use.account);
     arrow_batch_close(&b, r->use.account);
@@ -112,34 +111,84 @@ static Status load_words(ArrowRun *r, const ArrowFile *file, const ArrowField *f
     return st;
 }
 
-static Status load_dictionaries(ArrowRun *r, int32_t file, Err *e) {
-    const ArrowFile *f = r->files[file];
-    if (!(r->words[file] = arena_array(r->arena, ArrowWords, f->n_cols + 1))) return ST_ERROR;
-    for (int32_t i = 0; i < f->n_cols; i++) {
-        const ArrowField *c = &f->cols[i];
-        if (!c->codes || !r->use.wanted[i]) continue;
-        for (int64_t k = 0; k < f->dictionaries.len; k++) {
-            const ArrowMessage *m = &f->dictionaries.items[k];
-            if (m->dictionary != c->dictionary) continue;
-            if (load_words(r, f, c, m, &r->words[file][i], e) == ST_OK) continue;
-            err_context(e, "file \"%s\", dictionary of column \"%s\"", f->path, c->name);
-            return ST_ERROR;
-        }
+/* How many values a dictionary has in the end that is given anew by message `first`, as far as it is gone on with. */
+static Status count_words(const ArrowFile *file, const ArrowField *f, int64_t first, int64_t *n, Err *e) {
+    *n = 0;
+    for (int64_t i = first; i < file->dictionaries.len; i++) {
+        const ArrowMessage *m = &file->dictionaries.items[i];
+        if (m->dictionary != f->dictionary) continue;
+        if (i > first && !m->delta) break;
+        /* more rows than bytes of any buffer are NULLs, of which no dictionary has so many */
+        if (m->rows > m->body_len * 8 + 1) return err_set(e, ERR_BAD_COPY, "a dictionary is too long");
+        *n += m->rows;
     }
     return ST_OK;
 }
 
-/* Codes in cells of 64 bits become the cells that they stand for. */
-static Status decode(const ArrowWords *d, int64_t n, const int64_t *codes, int64_t size, char *cells, uint8_t *valid,
-                     Err *e) {
-    for (int64_t i = 0; i < n; i++) {
-        if (!valid[i]) continue;
-        if (codes[i] < 0 || codes[i] >= d->n)
-            return err_set(e, ERR_BAD_COPY, "value %lld of a dictionary of %lld is referred to", (long long)codes[i],
-                           (long long)d->n);
-        valid[i] = d->valid[codes[i]];
-        memcpy(cells + i * size, d->cells + codes[i] * size, (size_t)size);
+static Status load_versions(ArrowRun *r, const ArrowFile *file, const ArrowField *f, ArrowVersions *out, Err *e) {
+    int64_t size = phys_size(type_phys(f->type)), n = 0, room = 0;
+    char *cells = NULL;
+    uint8_t *valid = NULL;
+    for (int64_t i = 0; i < file->dictionaries.len; i++) n += file->dictionaries.items[i].dictionary == f->dictionary;
+    if (!(out->items = arena_array(r->arena, ArrowVersion, n + 1))) return ST_ERROR;
+    n = 0;
+    for (int64_t i = 0; i < file->dictionaries.len; i++) {
+        const ArrowMessage *m = &file->dictionaries.items[i];
+        if (m->dictionary != f->dictionary) continue;
+        if (m->delta && !cells) return err_set(e, ERR_BAD_COPY, "a dictionary is gone on with that there is not");
+        if (!m->delta) {
+            TRY(count_words(file, f, i, &room, e));
+            cells = arena_calloc(r->arena, room * size + 16);
+            valid = arena_calloc(r->arena, room + 1);
+            if (!cells || !valid) return ST_ERROR;
+            n = 0;
+        }
+        TRY(load_words(r, file, f, m, cells + n * size, valid + n, e));
+        n += m->rows;
+        ArrowVersion *v = &out->items[out->n++];
+        v->message = i;
+        arrow_words_init(&v->words, f->type, n, cells, valid);
     }
+    return ST_OK;
+}
+
+/* The dictionaries of a field, and of what is within it. */
+static Status load_dictionaries(ArrowRun *r, int32_t file, const ArrowField *f, Err *e) {
+    TRY(stack_check(e));
+    if (f->codes) return load_versions(r, r->files[file], f, &r->versions[file][f->number], e);
+    for (int32_t i = 0; i < f->n_children; i++) TRY(load_dictionaries(r, file, &f->children[i], e));
+    return ST_OK;
+}
+
+static Status load_all_dictionaries(ArrowRun *r, int32_t file, Err *e) {
+    const ArrowFile *f = r->files[file];
+    if (!(r->versions[file] = arena_array(r->arena, ArrowVersions, f->n_coded + 1))) return ST_ERROR;
+    for (int32_t i = 0; i < f->n_cols; i++) {
+        if (!r->use.wanted[i] || load_dictionaries(r, file, &f->cols[i], e) == ST_OK) continue;
+        if (!err_is_set(e)) err_oom(e);
+        err_context(e, "file \"%s\", dictionary of column \"%s\"", f->path, f->cols[i].name);
+        return ST_ERROR;
+    }
+    return ST_OK;
+}
+
+/* Gives a field of a batch, and what is within it, the dictionaries that hold for it: `messages` of them came before.
+ */
+static Status set_dictionaries(const ArrowVersions *versions, const ArrowField *f, int64_t messages, ArrowHeld *h,
+                               Err *e) {
+    TRY(stack_check(e));
+    for (int32_t i = 0; i < h->n_children; i++)
+        TRY(set_dictionaries(versions, &f->children[i], messages, &h->children[i], e));
+    if (!f->codes) return ST_OK;
+    const ArrowVersions *v = &versions[f->number];
+    int64_t lo = 0, hi = v->n;
+    while (lo < hi) {
+        int64_t mid = (lo + hi) / 2;
+        if (v->items[mid].message < messages) lo = mid + 1;
+        else hi = mid;
+    }
+    if (lo == 0) return err_set(e, ERR_BAD_COPY, "its dictionary is missing");
+    h->array.dictionary = &v->items[lo - 1].words.array;
     return ST_OK;
 }
 
@@ -164,10 +213,12 @@ static Status open_batch(ArrowRun *r, ArrowWorker *w, Err *e) {
         err_context(e, "batch %lld", (long long)w->number);
         return ST_ERROR;
     }
+    ArrowLoader l = {f, &w->batch, w->arena, r->use.account, w->codecs, &w->raw};
     for (int32_t i = 0; i < f->n_cols; i++) {
-        Status st = r->use.wanted[i] ? arrow_hold(f, &f->cols[i], &w->batch, &at, w->arena, r->use.account, w->codecs,
-                                                  &w->raw, &w->held[i], e)
-                                     : arrow_skip(&f->cols[i], &w->batch, &at, e);
+        const ArrowField *c = &f->cols[i];
+        Status st = r->use.wanted[i] ? arrow_hold(&l, c, &at, &w->held[i], e) : arrow_skip(c, &w->batch, &at, e);
+        if (st == ST_OK && r->use.wanted[i])
+            st = set_dictionaries(r->versions[w->file], c, m->dictionaries, &w->held[i], e);
         if (st != ST_OK) return in_column(r, w, i, e);
     }
     return ST_OK;
@@ -198,14 +249,7 @@ static bool take_batch(ArrowRun *r, ArrowWorker *w) {
 
 static Status read_column(ArrowRun *r, ArrowWorker *w, int32_t i, int64_t n, Err *e) {
     const ArrowField *f = &r->files[w->file]->cols[i];
-    int64_t codes[ARROW_ROWS];
-    if (!f->codes) {
-        TRY(cells_of(f, &w->held[i], w->at, n, f->type, w->strings, w->cells[i], w->valid[i], e));
-    } else {
-        TRY(cells_of(f, &w->held[i], w->at, n, type_make(T_INT8), w->strings, codes, w->valid[i], e));
-        memset(w->cells[i], 0, (size_t)(n * phys_size(type_phys(f->type))));
-        TRY(decode(&r->words[w->file][i], n, codes, phys_size(type_phys(f->type)), w->cells[i], w->valid[i], e));
-    }
+    TRY(cells_of(f, &w->held[i], w->at, n, w->strings, w->cells[i], w->valid[i], e));
     bool nulls = memchr(w->valid[i], 0, (size_t)n) != NULL;
     w->vecs[i].valid = nulls ? w->valid[i] : NULL;
     for (int64_t k = 0; nulls && type_phys(f->type) == PH_STR && k < n; k++)
@@ -308,7 +352,7 @@ static Status open_files(ArrowRun *r, Err *e) {
             return err_set(e, ERR_BAD_COPY, "Arrow file \"%s\" has other columns than \"%s\"", t->paths[i],
                            t->paths[0]);
         r->n_batches += f->batches.len;
-        TRY(load_dictionaries(r, i, e));
+        TRY(load_all_dictionaries(r, i, e));
     }
     return ST_OK;
 }
@@ -316,9 +360,9 @@ static Status open_files(ArrowRun *r, Err *e) {
 static Status run_init(ArrowRun *r, Err *e) {
     if (!(r->arena = arena_new(r->use.account, e))) return ST_ERROR;
     r->files = arena_array(r->arena, ArrowFile *, r->t->n_paths + 1);
-    r->words = arena_array(r->arena, ArrowWords *, r->t->n_paths + 1);
+    r->versions = arena_array(r->arena, ArrowVersions *, r->t->n_paths + 1);
     r->workers = arena_array(r->arena, ArrowWorker, r->use.threads + 1);
-    if (!r->files || !r->words || !r->workers) return ST_ERROR;
+    if (!r->files || !r->versions || !r->workers) return ST_ERROR;
     for (int i = 0; i < r->use.threads; i++) TRY(worker_init(r, &r->workers[i], e));
     return open_files(r, e);
 }

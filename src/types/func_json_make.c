@@ -73,6 +73,10 @@ Status json_put_cell(FuncCtx *ctx, JsonOut *o, Type t, const void *cell) {
     else json_put_string(o, slice_of_str(s));
     return ST_OK;
 }
+Status json_put_value(JsonOut *o, Type t, const void *cell, Err *e) {
+    FuncCtx ctx = {.arena = o->a, .err = e};
+    return json_put_cell(&ctx, o, t, cell);
+}
 /* The cell of an argument. Integers and numerics may be of another width than their type's. */
 static Status put_arg(FuncCtx *ctx, JsonOut *o, const Vec *v, int64_t i) {
     if (arg_null(v, i)) return json_put_text(o, "null"), ST_OK;

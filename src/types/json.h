@@ -72,6 +72,8 @@ void json_put(JsonOut *o, const char *p, int64_t n);
 static inline void json_put_slice(JsonOut *o, Slice s) { json_put(o, s.ptr, s.len); }
 #define json_put_text(o, literal) json_put((o), (literal), (int64_t)sizeof(literal) - 1)
 void json_put_string(JsonOut *o, Slice text); /* quoted, with the escapes that it needs */
+/* A cell of any type as to_json() has it with default settings and time zone UTC (func_json_make.c). */
+Status json_put_value(JsonOut *o, Type t, const void *cell, Err *e);
 Status json_done(const JsonOut *o, Str *out, Err *e);
 
 /* Members that come in any order, to be put in jsonb's: begin with {0} and the object's brace in `o`. */

@@ -3,6 +3,7 @@
 
 usage: test_files.py [--build DIR]      last line: N passed, N failed
 """
+import csv
 import datetime
 import decimal
 import os
@@ -189,15 +190,108 @@ def write_arrow(name, t):
     return path
 
 
+def nested():
+    """Lists, structs and maps, and how each row is to be shown."""
+    moment = datetime.datetime(2020, 1, 2, 3, 4, 5, 678000)
+    inner = pa.struct([("x", pa.decimal128(9, 2)), ("d", pa.date32())])
+    scalars = pa.struct([("ts", pa.timestamp("us")), ("tz", pa.timestamp("us", "UTC")), ("y", pa.binary()),
+                         ("f", pa.list_(pa.float64())), ("b", pa.bool_()), ("tm", pa.time64("us"))])
+    deep = pa.struct([("q", pa.struct([("l", pa.list_(pa.struct([("a", pa.list_(pa.int32()))])))]))])
+    x = {"x": decimal.Decimal("1.50"), "d": datetime.date(2020, 1, 2)}
+    columns = {
+        "id": (pa.int64(), [1, 2, 3, 4], ["1", "2", "3", "4"]),
+        "l": (pa.list_(pa.int32()), [[1, None], None, [], [3]], ["{1,NULL}", None, "{}", "{3}"]),
+        "t": (pa.large_list(pa.string()), [["a"], [], None, ["b", None, "é"]], ["{a}", "{}", None, "{b,NULL,é}"]),
+        "w": (pa.list_(pa.float64(), 2), [[1.5, 2.5], None, [3.5, None], [0, -1]],
+              ["{1.5,2.5}", None, "{3.5,NULL}", "{0,-1}"]),
+        "s": (pa.struct([("b", pa.int64()), ("a", pa.string())]),
+              [{"b": 1, "a": "x"}, {"b": None, "a": None}, None, {"b": 3, "a": "\"z"}],
+              ['{"a": "x", "b": 1}', '{"a": null, "b": null}', None, '{"a": "\\"z", "b": 3}']),
+        "m": (pa.map_(pa.string(), pa.int32()), [[("k", 1), ("j", None)], [], None, [("k", 2), ("k", 3)]],
+              ['{"j": null, "k": 1}', "{}", None, '{"k": 3}']),
+        "mi": (pa.map_(pa.int32(), pa.string()), [[(1, "x")], [], None, [(2, None)]],
+               ['[{"key": 1, "value": "x"}]', "[]", None, '[{"key": 2, "value": null}]']),
+        "ll": (pa.list_(pa.list_(pa.int16())), [[[1, 2], None, []], [], None, [[None]]],
+               ["[[1, 2], null, []]", "[]", None, "[[null]]"]),
+        "ls": (pa.list_(inner), [[x, {"x": None, "d": None}], [None], [], None],
+               ['[{"d": "2020-01-02", "x": 1.50}, {"d": null, "x": null}]', "[null]", "[]", None]),
+        "v": (scalars, [{"ts": moment, "tz": moment.replace(tzinfo=datetime.timezone.utc), "y": b"\0\xff", "b": True,
+                         "f": [float("nan"), float("-inf"), 1.5e3], "tm": datetime.time(1, 2, 3)}, None, None, {}],
+              ['{"b": true, "f": ["NaN", "-Infinity", 1500], "y": "\\\\x00ff", "tm": "01:02:03", '
+               '"ts": "2020-01-02T03:04:05.678", "tz": "2020-01-02T03:04:05.678+00:00"}', None, None,
+               '{"b": null, "f": null, "y": null, "tm": null, "ts": null, "tz": null}']),
+        "q": (deep, [{"q": {"l": [{"a": [1]}, {"a": None}, None]}}, {"q": None}, None, {"q": {"l": []}}],
+              ['{"q": {"l": [{"a": [1]}, {"a": null}, null]}}', '{"q": null}', None, '{"q": {"l": []}}'])}
+    t = pa.table({name: pa.array(values, type) for name, (type, values, _) in columns.items()})
+    return t, {name: shown for name, (_, _, shown) in columns.items()}
+
+
+def check_nested(what, path, want, order="id"):
+    """Every column by itself too, since those that are not wanted are passed by."""
+    n = len(want["id"])
+    queries = [list(want)] + [["id", name] for name in want if name != "id"]
+    args = ["--csv", "-c", "\\pset null NULL"]
+    for names in queries:
+        args += ["-c", f"select {', '.join(names)} from '{path}' order by {order}"]
+    code, out, err = P.sh(*args)
+    rows = [r for r in csv.reader(out.splitlines()) if r != ["Null display is \"NULL\"."]]
+    for i, names in enumerate(queries):
+        shown = [names] + [[want[name][k] or "NULL" for name in names] for k in range(n)]
+        got = rows[i * (n + 1):(i + 1) * (n + 1)]
+        P.check(what + ": " + " ".join(names), code == 0 and got == shown, err or f"{got}\n{shown}")
+
+
+def arrow_nested():
+    """Lists, structs, maps, unions; in one batch, in slices of it, compressed."""
+    t, want = nested()
+    dense = pa.UnionArray.from_dense(pa.array([0, 1, 0, 1], pa.int8()), pa.array([0, 0, 1, 1], pa.int32()),
+                                     [pa.array([5, 6]), pa.array(["x", None])], ["i", "s"])
+    sparse = pa.UnionArray.from_sparse(pa.array([5, 9, 5, 9], pa.int8()), [
+        pa.array([5, 6, 7, 8]), pa.array([["x"], None, None, ["y", "z"]])], ["i", "s"], [5, 9])
+    words = pa.array(["p", "q", "p", None]).dictionary_encode()
+    lists = pa.ListArray.from_arrays(pa.array([0, 2, 2, 3, 4], pa.int32()), words)
+    t = t.append_column("ud", dense).append_column("us", sparse).append_column("ld", lists)
+    t = t.append_column("sd", pa.StructArray.from_arrays([words], ["w"]))
+    want |= {"ud": ["5", '"x"', "6", None], "us": ["5", None, "7", '["y", "z"]'], "ld": ["{p,q}", "{}", "{p}", "{NULL}"],
+             "sd": ['{"w": "p"}', '{"w": "q"}', '{"w": "p"}', '{"w": null}']}
+    check_nested("Arrow, nested", write_arrow("nested", t), want)
+    path = os.path.join(P.dir, "nested_slices.arrow")
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(path, t.schema, options=options) as w:
+        w.write_table(t.slice(1, 2))
+        w.write_table(t.slice(0, 1))
+        w.write_table(t.slice(3, 1))
+    check_nested("Arrow, slices", path, want)
+
+
+def arrow_dictionaries():
+    """Dictionaries that are gone on with, and those that are given again."""
+    def batch(words, codes):
+        a = pa.DictionaryArray.from_arrays(pa.array(codes, pa.int8()), pa.array(words))
+        ends = pa.array([0] + [len(codes)] * len(codes), pa.int32())
+        return pa.record_batch([a, pa.ListArray.from_arrays(ends, a)], ["w", "l"])
+
+    batches = [batch(["a", "b"], [0, 1, None]), batch(["a", "b", "c"], [2, 1]), batch(["x"], [0]),
+               batch(["x", "y"], [1, 0])]
+    want = ["w,l", 'a,"{a,b,NULL}"', "b,{}", ",{}", 'c,"{c,b}"', "b,{}", "x,{x}", 'y,"{y,x}"', "x,{}"]
+    for name, make, delta, n in (("again", pa.ipc.new_stream, False, 4), ("delta", pa.ipc.new_stream, True, 4),
+                                 ("delta of a file", pa.ipc.new_file, True, 2)):
+        path = os.path.join(P.dir, "changing.arrow")
+        with make(path, batches[0].schema, options=pa.ipc.IpcWriteOptions(emit_dictionary_deltas=delta)) as w:
+            for b in batches[:n]:
+                w.write_batch(b)
+        code, out, err = P.sh("--csv", "-c", f"select w, l from '{path}'")
+        P.check("dictionaries, " + name, out.splitlines() == want[:6 if n == 2 else None], err or out)
+
+
 def arrow_more():
-    """Lists, columns of nothing, what is refused, and files that are cut off."""
-    t = pa.table({"l": pa.array([[1, None], None, [], [3]], pa.list_(pa.int32())), "n": pa.nulls(4), "id": range(4),
-                  "t": pa.array([["a"], [], None, ["b", None]], pa.large_list(pa.string()))})
-    code, out, err = P.sh("--csv", "-c", f"select l, n, t, id from '{write_arrow('lists', t)}'")
-    P.check("lists", out == 'l,n,t,id\n"{1,NULL}",,{a},0\n,,{},1\n{},,,2\n{3},,"{b,NULL}",3\n', err or out)
-    t = pa.table({"s": pa.array([{"a": 1}])})
-    code, out, err = P.sh("-c", f"select * from '{write_arrow('struct', t)}'")
-    P.check("structs are refused", code == 1 and 'column "s" of Arrow file' in err and "0A000" in err, err)
+    """Columns of nothing, what is refused, and files that are cut off."""
+    t = pa.table({"n": pa.nulls(2), "ln": pa.array([[None], []], pa.list_(pa.null()))})
+    code, out, err = P.sh("--csv", "-c", f"select n, ln from '{write_arrow('nothing', t)}'")
+    P.check("nothing", out == "n,ln\n,{NULL}\n,{}\n", err or out)
+    t = pa.table({"s": pa.array([{"a": 1}], pa.struct([("a", pa.float16())]))})
+    code, out, err = P.sh("-c", f"select * from '{write_arrow('half', t)}'")
+    P.check("what has no type is refused", code == 1 and 'column "s" of Arrow file' in err and "0A000" in err, err)
     whole = open(os.path.join(P.dir, "arrow_zstd.arrow"), "rb").read()
     path = os.path.join(P.dir, "cut.arrow")
     for n in (0, 5, 100, 3000, len(whole) // 2, len(whole) - 1):
@@ -291,7 +385,8 @@ def little_memory():
 
 
 if __name__ == "__main__":
-    P.run([("read", read_all), ("slices", slices), ("Arrow", arrow_more), ("Arrow written", arrow_written),
+    P.run([("read", read_all), ("slices", slices), ("Arrow", arrow_more), ("nested Arrow", arrow_nested),
+           ("dictionaries", arrow_dictionaries), ("Arrow written", arrow_written),
            ("full disk", full_disk),
            ("little memory", little_memory)])
     P.end()

@@ -430,6 +430,88 @@ static void forms(void **state) {
     stele_unregister(conn, "o");
 }
 
+typedef struct Within { /* what is within a column: fields of up to three buffers */
+    struct ArrowSchema schemas[3], *schema_of[3];
+    struct ArrowArray arrays[3], *array_of[3];
+    const void *buffers[3][3];
+    int n;
+} Within;
+static int within(Within *w, const char *format, int64_t length, int64_t n_buffers, const void *valid, const void *data,
+                  const void *bytes) {
+    static const char *const names[] = {"a", "b", "c"};
+    int k = w->n++;
+    memcpy(w->buffers[k], (const void *[]){valid, data, bytes}, sizeof w->buffers[k]);
+    w->schemas[k] = (struct ArrowSchema){.format = format, .name = names[k], .release = no_schema};
+    w->arrays[k] = (struct ArrowArray){
+        .length = length, .n_buffers = n_buffers, .buffers = w->buffers[k], .null_count = -1, .release = no_array};
+    w->schema_of[k] = &w->schemas[k];
+    w->array_of[k] = &w->arrays[k];
+    return k;
+}
+/* Fields number `from` to 2 are the children of a column, or of field number k. */
+static void put_within(Within *w, int from, struct ArrowSchema *schema, struct ArrowArray *array) {
+    schema->n_children = array->n_children = w->n - from;
+    schema->children = &w->schema_of[from];
+    array->children = &w->array_of[from];
+}
+/* A column of one kind of lists. */
+static One *list(One *b, Within *w, const char *format, int64_t n, const void *offsets) {
+    one(b, format, n, offsets ? 2 : 1, offsets, NULL, NULL);
+    put_within(w, 0, &b->col, &b->data);
+    return b;
+}
+
+static void nested(void **state) {
+    (void)state;
+    One b;
+    const int32_t numbers[] = {1, 2, 3, 4}, ends[] = {0, 1, 3}, falling[] = {2, 1, 3}, beyond[] = {0, 1, 5};
+    const int32_t bad_ends[] = {0, 1, 2};
+    Within w = {.n = 0};
+    within(&w, "i", 4, 2, "\x0d", numbers, NULL);
+    takes(list(&b, &w, "+w:2", 2, NULL), "int[]", "{1,NULL}|{3,4}");
+    refuse(list(&b, &w, "+w:3", 2, NULL), "22023");
+    takes(list(&b, &w, "+l", 2, ends), "int[]", "{1}|{NULL,3}");
+    refuse(list(&b, &w, "+l", 2, falling), "22023");
+    refuse(list(&b, &w, "+l", 2, beyond), "22023");
+    refuse(list(&b, &w, "+m", 2, ends), "0A000");
+
+    /* a struct: what is within NULL is not looked at, here a text that is none */
+    w = (Within){.n = 0};
+    within(&w, "i", 2, 2, NULL, numbers, NULL);
+    within(&w, "u", 2, 3, NULL, bad_ends, "x\xff");
+    one(&b, "+s", 2, 1, NULL, NULL, NULL), put_within(&w, 0, &b.col, &b.data);
+    refuse(&b, "22021");
+    b.buffers[0] = "\x01", takes(&b, "jsonb", "{\"a\": 1, \"b\": \"x\"}|-");
+    w.arrays[0].length = 1, refuse(&b, "22023");
+    w.arrays[0].length = 2, w.schemas[0].format = "e", refuse(&b, "0A000");
+
+    /* unions: members by their numbers, and rows of members */
+    w = (Within){.n = 0};
+    within(&w, "i", 4, 2, NULL, numbers, NULL);
+    within(&w, "u", 2, 3, NULL, ends, "xyz");
+    one(&b, "+us:7,3", 2, 1, NULL, NULL, NULL), put_within(&w, 0, &b.col, &b.data);
+    b.buffers[0] = "\x07\x03", takes(&b, "jsonb", "1|\"yz\"");
+    b.buffers[0] = "\x07\x02", refuse(&b, "22023");
+    b.buffers[0] = "\x07\xff", refuse(&b, "22023");
+    b.buffers[0] = NULL, refuse(&b, "22023");
+    const int32_t places[] = {3, 0}, far[] = {3, 2};
+    one(&b, "+ud:7,3", 2, 2, places, NULL, NULL), put_within(&w, 0, &b.col, &b.data);
+    b.buffers[0] = "\x07\x03", takes(&b, "jsonb", "4|\"x\"");
+    b.buffers[1] = far, refuse(&b, "22023");
+
+    /* maps */
+    w = (Within){.n = 0};
+    within(&w, "+s", 3, 1, NULL, NULL, NULL);
+    within(&w, "i", 3, 2, NULL, numbers, NULL);
+    within(&w, "b", 3, 2, NULL, "\x05", NULL);
+    put_within(&w, 1, &w.schemas[0], &w.arrays[0]);
+    one(&b, "+m", 2, 2, ends, NULL, NULL), w.n = 1, put_within(&w, 0, &b.col, &b.data);
+    takes(&b, "jsonb",
+          "[{\"key\": 1, \"value\": true}]|[{\"key\": 2, \"value\": false}, {\"key\": 3, \"value\": true}]");
+    w.buffers[1][0] = "\x03", refuse(&b, "22004");
+    stele_unregister(conn, "o");
+}
+
 static void refused(void **state) {
     (void)state;
     stele_error_info e;
@@ -495,9 +577,10 @@ static void no_memory(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(there_and_back), cmocka_unit_test(shapes),        cmocka_unit_test(scope),
-        cmocka_unit_test(resolver),       cmocka_unit_test(batch_streams), cmocka_unit_test(lifetime),
-        cmocka_unit_test(forms),          cmocka_unit_test(refused),       cmocka_unit_test(no_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(there_and_back), cmocka_unit_test(nested),
+                                       cmocka_unit_test(shapes),         cmocka_unit_test(scope),
+                                       cmocka_unit_test(resolver),       cmocka_unit_test(batch_streams),
+                                       cmocka_unit_test(lifetime),       cmocka_unit_test(forms),
+                                       cmocka_unit_test(refused),        cmocka_unit_test(no_memory)};
     return cmocka_run_group_tests_name("register", tests, set_up, tear_down);
 }
