@@ -25,6 +25,7 @@ typedef struct Candidate {
 /* Both are numeric in SQL. */
 static bool narrows(Type from, Type to) { return from.id == T_DECIMAL && to.id == T_NUMERIC; }
 static bool implicit(Type from, Type to) {
+    if (type_is_array(from) && type_is_array(to)) return implicit(type_element(from), type_element(to));
     const bool same = from.id == to.id && from.id != T_ENUM; /* of these cast_exists knows one from another */
     return from.id == T_UNKNOWN || same || cast_exists(from, to, CAST_IMPLICIT) || narrows(from, to);
 }
@@ -78,11 +79,15 @@ static int keep_best(Candidate **c, int n, const int *score) {
     return m;
 }
 
+static bool same_type(Type a, Type b) {
+    return a.id == b.id && (a.id != T_ARRAY || type_element(a).id == type_element(b).id);
+}
+
 static int narrow(Candidate **c, int n, int64_t n_args, Expr *const *args) {
     int score[CANDIDATES_MAX];
     for (int i = 0; i < n; i++) {
         score[i] = 0;
-        for (int64_t k = 0; k < n_args; k++) score[i] += args[k]->type.id == c[i]->types[k].id;
+        for (int64_t k = 0; k < n_args; k++) score[i] += same_type(args[k]->type, c[i]->types[k]);
     }
     n = keep_best(c, n, score);
     for (int i = 0; n > 1 && i < n; i++) {
