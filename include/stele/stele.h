@@ -447,8 +447,10 @@ STELE_API int64_t stele_appender_rows(const stele_appender *appender);
  *     interval                  stele_interval
  *     uuid                      16 bytes
  *     text types, bytea         stele_string; results by stele_call_set_text
+ *     json, jsonb               stele_string: json as it was given, jsonb as PostgreSQL shows it; results likewise
+ *     arrays of all these       stele_array; results by stele_call_set_array
  *
- * Lengths of char and varchar do not count, as in PostgreSQL. Arrays, json and jsonb are refused (0A000).
+ * Lengths of char and varchar do not count, as in PostgreSQL.
  *
  * Thread rules: a function is called from several threads at once, for different rows, unless it has
  * STELE_FUNCTION_ONE_THREAD: then the statement runs on its connection's thread alone (other connections' statements
@@ -458,12 +460,19 @@ typedef struct stele_string {
     uint32_t size;    /* bytes */
     uint32_t reserved;
 } stele_string;
+/* A one-dimensional array: n cells of the elements' type, aligned as in columns. */
+typedef struct stele_array {
+    const void *data;
+    const unsigned char *valid; /* a byte per element, 0 = NULL; NULL: none is NULL */
+    int64_t n;
+} stele_array;
 
 /* One call of a function: what it was registered with, memory and errors. Valid during the call. */
 typedef struct stele_call stele_call;
 /* `data` of the definition. */
 STELE_API void *stele_call_data(const stele_call *call);
-/* Memory that lives as long as the results of this call; counts for memory_limit; 16-byte aligned. NULL: there is none,
+/* Memory that lives as long as the results of this call, without results as long as the call; counts for memory_limit;
+ * 16-byte aligned. NULL: there is none,
  * the call's error is set, and the function is to return STELE_ERROR. */
 STELE_API void *stele_call_alloc(stele_call *call, int64_t bytes);
 /* Sets the call's error, which becomes the statement's; STELE_ERROR, to be returned. sqlstate: five characters, NULL
@@ -477,17 +486,23 @@ typedef struct stele_column {
     const void *data;
     const unsigned char *valid;
 } stele_column;
-/* Results, to be filled: n cells, and 0 in valid for each that is NULL (all bytes are 1 before). data of text types is
- * NULL: stele_call_set_text. */
+/* Results, to be filled: n cells, and 0 in valid for each that is NULL (all bytes are 1 before). Cells that are not set
+ * are zero, "" or an array without elements; of json types each has to be set or NULL (22P02). data of text types,
+ * bytea, json types and arrays is NULL: stele_call_set_text, stele_call_set_array. */
 typedef struct stele_result {
     void *data;
     unsigned char *valid;
-    const void *texts; /* the library's */
+    const void *cells; /* the library's */
 } stele_result;
-/* A result of a text type or bytea, which is copied. len -1: NUL-terminated. STELE_ERROR, with the call's error set:
- * 22021 not UTF-8, 54000 too long, 53200, 42804 the result is not of such a type. */
+/* A result of a text type, bytea, json or jsonb, which is copied. len -1: NUL-terminated. STELE_ERROR, with the call's
+ * error set: 22021 not UTF-8, 22P02 not JSON, 54000 too long, 53200, 42804 the result is not of such a type. */
 STELE_API stele_status stele_call_set_text(stele_call *call, const stele_result *result, int64_t row, const char *text,
                                            int64_t len);
+/* A result of an array type: n >= 0 cells of the elements' type, text as stele_string; valid as in stele_array.
+ * Everything is copied, and checked as results of the elements' type are. STELE_ERROR as above; 42804 the result is no
+ * array, 22003, 22008 an element out of its type's range. */
+STELE_API stele_status stele_call_set_array(stele_call *call, const stele_result *result, int64_t row, int64_t n,
+                                            const void *data, const unsigned char *valid);
 
 /* Flags of functions. Volatility as in PostgreSQL: without one of the two the result depends on the arguments alone, so
  * that calls are made once for equal arguments, or for constants when a statement is prepared. */
@@ -517,27 +532,38 @@ typedef struct stele_scalar {
  * function, of an aggregate or of a table function; 42704 no such type; 0A000 a type that functions cannot have; 22023
  * no name or no code; 54023 too many parameters; 53200. */
 STELE_API stele_status stele_create_scalar(stele_conn *conn, const stele_scalar *function);
-/* Aggregates. A state is a flat block of bytes of a fixed size, aligned to 8: it may be copied, moved and written to
- * disk, so it has no pointers of its own. Groups are divided among threads and put together by `combine`; aggregates
- * work with GROUP BY, FILTER, DISTINCT, as window functions, and when groups go to disk. Rows with a NULL argument do
- * not count. All functions are called by several threads at once, for different states, unless
- * STELE_FUNCTION_ONE_THREAD. Results of text types, and ORDER BY in the call, are not possible (0A000). */
+/* Aggregates. Rows with a NULL argument do not count. They work with GROUP BY, FILTER, DISTINCT, ORDER BY in the call,
+ * and as window functions (without DISTINCT and ORDER BY, as in PostgreSQL). There are two ways to compute one:
+ *
+ *  - By states: init, update, combine, finish, with group NULL. A state is a flat block of bytes of a fixed size,
+ *    aligned to 8: it may be copied, moved and written to disk, so it has no pointers of its own. Groups are divided
+ *    among threads and put together by combine; memory is a state per group. DISTINCT with several arguments, and ORDER
+ *    BY, collect the rows as below, and update one state with them in order.
+ *  - By groups: group alone. It gets all rows of a group at once, in the order of ORDER BY (else in any), so results
+ *    and what is kept meanwhile may be of any size. Arguments are kept until their group is complete: 2^30 - 1 bytes of
+ *    one group at most (54000), which do not go to disk. A moving window frame calls it for each row with all rows of
+ *    the frame.
+ *
+ * All functions are called by several threads at once, for different states or groups, unless
+ * STELE_FUNCTION_ONE_THREAD. */
 typedef struct stele_aggregate {
     const char *name;
-    int64_t n_params; /* 1 or 2 */
+    int64_t n_params; /* by states 1 or 2, by groups 1 to 8 */
     const char *const *param_types;
     const char *result_type;
     int32_t flags;                         /* 0 or STELE_FUNCTION_ONE_THREAD */
-    int64_t state_size;                    /* bytes, 1 to 1024 */
+    int64_t state_size;                    /* bytes, 1 to 1024; by groups 0 */
     void (*init)(void *data, void *state); /* of no rows; called once, when the aggregate is registered. Zeroed before.
                                               NULL: zeros. Combined with any state it must change nothing. */
     stele_status (*update)(stele_call *call, int64_t n, void *const *states, const stele_column *args); /* a row each */
     stele_status (*combine)(stele_call *call, int64_t n, void *const *into, const void *const *from);
     stele_status (*finish)(stele_call *call, int64_t n, const void *const *states, stele_result *result);
+    /* n >= 0 rows, into row 0 of the result */
+    stele_status (*group)(stele_call *call, int64_t n, const stele_column *args, stele_result *result);
     void *data;
     void (*destroy)(void *data);
 } stele_aggregate;
-/* As stele_create_scalar; 22023 also for a size or flags that are not possible. */
+/* As stele_create_scalar; 22023 also for a size, flags or a mixture of functions that are not possible. */
 STELE_API stele_status stele_create_aggregate(stele_conn *conn, const stele_aggregate *aggregate);
 
 /* Table functions: FROM f(1, path => 'x'). Arguments are constants, which are known when the statement is bound; all

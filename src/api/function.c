@@ -1,5 +1,6 @@
-/* function.c - functions of the client: registration, what all kinds share, and scalar functions. Contracts are in
- * stele.h; how the binder finds them is in sql/bind/bind_routine.c, how long they live in catalog/user_function.h.
+/* function.c - functions of the client: registration, calls, and scalar functions. Cells are function_cells.c's.
+ * Contracts are in stele.h; how the binder finds them is in sql/bind/bind_routine.c, how long they live in
+ * catalog/user_function.h.
  *
  * A scalar function is an ordinary kernel of the virtual machine. Rows of a strict function that have a NULL argument
  * are left out: the client's function gets the others as dense columns, and results go back to their rows.
@@ -13,17 +14,16 @@
 
 enum { PARAMS_MAX = 100 };
 
-static_assert(sizeof(stele_string) == sizeof(Str), "a stele_string is a cell");
-static_assert(offsetof(stele_string, data) == offsetof(Str, ptr), "a stele_string is a cell");
-static_assert(offsetof(stele_string, size) == offsetof(Str, len), "a stele_string is a cell");
-static_assert(sizeof(stele_interval) == sizeof(Interval), "a stele_interval is a cell");
-static_assert(offsetof(stele_interval, days) == offsetof(Interval, days), "a stele_interval is a cell");
-
 /* ---- calls ----------------------------------------------------------------------------------- */
 
 void *stele_call_data(const stele_call *c) { return c->f->data; }
+Arena *function_arena(stele_call *c) {
+    if (c->arena) return c->arena;
+    return c->arena = c->scratch = arena_new(c->account, c->err);
+}
 void *stele_call_alloc(stele_call *c, int64_t bytes) {
-    void *p = arena_alloc(c->arena, MAX_OF(bytes, 1));
+    Arena *a = function_arena(c);
+    void *p = a ? arena_alloc(a, MAX_OF(bytes, 1)) : NULL;
     if (!p && !err_is_set(c->err)) err_oom(c->err);
     return p;
 }
@@ -42,97 +42,10 @@ stele_status stele_call_fail(stele_call *c, int64_t row, const char *sqlstate, c
     return STELE_ERROR;
 }
 
-stele_status stele_call_set_text(stele_call *c, const stele_result *result, int64_t row, const char *text,
-                                 int64_t len) {
-    const ResultCells *r = result->texts;
-    if (!r) return stele_call_fail(c, row, ERR_DATATYPE_MISMATCH, "the result is not of a text type");
-    if (row < 0 || row >= r->n)
-        return stele_call_fail(c, -1, ERR_INVALID_PARAMETER, "there is no such row in the call");
-    if (len < 0) len = (int64_t)strlen(text);
-    if (len > INT32_MAX) return stele_call_fail(c, row, ERR_PROGRAM_LIMIT, "the text is longer than 2^31 - 1 bytes");
-    if (r->type.id != T_BYTEA && utf8_check(text, len) >= 0)
-        return stele_call_fail(c, row, ERR_CHAR_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\"");
-    if (r->type.id == T_CHAR)
-        while (len > 0 && text[len - 1] == ' ') len--;
-    char *copy = stele_call_alloc(c, len);
-    if (!copy) return STELE_ERROR;
-    if (len) memcpy(copy, text, (size_t)len);
-    ((Str *)r->cells)[row] = str_make(copy, len);
-    return STELE_OK;
-}
-
 Status function_failed(const stele_call *c) {
     if (!err_is_set(c->err))
         err_set(c->err, ERR_EXTERNAL_ROUTINE, "function %s failed without a message", c->f->signature.name);
     return ST_ERROR;
-}
-
-/* ---- cells ----------------------------------------------------------------------------------- */
-
-/* Numerics come in either width. */
-static void copy_numeric(const Vec *v, int64_t from, Phys want, void *out) {
-    int128_t x = v->phys == PH_I64 ? ((const int64_t *)v->data)[from] : ((const int128_t *)v->data)[from];
-    if (want == PH_I128) *(int128_t *)out = x;
-    else *(int64_t *)out = (int64_t)x;
-}
-
-Status function_column(Arena *a, Type t, const Vec *v, int64_t n, const int32_t *rows, stele_column *out) {
-    Phys want = type_phys(t);
-    int64_t size = phys_size(want);
-    bool as_is = want == (Phys)v->phys, nulls = v->valid != NULL;
-    if (as_is && !v->is_const && !rows) {
-        *out = (stele_column){v->data, v->valid};
-        return ST_OK;
-    }
-    char *cells = arena_alloc(a, MAX_OF(n * size, 1));
-    uint8_t *valid = nulls ? arena_alloc(a, MAX_OF(n, 1)) : NULL;
-    if (!cells || (nulls && !valid)) return ST_ERROR;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t from = v->is_const ? 0 : rows ? rows[i] : i;
-        if (as_is) memcpy(cells + i * size, (const char *)v->data + from * size, (size_t)size);
-        else copy_numeric(v, from, want, cells + i * size);
-        if (nulls) valid[i] = v->valid[from];
-    }
-    *out = (stele_column){cells, valid};
-    return ST_OK;
-}
-
-static bool cell_is_value(Type t, const void *cell) {
-    switch ((TypeId)t.id) {
-    case T_NUMERIC: {
-        int128_t v = t.precision <= 18 ? *(const int64_t *)cell : *(const int128_t *)cell;
-        return !numeric_exceeds(v, t.precision);
-    }
-    case T_TIME: return *(const int64_t *)cell >= 0 && *(const int64_t *)cell <= USECS_PER_DAY;
-    default: return true;
-    }
-}
-
-void function_result_begin(ResultCells *r, stele_result *out) {
-    bool text = type_phys(r->type) == PH_STR;
-    memset(r->valid, 1, (size_t)r->n);
-    memset(r->cells, 0, (size_t)(r->n * phys_size(type_phys(r->type))));
-    for (int64_t i = 0; text && i < r->n; i++) ((Str *)r->cells)[i] = str_make("", 0);
-    *out = (stele_result){text ? NULL : r->cells, r->valid, text ? r : NULL};
-}
-
-Status function_result_end(stele_call *c, ResultCells *r) {
-    Type t = r->type;
-    Phys phys = type_phys(t);
-    size_t size = (size_t)phys_size(phys);
-    for (int64_t i = 0; i < r->n; i++) {
-        char *cell = (char *)r->cells + (size_t)i * size;
-        r->valid[i] = r->valid[i] != 0;
-        if (phys == PH_BOOL) *cell = *cell != 0;
-        if (!r->valid[i] && phys != PH_STR) memset(cell, 0, size);
-        if (!r->valid[i] || cell_is_value(t, cell)) continue;
-        char type[TYPE_NAME_MAX], message[160];
-        snprintf(message, sizeof message, "function %.48s returned a value out of range for type %s",
-                 c->f->signature.name, type_name(t, &type));
-        stele_call_fail(c, i, t.id == T_TIME ? ERR_DATETIME_OVERFLOW : ERR_NUMERIC_RANGE, message);
-        return ST_ERROR;
-    }
-    return ST_OK;
 }
 
 /* ---- scalar functions -------------------------------------------------------------------------- */
@@ -161,7 +74,7 @@ static void context_of(FuncCtx *ctx, const UserFunction *f, const Vec *args, int
         Value v = {.type = f->signature.param_types[k]};
         int64_t at = args[k].is_const ? 0 : row, size = phys_size((Phys)args[k].phys), len;
         bool null = args[k].valid && !args[k].valid[at];
-        if (v.type.id == T_NUMERIC) copy_numeric(&args[k], at, type_phys(v.type), value_cell(&v));
+        if (v.type.id == T_NUMERIC) function_copy_numeric(&args[k], at, type_phys(v.type), value_cell(&v));
         else memcpy(value_cell(&v), (const char *)args[k].data + at * size, (size_t)size);
         const char *text = null ? "NULL" : value_to_text(ctx->arena, &v, &len);
         t = text ? arena_printf(ctx->arena, "%s%s%.80s", t, k ? ", " : "", text) : NULL;
@@ -183,7 +96,7 @@ static void scatter(Vec *out, Type t, int64_t n, int64_t m, const int32_t *rows,
         char *cell = (char *)out->data + (size_t)row * to;
         out->valid[row] = valid[i];
         if (!valid[i]) continue;
-        if (t.id == T_NUMERIC) copy_numeric(&v, i, (Phys)out->phys, cell);
+        if (t.id == T_NUMERIC) function_copy_numeric(&v, i, (Phys)out->phys, cell);
         else memcpy(cell, (const char *)cells + (size_t)i * from, from);
     }
 }
@@ -198,7 +111,7 @@ static Status call_client(FuncCtx *ctx, stele_call *c, const stele_scalar *s, in
                      apart ? arena_alloc(a, MAX_OF(m, 1)) : out->valid};
     if (!columns || !r.cells || !r.valid) return ST_ERROR;
     for (int k = 0; k < nargs; k++)
-        TRY(function_column(a, c->f->signature.param_types[k], &args[k], m, c->rows, &columns[k]));
+        TRY(function_column(c, c->f->signature.param_types[k], &args[k], m, c->rows, &columns[k]));
     stele_result result;
     function_result_begin(&r, &result);
     if (s->call(c, m, columns, &result) != STELE_OK || err_is_set(c->err)) return function_failed(c);
@@ -245,9 +158,11 @@ Status function_type_of(Arena *a, const char *name, Type *out, Err *e) {
     }
     TRY(sql_bind_type(NULL, AST_AS_CONST(AstCast, x)->type, out, NULL, e));
     *out = type_narrowed(*out);
-    if (out->id == T_ARRAY || out->id == T_VOID || out->id == T_UNKNOWN || out->id == T_DECIMAL || type_is_json(*out))
+    Type t = type_is_array(*out) ? type_narrowed(type_element(*out)) : *out;
+    if (t.id == T_VOID || t.id == T_UNKNOWN || t.id == T_DECIMAL || t.id == T_ENUM)
         return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "functions of clients cannot have type %s", name);
-    if (out->id == T_CHAR || out->id == T_VARCHAR) out->length = 0;
+    if (t.id == T_CHAR || t.id == T_VARCHAR) t.length = 0;
+    *out = type_is_array(*out) ? type_array_of(t) : t;
     return ST_OK;
 }
 

@@ -1,82 +1,87 @@
-/* function_aggregate.c - aggregates of the client: between the states of groups (exec/agg_client.c) and the functions
- * of stele_aggregate. Rows come in pieces of CHUNK; those with a NULL argument are left out.
+/* function_aggregate.c - aggregates of the client by states: between the states of groups (exec/agg_client.c) and the
+ * functions of stele_aggregate. Rows come in pieces of CHUNK; those with a NULL argument are left out. Those by groups,
+ * and calls with ORDER BY, are function_group.c's.
  */
 #include "api/function_int.h"
 
-enum { CHUNK = 256, CELL_MAX = 16, STATE_MAX = 1024 };
+enum { CHUNK = 256, STATE_MAX = 1024 };
 
-typedef struct Aggregate {
-    AggOps ops;
-    stele_aggregate of; /* name and types are not the copy's */
-} Aggregate;
-
-static Status finish_call(const stele_call *c, stele_status st) {
+Status function_aggregate_failed(const stele_call *c, stele_status st) {
     if (st == STELE_OK && !err_is_set(c->err)) return ST_OK;
     (void)function_failed(c);
     err_context(c->err, "aggregate %s", c->f->signature.name);
     return ST_ERROR;
 }
 
-static void put_cell(const Vec *v, Type t, int64_t row, char *cell) {
-    int64_t at = v->is_const ? 0 : row, size = phys_size(type_phys(t));
-    memcpy(cell, (const char *)v->data + at * size, (size_t)size);
-}
-
 static bool is_null(const Vec *v, int64_t row) { return v && v->valid && !v->valid[v->is_const ? 0 : row]; }
 
-static Status update(const FuncDef *def, int64_t n, char *const *states, const Vec *in, const Vec *in2, Err *e) {
+static Status update(const FuncDef *def, int64_t n, char *const *states, const Vec *const *in, MemAccount *account,
+                     Err *e) {
     const UserFunction *f = def->own;
-    const Aggregate *g = f->own;
-    alignas(16) char cells[2][CHUNK * CELL_MAX];
-    void *some[CHUNK];
+    const ClientAggregate *g = f->own;
     const Type *types = f->signature.param_types;
-    stele_call c = {.f = f, .err = e, .error_row = -1};
-    for (int64_t i = 0; i < n;) {
+    void *some[CHUNK];
+    int32_t rows[CHUNK];
+    Status st = ST_OK;
+    stele_call c = {.f = f, .account = account, .err = e, .rows = rows, .error_row = -1};
+    for (int64_t i = 0; i < n && st == ST_OK;) {
         int64_t m = 0;
         for (; i < n && m < CHUNK; i++) {
-            if (is_null(in, i) || is_null(in2, i)) continue;
-            put_cell(in, types[0], i, cells[0] + m * phys_size(type_phys(types[0])));
-            if (in2) put_cell(in2, types[1], i, cells[1] + m * phys_size(type_phys(types[1])));
+            if (is_null(in[0], i) || is_null(in[1], i)) continue;
+            rows[m] = (int32_t)i;
             some[m++] = states[i];
         }
         if (m == 0) continue;
-        const stele_column args[2] = {{cells[0], NULL}, {cells[1], NULL}};
+        stele_column args[2];
         c.n = m;
-        TRY(finish_call(&c, g->of.update(&c, m, some, args)));
+        for (int k = 0; k < f->signature.n_args && st == ST_OK; k++) {
+            st = function_column(&c, types[k], in[k], m, rows, &args[k]);
+            args[k].valid = NULL;
+        }
+        if (st != ST_OK) break;
+        st = function_aggregate_failed(&c, g->of.update(&c, m, some, args));
+        if (c.scratch) arena_reset(c.scratch);
     }
-    return ST_OK;
+    arena_free(c.scratch);
+    return st == ST_OK || err_is_set(e) ? st : err_oom(e);
 }
 
-static Status combine(const FuncDef *def, int64_t n, char *const *into, const char *const *from, Err *e) {
+static Status combine(const FuncDef *def, int64_t n, char *const *into, const char *const *from, MemAccount *account,
+                      Err *e) {
     const UserFunction *f = def->own;
-    const Aggregate *g = f->own;
-    stele_call c = {.f = f, .err = e, .n = n, .error_row = -1};
-    return finish_call(&c, g->of.combine(&c, n, (void *const *)into, (const void *const *)from));
+    const ClientAggregate *g = f->own;
+    stele_call c = {.f = f, .account = account, .err = e, .n = n, .error_row = -1};
+    Status st = function_aggregate_failed(&c, g->of.combine(&c, n, (void *const *)into, (const void *const *)from));
+    arena_free(c.scratch);
+    return st;
 }
 
-static Status finish(const FuncDef *def, int64_t n, const char *const *states, Vec *out, Err *e) {
+static Status finish(const FuncDef *def, int64_t n, const char *const *states, Vec *out, Arena *a, Err *e) {
     const UserFunction *f = def->own;
-    const Aggregate *g = f->own;
-    stele_call c = {.f = f, .err = e, .n = n, .error_row = -1};
+    const ClientAggregate *g = f->own;
+    stele_call c = {.f = f, .arena = a, .err = e, .n = n, .error_row = -1};
     ResultCells r = {f->signature.ret, n, out->data, out->valid};
     stele_result result;
     if ((Phys)out->phys != type_phys(r.type))
         return err_internal(e, "aggregate %s as %s", f->signature.name, phys_name((Phys)out->phys));
     function_result_begin(&r, &result);
-    TRY(finish_call(&c, g->of.finish(&c, n, (const void *const *)states, &result)));
+    TRY(function_aggregate_failed(&c, g->of.finish(&c, n, (const void *const *)states, &result)));
     if (function_result_end(&c, &r) == ST_OK) return ST_OK;
     err_context(e, "aggregate %s", f->signature.name);
     return ST_ERROR;
 }
 
-static Status check(stele_conn *c, const stele_aggregate *x, const UserFunction *f) {
+static Status check(stele_conn *c, const stele_aggregate *x) {
     Err *e = &c->s->err;
-    if (x->n_params < 1 || x->n_params > 2)
-        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "aggregates of clients have one argument or two");
-    if (type_phys(f->signature.ret) == PH_STR)
-        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "aggregates of clients cannot return a text type");
+    int most = x->group ? GROUP_ARGS_MAX : 2;
+    if (x->n_params < 1 || x->n_params > most)
+        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "aggregates of clients by %s have 1 to %d arguments",
+                       x->group ? "groups" : "states", most);
     if (x->flags & ~STELE_FUNCTION_ONE_THREAD)
         return err_set(e, ERR_INVALID_PARAMETER, "an aggregate can have no flag but STELE_FUNCTION_ONE_THREAD");
+    if (x->group && (x->state_size || x->init || x->update || x->combine || x->finish))
+        return err_set(e, ERR_INVALID_PARAMETER, "an aggregate by groups has no states");
+    if (x->group) return ST_OK;
     if (x->state_size < 1 || x->state_size > STATE_MAX)
         return err_set(e, ERR_INVALID_PARAMETER, "the state of an aggregate has 1 to %d bytes", STATE_MAX);
     if (!x->update || !x->combine || !x->finish)
@@ -85,12 +90,13 @@ static Status check(stele_conn *c, const stele_aggregate *x, const UserFunction 
 }
 
 static Status make(UserFunction *f, const stele_aggregate *x) {
-    Aggregate *g = arena_new_of(f->arena, Aggregate);
+    ClientAggregate *g = arena_new_of(f->arena, ClientAggregate);
     int64_t size = (x->state_size + 7) / 8 * 8;
-    void *fresh = arena_calloc(f->arena, size);
+    void *fresh = arena_calloc(f->arena, MAX_OF(size, 8));
     if (!g || !fresh) return ST_ERROR;
     if (x->init) x->init(x->data, fresh);
-    g->ops = (AggOps){(int32_t)size, fresh, update, combine, finish};
+    function_group_defs(f, g);
+    g->ops = (AggOps){(int32_t)size, fresh, x->group ? NULL : update, combine, finish, &g->entry, &g->whole};
     g->of = *x;
     f->own = g;
     f->def.flags = FN_AGGREGATE;
@@ -112,7 +118,7 @@ stele_status stele_create_aggregate(stele_conn *c, const stele_aggregate *x) {
     UserFunction *f;
     Status st = function_new(c, &head, &f);
     if (st == ST_OK) st = function_type(c, f, x->result_type, &f->signature.ret);
-    if (st == ST_OK) st = check(c, x, f);
+    if (st == ST_OK) st = check(c, x);
     if (st == ST_OK) st = make(f, x);
     return function_add(c, f, st);
 }

@@ -6,6 +6,7 @@
 #include "api/api_int.h"
 #include "api/value_int.h"
 #include "base/stack.h"
+#include "types/array.h"
 #include "types/dec.h"
 
 enum { ITEM_MAX = 100 };
@@ -162,7 +163,7 @@ static Status decimal_to_client(const Value *v, Arena *a, stele_value *out) {
     return (out->u.text.data = value_to_text(a, v, &out->u.text.size)) ? ST_OK : ST_ERROR;
 }
 
-Status value_to_client(const Value *v, Arena *a, stele_value *out) {
+static Status scalar_to_client(const Value *v, Arena *a, stele_value *out) {
     memset(out, 0, sizeof *out);
     if (v->is_null) return ST_OK;
     switch ((TypeId)v->type.id) {
@@ -194,12 +195,26 @@ Status value_to_client(const Value *v, Arena *a, stele_value *out) {
     default: break;
     }
     out->type = v->type.id == T_BYTEA ? STELE_TYPE_BYTEA : STELE_TYPE_TEXT;
-    if (v->type.id != T_ARRAY && v->type.id != T_ENUM) {
+    if (v->type.id != T_ENUM) {
         out->u.text.data = v->u.str.ptr;
         out->u.text.size = v->u.str.len;
         return ST_OK;
     }
     return (out->u.text.data = value_to_text(a, v, &out->u.text.size)) ? ST_OK : ST_ERROR;
+}
+
+Status value_to_client(const Value *v, Arena *a, stele_value *out) {
+    if (v->type.id != T_ARRAY || v->is_null) return scalar_to_client(v, a, out);
+    const ArrayView view = array_view(v->u.str);
+    stele_value *items = arena_array(a, stele_value, view.n + 1);
+    if (!items) return ST_ERROR;
+    for (int64_t i = 0; i < view.n; i++) {
+        Value item = {.type = type_element(v->type), .is_null = array_is_null(&view, i)};
+        if (!item.is_null) array_get(&view, i, value_cell(&item));
+        TRY(scalar_to_client(&item, a, &items[i]));
+    }
+    *out = (stele_value){.type = STELE_TYPE_ARRAY, .u.array = {items, view.n}};
+    return ST_OK;
 }
 
 /* ---- parameters -------------------------------------------------------------------------------- */

@@ -8,7 +8,7 @@
 
 /* Texts, bytea and arrays become texts of type T_UNKNOWN in the arena or of the client; the others have their type. */
 Status value_of_client(const stele_value *x, Arena *a, Value *out, Err *e);
-/* Texts are borrowed; arrays are their text. */
+/* Texts are borrowed, items lie in the arena. */
 Status value_to_client(const Value *v, Arena *a, stele_value *out);
 
 #endif

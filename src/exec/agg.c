@@ -1761,11 +1761,10 @@ static void load_generic(const KeyCol *k, const char *const *rows, int64_t first
 
 Status agg_load(const AggTable *t, int32_t imm, const AggMorsel *m, int64_t first, const int32_t *pos, int64_t n,
                 Vec *out, Arena *a, Err *e) {
-    (void)a;
     out->is_const = false;
     if (imm >= t->n_keys) {
         if (imm - t->n_keys >= t->n_cols) return err_internal(e, "column %d of an aggregation", imm);
-        return agg_cell_load(&t->cols[imm - t->n_keys], m->rows, first, pos, n, out, e);
+        return agg_cell_load(&t->cols[imm - t->n_keys], m->rows, first, pos, n, out, a, e);
     }
     const KeyCol *k = &t->keys[imm];
     if (t->form == FORM_GENERIC) load_generic(k, m->rows, first, pos, n, out);

@@ -8,11 +8,10 @@ enum { CHUNK = 256, STATE_MAX = 1024 };
 Status agg_client_update(const AggCol *c, AggHeap *h, int64_t n, char *const *rows, const Vec *in, const Vec *in2,
                          Err *e) {
     char *states[CHUNK];
-    (void)h;
     for (int64_t at = 0; at < n; at += CHUNK) {
         int64_t m = MIN_OF(n - at, (int64_t)CHUNK);
         Vec part[2];
-        const Vec *const of[2] = {in, in2};
+        const Vec *const of[2] = {in, in2}, *const given[2] = {&part[0], in2 && in2->data ? &part[1] : NULL};
         for (int k = 0; k < 2; k++) {
             if (!of[k] || !of[k]->data) continue;
             part[k] = *of[k];
@@ -21,7 +20,7 @@ Status agg_client_update(const AggCol *c, AggHeap *h, int64_t n, char *const *ro
             if (part[k].valid) part[k].valid += at;
         }
         for (int64_t i = 0; i < m; i++) states[i] = rows[at + i] + c->off;
-        TRY(c->func->agg_ops->update(c->func, m, states, &part[0], in2 && in2->data ? &part[1] : NULL, e));
+        TRY(c->func->agg_ops->update(c->func, m, states, given, h->acct, e));
     }
     return ST_OK;
 }
@@ -35,18 +34,17 @@ static const char *aligned(const AggCol *c, const char *row, char *room) {
 
 Status agg_client_merge(const AggCol *c, AggHeap *h, int64_t n, char *const *dst, const char *const *src, Err *e) {
     alignas(16) char room[STATE_MAX];
-    (void)h;
     dbg_assert(c->func->agg_ops->state_bytes <= STATE_MAX);
     for (int64_t i = 0; i < n; i++) {
         char *into = dst[i] + c->off;
         const char *from = aligned(c, src[i], room);
-        TRY(c->func->agg_ops->combine(c->func, 1, &into, &from, e));
+        TRY(c->func->agg_ops->combine(c->func, 1, &into, &from, h->acct, e));
     }
     return ST_OK;
 }
 
 Status agg_client_load(const AggCol *c, const char *const *rows, int64_t first, const int32_t *pos, int64_t n, Vec *out,
-                       Err *e) {
+                       Arena *a, Err *e) {
     alignas(16) char room[STATE_MAX];
     int64_t size = phys_size((Phys)out->phys);
     bool all = true;
@@ -55,7 +53,7 @@ Status agg_client_load(const AggCol *c, const char *const *rows, int64_t first, 
         Vec one = *out;
         one.data = (char *)out->data + i * size;
         one.valid = out->valid + i;
-        TRY(c->func->agg_ops->finish(c->func, 1, &state, &one, e));
+        TRY(c->func->agg_ops->finish(c->func, 1, &state, &one, a, e));
         all &= out->valid[i];
     }
     if (all) out->valid = NULL;

@@ -79,9 +79,9 @@ void agg_cell_template(const AggCol *c, char *row);
  * written to disk). */
 bool agg_cell_has_bytes(const AggCol *c);
 char **agg_cell_bytes_of(const AggCol *c, char *row, int64_t *len);
-/* Final values of one aggregate. */
+/* Final values of one aggregate; strings that are no state's lie in the arena. */
 Status agg_cell_load(const AggCol *c, const char *const *rows, int64_t first, const int32_t *pos, int64_t n, Vec *out,
-                     Err *e);
+                     Arena *a, Err *e);
 
 /* corr, covar_* and regr_* (agg_regr.c). */
 int32_t agg_regr_bytes(void);
@@ -95,7 +95,7 @@ Status agg_client_update(const AggCol *c, AggHeap *h, int64_t n, char *const *ro
                          Err *e);
 Status agg_client_merge(const AggCol *c, AggHeap *h, int64_t n, char *const *dst, const char *const *src, Err *e);
 Status agg_client_load(const AggCol *c, const char *const *rows, int64_t first, const int32_t *pos, int64_t n, Vec *out,
-                       Err *e);
+                       Arena *a, Err *e);
 
 /* Few groups: x[i] added to acc[copy][group[i]]. FEW_SLOTS groups at most. */
 enum { FEW_SLOTS = 64, FEW_COPIES = 8 };

@@ -914,12 +914,12 @@ static Status load_var_exact(const AggCol *c, const char *const *rows, int64_t f
 }
 
 Status agg_cell_load(const AggCol *c, const char *const *rows, int64_t first, const int32_t *pos, int64_t n, Vec *out,
-                     Err *e) {
+                     Arena *a, Err *e) {
     int64_t off = c->off;
     out->is_const = false;
     if (c->op == AO_VAR) return load_var(c, rows, first, pos, n, out);
     if (c->op == AO_VAR_EXACT) return load_var_exact(c, rows, first, pos, n, out, e);
-    if (c->op == AO_CLIENT) return agg_client_load(c, rows, first, pos, n, out, e);
+    if (c->op == AO_CLIENT) return agg_client_load(c, rows, first, pos, n, out, a, e);
     if (c->op == AO_REGR) {
         agg_regr_load(c, rows, first, pos, n, out);
         return ST_OK;

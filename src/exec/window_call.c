@@ -109,7 +109,7 @@ static Status add_stretch(Adder *s, const Part *p, int64_t from, int64_t to) {
 static Status put_result(const Adder *s, WinCol *out, int64_t row) {
     const char *state = s->state;
     Vec v = {.data = out->data + row * out->size, .valid = out->valid + row, .phys = out->phys, .type = out->type};
-    TRY(agg_cell_load(&s->c, &state, 0, NULL, 1, &v, s->b->e));
+    TRY(agg_cell_load(&s->c, &state, 0, NULL, 1, &v, s->b->a, s->b->e));
     if (!v.valid) out->valid[row] = 1;
     return ST_OK;
 }

@@ -75,13 +75,21 @@ extern _Thread_local int64_t time_reads, zone_reads;
 typedef struct FuncDef FuncDef;
 /* An aggregate of a client. A state is a flat block of bytes without pointers of its own, which moves, goes to disk and
  * is copied; `fresh` is the one of no rows, which changes nothing when it is combined with another. Rows with a NULL
- * argument do not count. Functions are called by several threads, for different states. */
+ * argument do not count. Functions are called by several threads, for different states. Scratch memory is charged to
+ * the account, results' strings lie in the arena. update NULL: it has no states, all calls are over whole groups. */
 typedef struct AggOps {
     int32_t state_bytes; /* a multiple of 8; states are aligned to 8 */
     const void *fresh;
-    Status (*update)(const FuncDef *f, int64_t n, char *const *states, const Vec *in, const Vec *in2, Err *e);
-    Status (*combine)(const FuncDef *f, int64_t n, char *const *into, const char *const *from, Err *e);
-    Status (*finish)(const FuncDef *f, int64_t n, const char *const *states, Vec *out, Err *e); /* fills validity */
+    /* in: two, the second may be NULL */
+    Status (*update)(const FuncDef *f, int64_t n, char *const *states, const Vec *const *in, MemAccount *account,
+                     Err *e);
+    Status (*combine)(const FuncDef *f, int64_t n, char *const *into, const char *const *from, MemAccount *account,
+                      Err *e);
+    /* fills validity */
+    Status (*finish)(const FuncDef *f, int64_t n, const char *const *states, Vec *out, Arena *a, Err *e);
+    /* Over whole groups: a row's arguments as bytes (NULL: it does not count), and the result of all of a group's, one
+     * behind the other in the order of the call. */
+    const FuncDef *entry, *whole;
 } AggOps;
 typedef struct FuncCtx {
     const FuncDef *func; /* that is called; NULL: a cast */

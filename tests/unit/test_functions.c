@@ -65,7 +65,43 @@ static stele_status same(stele_call *call, int64_t n, const stele_column *args, 
     memcpy(result->data, args[0].data, (size_t)(n * *(const int64_t *)stele_call_data(call)));
     return STELE_OK;
 }
-static int64_t calls;
+/* text[] -> text[]: backwards, with "no" for NULL and NULL for "no" */
+static stele_status backwards(stele_call *call, int64_t n, const stele_column *args, stele_result *result) {
+    for (int64_t i = 0; i < n; i++) {
+        const stele_array *in = (const stele_array *)args[0].data + i;
+        const stele_string *from = in->data;
+        stele_string *out = stele_call_alloc(call, in->n * (int64_t)sizeof *out);
+        unsigned char *valid = stele_call_alloc(call, in->n);
+        if (!out || !valid) return STELE_ERROR;
+        for (int64_t k = 0; k < in->n; k++) {
+            const stele_string *x = &from[in->n - 1 - k];
+            bool null = in->valid && !in->valid[in->n - 1 - k];
+            out[k] = null ? (stele_string){"no", 2, 0} : *x;
+            valid[k] = null || x->size != 2 || memcmp(x->data, "no", 2) != 0;
+        }
+        if (stele_call_set_array(call, result, i, in->n, out, valid) != STELE_OK) return STELE_ERROR;
+    }
+    return STELE_OK;
+}
+/* The same array, of elements of a fixed size. */
+static stele_status same_array(stele_call *call, int64_t n, const stele_column *args, stele_result *result) {
+    const stele_array *in = args[0].data;
+    for (int64_t i = 0; i < n; i++) {
+        if ((uintptr_t)in[i].data % 16) return stele_call_fail(call, i, NULL, "not aligned");
+        if (stele_call_set_array(call, result, i, in[i].n, in[i].data, in[i].valid) != STELE_OK) return STELE_ERROR;
+    }
+    return STELE_OK;
+}
+/* The same text; nothing for "unset". */
+static stele_status same_text(stele_call *call, int64_t n, const stele_column *args, stele_result *result) {
+    const stele_string *in = args[0].data;
+    for (int64_t i = 0; i < n; i++)
+        if ((in[i].size != 5 || memcmp(in[i].data, "unset", 5) != 0) &&
+            stele_call_set_text(call, result, i, in[i].data, in[i].size) != STELE_OK)
+            return STELE_ERROR;
+    return STELE_OK;
+}
+static _Atomic int64_t calls; /* by several threads */
 static stele_status count_calls(stele_call *call, int64_t n, const stele_column *args, stele_result *result) {
     (void)call, (void)args;
     for (int64_t i = 0; i < n; i++) ((int64_t *)result->data)[i] = ++calls;
@@ -149,7 +185,7 @@ static void test_errors(void **state) {
     fails("select silent(1)", "38000", "function silent failed without a message", NULL);
     refused(scalar("lower", "int", "int", silent, 0, NULL), "42723");
     refused(scalar("f", "no_such", "int", silent, 0, NULL), "42704");
-    refused(scalar("f", "int[]", "int", silent, 0, NULL), "0A000");
+    refused(scalar("f", "void", "int", silent, 0, NULL), "0A000");
     refused(scalar("f", "int", "int", NULL, 0, NULL), "22023");
     refused(scalar("", "int", "int", silent, 0, NULL), "22023");
     refused(stele_drop_function(conn, "no_such", -1, NULL), "42883");
@@ -202,6 +238,61 @@ static void test_nulls_and_types(void **state) {
     fails("select wide(1000)", "22003", NULL, "function wide(1000)");
     created(stele_drop_function(conn, "wide", -1, NULL));
     created(stele_drop_function(conn, "or_zero", -1, NULL));
+}
+
+static void test_arrays_and_json(void **state) {
+    (void)state;
+    static const struct {
+        const char *type, *value;
+    } types[] = {{"boolean[]", "{t,NULL,f}"},
+                 {"smallint[]", "{-5}"},
+                 {"int[]", "{}"},
+                 {"bigint[]", "{1,2,NULL}"},
+                 {"real[]", "{1.5,0}"},
+                 {"double precision[]", "{NaN}"},
+                 {"numeric(9,2)[]", "{1.25,NULL}"},
+                 {"date[]", "{2024-02-29}"},
+                 {"numeric(30,1)[]", "{-1.5}"},
+                 {"interval[]", "{\"1 mon\",01:00:00}"},
+                 {"timestamp[]", "{infinity}"},
+                 {"time[]", "{24:00:00}"},
+                 {"uuid[]", "{00112233-4455-6677-8899-aabbccddeeff}"}};
+    char sql[300], rows[200];
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        created(scalar("same", types[i].type, types[i].type, same_array, 0, NULL));
+        snprintf(sql, sizeof sql, "select same(x), same(x) = x from (values ('%s'::%s), (null)) as v (x)",
+                 types[i].value, types[i].type);
+        snprintf(rows, sizeof rows, "%s,t;NULL,NULL", types[i].value);
+        gives(sql, rows);
+        created(stele_drop_function(conn, "same", -1, NULL));
+    }
+    created(scalar("backwards", "text[]", "varchar(1)[]", backwards, 0, NULL));
+    gives("select backwards('{a,NULL,no,\"\"}'), backwards('{}'::text[]), backwards(null)", "{\"\",NULL,no,a},{},NULL");
+    gives("select backwards(array[s, 'x']), backwards(array[s, 'x']) = array['x', s] from t where a < 3",
+          "{x,one},t;{x,none},t");
+    gives("select count(distinct backwards(array[g::text])) from many", "7");
+    fails("select backwards(array[1])", "42883", NULL, NULL);
+    created(scalar("narrow", "bigint[]", "numeric(2,0)[]", same_array, 0, NULL));
+    fails("select narrow(array[a, 100]) from t where a = 2", "22003", NULL, "function narrow({2,100})");
+    created(scalar("timely", "bigint[]", "time[]", same_array, 0, NULL));
+    fails("select timely('{-1}')", "22008", NULL, "function timely");
+    created(scalar("misnamed", "text", "int[]", same_text, 0, NULL));
+    gives("select misnamed('unset') = '{}'", "t");
+    fails("select misnamed('x')", "42804", "the result is not of a text type", NULL);
+    created(scalar("misnamed", "int[]", "text", same_array, 0, NULL));
+    fails("select misnamed(array[1])", "42804", "the result is not of an array type", NULL);
+    /* json */
+    created(scalar("as_jsonb", "json", "jsonb", same_text, 0, NULL));
+    created(scalar("as_json", "text", "json", same_text, 0, NULL));
+    gives("select as_jsonb('{\"b\": 1, \"a\":[2 ,3]}'), as_jsonb(as_json(' [1] ')), as_json(null)",
+          "{\"a\": [2, 3], \"b\": 1},[1],NULL");
+    gives("select as_jsonb(x::json) -> 'k' from (values ('{\"k\": \"v\"}'), ('[]')) as v (x)", "\"v\";NULL");
+    fails("select as_json('{')", "22P02", NULL, "function as_json({)");
+    fails("select as_json('unset')", "22P02", "the result of type json was not set", NULL);
+    for (int i = 0; i < 6; i++)
+        created(stele_drop_function(
+            conn, (const char *const[]){"backwards", "narrow", "timely", "misnamed", "as_jsonb", "as_json"}[i], -1,
+            NULL));
 }
 
 static void test_overloads_and_dropping(void **state) {
@@ -326,6 +417,129 @@ static stele_status dot_finish(stele_call *call, int64_t n, const void *const *s
     return STELE_OK;
 }
 
+/* The longest text of at most 39 bytes, as a text. */
+static stele_status longest_update(stele_call *call, int64_t n, void *const *states, const stele_column *args) {
+    const stele_string *in = args[0].data;
+    (void)call;
+    for (int64_t i = 0; i < n; i++) {
+        char *s = states[i];
+        if (in[i].size <= strlen(s) || in[i].size > 39) continue;
+        memcpy(s, in[i].data, in[i].size);
+        s[in[i].size] = 0;
+    }
+    return STELE_OK;
+}
+static stele_status longest_combine(stele_call *call, int64_t n, void *const *into, const void *const *from) {
+    (void)call;
+    for (int64_t i = 0; i < n; i++)
+        if (strlen(from[i]) > strlen(into[i])) memcpy(into[i], from[i], 40);
+    return STELE_OK;
+}
+static stele_status longest_finish(stele_call *call, int64_t n, const void *const *states, stele_result *result) {
+    for (int64_t i = 0; i < n; i++)
+        if (stele_call_set_text(call, result, i, states[i], -1) != STELE_OK) return STELE_ERROR;
+    return STELE_OK;
+}
+/* How long the arrays are together; the memory is not needed. */
+static stele_status sizes_update(stele_call *call, int64_t n, void *const *states, const stele_column *args) {
+    if (!stele_call_alloc(call, 100)) return STELE_ERROR;
+    for (int64_t i = 0; i < n; i++) *(int64_t *)states[i] += ((const stele_array *)args[0].data)[i].n;
+    return STELE_OK;
+}
+/* text_1(int_1)text_2(int_2).. */
+static stele_status glue_group(stele_call *call, int64_t n, const stele_column *args, stele_result *result) {
+    const stele_string *text = args[0].data;
+    char *out = stele_call_alloc(call, 40 * n + 1), *at = out;
+    if (!out) return STELE_ERROR;
+    for (int64_t i = 0; i < n; i++) {
+        if (text[i].size > 20) return stele_call_fail(call, i, "22023", "too long to be glued");
+        at += sprintf(at, "%.*s(%d)", (int)text[i].size, text[i].data, ((const int32_t *)args[1].data)[i]);
+    }
+    return stele_call_set_text(call, result, 0, out, at - out);
+}
+/* Arrays in, the array of their first elements out. */
+static stele_status firsts_group(stele_call *call, int64_t n, const stele_column *args, stele_result *result) {
+    const stele_array *in = args[0].data;
+    int64_t *out = stele_call_alloc(call, 8 * n);
+    unsigned char *valid = stele_call_alloc(call, n);
+    if (!out || !valid) return STELE_ERROR;
+    for (int64_t i = 0; i < n; i++) {
+        valid[i] = in[i].n > 0 && (!in[i].valid || in[i].valid[0]);
+        out[i] = valid[i] ? *(const int64_t *)in[i].data : 0;
+    }
+    return stele_call_set_array(call, result, 0, n, out, valid);
+}
+
+static void test_aggregates_by_groups(void **state) {
+    (void)state;
+    static const char *const texts[9] = {"text", "int", "int", "int", "int", "int", "int", "int", "int"},
+                             *const arrays[] = {"bigint[]"};
+    stele_aggregate longest = {.name = "longest",
+                               .n_params = 1,
+                               .param_types = text,
+                               .result_type = "text",
+                               .state_size = 40,
+                               .update = longest_update,
+                               .combine = longest_combine,
+                               .finish = longest_finish};
+    stele_aggregate sizes = {.name = "sizes",
+                             .n_params = 1,
+                             .param_types = arrays,
+                             .result_type = "bigint",
+                             .state_size = 8,
+                             .update = sizes_update,
+                             .combine = dot_combine,
+                             .finish = dot_finish};
+    stele_aggregate glue = {
+        .name = "glue", .n_params = 2, .param_types = texts, .result_type = "text", .group = glue_group};
+    stele_aggregate firsts = {
+        .name = "firsts", .n_params = 1, .param_types = arrays, .result_type = "bigint[]", .group = firsts_group};
+    created(stele_create_aggregate(conn, &longest));
+    created(stele_create_aggregate(conn, &sizes));
+    created(stele_create_aggregate(conn, &glue));
+    created(stele_create_aggregate(conn, &firsts));
+    gives("select longest(s), longest(s) filter (where g = 1), longest(s) is null from t", "none,one,f");
+    gives("select g, longest(s), longest(distinct s) from t group by g order by g", "1,one,one;2,none,none");
+    gives("select longest(s) over (order by a) from t order by a", "one;none;none;none");
+    gives("select longest(x) = repeat('x', 39) from (select repeat('x', i % 40) as x from generate_series(1, 9000) as "
+          "i) as y",
+          "t");
+    gives("select count(l), sum(length(l)) from (select longest(a::text) as l from many group by a % 5000) as x",
+          "5000,25000");
+    gives("select sizes(array[a, null, 3]) from t", "12");
+    gives("select sizes(array[]::bigint[]), sizes(null) from t", "0,0");
+    /* by groups: in order, NULLs left out, of no rows too */
+    gives("select glue(s, g order by a desc), glue(s, g order by s, a) from t", "(2)none(2)one(1),(2)none(2)one(1)");
+    gives("select g, glue(s, 0 order by a) from t group by g order by g", "1,one(0);2,none(0)(0)");
+    gives("select glue(s, g) from t where false", "");
+    gives("select glue(x, 1), glue(distinct x, 1), glue(distinct x, 1 order by x desc) from "
+          "(values ('b'), ('a'), ('b')) as v (x)",
+          "b(1)a(1)b(1),a(1)b(1),b(1)a(1)");
+    gives("select glue(s, g order by a) filter (where a < 4) from t", "one(1)none(2)");
+    gives("select glue(s, g) over (order by a rows between 1 preceding and current row) from t where a is not null "
+          "order by a",
+          "one(1);one(1)none(2);none(2)(2)");
+    gives("select glue(s, g order by a) from t group by grouping sets ((), (g)) having count(*) > 0 order by 1",
+          "none(2)(2);one(1);one(1)none(2)(2)");
+    gives("select t.a, (select glue(x.s, x.g order by x.a) from t as x where x.g = t.a) from t order by a",
+          "1,one(1);2,none(2)(2);4,;NULL,");
+    gives("select firsts(array[a, 7] order by a), firsts(array[]::bigint[]), firsts(null) from t",
+          "{1,2,4,NULL},{NULL,NULL,NULL,NULL},{}");
+    gives("select sum(length(x)) from (select glue('ab', g order by a) as x from many group by a % 3000) as x",
+          "100000");
+    /* states in order */
+    gives("select product(a::float8 order by a), dot(a, 2 order by s, a) from t", "8,14");
+    fails("select glue(repeat('x', 21), 1)", "22023", "too long to be glued", "aggregate glue");
+    fails("select glue(s, g order by a) over () from t", "0A000", NULL, NULL);
+    fails("select glue(distinct s, g order by a) from t", "42P10", NULL, NULL);
+    fails("select product(a::float8 - 14 order by a) from t", "22023", "not that one", "aggregate product");
+    longest.init = product_init;
+    longest.group = glue_group;
+    refused(stele_create_aggregate(conn, &longest), "22023");
+    glue.n_params = 9;
+    refused(stele_create_aggregate(conn, &glue), "0A000");
+}
+
 static void test_aggregates(void **state) {
     (void)state;
     static const char *const one[] = {"double precision"}, *const two[] = {"bigint", "int"};
@@ -349,6 +563,7 @@ static void test_aggregates(void **state) {
                            .finish = dot_finish};
     created(stele_create_aggregate(conn, &product));
     created(stele_create_aggregate(conn, &dot));
+    test_aggregates_by_groups(state);
     gives("select product(a), dot(a, g) from t", "8,13");
     gives("select g, product(a), dot(a, g), count(*) from t group by g order by g", "1,1,1,2;2,8,12,2");
     gives("select product(a) filter (where a > 1), product(distinct g) from t", "8,2");
@@ -375,8 +590,9 @@ static void test_aggregates(void **state) {
     dot.state_size = 0;
     refused(stele_create_aggregate(conn, &dot), "22023");
     dot.state_size = 8;
-    dot.result_type = "text";
-    refused(stele_create_aggregate(conn, &dot), "0A000");
+    dot.group = glue_group;
+    refused(stele_create_aggregate(conn, &dot), "22023");
+    dot.group = NULL;
     dot.n_params = 0;
     refused(stele_create_aggregate(conn, &dot), "0A000");
     /* groups that go to disk */
@@ -497,14 +713,18 @@ static void test_no_memory(void **state) {
         mem_fail_at(step);
         stele_status made = scalar("scarce", "text", "text", shout, 0, NULL);
         got[0] = 0;
-        stele_status ran =
-            made == STELE_OK ? stele_exec(conn, "select scarce(s) from t where a < 3", api_keep, got) : STELE_ERROR;
+        stele_status ran = made == STELE_OK
+                               ? stele_exec(conn,
+                                            "select scarce(s), (select glue(s, g order by a) || longest(s) || "
+                                            "firsts(array[g])::text from t) from t where a < 2",
+                                            api_keep, got)
+                               : STELE_ERROR;
         bool over = mem_fail_at(0) > 0;
         if (ran != STELE_OK) {
             stele_error(conn, &e);
             if (strcmp(e.sqlstate, "53200") != 0) fail_msg("step %lld: %s %s", (long long)step, e.sqlstate, e.message);
         } else {
-            assert_string_equal(got, "ONE!;NULL");
+            assert_string_equal(got, "ONE!,one(1)none(2)(2)none{1,2,1,2}");
         }
         if (over) {
             assert_int_equal(ran, STELE_OK);
@@ -519,7 +739,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scalar),          cmocka_unit_test(test_errors),
         cmocka_unit_test(test_nulls_and_types), cmocka_unit_test(test_overloads_and_dropping),
-        cmocka_unit_test(test_volatility),      cmocka_unit_test(test_aggregates),
-        cmocka_unit_test(test_tables),          cmocka_unit_test(test_no_memory)};
+        cmocka_unit_test(test_arrays_and_json), cmocka_unit_test(test_volatility),
+        cmocka_unit_test(test_aggregates),      cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_no_memory)};
     return cmocka_run_group_tests_name("functions", tests, set_up, tear_down);
 }

@@ -309,6 +309,35 @@ static Expr *json_agg(Binder *b, Query *level, const AstFunc *f, Expr **order, c
     return bind_json_entries(b, call, all, f->location);
 }
 
+static Expr *call_of_client(Binder *b, const FuncDef *f, Type ret, int n, Expr *const *args, int64_t location) {
+    Expr *e = expr_new(b->c, EX_FUNC, ret, n);
+    if (!e) return NULL;
+    e->u.func = f;
+    e->location = location;
+    for (int i = 0; i < n; i++) e->args[i] = args[i];
+    return e;
+}
+
+/* An aggregate of the client over whole groups: string_agg of its rows' entries, put together (api/function_group.c).
+ */
+static Expr *client_agg(Binder *b, Query *level, const AstFunc *f, Expr **order, const AggCall *call, int n,
+                        Expr **args, Type ret) {
+    const AggOps *ops = call->func->agg_ops;
+    AggCall c = *call;
+    Type types[2] = {type_make(T_TEXT), type_make(T_TEXT)}, coerced[2], t;
+    if (func_resolve(slice_of("string_agg"), false, 2, types, bind_pos(b, f->location), &c.func, coerced, &t, b->err) !=
+            ST_OK ||
+        !(c.arg = call_of_client(b, ops->entry, t, n, args, f->location)) ||
+        !(c.arg2 = bind_text_const(b, slice_of(""), f->location)))
+        return NULL;
+    c.kind = c.func->agg;
+    for (int i = 1; call->distinct && i < n; i++) /* the first one is already */
+        if (bind_has_key(args[i]->type) && !(args[i] = bind_least(b, args[i], f->location))) return NULL;
+    Expr *all = f->n_order_by || call->distinct ? sorted_string_agg(b, level, f, order, &c, n, args)
+                                                : agg_column(b, level, f, c, t);
+    return all ? call_of_client(b, ops->whole, ret, 1, &all, f->location) : NULL;
+}
+
 Expr *bind_agg_column(Binder *b, Query *level, const AstFunc *f, AggCall call, Type ret) {
     return agg_column(b, level, f, call, ret);
 }
@@ -470,6 +499,8 @@ Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     AggCall call = {.func = def, .kind = def->agg, .distinct = distinct, .filter = filter};
     if (n > 0) call.arg = args[0];
     if (n > 1) call.arg2 = args[1];
+    if (def->agg == AGG_CLIENT && (f->n_order_by || !def->agg_ops->update))
+        return client_agg(b, level, f, order, &call, n, args, ret);
     if (ret.id == T_ARRAY && (def->agg == AGG_STRING_AGG || def->agg == AGG_MIN || def->agg == AGG_MAX))
         return array_agg(b, level, f, order, &call, ret);
     if (def->agg == AGG_STRING_AGG && type_is_json(ret)) return json_agg(b, level, f, order, &call, row);

@@ -30,17 +30,18 @@ bool bind_is_user_table(const Binder *b, const AstExpr *call) {
 
 /* The value of an argument that depends on nothing but constants. */
 static Status argument_value(Binder *b, const AstFunc *f, const Expr *e, Value *out) {
-    Value args[1];
     if (e->kind == EX_CONST) {
         *out = e->u.value;
         out->type = e->type;
         return ST_OK;
     }
-    if (e->kind != EX_CAST && (e->kind != EX_FUNC || e->n_args > 1 || (e->u.func->flags & FN_VOLATILE)))
+    if (e->kind != EX_CAST && (e->kind != EX_FUNC || (e->u.func->flags & FN_VOLATILE)))
         return err_at(b->err, bind_pos(b, e->location), ERR_FEATURE_NOT_SUPPORTED,
                       "arguments of table function %s must be constants", f->name.name);
     TRY(stack_check(b->err));
-    if (e->n_args) TRY(argument_value(b, f, e->args[0], &args[0]));
+    Value *args = arena_array(b->a, Value, e->n_args + 1);
+    if (!args) return ST_ERROR;
+    for (int32_t i = 0; i < e->n_args; i++) TRY(argument_value(b, f, e->args[i], &args[i]));
     FuncKernel kernel = NULL;
     if (e->kind == EX_CAST) {
         if (args[0].type.id == T_UNKNOWN && !args[0].is_null)
