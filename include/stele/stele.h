@@ -510,7 +510,8 @@ enum {
     STELE_FUNCTION_CALLED_ON_NULL = 1, /* also for rows with a NULL argument; else those are NULL without a call */
     STELE_FUNCTION_STABLE = 2,         /* the same within a statement */
     STELE_FUNCTION_VOLATILE = 4,       /* once for each row */
-    STELE_FUNCTION_ONE_THREAD = 8
+    STELE_FUNCTION_ONE_THREAD = 8,
+    STELE_FUNCTION_LATERAL = 16 /* of table functions: columns do not depend on the arguments */
 };
 
 /* n >= 1 rows. STELE_OK, or STELE_ERROR after stele_call_fail. How rows are divided into calls does not follow any
@@ -566,8 +567,17 @@ typedef struct stele_aggregate {
 /* As stele_create_scalar; 22023 also for a size, flags or a mixture of functions that are not possible. */
 STELE_API stele_status stele_create_aggregate(stele_conn *conn, const stele_aggregate *aggregate);
 
-/* Table functions: FROM f(1, path => 'x'). Arguments are constants, which are known when the statement is bound; all
- * must be given, by position or by name. */
+/* Table functions: FROM f(1, path => 'x'). All arguments must be given, by position or by name. There are two ways to
+ * call one:
+ *
+ *  - With constants, which are known when the statement is bound. Rows are computed as they are read.
+ *  - With anything else, if it has STELE_FUNCTION_LATERAL (else 0A000): parameters ($1), columns of what stands before
+ *    it in FROM, subqueries; also for calls in a select list (of functions with one column), in ROWS FROM, and WITH
+ *    ORDINALITY. When the statement is bound, bind is called without arguments (args NULL), for the columns alone.
+ * While it runs, bind, begin, next, end and free_bound are called for each row of arguments, from several threads for
+ *    different rows, and the rows of one call are collected in memory before they are used. bind must add the same
+ *    columns as before (42804). For equal arguments it may be called once or several times.
+ */
 typedef struct stele_columns stele_columns; /* in the making */
 /* One more column of the rows. 42704, 0A000, 54011 more than 1600. */
 STELE_API stele_status stele_columns_add(stele_columns *columns, const char *name, const char *type);
@@ -575,7 +585,7 @@ typedef struct stele_table_function {
     const char *name;
     int64_t n_params;
     const char *const *param_types, *const *param_names;
-    int32_t flags; /* 0 or STELE_FUNCTION_ONE_THREAD */
+    int32_t flags; /* STELE_FUNCTION_ONE_THREAD, STELE_FUNCTION_LATERAL */
     /* Adds the columns for these arguments, and may leave something of its own in *bound. Each time a statement is
      * bound, which may be more often than it runs. */
     stele_status (*bind)(stele_call *call, int64_t n_args, const stele_value *args, stele_columns *columns,

@@ -1,4 +1,5 @@
-/* function_table.c - table functions of the client as streams (program/stream.h). Contracts are in stele.h.
+/* function_table.c - table functions of the client: as streams (program/stream.h), and as functions that make an array
+ * of a call's rows, where arguments are no constants. Contracts are in stele.h.
  *
  * One call of `next` at a time: workers take batches in turn under TableRun.lock, each into its own arena, and go on
  * with their rows beside each other. The number of the call is the batch's order.
@@ -8,6 +9,7 @@
 #include "api/function_int.h"
 #include "api/value_int.h"
 #include "program/stream.h"
+#include "types/array.h"
 
 enum { BATCH_ROWS = 2048, COLUMNS_MAX = 1600 };
 
@@ -53,22 +55,35 @@ static Status failed(const stele_call *c) {
 
 static Status begin(const RowStream *s, const StreamUse *use, StreamRun **out, Err *e);
 
-static Status open_rows(const UserFunction *f, Arena *a, const Value *args, const RowStream **out, Err *e) {
+/* args NULL: for the columns alone. */
+static Status bind_columns(const UserFunction *f, Arena *a, const Value *args, void **of_client, stele_columns *columns,
+                           Err *e) {
     const stele_table_function *t = f->own;
     int n = f->signature.n_args;
-    Bound *b = arena_new_of(a, Bound);
     stele_value *values = arena_array(a, stele_value, n + 1);
     stele_call call = {.f = f, .arena = a, .err = e, .error_row = -1};
-    stele_columns columns = {.arena = a, .err = e};
-    if (!b || !values) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    if (!values) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    for (int i = 0; args && i < n; i++)
+        if (value_to_client(&args[i], a, &values[i]) != ST_OK) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    *columns = (stele_columns){.arena = a, .err = e};
+    stele_status r = t->bind(&call, args ? n : 0, args ? values : NULL, columns, of_client);
+    if (r != STELE_OK || err_is_set(e)) return failed(&call);
+    if (columns->names.len == 0)
+        return err_set(e, ERR_EXTERNAL_ROUTINE, "function %s has no columns", f->signature.name);
+    return ST_OK;
+}
+
+static Status open_rows(const UserFunction *f, Arena *a, const Value *args, const RowStream **out, Err *e) {
+    const stele_table_function *t = f->own;
+    if (!args && !(t->flags & STELE_FUNCTION_LATERAL))
+        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "arguments of table function %s must be constants",
+                       f->signature.name);
+    Bound *b = arena_new_of(a, Bound);
+    stele_columns columns;
+    if (!b) return err_is_set(e) ? ST_ERROR : err_oom(e);
     b->f = f;
     if (arena_on_release(a, free_bound, b) != ST_OK) return err_is_set(e) ? ST_ERROR : err_oom(e);
-    for (int i = 0; i < n; i++)
-        if (value_to_client(&args[i], a, &values[i]) != ST_OK) return err_is_set(e) ? ST_ERROR : err_oom(e);
-    stele_status r = t->bind(&call, n, values, &columns, &b->of_client);
-    if (r != STELE_OK || err_is_set(e)) return failed(&call);
-    if (columns.names.len == 0)
-        return err_set(e, ERR_EXTERNAL_ROUTINE, "function %s has no columns", f->signature.name);
+    TRY(bind_columns(f, a, args, &b->of_client, &columns, e));
     const char *label = arena_printf(a, "function %s", f->signature.name);
     if (!label) return err_is_set(e) ? ST_ERROR : err_oom(e);
     b->stream = (RowStream){.n_cols = (int32_t)columns.names.len,
@@ -213,15 +228,132 @@ static Status begin(const RowStream *s, const StreamUse *use, StreamRun **out, E
     return ST_OK;
 }
 
+/* ---- rows for each row of arguments -------------------------------------------------------------- */
+
+enum { RECORD_ROWS = 256 }; /* room of one call of next */
+
+/* One call's rows, as they come. */
+typedef struct Records {
+    FuncCtx *ctx;
+    const UserFunction *f;
+    int32_t n_cols;
+    const Type *types;
+    ResultCells *cells; /* by column */
+    stele_result *results;
+    bool *wanted;
+    VEC(Str) rows;
+} Records;
+
+static Status records_new(FuncCtx *ctx, const UserFunction *f, Str types, Records *r) {
+    Arena *a = ctx->arena;
+    *r = (Records){.ctx = ctx, .f = f, .n_cols = (int32_t)(types.len / sizeof(Type))};
+    Type *own = arena_array(a, Type, r->n_cols + 1);
+    r->cells = arena_array(a, ResultCells, r->n_cols + 1);
+    r->results = arena_array(a, stele_result, r->n_cols + 1);
+    r->wanted = arena_array(a, bool, r->n_cols + 1);
+    if (!own || !r->cells || !r->results || !r->wanted) return ST_ERROR;
+    memcpy(own, types.ptr, sizeof *own * (size_t)r->n_cols);
+    r->types = own;
+    for (int32_t i = 0; i < r->n_cols; i++) {
+        int64_t size = phys_size(type_phys(own[i]));
+        r->wanted[i] = true;
+        r->cells[i] = (ResultCells){own[i], 0, arena_alloc(a, RECORD_ROWS * size), arena_alloc(a, RECORD_ROWS)};
+        if (!r->cells[i].cells || !r->cells[i].valid) return ST_ERROR;
+    }
+    return ST_OK;
+}
+
+/* A row as a record's bytes: the array of its cells' bytes. */
+static Status put_record(Records *r, int64_t row, Str *cells, uint8_t *valid) {
+    Str out;
+    for (int32_t i = 0; i < r->n_cols; i++) {
+        int64_t size = phys_size(type_phys(r->types[i]));
+        const char *cell = (const char *)r->cells[i].cells + row * size;
+        valid[i] = r->cells[i].valid[row];
+        if (!valid[i]) cells[i] = str_make("", 0);
+        else if (type_phys(r->types[i]) == PH_STR) cells[i] = *(const Str *)(const void *)cell;
+        else cells[i] = str_make(cell, size);
+    }
+    TRY(array_build(r->ctx->arena, PH_STR, r->n_cols, cells, valid, &out, r->ctx->err));
+    return vec_push(r->ctx->arena, &r->rows, out) ? ST_OK : ST_ERROR;
+}
+
+static Status read_records(Records *r, stele_call *call, void *scan) {
+    const stele_table_function *t = r->f->own;
+    Str *cells = arena_array(r->ctx->arena, Str, r->n_cols + 1);
+    uint8_t *valid = arena_alloc(r->ctx->arena, r->n_cols + 1);
+    if (!cells || !valid) return ST_ERROR;
+    for (int64_t n = -1; n != 0;) {
+        for (int32_t i = 0; i < r->n_cols; i++) {
+            r->cells[i].n = RECORD_ROWS;
+            function_result_begin(&r->cells[i], &r->results[i]);
+        }
+        n = 0;
+        if (t->next(call, scan, RECORD_ROWS, r->results, &n) != STELE_OK || err_is_set(call->err)) return failed(call);
+        if (n < 0 || n > RECORD_ROWS)
+            return err_set(call->err, ERR_EXTERNAL_ROUTINE, "function %s returned %lld rows where there is room for %d",
+                           r->f->signature.name, (long long)n, RECORD_ROWS);
+        for (int32_t i = 0; i < r->n_cols; i++) {
+            r->cells[i].n = n;
+            if (function_result_end(call, &r->cells[i]) != ST_OK) return failed(call);
+        }
+        for (int64_t i = 0; i < n; i++) TRY(put_record(r, i, cells, valid));
+    }
+    return ST_OK;
+}
+
+static Status same_columns(const Records *r, const stele_columns *columns, Err *e) {
+    bool same = columns->types.len == r->n_cols;
+    for (int32_t i = 0; same && i < r->n_cols; i++) same = type_eq(columns->types.items[i], r->types[i]);
+    if (same) return ST_OK;
+    return err_set(e, ERR_DATATYPE_MISMATCH, "function %s has other columns than when the statement was bound",
+                   r->f->signature.name);
+}
+
+static Status call_records(Records *r, const Value *args, Str *out) {
+    const stele_table_function *t = r->f->own;
+    Arena *a = r->ctx->arena;
+    stele_call call = {.f = r->f, .arena = a, .err = r->ctx->err, .n = RECORD_ROWS, .error_row = -1};
+    void *bound = NULL, *scan = NULL;
+    stele_columns columns;
+    r->rows.len = 0;
+    Status st = bind_columns(r->f, a, args, &bound, &columns, call.err);
+    if (st == ST_OK) st = same_columns(r, &columns, call.err);
+    if (st == ST_OK && (t->begin(&call, bound, r->n_cols, r->wanted, &scan) != STELE_OK || err_is_set(call.err)))
+        st = failed(&call);
+    if (st == ST_OK) st = read_records(r, &call, scan);
+    if (scan && t->end) t->end(scan);
+    if (bound && t->free_bound) t->free_bound(bound);
+    return st == ST_OK ? array_build(a, PH_STR, r->rows.len, r->rows.items, NULL, out, call.err) : ST_ERROR;
+}
+
+/* args[0]: the columns' types. */
+static Status records_kernel(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out) {
+    const UserFunction *f = ctx->func->own;
+    Value *values = arena_array(ctx->arena, Value, nargs);
+    Records r;
+    if (n == 0) return ST_OK;
+    if (!values || records_new(ctx, f, *(const Str *)args[0].data, &r) != ST_OK)
+        return err_is_set(ctx->err) ? ST_ERROR : err_oom(ctx->err);
+    for (int64_t i = 0; i < n; i++) {
+        for (int k = 1; k < nargs; k++) values[k - 1] = vec_value(&args[k], i, f->signature.param_types[k - 1]);
+        out->valid[i] = 1;
+        if (call_records(&r, values, (Str *)out->data + i) == ST_OK) continue;
+        ctx->error_row = i;
+        return err_is_set(ctx->err) ? ST_ERROR : err_oom(ctx->err);
+    }
+    return ST_OK;
+}
+
 stele_status stele_create_table_function(stele_conn *c, const stele_table_function *x) {
     FunctionHead head = {USER_TABLE,     x->name,  x->n_params, x->param_types,
                          x->param_names, x->flags, x->data,     x->destroy};
     UserFunction *f;
     stele_table_function *own = NULL;
     Status st = function_new(c, &head, &f);
-    if (st == ST_OK && (x->flags & ~STELE_FUNCTION_ONE_THREAD))
+    if (st == ST_OK && (x->flags & ~(STELE_FUNCTION_ONE_THREAD | STELE_FUNCTION_LATERAL)))
         st = err_set(&c->s->err, ERR_INVALID_PARAMETER,
-                     "a table function can have no flag but STELE_FUNCTION_ONE_THREAD");
+                     "a table function can have no flag but STELE_FUNCTION_ONE_THREAD and STELE_FUNCTION_LATERAL");
     if (st == ST_OK && (!x->bind || !x->begin || !x->next))
         st = err_set(&c->s->err, ERR_INVALID_PARAMETER, "the table function lacks bind, begin or next");
     if (st == ST_OK && !(own = arena_new_of(f->arena, stele_table_function))) st = ST_ERROR;
@@ -230,6 +362,9 @@ stele_status stele_create_table_function(stele_conn *c, const stele_table_functi
         f->own = own;
         f->open = open_rows;
         f->signature.returns_set = true;
+        f->def.flags = FN_CAN_FAIL | FN_STABLE;
+        f->def.ret = T_ARRAY;
+        f->def.kernel = records_kernel;
         f->signature.ret = type_make(T_VOID);
     }
     return function_add(c, f, st);

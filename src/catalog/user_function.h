@@ -28,7 +28,9 @@ typedef struct UserFunction {
     FuncDef def;       /* what plans call: def.own is this UserFunction */
     Arena *arena;      /* of all this */
     const void *own;   /* the maker's */
-    /* USER_TABLE: the rows for these arguments, in the arena (program/stream.h). */
+    /* USER_TABLE: the rows for these arguments, in the arena (program/stream.h). args NULL: their columns alone, 0A000
+     * where these depend on arguments. def makes an array of a row's rows, each a record: its first argument has the
+     * columns' types as bytes. */
     Status (*open)(const struct UserFunction *f, Arena *a, const Value *args, const struct RowStream **out, Err *e);
     void (*free_data)(void *data);
     void *data;

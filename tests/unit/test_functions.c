@@ -1,5 +1,6 @@
-/* test_functions.c - functions of the client: scalar ones, aggregates and table functions from C, wherever SQL calls
- * functions; NULLs, overloads, errors with their row, threads, what happens when they are dropped, allocation failures.
+/* test_functions.c - functions of the client: scalar ones and aggregates from C, wherever SQL calls functions; NULLs,
+ * arrays, overloads, errors with their row, threads, what happens when they are dropped, allocation failures. Table
+ * functions: test_table_functions.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -603,105 +604,6 @@ static void test_aggregates(void **state) {
     run("drop view pv");
 }
 
-/* ---- table functions --------------------------------------------------------------------------- */
-
-typedef struct Series {
-    int64_t from, to, step;
-} Series;
-static int bound_now, scans_now;
-static bool last_wanted[3];
-static stele_status series_bind(stele_call *call, int64_t n_args, const stele_value *args, stele_columns *columns,
-                                void **bound) {
-    assert_int_equal(n_args, 3);
-    Series *s = malloc(sizeof *s);
-    *s = (Series){args[0].u.i64, args[1].u.i64, args[2].type == STELE_TYPE_NULL ? 1 : args[2].u.i64};
-    *bound = s;
-    bound_now++;
-    if (s->step == 0) return stele_call_fail(call, -1, "22023", "a step of zero");
-    if (stele_columns_add(columns, "n", "bigint") != STELE_OK || stele_columns_add(columns, "name", "text") != STELE_OK)
-        return STELE_ERROR;
-    return stele_columns_add(columns, "half", s->step == 99 ? "no_such" : "numeric(12,1)");
-}
-static void series_free(void *bound) {
-    bound_now--;
-    free(bound);
-}
-static stele_status series_begin(stele_call *call, void *bound, int64_t n_columns, const bool *wanted, void **scan) {
-    (void)call;
-    assert_int_equal(n_columns, 3);
-    memcpy(last_wanted, wanted, sizeof last_wanted);
-    Series *s = malloc(sizeof *s);
-    *s = *(Series *)bound;
-    scans_now++;
-    *scan = s;
-    return STELE_OK;
-}
-static stele_status series_next(stele_call *call, void *scan, int64_t room, stele_result *columns, int64_t *n) {
-    Series *s = scan;
-    char name[40];
-    for (; *n < room && s->from <= s->to; s->from += s->step, ++*n) {
-        if (s->from == 77777) return stele_call_fail(call, *n, "22023", "seventy-seven");
-        ((int64_t *)columns[0].data)[*n] = s->from;
-        columns[0].valid[*n] = s->from % 5 != 0;
-        snprintf(name, sizeof name, "row %lld", (long long)s->from);
-        if (stele_call_set_text(call, &columns[1], *n, name, -1) != STELE_OK) return STELE_ERROR;
-        ((int64_t *)columns[2].data)[*n] = s->from * 5;
-    }
-    return STELE_OK;
-}
-static void series_end(void *scan) {
-    scans_now--;
-    free(scan);
-}
-
-static void test_tables(void **state) {
-    (void)state;
-    static const char *const types[] = {"bigint", "bigint", "int"}, *const names[] = {"first", "last", "step"};
-    stele_table_function f = {.name = "steps",
-                              .n_params = 3,
-                              .param_types = types,
-                              .param_names = names,
-                              .bind = series_bind,
-                              .free_bound = series_free,
-                              .begin = series_begin,
-                              .next = series_next,
-                              .end = series_end,
-                              .destroy = destroy};
-    created(stele_create_table_function(conn, &f));
-    gives("select * from steps(1, 6, 2)", "1,row 1,0.5;3,row 3,1.5;NULL,row 5,2.5");
-    gives("select s.name from steps(step => 3, first => -1, last => 2) as s order by half desc", "row 2;row -1");
-    assert_true(!last_wanted[0] && last_wanted[1] && last_wanted[2]);
-    gives("select count(*), count(n), sum(half) from steps(1, 70000, null)", "70000,56000,1225017500.0");
-    gives("select count(*) from steps(1, 3, null) a join steps(2, 9, null) b using (n)", "2");
-    gives("select count(*) from steps(2, 1, null)", "0");
-    gives("select n from steps(1, 80000, null) limit 1", "1");
-    /* a streaming result asks for rows as it is read: it never comes to the one that fails */
-    stele_stmt *s;
-    assert_int_equal(stele_prepare(conn, "select n, name from steps(1, 9000000000000000000, null)", -1, &s, NULL),
-                     STELE_OK);
-    stele_set_stream(s, true);
-    for (int i = 0; i < 3; i++) assert_int_equal(stele_step(s), STELE_ROW);
-    assert_int_equal(stele_column_int64(s, 0), 3);
-    assert_int_equal(stele_row_count(s), -1);
-    stele_finalize(s);
-    run("create view sv as select n from steps(1, 3, null)");
-    gives("select sum(n) from sv", "6");
-    fails("select * from steps(1, 80000, null)", "22023", "seventy-seven", "function steps");
-    fails("select * from steps(1, 2, 0)", "22023", "a step of zero", "function steps");
-    fails("select * from steps(1, 2, 99)", "42704", NULL, NULL);
-    fails("select * from steps(1, 2)", "42883", NULL, NULL);
-    fails("select * from steps(1, 2, other => 2)", "42883", NULL, NULL);
-    fails("select * from t, steps(a, 2, 1)", "0A000", NULL, NULL);
-    fails("select steps(1, 2, 1)", "0A000", NULL, NULL);
-    fails("select * from steps(1, 2, 1) with ordinality", "0A000", NULL, NULL);
-    run("drop view sv");
-    run("select 1");
-    assert_int_equal(scans_now, 0);
-    created(stele_drop_function(conn, "steps", -1, NULL));
-    assert_int_equal(bound_now, 0);
-    fails("select * from steps(1, 2, 1)", "42883", NULL, NULL);
-}
-
 /* ---- no memory --------------------------------------------------------------------------------- */
 
 static void test_no_memory(void **state) {
@@ -740,7 +642,6 @@ int main(void) {
         cmocka_unit_test(test_scalar),          cmocka_unit_test(test_errors),
         cmocka_unit_test(test_nulls_and_types), cmocka_unit_test(test_overloads_and_dropping),
         cmocka_unit_test(test_arrays_and_json), cmocka_unit_test(test_volatility),
-        cmocka_unit_test(test_aggregates),      cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_no_memory)};
+        cmocka_unit_test(test_aggregates),      cmocka_unit_test(test_no_memory)};
     return cmocka_run_group_tests_name("functions", tests, set_up, tear_down);
 }

@@ -442,18 +442,17 @@ static Plan *number_bulk(Binder *b, Plan *p) {
 /* A table function of a client. */
 static Plan *from_user_table(Binder *b, Query *q, const AstFromFunc *f) {
     const char *clause = q->clause;
-    if (f->ordinality || f->n_column_defs) {
-        bind_unsupported(b, f->location, "WITH ORDINALITY or columns of a client's table function");
-        return NULL;
-    }
+    const AstFunc *call = AST_AS_CONST(AstFunc, f->funcs[0].call);
     q->clause = "functions in FROM";
-    Plan *p = bind_user_table(b, q, AST_AS_CONST(AstFunc, f->funcs[0].call));
+    Plan *p = bind_user_table(b, q, call, f->ordinality);
     q->clause = clause;
+    if (p && !p->alias) p->alias = call->name.name;
     return from_outside(b, q, p, &f->alias, f->location);
 }
 
 static Plan *from_func(Binder *b, Query *q, const AstFromFunc *f) {
-    if (f->n_funcs == 1 && bind_is_user_table(b, f->funcs[0].call)) return from_user_table(b, q, f);
+    if (f->n_funcs == 1 && !f->n_column_defs && bind_is_user_table(b, f->funcs[0].call))
+        return from_user_table(b, q, f);
     if (f->n_funcs == 1 && bind_is_stream(b, f->funcs[0].call))
         return from_outside(b, q, bind_stream_call(b, f), &f->alias, f->location);
     const char *clause = q->clause;

@@ -66,6 +66,7 @@ typedef struct RowsFunc {
     const char *each; /* ROWS_ARRAY: an element's function, or NULL */
     bool members;     /* ROWS_ARRAY of JSON objects: columns are the members of their names */
     bool pairs;       /* ROWS_ARRAY of JSON arrays: columns are their two elements, a text and a value */
+    bool records;     /* ROWS_ARRAY of rows as records */
     int32_t n_cols;
     Type *types;
     ColId *cols; /* they have their names */
@@ -370,6 +371,7 @@ Status bind_rows_allowed(Binder *b, const Query *q, int64_t location); /* 0A000 
 /* The elements of an array, each (or NULL) called with one of them. */
 Status bind_rows_array(Binder *b, Expr *array, const char *each, const char *name, int64_t location, RowsFunc *out);
 Plan *bind_from_rows(Binder *b, Query *q, const AstFromFunc *f);
+Plan *bind_rows_plan(Binder *b, const RowsFunc *f, bool ordinality);  /* of one call */
 Expr *bind_rows_target(Binder *b, Query *q, const AstFunc *f);        /* in a select list: its column */
 Expr *bind_srf(Binder *b, Query *q, const RowsFunc *f);               /* likewise, bound */
 Status bind_srf_row(Binder *b, Query *q, RowsFunc *f, RowValue *out); /* likewise, of records */
@@ -398,7 +400,7 @@ void bind_put_value(Vec *out, int64_t i, const Value *v);
 /* The array of its rows: of their values, or (packed) of their bytes. */
 Expr *bind_rows_call(Binder *b, const RowsFunc *f);
 static inline bool bind_rows_packed(const RowsFunc *f) {
-    return f->routine && (f->n_cols != 1 || f->types[0].id == T_ARRAY);
+    return f->records || (f->routine && (f->n_cols != 1 || f->types[0].id == T_ARRAY));
 }
 
 bool bind_has_routines(const Binder *b);                 /* the catalog's, or functions of clients */
@@ -419,8 +421,12 @@ bool bind_is_user_aggregate(const Binder *b, const AstFunc *f);
 Status bind_user_aggregate(Binder *b, const AstFunc *f, int n, Expr **args, const FuncDef **out, Type *coerced,
                            Type *ret);
 bool bind_is_user_table(const Binder *b, const AstExpr *call);
-/* Its rows, a plan with a column each. */
-Plan *bind_user_table(Binder *b, Query *q, const AstFunc *f);
+/* FROM's call of it alone. */
+Plan *bind_user_table(Binder *b, Query *q, const AstFunc *f, bool ordinality);
+/* Its rows for each row of arguments, whatever these are; `f` or a call that is bound. */
+Status bind_user_rows(Binder *b, Query *q, const AstFunc *f, RowsFunc *out);
+Status bind_user_records(Binder *b, const struct UserFunction *user, int64_t n, Expr **args, int64_t location,
+                         RowsFunc *out);
 
 /* ---- bind_null.c ----------------------------------------------------------------------------- */
 /* Strict calls with a constant NULL among their arguments become NULL, in place. */

@@ -536,8 +536,11 @@ Expr *bind_routine_call(Binder *b, Query *q, const AstFunc *f) {
     RowsFunc rows;
     if (bind_args(b, q, f, false, &r, &user, &args) != ST_OK || !r) return NULL;
     if (user && user->kind == USER_TABLE) {
-        bind_unsupported(b, f->location, "a client's table function outside of FROM");
-        return NULL;
+        if (bind_rows_allowed(b, q, f->location) != ST_OK ||
+            bind_user_records(b, user, r->n_args, args, f->location, &rows) != ST_OK)
+            return NULL;
+        if (rows.n_cols > 1) return bind_unsupported(b, f->location, "a set of records in a select list"), NULL;
+        return bind_srf(b, q, &rows);
     }
     if (user) return user_call(b, user, args, f->location);
     if (!r->returns_set) return scalar_call(b, r, args, f->location);

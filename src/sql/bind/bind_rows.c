@@ -327,6 +327,11 @@ static Plan *rows_plan(Binder *b, int64_t n, const RowsFunc *f, ColId ordinality
     return side_by_side(b, n, f, ordinality, NULL);
 }
 
+Plan *bind_rows_plan(Binder *b, const RowsFunc *f, bool ordinality) {
+    ColId number = ordinality ? plan_new_col(b->c, "ordinality", type_make(T_INT8), false) : 0;
+    return number < 0 ? NULL : rows_plan(b, 1, f, number);
+}
+
 static Status rows_column(Binder *b, RowsFunc *f, const char *name, Type t) {
     f->n_cols = 1;
     if (!(f->types = arena_array(b->a, Type, 1)) || !(f->cols = arena_array(b->a, ColId, 1))) return ST_ERROR;
@@ -388,7 +393,9 @@ static Status from_call(Binder *b, Query *q, const AstExpr *e, AstColumnDef *con
     bool record = false;
     if (f && sql_is_bulk_call(f))
         return bind_unsupported(b, e->location, "bulk_call in ROWS FROM or with column definitions");
-    if (f && bind_has_routines(b)) {
+    const bool user = f && bind_is_user_table(b, e);
+    if (user && !n_defs) return bind_user_rows(b, q, f, &x) == ST_OK && vec_push(b->a, out, x) ? ST_OK : ST_ERROR;
+    if (f && bind_has_routines(b) && !user) {
         TRY(bind_rows_routine(b, q, f, name, &x));
         record = x.routine && x.routine->returns_record;
     }
