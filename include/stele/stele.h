@@ -587,7 +587,7 @@ typedef struct stele_table_function {
     const char *const *param_types, *const *param_names;
     int32_t flags; /* STELE_FUNCTION_ONE_THREAD, STELE_FUNCTION_LATERAL */
     /* Adds the columns for these arguments, and may leave something of its own in *bound. Each time a statement is
-     * bound, which may be more often than it runs. */
+     * bound, which may be more often than it runs. Arguments are valid until free_bound. */
     stele_status (*bind)(stele_call *call, int64_t n_args, const stele_value *args, stele_columns *columns,
                          void **bound);
     void (*free_bound)(void *bound); /* NULL: nothing; also after an error, when *bound is not NULL */

@@ -7,7 +7,8 @@ import sys
 import weakref
 from collections import deque
 from ctypes import byref, c_char_p, c_int64, c_void_p
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Optional, Sequence, TypeVar
+from typing import (TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence, TypeVar,
+                    Union)
 
 from . import errors
 from ._arrow import Batch, Stream, is_frame, stream_capsule
@@ -405,20 +406,43 @@ class Connection:
     def create_function(self, name: str, function: Callable[..., Any], parameters: Sequence[Any], result: Any, *,
                         vectorized: bool = False, called_on_null: bool = False,
                         volatility: str = "volatile") -> None:
-        """A function of Python that SQL calls by its name, on all connections to the database. Types are SQL's names,
-        or bool, int, float, str, bytes, date, datetime, UUID. vectorized: it gets NumPy arrays of numbers, one element
-        per row, and returns one. A row with a NULL argument is NULL without a call, unless called_on_null; then NULLs
-        are None, or masked. Volatility "immutable" and "stable" allow fewer calls. Exceptions become errors of the
-        statement (38000). It must not use the database."""
+        """A function of Python that SQL calls by its name, on all connections to the database. Types are SQL's names
+        ("numeric(10,2)", "text[]"), or bool, int, float, Decimal, str, bytes, date, time, datetime, UUID, and list[..]
+        of them; json and jsonb are str. vectorized: it gets NumPy arrays of numbers, one element per row, and returns
+        one. A row with a NULL argument is NULL without a call, unless called_on_null; then NULLs are None, or masked.
+        Volatility "immutable" and "stable" allow fewer calls. Exceptions become errors of the statement (38000). It
+        must not use the database."""
         from . import _functions  # with modules that the others do without
-        made = _functions.register(self._live(), name, function, parameters, result, vectorized, called_on_null,
-                                   volatility)
+        self._keep(_functions.register(self._live(), name, function, parameters, result, vectorized, called_on_null,
+                                       volatility))
+
+    def create_aggregate(self, name: str, aggregate: Any, parameters: Sequence[Any], result: Any, *,
+                         vectorized: bool = False) -> None:
+        """An aggregate: a function of a list per parameter, the values of a group in the order of ORDER BY in the call,
+        or a class with step(*values) and finalize(), as sqlite3 has it, made anew for each group. vectorized: NumPy
+        arrays of numbers in place of lists. Rows with a NULL argument do not count; of no rows a function's result is
+        NULL without a call, a class is asked to finalize. Types as in create_function. Works with GROUP BY, FILTER,
+        DISTINCT, ORDER BY and OVER; a group's values are kept in memory."""
+        from . import _functions
+        self._keep(_functions.register_aggregate(self._live(), name, aggregate, parameters, result, vectorized))
+
+    def create_table_function(self, name: str, function: Callable[..., Iterable[Any]],
+                              parameters: Union[Mapping[str, Any], Sequence[Any]],
+                              columns: Union[Mapping[str, Any], Sequence[tuple[str, Any]]]) -> None:
+        """A function in FROM: it returns an iterable of rows, tuples with a value per column (of one column, values
+        too), and is called for each row of arguments. `columns` are names and types of the rows; `parameters` are
+        types, or names and types for calls with f(name => value). NULL arguments are None. With constants as arguments
+        rows are taken from the iterable as the statement reads them, else a call's rows are collected first."""
+        from . import _functions
+        self._keep(_functions.register_table(self._live(), name, function, parameters, columns))
+
+    def _keep(self, made: Optional[Any]) -> None:
         if made is None:
             raise self._error()
         self._database.functions.append(made)  # plans may have it to the end
 
     def remove_function(self, name: str) -> None:
-        """All functions of that name that create_function has made; statements that run call them to their end."""
+        """All functions of that name that were created here; statements that run call them to their end."""
         self._check(lib.stele_drop_function(self._live(), name.encode(), -1, None))
 
     def bulk(self, routine: str, calls: Any) -> BulkResult:

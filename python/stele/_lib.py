@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import CFUNCTYPE, POINTER, Structure, c_bool, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_uint32, c_void_p
+from ctypes import (CFUNCTYPE, POINTER, Structure, Union, c_bool, c_char, c_char_p, c_double, c_float, c_int, c_int32,
+                    c_int64, c_ubyte, c_uint32, c_uint64, c_void_p)
 from typing import Any
 
 OK, ERROR, ROW, DONE = 0, 1, 2, 3
@@ -65,13 +66,39 @@ class Column(Structure):
 
 class Cells(Structure):
     """Its results."""
-    _fields_ = [("data", c_void_p), ("valid", c_void_p), ("texts", c_void_p)]
+    _fields_ = [("data", c_void_p), ("valid", c_void_p), ("cells", c_void_p)]
 
 
 class Text(Structure):
     _fields_ = [("data", c_void_p), ("size", c_uint32), ("reserved", c_uint32)]
 
 
+class ArrayCell(Structure):
+    _fields_ = [("data", c_void_p), ("valid", c_void_p), ("n", c_int64)]
+
+
+class Value(Structure):
+    """A stele_value."""
+
+
+class _Numeric(Structure):
+    _fields_ = [("low", c_uint64), ("high", c_int64), ("scale", c_int32)]
+
+
+class _Bytes(Structure):
+    _fields_ = [("data", c_void_p), ("size", c_int64)]
+
+
+class _Items(Structure):
+    _fields_ = [("items", POINTER(Value)), ("n", c_int64)]
+
+
+class _Any(Union):
+    _fields_ = [("boolean", c_bool), ("i64", c_int64), ("f32", c_float), ("f64", c_double), ("numeric", _Numeric),
+                ("uuid", c_ubyte * 16), ("text", _Bytes), ("array", _Items)]
+
+
+Value._fields_ = [("type", c_int), ("u", _Any)]
 ScalarCall = CFUNCTYPE(c_int, c_void_p, c_int64, POINTER(Column), POINTER(Cells))
 
 
@@ -79,6 +106,29 @@ class Scalar(Structure):
     _fields_ = [("name", c_char_p), ("n_params", c_int64), ("param_types", POINTER(c_char_p)),
                 ("param_names", POINTER(c_char_p)), ("result_type", c_char_p), ("flags", c_int32),
                 ("call", ScalarCall), ("data", c_void_p), ("destroy", c_void_p)]
+
+
+AggregateGroup = CFUNCTYPE(c_int, c_void_p, c_int64, POINTER(Column), POINTER(Cells))
+
+
+class Aggregate(Structure):
+    _fields_ = [("name", c_char_p), ("n_params", c_int64), ("param_types", POINTER(c_char_p)),
+                ("result_type", c_char_p), ("flags", c_int32), ("state_size", c_int64), ("init", c_void_p),
+                ("update", c_void_p), ("combine", c_void_p), ("finish", c_void_p), ("group", AggregateGroup),
+                ("data", c_void_p), ("destroy", c_void_p)]
+
+
+TableBind = CFUNCTYPE(c_int, c_void_p, c_int64, POINTER(Value), c_void_p, POINTER(c_void_p))
+TableBegin = CFUNCTYPE(c_int, c_void_p, c_void_p, c_int64, POINTER(c_bool), POINTER(c_void_p))
+TableNext = CFUNCTYPE(c_int, c_void_p, c_void_p, c_int64, POINTER(Cells), POINTER(c_int64))
+TableEnd = CFUNCTYPE(None, c_void_p)
+
+
+class TableFunction(Structure):
+    _fields_ = [("name", c_char_p), ("n_params", c_int64), ("param_types", POINTER(c_char_p)),
+                ("param_names", POINTER(c_char_p)), ("flags", c_int32), ("bind", TableBind),
+                ("free_bound", TableEnd), ("begin", TableBegin), ("next", TableNext), ("end", TableEnd),
+                ("data", c_void_p), ("destroy", c_void_p)]
 
 
 Progress = CFUNCTYPE(c_bool, c_void_p, c_double)
@@ -120,9 +170,13 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "unregister": (None, [c_void_p, c_char_p]),
     "set_resolver": (None, [c_void_p, Resolver, c_void_p]),
     "create_scalar": (c_int, [c_void_p, POINTER(Scalar)]),
+    "create_aggregate": (c_int, [c_void_p, POINTER(Aggregate)]),
+    "create_table_function": (c_int, [c_void_p, POINTER(TableFunction)]),
+    "columns_add": (c_int, [c_void_p, c_char_p, c_char_p]),
     "drop_function": (c_int, [c_void_p, c_char_p, c_int64, POINTER(c_char_p)]),
     "call_fail": (c_int, [c_void_p, c_int64, c_char_p, c_char_p]),
     "call_set_text": (c_int, [c_void_p, POINTER(Cells), c_int64, c_char_p, c_int64]),
+    "call_set_array": (c_int, [c_void_p, POINTER(Cells), c_int64, c_int64, c_void_p, c_void_p]),
     "bulk_new": (c_int, [c_void_p, c_char_p, POINTER(c_void_p)]),
     "bulk_free": (None, [c_void_p]),
     "bulk_param_count": (c_int64, [c_void_p]),

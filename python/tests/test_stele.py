@@ -520,7 +520,13 @@ class Functions(Case):
         same = lambda x: x  # noqa: E731
         for kind, value in ((bool, True), ("smallint", -5), ("int", 7), (int, -(1 << 63)), ("real", 1.5), (float, 0.1),
                             (str, "h\u00e9"), (bytes, b"\x00\xff"), ("date", datetime.date(1999, 12, 31)),
-                            ("timestamp", datetime.datetime(2024, 2, 29, 1, 2, 3, 4)), (uuid.UUID, uuid.UUID(int=5))):
+                            ("timestamp", datetime.datetime(2024, 2, 29, 1, 2, 3, 4)), (uuid.UUID, uuid.UUID(int=5)),
+                            ("time", datetime.time(23, 59, 1, 5)), ("numeric(9, 2)", Decimal("-12.30")),
+                            ("timestamptz", datetime.datetime(1960, 1, 1, 0, 0, 1, tzinfo=datetime.timezone.utc)),
+                            ("numeric(30,1)", Decimal("1234567890123456789012.5")), (Decimal, Decimal("0.5")),
+                            ("jsonb", '{"a": [1, 2]}'), (list[int], [1, None, -3]), ("text[]", ["a", None, "", "\u00e9"]),
+                            ("uuid[]", [uuid.UUID(int=7)]), ("numeric(4,1)[]", [Decimal("1.5"), None]),
+                            ("boolean[]", []), ("bytea[]", [b"\x00"])):
             self.con.create_function("same", same, [kind], kind)
             self.assertEqual(self.con.sql("select same($1), same(null)", [value]).fetchall(), [(value, None)])
             self.con.remove_function("same")
@@ -540,7 +546,13 @@ class Functions(Case):
             self.con.sql("select wide()")
         with self.fails(stele.ProgrammingError, "42723"):
             self.con.create_function("lower", same, [str], str)
-        self.assertRaises(stele.NotSupportedError, self.con.create_function, "f", same, ["numeric"], str)
+        self.assertRaises(stele.NotSupportedError, self.con.create_function, "f", same, ["interval"], str)
+        self.con.create_function("narrow", same, [float], "numeric(3,1)")
+        self.assertEqual(self.one("select narrow(12.25)"), Decimal("12.3"))
+        with self.fails(stele.DataError, "22003"):
+            self.con.sql("select narrow(100)")
+        with self.fails(stele.DataError, "22003"):
+            self.con.sql("select narrow('NaN')")
         self.con.remove_function("shout")
         with self.fails(stele.ProgrammingError, "42883"):
             self.con.sql("select x from v")
@@ -554,6 +566,94 @@ class Functions(Case):
         self.assertEqual(self.con.sql("select next(i) from (values (1), (null), (3)) as v (i)").fetchall(), [(2,), (None,), (4,)])
         self.con.create_function("one", lambda a: 1, ["int"], "int", vectorized=True)
         self.assertEqual(self.one("select sum(one(i)) from generate_series(1, 10) as i"), 10)
+
+
+class Median:
+    """An aggregate as sqlite3 has them."""
+
+    def __init__(self):
+        self.values = []
+
+    def step(self, x):
+        self.values.append(x)
+
+    def finalize(self):
+        return sorted(self.values)[len(self.values) // 2] if self.values else -1
+
+
+class Aggregates(Case):
+    def test_functions(self):
+        """Over lists: order, FILTER, DISTINCT, windows, no rows, arrays, errors."""
+        self.con.create_aggregate("glue", lambda texts, by: by[0].join(texts), [str, str], str)
+        self.con.create_aggregate("spread", lambda x: [min(x), max(x)], [int], list[int])
+        self.con.sql("create table t as select i as a, chr(64 + i) as s from generate_series(1, 5) as i")
+        self.assertEqual(self.con.sql("select glue(s, '-' order by a desc), glue(s, '') filter (where a < 2), spread(a) from t").fetchall(),
+                         [("E-D-C-B-A", "A", [1, 5])])
+        self.assertEqual(self.con.sql("select a % 2, glue(distinct s, ',' order by s) from t group by 1 order by 1").fetchall(),
+                         [(0, "B,D"), (1, "A,C,E")])
+        self.assertEqual(self.con.sql("select glue(s, '') over (order by a) from t limit 2").fetchall(), [("A",), ("AB",)])
+        self.assertEqual(self.con.sql("select glue(s, '-'), glue(null, '-') from t where a > 9").fetchall(), [(None, None)])
+        with self.fails(stele.Error, "38000") as caught:
+            self.con.create_aggregate("broken", lambda x: x[9], [int], int)
+            self.con.sql("select broken(a) from t")
+        self.assertIn("IndexError", str(caught.exception))
+        with self.fails(stele.Error, "42723"):
+            self.con.create_aggregate("lower", len, [int], int)
+        self.con.remove_function("glue")
+        with self.fails(stele.ProgrammingError, "42883"):
+            self.con.sql("select glue(s, '-') from t")
+
+    def test_classes(self):
+        self.con.create_aggregate("middle", Median, [int], int)
+        self.assertEqual(self.con.sql("select i % 2, middle(i) from generate_series(1, 9) as i group by 1 order by 1").fetchall(),
+                         [(0, 6), (1, 5)])
+        self.assertEqual(self.one("select middle(i) from generate_series(1, 0) as i"), -1)
+        self.assertRaises(stele.ProgrammingError, self.con.create_aggregate, "m", Median, [int], int, vectorized=True)
+
+    @needs_pandas
+    def test_arrays(self):
+        import numpy
+        self.con.create_aggregate("rms", lambda x: numpy.sqrt((x * x).mean()), [float], float, vectorized=True)
+        self.assertEqual(self.con.sql("select rms(x) from (values (3.0), (null), (-3)) as v (x)").fetchall(), [(3.0,)])
+        self.assertRaises(stele.NotSupportedError, self.con.create_aggregate, "m", len, [str], int, vectorized=True)
+
+
+class TableFunctions(Case):
+    def test_rows(self):
+        """Constants, parameters, columns; lazily; errors; what is open is closed."""
+        log = []
+
+        def letters(first, n):
+            log.append("begin")
+            try:
+                for i in range(n):
+                    yield i, None if i == 1 else chr(ord(first) + i % 9), [i] * min(i, 2)
+            finally:
+                log.append("end")
+        self.con.create_table_function("letters", letters, {"first": str, "n": int}, {"i": int, "c": "text", "l": list[int]})
+        rows = [(0, "a", []), (1, None, [1]), (2, "c", [2, 2])]
+        self.assertEqual(self.con.sql("select * from letters('a', 3)").fetchall(), rows)
+        self.assertEqual(self.con.sql("select * from letters(n => $1, first => $2)", [3, "a"]).fetchall(), rows)
+        self.assertEqual(self.con.sql("select x.n, c from (values (1), (2)) as x (n), letters('p', x.n) order by 1, 2").fetchall(),
+                         [(1, "p"), (2, "p"), (2, None)])
+        self.assertEqual(self.one("select count(*) from letters('a', 5000)"), 5000)
+        self.assertEqual(self.con.sql("select i from letters('a', 1000000000) limit 2").fetchall(), [(0,), (1,)])
+        self.assertEqual(log.count("begin"), log.count("end"))
+        self.con.create_table_function("several", lambda x: x or [], [list[str]], [("word", str)])
+        self.assertEqual(self.con.sql("select word from several(array['a', 'b']) union all select word from several(null)").fetchall(),
+                         [("a",), ("b",)])
+        with self.fails(stele.Error, "38000") as caught:
+            self.con.sql("select * from letters('', 1)")
+        self.assertIn("TypeError", str(caught.exception))
+        self.con.create_table_function("uneven", lambda: [(1,)], [], {"a": int, "b": int})
+        with self.fails(stele.Error, "38000"):
+            self.con.sql("select * from uneven()")
+        with self.fails(stele.ProgrammingError, "42704"):
+            self.con.create_table_function("wrong", lambda: [], [], {"a": "bigint"})
+            self.con.create_table_function("wrong", lambda: [], ["nothing"], {"a": "bigint"})
+        self.con.remove_function("letters")
+        with self.fails(stele.ProgrammingError, "42883"):
+            self.con.sql("select * from letters('a', 3)")
 
 
 class Package(unittest.TestCase):
