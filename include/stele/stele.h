@@ -737,8 +737,12 @@ STELE_API void stele_pool_get_info(stele_conn *conn, bool reset, stele_pool_info
  * The library is a driver of Arrow Database Connectivity, revisions 1.0 and 1.1 (https://arrow.apache.org/adbc): a
  * driver manager loads libstele.so and calls one of these, which are the same, to fill its table of functions. `driver`
  * is a struct AdbcDriver of the version. Options of databases: uri (a path, or ":memory:"), stele.threads,
- * stele.memory_limit, stele.read_only, stele.existing; of connections: adbc.connection.autocommit and readonly; of
- * statements: those of ingestion. Any thread, once per driver. ADBC_STATUS_NOT_IMPLEMENTED: another version. */
+ * stele.memory_limit (both integers), stele.read_only, stele.existing; of connections: adbc.connection.autocommit,
+ * readonly, transaction.isolation_level, and catalog and db_schema, which have one value; of statements: those of
+ * ingestion, and adbc.statement.exec.progress (a double, 1 at the end) to read. Results are streams that are computed
+ * as they are taken (stele_result_arrow_stream), but those of several rows of parameters. Not implemented, with a
+ * message: temporary tables, partitions, incremental execution, Substrait. Any thread, once per driver.
+ * ADBC_STATUS_NOT_IMPLEMENTED: another version. */
 struct AdbcError;
 STELE_API uint8_t AdbcDriverInit(int version, void *driver, struct AdbcError *error);
 STELE_API uint8_t AdbcDriverSteleInit(int version, void *driver, struct AdbcError *error);

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """The ADBC driver in libstele, through the driver manager (adbc_driver_manager, pyarrow): queries, parameters, ingestion,
-what there is, transactions, errors. Skipped where the manager is not installed."""
+what there is, transactions, errors, streams, options, statistics. Skipped where the manager is not installed."""
 import argparse
 import ctypes
 import os
 import sys
+import threading
 
 try:
     import adbc_driver_manager
@@ -141,6 +142,112 @@ def errors():
         assert cur.fetchone() == (1,)
 
 
+def streams():
+    """Results come as they are computed: errors behind rows, changes of others, closing before the end, canceling."""
+    with connect() as con, con.cursor() as cur, con.cursor() as other:
+        cur.execute("select 1 / (400000 - i) as x from generate_series(1, 500000) as i")
+        reader = cur.fetch_record_batch()
+        assert reader.read_next_batch().num_rows > 0
+        cur.execute("select 1 / (400000 - i) as x from generate_series(1, 500000) as i")
+        e = raises(dbapi.Error, "22012", cur.fetchall)
+        assert e.status_code == adbc_driver_manager.AdbcStatusCode.INVALID_DATA, e
+        cur.execute("create table big as select i from generate_series(1, 300000) as i")
+        cur.execute("select i from big")
+        batches = iter(cur.fetch_record_batch())
+        n = next(batches).num_rows
+        other.execute("delete from big")
+        sizes = [b.num_rows for b in batches]
+        assert len(sizes) > 1 and n + sum(sizes) == 300000, sizes
+        for _ in range(2):  # prepared again where a result has taken the statement
+            cur.execute("select $1::int + 1", (41,))
+            assert cur.fetchall() == [(42,)]
+        cur.execute("select count(*) from generate_series(1, 5)")
+        con.close()
+        raises(Exception, None, cur.fetchall)
+    with connect() as con, con.cursor() as cur:
+        seen = []
+
+        def run():
+            try:
+                cur.execute("select count(*) from generate_series(1, 1000000000000) as i where i % 7 = 9")
+                cur.fetchall()
+            except dbapi.Error as e:
+                seen.append(e.status_code)
+        thread = threading.Thread(target=run)
+        thread.start()
+        while thread.is_alive():
+            cur.adbc_cancel()
+            thread.join(0.01)
+        assert seen == [adbc_driver_manager.AdbcStatusCode.CANCELLED], seen
+
+
+def options():
+    """Read back by their types, converted, unknown, impossible."""
+    status = adbc_driver_manager.AdbcStatusCode
+    with connect(**{"stele.threads": "2", "stele.memory_limit": str(1 << 30)}) as con, con.cursor() as cur:
+        db, c, s = con.adbc_database, con.adbc_connection, cur.adbc_statement
+        assert (db.get_option("uri"), db.get_option_bytes("uri"), db.get_option("stele.threads")) == (":memory:", b":memory:", "2")
+        assert (db.get_option_int("stele.memory_limit"), db.get_option_float("stele.threads")) == (1 << 30, 2.0)
+        assert (db.get_option("stele.read_only"), con.adbc_current_catalog, con.adbc_current_db_schema) == ("false", ":memory:", "public")
+        level = "adbc.connection.transaction.isolation"
+        assert (c.get_option("adbc.connection.autocommit"), c.get_option(level + "_level")) == ("true", level + ".default")
+        c.set_options(**{level + "_level": level + ".read_committed", "adbc.connection.readonly": "true",
+                         "adbc.connection.db_schema": "public"})
+        assert c.get_option(level + "_level") == level + ".read_committed"
+        cur.execute("show default_transaction_isolation")
+        assert cur.fetchone() == ("read committed",)
+        raises(dbapi.Error, "25006", lambda: cur.execute("create table t (a int)"))
+        c.set_options(**{"adbc.connection.readonly": "false"})
+        s.set_options(**{"adbc.ingest.target_table": "name", "adbc.ingest.temporary": "false"})
+        assert (s.get_option("adbc.ingest.target_table"), s.get_option("adbc.ingest.mode")) == ("name", "adbc.ingest.mode.create")
+        cur.execute("select 1")
+        assert s.get_option_float("adbc.statement.exec.progress") == s.get_option_float("adbc.statement.exec.max_progress") == 1
+        for code, run in ((status.NOT_FOUND, lambda: s.get_option("nothing")),
+                          (status.NOT_FOUND, lambda: db.get_option_int("uri")),
+                          (status.NOT_FOUND, lambda: c.get_option_float("adbc.connection.autocommit")),
+                          (status.NOT_FOUND, lambda: c.set_options(**{"adbc.connection.catalog": "other"})),
+                          (status.INVALID_STATE, lambda: db.set_options(**{"stele.threads": 3})),
+                          (status.INVALID_ARGUMENT, lambda: c.set_options(**{"adbc.connection.autocommit": "maybe"})),
+                          (status.INVALID_ARGUMENT, lambda: connect(**{"stele.threads": "many"})),
+                          (status.NOT_IMPLEMENTED, lambda: c.set_options(**{level + "_level": level + ".linearizable"})),
+                          (status.NOT_IMPLEMENTED, lambda: s.set_options(**{"adbc.ingest.mode": 1})),
+                          (status.NOT_IMPLEMENTED, lambda: s.set_options(**{"adbc.ingest.mode": b"x"})),
+                          (status.NOT_IMPLEMENTED, lambda: s.set_options(**{"adbc.statement.exec.progress": 0.5})),
+                          (status.NOT_IMPLEMENTED, lambda: s.set_options(**{"adbc.statement.exec.incremental": "true"})),
+                          (status.NOT_IMPLEMENTED, lambda: cur.adbc_ingest("t", pa.table({"a": [1]}), temporary=True)),
+                          (status.NOT_IMPLEMENTED, lambda: cur.adbc_execute_partitions("select 1")),
+                          (status.NOT_IMPLEMENTED, lambda: cur.adbc_read_partition(b"x")),
+                          (status.NOT_IMPLEMENTED, lambda: s.set_substrait_plan(b"x"))):
+            try:
+                run()
+            except dbapi.Error as e:
+                assert e.status_code == code and len(str(e)) > 40, e
+            else:
+                raise AssertionError(f"{code} was not raised")
+
+
+def statistics():
+    with connect() as con, con.cursor() as cur:
+        cur.execute("create table t (a int, b text, c real, d json)")
+        cur.execute("insert into t values (1, 'x', 2.5, '{}'), (5, 'yy\u00e9', null, null), (1, '', null, null)")
+        cur.execute("create table u as select i from generate_series(1, 1000) as i")
+
+        def of(**given):
+            tree = con.adbc_get_statistics(**given).read_all().to_pylist()
+            assert [s["db_schema_name"] for s in tree[0]["catalog_db_schemas"]] == ["public"]
+            return {(s["table_name"], s["column_name"], s["statistic_key"]): (s["statistic_value"], s["statistic_is_approximate"])
+                    for s in tree[0]["catalog_db_schemas"][0]["db_schema_statistics"]}
+        exact = of(approximate=False)
+        assert exact["t", None, 6] == (3, False) and exact["u", "i", 3] == (1000, False), exact
+        assert [exact["t", "a", k][0] for k in (5, 1, 4, 3)] == [0, 2, 1, 5], exact
+        assert [exact["t", "b", k][0] for k in (1, 4, 3, 2)] == [3, b"", "yy\u00e9".encode(), 4], exact
+        assert exact["t", "c", 4][0] == 2.5 and exact["t", "d", 5][0] == 2 and ("t", "d", 1) not in exact, exact
+        rough = of(approximate=True, table_name_filter="u")
+        assert rough["u", None, 6] == (1000, True) and 900 < rough["u", "i", 1][0] < 1100, rough
+        assert {t for t, _, _ in rough} == {"u"}
+        assert con.adbc_get_statistic_names().read_all().num_rows == 0
+
+
 class Schema(ctypes.Structure):
     """Of Arrow's C data interface."""
     _fields_ = (("format", ctypes.c_char_p), ("name", ctypes.c_char_p), ("metadata", ctypes.c_char_p),
@@ -182,7 +289,7 @@ def bad_schemas():
         raises(adbc_driver_manager.Error, "22023", lambda: bind(0, format=b"l"))
 
 
-TESTS = (queries, ingestion, objects, transactions, errors, bad_schemas)
+TESTS = (queries, ingestion, objects, transactions, errors, streams, options, statistics, bad_schemas)
 for test in TESTS:
     test()
 print(f"{len(TESTS)} passed, 0 failed")

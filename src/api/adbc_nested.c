@@ -34,7 +34,8 @@ NestedNode *nested_node(NestedHolder *h, const char *format, const char *name, b
     if (n) memcpy(own, children, sizeof *own * (size_t)n);
     *x = (NestedNode){.format = format, .name = name, .nullable = nullable, .n_children = n, .children = own};
     int32_t zero = 0;
-    bool offsets = strcmp(format, "u") == 0 || strcmp(format, "+l") == 0 || strcmp(format, "+m") == 0;
+    bool offsets =
+        strcmp(format, "u") == 0 || strcmp(format, "z") == 0 || strcmp(format, "+l") == 0 || strcmp(format, "+m") == 0;
     return offsets && !vec_push(h->arena, &x->offsets, zero) ? NULL : x;
 }
 
@@ -55,12 +56,15 @@ static bool put_end(NestedHolder *h, NestedNode *x, int64_t end) {
     int32_t at = (int32_t)end;
     return vec_push(h->arena, &x->offsets, at);
 }
+static bool has_bytes(const NestedNode *x) { return x->format[0] == 'u' || x->format[0] == 'z'; }
 static int64_t cell_size(const NestedNode *x) {
     switch (x->format[0]) {
     case 's': return 2;
     case 'i':
     case 'I': return 4;
-    case 'l': return 8;
+    case 'l':
+    case 'L':
+    case 'g': return 8;
     default: return 0;
     }
 }
@@ -68,7 +72,7 @@ static int64_t cell_size(const NestedNode *x) {
 bool nested_null(NestedHolder *h, NestedNode *x) {
     static const uint8_t zeros[8];
     if (stack_stop() || !count(h, x, false)) return false;
-    if (x->format[0] == 'u') return put_end(h, x, x->data.len);
+    if (has_bytes(x)) return put_end(h, x, x->data.len);
     if (x->format[0] == 'b') return put_bytes(h, x, zeros, 1);
     if (x->format[0] != '+') return put_bytes(h, x, zeros, cell_size(x));
     if (x->format[1] != 's') return put_end(h, x, x->children[0]->n);
@@ -77,8 +81,13 @@ bool nested_null(NestedHolder *h, NestedNode *x) {
     return true;
 }
 bool nested_text(NestedHolder *h, NestedNode *x, const char *text) {
-    if (!text) return nested_null(h, x);
-    return put_bytes(h, x, text, (int64_t)strlen(text)) && put_end(h, x, x->data.len) && count(h, x, true);
+    return text ? nested_bytes(h, x, text, (int64_t)strlen(text)) : nested_null(h, x);
+}
+bool nested_bytes(NestedHolder *h, NestedNode *x, const char *p, int64_t n) {
+    return put_bytes(h, x, p, n) && put_end(h, x, x->data.len) && count(h, x, true);
+}
+bool nested_double(NestedHolder *h, NestedNode *x, double v) {
+    return put_bytes(h, x, &v, (int64_t)sizeof v) && count(h, x, true);
 }
 bool nested_int(NestedHolder *h, NestedNode *x, int64_t v) {
     uint8_t b = v != 0; /* booleans: a byte each, until they are exported */
@@ -152,8 +161,8 @@ static bool set_buffers(NestedHolder *h, const NestedNode *x, const void **buffe
     buffers[0] = valid;
     *n = x->format[0] == '+' && x->format[1] == 's' ? 1 : 2;
     if (*n == 1) return true;
-    buffers[1] = x->format[0] == '+' || x->format[0] == 'u' ? offsets : data;
-    if (x->format[0] == 'u') buffers[(*n)++] = data;
+    buffers[1] = x->format[0] == '+' || has_bytes(x) ? offsets : data;
+    if (has_bytes(x)) buffers[(*n)++] = data;
     if (x->format[0] == 'b') buffers[1] = bits_of(h, x->data.items, x->n);
     return buffers[1] != NULL;
 }

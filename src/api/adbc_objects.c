@@ -77,8 +77,7 @@ static bool make_tree(Tree *t) {
     return (t->root = nested_node(h, "+s", "", false, 2, of_root)) != NULL;
 }
 
-/* A name against a search pattern with % and _; NULL matches everything. */
-static bool matches(const char *pattern, const char *name) {
+bool adbc_matches(const char *pattern, const char *name) {
     if (!pattern) return true;
     const char *p = pattern, *n = name, *star = NULL, *back = NULL;
     while (*n) {
@@ -142,7 +141,7 @@ static bool each_column(void *ctx, const char *name, const char *type, bool not_
     ColumnsOf *x = ctx;
     (void)key;
     x->at++;
-    if (matches(x->pattern, name)) x->failed = !put_column(x->t, x->at, name, type, not_null, *def ? def : NULL);
+    if (adbc_matches(x->pattern, name)) x->failed = !put_column(x->t, x->at, name, type, not_null, *def ? def : NULL);
     return x->failed;
 }
 
@@ -184,7 +183,7 @@ static bool put_tables(Tree *t, AdbcConn *c, int depth, const char *table, const
     TableNames x = {.arena = t->h->arena};
     bool ok = stele_list_tables(c->conn, each_table, &x) == STELE_OK && !x.failed;
     for (int64_t i = 0; i < x.names.len && ok; i++) {
-        if (!matches(table, x.names.items[i]) || !wanted_type(types, x.kinds.items[i])) continue;
+        if (!adbc_matches(table, x.names.items[i]) || !wanted_type(types, x.kinds.items[i])) continue;
         ok = nested_text(t->h, t->table, x.names.items[i]) && nested_text(t->h, t->type, x.kinds.items[i]);
         if (ok && depth == ADBC_OBJECT_DEPTH_TABLES)
             ok = nested_null(t->h, t->columns) && nested_null(t->h, t->constraints);
@@ -203,9 +202,9 @@ AdbcStatusCode adbc_get_objects(struct AdbcConnection *conn, int depth, const ch
     const char *own = c->conn->s->info.database;
     bool ok = t.h && make_tree(&t);
     err_clear(&c->conn->s->err);
-    if (ok && matches(catalog, own)) {
+    if (ok && adbc_matches(catalog, own)) {
         if (depth == ADBC_OBJECT_DEPTH_CATALOGS) ok = nested_null(t.h, t.schemas);
-        else if (matches(schema, "public")) {
+        else if (adbc_matches(schema, "public")) {
             ok = nested_text(t.h, t.schema, "public");
             if (ok && depth == ADBC_OBJECT_DEPTH_DB_SCHEMAS) ok = nested_null(t.h, t.tables);
             else ok = ok && put_tables(&t, c, depth, table, types, column, own);

@@ -1,8 +1,8 @@
 /* adbc_statement.c - ADBC statements: queries with and without parameters, and ingestion as appenders do it.
  *
  * Bound batches become cells at once (sql/plan/client_rows.h), in the types that their columns have in SQL; a statement
- * runs once for each of their rows. Results are batches that lie in memory: each is a stream of its own, and several
- * follow each other.
+ * runs once for each of their rows. The result of one run is computed as it is taken (adbc_stream.c); those of several
+ * are batches that lie in memory: each is a stream of its own, and they follow each other.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,22 +12,19 @@
 #include "api/value_int.h"
 #include "sql/plan/client_rows.h"
 
-typedef struct AdbcStmt {
-    AdbcConn *c;
-    char *sql, *target, *mode;
-    stele_stmt *stmt; /* prepared */
-    ClientRows *rows; /* bound; NULL: nothing is */
-} AdbcStmt;
-
 static Err *err_of(const AdbcStmt *x) { return &x->c->conn->s->err; }
 
 AdbcStatusCode adbc_statement_new(struct AdbcConnection *c, struct AdbcStatement *s, struct AdbcError *e) {
     AdbcConn *conn = c->private_data;
     if (!conn || !conn->conn) return adbc_fail(e, ADBC_STATUS_INVALID_STATE, "the connection is not open");
-    AdbcStmt *x = s->private_data = mem_calloc(NULL, (int64_t)sizeof(AdbcStmt), NULL);
-    if (!x) return adbc_fail(e, ADBC_STATUS_INTERNAL, "out of memory");
-    x->c = conn;
-    return ADBC_STATUS_OK;
+    AdbcStmt *x = mem_calloc(NULL, (int64_t)sizeof(AdbcStmt), NULL);
+    if (x && mutex_init(&x->lock, RANK_ADBC)) {
+        x->c = conn;
+        s->private_data = x;
+        return ADBC_STATUS_OK;
+    }
+    if (x) mem_free(NULL, x, (int64_t)sizeof *x);
+    return adbc_fail(e, ADBC_STATUS_INTERNAL, "out of memory");
 }
 
 AdbcStatusCode adbc_statement_release(struct AdbcStatement *s, struct AdbcError *e) {
@@ -38,23 +35,65 @@ AdbcStatusCode adbc_statement_release(struct AdbcStatement *s, struct AdbcError 
     adbc_free(x->sql);
     adbc_free(x->target);
     adbc_free(x->mode);
+    mutex_destroy(&x->lock);
     mem_free(NULL, x, (int64_t)sizeof *x);
     s->private_data = NULL;
     return ADBC_STATUS_OK;
 }
 
-static AdbcStatusCode keep(char **to, const char *text, struct AdbcError *e) {
+static AdbcStatusCode keep(AdbcStmt *x, char **to, const char *text, struct AdbcError *e) {
+    char *copy = text ? adbc_copy(text) : NULL;
+    if (text && !copy) return adbc_fail(e, ADBC_STATUS_INTERNAL, "out of memory");
+    mutex_lock(&x->lock);
     adbc_free(*to);
-    *to = text ? adbc_copy(text) : NULL;
-    return text && !*to ? adbc_fail(e, ADBC_STATUS_INTERNAL, "out of memory") : ADBC_STATUS_OK;
+    *to = copy;
+    mutex_unlock(&x->lock);
+    return ADBC_STATUS_OK;
 }
 
 AdbcStatusCode adbc_statement_set_sql(struct AdbcStatement *s, const char *sql, struct AdbcError *e) {
     AdbcStmt *x = s->private_data;
     stele_finalize(x->stmt);
     x->stmt = NULL;
-    (void)keep(&x->target, NULL, e);
-    return keep(&x->sql, sql, e);
+    (void)keep(x, &x->target, NULL, e);
+    return keep(x, &x->sql, sql, e);
+}
+
+bool adbc_statement_option(const AdbcStmt *x, const char *key, AdbcOption *out) {
+    if (strcmp(key, ADBC_INGEST_OPTION_TARGET_TABLE) == 0)
+        *out = (AdbcOption){.kind = ADBC_OPT_TEXT, .text = x->target ? x->target : ""};
+    else if (strcmp(key, ADBC_INGEST_OPTION_MODE) == 0)
+        *out = (AdbcOption){.kind = ADBC_OPT_TEXT, .text = x->mode ? x->mode : ADBC_INGEST_OPTION_MODE_CREATE};
+    else if (strcmp(key, ADBC_INGEST_OPTION_TARGET_CATALOG) == 0)
+        *out = (AdbcOption){.kind = ADBC_OPT_TEXT, .text = x->c->conn->s->info.database};
+    else if (strcmp(key, ADBC_INGEST_OPTION_TARGET_DB_SCHEMA) == 0)
+        *out = (AdbcOption){.kind = ADBC_OPT_TEXT, .text = "public"};
+    else if (strcmp(key, ADBC_INGEST_OPTION_TEMPORARY) == 0 || strcmp(key, ADBC_STATEMENT_OPTION_INCREMENTAL) == 0)
+        *out = (AdbcOption){.kind = ADBC_OPT_BOOL};
+    else if (strcmp(key, ADBC_STATEMENT_OPTION_PROGRESS) == 0)
+        *out = (AdbcOption){.kind = ADBC_OPT_DOUBLE, .real = (double)x->c->progress / 1e6};
+    else if (strcmp(key, ADBC_STATEMENT_OPTION_MAX_PROGRESS) == 0)
+        *out = (AdbcOption){.kind = ADBC_OPT_DOUBLE, .real = 1};
+    else return false;
+    return true;
+}
+
+/* Options with one value that is possible. */
+static AdbcStatusCode set_fixed(const AdbcStmt *x, const char *key, const char *value, struct AdbcError *e) {
+    AdbcOption o;
+    bool on;
+    if (!adbc_statement_option(x, key, &o) || o.kind == ADBC_OPT_DOUBLE)
+        return adbc_fail(e, ADBC_STATUS_NOT_IMPLEMENTED, "there is no statement option \"%s\" that can be set", key);
+    if (o.kind == ADBC_OPT_TEXT && (!value || strcmp(value, o.text) == 0)) return ADBC_STATUS_OK;
+    if (o.kind == ADBC_OPT_TEXT)
+        return adbc_fail(e, ADBC_STATUS_NOT_FOUND, "option \"%s\" has one value here, \"%s\"", key, o.text);
+    if (!value) return ADBC_STATUS_OK;
+    if (!adbc_parse_bool(value, &on)) return adbc_bad_value(e, key, value);
+    if (!on) return ADBC_STATUS_OK;
+    return adbc_fail(e, ADBC_STATUS_NOT_IMPLEMENTED,
+                     strcmp(key, ADBC_INGEST_OPTION_TEMPORARY) == 0
+                         ? "temporary tables are not supported"
+                         : "incremental execution is of partitioned results, which there are none of");
 }
 
 AdbcStatusCode adbc_statement_set_option(struct AdbcStatement *s, const char *key, const char *value,
@@ -63,15 +102,10 @@ AdbcStatusCode adbc_statement_set_option(struct AdbcStatement *s, const char *ke
     if (strcmp(key, ADBC_INGEST_OPTION_TARGET_TABLE) == 0) {
         stele_finalize(x->stmt);
         x->stmt = NULL;
-        (void)keep(&x->sql, NULL, e);
-        return keep(&x->target, value, e);
+        (void)keep(x, &x->sql, NULL, e);
+        return keep(x, &x->target, value, e);
     }
-    if (strcmp(key, ADBC_INGEST_OPTION_MODE) == 0) return keep(&x->mode, value, e);
-    if (strcmp(key, ADBC_INGEST_OPTION_TARGET_DB_SCHEMA) == 0 && (!value || strcmp(value, "public") == 0))
-        return ADBC_STATUS_OK;
-    if (strcmp(key, ADBC_INGEST_OPTION_TEMPORARY) == 0 && (!value || strcmp(value, ADBC_OPTION_VALUE_DISABLED) == 0))
-        return ADBC_STATUS_OK;
-    return adbc_fail(e, ADBC_STATUS_NOT_IMPLEMENTED, "there is no statement option \"%s\" with that value", key);
+    return strcmp(key, ADBC_INGEST_OPTION_MODE) == 0 ? keep(x, &x->mode, value, e) : set_fixed(x, key, value, e);
 }
 
 AdbcStatusCode adbc_statement_prepare(struct AdbcStatement *s, struct AdbcError *e) {
@@ -198,7 +232,7 @@ static void results_release(struct ArrowArrayStream *s) {
     s->release = NULL;
 }
 
-/* The result of the run as one more batch. */
+/* The result of a run for one of several rows of parameters as one more batch. */
 static AdbcStatusCode take_result(const AdbcConn *c, stele_stmt *stmt, Results *r, struct AdbcError *e) {
     struct ArrowSchema schema;
     struct ArrowArray batch;
@@ -243,8 +277,20 @@ static AdbcStatusCode run_all(AdbcStmt *x, Results *r, int64_t *rows, struct Adb
     return code;
 }
 
+/* One run whose rows are computed as they are taken. The statement goes with them. */
+static AdbcStatusCode stream(AdbcStmt *x, struct ArrowArrayStream *out, int64_t *rows, struct AdbcError *e) {
+    if (!x->rows && stele_param_count(x->stmt) > 0)
+        return adbc_fail(e, ADBC_STATUS_INVALID_STATE, "the statement has parameters, and none are bound");
+    AdbcStatusCode code = x->rows ? bind_row(x, 0, e) : ADBC_STATUS_OK;
+    stele_reset(x->stmt);
+    if (code == ADBC_STATUS_OK) code = adbc_stream_result(x->c, x->stmt, out, rows, e);
+    if (code == ADBC_STATUS_OK) x->stmt = NULL;
+    return code;
+}
+
 static AdbcStatusCode execute(AdbcStmt *x, struct ArrowArrayStream *out, int64_t *rows, struct AdbcError *e) {
     Results *r = NULL;
+    if (out && (!x->rows || x->rows->n == 1)) return stream(x, out, rows, e);
     if (out && !(r = mem_calloc(NULL, (int64_t)sizeof *r, NULL)))
         return adbc_fail(e, ADBC_STATUS_INTERNAL, "out of memory");
     AdbcStatusCode code = run_all(x, r, rows, e);
@@ -319,7 +365,9 @@ AdbcStatusCode adbc_statement_execute(struct AdbcStatement *s, struct ArrowArray
     if (out) memset(out, 0, sizeof *out);
     AdbcStatusCode code = x->target ? adbc_begin(x->c, e) : adbc_statement_prepare(s, e);
     if (code == ADBC_STATUS_OK && !x->target) code = adbc_begin(x->c, e);
+    x->c->progress = 0;
     if (code == ADBC_STATUS_OK) code = x->target ? ingest(x, &n, e) : execute(x, out, &n, e);
+    if (code == ADBC_STATUS_OK) x->c->progress = 1000000;
     if (rows) *rows = code == ADBC_STATUS_OK ? n : -1;
     client_rows_unref(x->rows); /* a binding is for one execution */
     x->rows = NULL;

@@ -60,6 +60,7 @@
     X(TABLET_WATCH, "watches of tablets")            \
     X(TXN_HUB, "open transactions")                  \
     X(FUNCTIONS, "functions of clients")             \
+    X(ADBC, "options of ADBC's handles")             \
     X(ENUMS, "enumerated types")                     \
     X(POOL, "worker pool")                           \
     X(MEM_KEPT, "kept memory")                       \
