@@ -306,9 +306,18 @@ typedef struct EmitSegment {
 /* `last`: no later segment feeds the same sink (finishing kernels are emitted for the last one only). */
 Status emit_segment(const EmitPlan *ep, int32_t segment, bool last, Arena *a, EmitSegment *out, Err *e);
 
-/* The value of a parameter that depends on the plan alone (KP_CONST of non-strings, KP_LO, KP_HI, KP_SET_N, ...); false
- * for others. */
+/* The value of a parameter that depends on the program alone (KP_CONST of non-strings, KP_SET_N, ..); with the plan,
+ * also KP_LO, KP_JOIN_MIN, ..; false for others. */
+bool emit_program_value(const Program *prog, const EmitParam *p, uint64_t *out);
 bool emit_param_value(const EmitPlan *ep, int32_t segment, const EmitParam *p, uint64_t *out);
+/* What a parameter's address points at, as kernels have it, when that follows from the program alone: KP_CONST of
+ * strings, KP_MASK, KP_MAP_CELLS, KP_MAP_VALID, KP_SET, KP_LIKE. Its bytes; -1 for others. Written to `to` (NULL: only
+ * counted) for the device's `address`, a multiple of 16. Strings are cells of EMIT_STR_BYTES, address and length, with
+ * the bytes behind them; a constant is its bytes. */
+enum { EMIT_STR_BYTES = 16 };
+int64_t emit_param_data(const Program *prog, const EmitParam *p, uint64_t address, void *to);
+/* The strings among that, in their order; 0: none. */
+int64_t emit_param_strings(const Program *prog, const EmitParam *p, const Str **out);
 /* The error behind an error word: SQLSTATE and text as the virtual machine's. */
 Status emit_error(const EmitPlan *ep, int32_t segment, uint64_t word, Err *e);
 Status emit_data_error(const Program *p, int32_t segment, uint64_t word,

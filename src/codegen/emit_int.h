@@ -1,6 +1,7 @@
 /* emit_int.h - inside of the emitter. Only src/codegen/emit*.c and interp*.c may include it.
  *
- *   emit.c        the plan: forms of registers and operator states, reasons; parameters' values; errors
+ *   emit.c        the plan: forms of registers and operator states, reasons; errors
+ *   emit_param.c  parameters that follow from the program alone
  *   emit_seg.c    a segment's frame: parameters, tiles, source columns, rows and sort sinks
  *   emit_block.c  blocks of rows, on devices with many items
  *   emit_host.c   lists of rows, on the CPU
@@ -211,8 +212,6 @@ void em_store(Em *m, Reg r, const DevCol *c, int32_t data, int32_t valid, const 
 void em_store_value(Em *m, Reg r, const DevCol *c); /* a register as such a column holds it */
 const char *em_position(Em *m);                     /* u64 expression: place of the row in its source */
 
-uint64_t emit_const_limb(const RegInfo *ri,
-                         int32_t limb); /* emit.c: of the constant's cell: 0 low, 1 high; STR: 1 length */
 bool emit_is_identity(const EmitPlan *ep, const Program *p); /* emit.c: row i of the source is row i of the sink */
 
 /* emit_expr.c */

@@ -2,7 +2,6 @@
  * after the other. */
 #include "base/hash.h"
 #include "codegen/emit_proc_int.h"
-#include "codegen/like_code.h"
 #include "codegen/prelude.h"
 
 enum {
@@ -881,55 +880,4 @@ Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bo
     out->n_params = (int32_t)x->m.params.len;
     out->params = x->m.params.items;
     return ST_OK;
-}
-
-int64_t emit_proc_data(const Program *prog, const EmitParam *p, uint64_t address, void *to) {
-    if (p->kind == KP_CONST) {
-        const RegInfo *ri = &prog->regs[p->id];
-        if (ri->phys != PH_STR || p->col != 0 || ri->value.is_null) return 0;
-        if (to && ri->value.u.str.len) memcpy(to, ri->value.u.str.ptr, ri->value.u.str.len);
-        return ri->value.u.str.len;
-    }
-    if (p->kind == KP_LIKE) {
-        const LikePattern *like = prog->instrs[p->id].aux;
-        if (to) like_encode(like, to);
-        return like_encoded_bytes(like);
-    }
-    if (p->kind != KP_SET) return 0;
-    const Instr *in = &prog->instrs[p->id];
-    const InSet *set = in->aux;
-    if (in->phys != PH_STR) {
-        int64_t bytes = set->n * phys_size((Phys)in->phys);
-        if (to && bytes) memcpy(to, set->cells, (size_t)bytes);
-        return bytes;
-    }
-    const Str *s = set->cells;
-    int64_t bytes = set->n * (int64_t)sizeof(uint64_t[2]);
-    for (int64_t i = 0; i < set->n; i++) {
-        uint64_t cell[2] = {address + (uint64_t)bytes, s[i].len}; /* as kernels have a string */
-        if (to) memcpy((char *)to + i * (int64_t)sizeof cell, cell, sizeof cell);
-        if (to && s[i].len) memcpy((char *)to + bytes, s[i].ptr, s[i].len);
-        bytes += s[i].len;
-    }
-    return bytes;
-}
-
-bool emit_proc_value(const Program *prog, const EmitParam *p, Arena *a, uint64_t *out) {
-    *out = 0;
-    if (p->kind == KP_CONST) {
-        const RegInfo *ri = &prog->regs[p->id];
-        if (ri->phys == PH_STR && p->col == 0) *out = ri->value.is_null ? 0 : (uint64_t)(uintptr_t)ri->value.u.str.ptr;
-        else *out = emit_const_limb(ri, p->col);
-        return true;
-    }
-    if (p->kind == KP_SET_N) {
-        *out = (uint64_t)((const InSet *)prog->instrs[p->id].aux)->n;
-        return true;
-    }
-    if (p->kind != KP_SET && p->kind != KP_LIKE) return false;
-    char *data = arena_alloc(a, emit_proc_data(prog, p, 0, NULL) + 16);
-    if (!data) return true;
-    *out = ((uint64_t)(uintptr_t)data + 15) & ~UINT64_C(15);
-    emit_proc_data(prog, p, *out, (void *)(uintptr_t)*out);
-    return true;
 }

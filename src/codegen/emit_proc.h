@@ -63,7 +63,6 @@
 #include "codegen/prelude/txn/kp_codes.h"
 #include "program/image_layout.h"
 #include "program/proc.h"
-#include "program/proc.h"
 
 /* A procedure's table as this text is made for: which of the image's indexes are meant, and what inserts have to enter.
  */
@@ -231,11 +230,5 @@ Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bo
 /* Footprints. The kernel "bulk_foot" issues the operations of all calls' footprints: with shared memory each group into
  * memory of its own, in the order of calls within FOOT_TILE calls, most of a call's operations on one item as one; else
  * in any order, with places left empty (RANK_NONE). It is launched with PP_ORDER 0. */
-/* Values of constants, sets and patterns: false for all others. Addresses are the host's; `a` holds what is made for
- * it. *out of KP_SET, KP_LIKE 0: no memory. */
-bool emit_proc_value(const Program *prog, const EmitParam *p, Arena *a, uint64_t *out);
-/* For devices with memory of their own: what such a value points at, 0 bytes when it is no address. Written to `to`
- * (NULL: only the bytes are counted) for the device's `address`, a multiple of 16. */
-int64_t emit_proc_data(const Program *prog, const EmitParam *p, uint64_t address, void *to);
 
 #endif

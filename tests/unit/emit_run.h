@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "codegen/emit.h"
-#include "codegen/like_code.h"
 #include "codegen/prelude.h"
 #include "exec/rows.h"
 
@@ -78,16 +77,6 @@ typedef struct RunStr {
     int64_t len;
 } RunStr;
 static RunStr run_str(Str s) { return (RunStr){(uint64_t)(uintptr_t)s.ptr, s.len}; }
-static void *run_cells(Run *r, uint8_t phys, const void *cells, int64_t n) {
-    int64_t size = phys_size((Phys)phys);
-    char *p = arena_calloc(r->a, n * size + 16);
-    for (int64_t i = 0; i < n; i++) {
-        if (phys == PH_STR) ((RunStr *)(void *)p)[i] = run_str(((const Str *)cells)[i]);
-        else memcpy(p + i * size, (const char *)cells + i * size, (size_t)size);
-    }
-    return p;
-}
-
 static uint64_t run_column(Run *r, const Table *t, int32_t col) {
     DColumn *c = arena_calloc(r->a, (t->n_tablets + 1) * (int64_t)sizeof *c);
     for (int64_t i = 0; i < t->n_tablets; i++) {
@@ -147,7 +136,6 @@ static RunStore *run_sink(Run *r, const Program *p) {
 
 static uint64_t run_param(Run *r, const Program *p, const RunSegment *g, const EmitParam *q) {
 #define ADDR(x) ((uint64_t)(uintptr_t)(x))
-    const Instr *in = &p->instrs[q->id];
     RunStore *sink = run_sink(r, p);
     switch ((ParamKind)q->kind) {
     case KP_ERR: return ADDR(r->error);
@@ -183,28 +171,22 @@ static uint64_t run_param(Run *r, const Program *p, const RunSegment *g, const E
     case KP_SORT_WIDTH: return g->width;
     case KP_SORT_FIRST: return (uint64_t)r->plan->sorts[q->id].offset;
     case KP_SORT_TAKE: return g->take;
-    case KP_CONST: {
-        RunStr s = run_str(p->regs[q->id].value.u.str);
-        return q->col ? (uint64_t)s.len : s.ptr;
-    }
-    case KP_MASK: return ADDR(((const CodeMask *)in->aux)->mask);
-    case KP_MAP_CELLS:
-        return ADDR(
-            run_cells(r, p->regs[in->dst].phys, ((const CodeMap *)in->aux)->cells, ((const CodeMap *)in->aux)->n));
-    case KP_MAP_VALID: return ADDR(((const CodeMap *)in->aux)->valid);
-    case KP_SET: return ADDR(run_cells(r, in->phys, ((const InSet *)in->aux)->cells, ((const InSet *)in->aux)->n));
-    case KP_LIKE: {
-        void *code = arena_alloc(r->a, like_encoded_bytes(in->aux));
-        like_encode(in->aux, code);
-        return ADDR(code);
-    }
     case KP_DICT_OFFSETS:
     case KP_DICT_BYTES: {
         uint64_t off, bytes;
         run_dict(r, q->dict, &off, &bytes);
         return q->kind == KP_DICT_OFFSETS ? off : bytes;
     }
-    default: fprintf(stderr, "parameter kind %d\n", q->kind); abort();
+    default: {
+        const int64_t bytes = emit_param_data(p, q, 0, NULL);
+        if (bytes < 0) {
+            fprintf(stderr, "parameter kind %d\n", q->kind);
+            abort();
+        }
+        char *data = arena_calloc(r->a, bytes + 16);
+        (void)emit_param_data(p, q, ADDR(data), data);
+        return bytes > 0 ? ADDR(data) : 0;
+    }
     }
 }
 

@@ -5,7 +5,6 @@
  * together) go into one buffer and to the device in one copy. What remains is filled in before each launch from the
  * operator states.
  */
-#include "codegen/like_code.h"
 #include "exec/device/dev_int.h"
 
 /* LATE: follows from operator states, before each launch. FIXED: known. DATA: the offset of data in the buffer is
@@ -27,69 +26,24 @@ static int64_t put_bytes(DevQuery *q, ConstBuf *b, const void *p, int64_t n) {
     return at;
 }
 
-/* A string and its way back. -1 on OOM. */
-static int64_t put_string(DevQuery *q, ConstBuf *b, Str s) {
-    int64_t at = put_bytes(q, b, s.ptr, s.len);
-    if (at < 0 || s.len == 0) return at;
-    HostRange r = {.base = (DevPtr)at, .bytes = s.len, .host = s.ptr};
-    return vec_push(q->code_arena, &b->ranges, r) ? at : -1;
-}
-
-/* n cells of phys; strings become device cells. */
-static int64_t put_cells(DevQuery *q, ConstBuf *b, uint8_t phys, const void *cells, const uint8_t *valid, int64_t n) {
-    int64_t size = phys_size((Phys)phys);
-    if (phys != PH_STR) return put_bytes(q, b, cells, n * size);
-    int64_t at = put_bytes(q, b, NULL, n * 16);
-    for (int64_t i = 0; i < n && at >= 0; i++) {
-        Str s = ((const Str *)cells)[i];
-        if (valid && !valid[i]) s = str_make("", 0);
-        int64_t bytes = put_string(q, b, s), place = at + i * 16;
-        if (bytes < 0 || !vec_push(q->code_arena, &b->fixups, place)) return -1;
-        uint64_t cell[2] = {(uint64_t)bytes, s.len};
-        memcpy(b->bytes + place, cell, 16);
+/* The parameter's data, with offsets in place of addresses, and the way back of its strings. -1: no memory. */
+static int64_t put_data(DevQuery *q, ConstBuf *b, const Program *prog, const EmitParam *p) {
+    const int64_t bytes = emit_param_data(prog, p, 0, NULL), at = put_bytes(q, b, NULL, bytes);
+    if (at < 0) return -1;
+    (void)emit_param_data(prog, p, (uint64_t)at, b->bytes + at);
+    const Str *strings;
+    const int64_t n = emit_param_strings(prog, p, &strings);
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t cell[2] = {(uint64_t)at, (uint64_t)bytes};
+        const int64_t place = at + i * EMIT_STR_BYTES;
+        if (p->kind != KP_CONST) {
+            memcpy(cell, b->bytes + place, sizeof cell);
+            if (!vec_push(q->code_arena, &b->fixups, place)) return -1;
+        }
+        const HostRange r = {.base = cell[0], .bytes = (int64_t)cell[1], .host = strings[i].ptr};
+        if (r.bytes > 0 && !vec_push(q->code_arena, &b->ranges, r)) return -1;
     }
     return at;
-}
-
-static Status prepare_data(DevQuery *q, DSegment *s, const EmitParam *p, ConstBuf *b, int64_t *at, Err *e) {
-    const Program *prog = s->p;
-    switch (p->kind) {
-    case KP_CONST: { /* a string: the value goes through emit_param_value otherwise */
-        Str str = prog->regs[p->id].value.u.str;
-        if (prog->regs[p->id].value.is_null) str = str_make("", 0);
-        *at = put_string(q, b, str);
-        break;
-    }
-    case KP_MASK: {
-        const CodeMask *m = prog->instrs[p->id].aux;
-        *at = put_bytes(q, b, m->mask, m->n + 1);
-        break;
-    }
-    case KP_MAP_CELLS: {
-        const CodeMap *m = prog->instrs[p->id].aux;
-        *at = put_cells(q, b, prog->regs[prog->instrs[p->id].dst].phys, m->cells, m->valid, m->n);
-        break;
-    }
-    case KP_MAP_VALID: {
-        const CodeMap *m = prog->instrs[p->id].aux;
-        *at = put_bytes(q, b, m->valid, m->n);
-        break;
-    }
-    case KP_SET: {
-        const InSet *set = prog->instrs[p->id].aux;
-        *at = put_cells(q, b, prog->regs[prog->instrs[p->id].a].phys, set->cells, NULL, set->n);
-        break;
-    }
-    case KP_LIKE: {
-        const LikePattern *like = prog->instrs[p->id].aux;
-        *at = put_bytes(q, b, NULL, like_encoded_bytes(like));
-        if (*at >= 0) like_encode(like, b->bytes + *at);
-        break;
-    }
-    case KP_CODE: *at = put_bytes(q, b, s->e.code, s->e.code_bytes); break;
-    default: return err_internal(e, "parameter kind %d holds no data", (int)p->kind);
-    }
-    return *at >= 0 ? ST_OK : err_oom(e);
 }
 
 /* The HostScanFn: `scan` is the program. Its table is locked while the query runs. */
@@ -125,28 +79,23 @@ static Status prepare_one(DevQuery *q, DSegment *s, int32_t segment, int32_t i, 
         return ST_OK;
     }
     if (emit_param_value(q->ep, segment, p, &s->given[i])) return ST_OK;
+    int64_t at = -1;
     switch (p->kind) {
-    case KP_MAP_VALID:
-        if (!((const CodeMap *)s->p->instrs[p->id].aux)->valid) {
-            s->given[i] = 0;
-            return ST_OK;
-        }
-        break;
     case KP_DICT_OFFSETS:
     case KP_DICT_BYTES: s->how[i] = HOW_DICT; return ST_OK;
     case KP_HOST_SCAN_FN: s->given[i] = (uint64_t)(uintptr_t)host_scan; return ST_OK;
     case KP_HOST_SCAN: s->given[i] = (uint64_t)(uintptr_t)s->p; return ST_OK;
-    case KP_CONST:
-    case KP_MASK:
-    case KP_MAP_CELLS:
-    case KP_SET:
-    case KP_LIKE:
-    case KP_CODE: break;
-    default: s->how[i] = HOW_LATE; return ST_OK;
+    case KP_CODE: at = put_bytes(q, b, s->e.code, s->e.code_bytes); break;
+    default: {
+        const int64_t bytes = emit_param_data(s->p, p, 0, NULL);
+        s->given[i] = 0;
+        if (bytes < 0) s->how[i] = HOW_LATE;
+        if (bytes < 0 || (bytes == 0 && p->kind == KP_MAP_VALID)) return ST_OK; /* it has no NULLs */
+        at = put_data(q, b, s->p, p);
     }
+    }
+    if (at < 0) return err_oom(e);
     s->how[i] = HOW_DATA;
-    int64_t at = -1;
-    TRY(prepare_data(q, s, p, b, &at, e));
     s->given[i] = (uint64_t)at;
     return ST_OK;
 }

@@ -39,16 +39,15 @@ typedef struct Gather {
 } Gather;
 
 static void copy_piece(const BulkArgs *v, int64_t from, int64_t to) {
-    const DevPtr base = v->buffers[0].at;
-    int32_t n = v->n_plain, lo = 0, hi = n; /* the last one that begins at `from` or before */
+    int32_t n = v->n_buffers, lo = 0, hi = n; /* the last one that begins at `from` or before */
     while (hi - lo > 1) {
         int32_t mid = (lo + hi) / 2;
-        if ((int64_t)(v->buffers[mid].at - base) <= from) lo = mid;
+        if ((int64_t)(v->buffers[mid].at - v->at) <= from) lo = mid;
         else hi = mid;
     }
     for (; lo < n; lo++) {
         const Buffer *x = &v->buffers[lo];
-        int64_t begin = (int64_t)(x->at - base), a = MAX_OF(from, begin), z = MIN_OF(to, begin + x->bytes);
+        int64_t begin = (int64_t)(x->at - v->at), a = MAX_OF(from, begin), z = MIN_OF(to, begin + x->bytes);
         if (begin >= to) return;
         if (a < z) memcpy(v->sent + a, (const char *)x->host + (a - begin), (size_t)(z - a));
     }
@@ -56,8 +55,7 @@ static void copy_piece(const BulkArgs *v, int64_t from, int64_t to) {
 static void send(Gather *g, int64_t *sent, int64_t to) {
     const BulkArgs *x = g->x;
     if (g->st == ST_OK && to > *sent)
-        g->st = g->b->device->d->ops->copy_in(g->queue, x->buffers[0].at + (uint64_t)*sent, x->sent + *sent, to - *sent,
-                                              &g->err);
+        g->st = g->b->device->d->ops->copy_in(g->queue, x->at + (uint64_t)*sent, x->sent + *sent, to - *sent, &g->err);
     *sent = to;
 }
 static bool is_done(const Gather *g, int64_t i) { return atomic_load_explicit(&g->done[i], memory_order_acquire); }
@@ -129,18 +127,15 @@ static Status lay_out(Bulk *b, BulkArgs *x, Err *e) {
             add(x, &room, group->params[i].valid, n);
         }
     }
-    x->n_plain = x->n_buffers;
     x->plain_bytes = room;
     void *stage;
-    DevPtr base;
     int64_t bytes = MAX_OF(room + x->texts.staged_bytes, INT64_C(8));
     TRY(bulk_host_memory(b, (BulkHostMem)(BH_ARGS + b->slot), bytes, &stage, e));
-    TRY(bulk_device_memory(b, (BulkDevMem)(BM_ARGS + b->slot), bytes, &base, e));
+    TRY(bulk_device_memory(b, (BulkDevMem)(BM_ARGS + b->slot), bytes, &x->at, e));
     x->sent = stage;
     x->texts.staged = x->sent + x->plain_bytes;
-    add(x, &room, x->texts.staged, x->texts.staged_bytes);
-    for (int32_t i = 0; i < x->n_buffers; i++) x->buffers[i].at += base;
-    x->texts.staged_at = base + (uint64_t)x->plain_bytes;
+    for (int32_t i = 0; i < x->n_buffers; i++) x->buffers[i].at += x->at;
+    x->texts.staged_at = x->at + (uint64_t)x->plain_bytes;
     return ST_OK;
 }
 static BulkArgs *args_new(Bulk *b) {

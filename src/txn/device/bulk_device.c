@@ -365,10 +365,22 @@ static uint64_t image_value(const Bulk *b, const EmitParam *p) {
     default: return at(b, &b->device->texts.heaps[2 * (x - b->images->entries)]); /* PP_HEAP */
     }
 }
+Status bulk_program_value(Bulk *b, const Program *prog, const EmitParam *p, uint64_t *to, Err *e) {
+    const int64_t staged = texts_data(&b->device->texts, p);
+    if (staged >= 0) return *to = b->device->texts.staged_at + (uint64_t)staged, ST_OK;
+    if (emit_program_value(prog, p, to)) return ST_OK;
+    const Str *text;
+    if (p->kind == KP_CONST && emit_param_strings(prog, p, &text) > 0) return *to = (uintptr_t)text->ptr, ST_OK;
+    const int64_t bytes = emit_param_data(prog, p, 0, NULL);
+    if (bytes < 0) return err_internal(e, "a procedure's parameter of kind %d", (int)p->kind);
+    char *data = arena_alloc(b->arena, bytes + 1);
+    if (!data) return err_oom(e);
+    *to = (uint64_t)(uintptr_t)data;
+    (void)emit_param_data(prog, p, *to, data);
+    return ST_OK;
+}
 static Status proc_value(Bulk *b, int32_t k, const EmitParam *p, uint64_t *to, Err *e) {
     const BulkTexts *texts = &b->device->texts;
-    int64_t staged = texts_data(texts, p);
-    if (staged >= 0) return *to = at(b, texts->staged + staged), ST_OK;
     const CallGroup *group = b->groups[k].group;
     const ProgRun *pr = b->groups[k].proc->body;
     const TableUse *t = p->kind >= PP_BASE && p->kind <= PP_COUNTS ? &pr->tables[p->id] : NULL;
@@ -377,8 +389,8 @@ static Status proc_value(Bulk *b, int32_t k, const EmitParam *p, uint64_t *to, E
     case PP_DEQUEUES: *to = b->device->statement.on && k == b->device->statement.dequeue_group; break;
     case PP_LOCK_BASE: *to = bulk_statement_lock_base(pr, p->id); break;
     case PP_ARG_CELLS:
-        *to = at(b, texts->copies && texts->args[k][p->id] >= 0 ? texts->staged + texts->args[k][p->id]
-                                                                : (const char *)group->params[p->id].data);
+        *to = texts->copies && texts->args[k][p->id] >= 0 ? texts->staged_at + (uint64_t)texts->args[k][p->id]
+                                                          : at(b, group->params[p->id].data);
         break;
     case PP_ARG_VALID: *to = at(b, group->params[p->id].valid); break;
     case PP_ARG_STEP: *to = !group->params[p->id].is_const; break;
@@ -390,10 +402,7 @@ static Status proc_value(Bulk *b, int32_t k, const EmitParam *p, uint64_t *to, E
     case PP_STRIDE: *to = (uint64_t)t->stride; break;
     case PP_STARTS: *to = at(b, t->starts); break;
     case PP_COUNTS: *to = at(b, t->counts); break;
-    default:
-        if (!emit_proc_value(group->proc->body, p, b->arena, to))
-            return err_internal(e, "%s: parameter %d", group->proc->name, (int)p->kind);
-        if (p->kind == KP_LIKE && !*to) return err_oom(e);
+    default: return bulk_program_value(b, group->proc->body, p, to, e);
     }
     return ST_OK;
 }

@@ -106,10 +106,11 @@ typedef struct BulkArgs {
     int32_t *group_order;
     int64_t *bases;
     /* what is there */
-    int32_t n_buffers, n_plain;
-    Buffer *buffers;     /* the plain ones first, by address */
+    int32_t n_buffers;
+    Buffer *buffers;     /* plain ones, by address */
+    int64_t plain_bytes; /* of these; texts.staged is behind them */
     char *sent;          /* pinned: all of it */
-    int64_t plain_bytes; /* of the buffers without texts.staged */
+    DevPtr at;           /* ... and where it goes */
     BulkTexts texts;     /* what texts_take_args takes */
     BulkFoot *foot;      /* NULL: arguments only */
 } BulkArgs;
@@ -338,6 +339,8 @@ Status bulk_device_begin(Bulk *b, Err *e);
 uint64_t bulk_device_at(const Bulk *b, const void *p);
 /* `bytes` of the device's memory, which the bulk before may have used. */
 Status bulk_device_memory(Bulk *b, BulkDevMem which, int64_t bytes, DevPtr *out, Err *e);
+/* The value of a parameter that follows from the program alone, its data being on the device or here. */
+Status bulk_program_value(Bulk *b, const Program *prog, const EmitParam *p, uint64_t *to, Err *e);
 Status bulk_device_values(Bulk *b, Err *e);                  /* anew, after what they depend on has changed */
 Status bulk_compute_values(Bulk *b, Err *e);                 /* only here, */
 Status bulk_send_values(const Bulk *b, DevQueue *q, Err *e); /* and there */

@@ -23,8 +23,6 @@ Status bulk_foot_value(Bulk *b, int32_t group, const EmitParam *p, uint64_t *to,
     const ProgRun *pr = b->groups[group].proc->foot;
     const ItemSite *it = p->kind >= PP_ITEM_BASE && p->kind <= PP_DEQUEUE_KIND ? pr->p->instrs[p->id].aux : NULL;
     int32_t slot = it ? pr->add_slot[p->id] : -1;
-    int64_t staged = texts_data(&b->device->texts, p);
-    if (staged >= 0) return *to = bulk_device_at(b, b->device->texts.staged + staged), ST_OK;
     switch (p->kind) {
     case PP_ITEM_BASE:
         *to = hash_combine(hash_u64((uint64_t)pr->proc->tables[it->table].table_id), it->group);
@@ -38,10 +36,7 @@ Status bulk_foot_value(Bulk *b, int32_t group, const EmitParam *p, uint64_t *to,
     case PP_ITEM_SUM:
         *to = slot >= 0 ? bulk_device_at(b, &b->device->control.foot_words[FW_SUMS + 2 * slot]) : 0;
         return ST_OK;
-    default:
-        if (!emit_proc_value(pr->p, p, b->arena, to))
-            return err_internal(e, "%s: parameter %d of its footprint", pr->proc->name, (int)p->kind);
-        return p->kind == KP_LIKE && !*to ? err_oom(e) : ST_OK;
+    default: return bulk_program_value(b, pr->p, p, to, e);
     }
 }
 

@@ -172,7 +172,7 @@ static Status plan_copies(Bulk *b, BulkTexts *t, Err *e) {
     for (int64_t i = 0; i < t->n_chunks; i++) t->chunks[i].at = reserve(t, t->chunks[i].staged);
     for (int32_t i = 0; i < m->n_params; i++) {
         const Program *p = program_of(b, t, &m->params[i]);
-        int64_t bytes = p ? emit_proc_data(p, &m->params[i], 0, NULL) : 0;
+        int64_t bytes = p ? emit_param_data(p, &m->params[i], 0, NULL) : 0;
         t->data[i] = bytes > 0 ? reserve(t, bytes) : -1;
     }
     return ST_OK;
@@ -253,8 +253,8 @@ void texts_stage(Bulk *b, BulkTexts *t, uint64_t staged) {
     t->staged_at = staged;
     for (int32_t i = 0; i < m->n_params; i++)
         if (t->data[i] >= 0)
-            emit_proc_data(program_of(b, t, &m->params[i]), &m->params[i], staged + (uint64_t)t->data[i],
-                           t->staged + t->data[i]);
+            (void)emit_param_data(program_of(b, t, &m->params[i]), &m->params[i], staged + (uint64_t)t->data[i],
+                                  t->staged + t->data[i]);
 }
 void texts_place_outs(BulkTexts *t, uint64_t outs) {
     t->out_heap[0] = outs;
