@@ -8,10 +8,10 @@
  *
  * Groups and items do not wait for each other; a launch is over before the next one begins.
  *
- * Defined in front of it, by emit_sort.c for a query's sort, interp/ki_sort.h for any, and exec/device/dev_order.c for
- * rows in source order: SORT_TILE, MERGE_PIECE; parameters SORT_N (pairs), SORT_A, SORT_B (addresses: from, to),
- * SORT_WIDTH; SORT_LESS(ka, ra, kb, rb), a total order, in which pairs with row ~0 come behind all others of their key;
- * SORT_BEGIN, if these need variables of the kernel.
+ * Defined in front of it, by emit_sort.c for a query's sort, interp/ki_sort.h for any, and kr_order.h for rows in
+ * source order: SORT_TILE, MERGE_PIECE; parameters SORT_N (pairs), SORT_A, SORT_B (addresses: from, to), SORT_WIDTH;
+ * SORT_LESS(ka, ra, kb, rb), a total order, in which pairs with row ~0 come behind all others of their key; SORT_BEGIN,
+ * if these need variables of the kernel.
  */
 #if !defined(SORT_TILE) /* alone */
 #include "codegen/prelude/kc_gen.h"

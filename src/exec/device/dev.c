@@ -413,7 +413,7 @@ void dev_query_free(DevQuery *q) {
         dev_mem_put(r, &q->pipes[i].image);
         dev_mem_put(r, &q->pipes[i].control);
     }
-    if (q->has_order && !q->kept) code_release(r->cache, &q->order);
+    if (!q->kept) code_release(r->cache, &q->order.ref);
     dev_mem_put(r, &q->control);
     dev_mem_put(r, &q->consts);
     for (int64_t i = 0; i < q->held.len; i++) dev_mem_put(r, &q->held.items[i]);

@@ -235,6 +235,13 @@ typedef struct DSegment {
     DeviceStats stats;
 } DSegment;
 
+extern const char kernel_order_text[]; /* made at build time */
+enum { ORDER_KERNELS = 8 };
+typedef struct OrderCode { /* dev_order.c */
+    CodeRef ref;           /* without an entry: not there */
+    DevKernel *kernels[ORDER_KERNELS];
+} OrderCode;
+
 /* What a query leaves to the next run of its plan (dev_plan.c). */
 struct DevPlan {
     DevPlan *next, **link; /* among the runtime's */
@@ -248,8 +255,7 @@ struct DevPlan {
     int32_t n;
     DSegment *segs; /* without what belongs to a run */
     ConstBuf consts;
-    CodeRef order;
-    bool has_order;
+    OrderCode order;
 };
 
 struct DevQuery {
@@ -263,8 +269,7 @@ struct DevQuery {
     const DevPlan *kept; /* that they came from or went to; it has the references to code then */
     bool refused;        /* a kernel does not compile: tried again next time */
     Lane *lane;
-    CodeRef order; /* dev_order.c */
-    bool has_order;
+    OrderCode order;
     EmitPlan *ep;
     ConstBuf buf;
     int32_t n;

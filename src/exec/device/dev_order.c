@@ -3,44 +3,14 @@
  * Kernels append rows in whatever order their groups get to it. Where the order of a row store matters
  * (RowsSpec.ordered), each row carries a sequence number (segment and position in the source), and when the row store
  * is complete its rows are sorted by it: pairs (sequence number, row), merge sort, then one gather per column. One
- * module for all queries, in kernel C like everything else.
+ * module for all queries: codegen/prelude/kr_order.h.
  */
-#include "codegen/prelude.h"
 #include "exec/device/dev_int.h"
 
 enum { P_A = 1, P_B, P_N, P_X, P_Y, N_ORDER_PARAMS }; /* 0 is the error word, of which the stop flag is looked at */
-
-static const char source[] =
-    "#define N_PARAMS 6\n#define ERR_PARAM 0\n" KERNEL_PRELUDE_INCLUDE "#define ITEMS(i, n) \\\n"
-    "    u32 polls = 0; \\\n"
-    "    for (u64 i = GID * LSIZE + LID; i < (n) && GOES_ON(polls, 64u); i += NGROUPS * LSIZE)\n"
-    "KERNEL(order_init) {\n"
-    "    const u64 n = P(3);\n"
-    "    ITEMS(i, n) {\n"
-    "        G(u64, P(1))[2 * i] = G(u64, P(4))[i];\n"
-    "        G(u64, P(1))[2 * i + 1] = i;\n"
-    "    }\n"
-    "}\n"
-    /* sort_tile and sort_merge */
-    "#define SORT_TILE 1024\n#define MERGE_PIECE 32\n#define SORT_A P(1)\n#define SORT_B P(2)\n#define SORT_N P(3)\n"
-    "#define SORT_WIDTH P(4)\n#define SORT_LESS(ka, ra, kb, rb) ((ka) != (kb) ? (ka) < (kb) : (ra) < "
-    "(rb))\n" KERNEL_PART(kc_sort) "#define GATHER(T) \\\n"
-                                   "    ITEMS(i, P(3)) G(T, P(5))[i] = G(T, P(4))[G(u64, P(1))[2 * i + 1]]\n"
-                                   "KERNEL(gather_1) { GATHER(u8); }\n"
-                                   "KERNEL(gather_2) { GATHER(u16); }\n"
-                                   "KERNEL(gather_4) { GATHER(u32); }\n"
-                                   "KERNEL(gather_8) { GATHER(u64); }\n"
-                                   "KERNEL(gather_16) {\n"
-                                   "    ITEMS(i, P(3)) {\n"
-                                   "        const u64 row = G(u64, P(1))[2 * i + 1];\n"
-                                   "        G(u64, P(5))[2 * i] = G(u64, P(4))[2 * row];\n"
-                                   "        G(u64, P(5))[2 * i + 1] = G(u64, P(4))[2 * row + 1];\n"
-                                   "    }\n"
-                                   "}\n";
-
-enum { K_INIT, K_TILE, K_MERGE, K_GATHER, K_COUNT = K_GATHER + 5 };
-static const char *const names[K_COUNT] = {"order_init", "sort_tile", "sort_merge", "gather_1",
-                                           "gather_2",   "gather_4",  "gather_8",   "gather_16"};
+enum { K_INIT, K_TILE, K_MERGE, K_GATHER };
+static const char *const names[ORDER_KERNELS] = {"order_init", "sort_tile", "sort_merge", "gather_1",
+                                                 "gather_2",   "gather_4",  "gather_8",   "gather_16"};
 
 static bool wants_order(const DevQuery *q) {
     for (int32_t i = 0; i < q->n; i++) {
@@ -51,15 +21,14 @@ static bool wants_order(const DevQuery *q) {
 }
 
 CodeState order_code(DevQuery *q, bool wait, Err *e) {
-    if (q->has_order || !wants_order(q)) return CODE_READY;
-    CodeState st = code_get(q->r->cache, q->d, source, "", wait, &q->order, e);
-    q->has_order = st == CODE_READY;
-    return st;
+    if (q->order.ref.entry || !wants_order(q)) return CODE_READY;
+    const KernelSet set = {kernel_order_text,        names,          ORDER_KERNELS, N_ORDER_PARAMS,
+                           q->ep->target.group_size, .defines = NULL};
+    return code_get_set(q->r->cache, q->d, q->account, &set, wait, &q->order.ref, q->order.kernels, e);
 }
 
 static Status run(DevQuery *q, int kernel, int64_t work, int64_t local, const uint64_t *p, Err *e) {
-    DevKernel *k;
-    TRY(q->d->ops->kernel(q->order.module, names[kernel], &k, e));
+    DevKernel *k = q->order.kernels[kernel];
     int32_t size = q->ep->target.group_size;
     int64_t groups = MAX_OF(INT64_C(1), q->d->ops->resident_groups(k, size, local));
     q->busy = true;

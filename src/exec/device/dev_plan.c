@@ -14,7 +14,7 @@
 static void drop_code(DevPlan *p) {
     for (int32_t i = 0; i < p->n; i++)
         if (p->segs[i].has_code) code_release(p->r->cache, &p->segs[i].code);
-    if (p->has_order) code_release(p->r->cache, &p->order);
+    code_release(p->r->cache, &p->order.ref);
 }
 
 void dev_plan_free(DevPlan *p) {
@@ -57,7 +57,6 @@ bool plan_adopt(DevQuery *q, DevPlan **kept, const EmitTarget *target, Err *e) {
     q->ep = p->ep;
     q->buf = p->consts;
     q->order = p->order;
-    q->has_order = p->has_order;
     return true;
 }
 
@@ -106,8 +105,7 @@ void plan_keep(DevQuery *q, DevPlan **kept) {
                    .n = q->n,
                    .segs = segs,
                    .consts = q->buf,
-                   .order = q->order,
-                   .has_order = q->has_order};
+                   .order = q->order};
     for (int32_t i = 0; i < q->n; i++) segs[i] = placed(&q->segs[i]);
     mutex_lock(&q->r->lock);
     p->next = q->r->plans;
