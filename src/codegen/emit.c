@@ -14,8 +14,9 @@
 #include "codegen/emit_int.h"
 
 /* ---- columns of tables ---------------------------------------------------------------------- */
-uint32_t dev_form(const TabletColumn *c) {
-    if (c->encoding == ENC_STR) return DF_STR;
+uint32_t dev_form(const TabletColumn *c, bool in_place) {
+    if (c->encoding == ENC_STR) return in_place && c->is_delta && !c->patches ? DF_OPEN_STR : DF_STR;
+    if (in_place && c->stride && c->stride != phys_size((Phys)c->phys)) return DF_STRIDED + c->phys;
     if (c->encoding == ENC_PLAIN || c->patches) return DF_PLAIN + c->phys;
     switch (c->width) {
     case 0: return DF_FOR0;
@@ -30,9 +31,13 @@ uint32_t dev_form(const TabletColumn *c) {
     }
 }
 
-static double form_bytes(uint32_t form, double width) {
+/* Memory that a row's value takes, or touches. */
+static double form_bytes(uint32_t form, const TabletColumn *c, double width) {
     static const double bytes[] = {0, 0.125, 0.25, 0.5, 1, 2, 3, 4, 8};
+    enum { LINE = 64 };
     if (form <= DF_FOR64) return bytes[form];
+    if (form >= DF_STRIDED) return MIN_OF(c->stride, LINE);
+    if (form == DF_OPEN_STR) return (double)sizeof(Str) + width;
     return form == DF_STR ? 4 + width : (double)phys_size((Phys)(form - DF_PLAIN));
 }
 
@@ -45,13 +50,13 @@ const TabCol *emit_table_col(EmitForms *f, const Table *t, int64_t col) {
         const Tablet *tab = t->tablets[i];
         if (tab->rows == 0) continue;
         const TabletColumn *tc = &tab->cols[col];
-        uint32_t form = dev_form(tc);
+        uint32_t form = dev_form(tc, f->in_place);
         c.forms |= UINT64_C(1) << form;
         c.some_valid |= tc->validity != NULL;
         c.base0 &= form > DF_FOR64 || tc->base == 0;
         bool in32 = tc->has_minmax ? tc->min >= INT32_MIN && tc->max <= INT32_MAX : tc->null_count == tab->rows;
         c.fits32 &= in32 && tc->encoding != ENC_STR && tc->phys <= PH_I64;
-        bytes += (double)tab->rows * (form_bytes(form, t->cols[col].stats.avg_width) + (tc->validity ? 0.125 : 0));
+        bytes += (double)tab->rows * (form_bytes(form, tc, t->cols[col].stats.avg_width) + (tc->validity ? 0.125 : 0));
         rows += (double)tab->rows;
     }
     c.bytes = rows > 0 ? bytes / rows : 0;
@@ -559,15 +564,16 @@ EmitTarget emit_target(const DeviceInfo *i) {
     return (EmitTarget){.native_threads = i->native_threads,
                         .warp_functions = i->warp_functions,
                         .constant_memory = i->constant_memory,
-                        .whole_params = i->whole_params};
+                        .whole_params = i->whole_params,
+                        .in_place = i->shares_memory};
 }
 static_assert(sizeof(EmitTarget) == 40, "every field is compared");
 bool emit_target_same(const EmitTarget *a, const EmitTarget *b) {
     return a->native_threads == b->native_threads && a->warp_functions == b->warp_functions &&
            a->constant_memory == b->constant_memory && a->whole_params == b->whole_params &&
-           a->group_size == b->group_size && a->tile_rows == b->tile_rows && a->local_bytes == b->local_bytes &&
-           a->units == b->units && a->direct_bytes == b->direct_bytes && a->host_lists == b->host_lists &&
-           a->result_cache == b->result_cache;
+           a->in_place == b->in_place && a->group_size == b->group_size && a->tile_rows == b->tile_rows &&
+           a->local_bytes == b->local_bytes && a->units == b->units && a->direct_bytes == b->direct_bytes &&
+           a->host_lists == b->host_lists && a->result_cache == b->result_cache;
 }
 
 Status emit_plan(const QueryPlan *plan, const EmitTarget *target, Arena *a, EmitPlan **out, Err *e) {
@@ -576,6 +582,7 @@ Status emit_plan(const QueryPlan *plan, const EmitTarget *target, Arena *a, Emit
     if (!ep || !f) return err_is_set(e) ? ST_ERROR : err_oom(e);
     *ep = (EmitPlan){.plan = plan, .target = *target, .forms = f};
     f->arena = a;
+    f->in_place = target->in_place;
     if (target->tile_rows <= 0 || (target->tile_rows & (target->tile_rows - 1)) || target->tile_rows > TABLET_ROWS)
         return err_internal(e, "tile of %d rows", (int)target->tile_rows);
     Planner pl = {ep, f, a, plan};

@@ -97,9 +97,10 @@ typedef struct DColumn {
     uint64_t data, validity; /* validity: bitmap or 0 */
     uint64_t var;            /* strings: bytes; data = u32 offsets */
     int64_t base;
-    uint32_t form, pad; /* DevForm */
+    uint32_t form, stride; /* DevForm; bytes from cell to cell, when they are not side by side */
 } DColumn;
-/* Forms of a tablet's column: frame of reference by width, plain cells by phys, strings. */
+/* Forms of a tablet's column: frame of reference by width, cells by phys, packed strings, Str of the host, cells that
+ * lie a stride apart. */
 typedef enum DevForm {
     DF_FOR0,
     DF_FOR1,
@@ -112,10 +113,13 @@ typedef enum DevForm {
     DF_FOR64,
     DF_PLAIN = 16 /* + Phys */,
     DF_STR = 32,
-    DF_COUNT_ = 33
+    DF_OPEN_STR,
+    DF_STRIDED = 40 /* + Phys */,
+    DF_COUNT_ = 50
 } DevForm;
-uint32_t dev_form(const TabletColumn *c); /* open and patched strings: DF_STR, other patched columns plain (made when
-                                             they go to a device) */
+/* in_place (EmitTarget): else open strings are packed and strided cells put side by side on their way to the device, as
+ * patched columns always are. */
+uint32_t dev_form(const TabletColumn *c, bool in_place);
 
 /* ---- query-wide plan ---- */
 typedef struct DevCol {
@@ -167,6 +171,7 @@ typedef struct DevSort {
 /* What text is written for: properties of the device, and choices of its user. */
 typedef struct EmitTarget {
     bool native_threads, warp_functions, constant_memory, whole_params; /* as DeviceInfo has them */
+    bool in_place;       /* the device reads the host's memory: open cells where they are */
     bool result_cache;   /* rows are staged in local memory (emit_cache.c) */
     bool host_lists;     /* with native_threads: the executor fills KP_HOST_SCAN; local memory has TILE_ROWS * 4 bytes
                             beyond local_bytes */

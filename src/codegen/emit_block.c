@@ -67,14 +67,16 @@ static double touched(const TabCol *tc, double share) {
 }
 
 /* ---- what to load with the block ------------------------------------------------------------------------ */
+/* Forms of cells of a phys. */
+static uint64_t cells_of(uint8_t phys) { return UINT64_C(1) << (DF_PLAIN + phys) | UINT64_C(1) << (DF_STRIDED + phys); }
 /* The phys of a column's variables, PH_COUNT_ when blocks cannot have it. */
 static uint8_t pre_phys(const TabCol *tc) {
     uint64_t packed = (UINT64_C(1) << (DF_FOR64 + 1)) - 1, ints = 0;
-    for (int p = PH_BOOL; p <= PH_I64; p++) ints |= UINT64_C(1) << (DF_PLAIN + p);
+    for (int p = PH_BOOL; p <= PH_I64; p++) ints |= cells_of((uint8_t)p);
     if (tc->forms == 0) return PH_COUNT_;
     if ((tc->forms & ~(packed | ints)) == 0) return tc->fits32 ? PH_I32 : PH_I64;
-    if (tc->forms == UINT64_C(1) << (DF_PLAIN + PH_F32)) return PH_F32;
-    if (tc->forms == UINT64_C(1) << (DF_PLAIN + PH_F64)) return PH_F64;
+    if ((tc->forms & ~cells_of(PH_F32)) == 0) return PH_F32;
+    if ((tc->forms & ~cells_of(PH_F64)) == 0) return PH_F64;
     return PH_COUNT_;
 }
 static bool add_col(Em *m, int64_t col) {

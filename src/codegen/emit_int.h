@@ -44,6 +44,10 @@ typedef struct TabCol { /* a column over all tablets of its table */
     bool base0;      /* packed codes are the values */
     double bytes;    /* per row */
 } TabCol;
+/* Some tablet has cells of this phys. */
+static inline bool col_has_cells(const TabCol *c, uint8_t phys) {
+    return ((c->forms >> (DF_PLAIN + phys)) | (c->forms >> (DF_STRIDED + phys))) & 1;
+}
 
 typedef enum CellKind {
     CK_ADD64,
@@ -80,6 +84,7 @@ typedef struct EmitForms {
     bool *join_fed, *rows_fed, *sort_fed;
     const char **rows_reason;
     Arena *arena;
+    bool in_place; /* EmitTarget */
     VEC(TabCol) cols;
 } EmitForms;
 

@@ -250,6 +250,7 @@ const TabCol *em_need_col(Em *m, int64_t col) {
     else if (packed) out_w(m, t, "const i64 cb%d = (i64)GRO_COL(%p, tno, base);\n", c, p);
     if (tc->some_valid) out_w(m, t, "const u64 cn%d = GRO_COL(%p, tno, validity);\n", c, p);
     if (str) out_w(m, t, "const u64 cv%d = GRO_COL(%p, tno, var);\n", c, p);
+    if (tc->forms >> DF_STRIDED) out_w(m, t, "const u64 cs%d = COL_STRIDE(%p, tno);\n", c, p);
     if (tc->forms & (tc->forms - 1)) out_w(m, t, "const u32 cf%d = (u32)GRO_COL(%p, tno, form);\n", c, p);
     return tc;
 }
@@ -257,7 +258,7 @@ const TabCol *em_need_col(Em *m, int64_t col) {
 /* One form of a column at `row` as an expression of variable type `to`. */
 void em_put_form(Em *m, Out *o, uint32_t form, int32_t c, uint8_t to, const char *row) {
     static const int32_t width[] = {0, 1, 2, 4, 8, 16, 24, 32, 64};
-    char value[128];
+    char value[160];
     if (form <= DF_FOR64) {
         int32_t bits = width[form];
         bool narrow = to <= PH_I32;
@@ -272,10 +273,19 @@ void em_put_form(Em *m, Out *o, uint32_t form, int32_t c, uint8_t to, const char
         out_w(m, o, "column_str(cd%d, cv%d, %s)", c, c, row);
         return;
     }
-    uint8_t phys = (uint8_t)(form - DF_PLAIN);
-    if (phys == PH_I128) snprintf(value, sizeof value, "ldro_i128(cd%d + (u64)(%s) * 16)", (int)c, row);
-    else if (phys >= PH_STR) snprintf(value, sizeof value, "G(%s, cd%d)[%s]", m_type[phys], (int)c, row);
-    else snprintf(value, sizeof value, "GRO(%s, cd%d)[%s]", m_type[phys], (int)c, row);
+    if (form == DF_OPEN_STR) {
+        out_w(m, o, "open_str(cd%d, %s)", c, row);
+        return;
+    }
+    bool strided = form >= DF_STRIDED;
+    uint8_t phys = (uint8_t)(form - (strided ? DF_STRIDED : DF_PLAIN));
+    const char *load = phys >= PH_STR ? "G" : "GRO";
+    char at[96];
+    if (strided) snprintf(at, sizeof at, "cd%d + (u64)(%s) * cs%d", (int)c, row, (int)c);
+    else if (phys == PH_I128) snprintf(at, sizeof at, "cd%d + (u64)(%s) * 16", (int)c, row);
+    if (phys == PH_I128) snprintf(value, sizeof value, "ldro_i128(%s)", at);
+    else if (strided) snprintf(value, sizeof value, "%s(%s, %s)[0]", load, m_type[phys], at);
+    else snprintf(value, sizeof value, "%s(%s, cd%d)[%s]", load, m_type[phys], (int)c, row);
     em_convert(m, o, phys, to, value);
 }
 
@@ -358,7 +368,7 @@ void em_filter_range(Em *m, const Instr *in) {
     const TabCol *tc = em_need_col(m, in->imm);
     if (!tc) return;
     int32_t lo = P1(m, KP_LO, m->pc), hi = P1(m, KP_HI, m->pc);
-    bool wide = (tc->forms >> (DF_PLAIN + PH_I128)) & 1;
+    bool wide = col_has_cells(tc, PH_I128);
     w(m, "{\n");
     load_column(m, "x", tc, tc->fits32 ? PH_I32 : wide ? PH_I128 : PH_I64);
     if (tc->some_valid) w(m, "if (cn%d != 0 && !bit_at(cn%d, row)) continue;\n", tc->col, tc->col);

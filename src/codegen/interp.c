@@ -27,7 +27,9 @@ static_assert(KI_AGG_ONE == DA_ONE && KI_AGG_LOCAL == DA_LOCAL && KI_AGG_DIRECT 
 static_assert(KI_ADD64 == CK_ADD64 && KI_MAX64 == CK_MAX64 && KI_OR64 == CK_OR64 && KI_WIDE3 == CK_WIDE3 &&
                   KI_FIRST == CK_FIRST && KI_CELL_SINGLE == CK_SINGLE,
               "ki_codes.h");
-static_assert(KI_FORM_PLAIN == DF_PLAIN && KI_FORM_STR == DF_STR && DF_FOR64 == 8, "ki_codes.h");
+static_assert(KI_FORM_PLAIN == DF_PLAIN && KI_FORM_STR == DF_STR && KI_FORM_OPEN_STR == DF_OPEN_STR &&
+                  KI_FORM_STRIDED == DF_STRIDED && DF_FOR64 == 8,
+              "ki_codes.h");
 
 enum { ROW_DONE = -1 }; /* label */
 

@@ -85,7 +85,7 @@ static uint64_t run_column(Run *r, const Table *t, int32_t col) {
         c[i] = (DColumn){.data = (uint64_t)(uintptr_t)tc->data,
                          .validity = (uint64_t)(uintptr_t)tc->validity,
                          .base = tc->base,
-                         .form = dev_form(tc)};
+                         .form = dev_form(tc, false)};
         if (tc->encoding != ENC_STR) continue;
         if (!tc->is_delta) {
             c[i].data = (uint64_t)(uintptr_t)tc->offsets;

@@ -107,6 +107,30 @@ static void test_patched(void **state) {
     run("vacuum b");
 }
 
+/* Open cells, those of a home and strings, are read where they are by a device that shares the host's memory. */
+static void test_open(void **state) {
+    (void)state;
+    static const char sql[] = "select sum(x + k)::bigint from o where s like 't%'";
+    run("create table o(k int primary key, x bigint not null, y int not null, s text)");
+    run("insert into o select g, 0, g, 't' || g from generate_series(1, 1000) g");
+    run("create procedure pay(a int, d bigint) language plpgsql as $$ begin update o set x = x + d, y = y + 1 where k "
+        "= "
+        "a; end $$");
+    for (int shares = 0; shares < 2; shares++) {
+        device_use(shares);
+        for (int i = 1; i <= 2; i++) {
+            set("executor", "vm");
+            run("call bulk_call('pay', 'select g, 1 from generate_series(1, 1000, 2) g')");
+            set("executor", "compiled");
+            explain(sql);
+            assert_int_equal(came(), !shares);
+            assert_int_equal(number(sql), 500500 + 500 * (2 * shares + i));
+        }
+    }
+    device_use(false);
+    run("drop table o");
+}
+
 static void test_lowered(void **state) {
     (void)state;
     sum_of('a', "cached");
@@ -246,7 +270,7 @@ int main(void) {
         cmocka_unit_test_setup(test_patched, begin),  cmocka_unit_test_setup(test_lowered, begin),
         cmocka_unit_test_setup(test_room, begin),     cmocka_unit_test_setup(test_streamed, begin),
         cmocka_unit_test_setup(test_states, begin),   cmocka_unit_test_setup(test_shown, begin),
-        cmocka_unit_test_setup(test_versions, begin),
+        cmocka_unit_test_setup(test_versions, begin), cmocka_unit_test_setup(test_open, begin),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -14,16 +14,17 @@ typedef struct DTablet {
 typedef struct DColumn {
     u64 data, validity, var;
     i64 base;
-    u32 form, pad;
+    u32 form, stride;
 } DColumn;
 
-/* A field of column `tno`'s description: u64 0 data, 1 validity, 2 var, 3 base, 4 form. */
+/* A field of column `tno`'s description: u64 0 data, 1 validity, 2 var, 3 base, 4 form | stride << 32. */
 #define COL_data 0
 #define COL_validity 1
 #define COL_var 2
 #define COL_base 3
 #define COL_form 4
 #define GRO_COL(columns, tno, field) (GRO(u64, columns)[(u64)(tno)*5 + COL_##field])
+#define COL_STRIDE(columns, tno) (GRO_COL(columns, tno, form) >> 32)
 FN u64 tablet_deleted(u64 tablets, u32 tno) { return GRO(u64, tablets)[(u64)tno * 4]; }
 /* Runs of live rows, for the host: the first live row from `row` on, and the first deleted one; `end` when there is
  * none before it. */
@@ -61,6 +62,8 @@ FN str column_str(u64 offsets, u64 var, u64 row) {
     u32 from = GRO(u32, offsets)[row], to = GRO(u32, offsets)[row + 1];
     return str_make(var + from, (i64)(to - from));
 }
+/* Str (types/type.h): an address, 32 bits of length and the first bytes. */
+FN str open_str(u64 cells, u64 row) { return str_make(GRO(u64, cells)[2 * row], (i64)GRO(u32, cells)[4 * row + 2]); }
 FN str dict_str(u64 offsets, u64 bytes, i32 code) {
     u64 from = GRO(u64, offsets)[code], to = GRO(u64, offsets)[code + 1];
     return str_make(bytes + from, (i64)(to - from));

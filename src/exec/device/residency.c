@@ -5,8 +5,10 @@
  * however often the table grows. Delta tablets are uploaded again when the table's version has changed. On devices that
  * share the host's memory descriptors point into the tablets themselves.
  *
- * Delta strings are Str cells on the host; they are packed to offsets and bytes like those of main. A patched column
- * (storage/patches.h) is plain cells there, new ones in their places, known again by the state of its patches.
+ * For devices with memory of their own delta strings, Str cells on the host, are packed to offsets and bytes like those
+ * of main, and cells of a home (storage/row_home.h) put side by side; where memory is shared kernels read both where
+ * they are. A patched column (storage/patches.h) is plain cells there, new ones in their places, known again by the
+ * state of its patches.
  *
  * Versions. Queries that run at the same time may read different versions of a table, so a ResTable is one of them. A
  * column of a new one is made from that of another version: encoded tablets are the same bytes, counted, and what is
@@ -203,8 +205,11 @@ typedef struct Areas {
     int64_t data_bytes, validity_bytes, var_bytes;
 } Areas;
 
-/* Its bytes are put side by side before they go to a device. */
-static bool packs(const TabletColumn *c) { return c->stride || c->patches || (c->encoding == ENC_STR && c->is_delta); }
+/* Its bytes are put side by side for the device. */
+static bool packs(const DevQuery *q, const TabletColumn *c) {
+    bool strings = c->encoding == ENC_STR && c->is_delta;
+    return c->patches || ((c->stride || strings) && !q->d->info.shares_memory);
+}
 static bool has_strings(const Column *c) { return !c->dict && type_phys(c->type) == PH_STR; }
 static int64_t string_bytes(const TabletColumn *c, int64_t rows) {
     int64_t n = 0;
@@ -213,13 +218,14 @@ static int64_t string_bytes(const TabletColumn *c, int64_t rows) {
     return n;
 }
 
-static Areas areas_of(const TabletColumn *c, int64_t rows) {
-    Areas a = {.data = packs(c) ? NULL : c->data};
+static Areas areas_of(const DevQuery *q, const TabletColumn *c, int64_t rows) {
+    bool made = packs(q, c);
+    Areas a = {.data = made ? NULL : c->data};
     if (c->encoding == ENC_STR) {
-        a.data = packs(c) ? NULL : c->offsets;
+        a.data = made ? NULL : c->offsets;
         a.data_bytes = (rows + 1) * 4;
-        a.var = packs(c) ? NULL : c->var_base;
-        a.var_bytes = packs(c) ? string_bytes(c, rows) : (int64_t)c->offsets[rows];
+        a.var = made ? NULL : c->var_base;
+        a.var_bytes = made ? string_bytes(c, rows) : (int64_t)c->offsets[rows];
     } else if (c->encoding == ENC_FOR && !c->patches) {
         a.data_bytes = (rows * c->width + 7) / 8;
     } else {
@@ -256,7 +262,7 @@ static Status pack_strings(DevQuery *q, const TabletColumn *c, int64_t rows, Are
     return ST_OK;
 }
 
-/* Plain cells of a home or a patched column side by side, in memory of the query. */
+/* Cells of a home or a patched column side by side, in memory of the query. */
 static Status pack_cells(DevQuery *q, const Table *t, const Tablet *tab, int32_t col, const void **out, Err *e) {
     const TabletColumn *c = &tab->cols[col];
     char *cells = arena_alloc(q->arena, tab->rows * phys_size((Phys)c->phys) + 1);
@@ -294,13 +300,15 @@ static Status upload(DevQuery *q, DevPtr to, const Upload *jobs, int64_t n, bool
     return wait ? query_upload(q, to, jobs, n, e) : query_upload_on(q, q->lane->queue, to, jobs, n, e);
 }
 
-static DColumn describe(const TabletColumn *c) {
-    return (DColumn){.base = c->patches ? 0 : c->base, .form = dev_form(c)};
+static DColumn describe(const DevQuery *q, const TabletColumn *c) {
+    return (DColumn){
+        .base = c->patches ? 0 : c->base, .form = dev_form(c, q->d->info.shares_memory), .stride = (uint32_t)c->stride};
 }
 /* Descriptors of the host's own bytes, or under which address the device reaches them. */
 static void describe_host(const TabletColumn *c, DColumn *d, uint64_t shift) {
-    d->data = c->encoding == ENC_STR ? (uint64_t)(uintptr_t)c->offsets : (uint64_t)(uintptr_t)c->data;
-    d->var = c->encoding == ENC_STR ? (uint64_t)(uintptr_t)c->var_base : 0;
+    const bool packed = c->encoding == ENC_STR && !c->is_delta;
+    d->data = packed ? (uint64_t)(uintptr_t)c->offsets : (uint64_t)(uintptr_t)c->data;
+    d->var = packed ? (uint64_t)(uintptr_t)c->var_base : 0;
     d->validity = (uint64_t)(uintptr_t)c->validity;
     if (d->data) d->data += shift;
     if (d->var) d->var += shift;
@@ -324,7 +332,7 @@ static Status column_of_rows(DevQuery *q, const Table *t, int32_t col, ResColumn
     for (int64_t i = 0; i < t->n_tablets; i++) {
         ResPiece *p = &c->pieces[i];
         p->rows = t->tablets[i]->rows;
-        p->desc = (DColumn){.form = dev_form(&t->tablets[i]->cols[col])};
+        p->desc = (DColumn){.form = dev_form(&t->tablets[i]->cols[col], false)};
         if (p->rows == 0) continue;
         p->chunk = chunk;
         chunk->refs++;
@@ -387,14 +395,14 @@ static Status column_make(DevQuery *q, const Table *t, int32_t col, const ResCol
             continue;
         }
         p->rows = tab->rows;
-        p->desc = describe(tc);
+        p->desc = describe(q, tc);
         if (tab->rows == 0) continue;
         bool direct = shares;
         uint64_t shift = 0;
-        if (map && !shares && !tc->is_delta && !packs(tc) &&
+        if (map && !shares && !tc->is_delta && !packs(q, tc) &&
             hostmap_get(q, t->tablets[i], true, &direct, &shift, e) != ST_OK)
             goto done;
-        if (direct && !packs(tc)) {
+        if (direct && !packs(q, tc)) {
             describe_host(tc, &p->desc, shift);
             continue;
         }
@@ -404,8 +412,8 @@ static Status column_make(DevQuery *q, const Table *t, int32_t col, const ResCol
         }
         p->chunk = chunk;
         chunk->refs++;
-        Areas a = areas_of(tc, tab->rows);
-        if (packs(tc) && pack_column(q, t, tab, col, &a, p, e) != ST_OK) goto done;
+        Areas a = areas_of(q, tc, tab->rows);
+        if (packs(q, tc) && pack_column(q, t, tab, col, &a, p, e) != ST_OK) goto done;
         p->desc.data = put_area(jobs, &jobs_n, &total, a.data, a.data_bytes);
         p->desc.var = put_area(jobs, &jobs_n, &total, a.var, a.var_bytes);
         p->desc.validity = a.validity_bytes ? put_area(jobs, &jobs_n, &total, a.validity, a.validity_bytes) + 1
@@ -667,10 +675,10 @@ static Status moved_areas(DevQuery *q, const DSegment *s, int64_t tablet, DColum
     for (int32_t i = 0; i < s->e.n_tables_cols; i++) {
         if (has_strings(&t->cols[s->e.table_cols[i]])) continue;
         const TabletColumn *tc = &tab->cols[s->e.table_cols[i]];
-        Areas a = areas_of(tc, tab->rows);
-        if (packs(tc)) TRY(pack_cells(q, t, tab, s->e.table_cols[i], &a.data, e));
+        Areas a = areas_of(q, tc, tab->rows);
+        if (packs(q, tc)) TRY(pack_cells(q, t, tab, s->e.table_cols[i], &a.data, e));
         DColumn *d = &desc[i * t->n_tablets + tablet];
-        *d = describe(tc);
+        *d = describe(q, tc);
         const bool in_block = !tc->is_delta && !tc->patches; /* whose validity may be the tablet's own */
         if (a.data_bytes) out[n++] = (Moved){a.data, a.data_bytes, &d->data, in_block};
         if (a.validity_bytes) out[n++] = (Moved){a.validity, a.validity_bytes, &d->validity, in_block};
@@ -942,6 +950,7 @@ static Status column_ranges(DevQuery *q, const Table *t, const ResColumn *c, Err
         const ResPiece *p = &c->pieces[i];
         const TabletColumn *tc = &t->tablets[i]->cols[c->col];
         if (tc->encoding != ENC_STR || t->tablets[i]->rows == 0) continue;
+        if (tc->is_delta && !p->offsets) continue; /* read where they are */
         HostRange r = {.base = p->desc.var};
         if (p->offsets) {
             const void *cells = tc->data;
@@ -999,10 +1008,10 @@ static bool is_resident(const DevQuery *q, const Table *t, int32_t col) {
     return x && x->cols[col];
 }
 
-static int64_t column_bytes(const Table *t, int32_t col) {
+static int64_t column_bytes(const DevQuery *q, const Table *t, int32_t col) {
     int64_t n = 0;
     for (int64_t i = 0; i < t->n_tablets; i++) {
-        Areas a = areas_of(&t->tablets[i]->cols[col], t->tablets[i]->rows);
+        Areas a = areas_of(q, &t->tablets[i]->cols[col], t->tablets[i]->rows);
         n += room(a.data_bytes) + room(a.validity_bytes) + room(a.var_bytes);
     }
     return n;
@@ -1018,7 +1027,7 @@ static int64_t table_bytes(const DevQuery *q, const Table *t) {
             if (s->reason || s->p->source.kind != SRC_TABLE || s->p->source.table != t) continue;
             for (int32_t k = 0; k < s->e.n_tables_cols; k++) read |= s->e.table_cols[k] == c;
         }
-        if (read) n += column_bytes(t, c);
+        if (read) n += column_bytes(q, t, c);
     }
     return n;
 }

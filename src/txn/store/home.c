@@ -119,13 +119,16 @@ Status home_leave(Image *im, Err *e) {
 }
 void home_moved(Image *im) {
     Table *t = im->table;
+    bool moved = false;
     if (!im->impl->settled) return;
     for (int64_t k = 0; k < t->n_tablets; k++)
         for (int32_t c = 0; c < im->n_cols; c++) {
             if (!is_home_of(im, k, c)) continue;
             HomeCells at = home_cells(im, c, home_row_of(im, k));
+            moved |= t->tablets[k]->cols[c].data != at.cells;
             tablet_home_moved(t->tablets[k], c, &at);
         }
+    if (moved) t->version++; /* for devices that read the cells where they were */
 }
 bool home_ends_at(const Image *im, int64_t tablet, int64_t row) {
     int64_t first = home_first_row(im, tablet);

@@ -68,6 +68,8 @@
 #define KI_CELL_SINGLE 8
 #define KI_FORM_PLAIN 16
 #define KI_FORM_STR 32
+#define KI_FORM_OPEN_STR 33
+#define KI_FORM_STRIDED 40
 
 /* ---- head ---- */
 #define BH_START 0       /* place of the first instruction */

@@ -146,8 +146,15 @@ FN_BIG val column_value(u64 columns, u32 tno, u64 row, PRIV u32 *phys) {
                                       : 64u;
         return val_i64((i64)(GRO_COL(columns, tno, base) + unpack(width, data, (i64)row)));
     }
-    *phys = form == KI_FORM_STR ? KI_STR : form - KI_FORM_PLAIN;
-    if (form == KI_FORM_STR) return val_str(column_str(data, GRO_COL(columns, tno, var), row));
+    if (form == KI_FORM_STR || form == KI_FORM_OPEN_STR) {
+        *phys = KI_STR;
+        return val_str(form == KI_FORM_STR ? column_str(data, GRO_COL(columns, tno, var), row) : open_str(data, row));
+    }
+    if (form >= KI_FORM_STRIDED) {
+        *phys = form - KI_FORM_STRIDED;
+        return load_cell(*phys, data + row * COL_STRIDE(columns, tno), 0);
+    }
+    *phys = form - KI_FORM_PLAIN;
     return load_cell(*phys, data, row);
 }
 
