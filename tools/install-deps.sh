@@ -4,7 +4,7 @@
 # libpg_query must be for PostgreSQL 15. Where the distribution's is not (Ubuntu 24.04: 16), tools/make-pg-query.sh builds it.
 set -eu
 cd "$(dirname "$0")/.."
-need="gcc g++ cmake ninja-build make libxxhash-dev libzstd-dev zlib1g-dev liblz4-dev libbrotli-dev libpcre2-dev libutf8proc-dev libedit-dev libcmocka-dev python3 python3-venv"
+need="gcc g++ cmake ninja-build make libxxhash-dev libzstd-dev zlib1g-dev liblz4-dev libbrotli-dev libpcre2-dev libutf8proc-dev libedit-dev libcmocka-dev python3 python3-venv tzdata"
 [ "${1:-}" = test ] && need="$need ocl-icd-libopencl1 pocl-opencl-icd pkg-config groff-base dpkg-dev"
 wanted="" # what not every distribution has: its tests are skipped without it
 [ "${1:-}" = test ] && wanted=oclgrind

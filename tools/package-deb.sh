@@ -69,7 +69,7 @@ mkdir -p "$stage/libstele0/DEBIAN" # what dpkg-shlibdeps of programs that link i
 echo "libstele 0 libstele0 (>= $version)" >"$stage/libstele0/DEBIAN/shlibs"
 echo "activate-noawait ldconfig" >"$stage/libstele0/DEBIAN/triggers"
 
-suggests="gcc | c-compiler, ocl-icd-libopencl1" # devices: compiled queries on the CPU, OpenCL
+suggests="tzdata, gcc | c-compiler, ocl-icd-libopencl1" # time zones; devices: compiled queries on the CPU, OpenCL
 long=" Stele keeps tables in compressed columns in memory, speaks PostgreSQL's dialect,
  and runs analytics on all cores or on GPUs, and many calls of a procedure as
  one bulk, in parallel."

@@ -62,6 +62,7 @@
     X(FUNCTIONS, "functions of clients")             \
     X(ADBC, "options of ADBC's handles")             \
     X(ENUMS, "enumerated types")                     \
+    X(ZONES, "time zones")                           \
     X(POOL, "worker pool")                           \
     X(MEM_KEPT, "kept memory")                       \
     X(BULK_LOG, "list of bulks")                     \

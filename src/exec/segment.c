@@ -480,7 +480,7 @@ static Status run_window(Query *q, int32_t index, Err *e) {
                      .batch_rows = q->opt.morsel_rows,
                      .account = &q->account,
                      .stop = &q->stop,
-                     .tz_offset = q->opt.session ? q->opt.session->form.tz_offset : 0};
+                     .zone = q->opt.session ? q->opt.session->form.zone : NULL};
     RowLayout l;
     if (row_layout_init(&l, q->arena, rows->n_cols, rows->cols, 0) != ST_OK)
         return err_is_set(e) ? ST_ERROR : err_oom(e);

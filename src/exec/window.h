@@ -18,7 +18,7 @@ typedef struct WindowEnv {
     int64_t batch_rows; /* at most, but for partitions that are larger */
     MemAccount *account;
     const QueryStop *stop;
-    int tz_offset; /* seconds east of UTC: RANGE over timestamptz */
+    const struct Zone *zone; /* of the session: RANGE over timestamptz */
 } WindowEnv;
 
 /* All rows of `in` through the window into `out`, a new store of spec's columns, which is finished. *workers: how many

@@ -133,11 +133,12 @@ static Status int_bound(const RangeSearch *s, int64_t row, int128_t *out) {
         *out = added(int_key(s, row), s->minus ? -s->int_offset : s->int_offset);
         return ST_OK;
     }
-    int64_t ts = time_key(s->key, row), zone = t == T_TIMESTAMPTZ ? s->b->env->tz_offset * USECS_PER_SEC : 0, r;
-    bool finite = ts != TS_NEG_INF && ts != TS_POS_INF;
-    if (timestamp_add_interval(finite ? ts + zone : ts, &s->interval, s->minus ? -1 : 1, &r))
+    const int sign = s->minus ? -1 : 1;
+    int64_t ts = time_key(s->key, row), r;
+    if (t == T_TIMESTAMPTZ ? timestamptz_add_interval(s->b->env->zone, ts, &s->interval, sign, &r)
+                           : timestamp_add_interval(ts, &s->interval, sign, &r))
         return err_set(s->b->e, ERR_DATETIME_OVERFLOW, "timestamp out of range");
-    *out = finite ? r - zone : r;
+    *out = r;
     return ST_OK;
 }
 

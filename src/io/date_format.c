@@ -3,6 +3,8 @@
 
 #include <strings.h>
 
+#include "types/zone.h"
+
 typedef struct Parts {
     int64_t year, month, day, yearday, hour, minute, second, micros, zone;
     bool twelve, pm, has_pm, has_zone, has_yearday;
@@ -187,6 +189,7 @@ bool date_format_parse(const char *format, Slice text, const SessionInfo *sessio
     if (type.id == T_TIME) return true;
     *micros += *day * USECS_PER_DAY;
     if (type.id == T_TIMESTAMPTZ)
-        *micros -= (p.has_zone ? p.zone : session ? session->form.tz_offset : 0) * USECS_PER_SEC;
+        *micros -=
+            (p.has_zone ? p.zone : zone_offset_of_local(session ? session->form.zone : NULL, *micros)) * USECS_PER_SEC;
     return true;
 }

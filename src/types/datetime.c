@@ -6,7 +6,7 @@
  * any DateStyle: every token (number, number with separators, word, sign) sets fields of a
  * DateParse, and the caller picks what its type needs. A token that sets a field twice is a
  * syntax error (22007); a field outside its range is 22008.
- * Time zones are numeric offsets and a fixed list of abbreviations, seconds east of UTC.
+ * Time zones are offsets, abbreviations and names (zone.h).
  *
  * Output: PostgreSQL's DateStyles and IntervalStyles.
  */
@@ -16,6 +16,7 @@
 #include "types/func.h"
 #include "types/type.h"
 #include "types/type_int.h"
+#include "types/zone.h"
 
 _Thread_local int64_t time_reads, zone_reads;
 
@@ -106,6 +107,20 @@ bool timestamp_add_interval(int64_t ts, const Interval *iv, int sign, int64_t *o
     if (__builtin_add_overflow(ts, delta, &ts) || !ts_valid(ts)) return true;
     *out = ts;
     return false;
+}
+
+bool timestamptz_add_interval(const Zone *zone, int64_t ts, const Interval *iv, int sign, int64_t *out) {
+    const Interval parts[] = {{.months = iv->months}, {.days = iv->days}};
+    *out = ts;
+    if (ts == TS_NEG_INF || ts == TS_POS_INF) return false;
+    for (int i = 0; i < 2; i++) {
+        if (parts[i].months == 0 && parts[i].days == 0) continue;
+        int64_t local = ts + zone_offset_at(zone, ts) * USECS_PER_SEC;
+        if (timestamp_add_interval(local, &parts[i], sign, &local)) return true;
+        ts = local - zone_offset_of_local(zone, local) * USECS_PER_SEC;
+        if (!ts_valid(ts)) return true;
+    }
+    return timestamp_add_interval(ts, &(Interval){.micros = iv->micros}, sign, out);
 }
 
 int128_t interval_cmp_value(const Interval *iv) {
@@ -225,28 +240,6 @@ static bool is_weekday(Slice w) {
     return false;
 }
 
-static const struct {
-    const char *name;
-    int16_t minutes; /* east of UTC */
-} zones[] = {
-    {"z", 0},       {"utc", 0},     {"gmt", 0},    {"zulu", 0},   {"ut", 0},     {"wet", 0},    {"est", -300},
-    {"edt", -240},  {"cst", -360},  {"cdt", -300}, {"mst", -420}, {"mdt", -360}, {"pst", -480}, {"pdt", -420},
-    {"akst", -540}, {"akdt", -480}, {"hst", -600}, {"ast", -240}, {"adt", -180}, {"nst", -210}, {"ndt", -150},
-    {"brt", -180},  {"art", -180},  {"west", 60},  {"bst", 60},   {"cet", 60},   {"cest", 120}, {"met", 60},
-    {"mest", 120},  {"eet", 120},   {"eest", 180}, {"msk", 180},  {"ist", 120},  {"sgt", 480},  {"hkt", 480},
-    {"jst", 540},   {"kst", 540},   {"awst", 480}, {"acst", 570}, {"acdt", 630}, {"aest", 600}, {"aedt", 660},
-    {"nzst", 720},  {"nzdt", 780},
-};
-
-static bool zone_from_word(Slice w, int *offset) {
-    for (int64_t i = 0; i < ARRAY_LEN(zones); i++) {
-        if (!word_is(w, zones[i].name)) continue;
-        *offset = zones[i].minutes * 60;
-        return true;
-    }
-    return false;
-}
-
 /* ---- scanner ------------------------------------------------------------------------ */
 
 /* Punctuation between fields separates them as a blank does, as in PostgreSQL: not a sign, a decimal point, nor a slash
@@ -271,11 +264,13 @@ typedef struct DateParse {
     bool have_julian;
     int special, meridian;
     int64_t hour, minute, second, micros;
-    int zone;
-    int order; /* DateOrder */
+    ZoneRef zone; /* when have_zone */
+    int order;    /* DateOrder */
+    Err *e;
 } DateParse;
 
-typedef enum Scan { SC_OK, SC_SYNTAX, SC_RANGE, SC_ZONE } Scan; /* SC_ZONE: an offset out of range */
+/* SC_ZONE: an offset out of range. SC_FAILED: the error is set. */
+typedef enum Scan { SC_OK, SC_SYNTAX, SC_RANGE, SC_ZONE, SC_FAILED } Scan;
 
 static int64_t scan_digits(DateParse *p, int64_t *value) {
     const char *from = p->s;
@@ -461,8 +456,39 @@ static Scan scan_zone(DateParse *p) {
     }
     if (h >= 16 || m > 59 || s > 59) return SC_ZONE;
     p->have_zone = true;
-    p->zone = sign * (int)(h * 3600 + m * 60 + s);
+    p->zone = (ZoneRef){.offset = sign * (int32_t)(h * 3600 + m * 60 + s), .fixed = true};
     return SC_OK;
+}
+
+static bool in_zone_name(char c) { return is_alpha(c) || is_digit(c) || (c && strchr("+-/_.:", c)); }
+
+/* A word that is none of the others: an abbreviation, or the name of a zone, to which signs and digits may belong
+ * ("America/New_York", "EST5EDT") where a date or a time is known. */
+static Scan scan_zone_name(DateParse *p, Slice w) {
+    const char next = p->s < p->end ? *p->s : 0;
+    const bool longer = next && (strchr("+-/.", next) || is_digit(next));
+    if (word_is(w, "dst") && !longer) { /* behind a zone's abbreviation: its summer time */
+        if (!p->have_zone || !p->zone.fixed || !p->zone.abbrev || p->zone.summer) return SC_SYNTAX;
+        p->zone.offset += 3600;
+        p->zone.summer = true;
+        return SC_OK;
+    }
+    if (p->have_zone || (longer && !p->have_time && !p->have_date && !(p->month && p->day))) return SC_SYNTAX;
+    while (longer && p->s < p->end && in_zone_name(*p->s)) p->s++;
+    w.len = p->s - w.ptr;
+    p->have_zone = true;
+    p->zone = (ZoneRef){0};
+    bool found = false;
+    char lower[ZONE_NAME_MAX]; /* as messages of PostgreSQL's have it */
+    if (w.len > (int64_t)sizeof lower) return SC_SYNTAX;
+    for (int64_t i = 0; i < w.len; i++) lower[i] = to_lower(w.ptr[i]);
+    w.ptr = lower;
+    if (!longer && zone_abbrev(w, &found, &p->zone, p->e) != ST_OK) return SC_FAILED;
+    if (found) return SC_OK;
+    if (zone_find(w, &p->zone.zone, p->e) == ST_OK) return SC_OK;
+    if (longer || strcmp(p->e->sqlstate, ERR_INVALID_PARAMETER) != 0) return SC_FAILED;
+    err_clear(p->e); /* some word */
+    return SC_SYNTAX;
 }
 
 static Scan scan_number(DateParse *p) {
@@ -535,7 +561,6 @@ static Scan scan_name(DateParse *p) {
         p->julian = v - JULIAN_2000;
         return SC_OK;
     }
-    int zone;
     if (word_is(w, "t")) { /* "date T time" */
         const char *next = p->s;
         while (next < p->end && is_blank(*next)) next++;
@@ -556,18 +581,6 @@ static Scan scan_name(DateParse *p) {
         return SC_OK;
     }
     if (is_weekday(w) || word_is(w, "on") || word_is(w, "at")) return SC_OK;
-    if (zone_from_word(w, &zone)) {
-        if (p->have_zone) return SC_SYNTAX;
-        p->have_zone = true;
-        p->zone = zone;
-        /* "UTC+3" style zones of POSIX count the other way round; PostgreSQL reads them so. */
-        if (p->s < p->end && (*p->s == '+' || *p->s == '-') && p->s + 1 < p->end && is_digit(p->s[1])) {
-            Scan sc = scan_zone(p);
-            p->zone = -p->zone;
-            return sc;
-        }
-        return SC_OK;
-    }
     int special = word_is(w, "infinity") || word_is(w, "inf") ? S_POS_INF
                   : word_is(w, "epoch")                       ? S_EPOCH
                   : word_is(w, "now")                         ? S_NOW
@@ -577,9 +590,11 @@ static Scan scan_name(DateParse *p) {
                                                               : S_NONE;
     if (word_is(w, "allballs") && !p->have_time) {
         p->have_time = p->have_zone = true;
+        p->zone = (ZoneRef){.fixed = true};
         return SC_OK;
     }
-    if (!special || p->special || p->have_date) return SC_SYNTAX;
+    if (!special) return scan_zone_name(p, w);
+    if (p->special || p->have_date) return SC_SYNTAX;
     p->special = special;
     return SC_OK;
 }
@@ -619,7 +634,7 @@ static Scan scan_all(DateParse *p) {
         else if (is_alpha(c)) sc = scan_name(p);
         else if (c == '+' || c == '-') sc = scan_sign(p);
         else return SC_SYNTAX;
-        if (sc == SC_SYNTAX) return sc;
+        if (sc == SC_SYNTAX || sc == SC_FAILED) return sc;
         if (sc == SC_RANGE || (sc == SC_ZONE && !range)) range = sc;
     }
     if (!any) return SC_SYNTAX;
@@ -637,9 +652,9 @@ static Scan scan_all(DateParse *p) {
     return SC_OK;
 }
 
-static int zone_of(const SessionInfo *session) {
+static const Zone *zone_of(const SessionInfo *session) {
     zone_reads++;
-    return session ? session->form.tz_offset : 0;
+    return session ? session->form.zone : NULL;
 }
 static int order_of(const SessionInfo *session) { return session ? session->form.date_order : DATES_MDY; }
 
@@ -682,6 +697,7 @@ static Scan resolve_day(DateParse *p, int64_t *days) {
 }
 
 static Status scan_error(Scan sc, const char *type, Slice text, Err *e) {
+    if (sc == SC_FAILED) return ST_ERROR;
     if (sc == SC_SYNTAX) return text_syntax_error(ERR_DATETIME_FORMAT, type, text, e);
     if (sc == SC_ZONE)
         return err_set(e, ERR_TZ_DISPLACEMENT, "time zone displacement out of range: \"%.*s\"",
@@ -740,7 +756,8 @@ static int64_t round_micros(int64_t v, int precision) {
 
 /* The local day (and time of day) that 'now', 'today', 'tomorrow' or 'yesterday' means. */
 static int64_t day_of_word(const DateParse *p, const SessionInfo *session, int64_t *us) {
-    int64_t today = split_days(now_micros(session) + (int64_t)zone_of(session) * USECS_PER_SEC, us);
+    const int64_t now = now_micros(session), shift = (int64_t)zone_offset_at(zone_of(session), now) * USECS_PER_SEC;
+    int64_t today = split_days(now + shift, us);
     if (p->special != S_NOW) *us = 0;
     return p->special == S_TOMORROW ? today + 1 : p->special == S_YESTERDAY ? today - 1 : today;
 }
@@ -751,7 +768,7 @@ Status date_parse(Slice text, const SessionInfo *session, int32_t *out, Err *e) 
         *out = (int32_t)days;
         return ST_OK;
     }
-    DateParse p = {.start = text.ptr, .s = text.ptr, .end = text.ptr + text.len, .order = order_of(session)};
+    DateParse p = {.start = text.ptr, .s = text.ptr, .end = text.ptr + text.len, .order = order_of(session), .e = e};
     Scan sc = scan_all(&p);
     if (sc == SC_OK && p.special) {
         if (p.have_date || p.have_year || p.month || p.day || p.have_julian) sc = SC_SYNTAX;
@@ -779,7 +796,7 @@ Status time_parse(Slice text, int precision, const SessionInfo *session, int64_t
         *out = round_micros(us, precision);
         return ST_OK;
     }
-    DateParse p = {.start = text.ptr, .s = text.ptr, .end = text.ptr + text.len, .order = order_of(session)};
+    DateParse p = {.start = text.ptr, .s = text.ptr, .end = text.ptr + text.len, .order = order_of(session), .e = e};
     /* "040506" and "0405" are times here, not dates. */
     Slice t = text_trim(text);
     int64_t n = 0;
@@ -803,7 +820,12 @@ Status time_parse(Slice text, int precision, const SessionInfo *session, int64_t
     }
     if (sc == SC_OK && (!p.have_time || p.special)) sc = SC_SYNTAX;
     int64_t days;
-    if (sc == SC_OK && (p.have_year || p.month || p.day || p.have_julian)) sc = resolve_day(&p, &days);
+    int32_t offset;
+    const bool dated = p.have_year || p.month || p.day || p.have_julian;
+    if (sc == SC_OK && dated) sc = resolve_day(&p, &days);
+    if (sc == SC_OK && !dated && p.have_zone && !p.zone.fixed && !p.zone.abbrev &&
+        !zone_is_constant(p.zone.zone, &offset))
+        sc = SC_SYNTAX;
     if (sc) return scan_error(sc, "time", text, e);
     *out = round_micros(time_of(&p), precision);
     return ST_OK;
@@ -815,13 +837,14 @@ Status timestamp_parse(Slice text, int precision, bool with_tz, const SessionInf
     if (text.len >= 10 && fast_date(text.ptr, &days)) {
         if (text.len == 10 ||
             ((text.ptr[10] == ' ' || text.ptr[10] == 'T') && fast_time(text.ptr + 11, text.len - 11, &us))) {
-            const int64_t shift = with_tz ? (int64_t)zone_of(session) * USECS_PER_SEC : 0;
-            *out = round_micros(days * USECS_PER_DAY + us - shift, precision);
+            const int64_t local = days * USECS_PER_DAY + us;
+            const int64_t offset = with_tz ? zone_offset_of_local(zone_of(session), local) : 0;
+            *out = round_micros(local - offset * USECS_PER_SEC, precision);
             return ST_OK;
         }
         us = 0;
     }
-    DateParse p = {.start = text.ptr, .s = text.ptr, .end = text.ptr + text.len, .order = order_of(session)};
+    DateParse p = {.start = text.ptr, .s = text.ptr, .end = text.ptr + text.len, .order = order_of(session), .e = e};
     Scan sc = scan_all(&p);
     if (sc == SC_OK && p.special) {
         if (p.have_date || p.have_year || p.month || p.day || p.have_julian)
@@ -833,8 +856,7 @@ Status timestamp_parse(Slice text, int precision, bool with_tz, const SessionInf
         case S_NOW:
             if (p.have_time) return scan_error(SC_SYNTAX, type, text, e);
             days = day_of_word(&p, session, &us);
-            us -= with_tz ? (int64_t)zone_of(session) * USECS_PER_SEC : 0;
-            *out = round_micros(days * USECS_PER_DAY + us, precision);
+            *out = round_micros(with_tz ? now_micros(session) : days * USECS_PER_DAY + us, precision);
             return ST_OK;
         default: days = day_of_word(&p, session, &us); break;
         }
@@ -842,56 +864,26 @@ Status timestamp_parse(Slice text, int precision, bool with_tz, const SessionInf
         sc = resolve_day(&p, &days);
     }
     if (sc) return scan_error(sc, type, text, e);
-    const int64_t zone = !with_tz ? 0 : p.have_zone ? p.zone : zone_of(session), shift = zone * USECS_PER_SEC;
     int64_t ts;
-    if (days < DATE_MIN || __builtin_mul_overflow(days, USECS_PER_DAY, &ts) ||
-        __builtin_add_overflow(ts, time_of(&p) - shift, &ts) || !ts_valid(ts) ||
-        !ts_valid(ts = round_micros(ts, precision))) {
-        return range_error("timestamp", text, e);
+    bool beyond = days < DATE_MIN || __builtin_mul_overflow(days, USECS_PER_DAY, &ts) ||
+                  __builtin_add_overflow(ts, time_of(&p), &ts);
+    if (!beyond && with_tz) {
+        const ZoneRef zone = p.have_zone ? p.zone : (ZoneRef){.zone = zone_of(session)};
+        beyond = __builtin_sub_overflow(ts, zone_ref_offset_of_local(&zone, ts) * USECS_PER_SEC, &ts);
     }
+    if (beyond || !ts_valid(ts) || !ts_valid(ts = round_micros(ts, precision)))
+        return range_error("timestamp", text, e);
     *out = ts;
     return ST_OK;
 }
 
-bool timezone_parse(Slice text, int *offset) {
-    Slice t = text_trim(text);
-    DateParse p = {.start = t.ptr, .s = t.ptr, .end = t.ptr + t.len};
-    if (t.len == 0) return false;
-    if (is_alpha(*t.ptr)) {
-        Slice w = scan_word(&p);
-        if (w.len == t.len) {
-            if (word_is(w, "default") || word_is(w, "local") || word_is(w, "universal")) {
-                *offset = 0;
-                return true;
-            }
-            return zone_from_word(w, offset);
-        }
-        /* Etc/UTC, Etc/GMT+5 (POSIX sign) and the like. */
-        if (word_is(w, "etc") && *p.s == '/') {
-            p.s++;
-            w = scan_word(&p);
-        }
-        if (!zone_from_word(w, offset)) return false;
-        if (p.s == p.end) return true;
-        if ((*p.s != '+' && *p.s != '-') || scan_zone(&p) != SC_OK || p.s != p.end) return false;
-        *offset = -p.zone;
-        return true;
-    }
-    char sign = *t.ptr;
-    if (sign == '+' || sign == '-') {
-        if (scan_zone(&p) != SC_OK || p.s != p.end) return false;
-        *offset = p.zone;
-        return true;
-    }
-    char with_sign[32];
-    if (!is_digit(sign) || t.len >= (int64_t)sizeof with_sign) return false;
-    with_sign[0] = '+';
-    memcpy(with_sign + 1, t.ptr, (size_t)t.len);
-    p.s = with_sign;
-    p.end = with_sign + t.len + 1;
-    if (scan_zone(&p) != SC_OK || p.s != p.end) return false;
-    *offset = p.zone;
-    return true;
+bool zone_offset_parse(Slice text, int32_t *offset, bool *beyond) {
+    DateParse p = {.start = text.ptr, .s = text.ptr, .end = text.ptr + text.len};
+    if (text.len == 0 || (*text.ptr != '+' && *text.ptr != '-')) return false;
+    const Scan sc = scan_zone(&p);
+    *offset = p.zone.offset;
+    *beyond = sc == SC_ZONE;
+    return sc != SC_SYNTAX && p.s == p.end;
 }
 
 /* ---- intervals ------------------------------------------------------------------------ */
@@ -1354,6 +1346,14 @@ static char *put_offset(char *p, int tz_offset) {
     return p;
 }
 
+/* A blank and at most 10 letters. */
+static char *put_abbrev(char *p, const char *abbrev) {
+    const size_t n = strlen(abbrev);
+    *p++ = ' ';
+    memcpy(p, abbrev, MIN_OF(n, 10u));
+    return p + MIN_OF(n, 10u);
+}
+
 /* "Wed Dec 17 07:37:16 1997", or the day before the month. */
 static char *put_postgres_timestamp(char *p, int32_t days, int64_t us, TextForm form) {
     static const char names[] = "SunMonTueWedThuFriSat", months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -1383,15 +1383,9 @@ int64_t timestamp_format(int64_t ts, bool with_tz, TextForm form, char *out) {
     if (ts == TS_NEG_INF) return put_text(out, "-infinity") - out;
     if (ts == TS_POS_INF) return put_text(out, "infinity") - out;
     int64_t us, days = split_days(ts, &us);
+    const ZonePart zone = with_tz ? zone_part_at(form.zone, ts) : (ZonePart){0};
     if (with_tz) { /* in parts: the sum may leave 64 bits at the end of the range */
-        us += (int64_t)form.tz_offset * USECS_PER_SEC;
-        if (us < 0) {
-            us += USECS_PER_DAY;
-            days--;
-        } else if (us >= USECS_PER_DAY) {
-            us -= USECS_PER_DAY;
-            days++;
-        }
+        days += split_days(us + zone.offset * USECS_PER_SEC, &us);
     }
     int64_t y;
     int m, d;
@@ -1404,9 +1398,8 @@ int64_t timestamp_format(int64_t ts, bool with_tz, TextForm form, char *out) {
         *p++ = ' ';
         p = put_time(p, us);
     }
-    if (with_tz && form.date_style != DATES_ISO) *p++ = ' '; /* and the zone's abbreviation */
-    if (with_tz && form.date_style != DATES_ISO && form.tz_offset == 0) p = put_text(p, "UTC");
-    else if (with_tz) p = put_offset(p, form.tz_offset);
+    if (with_tz && form.date_style != DATES_ISO) p = put_abbrev(p, zone.abbrev);
+    else if (with_tz) p = put_offset(p, zone.offset);
     if (y <= 0) p = put_text(p, " BC");
     return p - out;
 }

@@ -285,13 +285,12 @@ static int64_t round_usecs(int64_t t, int p) {
     return r >= u / 2 ? t + u : r <= -(u / 2) ? t - u : t;
 }
 static int64_t ts_fit(const FuncCtx *ctx, int64_t t) { return ts_finite(t) ? round_usecs(t, ctx->ret.precision) : t; }
-#define LOCAL (ctx_tz(ctx) * USECS_PER_SEC)
 #define TS_CHECK(z) FAIL_IF(ts_finite(z) && !ts_in_range(z), i, ERR_DATETIME_OVERFLOW, "timestamp out of range")
 K1F(date_to_ts, int32_t, int64_t, 0,
     { FAIL_IF(date_to_timestamp(x, &z), i, ERR_DATETIME_OVERFLOW, "date out of range for timestamp"); })
 K1F(date_to_tz, int32_t, int64_t, 0, {
     FAIL_IF(date_to_timestamp(x, &z), i, ERR_DATETIME_OVERFLOW, "date out of range for timestamp");
-    if (ts_finite(z)) z -= LOCAL;
+    if (ts_finite(z)) z = ctx_instant(ctx, z);
     TS_CHECK(z);
 })
 K1F(ts_to_ts, int64_t, int64_t, 0, {
@@ -299,24 +298,24 @@ K1F(ts_to_ts, int64_t, int64_t, 0, {
     TS_CHECK(z);
 })
 K1F(ts_to_tz, int64_t, int64_t, 0, {
-    z = ts_finite(x) ? ts_fit(ctx, x - LOCAL) : x;
+    z = ts_finite(x) ? ts_fit(ctx, ctx_instant(ctx, x)) : x;
     TS_CHECK(z);
 })
 K1F(tz_to_ts, int64_t, int64_t, 0, {
-    z = ts_finite(x) ? ts_fit(ctx, x + LOCAL) : x;
+    z = ts_finite(x) ? ts_fit(ctx, ctx_local(ctx, x)) : x;
     TS_CHECK(z);
 })
 static int32_t date_of(int64_t t) {
     return t == TS_NEG_INF ? DATE_NEG_INF : t == TS_POS_INF ? DATE_POS_INF : (int32_t)floor_div(t, USECS_PER_DAY);
 }
 K1(ts_to_date, int64_t, int32_t, date_of(x))
-K1F(tz_to_date, int64_t, int32_t, 0, { z = date_of(ts_finite(x) ? x + LOCAL : x); })
+K1F(tz_to_date, int64_t, int32_t, 0, { z = date_of(ts_finite(x) ? ctx_local(ctx, x) : x); })
 /* An infinite timestamp has no time of day; PostgreSQL gives NULL, which a strict kernel cannot: midnight. */
 K1F(ts_to_time, int64_t, int64_t, 0, {
     if (ts_finite(x)) z = round_usecs(floor_mod(x, USECS_PER_DAY), ctx->ret.precision);
 })
 K1F(tz_to_time, int64_t, int64_t, 0, {
-    if (ts_finite(x)) z = round_usecs(floor_mod(x + LOCAL, USECS_PER_DAY), ctx->ret.precision);
+    if (ts_finite(x)) z = round_usecs(floor_mod(ctx_local(ctx, x), USECS_PER_DAY), ctx->ret.precision);
 })
 K1F(time_to_time, int64_t, int64_t, 0, { z = round_usecs(x, ctx->ret.precision); })
 K1F(time_to_iv, int64_t, Interval, ((Interval){0, 0, 0}), {

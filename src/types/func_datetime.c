@@ -1,7 +1,7 @@
 /* func_datetime.c - arithmetic and functions on dates, times, timestamps and intervals.
  *
- * timestamptz is UTC with a session offset in seconds (SessionInfo.tz_offset): fields, truncation and
- * arithmetic in months and days happen in local time. EXTRACT comes in three forms, because the result type cannot
+ * timestamptz is UTC: fields, truncation and arithmetic in months and days happen on the clocks of the session's zone
+ * (SessionInfo.form.zone). EXTRACT comes in three forms, because the result type cannot
  * depend on the field's name: extract_int for whole-number fields (int4), extract_num (numeric(22,6)) and
  * date_part (float8); the binder picks by the constant field. Infinite timestamps give infinite or NULL fields.
  */
@@ -144,6 +144,33 @@ static bool interval_part(DateField f, const Interval *iv, int128_t *v) {
     default: return false;
     }
 }
+/* The zone that a text names, kept for the rows behind it, most of which have the same; NULL: ctx->err is set. */
+typedef struct ZoneCache {
+    char text[ZONE_NAME_MAX + 1];
+    int64_t len;
+    ZoneRef ref;
+} ZoneCache;
+static const ZoneRef *ref_of(FuncCtx *ctx, int64_t i, Str text) {
+    ZoneCache *c = ctx->state;
+    if (!c) {
+        ctx->state = c = arena_alloc(ctx->state_arena ? ctx->state_arena : ctx->arena, (int64_t)sizeof *c);
+        if (!c) {
+            if (!err_is_set(ctx->err)) err_oom(ctx->err);
+            ctx->error_row = i;
+            return NULL;
+        }
+        c->len = -1;
+    }
+    if (c->len == (int64_t)text.len && memcmp(c->text, text.ptr, text.len) == 0) return &c->ref;
+    c->len = -1;
+    if (zone_ref_find(slice_of_str(text), &c->ref, ctx->err) != ST_OK) {
+        ctx->error_row = i;
+        return NULL;
+    }
+    c->len = text.len;
+    memcpy(c->text, text.ptr, text.len);
+    return &c->ref;
+}
 static bool clock_field(DateField f) { return f >= DF_HOUR && f <= DF_MICROSECONDS; }
 static bool tz_field(DateField f) { return f == DF_TIMEZONE || f == DF_TIMEZONE_HOUR || f == DF_TIMEZONE_MINUTE; }
 
@@ -162,7 +189,6 @@ static Status part_of(FuncCtx *ctx, const Vec *args, int64_t i, bool date_as_ts,
     case T_TIMESTAMPTZ: {
         int64_t ts = 0;
         bool tz = type == T_TIMESTAMPTZ, date = type == T_DATE;
-        int offset = tz ? ctx_tz(ctx) : 0;
         if (f == DF_INVALID || (date && !date_as_ts && (clock_field(f) || tz_field(f))) || (!tz && tz_field(f)))
             return bad_unit(ctx, i, name, date && date_as_ts ? T_TIMESTAMP : type, f);
         if (date) { /* date_part reads it as a timestamp */
@@ -180,6 +206,7 @@ static Status part_of(FuncCtx *ctx, const Vec *args, int64_t i, bool date_as_ts,
             *v = 0;
             return ST_OK;
         }
+        const int offset = tz ? zone_offset_at(ctx_zone(ctx), ts) : 0;
         int64_t local = ts + offset * USECS_PER_SEC, day = floor_div(local, USECS_PER_DAY),
                 t = local - day * USECS_PER_DAY;
         if (f == DF_JULIAN && !date) {
@@ -277,18 +304,25 @@ static bool trunc_local(DateField f, int64_t ts, int64_t *out) {
     *out = date_from_ymd(y, m, 1) * USECS_PER_DAY;
     return true;
 }
-static Status date_trunc(FuncCtx *ctx, int64_t i, Str unit, int64_t ts, bool tz, int64_t *z) {
+static Status date_trunc(FuncCtx *ctx, int64_t i, Str unit, int64_t ts, bool tz, const Zone *zone, int64_t *z) {
     DateField f = field_of(unit);
-    int64_t offset = tz ? ctx_tz(ctx) * USECS_PER_SEC : 0, r = 0;
+    int64_t offset = zone_offset_at(zone, ts) * USECS_PER_SEC, r = 0;
     *z = ts;
     if (!ts_finite(ts)) return ST_OK;
     if (!trunc_local(f, ts + offset, &r)) return bad_unit(ctx, i, unit, tz ? T_TIMESTAMPTZ : T_TIMESTAMP, f);
+    if (!clock_field(f)) offset = zone_offset_of_local(zone, r) * USECS_PER_SEC; /* of that day */
     if (!ts_in_range(r - offset)) TS_RANGE(i);
     *z = r - offset;
     return ST_OK;
 }
-K2F(date_trunc_ts, Str, int64_t, int64_t, 0, { TRY(date_trunc(ctx, i, x, y, false, &z)); })
-K2F(date_trunc_tz, Str, int64_t, int64_t, 0, { TRY(date_trunc(ctx, i, x, y, true, &z)); })
+K2F(date_trunc_ts, Str, int64_t, int64_t, 0, { TRY(date_trunc(ctx, i, x, y, false, NULL, &z)); })
+K2F(date_trunc_tz, Str, int64_t, int64_t, 0, { TRY(date_trunc(ctx, i, x, y, true, ctx_zone(ctx), &z)); })
+KNF(date_trunc_zone, int64_t, 0, {
+    const Zone *zone = NULL;
+    const ZoneRef *ref = ref_of(ctx, i, AT(Str, 2, i));
+    if (!ref || zone_ref_zone(ref, &zone, ctx->err) != ST_OK) return FAILED(i);
+    TRY(date_trunc(ctx, i, AT(Str, 0, i), AT(int64_t, 1, i), true, zone, &z));
+})
 K2F(date_trunc_iv, Str, Interval, Interval, IV0, {
     DateField f = field_of(x);
     int64_t us = 1;
@@ -477,31 +511,28 @@ K2F(sub_date_date, int32_t, int32_t, int32_t, 0, {
     z = x - y;
 })
 
-static Status ts_shift(FuncCtx *ctx, int64_t i, int64_t ts, const Interval *iv, int sign, int64_t offset, int64_t *z) {
-    if (!ts_finite(ts)) {
-        *z = ts;
-        return ST_OK;
-    }
-    if (timestamp_add_interval(ts + offset, iv, sign, z)) TS_RANGE(i);
-    *z -= offset;
-    if (!ts_in_range(*z)) TS_RANGE(i);
+static Status ts_shift(FuncCtx *ctx, int64_t i, int64_t ts, const Interval *iv, int sign, int64_t *z) {
+    if (timestamp_add_interval(ts, iv, sign, z)) TS_RANGE(i);
+    return ST_OK;
+}
+static Status tz_shift(FuncCtx *ctx, int64_t i, int64_t ts, const Interval *iv, int sign, int64_t *z) {
+    if (timestamptz_add_interval(ctx_zone(ctx), ts, iv, sign, z)) TS_RANGE(i);
     return ST_OK;
 }
 static Status date_iv(FuncCtx *ctx, int64_t i, int32_t d, const Interval *iv, int sign, int64_t *z) {
     int64_t ts = 0;
     FAIL_IF(date_to_timestamp(d, &ts), i, ERR_DATETIME_OVERFLOW, "date out of range for timestamp");
-    return ts_shift(ctx, i, ts, iv, sign, 0, z);
+    return ts_shift(ctx, i, ts, iv, sign, z);
 }
-#define LOCAL (ctx_tz(ctx) * USECS_PER_SEC)
 K2F(add_date_iv, int32_t, Interval, int64_t, 0, { TRY(date_iv(ctx, i, x, &y, 1, &z)); })
 K2F(add_iv_date, Interval, int32_t, int64_t, 0, { TRY(date_iv(ctx, i, y, &x, 1, &z)); })
 K2F(sub_date_iv, int32_t, Interval, int64_t, 0, { TRY(date_iv(ctx, i, x, &y, -1, &z)); })
-K2F(add_ts_iv, int64_t, Interval, int64_t, 0, { TRY(ts_shift(ctx, i, x, &y, 1, 0, &z)); })
-K2F(add_iv_ts, Interval, int64_t, int64_t, 0, { TRY(ts_shift(ctx, i, y, &x, 1, 0, &z)); })
-K2F(sub_ts_iv, int64_t, Interval, int64_t, 0, { TRY(ts_shift(ctx, i, x, &y, -1, 0, &z)); })
-K2F(add_tz_iv, int64_t, Interval, int64_t, 0, { TRY(ts_shift(ctx, i, x, &y, 1, LOCAL, &z)); })
-K2F(add_iv_tz, Interval, int64_t, int64_t, 0, { TRY(ts_shift(ctx, i, y, &x, 1, LOCAL, &z)); })
-K2F(sub_tz_iv, int64_t, Interval, int64_t, 0, { TRY(ts_shift(ctx, i, x, &y, -1, LOCAL, &z)); })
+K2F(add_ts_iv, int64_t, Interval, int64_t, 0, { TRY(ts_shift(ctx, i, x, &y, 1, &z)); })
+K2F(add_iv_ts, Interval, int64_t, int64_t, 0, { TRY(ts_shift(ctx, i, y, &x, 1, &z)); })
+K2F(sub_ts_iv, int64_t, Interval, int64_t, 0, { TRY(ts_shift(ctx, i, x, &y, -1, &z)); })
+K2F(add_tz_iv, int64_t, Interval, int64_t, 0, { TRY(tz_shift(ctx, i, x, &y, 1, &z)); })
+K2F(add_iv_tz, Interval, int64_t, int64_t, 0, { TRY(tz_shift(ctx, i, y, &x, 1, &z)); })
+K2F(sub_tz_iv, int64_t, Interval, int64_t, 0, { TRY(tz_shift(ctx, i, x, &y, -1, &z)); })
 static Status date_time(FuncCtx *ctx, int64_t i, int32_t d, int64_t t, int64_t *z) {
     FAIL_IF(date_to_timestamp(d, z), i, ERR_DATETIME_OVERFLOW, "date out of range for timestamp");
     if (ts_finite(*z)) {
@@ -545,19 +576,21 @@ static bool ts_age(int64_t a, int64_t b, Interval *z) {
     *z = (Interval){.micros = s * us, .days = (int32_t)(s * days), .months = (int32_t)(s * months)};
     return false;
 }
-static Status age(FuncCtx *ctx, int64_t i, int64_t a, int64_t b, int64_t offset, Interval *z) {
+static Status age(FuncCtx *ctx, int64_t i, int64_t a, int64_t b, Interval *z) {
     FAIL_IF(!ts_finite(a) || !ts_finite(b), i, ERR_DATETIME_OVERFLOW, "timestamp out of range");
-    if (ts_age(a + offset, b + offset, z)) IV_RANGE(i);
+    if (ts_age(a, b, z)) IV_RANGE(i);
     return ST_OK;
 }
 static int64_t local_midnight(const FuncCtx *ctx) {
-    int64_t t = ctx_now(ctx) + LOCAL;
+    int64_t t = ctx_local(ctx, ctx_now(ctx));
     return t - floor_mod(t, USECS_PER_DAY);
 }
-K2F(age_ts, int64_t, int64_t, Interval, IV0, { TRY(age(ctx, i, x, y, 0, &z)); })
-K2F(age_tz, int64_t, int64_t, Interval, IV0, { TRY(age(ctx, i, x, y, LOCAL, &z)); })
-K1F(age1_ts, int64_t, Interval, IV0, { TRY(age(ctx, i, local_midnight(ctx), x, 0, &z)); })
-K1F(age1_tz, int64_t, Interval, IV0, { TRY(age(ctx, i, local_midnight(ctx) - LOCAL, x, LOCAL, &z)); })
+static int64_t local_if_finite(const FuncCtx *ctx, int64_t ts) { return ts_finite(ts) ? ctx_local(ctx, ts) : ts; }
+K2F(age_ts, int64_t, int64_t, Interval, IV0, { TRY(age(ctx, i, x, y, &z)); })
+K2F(age_tz, int64_t, int64_t, Interval, IV0,
+    { TRY(age(ctx, i, local_if_finite(ctx, x), local_if_finite(ctx, y), &z)); })
+K1F(age1_ts, int64_t, Interval, IV0, { TRY(age(ctx, i, local_midnight(ctx), x, &z)); })
+K1F(age1_tz, int64_t, Interval, IV0, { TRY(age(ctx, i, local_midnight(ctx), local_if_finite(ctx, x), &z)); })
 
 /* ---- now, making, testing -------------------------------------------------------------------------- */
 
@@ -569,9 +602,9 @@ K1F(age1_tz, int64_t, Interval, IV0, { TRY(age(ctx, i, local_midnight(ctx) - LOC
         return ST_OK;                                            \
     }
 NOW_KERNEL(now_tz, int64_t, ctx_now(ctx))
-NOW_KERNEL(now_local, int64_t, ctx_now(ctx) + LOCAL)
-NOW_KERNEL(now_date, int32_t, ts_date(ctx_now(ctx) + LOCAL))
-NOW_KERNEL(now_time, int64_t, floor_mod(ctx_now(ctx) + LOCAL, USECS_PER_DAY))
+NOW_KERNEL(now_local, int64_t, ctx_local(ctx, ctx_now(ctx)))
+NOW_KERNEL(now_date, int32_t, ts_date(ctx_local(ctx, ctx_now(ctx))))
+NOW_KERNEL(now_time, int64_t, floor_mod(ctx_local(ctx, ctx_now(ctx)), USECS_PER_DAY))
 KERNEL(clock_tz) {
     KERNEL_UNUSED();
     for (int64_t i = 0; i < n; i++) {
@@ -599,7 +632,7 @@ static Status make_time(FuncCtx *ctx, int64_t i, int32_t h, int32_t m, double s,
 }
 KNF(make_date_k, int32_t, 0, { TRY(make_date(ctx, i, AT(int32_t, 0, i), AT(int32_t, 1, i), AT(int32_t, 2, i), &z)); })
 KNF(make_time_k, int64_t, 0, { TRY(make_time(ctx, i, AT(int32_t, 0, i), AT(int32_t, 1, i), AT(double, 2, i), &z)); })
-static Status make_ts(FuncCtx *ctx, int64_t i, const Vec *args, int64_t offset, int64_t *z) {
+static Status make_ts(FuncCtx *ctx, int64_t i, const Vec *args, int64_t *z) {
     int32_t d;
     int64_t t;
     TRY(make_date(ctx, i, AT(int32_t, 0, i), AT(int32_t, 1, i), AT(int32_t, 2, i), &d));
@@ -608,11 +641,43 @@ static Status make_ts(FuncCtx *ctx, int64_t i, const Vec *args, int64_t offset, 
     FAIL_IF(out_of_range, i, ERR_DATETIME_OVERFLOW, "timestamp out of range: %d-%02d-%02d %d:%02d:%02g",
             AT(int32_t, 0, i), AT(int32_t, 1, i), AT(int32_t, 2, i), AT(int32_t, 3, i), AT(int32_t, 4, i),
             AT(double, 5, i));
-    *z += t - offset;
+    *z += t;
     return ST_OK;
 }
-KNF(make_ts_k, int64_t, 0, { TRY(make_ts(ctx, i, args, 0, &z)); })
-KNF(make_tz_k, int64_t, 0, { TRY(make_ts(ctx, i, args, LOCAL, &z)); })
+KNF(make_ts_k, int64_t, 0, { TRY(make_ts(ctx, i, args, &z)); })
+KNF(make_tz_k, int64_t, 0, {
+    TRY(make_ts(ctx, i, args, &z));
+    z = ctx_instant(ctx, z);
+    if (!ts_in_range(z)) TS_RANGE(i);
+})
+/* A zone that begins with a sign is an ISO offset here, unlike in AT TIME ZONE. */
+static Status zone_of_make(FuncCtx *ctx, int64_t i, Str zone, ZoneRef *out) {
+    const Slice text = slice_of_str(zone);
+    const int len = (int)MIN_OF(zone.len, 255u);
+    bool beyond;
+    if (zone.len > 0 && zone.ptr[0] >= '0' && zone.ptr[0] <= '9') {
+        err_set(ctx->err, ERR_INVALID_PARAMETER, "invalid input syntax for type numeric time zone: \"%.*s\"", len,
+                zone.ptr);
+        err_hint(ctx->err, "Numeric time zones must have \"-\" or \"+\" as first character.");
+        return FAILED(i);
+    }
+    if (zone_offset_parse(text, &out->offset, &beyond)) {
+        FAIL_IF(beyond, i, ERR_INVALID_PARAMETER, "numeric time zone \"%.*s\" out of range", len, zone.ptr);
+        out->fixed = true;
+        return ST_OK;
+    }
+    const ZoneRef *ref = ref_of(ctx, i, zone);
+    if (!ref) return ST_ERROR;
+    *out = *ref;
+    return ST_OK;
+}
+KNF(make_tz_zone_k, int64_t, 0, {
+    ZoneRef zone = {0};
+    TRY(make_ts(ctx, i, args, &z));
+    TRY(zone_of_make(ctx, i, AT(Str, 6, i), &zone));
+    z -= zone_ref_offset_of_local(&zone, z) * USECS_PER_SEC;
+    if (!ts_in_range(z)) TS_RANGE(i);
+})
 /* years, months, weeks, days, hours, mins, secs; missing ones are 0. */
 KNF(make_interval_k, Interval, IV0, {
     int64_t f[6] = {0};
@@ -646,42 +711,19 @@ KERNEL(isfinite_iv) {
     return ST_OK;
 }
 
-/* AT TIME ZONE: UTC, GMT, Z and offsets such as +02:00 (POSIX: west is positive, as in PostgreSQL). */
-static bool zone_offset(Str z, int *secs) {
-    const char *p = z.ptr, *e = z.ptr + z.len;
-    while (p < e && ((*p >= 'A' && *p <= 'Z') || (*p >= 'a' && *p <= 'z') || *p == '/')) p++;
-    int64_t w = p - z.ptr;
-    char name[8] = "";
-    if (w >= (int64_t)sizeof name) return false;
-    for (int64_t k = 0; k < w; k++) name[k] = (char)(z.ptr[k] & ~32);
-    if (w && strcmp(name, "UTC") && strcmp(name, "GMT") && strcmp(name, "Z") && strcmp(name, "ZULU") &&
-        strcmp(name, "UT"))
-        return false;
-    *secs = 0;
-    if (p == e) return w > 0;
-    int sign = *p == '-' ? 1 : *p == '+' ? -1 : 0, f[3] = {0}, k = 0;
-    if (sign) p++;
-    else if (w || *p < '0' || *p > '9') return false;
-    else sign = -1;
-    for (; k < 3 && p < e; k++) {
-        int digits = 0;
-        while (p < e && *p >= '0' && *p <= '9' && digits < 2) f[k] = f[k] * 10 + (*p++ - '0'), digits++;
-        if (!digits) return false;
-        if (p < e && *p == ':') p++;
-    }
-    if (p != e || f[0] > 15 || f[1] > 59 || f[2] > 59) return false;
-    *secs = sign * (f[0] * 3600 + f[1] * 60 + f[2]);
-    return true;
+/* AT TIME ZONE */
+static Status in_zone(FuncCtx *ctx, int64_t i, Str zone, int64_t ts, int64_t *z) {
+    const ZoneRef *ref = ref_of(ctx, i, zone);
+    if (!ref) return ST_ERROR;
+    *z = ts_finite(ts) ? ts + zone_ref_offset_at(ref, ts) * USECS_PER_SEC : ts;
+    if (ts_finite(ts) && !ts_in_range(*z)) TS_RANGE(i);
+    return ST_OK;
 }
-static Status at_zone(FuncCtx *ctx, int64_t i, Str zone, int64_t ts, int sign, int64_t *z) {
-    int secs;
-    FAIL_IF(!zone_offset(zone, &secs), i, ERR_INVALID_PARAMETER, "time zone \"%.*s\" not recognized",
-            (int)MIN_OF(zone.len, 64u), zone.ptr);
-    *z = ts;
-    if (ts_finite(ts)) {
-        *z = ts + sign * secs * USECS_PER_SEC;
-        if (!ts_in_range(*z)) TS_RANGE(i);
-    }
+static Status of_zone(FuncCtx *ctx, int64_t i, Str zone, int64_t local, int64_t *z) {
+    const ZoneRef *ref = ref_of(ctx, i, zone);
+    if (!ref) return ST_ERROR;
+    *z = ts_finite(local) ? local - zone_ref_offset_of_local(ref, local) * USECS_PER_SEC : local;
+    if (ts_finite(local) && !ts_in_range(*z)) TS_RANGE(i);
     return ST_OK;
 }
 static Status at_interval(FuncCtx *ctx, int64_t i, Interval iv, int64_t ts, int sign, int64_t *z) {
@@ -692,8 +734,8 @@ static Status at_interval(FuncCtx *ctx, int64_t i, Interval iv, int64_t ts, int 
     }
     return ST_OK;
 }
-K2F(zone_ts, Str, int64_t, int64_t, 0, { TRY(at_zone(ctx, i, x, y, -1, &z)); })
-K2F(zone_tz, Str, int64_t, int64_t, 0, { TRY(at_zone(ctx, i, x, y, 1, &z)); })
+K2F(zone_ts, Str, int64_t, int64_t, 0, { TRY(of_zone(ctx, i, x, y, &z)); })
+K2F(zone_tz, Str, int64_t, int64_t, 0, { TRY(in_zone(ctx, i, x, y, &z)); })
 K2F(zone_iv_ts, Interval, int64_t, int64_t, 0, { TRY(at_interval(ctx, i, x, y, -1, &z)); })
 K2F(zone_iv_tz, Interval, int64_t, int64_t, 0, { TRY(at_interval(ctx, i, x, y, 1, &z)); })
 
@@ -794,6 +836,8 @@ static const FuncDef defs[] = {
     DEF("date_trunc", SF, T_TIMESTAMP, 2, ARGS(T_TEXT, T_TIMESTAMP), OP_NONE, date_trunc_ts, NULL, "start of the unit"),
     DEF("date_trunc", SF, T_TIMESTAMPTZ, 2, ARGS(T_TEXT, T_TIMESTAMPTZ), OP_NONE, date_trunc_tz, NULL,
         "start of the unit"),
+    DEF("date_trunc", SF, T_TIMESTAMPTZ, 3, ARGS(T_TEXT, T_TIMESTAMPTZ, T_TEXT), OP_NONE, date_trunc_zone, NULL,
+        "start of the unit in a time zone"),
     DEF("date_trunc", SF, T_INTERVAL, 2, ARGS(T_TEXT, T_INTERVAL), OP_NONE, date_trunc_iv, NULL, "whole units"),
     DEF("date_bin", SF, T_TIMESTAMP, 3, ARGS(T_INTERVAL, T_TIMESTAMP, T_TIMESTAMP), OP_NONE, date_bin_ts, NULL,
         "start of the stride counted from an origin"),
@@ -840,6 +884,8 @@ static const FuncDef defs[] = {
         "year, month, day, hour, minute, seconds"),
     DEF("make_timestamptz", SF | FN_STABLE, T_TIMESTAMPTZ, 6, ARGS(I4, I4, I4, I4, I4, T_FLOAT8), OP_NONE, make_tz_k,
         NULL, "year, month, day, hour, minute, seconds"),
+    DEF("make_timestamptz", SF, T_TIMESTAMPTZ, 7, ARGS(I4, I4, I4, I4, I4, T_FLOAT8, T_TEXT), OP_NONE, make_tz_zone_k,
+        NULL, "year, month, day, hour, minute, seconds, zone"),
     DEF("make_interval", S_, T_INTERVAL, 0, ARGS(0), OP_NONE, make_interval_k, NULL, "empty interval"),
     DEF("make_interval", SF, T_INTERVAL, 1, ARGS(I4), OP_NONE, make_interval_k, NULL, "years"),
     DEF("make_interval", SF, T_INTERVAL, 2, ARGS(I4, I4), OP_NONE, make_interval_k, NULL, "years, months"),

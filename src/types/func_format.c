@@ -275,6 +275,7 @@ typedef struct DateSource {
     int64_t year, hour; /* year 0 is 1 BC */
     int64_t month, day, minute, second, usec, dow, doy;
     int offset;
+    const char *abbrev; /* of the zone */
 } DateSource;
 
 static void put_number(FmtOut *o, const DateNode *nd, int64_t v, int width) {
@@ -360,9 +361,7 @@ static void put_century(FmtOut *o, const DateNode *nd, const DateSource *d) {
 }
 
 static void put_zone(FmtOut *o, const DateNode *nd, const DateSource *d) {
-    if (!d->tz) return;
-    if (d->offset) put_offset(o, nd, d->offset, 2);
-    else put_name(o, nd, "UTC", 0, 0);
+    for (const char *p = d->tz ? d->abbrev : ""; *p; p++) fmt_char(o, nd->name == NAME_LOWER ? to_lower(*p) : *p);
 }
 
 static void put_field(FmtOut *o, const DateNode *nd, const DateSource *d) {
@@ -457,11 +456,12 @@ static Status date_out(FuncCtx *ctx, int64_t i, const DateSource *d, Str f, Str 
     *z = str_make(o.p, o.len);
     return ST_OK;
 }
-static void ts_source(int64_t ts, bool tz, int offset, DateSource *d) {
+static void ts_source(int64_t ts, bool tz, const ZonePart *zone, DateSource *d) {
     TsParts p;
-    ts_to_parts(ts + offset * USECS_PER_SEC, &p);
+    ts_to_parts(ts + zone->offset * USECS_PER_SEC, &p);
     *d = (DateSource){.tz = tz,
-                      .offset = offset,
+                      .offset = zone->offset,
+                      .abbrev = zone->abbrev,
                       .year = p.year,
                       .month = p.month,
                       .day = p.day,
@@ -487,7 +487,6 @@ static void interval_source(const Interval *x, DateSource *d) {
 
 /* NULL: an empty template, or a time that is infinite. */
 static Status char_of_times(FuncCtx *ctx, int64_t n, const Vec *args, Vec *out, bool tz) {
-    int offset = tz ? ctx_tz(ctx) : 0;
     for (int64_t i = 0; i < n; i++) {
         Str z = STR0, f;
         DateSource d;
@@ -497,7 +496,8 @@ static Status char_of_times(FuncCtx *ctx, int64_t n, const Vec *args, Vec *out, 
             int64_t ts = AT(int64_t, 0, i);
             out->valid[i] = f.len > 0 && ts_finite(ts);
             if (out->valid[i]) {
-                ts_source(ts, tz, offset, &d);
+                const ZonePart zone = tz ? zone_part_at(ctx_zone(ctx), ts) : (ZonePart){0};
+                ts_source(ts, tz, &zone, &d);
                 TRY(date_out(ctx, i, &d, f, &z));
             }
         }
@@ -969,10 +969,13 @@ K2F(to_timestamp_text, Str, Str, int64_t, 0, {
     TRY(date_in(ctx, i, x, y, &d, &t));
     FAIL_IF(!day_of(&t, &day) || __builtin_mul_overflow(day, USECS_PER_DAY, &z), i, ERR_DATETIME_OVERFLOW,
             "timestamp out of range");
-    int64_t zone = d.zone_sign ? d.zone_sign * (d.zone_hour * 3600 + d.zone_minute * 60) : ctx_tz(ctx);
-    FAIL_IF(__builtin_add_overflow(z, ((t.hour * 60 + t.minute) * 60 + t.second - zone) * USECS_PER_SEC + t.usec, &z) ||
-                !ts_in_range(z),
-            i, ERR_DATETIME_OVERFLOW, "timestamp out of range");
+    bool beyond = __builtin_add_overflow(z, ((t.hour * 60 + t.minute) * 60 + t.second) * USECS_PER_SEC + t.usec, &z);
+    if (!beyond) {
+        int64_t zone = d.zone_sign ? d.zone_sign * (d.zone_hour * 3600 + d.zone_minute * 60)
+                                   : zone_offset_of_local(ctx_zone(ctx), z);
+        beyond = __builtin_sub_overflow(z, zone * USECS_PER_SEC, &z) || !ts_in_range(z);
+    }
+    FAIL_IF(beyond, i, ERR_DATETIME_OVERFLOW, "timestamp out of range");
     int64_t u = unit[d.fraction];
     z = z >= 0 ? (z + u / 2) / u * u : -((-z + u / 2) / u * u);
 })

@@ -9,6 +9,7 @@
 
 #include "types/array.h"
 #include "types/func.h"
+#include "types/zone.h"
 
 /* "any type" in FuncDef.args. */
 #define T_ANY T_VOID
@@ -48,9 +49,16 @@ static inline bool arg_null(const Vec *v, int64_t i) { return v->valid && !v->va
 static inline const void *arg_cell(const Vec *v, int64_t i) {
     return (const char *)v->data + (v->is_const ? 0 : i * phys_size((Phys)v->phys));
 }
-static inline int ctx_tz(const FuncCtx *ctx) {
+static inline const Zone *ctx_zone(const FuncCtx *ctx) {
     zone_reads++;
-    return ctx->session ? ctx->session->form.tz_offset : 0;
+    return ctx->session ? ctx->session->form.zone : NULL;
+}
+/* A finite timestamptz on the clocks of the session's zone, and the instant at which they show a timestamp. */
+static inline int64_t ctx_local(const FuncCtx *ctx, int64_t ts) {
+    return ts + zone_offset_at(ctx_zone(ctx), ts) * USECS_PER_SEC;
+}
+static inline int64_t ctx_instant(const FuncCtx *ctx, int64_t local) {
+    return local - zone_offset_of_local(ctx_zone(ctx), local) * USECS_PER_SEC;
 }
 static inline TextForm ctx_form(const FuncCtx *ctx) {
     zone_reads++;

@@ -82,7 +82,10 @@ KERNEL(series_array) {
             FAIL_IF(v.len == ARRAY_MAX_ELEMENTS, i, ERR_PROGRAM_LIMIT, "generate_series has more than %d rows",
                     ARRAY_MAX_ELEMENTS);
             if (!vec_push(ctx->arena, &v, x)) return err_oom(ctx->err);
-            FAIL_IF(timestamp_add_interval(x, step, 1, &x), i, ERR_DATETIME_OVERFLOW, "timestamp out of range");
+            const bool beyond = args[0].type.id == T_TIMESTAMPTZ
+                                    ? timestamptz_add_interval(ctx_zone(ctx), x, step, 1, &x)
+                                    : timestamp_add_interval(x, step, 1, &x);
+            FAIL_IF(beyond, i, ERR_DATETIME_OVERFLOW, "timestamp out of range");
         }
         if (array_build(ctx->arena, PH_I64, v.len, v.items, NULL, &r[i], ctx->err) != ST_OK) return FAILED(i);
     }

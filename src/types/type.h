@@ -263,15 +263,15 @@ typedef enum IntervalStyle {
     INTERVALS_ISO_8601
 } IntervalStyle;
 typedef struct TextForm {
-    int32_t tz_offset;      /* seconds east of UTC */
-    uint8_t date_style;     /* DateStyle */
-    uint8_t date_order;     /* DateOrder: in texts that are read, too */
-    uint8_t interval_style; /* IntervalStyle */
-    uint8_t bytea_escape;   /* 1: bytea_output = escape */
+    const struct Zone *zone; /* of timestamptz (types/zone.h); NULL: UTC */
+    uint8_t date_style;      /* DateStyle */
+    uint8_t date_order;      /* DateOrder: in texts that are read, too */
+    uint8_t interval_style;  /* IntervalStyle */
+    uint8_t bytea_escape;    /* 1: bytea_output = escape */
     int32_t float_cut; /* 1 - extra_float_digits when that is below 1: floats are rounded to 16 (real: 7) digits less
                           these; 0: the shortest text that is exact */
 } TextForm;
-static_assert(sizeof(TextForm) == 12, "forms are compared as bytes");
+static_assert(sizeof(TextForm) == 16, "forms are compared as bytes");
 static inline bool text_form_eq(TextForm a, TextForm b) { return memcmp(&a, &b, sizeof a) == 0; }
 
 enum { VALUE_TEXT_MAX = 112 }; /* no text of a fixed-size value is longer (an interval takes up to 101) */
@@ -325,6 +325,9 @@ bool date_valid_ymd(int64_t y, int m, int d); /* a real day within PostgreSQL's 
 /* timestamp + interval, PostgreSQL's rule (months first, clamped to month end, then days, then time).
  * True when out of range. Infinities stay. */
 bool timestamp_add_interval(int64_t ts, const Interval *iv, int sign, int64_t *out);
+/* The same of a timestamptz: months and days are those of clocks of the zone, on which each may be skipped or come
+ * twice (zone_offset_of_local). */
+bool timestamptz_add_interval(const struct Zone *zone, int64_t ts, const Interval *iv, int sign, int64_t *out);
 int128_t interval_cmp_value(const Interval *iv); /* microseconds with month = 30 days */
 /* Field names of EXTRACT / date_part / date_trunc. */
 typedef enum DateField {
@@ -353,8 +356,10 @@ typedef enum DateField {
     DF_INVALID
 } DateField;
 DateField date_field_from_name(Slice name);
-/* SET TimeZone: '+05:30', 'UTC', 'Etc/GMT-3', 'EST' to seconds east of UTC; false when unknown. */
-bool timezone_parse(Slice text, int *offset);
+
+/* An ISO offset, "+05:30", "-0730", "+2", as a whole text: seconds east of UTC. False: it is none; *beyond: it is one
+ * that is out of range. */
+bool zone_offset_parse(Slice text, int32_t *offset, bool *beyond);
 
 /* ---- text ----------------------------------------------------------------- */
 /* Byte offset of the first invalid byte, or -1 when `s` is valid UTF-8 without NUL. SIMD where it helps. */

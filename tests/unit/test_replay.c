@@ -341,7 +341,7 @@ static void test_settings(void **state) {
         open_on(fail_at, false, true);
         session_sql(session, "call bulk_call('count_up', 'select 1, 1 from generate_series(1, 10) g(i)')");
         session_sql(session, "call bulk_call('settle', 'select i % 2 from generate_series(1, 20) g(i)')");
-        session_sql(session, "set timezone = '+02:00'");
+        session_sql(session, "set timezone = '2'");
         session_sql(session, "call bulk_call('count_up', 'select 2, 1 from generate_series(1, 3) g(i)')");
         text_open(&t);
         say(&t, "select n from counters order by c");

@@ -61,7 +61,6 @@ typedef struct BulkSettings { /* bulks of calls, and the pool that makes them */
 
 typedef struct ClientSettings { /* the connected client, and the form of its input and output */
     TextForm form;
-    char tz_text[64];
     char application_name[64], search_path[64];
     char interval_style[20], bytea_output[8];
     int64_t extra_float_digits;

@@ -14,6 +14,7 @@
 #include "session/core/session.h"
 #include "session/pool/callpool.h"
 #include "sql/optimize/optimize.h"
+#include "types/zone.h"
 
 /* K_FIXED: PostgreSQL refuses to change it, too; K_ONLY: there it can be changed. */
 typedef enum Kind { K_INT, K_BYTES, K_MS, K_US, K_BOOL, K_TEXT, K_ENUM, K_RULES, K_TZ, K_DATES, K_FIXED, K_ONLY } Kind;
@@ -135,7 +136,8 @@ static const Def defs[] = {
      "transactions begin as READ ONLY"},
     {"default_transaction_deferrable", K_BOOL, AT(txn.default_deferrable), 0, 0, "off",
      "accepted for compatibility; no transaction that only reads waits or fails"},
-    {"timezone", K_TZ, 0, 0, 0, 0, "UTC", "time zone: UTC or an offset such as +02:00"},
+    {"timezone", K_TZ, 0, 0, 0, 0, "UTC",
+     "time zone: a name such as Europe/Berlin, hours east of UTC such as 5.5, or as POSIX's TZ has it"},
     {"application_name", K_TEXT, AT(client.application_name), 0, 0, "", "name of the client program"},
     {"search_path", K_TEXT, AT(client.search_path), 0, 0, "public", "accepted for compatibility; there is one schema"},
     {"client_encoding", K_ONLY, 0, 0, 0, 0, "UTF8", "encoding of text"},
@@ -222,23 +224,6 @@ static bool parse_units(const char *v, bool bytes, bool micro, int64_t *out) {
     }
     if (end == v || !(x * f < 9e18) || x < 0) return false;
     *out = (int64_t)(x * f);
-    return true;
-}
-
-/* UTC, GMT, Z, or an ISO offset, or PostgreSQL's bare hours. */
-static bool parse_zone(const char *v, int *out) {
-    if (!strcasecmp(v, "utc") || !strcasecmp(v, "gmt") || !strcasecmp(v, "z") || !strcasecmp(v, "etc/utc") ||
-        !strcasecmp(v, "default"))
-        return *out = 0, true;
-    int sign = *v == '-' ? -1 : 1, h, m = 0, used = 0;
-    const char *p = v + (*v == '-' || *v == '+');
-    if (sscanf(p, "%2d%n", &h, &used) != 1 || used == 0 || h > 15 || h < 0) return false;
-    p += used;
-    if (*p == ':') p++;
-    if (*p) {
-        if (sscanf(p, "%2d%n", &m, &used) != 1 || p[used] || m > 59 || m < 0) return false;
-    }
-    *out = sign * (h * 3600 + m * 60);
     return true;
 }
 
@@ -373,15 +358,13 @@ static Status set_rules(Session *s, const Def *d, const char *value, Err *e) {
 }
 
 static Status set_zone(Session *s, const Def *d, const char *value, Err *e) {
-    int off;
-    if (!parse_zone(value, &off) || strlen(value) >= sizeof s->settings.client.tz_text) {
-        bad(e, d, value);
-        err_hint(e, "Use UTC or an offset from it, such as '+02:00'.");
-        return ST_ERROR;
-    }
-    s->settings.client.form.tz_offset = off;
-    memcpy(s->settings.client.tz_text, value, strlen(value) + 1);
-    return ST_OK;
+    Err why = {0};
+    if (zone_of_setting(slice_of(value), &s->settings.client.form.zone, &why) == ST_OK) return ST_OK;
+    if (strcmp(why.sqlstate, ERR_INVALID_PARAMETER) != 0) return err_copy(e, &why), ST_ERROR;
+    bad(e, d, value);
+    if (why.detail[0]) err_detail(e, "%s", why.detail);
+    err_hint(e, "Use a name such as 'Europe/Berlin', or hours east of UTC such as '5.5'.");
+    return ST_ERROR;
 }
 
 /* The words of PostgreSQL that mean the value that there is. */
@@ -657,7 +640,7 @@ const char *settings_show(Session *s, Arena *a, const char *name, Err *e) {
     case K_TEXT:
     case K_ENUM: return arena_strdup(a, base + d->offset);
     case K_RULES: return arena_strdup(a, s->settings.exec.rules_text);
-    case K_TZ: return arena_strdup(a, s->settings.client.tz_text);
+    case K_TZ: return arena_strdup(a, zone_name(s->settings.client.form.zone));
     case K_DATES:
         return arena_printf(a, "%s, %s", date_styles[s->settings.client.form.date_style],
                             date_orders[s->settings.client.form.date_order]);

@@ -195,6 +195,18 @@ static const char *literal_text(Arena *a, const AstExpr *e) {
     }
 }
 
+/* SET TIME ZONE INTERVAL '..': "INTERVAL '02:00:00'", which the setting reads. NULL: the error is set. */
+static const char *interval_text(Session *s, Arena *a, const AstCast *x) {
+    const AstLiteral *l = AST_AS_CONST(AstLiteral, x->arg);
+    Value v = {0};
+    Type t;
+    const Domain *domain;
+    if (sql_bind_type(session_catalog(s), x->type, &t, &domain, &s->err) != ST_OK) return NULL;
+    if (value_from_text(t, l->text, NULL, a, &v, &s->err) != ST_OK) return NULL;
+    const char *text = value_to_text(a, &v, NULL);
+    return text ? arena_printf(a, "INTERVAL '%s'", text) : NULL;
+}
+
 /* Of the open transaction; without one it is checked only. */
 static Status set_transaction_mode(Session *s, const AstSet *x, const char *value) {
     bool on = false;
@@ -233,7 +245,10 @@ static Status set_statement(Session *s, Statement *st, const AstSet *x) {
         if (x->n_values > 1 && !settings_is_list(x->name))
             return err_set(&s->err, ERR_INVALID_PARAMETER, "SET %s takes only one argument", x->name);
         for (int64_t i = 0; i < x->n_values; i++) {
-            const char *t = literal_text(a, x->values[i]);
+            const AstExpr *e = x->values[i];
+            const bool interval = e->kind == AST_CAST && strcmp(x->name, "timezone") == 0;
+            const char *t = interval ? interval_text(s, a, AST_AS_CONST(AstCast, e)) : literal_text(a, e);
+            if (err_is_set(&s->err)) return ST_ERROR;
             if (!t) return err_at(&s->err, x->values[i]->location, ERR_SYNTAX, "SET takes constants only");
             v = i ? arena_printf(a, "%s, %s", v, t) : t;
             if (!v) return ST_ERROR;

@@ -416,13 +416,16 @@ static Pipe *lower_series(Lower *l, Plan *s) {
         int128_t k = interval_cmp_value(&a[2].u.interval);
         if (k == 0) return err_set(l->err, ERR_INVALID_PARAMETER, "step size cannot equal zero"), NULL;
         up = k > 0;
+        const struct Zone *zone = l->c->session ? l->c->session->form.zone : NULL;
+        if (t.id == T_TIMESTAMPTZ) zone_reads++;
         for (int64_t x = a[0].u.i64; cells && (up ? x <= a[1].u.i64 : x >= a[1].u.i64);) {
             if (n == SERIES_MAX)
                 return err_set(l->err, ERR_STATEMENT_TOO_COMPLEX, "generate_series has more than %d rows", SERIES_MAX),
                        NULL;
             if (n == cap && !vec_grow_(l->arena, (void **)&cells, n, &cap, size)) return NULL;
             memcpy(cells + n++ * size, &x, (size_t)size);
-            if (timestamp_add_interval(x, &a[2].u.interval, 1, &x))
+            if (t.id == T_TIMESTAMPTZ ? timestamptz_add_interval(zone, x, &a[2].u.interval, 1, &x)
+                                      : timestamp_add_interval(x, &a[2].u.interval, 1, &x))
                 return err_set(l->err, ERR_DATETIME_OVERFLOW, "timestamp out of range"), NULL;
         }
     }
