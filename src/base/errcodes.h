@@ -9,6 +9,7 @@
     X(STACKED_DIAGNOSTICS, "0Z002", "stacked_diagnostics_accessed_without_active_handler") \
     X(CASE_NOT_FOUND, "20000", "case_not_found")                                           \
     X(CARDINALITY, "21000", "cardinality_violation")                                       \
+    X(DATA_EXCEPTION, "22000", "data_exception")                                           \
     X(STRING_TRUNCATION, "22001", "string_data_right_truncation")                          \
     X(NUMERIC_RANGE, "22003", "numeric_value_out_of_range")                                \
     X(NULL_NOT_ALLOWED, "22004", "null_value_not_allowed")                                 \
@@ -118,6 +119,7 @@
 #define ERR_STACKED_DIAGNOSTICS "0Z002"
 #define ERR_CASE_NOT_FOUND "20000"
 #define ERR_CARDINALITY "21000"
+#define ERR_DATA_EXCEPTION "22000"
 #define ERR_STRING_TRUNCATION "22001"
 #define ERR_NUMERIC_RANGE "22003"
 #define ERR_NULL_NOT_ALLOWED "22004"

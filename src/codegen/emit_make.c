@@ -53,6 +53,7 @@ static const MakeForm forms[] = {{"||", MK_MAKE, 2, {T_TEXT, T_TEXT}, "text_cat"
                                  {"cardinality", MK_VALUE, 1, {T_ARRAY}, "array_cardinality"},
                                  {"array_make", MK_ARRAY, 0, {0}, NULL},
                                  {"array_subscript", MK_GET, 2, {T_ARRAY, T_INT4}, NULL},
+                                 {"array_element", MK_GET, 2, {T_ARRAY, T_INT4}, NULL},
                                  {"array_length", MK_LENGTH, 2, {T_ARRAY, T_INT4}, NULL},
                                  {"array_upper", MK_LENGTH, 2, {T_ARRAY, T_INT4}, NULL},
                                  {"array_lower", MK_LENGTH, 2, {T_ARRAY, T_INT4}, NULL},
@@ -323,11 +324,24 @@ static void join(Em *m, const CallSite *c, Reg d) {
       a, b, d, GIVE_UP(m));
 }
 
+/* What looks at subscripts takes arrays of one dimension from 1 only. */
+static void check_shapes(Em *m, const CallSite *c, const MakeForm *f) {
+    if (f->kind < MK_GET || f->kind == MK_QUANTIFIED || strcmp(f->name, "array_element") == 0) return;
+    for (int32_t k = 0; k < f->n_args; k++) {
+        Reg r = c->args[k];
+        if (f->args[k] != T_ARRAY) continue;
+        int32_t view = f->kind == MK_GET && m->views ? m->views[r] : 0;
+        if (view > 0) w(m, "if (a%d.shaped != 0) FAIL(%d);\n", view - 1, GIVE_UP(m));
+        else w(m, "if (%v && array_shaped(%t)) FAIL(%d);\n", r, r, GIVE_UP(m));
+    }
+}
+
 bool em_make(Em *m, const Instr *in) {
     const CallSite *c = in->aux;
     const MakeForm *f = form_of(m->prog, c);
     Reg d = in->dst;
     if (!f) return false;
+    check_shapes(m, c, f);
     switch ((MakeKind)f->kind) {
     case MK_VALUE: value(m, c, d, f->fn); break;
     case MK_MAKE: make(m, c, d, f->fn); break;

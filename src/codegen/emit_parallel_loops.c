@@ -262,16 +262,20 @@ static int32_t put_value(ProcEm *x, const ParallelLoop *s, Reg r, Out *o, int32_
         return ++*ids;
     }
     const CallSite *c = in->op == OP_CALL ? in->aux : NULL;
-    if (!c || !c->func || strcmp(c->func->name, "array_subscript") != 0) return 0;
+    if (!c || !c->func || c->n_args != 2) return 0;
+    const bool by_place = strcmp(c->func->name, "array_element") == 0;
+    if (!by_place && strcmp(c->func->name, "array_subscript") != 0) return 0;
     const Instr *of = made_by(x, c->args[0]);
     if (!of || of->op != OP_LOAD || of->imm >= x->proc->n_params || x->stored[of->imm] ||
         (a = put_value(x, s, c->args[1], o, ids, depth + 1)) == 0)
         return 0;
     x->m.views_used[of->imm] = true;
     ++*ids;
-    out_w(&x->m, o,
-          "%s e%d = 0;\nconst bool ok%d = ok%d && arr_get_%s(a%d, (i32)n%d, &e%d);\nconst i64 n%d = (i64)e%d;\n",
-          c_type[phys], *ids, *ids, a, c_name[phys], (int32_t)of->imm, a, *ids, *ids, *ids);
+    const int32_t array = (int32_t)of->imm;
+    out_w(&x->m, o, "%s e%d = 0;\nconst bool ok%d = ok%d && ", c_type[phys], *ids, *ids, a);
+    if (!by_place) out_w(&x->m, o, "a%d.shaped == 0 && ", array);
+    out_w(&x->m, o, "arr_get_%s(a%d, (i32)n%d, &e%d);\nconst i64 n%d = (i64)e%d;\n", c_name[phys], array, a, *ids, *ids,
+          *ids);
     return *ids;
 }
 /* The locks of a loop, in order. */

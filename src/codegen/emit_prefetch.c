@@ -22,7 +22,8 @@ enum {
 /* The parameter whose element the instruction reads; -1 none. */
 static int32_t early_element(const ProcEm *x, const Instr *in) {
     const CallSite *c = in->op == OP_CALL ? in->aux : NULL;
-    if (!c || !c->func || strcmp(c->func->name, "array_subscript") != 0 || !make_has_form(x->p, c)) return -1;
+    if (!c || !c->func || !make_has_form(x->p, c)) return -1;
+    if (strcmp(c->func->name, "array_subscript") != 0 && strcmp(c->func->name, "array_element") != 0) return -1;
     const Instr *from = &x->p->instrs[x->p->regs[c->args[0]].first];
     if (x->p->regs[c->args[0]].is_const || from->op != OP_LOAD || from->imm >= MIN_OF(x->proc->n_params, 64) ||
         x->stored[from->imm])

@@ -194,6 +194,13 @@ static Status put_lists(ArrowOut *o, struct ArrowOutColumn *c, int64_t n, const 
         offsets[i + 1] = offsets[i];
         if (v->valid && !v->valid[i]) continue;
         ArrayView a = array_view(((const Str *)v->data)[i]);
+        if (!array_is_plain(&a)) {
+            err_set(e, ERR_FEATURE_NOT_SUPPORTED,
+                    "an array of several dimensions, or whose first subscript is not 1, has no form in Arrow");
+            err_hint(e, "Cast the column to text, or take a[:] of arrays of one dimension.");
+            st = ST_ERROR;
+            break;
+        }
         int64_t size = phys_size(type_phys(c->item->type));
         char *cells = a.n ? arena_calloc(tmp, a.n * size) : NULL;
         Vec items = {.data = cells,

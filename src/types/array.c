@@ -1,4 +1,4 @@
-/* array.c - blobs of one-dimensional arrays: building, reading, order, text. The layout is array.h's.
+/* array.c - blobs of arrays: building, reading, order. The layout is array.h's.
  */
 #include "types/array.h"
 
@@ -8,9 +8,15 @@
 
 static Status no_memory(Err *e) { return err_is_set(e) ? ST_ERROR : err_oom(e); }
 
+static int64_t valid_bytes(int64_t n, bool has_nulls) { return has_nulls ? (n + 15) / 16 * 16 : 0; }
+static int64_t dims_bytes(int32_t n_dims) { return ((int64_t)sizeof(ArrayDim) * n_dims + 15) / 16 * 16; }
+static int64_t data_offset(int64_t n, bool has_nulls, int32_t n_dims) {
+    return (int64_t)sizeof(ArrayHead) + valid_bytes(n, has_nulls) + dims_bytes(n_dims);
+}
+
 ArrayView array_view(Str blob) {
     ArrayHead h;
-    ArrayView v = {0, PH_BOOL, NULL, blob.ptr, blob.ptr};
+    ArrayView v = {0, PH_BOOL, NULL, blob.ptr, blob.ptr, 0, NULL};
     if (blob.len < sizeof h) return v;
     memcpy(&h, blob.ptr, sizeof h);
     v.n = h.n;
@@ -18,7 +24,28 @@ ArrayView array_view(Str blob) {
     if (h.has_nulls) v.valid = (const uint8_t *)blob.ptr + sizeof h;
     v.cells = blob.ptr + h.data;
     v.text = v.cells + 4 * v.n;
+    v.n_dims = h.n_dims > 0 ? h.n_dims : h.n > 0;
+    if (h.n_dims > 0) v.dims = v.cells - dims_bytes(h.n_dims);
     return v;
+}
+
+ArrayShape array_shape(const ArrayView *v) {
+    ArrayShape s = {.n = v->n_dims};
+    for (int32_t k = 0; k < s.n; k++) s.dims[k] = array_dim(v, k);
+    return s;
+}
+
+Status array_shape_count(const ArrayShape *s, int64_t *n, Err *e) {
+    *n = s->n > 0;
+    for (int32_t k = 0; k < s->n; k++) {
+        *n *= s->dims[k].len; /* both factors are below 2^31 */
+        if (s->dims[k].len < 0 || *n > ARRAY_MAX_ELEMENTS)
+            return err_set(e, ERR_PROGRAM_LIMIT, "array size exceeds the maximum allowed (%d)", ARRAY_MAX_ELEMENTS);
+    }
+    for (int32_t k = 0; k < s->n; k++)
+        if ((int64_t)s->dims[k].low + s->dims[k].len > INT32_MAX)
+            return err_set(e, ERR_PROGRAM_LIMIT, "array lower bound is too large: %d", s->dims[k].low);
+    return ST_OK;
 }
 
 Status array_view_of(Str blob, Phys phys, ArrayView *out, Err *e) {
@@ -27,70 +54,91 @@ Status array_view_of(Str blob, Phys phys, ArrayView *out, Err *e) {
     return err_internal(e, "an array of %s where one of %s is read", phys_name(out->phys), phys_name(phys));
 }
 
-static int64_t data_offset(int64_t n, bool has_nulls) {
-    return (int64_t)sizeof(ArrayHead) + (has_nulls ? (n + 15) / 16 * 16 : 0);
+/* The strings of the elements, and where each ends. */
+static void put_strings(char *data, int64_t n, const Str *s, const uint8_t *valid) {
+    uint32_t at = 0;
+    char *text = data + 4 * n;
+    for (int64_t i = 0; i < n; i++) {
+        if (!valid || valid[i]) {
+            if (s[i].len) memcpy(text + at, s[i].ptr, s[i].len);
+            at += s[i].len;
+        }
+        memcpy(data + 4 * i, &at, 4);
+    }
+}
+static void put_cells(char *data, Phys phys, int64_t n, const void *cells, const uint8_t *valid) {
+    int64_t w = phys_size(phys);
+    if (n) memcpy(data, cells, (size_t)(n * w));
+    for (int64_t i = 0; valid && i < n; i++)
+        if (!valid[i]) memset(data + i * w, 0, (size_t)w);
+    /* Equal floats get equal bytes. */
+    if (phys == PH_F64) {
+        double *d = (double *)(void *)data;
+        for (int64_t i = 0; i < n; i++) d[i] = isnan(d[i]) ? (double)NAN : d[i] == 0 ? 0 : d[i];
+    } else if (phys == PH_F32) {
+        float *d = (float *)(void *)data;
+        for (int64_t i = 0; i < n; i++) d[i] = isnan(d[i]) ? NAN : d[i] == 0 ? 0 : d[i];
+    }
 }
 
-Status array_build(Arena *a, Phys phys, int64_t n, const void *cells, const uint8_t *valid, Str *out, Err *e) {
+/* dims: NULL for one dimension from 1. */
+static Status build(Arena *a, Phys phys, int64_t n, int32_t n_dims, const ArrayDim *dims, const void *cells,
+                    const uint8_t *valid, Str *out, Err *e) {
     bool nulls = false;
     for (int64_t i = 0; valid && i < n && !nulls; i++) nulls = !valid[i];
+    if (!nulls) valid = NULL;
     if (n > ARRAY_MAX_ELEMENTS)
         return err_set(e, ERR_PROGRAM_LIMIT, "array size exceeds the maximum allowed (%d)", ARRAY_MAX_ELEMENTS);
-    int64_t data = data_offset(n, nulls), w = phys == PH_STR ? 4 : phys_size(phys), bytes = data + n * w;
+    int64_t data = data_offset(n, nulls, n_dims), w = phys == PH_STR ? 4 : phys_size(phys), bytes = data + n * w;
     const Str *s = cells;
     for (int64_t i = 0; phys == PH_STR && i < n; i++)
-        if (!nulls || valid[i]) bytes += s[i].len;
+        if (!valid || valid[i]) bytes += s[i].len;
     if (bytes > INT64_C(1073741823))
         return err_set(e, ERR_PROGRAM_LIMIT, "array size exceeds the maximum allowed (%lld bytes)", 1073741823LL);
     char *p = arena_alloc(a, bytes);
     if (!p) return no_memory(e);
-    ArrayHead h = {
-        .n = (int32_t)n, .phys = (uint8_t)phys, .has_nulls = nulls, .data = (uint32_t)data, .bytes = (uint32_t)bytes};
+    ArrayHead h = {.n = (int32_t)n,
+                   .phys = (uint8_t)phys,
+                   .has_nulls = nulls,
+                   .n_dims = (uint16_t)n_dims,
+                   .data = (uint32_t)data,
+                   .bytes = (uint32_t)bytes};
     memcpy(p, &h, sizeof h);
-    if (nulls) {
-        memcpy(p + sizeof h, valid, (size_t)n);
-        memset(p + sizeof h + n, 0, (size_t)(data - (int64_t)sizeof h - n));
-    }
-    if (phys == PH_STR) {
-        uint32_t at = 0;
-        char *text = p + data + 4 * n;
-        for (int64_t i = 0; i < n; i++) {
-            if (!nulls || valid[i]) {
-                if (s[i].len) memcpy(text + at, s[i].ptr, s[i].len);
-                at += s[i].len;
-            }
-            memcpy(p + data + 4 * i, &at, 4);
-        }
-    } else {
-        if (n) memcpy(p + data, cells, (size_t)(n * w));
-        for (int64_t i = 0; nulls && i < n; i++)
-            if (!valid[i]) memset(p + data + i * w, 0, (size_t)w);
-        /* Equal floats get equal bytes. */
-        if (phys == PH_F64) {
-            double *d = (double *)(void *)(p + data);
-            for (int64_t i = 0; i < n; i++) d[i] = isnan(d[i]) ? (double)NAN : d[i] == 0 ? 0 : d[i];
-        } else if (phys == PH_F32) {
-            float *d = (float *)(void *)(p + data);
-            for (int64_t i = 0; i < n; i++) d[i] = isnan(d[i]) ? NAN : d[i] == 0 ? 0 : d[i];
-        }
-    }
+    memset(p + sizeof h, 0, (size_t)data - sizeof h);
+    if (nulls) memcpy(p + sizeof h, valid, (size_t)n);
+    if (n_dims) memcpy(p + data - dims_bytes(n_dims), dims, sizeof *dims * (size_t)n_dims);
+    if (phys == PH_STR) put_strings(p + data, n, s, valid);
+    else put_cells(p + data, phys, n, cells, valid);
     *out = str_make(p, bytes);
     return ST_OK;
 }
 
-Status array_slice(Arena *a, Str blob, int64_t from, int64_t to, Str *out, Err *e) {
-    ArrayView v = array_view(blob);
-    if (from == 0 && to == v.n && blob.len >= sizeof(ArrayHead)) {
-        *out = blob;
-        return ST_OK;
-    }
-    int64_t n = to - from, w = phys_size(v.phys);
-    if (v.phys != PH_STR) return array_build(a, v.phys, n, v.cells + from * w, v.valid ? v.valid + from : NULL, out, e);
-    Str *s = arena_array(a, Str, n + 1);
-    if (!s) return no_memory(e);
-    for (int64_t i = 0; i < n; i++) array_get(&v, from + i, &s[i]);
-    return array_build(a, v.phys, n, s, v.valid ? v.valid + from : NULL, out, e);
+Status array_build(Arena *a, Phys phys, int64_t n, const void *cells, const uint8_t *valid, Str *out, Err *e) {
+    return build(a, phys, n, 0, NULL, cells, valid, out, e);
 }
+Status array_build_shaped(Arena *a, Phys phys, const ArrayShape *shape, const void *cells, const uint8_t *valid,
+                          Str *out, Err *e) {
+    int64_t n;
+    TRY(array_shape_count(shape, &n, e));
+    bool plain = n == 0 || (shape->n == 1 && shape->dims[0].low == 1);
+    return build(a, phys, n, plain ? 0 : shape->n, shape->dims, cells, valid, out, e);
+}
+
+/* Of arrays with the same elements. */
+static int shape_cmp(const ArrayView *a, const ArrayView *b) {
+    if (a->n_dims != b->n_dims) return a->n_dims < b->n_dims ? -1 : 1;
+    for (int32_t k = 0; k < a->n_dims; k++) {
+        int32_t x = array_dim(a, k).len, y = array_dim(b, k).len;
+        if (x != y) return x < y ? -1 : 1;
+    }
+    for (int32_t k = 0; k < a->n_dims; k++) {
+        int32_t x = array_dim(a, k).low, y = array_dim(b, k).low;
+        if (x != y) return x < y ? -1 : 1;
+    }
+    return 0;
+}
+
+bool array_same_dims(const ArrayView *a, const ArrayView *b) { return a->n == b->n && shape_cmp(a, b) == 0; }
 
 int array_cmp(Str x, Str y) {
     ArrayView a = array_view(x), b = array_view(y);
@@ -107,16 +155,31 @@ int array_cmp(Str x, Str y) {
         int c = cell_cmp(a.phys, &p.u, &q.u);
         if (c) return c;
     }
-    return (a.n > b.n) - (a.n < b.n);
+    return a.n != b.n ? (a.n < b.n ? -1 : 1) : shape_cmp(&a, &b);
+}
+
+/* Whether the dimensions in front of the data are ones of h.n elements, in the one form that they have. */
+static bool dims_ok(const ArrayHead *h, const char *dims) {
+    int64_t n = 1;
+    ArrayDim d = {0};
+    for (int32_t k = 0; k < h->n_dims; k++) {
+        memcpy(&d, dims + sizeof d * (size_t)k, sizeof d);
+        if (d.len < 1 || (n *= d.len) > h->n || (int64_t)d.low + d.len > INT32_MAX) return false;
+    }
+    for (int64_t i = (int64_t)sizeof d * h->n_dims; i < dims_bytes(h->n_dims); i++)
+        if (dims[i]) return false;
+    return h->n_dims == 0 || (n == h->n && (h->n_dims > 1 || d.low != 1));
 }
 
 bool array_ok(Str blob, Phys phys) {
     ArrayHead h;
     if (blob.len < sizeof h) return false;
     memcpy(&h, blob.ptr, sizeof h);
-    if (h.n < 0 || h.n > ARRAY_MAX_ELEMENTS || h.has_nulls > 1 || h.zero || h.bytes != blob.len || h.phys != phys)
+    if (h.n < 0 || h.n > ARRAY_MAX_ELEMENTS || h.has_nulls > 1 || h.n_dims > ARRAY_MAX_DIMS || h.bytes != blob.len ||
+        h.phys != phys)
         return false;
-    if (h.data != data_offset(h.n, h.has_nulls)) return false;
+    if (h.data != data_offset(h.n, h.has_nulls, h.n_dims) || h.data > blob.len) return false;
+    if (!dims_ok(&h, blob.ptr + h.data - dims_bytes(h.n_dims))) return false;
     if (phys != PH_STR) return h.data + h.n * phys_size(phys) == blob.len;
     int64_t text = (int64_t)blob.len - h.data - 4 * (int64_t)h.n;
     uint32_t last = 0;
@@ -127,178 +190,4 @@ bool array_ok(Str blob, Phys phys) {
         last = end;
     }
     return last == text;
-}
-
-/* ---- text in ------------------------------------------------------------------------------ */
-
-static Status malformed(Slice text, const char *detail, Err *e) {
-    err_set(e, ERR_INVALID_TEXT, "malformed array literal: \"%.*s\"", (int)MIN_OF(text.len, 512),
-            text.len ? text.ptr : "");
-    return err_detail(e, "%s", detail), ST_ERROR;
-}
-
-static bool bound(const char **p, const char *end, int64_t *out) {
-    const char *q = *p;
-    bool neg = q < end && *q == '-';
-    if (q < end && (*q == '-' || *q == '+')) q++;
-    const char *first = q;
-    int64_t v = 0;
-    while (q < end && is_digit(*q) && v <= INT32_MAX) v = v * 10 + (*q++ - '0');
-    *p = q;
-    *out = neg ? -v : v;
-    return q > first && v <= INT32_MAX;
-}
-
-/* "[1:3]=": *n is the number of elements it announces, -1 without one. */
-static Status dimensions(Slice text, const char **at, const char *end, int64_t *n, Err *e) {
-    const char *p = *at;
-    *n = -1;
-    if (p == end || *p != '[') return ST_OK;
-    int64_t lo = 1, hi;
-    p++;
-    if (!bound(&p, end, &hi)) return malformed(text, "\"[\" must introduce explicitly-specified array dimensions.", e);
-    if (p < end && *p == ':') {
-        lo = hi;
-        p++;
-        if (!bound(&p, end, &hi)) return malformed(text, "Missing array dimension value.", e);
-    }
-    if (p == end || *p != ']') return malformed(text, "Missing \"]\" after array dimensions.", e);
-    p++;
-    if (hi < lo) return err_set(e, ERR_ARRAY_SUBSCRIPT, "upper bound cannot be less than lower bound");
-    while (p < end && is_blank(*p)) p++;
-    if (p < end && *p == '[')
-        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "arrays of several dimensions are not supported");
-    if (p == end || *p != '=') return malformed(text, "Missing \"=\" after array dimensions.", e);
-    if (lo != 1)
-        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "arrays whose first subscript is not 1 are not supported");
-    p++;
-    while (p < end && is_blank(*p)) p++;
-    *n = hi;
-    *at = p;
-    return ST_OK;
-}
-
-/* One element from *at up to its delimiter, unescaped into buf; *len = -1 for NULL. */
-static Status element(Slice text, const char **at, const char *end, char *buf, int64_t *len, Err *e) {
-    const char *p = *at;
-    int64_t n = 0, keep = 0;
-    bool quoted = false, escaped = false;
-    while (p < end && is_blank(*p)) p++;
-    if (p < end && *p == '"') {
-        quoted = true;
-        for (p++; p < end && *p != '"'; p++) {
-            if (*p == '\\' && ++p == end) break;
-            buf[n++] = *p;
-        }
-        if (p >= end) return malformed(text, "Unexpected end of input.", e);
-        p++;
-        keep = n;
-        while (p < end && is_blank(*p)) p++;
-        if (p < end && *p != ',' && *p != '}') return malformed(text, "Unexpected array element.", e);
-    }
-    for (; p < end && *p != ',' && *p != '}'; p++) {
-        if (*p == '{') return malformed(text, "Unexpected \"{\" character.", e);
-        if (*p == '"') return malformed(text, "Unexpected array element.", e);
-        bool esc = *p == '\\';
-        if (esc && ++p == end) break;
-        escaped |= esc;
-        buf[n++] = *p;
-        if (esc || !is_blank(*p)) keep = n;
-    }
-    if (p >= end) return malformed(text, "Unexpected end of input.", e);
-    if (!quoted && !keep)
-        return malformed(text, *p == ',' ? "Unexpected \",\" character." : "Unexpected \"}\" character.", e);
-    bool null = !quoted && !escaped && keep == 4;
-    for (int i = 0; null && i < 4; i++) null = to_lower(buf[i]) == "null"[i];
-    *len = null ? -1 : keep;
-    *at = p;
-    return ST_OK;
-}
-
-Status array_from_text(Type t, Slice text, const struct SessionInfo *session, Arena *a, Str *out, Err *e) {
-    Type et = type_element(t);
-    Phys phys = type_phys(et);
-    int64_t w = phys_size(phys), announced, n = 0, cap = 1;
-    const char *p = text.ptr, *end = text.ptr + text.len;
-    while (p < end && is_blank(*p)) p++;
-    TRY(dimensions(text, &p, end, &announced, e));
-    if (p == end || *p != '{')
-        return malformed(text,
-                         announced >= 0 ? "Array contents must start with \"{\"."
-                                        : "Array value must start with \"{\" or dimension information.",
-                         e);
-    p++;
-    while (p < end && is_blank(*p)) p++;
-    if (p < end && *p == '{')
-        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "arrays of several dimensions are not supported");
-    for (const char *q = p; q < end; q++) cap += *q == ',';
-    char *cells = arena_calloc(a, cap * w), *buf = arena_alloc(a, text.len + 1);
-    uint8_t *valid = arena_alloc(a, cap);
-    if (!cells || !buf || !valid) return no_memory(e);
-    bool more = p < end && *p != '}';
-    if (p == end) return malformed(text, "Unexpected end of input.", e);
-    while (more) {
-        int64_t len = -1;
-        TRY(element(text, &p, end, buf, &len, e));
-        valid[n] = len >= 0;
-        if (len >= 0) TRY(cell_from_text(et, (Slice){buf, len}, session, a, cells + n * w, e));
-        if (len > 0 && phys == PH_STR) buf += len; /* the cell may point there */
-        n++;
-        more = *p == ',';
-        if (more) p++;
-    }
-    for (p++; p < end; p++)
-        if (!is_blank(*p)) return malformed(text, "Junk after closing right brace.", e);
-    if (announced >= 0 && announced != n)
-        return malformed(text, "Specified array dimensions do not match array contents.", e);
-    return array_build(a, phys, n, cells, valid, out, e);
-}
-
-/* ---- text out ------------------------------------------------------------------------------- */
-
-static bool needs_quotes(const char *s, int64_t n) {
-    if (n == 0) return true;
-    bool null = n == 4;
-    for (int i = 0; null && i < 4; i++) null = to_lower(s[i]) == "null"[i];
-    for (int64_t i = 0; i < n && !null; i++)
-        null = s[i] == '"' || s[i] == '\\' || s[i] == '{' || s[i] == '}' || s[i] == ',' || is_blank(s[i]);
-    return null;
-}
-
-Status array_to_text(Type t, Str blob, TextForm form, Arena *a, Str *out, Err *e) {
-    ArrayView v = array_view(blob);
-    int64_t len = 0, cap = 64;
-    char *p = arena_alloc(a, cap);
-    if (!p) return no_memory(e);
-    p[len++] = '{';
-    for (int64_t i = 0; i < v.n; i++) {
-        const char *s = "NULL";
-        int64_t n = 4;
-        bool quote = false;
-        if (!array_is_null(&v, i)) {
-            Value x = {.type = type_element(t)};
-            array_get(&v, i, value_cell(&x));
-            if (!(s = value_to_text_form(a, &x, form, &n))) return no_memory(e);
-            quote = needs_quotes(s, n);
-        }
-        if (len + 2 * n + 5 > cap) {
-            cap = 2 * (len + 2 * n) + 64;
-            char *q = arena_alloc(a, cap);
-            if (!q) return no_memory(e);
-            memcpy(q, p, (size_t)len);
-            p = q;
-        }
-        if (i) p[len++] = ',';
-        if (quote) p[len++] = '"';
-        for (int64_t k = 0; k < n; k++) {
-            if (quote && (s[k] == '"' || s[k] == '\\')) p[len++] = '\\';
-            p[len++] = s[k];
-        }
-        if (quote) p[len++] = '"';
-    }
-    p[len++] = '}';
-    p[len] = 0;
-    if (len > UINT32_MAX) return err_set(e, ERR_LIMIT_EXCEEDED, "text of %lld bytes is too long", (long long)len);
-    *out = str_make(p, len);
-    return ST_OK;
 }

@@ -7,233 +7,9 @@
  */
 #include "types/array.h"
 #include "types/dec.h"
+#include "types/func_array_int.h"
 #include "types/func_int.h"
 #include "types/json.h"
-
-static Status no_memory(FuncCtx *ctx, int64_t i) {
-    ctx->error_row = i;
-    return err_is_set(ctx->err) ? ST_ERROR : err_oom(ctx->err);
-}
-
-/* The cell of row i in the form `want`; numerics may come narrower or wider. */
-static void cell_as(const Vec *v, int64_t i, Phys want, void *out) {
-    if (v->phys == want) {
-        memcpy(out, arg_cell(v, i), (size_t)phys_size(want));
-    } else if (want == PH_I64) {
-        *(int64_t *)out = (int64_t)num_at(v, i);
-    } else {
-        int128_t x = num_at(v, i);
-        memcpy(out, &x, sizeof x);
-    }
-}
-
-/* ---- elements under construction ---------------------------------------------------- */
-
-typedef struct Cells {
-    Phys phys;
-    int64_t n;
-    char *cells;
-    uint8_t *valid;
-} Cells;
-
-static bool cells_init(FuncCtx *ctx, Cells *c, Phys phys, int64_t cap) {
-    *c = (Cells){.phys = phys};
-    c->cells = arena_calloc(ctx->arena, (cap + 1) * phys_size(phys));
-    c->valid = arena_alloc(ctx->arena, cap + 1);
-    return c->cells && c->valid;
-}
-static void *cells_add(Cells *c, bool valid) {
-    c->valid[c->n] = valid;
-    return c->cells + phys_size(c->phys) * c->n++;
-}
-static void cells_add_all(Cells *c, const ArrayView *a) {
-    for (int64_t j = 0; j < a->n; j++) array_get(a, j, cells_add(c, !array_is_null(a, j)));
-}
-static Status cells_done(FuncCtx *ctx, const Cells *c, Str *z) {
-    return array_build(ctx->arena, c->phys, c->n, c->cells, c->valid, z, ctx->err);
-}
-
-static Phys element_phys(Type array) { return type_phys(type_element(array)); }
-
-KERNEL(array_make) {
-    Phys ph = element_phys(ctx->ret);
-    Cells c;
-    if (!cells_init(ctx, &c, ph, nargs)) return no_memory(ctx, 0);
-    for (int64_t i = 0; i < n; i++) {
-        c.n = 0;
-        for (int k = 0; k < nargs; k++) {
-            bool null = arg_null(&args[k], i);
-            void *cell = cells_add(&c, !null);
-            if (null) memset(cell, 0, (size_t)phys_size(ph));
-            else cell_as(&args[k], i, ph, cell);
-        }
-        out->valid[i] = 1;
-        if (cells_done(ctx, &c, (Str *)out->data + i) != ST_OK) return FAILED(i);
-    }
-    return ST_OK;
-}
-
-/* ---- parts ------------------------------------------------------------------------------ */
-
-KERNEL(array_subscript) {
-    KERNEL_UNUSED();
-    size_t w = (size_t)phys_size((Phys)out->phys);
-    for (int64_t i = 0; i < n; i++) {
-        char *cell = (char *)out->data + w * (size_t)i;
-        out->valid[i] = 0;
-        if (!arg_null(&args[0], i) && !arg_null(&args[1], i)) {
-            ArrayView a = array_view(AT(Str, 0, i));
-            int64_t k = AT(int32_t, 1, i) - INT64_C(1);
-            if (k >= 0 && k < a.n && !array_is_null(&a, k)) {
-                array_get(&a, k, cell);
-                out->valid[i] = 1;
-                continue;
-            }
-        }
-        if (out->phys == PH_STR) *(Str *)(void *)cell = STR0;
-        else memset(cell, 0, w);
-    }
-    return ST_OK;
-}
-KNF(array_part, Str, STR0, {
-    Str x = AT(Str, 0, i);
-    int64_t len = array_view(x).n;
-    int64_t from = MAX_OF(AT(int32_t, 1, i), 1) - INT64_C(1);
-    int64_t to = MIN_OF((int64_t)AT(int32_t, 2, i), len);
-    if (from >= to) from = to = 0;
-    if (array_slice(ctx->arena, x, from, to, &z, ctx->err) != ST_OK) return FAILED(i);
-})
-KNF(array_trim, Str, STR0, {
-    Str x = AT(Str, 0, i);
-    int64_t len = array_view(x).n;
-    int32_t k = AT(int32_t, 1, i);
-    FAIL_IF(k < 0 || k > len, i, ERR_ARRAY_SUBSCRIPT, "number of elements to trim must be between 0 and %lld",
-            (long long)len);
-    if (array_slice(ctx->arena, x, 0, len - k, &z, ctx->err) != ST_OK) return FAILED(i);
-})
-
-/* ---- sizes -------------------------------------------------------------------------------- */
-
-K1(array_cardinality, Str, int32_t, array_view(x).n)
-static Status bounds(int64_t n, const Vec *args, Vec *out, bool lower) {
-    for (int64_t i = 0; i < n; i++) {
-        int64_t len =
-            arg_null(&args[0], i) || arg_null(&args[1], i) || AT(int32_t, 1, i) != 1 ? 0 : array_view(AT(Str, 0, i)).n;
-        out->valid[i] = len > 0;
-        ((int32_t *)out->data)[i] = len == 0 ? 0 : lower ? 1 : (int32_t)len;
-    }
-    return ST_OK;
-}
-KERNEL(array_bound_low) { return (void)ctx, (void)nargs, bounds(n, args, out, true); }
-KERNEL(array_bound_high) { return (void)ctx, (void)nargs, bounds(n, args, out, false); }
-KERNEL(array_ndims) {
-    KERNEL_UNUSED();
-    for (int64_t i = 0; i < n; i++)
-        ((int32_t *)out->data)[i] = out->valid[i] = !arg_null(&args[0], i) && array_view(AT(Str, 0, i)).n > 0;
-    return ST_OK;
-}
-KERNEL(array_dims) {
-    KERNEL_UNUSED();
-    for (int64_t i = 0; i < n; i++) {
-        int64_t len = arg_null(&args[0], i) ? 0 : array_view(AT(Str, 0, i)).n;
-        const char *text = len ? arena_printf(ctx->arena, "[1:%lld]", (long long)len) : "";
-        if (!text) return no_memory(ctx, i);
-        out->valid[i] = len > 0;
-        ((Str *)out->data)[i] = str_make(text, (int64_t)strlen(text));
-    }
-    return ST_OK;
-}
-
-/* ---- putting together ------------------------------------------------------------------------ */
-
-/* Element arguments before and after an array; either may be missing (-1). */
-static Status extend(FuncCtx *ctx, int64_t n, const Vec *args, Vec *out, int array, int element, bool front) {
-    Phys ph = element_phys(ctx->ret);
-    for (int64_t i = 0; i < n; i++) {
-        ArrayView a = array_view(arg_null(&args[array], i) ? STR0 : AT(Str, array, i));
-        Cells c;
-        if (!cells_init(ctx, &c, ph, a.n + 1)) return no_memory(ctx, i);
-        if (!front) cells_add_all(&c, &a);
-        bool null = arg_null(&args[element], i);
-        void *cell = cells_add(&c, !null);
-        if (!null) cell_as(&args[element], i, ph, cell);
-        if (front) cells_add_all(&c, &a);
-        out->valid[i] = 1;
-        if (cells_done(ctx, &c, (Str *)out->data + i) != ST_OK) return FAILED(i);
-    }
-    return ST_OK;
-}
-KERNEL(array_append) { return (void)nargs, extend(ctx, n, args, out, 0, 1, false); }
-KERNEL(array_prepend) { return (void)nargs, extend(ctx, n, args, out, 1, 0, true); }
-KERNEL(array_cat) {
-    KERNEL_UNUSED();
-    for (int64_t i = 0; i < n; i++) {
-        Str *z = (Str *)out->data + i;
-        bool xn = arg_null(&args[0], i), yn = arg_null(&args[1], i);
-        *z = xn && yn ? STR0 : xn ? AT(Str, 1, i) : AT(Str, 0, i);
-        out->valid[i] = !xn || !yn;
-        if (xn || yn) continue;
-        ArrayView a = array_view(AT(Str, 0, i)), b = array_view(AT(Str, 1, i));
-        if (b.n == 0) continue;
-        Cells c;
-        if (!cells_init(ctx, &c, element_phys(ctx->ret), a.n + b.n)) return no_memory(ctx, i);
-        cells_add_all(&c, &a);
-        cells_add_all(&c, &b);
-        if (cells_done(ctx, &c, z) != ST_OK) return FAILED(i);
-    }
-    return ST_OK;
-}
-KERNEL(array_fill) {
-    KERNEL_UNUSED();
-    Phys ph = element_phys(ctx->ret);
-    for (int64_t i = 0; i < n; i++) {
-        FAIL_IF(arg_null(&args[1], i), i, ERR_NULL_NOT_ALLOWED, "dimension array or low bound array cannot be null");
-        ArrayView d;
-        if (array_view_of(AT(Str, 1, i), PH_I32, &d, ctx->err) != ST_OK) return FAILED(i);
-        Value size = {0};
-        FAIL_IF(d.n > 1, i, ERR_FEATURE_NOT_SUPPORTED, "arrays of several dimensions are not supported");
-        FAIL_IF(d.n && array_is_null(&d, 0), i, ERR_NULL_NOT_ALLOWED, "dimension values cannot be null");
-        if (d.n) array_get(&d, 0, &size.u);
-        int32_t len = size.u.i32;
-        FAIL_IF(len < 0 || len > ARRAY_MAX_ELEMENTS, i, ERR_PROGRAM_LIMIT,
-                "array size exceeds the maximum allowed (%d)", ARRAY_MAX_ELEMENTS);
-        Cells c;
-        if (!cells_init(ctx, &c, ph, len)) return no_memory(ctx, i);
-        bool null = arg_null(&args[0], i);
-        for (int32_t k = 0; k < len; k++) {
-            void *cell = cells_add(&c, !null);
-            if (!null) cell_as(&args[0], i, ph, cell);
-        }
-        out->valid[i] = 1;
-        if (cells_done(ctx, &c, (Str *)out->data + i) != ST_OK) return FAILED(i);
-    }
-    return ST_OK;
-}
-
-/* a[i] = x. Subscripts behind the end fill the gap with NULLs. */
-KERNEL(array_set) {
-    KERNEL_UNUSED();
-    Phys ph = element_phys(ctx->ret);
-    for (int64_t i = 0; i < n; i++) {
-        ArrayView a = array_view(arg_null(&args[0], i) ? STR0 : AT(Str, 0, i));
-        FAIL_IF(arg_null(&args[1], i), i, ERR_NULL_NOT_ALLOWED, "array subscript in assignment must not be null");
-        int64_t k = AT(int32_t, 1, i);
-        FAIL_IF(k < 1 || (a.n == 0 && k > 1), i, ERR_FEATURE_NOT_SUPPORTED,
-                "arrays whose first subscript is not 1 are not supported");
-        FAIL_IF(k > ARRAY_MAX_ELEMENTS, i, ERR_PROGRAM_LIMIT, "array size exceeds the maximum allowed (%d)",
-                ARRAY_MAX_ELEMENTS);
-        Cells c;
-        if (!cells_init(ctx, &c, ph, MAX_OF(a.n, k))) return no_memory(ctx, i);
-        cells_add_all(&c, &a);
-        while (c.n < k) cells_add(&c, false);
-        bool null = arg_null(&args[2], i);
-        c.valid[k - 1] = !null;
-        if (!null) cell_as(&args[2], i, ph, c.cells + (k - 1) * phys_size(ph));
-        out->valid[i] = 1;
-        if (cells_done(ctx, &c, (Str *)out->data + i) != ST_OK) return FAILED(i);
-    }
-    return ST_OK;
-}
 
 /* ---- looking for elements ------------------------------------------------------------------------ */
 
@@ -257,6 +33,11 @@ static Status array_arg(FuncCtx *ctx, const Vec *args, int k, int64_t i, ArrayVi
     return func_ordered_array(ctx, args[k].type, AT(Str, k, i), out) == ST_OK ? ST_OK : FAILED(i);
 }
 
+static Status searchable(FuncCtx *ctx, int64_t i, const ArrayView *a) {
+    FAIL_IF(a->n_dims > 1, i, ERR_FEATURE_NOT_SUPPORTED,
+            "searching for elements in multidimensional arrays is not supported");
+    return ST_OK;
+}
 KERNEL(array_position) {
     for (int64_t i = 0; i < n; i++) {
         Value x;
@@ -266,13 +47,16 @@ KERNEL(array_position) {
         ((int32_t *)out->data)[i] = 0;
         if (arg_null(&args[0], i)) continue;
         FAIL_IF(nargs > 2 && arg_null(&args[2], i), i, ERR_NULL_NOT_ALLOWED, "initial position must not be null");
+        const ArrayView whole = array_view(AT(Str, 0, i));
+        TRY(searchable(ctx, i, &whole));
         TRY(value_arg(ctx, args, 1, i, args[0].type, &null, &x));
         TRY(array_arg(ctx, args, 0, i, &a));
-        int64_t j = nargs > 2 ? MAX_OF(AT(int32_t, 2, i), 1) - 1 : 0;
+        const int64_t low = array_dim(&whole, 0).low;
+        int64_t j = nargs > 2 ? MAX_OF(AT(int32_t, 2, i) - low, 0) : 0;
         while (j < a.n && !same(&a, j, null, &x)) j++;
         if (j >= a.n) continue;
         out->valid[i] = 1;
-        ((int32_t *)out->data)[i] = (int32_t)(j + 1);
+        ((int32_t *)out->data)[i] = (int32_t)(low + j);
     }
     return ST_OK;
 }
@@ -286,11 +70,13 @@ KERNEL(array_positions) {
         out->valid[i] = !arg_null(&args[0], i);
         ((Str *)out->data)[i] = STR0;
         if (!out->valid[i]) continue;
+        const ArrayView whole = array_view(AT(Str, 0, i));
+        TRY(searchable(ctx, i, &whole));
         TRY(value_arg(ctx, args, 1, i, args[0].type, &null, &x));
         TRY(array_arg(ctx, args, 0, i, &a));
         if (!cells_init(ctx, &c, PH_I32, a.n)) return no_memory(ctx, i);
         for (int64_t j = 0; j < a.n; j++)
-            if (same(&a, j, null, &x)) *(int32_t *)cells_add(&c, true) = (int32_t)(j + 1);
+            if (same(&a, j, null, &x)) *(int32_t *)cells_add(&c, true) = (int32_t)(array_dim(&whole, 0).low + j);
         if (cells_done(ctx, &c, (Str *)out->data + i) != ST_OK) return FAILED(i);
     }
     return ST_OK;
@@ -309,6 +95,8 @@ static Status replace(FuncCtx *ctx, int64_t n, const Vec *args, Vec *out, bool b
         TRY(value_arg(ctx, args, 1, i, args[0].type, &null, &x));
         TRY(array_arg(ctx, args, 0, i, &ordered));
         ArrayView a = array_view(AT(Str, 0, i));
+        FAIL_IF(!by && a.n_dims > 1, i, ERR_FEATURE_NOT_SUPPORTED,
+                "removing elements from multidimensional arrays is not supported");
         if (!cells_init(ctx, &c, ph, a.n)) return no_memory(ctx, i);
         for (int64_t j = 0; j < a.n; j++) {
             if (!same(&ordered, j, null, &x)) {
@@ -319,7 +107,9 @@ static Status replace(FuncCtx *ctx, int64_t n, const Vec *args, Vec *out, bool b
                 if (!to_null) cell_as(&args[2], i, ph, cell);
             }
         }
-        if (cells_done(ctx, &c, (Str *)out->data + i) != ST_OK) return FAILED(i);
+        ArrayShape s = array_shape(&a);
+        if (s.n == 1) s.dims[0].len = (int32_t)c.n;
+        if (cells_done_as(ctx, &c, &s, (Str *)out->data + i) != ST_OK) return FAILED(i);
     }
     return ST_OK;
 }
@@ -555,6 +345,30 @@ KNF(array_from_entries, Str, STR0, {
     }
     if (cells_done(ctx, &c, &z) != ST_OK) return FAILED(i);
 })
+/* The same of values that are arrays: one with a dimension more. */
+KNF(array_nest_entries, Str, STR0, {
+    Str s = AT(Str, 0, i);
+    const char *end = s.ptr + s.len;
+    int64_t count = 0;
+    for (const char *p = s.ptr; p < end; count++) {
+        int64_t w = entry_size(p, end, PH_STR);
+        FAIL_IF(w < 0, i, ERR_INVALID_PARAMETER, "array_nest_entries: the argument does not consist of entries");
+        p += w;
+    }
+    Str *items = arena_array(ctx->arena, Str, count + 1);
+    if (!items) return no_memory(ctx, i);
+    int64_t k = 0;
+    for (const char *p = s.ptr; p < end; p += entry_size(p, end, PH_STR)) {
+        FAIL_IF(!p[0], i, ERR_NULL_NOT_ALLOWED, "cannot accumulate null arrays");
+        items[k++] = str_make(p + 5, entry_size(p, end, PH_STR) - 5);
+        const ArrayView v = array_view(items[k - 1]);
+        const ArrayView first = array_view(items[0]);
+        FAIL_IF(v.n == 0, i, ERR_ARRAY_SUBSCRIPT, "cannot accumulate empty arrays");
+        FAIL_IF(!array_same_dims(&v, &first), i, ERR_ARRAY_SUBSCRIPT,
+                "cannot accumulate arrays of different dimensionality");
+    }
+    if (array_nest(ctx->arena, element_phys(ctx->ret), count, items, NULL, &z, ctx->err) != ST_OK) return FAILED(i);
+})
 
 /* ---- order ---------------------------------------------------------------------------------------------------- */
 
@@ -579,7 +393,10 @@ KNF(array_from_sort_key, Str, STR0, {
             dec_from_key(ctx->arena, *(Str *)cell, cell, ctx->err) != ST_OK)
             return FAILED(i);
     }
-    if (cells_done(ctx, &c, &z) != ST_OK) return FAILED(i);
+    ArrayShape shape;
+    FAIL_IF(!func_get_shape_key(p, end, c.n, &shape), i, ERR_INVALID_PARAMETER,
+            "array_from_sort_key: the argument is not a key");
+    if (cells_done_as(ctx, &c, &shape, &z) != ST_OK) return FAILED(i);
 })
 
 static Status dec_least_scale(Arena *a, Str stored, Str *out, Err *e) {
@@ -598,13 +415,18 @@ KNF(array_trim_scale, Str, STR0, {
         if ((json ? jsonb_least_scale : dec_least_scale)(ctx->arena, cells[j], &cells[j], ctx->err) != ST_OK)
             return FAILED(i);
     }
-    if (cells_done(ctx, &c, &z) != ST_OK) return FAILED(i);
+    const ArrayShape shape = array_shape(&v);
+    if (cells_done_as(ctx, &c, &shape, &z) != ST_OK) return FAILED(i);
 })
 
 /* ---- table ------------------------------------------------------------------------------------------------------- */
 
 static Type tf_int4s(const FuncDef *f, int nargs, const Type *a) {
     return (void)f, (void)nargs, (void)a, type_array_of(type_make(T_INT4));
+}
+/* Of arrays: one with a dimension more. */
+static Type tf_array_agg(const FuncDef *f, int nargs, const Type *a) {
+    return a[0].id == T_ARRAY ? a[0] : tf_array_of(f, nargs, a);
 }
 #define AA ARGS(T_ARRAY, T_ARRAY)
 #define AE ARGS(T_ARRAY, T_ANY)
@@ -631,32 +453,6 @@ static const FuncDef defs[] = {
     ANY_ALL("<=", le),
     ANY_ALL(">", gt),
     ANY_ALL(">=", ge),
-    DEF("array_make", FN_VARIADIC | FN_CAN_FAIL, T_ARRAY, 1, ARGS(T_ANY), OP_NONE, array_make, tf_array_of,
-        "internal: ARRAY[...]"),
-    DEF("array_subscript", 0, T_VOID, 2, ARGS(T_ARRAY, T_INT4), OP_NONE, array_subscript, tf_element,
-        "internal: element of an array"),
-    DEF("array_set", FN_CAN_FAIL, T_ARRAY, 3, ARGS(T_ARRAY, T_INT4, T_ANY), OP_NONE, array_set, tf_first,
-        "internal: array with another element"),
-    DEF("array_part", SF, T_ARRAY, 3, ARGS(T_ARRAY, T_INT4, T_INT4), OP_NONE, array_part, tf_first,
-        "internal: slice of an array"),
-    DEF("trim_array", SF, T_ARRAY, 2, ARGS(T_ARRAY, T_INT4), OP_NONE, array_trim, tf_first,
-        "array without its last n elements"),
-    DEF("cardinality", S_, T_INT4, 1, ARGS(T_ARRAY), OP_NONE, array_cardinality, NULL, "number of elements"),
-    DEF("array_length", FN_NULL_ARGS, T_INT4, 2, ARGS(T_ARRAY, T_INT4), OP_NONE, array_bound_high, NULL,
-        "number of elements, NULL when there is none"),
-    DEF("array_upper", FN_NULL_ARGS, T_INT4, 2, ARGS(T_ARRAY, T_INT4), OP_NONE, array_bound_high, NULL,
-        "last subscript"),
-    DEF("array_lower", FN_NULL_ARGS, T_INT4, 2, ARGS(T_ARRAY, T_INT4), OP_NONE, array_bound_low, NULL,
-        "first subscript"),
-    DEF("array_ndims", FN_NULL_ARGS, T_INT4, 1, ARGS(T_ARRAY), OP_NONE, array_ndims, NULL, "number of dimensions"),
-    DEF("array_dims", FN_NULL_ARGS, T_TEXT, 1, ARGS(T_ARRAY), OP_NONE, array_dims, NULL, "subscripts as text"),
-    DEF("array_append", FN_CAN_FAIL, T_ARRAY, 2, AE, OP_NONE, array_append, tf_first,
-        "array with one more element at its end"),
-    DEF("array_prepend", FN_CAN_FAIL, T_ARRAY, 2, ARGS(T_ANY, T_ARRAY), OP_NONE, array_prepend, tf_second,
-        "array with one more element in front"),
-    DEF("array_cat", FN_CAN_FAIL, T_ARRAY, 2, AA, OP_NONE, array_cat, tf_first, "one array behind the other"),
-    DEF("array_fill", FN_CAN_FAIL, T_ARRAY, 2, ARGS(T_ANY, T_INT4S), OP_NONE, array_fill, tf_array_of,
-        "array of one value n times"),
     DEF("array_position", FN_CAN_FAIL, T_INT4, 2, AE, OP_NONE, array_position, NULL,
         "subscript of the first equal element"),
     DEF("array_position", FN_CAN_FAIL, T_INT4, 3, ARGS(T_ARRAY, T_ANY, T_INT4), OP_NONE, array_position, NULL,
@@ -679,6 +475,8 @@ static const FuncDef defs[] = {
         "internal: a value of array_agg"),
     DEF("array_from_entries", SF, T_ARRAY, 1, ARGS(T_TEXT), OP_NONE, array_from_entries, NULL,
         "internal: the array of some values of array_agg"),
+    DEF("array_nest_entries", SF, T_ARRAY, 1, ARGS(T_TEXT), OP_NONE, array_nest_entries, NULL,
+        "internal: the array of some arrays of array_agg"),
     DEF("array_sort_key", SF, T_BYTEA, 1, ARGS(T_ARRAY), OP_NONE, array_sort_key, NULL,
         "internal: bytes that compare as the array does"),
     DEF("array_trim_scale", SF, T_ARRAY, 1, ARGS(T_ARRAY), OP_NONE, array_trim_scale, tf_first,
@@ -691,7 +489,7 @@ static const FuncDef defs[] = {
      .nargs = 1,
      .args = ARGS(T_ANY),
      .agg = AGG_STRING_AGG,
-     .type_fn = tf_array_of,
+     .type_fn = tf_array_agg,
      .doc = "values as an array"},
     {.name = "min",
      .flags = FN_AGGREGATE,

@@ -349,8 +349,9 @@ static Status array_cast(FuncCtx *ctx, int64_t n, const Vec *args, Vec *out, Cas
         FuncCtx c = *ctx;
         c.ret = to;
         c.state = NULL;
+        const ArrayShape shape = array_shape(&a);
         if (k(&c, a.n, &in, 1, &r) != ST_OK ||
-            array_build(ctx->arena, type_phys(to), a.n, y, valid, z, ctx->err) != ST_OK)
+            array_build_shaped(ctx->arena, type_phys(to), &shape, y, valid, z, ctx->err) != ST_OK)
             return FAILED(i);
     }
     return ST_OK;

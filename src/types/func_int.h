@@ -22,8 +22,9 @@ typedef struct FuncDefs {
     int64_t count;
 } FuncDefs;
 extern const FuncDefs func_defs_numeric, func_defs_text, func_defs_regex, func_defs_datetime, func_defs_format,
-    func_defs_format_num, func_defs_misc, func_defs_sorted, func_defs_array, func_defs_percentile, func_defs_rows,
-    func_defs_record, func_defs_dec, func_defs_json, func_defs_json_set, func_defs_json_make;
+    func_defs_format_num, func_defs_misc, func_defs_sorted, func_defs_array, func_defs_array_parts,
+    func_defs_percentile, func_defs_rows, func_defs_record, func_defs_dec, func_defs_json, func_defs_json_set,
+    func_defs_json_make;
 
 /* Longest string a function may build. */
 #define STR_MAX_BYTES INT64_C(1073741823)
@@ -212,6 +213,8 @@ Status func_value_key(FuncCtx *ctx, Type t, Phys phys, const void *cell, Str *ou
 Status func_ordered_cell(FuncCtx *ctx, Type t, Phys phys, const void *cell, Value *out);
 /* Of arrays of one type, a view with such cells as elements. */
 Status func_ordered_array(FuncCtx *ctx, Type array, Str blob, ArrayView *out);
+/* The shape of an array of n elements at the end of its key [at, end). False when it is none. */
+bool func_get_shape_key(const char *at, const char *end, int64_t n, ArrayShape *out);
 /* The cell of a key at *at, which moves behind it. Strings go to *text, which moves on. False when there is none; not
  * for intervals. */
 bool func_get_key(const char **at, const char *end, Phys phys, void *cell, char **text);

@@ -37,22 +37,34 @@ static void put_time(const FuncCtx *ctx, JsonOut *o, Type t, const void *cell) {
     json_put_text(o, "\"");
 }
 
-static Status put_array(FuncCtx *ctx, JsonOut *o, Type t, Str blob, const char *comma) {
-    ArrayView a = array_view(blob);
+/* The elements of one dimension from element *at on, which moves; the innermost are values, the others are lists. */
+static Status put_dimension(FuncCtx *ctx, JsonOut *o, Type element, const ArrayView *a, int32_t level, int64_t *at,
+                            const char *comma) {
+    const int32_t len = a->n_dims ? array_dim(a, level).len : 0;
     TRY(stack_check_depth(ctx->err));
     json_put_text(o, "[");
-    for (int64_t i = 0; i < a.n; i++) {
+    for (int32_t i = 0; i < len; i++) {
         Value x;
         if (i) json_put(o, comma, (int64_t)strlen(comma));
-        if (array_is_null(&a, i)) {
+        if (level + 1 < a->n_dims) {
+            TRY(put_dimension(ctx, o, element, a, level + 1, at, ","));
+            continue;
+        }
+        const int64_t k = (*at)++;
+        if (array_is_null(a, k)) {
             json_put_text(o, "null");
             continue;
         }
-        array_get(&a, i, &x.u);
-        TRY(json_put_cell(ctx, o, type_element(t), &x.u));
+        array_get(a, k, &x.u);
+        TRY(json_put_cell(ctx, o, element, &x.u));
     }
     json_put_text(o, "]");
     return ST_OK;
+}
+static Status put_array(FuncCtx *ctx, JsonOut *o, Type t, Str blob, const char *comma) {
+    ArrayView a = array_view(blob);
+    int64_t at = 0;
+    return put_dimension(ctx, o, type_element(t), &a, 0, &at, comma);
 }
 
 Status json_put_cell(FuncCtx *ctx, JsonOut *o, Type t, const void *cell) {
@@ -195,6 +207,8 @@ KNF(json_object_pairs, Str, STR0, {
     JsonOut o = {.a = ctx->arena};
     ArrayView a;
     TRY(json_texts_arg(ctx, args, 0, i, &a));
+    FAIL_IF(a.n_dims > 2, i, ERR_ARRAY_SUBSCRIPT, "wrong number of array subscripts");
+    FAIL_IF(a.n_dims == 2 && array_dim(&a, 1).len != 2, i, ERR_ARRAY_SUBSCRIPT, "array must have two columns");
     FAIL_IF(a.n % 2, i, ERR_ARRAY_SUBSCRIPT, "array must have even number of elements");
     TRY(put_pairs(ctx, &o, i, &a, &a, 2));
     if (json_finish(ctx, &o, &z) != ST_OK) return FAILED(i);
@@ -205,6 +219,7 @@ KNF(json_object_arrays, Str, STR0, {
     ArrayView b;
     TRY(json_texts_arg(ctx, args, 0, i, &a));
     TRY(json_texts_arg(ctx, args, 1, i, &b));
+    FAIL_IF(a.n_dims > 1 || a.n_dims != b.n_dims, i, ERR_ARRAY_SUBSCRIPT, "wrong number of array subscripts");
     FAIL_IF(a.n != b.n, i, ERR_ARRAY_SUBSCRIPT, "mismatched array dimensions");
     TRY(put_pairs(ctx, &o, i, &a, &b, 1));
     if (json_finish(ctx, &o, &z) != ST_OK) return FAILED(i);

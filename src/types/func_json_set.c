@@ -82,6 +82,7 @@ KNF(jsonb_delete_keys, Str, STR0, {
     Slice v = json_arg(args, 0, i);
     ArrayView names;
     TRY(json_texts_arg(ctx, args, 1, i, &names));
+    FAIL_IF(names.n_dims > 1, i, ERR_ARRAY_SUBSCRIPT, "wrong number of array subscripts");
     NOT_FROM_SCALAR(v, "delete from");
     if (without(ctx, v, NULL, &names, -1, &z) != ST_OK) return FAILED(i);
 })
@@ -94,7 +95,7 @@ KNF(jsonb_delete_element, Str, STR0, {
     if (without(ctx, v, NULL, NULL, at, &z) != ST_OK) return FAILED(i);
 })
 
-/* ---- jsonb_set, jsonb_insert, #- --------------------------------------------------------------------- */
+/* ---- jsonb_set, jsonb_insert, #-, assignment --------------------------------------------------------------------- */
 
 enum {
     SET_REPLACE = 1, /* what is there */
@@ -102,6 +103,7 @@ enum {
     SET_DELETE = 4,
     SET_BEFORE = 8, /* jsonb_insert */
     SET_AFTER = 16,
+    SET_FILLS = 32, /* assignment to subscripts: what is missing on the way there, too */
     SET_ADDS = SET_CREATE | SET_BEFORE | SET_AFTER
 };
 typedef struct Setter {
@@ -114,6 +116,37 @@ typedef struct Setter {
 } Setter;
 
 static Status set_at(Setter *s, Slice v, int64_t level);
+
+enum { ELEMENTS_MAX = 44739242 }; /* of a jsonb array, PostgreSQL's */
+/* Nulls up to an element that is to come. */
+static Status put_nulls(Setter *s, int64_t from, int64_t n) {
+    FuncCtx *ctx = s->ctx;
+    FAIL_IF(n > ELEMENTS_MAX, s->row, ERR_PROGRAM_LIMIT,
+            "number of jsonb array elements exceeds the maximum allowed (%d)", ELEMENTS_MAX);
+    for (int64_t i = 0; i < n; i++) put_member(s->o, from, (Slice){NULL, 0}, slice_of("null"));
+    return ST_OK;
+}
+/* The value within the objects and arrays that the path from `level` on needs. */
+static Status put_chain(Setter *s, int64_t level) {
+    FuncCtx *ctx = s->ctx;
+    Str name;
+    int32_t at;
+    TRY(stack_check_depth(ctx->err));
+    if (level == s->path.n) return json_put_slice(s->o, s->value), ST_OK;
+    array_get(&s->path, level, &name);
+    const bool array = json_index(slice_of_str(name), &at);
+    json_put(s->o, array ? "[" : "{", 1);
+    const int64_t from = s->o->len;
+    if (array) TRY(put_nulls(s, from, at));
+    put_comma(s->o, from);
+    if (!array) {
+        json_put_string(s->o, slice_of_str(name));
+        json_put_text(s->o, ": ");
+    }
+    TRY(put_chain(s, level + 1));
+    json_put(s->o, array ? "]" : "}", 1);
+    return ST_OK;
+}
 
 static Status set_in_object(Setter *s, Slice v, int64_t level, Slice name) {
     JsonIter it = json_iter(v);
@@ -142,6 +175,11 @@ static Status set_in_object(Setter *s, Slice v, int64_t level, Slice name) {
         json_put_string(s->o, name);
         json_put_text(s->o, ": ");
         json_put_slice(s->o, s->value);
+    } else if (!done && (s->op & SET_FILLS)) {
+        put_comma(s->o, from);
+        json_put_string(s->o, name);
+        json_put_text(s->o, ": ");
+        TRY(put_chain(s, level + 1));
     }
     json_put_text(s->o, "}");
     return ST_OK;
@@ -157,10 +195,14 @@ static Status set_in_array(Setter *s, Slice v, int64_t level, Slice name) {
     FAIL_IF(!json_index(name, &at), s->row, ERR_INVALID_TEXT,
             "path element at position %lld is not an integer: \"%.*s\"", (long long)level + 1,
             (int)MIN_OF(name.len, 800), name.ptr);
-    index = at < 0 ? at + n : MIN_OF((int64_t)at, n);
+    const bool fills = s->op & SET_FILLS;
+    FAIL_IF(fills && at < -n, s->row, ERR_INVALID_PARAMETER, "path element at position %lld is out of range: %d",
+            (long long)level + 1, at);
+    index = at < 0 ? at + n : fills ? at : MIN_OF((int64_t)at, n);
     json_put_text(s->o, "[");
     int64_t from = s->o->len;
     if (last && (s->op & SET_ADDS) && (index < 0 || n == 0)) {
+        if (fills) TRY(put_nulls(s, from, index));
         put_member(s->o, from, (Slice){NULL, 0}, s->value);
         done = true;
     }
@@ -179,7 +221,12 @@ static Status set_in_array(Setter *s, Slice v, int64_t level, Slice name) {
         if (s->op & (SET_BEFORE | SET_AFTER)) put_member(s->o, from, key, part);
         if (s->op & (SET_AFTER | SET_REPLACE)) put_member(s->o, from, key, s->value);
     }
+    if (!done && fills) TRY(put_nulls(s, from, index - n));
     if (!done && last && (s->op & SET_ADDS)) put_member(s->o, from, (Slice){NULL, 0}, s->value);
+    if (!done && !last && fills) {
+        put_comma(s->o, from);
+        TRY(put_chain(s, level + 1));
+    }
     json_put_text(s->o, "]");
     return ST_OK;
 }
@@ -193,6 +240,12 @@ static Status set_at(Setter *s, Slice v, int64_t level) {
     array_get(&s->path, level, &name);
     if (json_type(v) == JT_OBJECT) return set_in_object(s, v, level, slice_of_str(name));
     if (json_type(v) == JT_ARRAY) return set_in_array(s, v, level, slice_of_str(name));
+    if (s->op & SET_FILLS) {
+        ctx->error_row = s->row;
+        err_set(ctx->err, ERR_INVALID_PARAMETER, "cannot replace existing key");
+        err_detail(ctx->err, "The path assumes key is a composite object, but it is a scalar value.");
+        return ST_ERROR;
+    }
     json_put_slice(s->o, v);
     return ST_OK;
 }
@@ -203,6 +256,7 @@ static Status set_path(FuncCtx *ctx, const Vec *args, int64_t i, Slice value, in
     Setter s = {.ctx = ctx, .o = &o, .value = value, .op = op, .row = i};
     Slice v = json_arg(args, 0, i);
     TRY(json_texts_arg(ctx, args, 1, i, &s.path));
+    FAIL_IF(s.path.n_dims > 1, i, ERR_ARRAY_SUBSCRIPT, "wrong number of array subscripts");
     FAIL_IF(!json_is_container(json_type(v)), i, ERR_INVALID_PARAMETER,
             op == SET_DELETE ? "cannot delete path in scalar" : "cannot set path in scalar");
     *z = str_make(v.ptr, v.len);
@@ -251,6 +305,32 @@ KERNEL(jsonb_set_lax) {
         Slice how = nargs > 4 ? slice_of_str(AT(Str, 4, i)) : slice_of("use_json_null");
         if (!arg_null(&args[2], i)) TRY(set_path(ctx, args, i, json_arg(args, 2, i), op, z));
         else TRY(set_null(ctx, i, args, op, how, z));
+    }
+    return ST_OK;
+}
+
+/* j[a][b] = value. args: j, value (NULL is null), whether the first subscript is a number (of what a NULL j becomes),
+ * the path. */
+KERNEL(jsonb_assign) {
+    Str *names = arena_array(ctx->arena, Str, nargs);
+    if (!names) return err_is_set(ctx->err) ? ST_ERROR : err_oom(ctx->err);
+    for (int64_t i = 0; i < n; i++) {
+        JsonOut o = {.a = ctx->arena};
+        Str path, *z = (Str *)out->data + i;
+        for (int k = 3; k < nargs; k++) {
+            FAIL_IF(arg_null(&args[k], i), i, ERR_NULL_NOT_ALLOWED, "jsonb subscript in assignment must not be null");
+            names[k - 3] = AT(Str, k, i);
+        }
+        if (array_build(ctx->arena, PH_STR, nargs - 3, names, NULL, &path, ctx->err) != ST_OK) return FAILED(i);
+        Setter s = {.ctx = ctx,
+                    .o = &o,
+                    .path = array_view(path),
+                    .value = arg_null(&args[1], i) ? slice_of("null") : json_arg(args, 1, i),
+                    .op = SET_CREATE | SET_FILLS,
+                    .row = i};
+        const Slice j = arg_null(&args[0], i) ? slice_of(AT(uint8_t, 2, i) ? "[]" : "{}") : json_arg(args, 0, i);
+        out->valid[i] = 1;
+        if (set_at(&s, j, 0) != ST_OK || json_finish(ctx, &o, z) != ST_OK) return FAILED(i);
     }
     return ST_OK;
 }
@@ -341,6 +421,8 @@ static const FuncDef defs[] = {
     SET_4("jsonb_set_lax", FN_CAN_FAIL, jsonb_set_lax, "jsonb_set, of NULL too"),
     SET_5("jsonb_set_lax", FN_CAN_FAIL, jsonb_set_lax,
           "jsonb_set; of NULL what the text says: use_json_null, delete_key, return_target, raise_exception"),
+    DEF("jsonb_assign", FN_VARIADIC | FN_CAN_FAIL, T_JSONB, 4, ARGS(T_JSONB, T_JSONB, T_BOOL, T_TEXT), OP_NONE,
+        jsonb_assign, NULL, "internal: with another value at a path, and what is missing on the way there"),
     DEF("jsonb_pretty", SF, T_TEXT, 1, ARGS(T_JSONB), OP_NONE, jsonb_pretty, NULL, "text of several lines"),
     DEF("json_strip_nulls", SF, T_JSON, 1, ARGS(T_JSON), OP_NONE, json_strip_nulls, NULL,
         "without members that are null"),

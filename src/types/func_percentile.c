@@ -160,7 +160,8 @@ static Status take_all(FuncCtx *ctx, int64_t i, const Sorted *s, Str fractions, 
         valid[k] = 1;
         TRY(take(ctx, i, s, x.u.f64, between, cells + w * (size_t)k));
     }
-    return array_build(ctx->arena, s->phys, f.n, cells, valid, z, ctx->err) == ST_OK ? ST_OK : FAILED(i);
+    const ArrayShape shape = array_shape(&f);
+    return array_build_shaped(ctx->arena, s->phys, &shape, cells, valid, z, ctx->err) == ST_OK ? ST_OK : FAILED(i);
 }
 
 static char *put_null(Vec *out, int64_t i) {

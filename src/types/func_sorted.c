@@ -104,7 +104,22 @@ Status func_ordered_array(FuncCtx *ctx, Type array, Str blob, ArrayView *out) {
     return ST_OK;
 }
 
-/* Per element a byte, 1 or (NULL, the greatest) 2, and its key; a zero at the end, so that the shorter comes first. */
+static void put_int(Out *o, int32_t i) { put_big_endian(o, (uint32_t)i ^ UINT32_C(1) << 31, 4); }
+
+/* Arrays with the same elements: of one dimension, by its first subscript, then the others. */
+enum { SHAPE_BELOW = 1, SHAPE_PLAIN, SHAPE_ABOVE, SHAPE_SEVERAL };
+static void put_shape_key(Out *o, const ArrayView *v) {
+    const int32_t low = v->n_dims == 1 ? array_dim(v, 0).low : 1;
+    const char kind = v->n_dims > 1 ? SHAPE_SEVERAL : low < 1 ? SHAPE_BELOW : low > 1 ? SHAPE_ABOVE : SHAPE_PLAIN;
+    put(o, &kind, 1);
+    if (kind == SHAPE_PLAIN) return;
+    if (v->n_dims > 1) put_int(o, v->n_dims);
+    for (int32_t k = 0; v->n_dims > 1 && k < v->n_dims; k++) put_int(o, array_dim(v, k).len);
+    for (int32_t k = 0; k < v->n_dims; k++) put_int(o, array_dim(v, k).low);
+}
+
+/* Per element a byte, 1 or (NULL, the greatest) 2, and its key; a zero at the end, so that the shorter comes first; and
+ * the shape. */
 static Status put_array_key(FuncCtx *ctx, KeyOut *o, Type t, Str blob) {
     ArrayView v;
     TRY(func_ordered_array(ctx, t, blob, &v));
@@ -117,6 +132,8 @@ static Status put_array_key(FuncCtx *ctx, KeyOut *o, Type t, Str blob) {
         func_put_key(o, v.phys, &x.u);
     }
     put(o, "", 1);
+    v = array_view(blob);
+    put_shape_key(o, &v);
     return ST_OK;
 }
 Status func_put_value_key(FuncCtx *ctx, KeyOut *o, Type t, Phys phys, const void *cell) {
@@ -146,6 +163,31 @@ static uint128_t get_big_endian(const char *p, int bytes) {
     uint128_t v = 0;
     for (int i = 0; i < bytes; i++) v = v << 8 | (unsigned char)p[i];
     return v;
+}
+
+static int32_t get_int(const char *p) { return (int32_t)((uint32_t)get_big_endian(p, 4) ^ UINT32_C(1) << 31); }
+
+bool func_get_shape_key(const char *at, const char *end, int64_t n, ArrayShape *out) {
+    const int64_t room = end - at - 2; /* behind the zero at the end of the elements, and the kind */
+    if (room < 0) return false;
+    const char kind = at[1];
+    const char *p = at + 2;
+    *out = (ArrayShape){1, {{(int32_t)n, 1}}};
+    if (kind == SHAPE_BELOW || kind == SHAPE_ABOVE) {
+        if (room < 4) return false;
+        out->dims[0].low = get_int(p);
+    } else if (kind == SHAPE_SEVERAL) {
+        int64_t count = 1;
+        if (room < 4) return false;
+        out->n = get_int(p);
+        if (out->n < 2 || out->n > ARRAY_MAX_DIMS || room < 4 + 8 * (int64_t)out->n) return false;
+        for (int32_t k = 0; k < out->n; k++) {
+            out->dims[k] = (ArrayDim){get_int(p + 4 + 4 * k), get_int(p + 4 + 4 * (out->n + k))};
+            if (out->dims[k].len < 1 || (count *= out->dims[k].len) > n) return false;
+        }
+        return count == n;
+    }
+    return kind >= SHAPE_BELOW && kind <= SHAPE_SEVERAL;
 }
 
 bool func_get_key(const char **at, const char *end, Phys phys, void *cell, char **text) {

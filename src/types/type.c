@@ -280,8 +280,7 @@ static Status interval_modifiers(int n_mods, const int64_t *mods, Type *out, Err
 Status type_from_name(Slice name, int n_mods, const int64_t *mods, Type *out, Err *e) {
     if (name.len > 2 && memcmp(name.ptr + name.len - 2, "[]", 2) == 0) {
         name.len -= 2;
-        if (name.len > 2 && memcmp(name.ptr + name.len - 2, "[]", 2) == 0)
-            return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "arrays of several dimensions are not supported");
+        while (name.len > 2 && memcmp(name.ptr + name.len - 2, "[]", 2) == 0) name.len -= 2; /* as if there were one */
         TRY(type_from_name(name, n_mods, mods, out, e));
         if (out->id == T_UNKNOWN || out->id == T_VOID)
             return err_set(e, ERR_UNDEFINED_OBJECT, "type \"%.*s[]\" does not exist", (int)MIN_OF(name.len, 128),

@@ -21,8 +21,8 @@
  *   uuid         PH_UUID  16 bytes, memcmp order
  *   json, jsonb  PH_STR   JSON text as it was given, and in a canonical form (json.h)
  *   enumerated   PH_I32   a label's code; `length` is the number of the type (enums.h)
- *   t[]          PH_STR   one-dimensional arrays of the above: a blob (array.h); the element's type is packed into the
- * Type
+ *   t[]          PH_STR   arrays of the above, of any dimensions: a blob (array.h); the element's type is packed into
+ * the Type
  *
  * Text order is binary (PostgreSQL's "C" collation).
  */

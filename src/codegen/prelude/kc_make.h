@@ -7,7 +7,8 @@
  * func_cast.c, func_array.c. Strings never change once made, so that one may be part of another; but a string that ends
  * where the scratch does grows in place, and both share their bytes.
  *
- * Arrays are blobs as in types/array.h, at any address; new ones lie at multiples of 16 and are canonical.
+ * Arrays are blobs as in types/array.h, at any address; new ones lie at multiples of 16 and are canonical. They have
+ * one dimension whose first subscript is 1; of others (array_shaped) only all elements are looked at here.
  */
 #ifndef KC_MAKE_H
 #define KC_MAKE_H
@@ -286,6 +287,8 @@ FN u16 ld_u16_any(u64 a) { return (u16)(kc_byte(a) | kc_byte(a + 1) << 8); }
 
 FN i32 array_n(str a) { return a.len < 16 ? 0 : (i32)ld_u32_any(a.ptr); }
 FN bool array_has_nulls(str a) { return a.len >= 16 && kc_byte(a.ptr + 5) != 0; }
+/* Whether it has several dimensions, or a first subscript other than 1: the virtual machine does what has to know. */
+FN bool array_shaped(str a) { return a.len >= 16 && ld_u16_any(a.ptr + 6) != 0; }
 FN u64 array_cells(str a) { return a.ptr + ld_u32_any(a.ptr + 8); }
 /* Element k from 0 is there and not NULL. */
 FN bool array_has(str a, i64 k) {
@@ -336,12 +339,14 @@ FN void put_cell_f64(u64 cells, i64 k, f64 v) {
 typedef struct arr {
     u64 cells, valid;
     i32 n;
+    u32 shaped; /* array_shaped() */
 } arr;
 FN arr arr_of(str a, bool there) {
-    arr v = {0, 0, 0};
+    arr v = {0, 0, 0, 0};
     if (!there || a.len < 16) return v;
     const u64 head = ld_u64_any(a.ptr);
     v.n = (i32)(u32)head;
+    v.shaped = (u32)(head >> 48);
     v.valid = (head >> 40 & 255) != 0 ? a.ptr + 16 : 0;
     v.cells = array_cells(a);
     return v;

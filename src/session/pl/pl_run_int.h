@@ -150,6 +150,7 @@ Status pl_params(PlFrame *fr, const PlPrep *p, const Value **room, const Value *
 Status pl_eval(PlFrame *fr, const PlExpr *x, Type want, Value *out);
 Status pl_eval_text(PlFrame *fr, const PlExpr *x, const char **out); /* text form; NULL for NULL */
 Status pl_assign(PlFrame *fr, PlRef target, const Value *v);         /* casts */
+Status pl_assign_part(PlFrame *fr, const PlStmt *s);                 /* PLS_ASSIGN with subscripts (pl_part.c) */
 Status pl_set_bool(PlFrame *fr, int32_t var, bool b);
 /* For errors in text that the caller's statement does not contain. */
 Status pl_query_failed(PlFrame *fr, const char *text);

@@ -308,49 +308,9 @@ static Status record_result(PlFrame *fr, int32_t var, Statement *st) {
     return ST_OK;
 }
 
-static Status assign_element(PlFrame *fr, const PlStmt *s) {
-    Err *e = &fr->s->err;
-    const Value *old = pl_ref_value(fr, s->targets[0]);
-    if (!old) return pl_assign(fr, s->targets[0], &(Value){.is_null = true});
-    if (old->type.id != T_ARRAY)
-        return err_set(e, ERR_DATATYPE_MISMATCH, "cannot subscript type %s because it does not support subscripting",
-                       type_plain_name(old->type));
-    Type element = type_element(old->type);
-    Value at, v, w, array = *old;
-    EvalCtx x;
-    pl_eval_ctx(fr, &x);
-    TRY(pl_eval(fr, s->subscript, type_make(T_INT4), &at));
-    if (at.is_null)
-        return err_set(e, ERR_NULL_NOT_ALLOWED,
-                       "array subscript in assignment must not be null"); /* whatever the value is */
-    TRY(pl_eval(fr, s->expr, any_type, &v));
-    TRY(eval_assign(&x, &v, element, &w));
-    ArrayView a = {0};
-    if (!old->is_null) a = array_view(old->u.str);
-    int64_t i = (int64_t)at.u.i32 - 1, n = MAX_OF(a.n, i + 1), size = phys_size(type_phys(element));
-    if (i < 0 || (a.n == 0 && i > 0))
-        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "arrays whose first subscript is not 1 are not supported");
-    if (n > ARRAY_MAX_ELEMENTS)
-        return err_set(e, ERR_PROGRAM_LIMIT, "array size exceeds the maximum allowed (%d)", ARRAY_MAX_ELEMENTS);
-    char *cells = arena_calloc(fr->scratch, n * size + 1);
-    uint8_t *valid = arena_calloc(fr->scratch, n + 1);
-    if (!cells || !valid) return err_oom(e);
-    for (int64_t k = 0; k < a.n; k++) {
-        valid[k] = !array_is_null(&a, k);
-        array_get(&a, k, cells + k * size);
-    }
-    for (int64_t k = 0; k < n && type_phys(element) == PH_STR; k++)
-        if (!valid[k]) ((Str *)(void *)cells)[k] = str_make("", 0);
-    valid[i] = !w.is_null;
-    if (!w.is_null) memcpy(cells + i * size, value_cell_const(&w), (size_t)size);
-    array.is_null = false;
-    TRY(array_build(fr->scratch, type_phys(element), n, cells, valid, &array.u.str, e));
-    return pl_assign(fr, s->targets[0], &array);
-}
-
 static Status exec_assign(PlFrame *fr, const PlStmt *s) {
     Value v;
-    if (s->subscript) return assign_element(fr, s);
+    if (s->n_subscripts) return pl_assign_part(fr, s);
     PlRef t = s->targets[0];
     if (s->is_row) {
         Statement st;

@@ -10,14 +10,10 @@
 #include "sql/bind/bind_int.h"
 #include "types/array.h"
 
-static Expr *dimensions_error(Binder *b, int64_t location) {
-    bind_unsupported(b, location, "an array of several dimensions");
-    return NULL;
-}
-
 /* ---- ARRAY[...] ----------------------------------------------------------------------------- */
 
-/* The items, all of type t, as one value where all of them are constants. */
+/* The items, all of type t, as one value where all of them are constants; an array of arrays has one dimension more.
+ * NULL without an error when their dimensions do not fit: that is said when they are computed. */
 static Expr *constant_array(Binder *b, Type t, int64_t n, Expr **items, int64_t location) {
     Phys ph = type_phys(t);
     int64_t w = phys_size(ph);
@@ -29,8 +25,12 @@ static Expr *constant_array(Binder *b, Type t, int64_t n, Expr **items, int64_t 
         valid[i] = !v->is_null;
         if (!v->is_null) memcpy(cells + i * w, value_cell_const(v), (size_t)w);
     }
-    Value a = {.type = type_array_of(t)};
-    if (array_build(b->a, ph, n, cells, valid, &a.u.str, b->err) != ST_OK) {
+    Value a = {.type = t.id == T_ARRAY ? t : type_array_of(t)};
+    if (t.id == T_ARRAY) {
+        Err unfit = {0};
+        Phys element = type_phys(type_element(t));
+        if (array_nest(b->a, element, n, (Str *)(void *)cells, valid, &a.u.str, &unfit) != ST_OK) return NULL;
+    } else if (array_build(b->a, ph, n, cells, valid, &a.u.str, b->err) != ST_OK) {
         if (!b->err->position) b->err->position = bind_pos(b, location);
         return NULL;
     }
@@ -41,32 +41,43 @@ static Expr *constant_array(Binder *b, Type t, int64_t n, Expr **items, int64_t 
 
 enum { MAKE_MAX = 500 }; /* elements of one call */
 
+/* t: of the items. */
 static Expr *make_array(Binder *b, Type t, int64_t n, Expr **items, int64_t location) {
     if (stack_check(b->err) != ST_OK) return NULL;
+    const bool nested = t.id == T_ARRAY;
     bool constant = true;
-    for (int64_t i = 0; i < n; i++) {
-        if (items[i]->type.id == T_ARRAY) return dimensions_error(b, items[i]->location);
-        constant = constant && items[i]->kind == EX_CONST && type_eq(items[i]->type, t);
-    }
-    if (constant) return constant_array(b, t, n, items, location);
+    for (int64_t i = 0; i < n; i++) constant = constant && items[i]->kind == EX_CONST && type_eq(items[i]->type, t);
+    Expr *e = constant ? constant_array(b, t, n, items, location) : NULL;
+    if (e || err_is_set(b->err)) return e;
     if (n <= MAKE_MAX) {
-        Expr *e = bind_call(b, "array_make", false, (int)n, items, location);
-        if (e) e->type = type_array_of(t); /* items may have been relabelled only */
+        e = bind_call(b, nested ? "array_make_nested" : "array_make", false, (int)n, items, location);
+        if (e) e->type = nested ? t : type_array_of(t); /* items may have been relabelled only */
         return e;
     }
     Expr *halves[2] = {make_array(b, t, n / 2, items, location), make_array(b, t, n - n / 2, items + n / 2, location)};
-    return bind_call(b, "array_cat", false, 2, halves, location);
+    if (!halves[0] || !halves[1]) return NULL;
+    return bind_call(b, nested ? "array_join_nested" : "array_cat", false, 2, halves, location);
+}
+
+Expr *bind_array_of(Binder *b, int64_t n, Expr **items, int64_t location) {
+    Type t;
+    if (bind_common(b, n, items, "ARRAY", &t) != ST_OK) return NULL;
+    return make_array(b, t, n, items, location);
 }
 
 /* `want`: the array type it is cast to at once, or NULL. */
 Expr *bind_array(Binder *b, Query *q, const AstList *l, const Type *want) {
-    Expr **items = bind_list(b, q, l->items, l->n_items);
-    if (!items) return NULL;
-    Type t;
-    for (int64_t i = 0; i < l->n_items; i++)
-        if (items[i]->type.id == T_ARRAY) return dimensions_error(b, l->items[i]->location);
+    Expr **items = arena_array(b->a, Expr *, l->n_items + 1);
+    bool nested = false;
+    if (!items || stack_check_at(b->err, bind_pos(b, l->location)) != ST_OK) return NULL;
+    for (int64_t i = 0; i < l->n_items; i++) {
+        const AstExpr *x = l->items[i];
+        items[i] = x->kind == AST_ARRAY ? bind_array(b, q, AST_AS_CONST(AstList, x), want) : bind_expr(b, q, x);
+        if (!items[i]) return NULL;
+        nested = nested || items[i]->type.id == T_ARRAY;
+    }
     if (want) {
-        t = type_element(*want);
+        Type t = nested ? *want : type_element(*want);
         for (int64_t i = 0; i < l->n_items; i++) {
             if (!(items[i] = bind_coerce(b, items[i], t, CAST_EXPLICIT, l->items[i]->location))) return NULL;
             if (!type_eq(items[i]->type, t)) want = NULL; /* unconstrained numerics keep their own scale */
@@ -77,8 +88,7 @@ Expr *bind_array(Binder *b, Query *q, const AstList *l, const Type *want) {
         err_hint(b->err, "Explicitly cast to the desired type, for example ARRAY[]::integer[].");
         return NULL;
     }
-    if (bind_common(b, l->n_items, items, "ARRAY", &t) != ST_OK) return NULL;
-    return make_array(b, t, l->n_items, items, l->location);
+    return bind_array_of(b, l->n_items, items, l->location);
 }
 
 /* ---- a[i], a[i:j] --------------------------------------------------------------------------------- */
@@ -107,51 +117,100 @@ static Expr *not_an_array(Binder *b, Type t, int64_t location) {
     return NULL;
 }
 
-Expr *bind_array_set(Binder *b, Expr *array, Expr *index, Expr *value, const char *name, int64_t location) {
-    if (!array || !index || !value) return NULL;
-    Type t = array->type, element = type_element(t);
-    if (t.id == T_JSONB) {
-        bind_unsupported(b, location, "assigning to a part of jsonb");
-        return NULL;
+/* The subscripts of an array, bound: one of each, or two (lower, upper) when one of them is a slice. */
+typedef struct Bounds {
+    bool slice;
+    int n;       /* of exprs */
+    Expr **expr; /* a bound that is not given: INT32_MIN, INT32_MAX */
+    char *given; /* slice: per bound 'b', or '-' when it is not given */
+} Bounds;
+
+static Status bind_bounds(Binder *b, Query *q, const AstSubscripts *s, int64_t location, Bounds *out) {
+    *out = (Bounds){.expr = arena_array(b->a, Expr *, 2 * s->n + 1), .given = arena_alloc(b->a, 2 * s->n + 1)};
+    if (!out->expr || !out->given) return ST_ERROR;
+    if (s->n > ARRAY_MAX_DIMS)
+        return err_at(b->err, bind_pos(b, location), ERR_PROGRAM_LIMIT,
+                      "number of array dimensions (%lld) exceeds the maximum allowed (%d)", (long long)s->n,
+                      ARRAY_MAX_DIMS);
+    for (int64_t i = 0; i < s->n; i++) out->slice |= s->items[i]->is_slice;
+    for (int64_t i = 0; i < s->n; i++) {
+        const AstSubscript *x = s->items[i];
+        if (out->slice) {
+            out->given[out->n] = x->lower || !x->is_slice ? 'b' : '-';
+            if (!(out->expr[out->n++] = subscript(b, q, x->lower, x->is_slice ? INT32_MIN : 1))) return ST_ERROR;
+            out->given[out->n] = x->upper ? 'b' : '-';
+        }
+        if (!(out->expr[out->n++] = subscript(b, q, x->upper, INT32_MAX))) return ST_ERROR;
     }
-    if (t.id != T_ARRAY) return not_an_array(b, t, location);
-    if (value->type.id != T_UNKNOWN && !cast_exists(value->type, element, CAST_ASSIGNMENT)) {
-        err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH,
-               "subscripted assignment to \"%s\" requires type %s but expression is of type %s", name,
-               type_plain_name(element), type_plain_name(value->type));
-        err_hint(b->err, "You will need to rewrite or cast the expression.");
-        return NULL;
-    }
-    Expr *args[3] = {array, as_subscript(b, index, location),
-                     bind_coerce(b, value, element, CAST_ASSIGNMENT, location)};
-    return args[1] && args[2] ? bind_call(b, "array_set", false, 3, args, location) : NULL;
+    return ST_OK;
 }
 
-/* base: what the innermost subscript is of. */
-static Expr *array_item(Binder *b, Query *q, const AstSubscript *s, Expr *base) {
-    if (stack_check(b->err) != ST_OK) return NULL;
-    Expr *args[3] = {base};
-    if (s->arg->kind == AST_SUBSCRIPT) {
-        const AstSubscript *inner = AST_AS_CONST(AstSubscript, s->arg);
-        if (!inner->is_slice) return dimensions_error(b, s->location);
-        if (!(args[0] = array_item(b, q, inner, base))) return NULL;
+/* The subscripts that belong to the last one of a chain, the first in front; *of: what they are of. */
+static Status chain(Binder *b, const AstSubscript *last, AstSubscripts *out, const AstExpr **of) {
+    out->n = 1;
+    for (const AstSubscript *x = last; x->chained; x = AST_AS_CONST(AstSubscript, x->arg)) out->n++;
+    if (!(out->items = arena_array(b->a, AstSubscript *, out->n))) return ST_ERROR;
+    int64_t i = out->n;
+    for (const AstExpr *e = (const AstExpr *)last; i > 0; e = *of) {
+        const AstSubscript *x = AST_AS_CONST(AstSubscript, e);
+        out->items[--i] = (AstSubscript *)(uintptr_t)x;
+        *of = x->arg;
     }
-    if (args[0]->type.id != T_ARRAY) return not_an_array(b, args[0]->type, s->location);
-    if (!s->is_slice) {
-        args[1] = subscript(b, q, s->upper, 1);
-        return bind_call(b, "array_subscript", false, 2, args, s->location);
-    }
-    args[1] = subscript(b, q, s->lower, 1);
-    args[2] = args[1] ? subscript(b, q, s->upper, INT32_MAX) : NULL;
-    return bind_call(b, "array_part", false, 3, args, s->location);
+    return ST_OK;
 }
 
 Expr *bind_subscript(Binder *b, Query *q, const AstSubscript *s) {
-    const AstExpr *of = s->arg;
-    while (of->kind == AST_SUBSCRIPT) of = AST_AS_CONST(AstSubscript, of)->arg;
+    AstSubscripts subs;
+    const AstExpr *of = NULL;
+    Bounds at;
+    if (stack_check_at(b->err, bind_pos(b, s->location)) != ST_OK || chain(b, s, &subs, &of) != ST_OK) return NULL;
     Expr *base = bind_expr(b, q, of);
     if (!base) return NULL;
-    return base->type.id == T_JSONB ? bind_json_subscripts(b, q, s, base) : array_item(b, q, s, base);
+    if (base->type.id == T_JSONB) return bind_json_subscripts(b, q, &subs, base, s->location);
+    if (base->type.id != T_ARRAY) return not_an_array(b, base->type, s->location);
+    if (bind_bounds(b, q, &subs, s->location, &at) != ST_OK) return NULL;
+    Expr **args = arena_array(b->a, Expr *, at.n + 1);
+    if (!args) return NULL;
+    args[0] = base;
+    memcpy(args + 1, at.expr, sizeof *args * (size_t)at.n);
+    return bind_call(b, at.slice ? "array_part" : "array_subscript", false, at.n + 1, args, s->location);
+}
+
+/* The value as what is assigned to a part of type `want` of the column `name`. */
+static Expr *as_part(Binder *b, Expr *value, Type want, const char *name, int64_t location) {
+    if (value->type.id != T_UNKNOWN && !cast_exists(value->type, want, CAST_ASSIGNMENT)) {
+        err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH,
+               "subscripted assignment to \"%s\" requires type %s but expression is of type %s", name,
+               type_plain_name(want), type_plain_name(value->type));
+        err_hint(b->err, "You will need to rewrite or cast the expression.");
+        return NULL;
+    }
+    return bind_coerce(b, value, want, CAST_ASSIGNMENT, location);
+}
+
+Expr *bind_part_set(Binder *b, Query *q, Expr *base, const AstSubscripts *s, Expr *value, const char *name,
+                    int64_t location) {
+    Bounds at;
+    if (!base || !value) return NULL;
+    const Type t = base->type;
+    if (t.id == T_JSONB) return bind_json_set(b, q, base, s, as_part(b, value, t, name, location), location);
+    if (t.id != T_ARRAY) return not_an_array(b, t, location);
+    if (bind_bounds(b, q, s, location, &at) != ST_OK ||
+        !(value = as_part(b, value, at.slice ? t : type_element(t), name, location)))
+        return NULL;
+    Expr **args = arena_array(b->a, Expr *, at.n + 3);
+    if (!args) return NULL;
+    int n = 0;
+    args[n++] = base;
+    if (at.n == 1) { /* kernels have this one */
+        args[n++] = at.expr[0];
+        args[n++] = value;
+        return bind_call(b, "array_set", false, n, args, location);
+    }
+    args[n++] = value;
+    if (at.slice && !(args[n++] = bind_text_const(b, (Slice){at.given, at.n}, location))) return NULL;
+    memcpy(args + n, at.expr, sizeof *args * (size_t)at.n);
+    return bind_call(b, at.slice ? "array_set_part" : "array_set_at", false, n + at.n, args, location);
 }
 
 /* ---- polymorphic calls -------------------------------------------------------------------------------- */
@@ -164,7 +223,7 @@ static const struct {
     {"array_append", "ae"},    {"array_prepend", "ea"}, {"array_cat", "aa"},        {"array_position", "ac."},
     {"array_positions", "ac"}, {"array_remove", "ac"},  {"array_replace", "ace"},   {"array_length", "a."},
     {"array_upper", "a."},     {"array_lower", "a."},   {"cardinality", "a"},       {"array_ndims", "a"},
-    {"array_dims", "a"},       {"trim_array", "a."},    {"array_to_string", "a.."}, {"array_fill", "e."},
+    {"array_dims", "a"},       {"trim_array", "a."},    {"array_to_string", "a.."}, {"array_fill", "e.."},
     {"array_to_json", "a."},
 };
 static const char *const array_ops[] = {"=", "<>", "!=", "<", "<=", ">", ">=", "@>", "<@", "&&"};
@@ -318,7 +377,8 @@ Status bind_array_rel(Binder *b, Rel *r, int64_t location) {
     TRY(bind_settle(b, r));
     if (r->n != 1) return err_at(b->err, bind_pos(b, location), ERR_SYNTAX, "subquery must return only one column");
     Type t = b->c->cols.items[r->cols[0]].type, text[2] = {type_make(T_TEXT), type_make(T_TEXT)}, coerced[2], ret;
-    if (t.id == T_ARRAY) return dimensions_error(b, location), ST_ERROR;
+    const bool nested = t.id == T_ARRAY;
+    const Type array_type = nested ? t : type_array_of(t);
     const Plan *sort = r->plan->kind == LP_LIMIT ? r->plan->children[0] : r->plan;
     bool ordered = sort->kind == LP_SORT && sort->sort.n > 0;
     AggCall call = {.kind = AGG_STRING_AGG};
@@ -336,8 +396,9 @@ Status bind_array_rel(Binder *b, Rel *r, int64_t location) {
     p->agg.n_calls = 1;
     Expr *all = expr_col(b->c, call.out);
     if (ordered && all) all = bind_call(b, "string_agg_sorted", false, 1, &all, location);
-    Expr *array = all ? bind_call(b, "array_from_entries", false, 1, &all, location) : NULL,
-         *e = expr_new(b->c, EX_COALESCE, type_array_of(t), 2);
+    const char *made = nested ? "array_nest_entries" : "array_from_entries";
+    Expr *array = all ? bind_call(b, made, false, 1, &all, location) : NULL,
+         *e = expr_new(b->c, EX_COALESCE, array_type, 2);
     if (!array || !e || !(e->args[1] = constant_array(b, t, 0, NULL, location))) return ST_ERROR;
     array->type = e->type;
     e->args[0] = array;

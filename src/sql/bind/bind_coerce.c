@@ -63,8 +63,6 @@ Status sql_bind_type(const Catalog *c, const AstTypeName *t, Type *out, const Do
     if (domain) *domain = NULL;
     if (t->percent_type) return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED, "%%TYPE is not supported");
     if (t->setof) return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED, "SETOF is not supported");
-    if (t->array_dims > 1)
-        return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED, "arrays of several dimensions are not supported");
     bool found = false;
     if (c) TRY(bind_named_type(c, t, out, domain, &found, e));
     if (found) return ST_OK;

@@ -188,7 +188,7 @@ static Status add_set(Binder *b, const Table *t, SetVec *sets, const char *name,
     return s.value && vec_push(b->a, sets, s) ? ST_OK : ST_ERROR;
 }
 
-/* SET a[i] = x: the column, or what earlier items have made of it, with another element. */
+/* SET a[i] = x, a[i:j] = x: the column, or what earlier items have made of it, with another element. */
 static Status set_element(Binder *b, Query *q, const Table *t, const AstAssign *a, SetVec *sets) {
     int c = find_column(t, a->columns[0]);
     Set *before = NULL;
@@ -207,8 +207,10 @@ static Status set_element(Binder *b, Query *q, const Table *t, const AstAssign *
             array = expr_col(b->c, q->ns.items[i].cols[c].id);
     if (!array)
         return err_is_set(b->err) ? ST_ERROR : err_internal(b->err, "binder: the updated table is not in scope");
-    Expr *index = bind_expr(b, q, a->subscript), *value = index ? bind_expr(b, q, a->value) : NULL;
-    Set s = {.col = c, .value = bind_array_set(b, array, index, value, a->columns[0], a->location), .element = true};
+    Expr *value = bind_expr(b, q, a->value);
+    Set s = {.col = c,
+             .value = bind_part_set(b, q, array, &a->subscripts, value, a->columns[0], a->location),
+             .element = true};
     if (!s.value) return ST_ERROR;
     if (before) before->value = s.value;
     return before || vec_push(b->a, sets, s) ? ST_OK : ST_ERROR;
@@ -219,7 +221,7 @@ static Status bind_set(Binder *b, Query *q, const Table *t, const AstAssign *a, 
     int64_t loc = a->location;
     if (a->n_columns == 1) {
         if (find_column(t, a->columns[0]) < 0) return no_column(b, t, a->columns[0], loc);
-        if (a->subscript) return set_element(b, q, t, a, sets);
+        if (a->subscripts.n) return set_element(b, q, t, a, sets);
         if (a->value->kind == AST_DEFAULT) return add_set(b, t, sets, a->columns[0], NULL, loc);
         Expr *e = bind_expr(b, q, a->value);
         return e ? add_set(b, t, sets, a->columns[0], e, loc) : ST_ERROR;
@@ -273,20 +275,41 @@ static Status bind_sets(Binder *b, Query *q, const Table *t, const AstAssign *se
 
 static Status insert_columns(Binder *b, const AstInsert *s, const Table *t, int64_t *n, int **map) {
     *n = s->n_columns ? s->n_columns : t->n_cols;
-    bool *seen = arena_array(b->a, bool, t->n_cols + 1);
-    if (!seen || !(*map = arena_array(b->a, int, *n + 1))) return ST_ERROR;
+    bool *seen = arena_array(b->a, bool, t->n_cols + 1), *part = arena_array(b->a, bool, t->n_cols + 1);
+    if (!seen || !part || !(*map = arena_array(b->a, int, *n + 1))) return ST_ERROR;
     for (int64_t i = 0; i < *n; i++) {
         int c = (int)i;
         if (s->n_columns) {
             int64_t loc = s->column_locations ? s->column_locations[i] : s->location;
             c = find_column(t, s->columns[i]);
             if (c < 0) return no_column(b, t, s->columns[i], loc);
-            if (seen[c])
+            if (seen[c] && !(part[c] && s->subscripts[i].n))
                 return err_at(b->err, bind_pos(b, loc), ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once",
                               s->columns[i]);
         }
         seen[c] = true;
+        part[c] = s->n_columns && s->subscripts[i].n;
         (*map)[i] = c;
+    }
+    return ST_OK;
+}
+
+/* The value of item i of the columns' list: of its column, or of a part of that one, which is NULL or `before`. */
+static Expr *insert_value(Binder *b, Query *q, const AstInsert *s, int64_t i, const Column *col, bool base,
+                          Expr *before, Expr *value, int64_t location) {
+    const AstSubscripts *parts = s->n_columns ? &s->subscripts[i] : NULL;
+    if (!parts || parts->n == 0)
+        return base ? bind_assign_base(b, value, col, location) : bind_assign(b, value, col, location);
+    if (!before) before = bind_null(b, col->type);
+    return bind_part_set(b, q, before, parts, value, col->name, s->column_locations[i]);
+}
+/* Columns of domains of which parts were set, when all of them have been. */
+static Status check_parts(Binder *b, const AstInsert *s, const Table *t, int64_t n_cols, const int *map, Expr **row) {
+    for (int64_t i = 0; s->n_columns && i < n_cols; i++) {
+        const Domain *d = catalog_domain_by_id(b->c->catalog, t->cols[map[i]].domain);
+        bool last = s->subscripts[i].n > 0 && row[map[i]];
+        for (int64_t k = i + 1; k < n_cols && last; k++) last = map[k] != map[i];
+        if (last && !(row[map[i]] = bind_domain(b, row[map[i]], d, s->column_locations[i]))) return ST_ERROR;
     }
     return ST_OK;
 }
@@ -355,12 +378,17 @@ static Plan *insert_values(Binder *b, const AstInsert *s, Table *t, Cte *ctes, i
         if (!row) return NULL;
         for (int64_t i = 0; v && i < width; i++) {
             const AstExpr *ast = v->items[i];
+            if (ast->kind == AST_DEFAULT && s->n_columns && s->subscripts[i].n) {
+                err_at(b->err, bind_pos(b, s->column_locations[i]), ERR_FEATURE_NOT_SUPPORTED,
+                       "cannot set an array element to DEFAULT");
+                return NULL;
+            }
             if (ast->kind == AST_DEFAULT) continue;
-            const Column *col = &t->cols[map[i]];
             Expr *e = bind_expr(b, q, ast);
-            e = above ? bind_assign_base(b, e, col, ast->location) : bind_assign(b, e, col, ast->location);
+            e = insert_value(b, q, s, i, &t->cols[map[i]], above, row[map[i]], e, ast->location);
             if (!(row[map[i]] = e)) return NULL;
         }
+        if (!above && check_parts(b, s, t, n_cols, map, row) != ST_OK) return NULL;
         for (int c = 0; c < t->n_cols; c++) {
             if (row[c]) continue;
             if (!defaults[c] && !(defaults[c] = default_value(b, &t->cols[c]))) return NULL;
@@ -388,6 +416,9 @@ static Plan *insert_select(Binder *b, const AstInsert *s, Table *t, Cte *ctes, i
                            ColId *ids) {
     SelectEnv env = {.ctes = ctes, .keep_unknown = true};
     Rel r;
+    Query *q = arena_new_of(b->a, Query); /* for subscripts of columns */
+    if (!q) return NULL;
+    q->clause = "INSERT";
     if (bind_select(b, &env, s->query, &r) != ST_OK) return NULL;
     const AstSelect *first = s->query;
     while (first->set_op != AST_SETOP_NONE) first = first->left;
@@ -398,11 +429,15 @@ static Plan *insert_select(Binder *b, const AstInsert *s, Table *t, Cte *ctes, i
     if (!row) return NULL;
     for (int32_t i = 0; i < r.n; i++) {
         const Column *col = &t->cols[map[i]];
-        if (b->c->cols.items[r.cols[i]].type.id == T_UNKNOWN && bind_retype(b, r.plan, r.cols[i], col->type) != ST_OK)
+        const bool part = s->n_columns && s->subscripts[i].n;
+        if (b->c->cols.items[r.cols[i]].type.id == T_UNKNOWN && !part &&
+            bind_retype(b, r.plan, r.cols[i], col->type) != ST_OK)
             return NULL;
         int64_t loc = i < first->n_targets ? first->targets[i].expr->location : s->query->location;
-        if (!(row[map[i]] = bind_assign(b, expr_col(b->c, r.cols[i]), col, loc))) return NULL;
+        Expr *e = expr_col(b->c, r.cols[i]);
+        if (!(row[map[i]] = insert_value(b, q, s, i, col, false, row[map[i]], e, loc))) return NULL;
     }
+    if (check_parts(b, s, t, r.n, map, row) != ST_OK) return NULL;
     for (int c = 0; c < t->n_cols; c++) {
         if (!row[c] && !(row[c] = default_value(b, &t->cols[c]))) return NULL;
         if (!(ids[c] = bind_proj_add(b, &proj, NULL, row[c], t->cols[c].name))) return NULL;

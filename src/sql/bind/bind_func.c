@@ -261,10 +261,6 @@ static Expr *array_agg(Binder *b, Query *level, const AstFunc *f, Expr **order, 
     Expr *arg = call->arg, *all;
     Type types[2] = {type_make(T_TEXT), type_make(T_TEXT)}, coerced[2], t;
     bool agg = call->kind == AGG_STRING_AGG;
-    if (agg && arg->type.id == T_ARRAY) {
-        bind_unsupported(b, f->location, "an array of several dimensions");
-        return NULL;
-    }
     uint8_t element = type_element(ret).id; /* intervals and jsonb cannot be read from their keys */
     if (!agg && (element == T_INTERVAL || element == T_JSONB)) {
         bind_unsupported(b, f->location,
@@ -273,7 +269,9 @@ static Expr *array_agg(Binder *b, Query *level, const AstFunc *f, Expr **order, 
         return NULL;
     }
     if (!agg && bind_check_ordered_type(b, type_element(ret), f->location) != ST_OK) return NULL;
-    if (agg && f->distinct && bind_check_least(b, type_array_of(arg->type), f->location) != ST_OK) return NULL;
+    const bool nested = agg && arg->type.id == T_ARRAY;
+    if (agg && f->distinct && bind_check_least(b, nested ? ret : type_array_of(arg->type), f->location) != ST_OK)
+        return NULL;
     if (!(c.arg = bind_call(b, agg ? "array_entry" : "array_sort_key", false, 1, &arg, f->location))) return NULL;
     if (!agg) types[0] = c.arg->type;
     if (func_resolve(slice_of(agg ? "string_agg" : f->name.name), false, agg ? 2 : 1, types, bind_pos(b, f->location),
@@ -289,8 +287,8 @@ static Expr *array_agg(Binder *b, Query *level, const AstFunc *f, Expr **order, 
         if (!(c.arg2 = bind_text_const(b, slice_of(""), f->location))) return NULL;
         all = agg_column(b, level, f, c, t);
     }
-    Expr *e =
-        all ? bind_call(b, agg ? "array_from_entries" : "array_from_sort_key", false, 1, &all, f->location) : NULL;
+    const char *made = nested ? "array_nest_entries" : agg ? "array_from_entries" : "array_from_sort_key";
+    Expr *e = all ? bind_call(b, made, false, 1, &all, f->location) : NULL;
     if (e) e->type = ret;
     return e;
 }

@@ -332,7 +332,11 @@ Expr *bind_array(Binder *b, Query *q, const AstList *l, const Type *want);
 Expr *bind_subscript(Binder *b, Query *q, const AstSubscript *s);
 /* The array with another element, as a[index] = value makes it; of the array's type. name: the column or variable, for
  * messages. NULL passes. */
-Expr *bind_array_set(Binder *b, Expr *array, Expr *index, Expr *value, const char *name, int64_t location);
+/* ARRAY[...] of items that are bound. */
+Expr *bind_array_of(Binder *b, int64_t n, Expr **items, int64_t location);
+/* The array or jsonb with `value` in place of what the subscripts name; name: of the column, for messages. */
+Expr *bind_part_set(Binder *b, Query *q, Expr *base, const AstSubscripts *s, Expr *value, const char *name,
+                    int64_t location);
 /* Gives the arguments of a call that takes arrays a common element type, and || of arrays its function's name. */
 Status bind_array_args(Binder *b, const char **name, bool *is_operator, int n, Expr **args, int64_t location);
 /* ARRAY(subquery): the bound subquery becomes one row with the array of its values, in its order. */
@@ -539,7 +543,9 @@ bool bind_is_json_record(const AstFunc *f); /* json_to_record, json_to_recordset
 /* out has the columns of its definition list. */
 Status bind_json_record(Binder *b, const AstFunc *f, Expr *const *args, RowsFunc *out);
 /* value[key][index]...: the part at a path, or NULL. */
-Expr *bind_json_subscripts(Binder *b, Query *q, const AstSubscript *last, Expr *value);
+Expr *bind_json_subscripts(Binder *b, Query *q, const AstSubscripts *s, Expr *value, int64_t location);
+/* base[s] = value. */
+Expr *bind_json_set(Binder *b, Query *q, Expr *base, const AstSubscripts *s, Expr *value, int64_t location);
 Expr *bind_json_member(Binder *b, Expr *object, const char *name, Type t, int64_t location);
 
 /* ---- bind_ordered.c ---------------------------------------------------------------------------------- */

@@ -57,8 +57,9 @@ Expr *bind_row_to_json(Binder *b, Query *q, const AstFunc *f) {
 
 /* ---- subscripts ------------------------------------------------------------------------------ */
 
-/* A key or an index, as a text: both are names of a path. */
-static Expr *json_subscript(Binder *b, Query *q, const AstSubscript *s) {
+/* A key or an index, as a text: both are names of a path. index: gets which one it is; or NULL. */
+static Expr *json_subscript(Binder *b, Query *q, const AstSubscript *s, bool *index) {
+    if (index) *index = false;
     if (s->is_slice) {
         const AstExpr *at = s->upper ? s->upper : s->lower;
         err_at(b->err, bind_pos(b, at ? at->location : s->location), ERR_DATATYPE_MISMATCH,
@@ -70,26 +71,39 @@ static Expr *json_subscript(Binder *b, Query *q, const AstSubscript *s) {
     const Type text = type_make(T_TEXT);
     if (e->type.id == T_UNKNOWN || cast_exists(e->type, text, CAST_IMPLICIT))
         return bind_coerce(b, e, text, CAST_IMPLICIT, s->upper->location);
-    if (cast_exists(e->type, type_make(T_INT4), CAST_IMPLICIT))
+    if (cast_exists(e->type, type_make(T_INT4), CAST_IMPLICIT)) {
+        if (index) *index = true;
         return bind_coerce(b, e, text, CAST_EXPLICIT, s->upper->location);
+    }
     err_at(b->err, bind_pos(b, s->upper->location), ERR_DATATYPE_MISMATCH, "subscript type %s is not supported",
            type_plain_name(e->type));
     err_hint(b->err, "jsonb subscript must be coercible to either integer or text.");
     return NULL;
 }
 
-Expr *bind_json_subscripts(Binder *b, Query *q, const AstSubscript *last, Expr *value) {
-    int64_t n = 1;
-    for (const AstExpr *e = last->arg; e->kind == AST_SUBSCRIPT; e = AST_AS_CONST(AstSubscript, e)->arg) n++;
-    Expr **args = arena_array(b->a, Expr *, n + 1);
-    if (!args) return NULL;
+/* args[first..]: the path. *index: the first is a number. */
+static Status json_path(Binder *b, Query *q, const AstSubscripts *s, Expr **args, int first, bool *index) {
+    for (int64_t i = 0; i < s->n; i++)
+        if (!(args[first + i] = json_subscript(b, q, s->items[i], i == 0 ? index : NULL))) return ST_ERROR;
+    return ST_OK;
+}
+
+Expr *bind_json_subscripts(Binder *b, Query *q, const AstSubscripts *s, Expr *value, int64_t location) {
+    Expr **args = arena_array(b->a, Expr *, s->n + 1);
+    bool index;
+    if (!args || json_path(b, q, s, args, 1, &index) != ST_OK) return NULL;
     args[0] = value;
-    const AstSubscript *s = last;
-    for (int64_t i = n; i >= 1; i--) {
-        if (!(args[i] = json_subscript(b, q, s))) return NULL;
-        if (i > 1) s = AST_AS_CONST(AstSubscript, s->arg);
-    }
-    return bind_call(b, "jsonb_extract_path", false, (int)(n + 1), args, last->location);
+    return bind_call(b, "jsonb_extract_path", false, (int)(s->n + 1), args, location);
+}
+
+Expr *bind_json_set(Binder *b, Query *q, Expr *base, const AstSubscripts *s, Expr *value, int64_t location) {
+    Expr **args = arena_array(b->a, Expr *, s->n + 3);
+    bool index;
+    if (!value || !args || json_path(b, q, s, args, 3, &index) != ST_OK) return NULL;
+    args[0] = base;
+    args[1] = value;
+    if (!(args[2] = expr_bool(b->c, index))) return NULL;
+    return bind_call(b, "jsonb_assign", false, (int)(s->n + 3), args, location);
 }
 
 /* ---- aggregates --------------------------------------------------------------------------- */

@@ -170,7 +170,7 @@ static Status number_rows(Binder *b, Numbered *x, Proj *counts) {
 static Expr *element(Binder *b, const Numbered *x, ColId number) {
     Expr *args[2] = {bind_copy(b, x->array),
                      bind_coerce(b, expr_col(b->c, number), type_make(T_INT4), CAST_EXPLICIT, x->f->location)};
-    Expr *e = bind_call(b, "array_subscript", false, 2, args, x->f->location);
+    Expr *e = bind_call(b, "array_element", false, 2, args, x->f->location);
     return e && x->f->each ? bind_call(b, x->f->each, false, 1, &e, x->f->location) : e;
 }
 

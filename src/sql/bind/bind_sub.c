@@ -307,10 +307,22 @@ static Status array_items(Binder *b, Query *q, const AstExpr *array, const Expr 
     return err_internal(b->err, "binder: not a spelled out array");
 }
 
-/* ARRAY[...], an array literal, or one of them cast: its items are known one by one. */
+/* ARRAY[...], an array literal, or one of them cast: its items are known one by one. Not those of several dimensions or
+ * with bounds. */
 static bool spelled_out(const AstExpr *e) {
     if (e->kind == AST_CAST && AST_AS_CONST(AstCast, e)->type->array_dims == 1) e = AST_AS_CONST(AstCast, e)->arg;
-    return e->kind == AST_ARRAY || e->kind == AST_STRING_LIT;
+    if (e->kind == AST_ARRAY) {
+        const AstList *l = AST_AS_CONST(AstList, e);
+        for (int64_t i = 0; i < l->n_items; i++)
+            if (l->items[i]->kind == AST_ARRAY) return false;
+        return true;
+    }
+    if (e->kind != AST_STRING_LIT) return false;
+    const Slice s = AST_AS_CONST(AstLiteral, e)->text;
+    const char *brace = s.len ? memchr(s.ptr, '{', (size_t)s.len) : NULL;
+    const int64_t behind = brace ? s.len - (brace + 1 - s.ptr) : 0;
+    return (!s.len || !memchr(s.ptr, '[', (size_t)(brace ? brace - s.ptr : s.len))) &&
+           (behind == 0 || !memchr(brace + 1, '{', (size_t)behind));
 }
 
 Expr *bind_quantified(Binder *b, Query *q, const AstQuantified *x) {
@@ -318,6 +330,10 @@ Expr *bind_quantified(Binder *b, Query *q, const AstQuantified *x) {
     ExprVec items = {0};
     if (l && !spelled_out(x->array)) return bind_any_array(b, x->op, x->all, l, bind_expr(b, q, x->array), x->location);
     if (!l || array_items(b, q, x->array, l, &items) != ST_OK) return NULL;
+    for (int64_t i = 0; i < items.len; i++) /* one dimension more */
+        if (items.items[i]->type.id == T_ARRAY)
+            return bind_any_array(b, x->op, x->all, l, bind_array_of(b, items.len, items.items, x->location),
+                                  x->location);
     return any_all(b, x->op, x->all, false, l, items.len, items.items, x->location);
 }
 

@@ -747,7 +747,7 @@ static Expr *along_value(Opt *o, const Along *x, ColId number) {
     n = opt_op(o, "+", n, opt_int8(o, 1));
     if (x->array) {
         Expr *args[2] = {x->array, n ? opt_cast(o, n, type_make(T_INT4)) : NULL};
-        return args[1] ? opt_call(o, "array_subscript", 2, args) : NULL;
+        return args[1] ? opt_call(o, "array_element", 2, args) : NULL;
     }
     Expr *args[3] = {x->start, x->step, n}, *v = n ? opt_call(o, "series_value", 3, args) : NULL;
     return v ? opt_cast(o, v, x->t) : NULL;

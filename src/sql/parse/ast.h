@@ -213,7 +213,14 @@ typedef struct AstSubscript {
     AstExpr *lower; /* slice only; may be NULL */
     AstExpr *upper; /* the index, or the slice's end (may then be NULL) */
     bool is_slice;
+    bool chained; /* arg is a subscript that belongs to it: a[1][2], and not (a[1])[2] */
 } AstSubscript;
+
+/* Subscripts of a target of an assignment, column[i][j:k]: nodes without `arg`. */
+typedef struct AstSubscripts {
+    AstSubscript **items;
+    int64_t n;
+} AstSubscripts;
 
 typedef struct AstCollate {
     AST_HEAD;
@@ -577,7 +584,7 @@ struct AstSelect {
 typedef struct AstAssign {
     const char **columns;
     int64_t n_columns;
-    AstExpr *subscript; /* column[subscript] = value, of one column; else NULL */
+    AstSubscripts subscripts; /* of one column */
     AstExpr *value; /* AST_DEFAULT possible; for n_columns > 1 an AST_SUBLINK (scalar kind) or another row expression */
     int64_t location;
 } AstAssign;
@@ -601,6 +608,7 @@ typedef struct AstInsert {
     const char *alias;
     const char **columns;
     int64_t *column_locations; /* n_columns entries */
+    AstSubscripts *subscripts; /* n_columns entries */
     int64_t n_columns;
     AstSelect *query;       /* VALUES or SELECT; NULL = DEFAULT VALUES */
     bool overriding_system; /* OVERRIDING SYSTEM VALUE */

@@ -195,6 +195,7 @@ static void dump_expr_body(Dump *d, const AstExpr *e) {
         put(d, " ");
         dump_expr(d, s->arg);
         put_flag(d, "slice", s->is_slice);
+        put_flag(d, "chained", s->chained);
         dump_opt(d, "lower", s->lower);
         dump_opt(d, "upper", s->upper);
         break;
@@ -473,15 +474,20 @@ static void dump_select(Dump *d, const AstSelect *s) {
     put(d, ")");
 }
 
+static void dump_subscripts(Dump *d, const AstSubscripts *s) {
+    for (int64_t i = 0; i < s->n; i++) {
+        put(d, "[");
+        put_flag(d, "slice", s->items[i]->is_slice);
+        dump_opt(d, "lower", s->items[i]->lower);
+        dump_opt(d, "upper", s->items[i]->upper);
+        put(d, "] ");
+    }
+}
 static void dump_assigns(Dump *d, const AstAssign *v, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         put_names(d, "set", v[i].columns, v[i].n_columns);
         put(d, " ");
-        if (v[i].subscript) {
-            put(d, "[");
-            dump_expr(d, v[i].subscript);
-            put(d, "] ");
-        }
+        dump_subscripts(d, &v[i].subscripts);
         dump_expr(d, v[i].value);
     }
 }
@@ -566,6 +572,7 @@ static void dump_insert(Dump *d, const AstInsert *x) {
     put_name(d, "as=", x->alias);
     put_names(d, "columns", x->columns, x->n_columns);
     put(d, " ");
+    for (int64_t i = 0; i < x->n_columns; i++) dump_subscripts(d, &x->subscripts[i]);
     if (x->query) dump_select(d, x->query);
     else put(d, "default_values");
     if (x->on_conflict) {

@@ -296,6 +296,14 @@ static AstExpr *conv_column(Conv *c, ColumnRef *r) {
     return (AstExpr *)x;
 }
 
+static AstSubscript *conv_indices(Conv *c, A_Indices *k, int64_t location) {
+    AstSubscript *s = NEW(AstSubscript, AST_SUBSCRIPT, -1);
+    if (!s || !conv_opt_expr(c, k->lidx, &s->lower) || !conv_opt_expr(c, k->uidx, &s->upper)) return NULL;
+    s->location = location;
+    s->is_slice = k->is_slice;
+    return s;
+}
+
 static AstExpr *conv_indirection(Conv *c, A_Indirection *ind) {
     AstExpr *base = conv_expr(c, ind->arg);
     int n = list_length(ind->indirection);
@@ -309,11 +317,9 @@ static AstExpr *conv_indirection(Conv *c, A_Indirection *ind) {
             f->arg = base;
             base = (AstExpr *)f;
         } else if (IsA(x, A_Indices)) {
-            A_Indices *k = (A_Indices *)x;
-            AstSubscript *s = NEW(AstSubscript, AST_SUBSCRIPT, -1);
-            if (!s || !conv_opt_expr(c, k->lidx, &s->lower) || !conv_opt_expr(c, k->uidx, &s->upper)) return NULL;
-            s->location = base->location;
-            s->is_slice = k->is_slice;
+            AstSubscript *s = conv_indices(c, (A_Indices *)x, base->location);
+            if (!s) return NULL;
+            s->chained = i > 0 && base->kind == AST_SUBSCRIPT;
             s->arg = base;
             base = (AstExpr *)s;
         } else {
@@ -1023,17 +1029,22 @@ static AstSelect *conv_select(Conv *c, SelectStmt *s) {
 
 /* ---- data changes ---------------------------------------------------------------------------- */
 
-static bool no_indirection(Conv *c, ResTarget *t) {
-    return !t->indirection || unsupported(c, t->location, "assignment to a field or array element") != NULL;
-}
-
-/* SET a[i] = x: the subscript; fields and slices are refused. */
-static bool conv_target_subscript(Conv *c, ResTarget *t, int width, AstExpr **out) {
-    if (!t->indirection) return true;
-    A_Indices *k = linitial(t->indirection);
-    if (width != 1 || list_length(t->indirection) != 1 || !IsA(k, A_Indices) || k->is_slice)
-        return no_indirection(c, t);
-    return (*out = conv_expr(c, k->uidx)) != NULL;
+/* SET a[i][j:k] = x, INSERT INTO t (a[i]): the subscripts; fields are refused, and subscripts of several columns that
+ * get one value. */
+static bool conv_target_subscripts(Conv *c, ResTarget *t, int width, AstSubscripts *out) {
+    int n = list_length(t->indirection);
+    if (n == 0) return true;
+    if (!(out->items = new_array(c, n, (int64_t)sizeof(AstSubscript *)))) return false;
+    for (int i = 0; i < n; i++) {
+        Node *x = list_nth(t->indirection, i);
+        if (width != 1 || !IsA(x, A_Indices))
+            return unsupported(c, t->location, "assignment to a field or to elements of several columns at once") !=
+                   NULL;
+        if (!(out->items[i] = conv_indices(c, (A_Indices *)x, pos_of(t->location)))) return false;
+        out->items[i]->chained = i > 0;
+    }
+    out->n = n;
+    return true;
 }
 
 static bool conv_assigns(Conv *c, List *l, AstAssign **out, int64_t *n_out) {
@@ -1067,7 +1078,7 @@ static bool conv_assigns(Conv *c, List *l, AstAssign **out, int64_t *n_out) {
         if (!(x->columns = new_array(c, width, (int64_t)sizeof(char *)))) return false;
         for (int j = 0; j < width; j++) {
             ResTarget *u = list_nth(l, i + j);
-            if (!conv_target_subscript(c, u, width, &x->subscript) || !copy_str(c, u->name, &x->columns[j]))
+            if (!conv_target_subscripts(c, u, width, &x->subscripts) || !copy_str(c, u->name, &x->columns[j]))
                 return false;
         }
         if (!(x->value = conv_expr(c, value))) return false;
@@ -1116,11 +1127,12 @@ static AstStmt *conv_insert(Conv *c, InsertStmt *s) {
     if (s->relation->alias && !copy_str(c, s->relation->alias->aliasname, &x->alias)) return NULL;
     x->n_columns = list_length(s->cols);
     if (!(x->columns = new_array(c, x->n_columns, (int64_t)sizeof(char *))) ||
-        !(x->column_locations = new_array(c, x->n_columns, (int64_t)sizeof(int64_t))))
+        !(x->column_locations = new_array(c, x->n_columns, (int64_t)sizeof(int64_t))) ||
+        !(x->subscripts = new_array(c, x->n_columns, (int64_t)sizeof(AstSubscripts))))
         return NULL;
     for (int64_t i = 0; i < x->n_columns; i++) {
         ResTarget *t = list_nth(s->cols, (int)i);
-        if (!no_indirection(c, t) || !copy_str(c, t->name, &x->columns[i])) return NULL;
+        if (!conv_target_subscripts(c, t, 1, &x->subscripts[i]) || !copy_str(c, t->name, &x->columns[i])) return NULL;
         x->column_locations[i] = pos_of(t->location);
     }
     x->overriding_system = s->override == OVERRIDING_SYSTEM_VALUE;

@@ -478,12 +478,12 @@ static const FuncDef *function(const char *name) {
         if (strcmp(f[i].name, name) == 0) return &f[i];
     return NULL;
 }
-/* array[cur]; cur: bigint. */
+/* Element `cur` of all of the array's; cur: bigint. */
 static Expr *element_expr(Cp *c, int32_t array, int32_t cur) {
     Expr *a = expr_col(&c->ctx, c->vars.items[array].col), *i = expr_col(&c->ctx, c->vars.items[cur].col);
     Expr *e = a && i ? expr_new(&c->ctx, EX_FUNC, type_element(a->type), 2) : NULL;
     if (!e) return c->oom = true, NULL;
-    e->u.func = function("array_subscript");
+    e->u.func = function("array_element");
     e->args[0] = a;
     return (e->args[1] = cp_cast(c, i, type_make(T_INT4))) ? e : NULL;
 }
@@ -1048,7 +1048,9 @@ static Status assign_element(Cp *c, const PlStmt *s) {
     if (array < 0) return cp_refuse(c, "an assignment to a record");
     Type t = c->vars.items[array].type;
     if (t.id != T_ARRAY) return cp_refuse(c, "an assignment to an element of what is no array");
-    Expr *at = cp_expr(c, s->subscript, i4), *x;
+    if (s->n_subscripts != 1 || s->subscripts[0].is_slice)
+        return cp_refuse(c, "an assignment to a slice, or to an element of several dimensions");
+    Expr *at = cp_expr(c, s->subscripts[0].upper, i4), *x;
     if (!at) return ST_ERROR;
     if (at->kind != EX_CONST || at->u.value.is_null) {
         int32_t var = cp_var_new(c, NULL, i4);
@@ -1071,7 +1073,7 @@ static Status assign_element(Cp *c, const PlStmt *s) {
     return cp_assign(c, array, e);
 }
 static Status assign_statement(Cp *c, const PlStmt *s) {
-    if (s->subscript) return assign_element(c, s);
+    if (s->n_subscripts) return assign_element(c, s);
     if (s->is_row || s->n_targets != 1) return cp_refuse(c, "an assignment to a record");
     int32_t var = cp_ref(c, s->targets[0]);
     if (var < 0) return cp_refuse(c, "an assignment to a record");

@@ -75,7 +75,7 @@ typedef struct PlExpr {
 
 typedef enum PlStmtKind {
     PLS_BLOCK,  /* n_inits variables to initialise, body, handlers */
-    PLS_ASSIGN, /* target (subscript: of an array, or NULL) := expr */
+    PLS_ASSIGN, /* target (subscripts: of a part of an array or of jsonb) := expr */
     PLS_IF,     /* arms: cond, body; body = ELSE */
     PLS_CASE,   /* expr (NULL: searched) goes to case_var, whose type it decides; arms: cond (over case_var: case_var IN
                    (values)); body = ELSE,   has_else; none true: 20000 */
@@ -156,6 +156,12 @@ typedef struct PlCursorUse {
                           all, 7 backward all, 8 backward n; expr = n */
 } PlCursorUse;
 
+/* A subscript of a target: [upper], or (is_slice) [lower:upper], whose bounds may be NULL. */
+typedef struct PlSubscript {
+    PlExpr *lower, *upper;
+    bool is_slice;
+} PlSubscript;
+
 struct PlStmt {
     uint8_t kind; /* PlStmtKind */
     int32_t line; /* within the body, 1-based */
@@ -174,7 +180,8 @@ struct PlStmt {
     bool has_into, strict, is_row; /* is_row: targets[0] is one record or row variable */
     int32_t n_targets;
     PlRef *targets;
-    PlExpr *subscript;
+    int32_t n_subscripts;
+    PlSubscript *subscripts;
     /* statements in it */
     PlBody body;
     bool reverse;         /* PLS_FOR */

@@ -30,6 +30,11 @@ static bool is_op(const PlParser *p, const char *op) {
 static bool char_at(const PlParser *p, int64_t i, char c) { return i < p->body.len && p->body.ptr[i] == c; }
 static bool is_assign(const PlParser *p) { return is_op(p, "=") || (is_punct(p, ':') && char_at(p, p->tok.end, '=')); }
 static bool is_dots(const PlParser *p) { return is_punct(p, '.') && char_at(p, p->tok.end, '.'); }
+/* A colon alone, as between the bounds of a slice. */
+static bool is_colon(const PlParser *p) {
+    return is_punct(p, ':') && !char_at(p, p->tok.end, ':') && !char_at(p, p->tok.end, '=') &&
+           !(p->tok.start > 0 && char_at(p, p->tok.start - 1, ':'));
+}
 /* Past := or =, which may be glued to what follows: x:=-1. */
 static void skip_assign(PlParser *p) {
     if (is_punct(p, ':')) p->at = p->tok.end + 1;
@@ -155,12 +160,13 @@ bool pl_row_of_table(PlParser *p, const Table *t, PlVar *v) {
 
 /* ---- expressions and statements by their ends ----------------------------------------------- */
 
-enum { STOP_SEMI = 1, STOP_COMMA = 2, STOP_DOTS = 4, STOP_CLOSE = 8, STOP_ASSIGN = 16 };
+enum { STOP_SEMI = 1, STOP_COMMA = 2, STOP_DOTS = 4, STOP_CLOSE = 8, STOP_ASSIGN = 16, STOP_COLON = 32 };
 
 static bool stops(const PlParser *p, unsigned flags, const char *const *words) {
     if ((flags & STOP_SEMI) && is_punct(p, ';')) return true;
     if ((flags & STOP_COMMA) && is_punct(p, ',')) return true;
     if ((flags & STOP_DOTS) && is_dots(p)) return true;
+    if ((flags & STOP_COLON) && is_colon(p)) return true;
     if ((flags & STOP_CLOSE) && (is_punct(p, ')') || is_punct(p, ']'))) return true;
     for (; words && *words; words++)
         if (is_word(p, *words)) return true;
@@ -1308,6 +1314,28 @@ static Status read_fetch(PlParser *p, PlStmt *s) {
     return expect_punct(p, ';');
 }
 
+/* [i], [i:j], [:] .. */
+static Status read_subscripts(PlParser *p, PlStmt *s) {
+    VEC(PlSubscript) list = {0};
+    while (accept_punct(p, '[')) {
+        PlSubscript x = {0};
+        if (is_colon(p)) x.is_slice = true;
+        else TRY(read_expr(p, STOP_CLOSE | STOP_COLON, NULL, "]", &x.upper));
+        if (is_colon(p)) {
+            x.is_slice = true;
+            x.lower = x.upper;
+            x.upper = NULL;
+            pl_advance(p);
+            if (!is_punct(p, ']')) TRY(read_expr(p, STOP_CLOSE, NULL, "]", &x.upper));
+        }
+        TRY(expect_punct(p, ']'));
+        if (!vec_push(p->a, &list, x)) return ST_ERROR;
+    }
+    s->n_subscripts = (int32_t)list.len;
+    s->subscripts = list.items;
+    return ST_OK;
+}
+
 static Status read_assign(PlParser *p, PlStmt *s) {
     Tok t;
     bool found;
@@ -1319,13 +1347,7 @@ static Status read_assign(PlParser *p, PlStmt *s) {
     s->targets = r;
     s->n_targets = 1;
     s->is_row = is_composite(p, *r);
-    if (accept_punct(p, '[')) {
-        TRY(read_expr(p, STOP_CLOSE, NULL, "]", &s->subscript));
-        TRY(expect_punct(p, ']'));
-        if (is_punct(p, '['))
-            return err_at(p->e, pl_position(p, p->tok.start), ERR_FEATURE_NOT_SUPPORTED,
-                          "arrays of more than one dimension are not supported");
-    }
+    TRY(read_subscripts(p, s));
     if (!is_assign(p)) return syntax(p);
     skip_assign(p);
     TRY(read_expr(p, STOP_SEMI, NULL, ";", &s->expr));
