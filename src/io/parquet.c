@@ -2,8 +2,9 @@
  *
  * Workers take slices of row groups in turn, each with a footer of its own, and read the columns that the statement
  * wants in batches (parquet_pages.c). A batch ends where a page of some column does, so that strings are views into
- * pages and nothing is kept from page to page. A row group is one slice, unless there are too few of them for the
- * workers: then slices begin in the middle of pages, which are decompressed for both.
+ * pages and nothing is kept from page to page; nested columns have strings of their own (parquet_nested.c). A row group
+ * is one slice, unless there are too few of them for the workers: then slices begin in the middle of pages, which are
+ * decompressed for both.
  *
  * Row groups whose statistics show that the statement wants none of their rows are left out.
  *
@@ -55,9 +56,10 @@ typedef struct ParquetWorker {
     int32_t group;
     int64_t order, first, left; /* rows of it */
     bool failed;
-    Arena *arena;
+    Arena *arena, *strings; /* strings: of nested columns, of the rows given last */
     Codecs *codecs;
-    ParquetPages *pages; /* by column, these too: */
+    ParquetPages *pages;    /* by column, these too: */
+    ParquetNested **nested; /* instead, of those that are nested */
     void **cells;
     uint8_t **valid;
     Vec *vecs;
@@ -87,6 +89,26 @@ static void fail(ParquetWorker *w, ParquetRun *r, int64_t order, const Err *e) {
     mutex_unlock(&r->mu);
 }
 
+static bool same_column(const ParquetColumn *x, const ParquetColumn *y) {
+    return strcmp(x->name, y->name) == 0 && x->physical == y->physical && x->length == y->length &&
+           x->form == y->form && x->max_def == y->max_def && x->max_rep == y->max_rep && x->multiply == y->multiply &&
+           x->divide == y->divide && type_eq(x->type, y->type);
+}
+
+static bool same_field(const ParquetTree *x, const ParquetTree *y, int32_t i) {
+    const NestedField *f = &x->fields[i], *g = &y->fields[i];
+    return memcmp(&x->nodes[i], &y->nodes[i], sizeof x->nodes[i]) == 0 && f->kind == g->kind &&
+           f->n_children == g->n_children && strcmp(f->name, g->name) == 0;
+}
+
+static bool same_tree(const ParquetTree *x, const ParquetTree *y) {
+    if (!x || !y) return x == y;
+    bool same = x->n_nodes == y->n_nodes && x->n_leaves == y->n_leaves;
+    for (int32_t i = 0; same && i < x->n_nodes; i++) same = same_field(x, y, i);
+    for (int32_t i = 0; same && i < x->n_leaves; i++) same = same_column(&x->leaves[i], &y->leaves[i]);
+    return same;
+}
+
 /* The columns must be those of the first file. */
 static Status same_columns(const ParquetRun *r, const ParquetWorker *w, Err *e) {
     const ParquetFile *f = r->f;
@@ -96,12 +118,8 @@ static Status same_columns(const ParquetRun *r, const ParquetWorker *w, Err *e) 
     if (!a) return ST_ERROR;
     Status st = parquet_footer_columns(w->footer, a, &n, &cols, e);
     bool same = st == ST_OK && n == f->n_cols;
-    for (int32_t i = 0; same && i < n; i++) {
-        const ParquetColumn *x = &cols[i], *y = &f->cols[i];
-        same = strcmp(x->name, y->name) == 0 && x->physical == y->physical && x->length == y->length &&
-               x->form == y->form && x->nullable == y->nullable && x->multiply == y->multiply &&
-               x->divide == y->divide && type_eq(x->type, y->type);
-    }
+    for (int32_t i = 0; same && i < n; i++)
+        same = same_column(&cols[i], &f->cols[i]) && same_tree(cols[i].tree, f->cols[i].tree);
     arena_free(a);
     if (st != ST_OK || same) return st;
     return err_set(e, ERR_BAD_COPY, "Parquet file \"%s\" has other columns than \"%s\"", f->paths[w->file],
@@ -180,15 +198,29 @@ static Status in_column(const ParquetRun *r, const ParquetWorker *w, int32_t i, 
     return ST_ERROR;
 }
 
+static Status open_nested(ParquetWorker *w, const ParquetTree *t, ParquetNested *p, Err *e) {
+    for (int32_t i = 0; i < t->n_leaves; i++) {
+        ParquetChunk chunk;
+        TRY(parquet_footer_chunk(w->footer, w->group, &t->leaves[i], &chunk, e));
+        parquet_nested_begin(p, i, parquet_footer_file(w->footer), (int32_t)chunk.codec, chunk.start, chunk.end);
+    }
+    return parquet_nested_skip(p, w->first, e);
+}
+
+static Status open_column(ParquetWorker *w, const ParquetColumn *c, ParquetPages *p, Err *e) {
+    ParquetChunk chunk;
+    TRY(parquet_footer_chunk(w->footer, w->group, c, &chunk, e));
+    parquet_pages_begin(p, parquet_footer_file(w->footer), (int32_t)chunk.codec, chunk.start, chunk.end);
+    return parquet_pages_skip(p, w->first, e);
+}
+
 static Status open_slice(ParquetRun *r, ParquetWorker *w, Err *e) {
     w->open = true;
     for (int32_t i = 0; i < r->f->n_cols; i++) {
-        ParquetChunk chunk;
-        ParquetPages *p = &w->pages[i];
+        const ParquetColumn *c = &r->f->cols[i];
         if (!r->use.wanted[i]) continue;
-        if (parquet_footer_chunk(w->footer, w->group, &r->f->cols[i], &chunk, e) != ST_OK) return in_column(r, w, i, e);
-        parquet_pages_begin(p, parquet_footer_file(w->footer), (int32_t)chunk.codec, chunk.start, chunk.end);
-        if (parquet_pages_skip(p, w->first, e) != ST_OK) return in_column(r, w, i, e);
+        Status st = c->tree ? open_nested(w, c->tree, w->nested[i], e) : open_column(w, c, &w->pages[i], e);
+        if (st != ST_OK) return in_column(r, w, i, e);
     }
     return ST_OK;
 }
@@ -215,18 +247,31 @@ static Status batch_rows(ParquetRun *r, ParquetWorker *w, int64_t *n, Err *e) {
     *n = MIN_OF(w->left, (int64_t)PARQUET_BATCH);
     for (int32_t i = 0; i < r->f->n_cols; i++) {
         if (!r->use.wanted[i]) continue;
+        if (w->nested[i]) {
+            *n = MIN_OF(*n, parquet_nested_rows(w->nested[i]));
+            continue;
+        }
         if (parquet_pages_ready(&w->pages[i], e) != ST_OK) return in_column(r, w, i, e);
         *n = MIN_OF(*n, w->pages[i].rows);
     }
     return ST_OK;
 }
 
+static Status read_nested(ParquetWorker *w, int32_t i, int64_t n, bool *nulls, Err *e) {
+    TRY(parquet_nested_read(w->nested[i], n, w->strings, w->cells[i], w->valid[i], e));
+    *nulls = memchr(w->valid[i], 0, (size_t)n) != NULL;
+    return ST_OK;
+}
+
 static Status read_batch(ParquetRun *r, ParquetWorker *w, int64_t n, Err *e) {
+    arena_reset(w->strings);
+    arena_set_err(w->strings, e);
     for (int32_t i = 0; i < r->f->n_cols; i++) {
         bool nulls;
         if (!r->use.wanted[i]) continue;
-        if (parquet_pages_read(&w->pages[i], n, w->cells[i], w->valid[i], &nulls, e) != ST_OK)
-            return in_column(r, w, i, e);
+        Status st = w->nested[i] ? read_nested(w, i, n, &nulls, e)
+                                 : parquet_pages_read(&w->pages[i], n, w->cells[i], w->valid[i], &nulls, e);
+        if (st != ST_OK) return in_column(r, w, i, e);
         w->vecs[i].valid = nulls ? w->valid[i] : NULL;
     }
     w->left -= n;
@@ -268,8 +313,10 @@ static double parquet_fraction(StreamRun *run) {
 
 static void worker_release(const ParquetRun *r, ParquetWorker *w) {
     for (int32_t i = 0; w->pages && i < r->f->n_cols; i++) parquet_pages_release(&w->pages[i]);
+    for (int32_t i = 0; w->nested && i < r->f->n_cols; i++) parquet_nested_release(w->nested[i]);
     parquet_footer_close(w->footer);
     codecs_free(w->codecs);
+    arena_free(w->strings);
     arena_free(w->arena);
 }
 
@@ -285,16 +332,20 @@ static void parquet_free(StreamRun *run) {
 static Status worker_init(const ParquetRun *r, ParquetWorker *w, Err *e) {
     const ParquetFile *f = r->f;
     w->file = -1;
-    if (!(w->arena = arena_new(r->use.account, e)) || !(w->codecs = codecs_new(r->use.account, e))) return ST_ERROR;
+    if (!(w->arena = arena_new(r->use.account, e)) || !(w->strings = arena_new(r->use.account, e)) ||
+        !(w->codecs = codecs_new(r->use.account, e)))
+        return ST_ERROR;
     w->cells = arena_array(w->arena, void *, f->n_cols + 1);
     w->valid = arena_array(w->arena, uint8_t *, f->n_cols + 1);
     w->vecs = arena_array(w->arena, Vec, f->n_cols + 1);
     w->pages = arena_array(w->arena, ParquetPages, f->n_cols + 1);
-    if (!w->cells || !w->valid || !w->vecs || !w->pages) return ST_ERROR;
+    w->nested = arena_array(w->arena, ParquetNested *, f->n_cols + 1);
+    if (!w->cells || !w->valid || !w->vecs || !w->pages || !w->nested) return ST_ERROR;
     for (int32_t i = 0; i < f->n_cols; i++) {
         const ParquetColumn *c = &f->cols[i];
         if (!r->use.wanted[i]) continue;
-        w->pages[i] = (ParquetPages){.c = c, .account = r->use.account, .codecs = w->codecs};
+        if (!c->tree) w->pages[i] = (ParquetPages){.c = c, .account = r->use.account, .codecs = w->codecs};
+        else if (!(w->nested[i] = parquet_nested_new(c->tree, w->arena, r->use.account, w->codecs))) return ST_ERROR;
         w->cells[i] = arena_calloc(w->arena, phys_size(type_phys(c->type)) * PARQUET_BATCH);
         w->valid[i] = arena_calloc(w->arena, PARQUET_BATCH);
         if (!w->cells[i] || !w->valid[i]) return ST_ERROR;

@@ -3,6 +3,7 @@
 
 #include <carquet/carquet.h>
 
+#include "base/stack.h"
 #include "io/parquet_memory.h"
 
 static_assert((int)PP_BOOLEAN == CARQUET_PHYSICAL_BOOLEAN && (int)PP_INT64 == CARQUET_PHYSICAL_INT64 &&
@@ -165,40 +166,227 @@ static int32_t value_length(const ParquetColumn *c, const carquet_schema_node_t 
     return 0;
 }
 
-/* The leaves in the order of the schema's elements. */
+/* What the schema's elements are, as a tree. */
+typedef struct Element {
+    const carquet_schema_node_t *node;
+    const char *name;
+    int32_t leaf; /* its number; below 0: it is a group */
+    VEC(struct Element) children;
+} Element;
+
+typedef struct SchemaWalk {
+    const ParquetFooter *f;
+    const carquet_schema_t *schema;
+    Arena *a;
+    int32_t at, leaf; /* the next element, the next leaf */
+} SchemaWalk;
+
+static Status bad_schema(const ParquetFooter *f, Err *e) {
+    return err_set(e, ERR_BAD_COPY, "the schema of Parquet file \"%s\" is damaged", f->path);
+}
+static Status lacks_type(const ParquetFooter *f, const char *column, Err *e) {
+    return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "column \"%s\" of Parquet file \"%s\" has a type that Stele lacks",
+                   column, f->path);
+}
+
+/* The names on the way to the next leaf, which are the elements' own; 0: there is no leaf. */
+static Status leaf_path(const SchemaWalk *w, const char **path, int32_t *depth, Err *e) {
+    *depth = 0;
+    if (w->leaf == carquet_schema_num_columns(w->schema)) return ST_OK;
+    *depth = carquet_schema_column_path(w->schema, w->leaf, path, NESTED_DEPTH + 1);
+    if (*depth > NESTED_DEPTH)
+        return err_set(e, ERR_PROGRAM_LIMIT, "a column of Parquet file \"%s\" is nested in more than %d levels",
+                       w->f->path, NESTED_DEPTH);
+    return *depth > 0 ? ST_OK : bad_schema(w->f, e);
+}
+
+/* The children of a group that is `depth` names away from the schema's root, by the ways to the leaves: the library
+ * does not say how many children a group has. Groups without leaves are left out. */
+static Status read_elements(SchemaWalk *w, int32_t depth, Element *group, Err *e) {
+    const char *path[NESTED_DEPTH + 1];
+    int32_t n;
+    TRY(stack_check(e));
+    for (;;) {
+        TRY(leaf_path(w, path, &n, e));
+        if (n <= depth || (depth > 0 && path[depth - 1] != group->name)) return ST_OK;
+        Element x = {.leaf = -1, .name = path[depth]};
+        do {
+            x.node = carquet_schema_get_element(w->schema, w->at++);
+            if (!x.node || !x.name) return bad_schema(w->f, e);
+        } while (carquet_schema_node_name(x.node) != x.name);
+        bool leaf = carquet_schema_node_is_leaf(x.node);
+        if (leaf != (n == depth + 1)) return bad_schema(w->f, e);
+        if (leaf) x.leaf = w->leaf++;
+        else TRY(read_elements(w, depth + 1, &x, e));
+        if (!vec_push(w->a, &group->children, x)) return err_oom(e);
+    }
+}
+
+static bool is_repeated(const Element *x) {
+    return carquet_schema_node_repetition(x->node) == CARQUET_REPETITION_REPEATED;
+}
+static bool is_optional(const Element *x) {
+    return carquet_schema_node_repetition(x->node) == CARQUET_REPETITION_OPTIONAL;
+}
+static carquet_logical_type_id_t logical_id(const Element *x) {
+    const carquet_logical_type_t *l = carquet_schema_node_logical_type(x->node);
+    return l ? l->id : CARQUET_LOGICAL_UNKNOWN;
+}
+
+/* A column that has values; column: the one that it is or is within. */
+static Status read_leaf(const ParquetFooter *f, const Element *x, const char *column, ParquetColumn *c, Err *e) {
+    const carquet_schema_t *schema = carquet_reader_schema(f->reader);
+    int physical = (int)carquet_schema_column_type(schema, x->leaf);
+    *c = (ParquetColumn){.leaf = x->leaf, .physical = (ParquetPhysical)physical, .name = column};
+    c->max_def = (uint8_t)carquet_schema_max_def_level(schema, x->leaf);
+    c->max_rep = (uint8_t)carquet_schema_max_rep_level(schema, x->leaf);
+    c->multiply = c->divide = 1;
+    if (physical < PP_BOOLEAN || physical > PP_FIXED)
+        return err_set(e, ERR_BAD_COPY, "column \"%s\" of Parquet file \"%s\" has no type", column, f->path);
+    c->length = value_length(c, x->node);
+    return column_form(c, carquet_schema_node_logical_type(x->node)) ? ST_OK : lacks_type(f, column, e);
+}
+
+/* ---- nested columns ---------------------------------------------------------------------------------------------- */
+
+typedef struct TreeMaker {
+    const ParquetFooter *f;
+    Arena *a;
+    const char *column;
+    ParquetTree *t;
+} TreeMaker;
+
+/* Places for n fields side by side; their number. */
+static int32_t new_fields(TreeMaker *m, NestedField *parent, int32_t n) {
+    int32_t first = m->t->n_nodes;
+    m->t->n_nodes += n;
+    parent->n_children = n;
+    parent->children = &m->t->fields[first];
+    return first;
+}
+
+/* Whether the child of a list is its element, and not a group around it: files of older writers.
+ * https://github.com/apache/parquet-format/blob/master/LogicalTypes.md#backward-compatibility-rules */
+static bool is_element(const Element *list, const Element *child) {
+    if (child->leaf >= 0 || child->children.len != 1) return true;
+    if (strcmp(child->name, "array") == 0 || is_repeated(&child->children.items[0])) return true;
+    if (logical_id(child) == CARQUET_LOGICAL_LIST || logical_id(child) == CARQUET_LOGICAL_MAP) return true;
+    size_t n = strlen(list->name);
+    return strncmp(child->name, list->name, n) == 0 && strcmp(child->name + n, "_tuple") == 0;
+}
+
+/* The levels of what a field is within: def, its definition level; outer, from which it has a value of the field, which
+ * is less where it is a struct, whose members are NULL where it is. */
+typedef struct Levels {
+    uint8_t rep, def, outer;
+} Levels;
+static Levels levels_of_elements(uint8_t rep, uint8_t def) {
+    return (Levels){(uint8_t)(rep + 1), (uint8_t)(def + 1), (uint8_t)(def + 1)};
+}
+
+/* Field number i; element: x is that of a list, and its repetition is the list's. */
+static Status make_field(TreeMaker *m, const Element *x, bool element, int32_t i, Levels in, Err *e) {
+    NestedField *f = &m->t->fields[i];
+    ParquetNode *node = &m->t->nodes[i];
+    TRY(stack_check(e));
+    const uint8_t def = (uint8_t)(in.def + (!element && is_optional(x)));
+    const Levels elements = levels_of_elements(in.rep, def), members = {in.rep, def, in.outer};
+    *node = (ParquetNode){
+        .rep = in.rep, .outer = in.outer, .there = def, .element = elements.def, .first_leaf = m->t->n_leaves};
+    f->name = x->name;
+    bool single = x->children.len == 1 && is_repeated(&x->children.items[0]);
+    const Element *child = single ? &x->children.items[0] : NULL;
+    if (!element && is_repeated(x)) {
+        f->kind = NESTED_LIST;
+        TRY(make_field(m, x, true, new_fields(m, f, 1), elements, e));
+    } else if (x->leaf >= 0) {
+        ParquetColumn *c = &m->t->leaves[m->t->n_leaves++];
+        TRY(read_leaf(m->f, x, m->column, c, e));
+        f->type = c->type;
+        if (c->max_def != def || c->max_rep != in.rep) return bad_schema(m->f, e);
+    } else if (child && logical_id(x) == CARQUET_LOGICAL_MAP && child->children.len == 2) {
+        f->kind = NESTED_MAP;
+        int32_t pair = new_fields(m, f, 2);
+        for (int32_t k = 0; k < 2; k++) TRY(make_field(m, &child->children.items[k], false, pair + k, elements, e));
+    } else if (child && (logical_id(x) == CARQUET_LOGICAL_LIST || logical_id(x) == CARQUET_LOGICAL_MAP)) {
+        f->kind = NESTED_LIST; /* a map may have keys only */
+        bool whole = is_element(x, child);
+        int32_t item = new_fields(m, f, 1);
+        TRY(make_field(m, whole ? child : &child->children.items[0], whole, item, elements, e));
+    } else {
+        if (logical_id(x) == CARQUET_LOGICAL_VARIANT) return lacks_type(m->f, m->column, e);
+        f->kind = NESTED_STRUCT;
+        int32_t first = new_fields(m, f, (int32_t)x->children.len);
+        for (int32_t k = 0; k < f->n_children; k++)
+            TRY(make_field(m, &x->children.items[k], false, first + k, members, e));
+    }
+    f->type = nested_type(f);
+    node->n_leaves = m->t->n_leaves - node->first_leaf;
+    return ST_OK;
+}
+
+/* A column whose leaves are `first` .. `end`. */
+static Status read_tree(const ParquetFooter *f, const Element *x, int32_t first, int32_t end, Arena *a,
+                        ParquetColumn *c, Err *e) {
+    TreeMaker m = {.f = f, .a = a, .column = c->name, .t = arena_new_of(a, ParquetTree)};
+    /* each element makes at most two fields: its own, and a list around it */
+    int64_t most = 2 * (int64_t)carquet_schema_num_elements(carquet_reader_schema(f->reader));
+    most = MIN_OF(most, 2 * (int64_t)(end - first) * NESTED_DEPTH);
+    if (!m.t || !(m.t->nodes = arena_array(a, ParquetNode, most)) ||
+        !(m.t->fields = arena_array(a, NestedField, most)) ||
+        !(m.t->leaves = arena_array(a, ParquetColumn, end - first)))
+        return err_oom(e);
+    m.t->n_nodes = 1;
+    TRY(make_field(&m, x, false, 0, (Levels){0}, e));
+    for (int32_t i = 0; i < m.t->n_nodes; i++)
+        if (!(m.t->fields[i].name = arena_strdup(a, m.t->fields[i].name))) return err_oom(e);
+    for (int32_t i = 0; i < m.t->n_nodes; i++)
+        if (utf8_check(m.t->fields[i].name, (int64_t)strlen(m.t->fields[i].name)) >= 0) return bad_schema(f, e);
+    c->leaf = first;
+    c->physical = PP_BYTE_ARRAY;
+    c->type = m.t->fields[0].type;
+    c->tree = m.t;
+    return ST_OK;
+}
+
+/* The leaf that is first behind a column that begins with leaf number `leaf`. */
+static int32_t leaves_end(const Element *x, int32_t first) {
+    while (x->leaf < 0 && x->children.len > 0) x = &x->children.items[x->children.len - 1];
+    return x->leaf < 0 ? first : x->leaf + 1;
+}
+
+static Status read_columns(const ParquetFooter *f, const Element *root, Arena *a, ParquetColumn *cols, Err *e) {
+    for (int64_t i = 0, leaf = 0; i < root->children.len; i++) {
+        const Element *x = &root->children.items[i];
+        ParquetColumn *c = &cols[i];
+        int32_t end = leaves_end(x, (int32_t)leaf);
+        const char *name = arena_strdup(a, x->name);
+        if (!name) return err_oom(e);
+        c->name = name;
+        if (x->leaf >= 0 && !is_repeated(x)) TRY(read_leaf(f, x, name, c, e));
+        else TRY(read_tree(f, x, (int32_t)leaf, end, a, c, e));
+        leaf = end;
+    }
+    return ST_OK;
+}
+
 Status parquet_footer_columns(const ParquetFooter *f, Arena *a, int32_t *n_cols, ParquetColumn **cols, Err *e) {
     const carquet_schema_t *schema = carquet_reader_schema(f->reader);
-    int32_t n = carquet_schema_num_columns(schema), leaf = 0;
-    if (n > 1600) return err_set(e, ERR_TOO_MANY_COLUMNS, "file \"%s\" has more than 1600 columns", f->path);
-    if (!(*cols = arena_array(a, ParquetColumn, n + 1))) return err_oom(e);
-    for (int32_t i = 0; i < carquet_schema_num_elements(schema) && leaf < n; i++) {
-        const carquet_schema_node_t *node = carquet_schema_get_element(schema, i);
-        if (!node || !carquet_schema_node_is_leaf(node)) continue;
-        ParquetColumn *c = &(*cols)[leaf];
-        const char *steps[2] = {NULL, NULL}, *name = carquet_schema_node_name(node);
-        c->name = arena_strdup(a, name ? name : "");
-        if (!c->name) return err_oom(e);
-        int16_t max_level = carquet_schema_max_def_level(schema, leaf);
-        bool flat = carquet_schema_column_path(schema, leaf, steps, 2) == 1 &&
-                    carquet_schema_max_rep_level(schema, leaf) == 0 && max_level <= 1;
-        if (!flat)
-            return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "column \"%s\" of Parquet file \"%s\" is nested",
-                           steps[0] ? steps[0] : c->name, f->path);
-        int physical = (int)carquet_schema_column_type(schema, leaf);
-        c->leaf = leaf;
-        c->physical = (ParquetPhysical)physical;
-        c->nullable = max_level > 0;
-        c->multiply = c->divide = 1;
-        if (physical < PP_BOOLEAN || physical > PP_FIXED)
-            return err_set(e, ERR_BAD_COPY, "column \"%s\" of Parquet file \"%s\" has no type", c->name, f->path);
-        c->length = value_length(c, node);
-        if (!column_form(c, carquet_schema_node_logical_type(node)))
-            return err_set(e, ERR_FEATURE_NOT_SUPPORTED,
-                           "column \"%s\" of Parquet file \"%s\" has a type that Stele lacks", c->name, f->path);
-        leaf++;
+    Element root = {.leaf = -1};
+    Arena *tmp = arena_new(arena_account(a), e);
+    SchemaWalk w = {.f = f, .schema = schema, .a = tmp, .at = 1};
+    Status st = tmp ? read_elements(&w, 0, &root, e) : ST_ERROR;
+    if (st == ST_OK && root.children.len == 0)
+        st = err_set(e, ERR_BAD_COPY, "Parquet file \"%s\" has no columns", f->path);
+    if (st == ST_OK && root.children.len > 1600)
+        st = err_set(e, ERR_TOO_MANY_COLUMNS, "file \"%s\" has more than 1600 columns", f->path);
+    if (st == ST_OK) {
+        *n_cols = (int32_t)root.children.len;
+        *cols = arena_array(a, ParquetColumn, *n_cols + 1);
+        st = *cols ? read_columns(f, &root, a, *cols, e) : err_oom(e);
     }
-    *n_cols = leaf;
-    return leaf == n && n > 0 ? ST_OK : err_set(e, ERR_BAD_COPY, "Parquet file \"%s\" has no columns", f->path);
+    arena_free(tmp);
+    return st;
 }
 
 /* ---- row groups -------------------------------------------------------------------------------------------------- */

@@ -1,13 +1,15 @@
 /* parquet_int.h - between parquet*.c only (and their tests).
  *
  * A file's footer is read by third_party/carquet (parquet.c); the pages of its columns are decoded here, straight into
- * the cells that the virtual machine reads (parquet_pages.c, parquet_values.c, parquet_delta.c).
+ * the cells that the virtual machine reads (parquet_pages.c, parquet_values.c, parquet_delta.c). Columns that are
+ * nested are put together from their leaves (parquet_nested.c).
  */
 #ifndef STELE_IO_PARQUET_INT_H
 #define STELE_IO_PARQUET_INT_H
 
 #include "base/vfs.h"
 #include "io/codec.h"
+#include "io/nested.h"
 #include "types/func.h"
 
 enum { PARQUET_BATCH = 2048 };
@@ -54,16 +56,36 @@ typedef enum ParquetForm { /* how values become cells */
                            PF_DECIMAL
 } ParquetForm;
 
+struct ParquetTree;
 typedef struct ParquetColumn {
     int32_t leaf;
     ParquetPhysical physical;
-    int32_t length; /* bytes of a value: 0 where they differ (PP_BYTE_ARRAY) or are bits (PP_BOOLEAN) */
-    bool nullable;
+    int32_t length;           /* bytes of a value: 0 where they differ (PP_BYTE_ARRAY) or are bits (PP_BOOLEAN) */
+    uint8_t max_def, max_rep; /* levels; of a column that is not nested at most 1, and 0 */
     ParquetForm form;
     int64_t multiply, divide; /* to microseconds */
     Type type;
     const char *name;
+    const struct ParquetTree *tree; /* of a nested column, which has the values; NULL: it is none */
 } ParquetColumn;
+
+/* A field of a nested column. Each entry of a leaf is two levels: repetition says which list goes on with a further
+ * element, definition how much of the way down to the leaf is there. */
+typedef struct ParquetNode {
+    uint8_t rep;     /* up to this repetition level an entry begins a value of the field, */
+    uint8_t outer;   /* if it has at least this definition level: otherwise what it is within has no value; */
+    uint8_t there;   /* from this level on it is not NULL */
+    uint8_t element; /* a list or map: from this level on it has an element. More have the level rep + 1 */
+    int32_t first_leaf, n_leaves; /* that are within it; of a value one */
+} ParquetNode;
+
+/* A nested column: its fields, each in front of those that are within it, and these side by side. */
+typedef struct ParquetTree {
+    int32_t n_nodes, n_leaves;
+    ParquetNode *nodes;
+    NestedField *fields; /* by node */
+    ParquetColumn *leaves;
+} ParquetTree;
 
 /* ---- parquet_values.c -------------------------------------------------------------------------------------------- */
 /* n values in PLAIN encoding from *at on, which is left behind them, as cells of the column's type; not of booleans.
@@ -111,9 +133,9 @@ typedef struct ParquetPages {
     int64_t n_dict; /* below 0: there is none */
     /* the page */
     IoBuffer body, plain;
-    int64_t rows; /* not read yet */
+    int64_t rows; /* not read yet; of a leaf of a nested column, entries */
     enum { PAGE_PLAIN, PAGE_CODES, PAGE_BITS } kind;
-    ParquetRuns levels, codes;
+    ParquetRuns defs, reps, codes;
     const uint8_t *values, *values_end;
 } ParquetPages;
 /* The chunk is at start .. end of the file, which stays the caller's. */
@@ -127,5 +149,29 @@ Status parquet_pages_read(ParquetPages *p, int64_t n, void *cells, uint8_t *vali
 /* Leaves n rows out; whole pages are not decoded. */
 Status parquet_pages_skip(ParquetPages *p, int64_t n, Err *e);
 void parquet_pages_release(ParquetPages *p);
+
+/* Leaves of nested columns: as parquet_pages_ready, but that there are no more pages is no error. */
+Status parquet_pages_more(ParquetPages *p, bool *more, Err *e);
+/* The levels of the next n entries of the page, at most p->rows and PARQUET_BATCH. */
+Status parquet_pages_levels(ParquetPages *p, int64_t n, uint8_t *reps, uint8_t *defs, Err *e);
+/* The next n values of the page, as many as its levels read say that there are; cells NULL: they are left out. */
+Status parquet_pages_values(ParquetPages *p, int64_t n, void *cells, Err *e);
+/* Cells 0 .. m go to those of n places that are valid, in order; the others are zeros. */
+void parquet_spread(int64_t n, int64_t m, const uint8_t *valid, void *cells, int64_t size);
+
+/* ---- parquet_nested.c -------------------------------------------------------------------------------------------- */
+/* A nested column of one row group after the other. */
+typedef struct ParquetNested ParquetNested;
+/* In the arena; account and codecs outlive it. */
+ParquetNested *parquet_nested_new(const ParquetTree *t, Arena *a, MemAccount *account, Codecs *codecs);
+/* The chunk of leaf number i, as parquet_pages_begin. */
+void parquet_nested_begin(ParquetNested *p, int32_t i, VfsFile *file, int32_t codec, int64_t start, int64_t end);
+/* How many rows are good to be read at a time: rows may be of any size. */
+int64_t parquet_nested_rows(const ParquetNested *p);
+/* n rows as cells of the column's type, whose strings are in the arena; valid by row. 22P04 where levels do not fit
+ * together, besides what parquet_pages_ready and nested_cells have. */
+Status parquet_nested_read(ParquetNested *p, int64_t n, Arena *strings, Str *cells, uint8_t *valid, Err *e);
+Status parquet_nested_skip(ParquetNested *p, int64_t n, Err *e);
+void parquet_nested_release(ParquetNested *p); /* NULL is fine */
 
 #endif

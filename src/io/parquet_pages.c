@@ -1,8 +1,9 @@
 /* parquet_pages.c - the pages of a column: their heads, decompression, levels, dictionaries. See parquet_int.h.
  *
  * A column chunk is a dictionary page, if any, and data pages one after the other. A page's head is a struct in
- * Thrift's compact protocol, of which a few numbers are wanted. Columns are flat, so that a page has as many rows as
- * values, and its levels are one bit: whether there is a value.
+ * Thrift's compact protocol, of which a few numbers are wanted. A page of a column that is not nested has as many rows
+ * as values, and its levels are one bit: whether there is a value. Leaves of nested columns have entries instead of
+ * rows, with levels that parquet_nested.c understands.
  *
  * The dictionary's values are made cells once; pages that refer to it are numbers, and reading them is gathering cells.
  * Nothing of a page is believed: sizes are compared with what is there, and numbers with the dictionary.
@@ -118,7 +119,8 @@ typedef struct PageHead {
     int64_t crc;
     bool has_crc;
     int64_t n, encoding;
-    int64_t level_encoding;      /* of PAGE_DATA */
+    int64_t level_encoding; /* of PAGE_DATA, this too: */
+    int64_t repetition_encoding;
     int64_t levels, repetitions; /* bytes in front, of PAGE_DATA_2 */
     bool packed;                 /* compressed, if the column is */
 } PageHead;
@@ -130,6 +132,7 @@ static void read_part(Thrift *t, PageHead *h, int64_t part) {
         if (number && id == 1) h->n = thrift_int(t);
         else if (number && id == (two ? 4 : 2)) h->encoding = thrift_int(t);
         else if (number && id == 3 && part == 5) h->level_encoding = thrift_int(t);
+        else if (number && id == 4 && part == 5) h->repetition_encoding = thrift_int(t);
         else if (number && id == 5 && two) h->levels = thrift_int(t);
         else if (number && id == 6 && two) h->repetitions = thrift_int(t);
         else if (id == 7 && two && (type == TT_TRUE || type == TT_FALSE)) h->packed = type == TT_TRUE;
@@ -139,8 +142,14 @@ static void read_part(Thrift *t, PageHead *h, int64_t part) {
 
 static void read_head(Thrift *t, PageHead *h) {
     int64_t id = 0;
-    *h = (PageHead){
-        .type = -1, .size = -1, .packed_size = -1, .n = -1, .encoding = -1, .packed = true, .level_encoding = PE_RLE};
+    *h = (PageHead){.type = -1,
+                    .size = -1,
+                    .packed_size = -1,
+                    .n = -1,
+                    .encoding = -1,
+                    .packed = true,
+                    .level_encoding = PE_RLE,
+                    .repetition_encoding = PE_RLE};
     for (int type; (type = thrift_field(t, &id)) != TT_STOP;) {
         if (type == TT_I32 && id == 1) h->type = thrift_int(t);
         else if (type == TT_I32 && id == 2) h->size = thrift_int(t);
@@ -280,25 +289,39 @@ static Status open_values(ParquetPages *p, const PageHead *h, const uint8_t *at,
     return ST_OK;
 }
 
+/* Bits of a number up to `most`. */
+static int level_width(uint8_t most) {
+    int width = 0;
+    while (most >> width) width++;
+    return width;
+}
+
+/* Levels with their length in front. */
+static Status open_levels(int64_t encoding, uint8_t most, const uint8_t **at, const uint8_t *end, ParquetRuns *out,
+                          Err *e) {
+    uint32_t n;
+    parquet_runs_init(out, *at, *at, 0);
+    if (most == 0) return ST_OK;
+    if (encoding != PE_RLE)
+        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "levels are encoded in a way that is not known (%d)",
+                       (int)encoding);
+    if (end - *at < 4) return too_short(e);
+    memcpy(&n, *at, 4);
+    *at += 4;
+    if (n > end - *at) return too_short(e);
+    parquet_runs_init(out, *at, *at + n, level_width(most));
+    *at += n;
+    return ST_OK;
+}
+
 static Status open_data(ParquetPages *p, const PageHead *h, Err *e) {
     const uint8_t *bytes, *at;
-    int64_t levels = 0;
     TRY(page_bytes(p, h, &bytes, e));
     TRY(unpack(p, bytes, h->packed_size, h->size, true, &p->body, &at, e));
     const uint8_t *end = at + h->size;
-    if (p->c->nullable) {
-        uint32_t n;
-        if (h->level_encoding != PE_RLE)
-            return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "levels are encoded in a way that is not known (%d)",
-                           (int)h->level_encoding);
-        if (end - at < 4) return too_short(e);
-        memcpy(&n, at, 4);
-        at += 4;
-        levels = n;
-        if (levels > end - at) return too_short(e);
-        parquet_runs_init(&p->levels, at, at + levels, 1);
-    }
-    return open_values(p, h, at + levels, end, e);
+    TRY(open_levels(h->repetition_encoding, p->c->max_rep, &at, end, &p->reps, e));
+    TRY(open_levels(h->level_encoding, p->c->max_def, &at, end, &p->defs, e));
+    return open_values(p, h, at, end, e);
 }
 
 /* Its levels are not compressed. */
@@ -309,7 +332,8 @@ static Status open_data_2(ParquetPages *p, const PageHead *h, Err *e) {
     TRY(page_bytes(p, h, &bytes, e));
     int64_t size = h->size - front;
     /* the levels stay where they are: the input is kept until the next page */
-    parquet_runs_init(&p->levels, bytes + h->repetitions, bytes + front, 1);
+    parquet_runs_init(&p->reps, bytes, bytes + h->repetitions, level_width(p->c->max_rep));
+    parquet_runs_init(&p->defs, bytes + h->repetitions, bytes + front, level_width(p->c->max_def));
     TRY(unpack(p, bytes + front, h->packed_size - front, size, h->packed && size > 0, &p->body, &at, e));
     return open_values(p, h, at, at + size, e);
 }
@@ -324,11 +348,15 @@ void parquet_pages_begin(ParquetPages *p, VfsFile *file, int32_t codec, int64_t 
     p->rows = 0;
 }
 
-/* Pages of up to `skip` rows are left out; *skip is made less by them. */
-static Status next_page(ParquetPages *p, int64_t *skip, Err *e) {
+/* Pages of up to `skip` rows are left out; *skip is made less by them. *more false: there are none any more. */
+static Status next_page(ParquetPages *p, int64_t *skip, bool *more, Err *e) {
     PageHead h;
+    *more = true;
     while (p->rows == 0) {
-        if (p->at >= p->end) return err_set(e, ERR_BAD_COPY, "a column has fewer rows than its row group");
+        if (p->at >= p->end) {
+            *more = false;
+            return ST_OK;
+        }
         TRY(next_head(p, &h, e));
         bool data = h.type == PAGE_DATA || h.type == PAGE_DATA_2;
         if (!data || h.n == 0 || h.n <= *skip) {
@@ -344,9 +372,17 @@ static Status next_page(ParquetPages *p, int64_t *skip, Err *e) {
     return ST_OK;
 }
 
-Status parquet_pages_ready(ParquetPages *p, Err *e) {
+static Status too_few(Err *e) { return err_set(e, ERR_BAD_COPY, "a column has fewer rows than its row group"); }
+
+Status parquet_pages_more(ParquetPages *p, bool *more, Err *e) {
     int64_t none = 0;
-    return next_page(p, &none, e);
+    return next_page(p, &none, more, e);
+}
+
+Status parquet_pages_ready(ParquetPages *p, Err *e) {
+    bool more;
+    TRY(parquet_pages_more(p, &more, e));
+    return more ? ST_OK : too_few(e);
 }
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
@@ -418,8 +454,8 @@ static Status read_values(ParquetPages *p, int64_t n, void *cells, Err *e) {
         }                                                \
         return;
 
-/* m values at the beginning go to the rows that have one, from the last on; the others get zero. */
-static void spread(int64_t n, int64_t m, const uint8_t *valid, void *cells, int64_t size) {
+/* From the last one on. */
+void parquet_spread(int64_t n, int64_t m, const uint8_t *valid, void *cells, int64_t size) {
     switch (size) {
         SPREAD(1, uint8_t)
         SPREAD(2, Cell2)
@@ -432,12 +468,12 @@ static void spread(int64_t n, int64_t m, const uint8_t *valid, void *cells, int6
 
 Status parquet_pages_read(ParquetPages *p, int64_t n, void *cells, uint8_t *valid, bool *nulls, Err *e) {
     int64_t m = n;
-    if (p->c->nullable && !parquet_runs_bits(&p->levels, n, valid, &m)) return ends_early(e);
+    if (p->c->max_def > 0 && !parquet_runs_bits(&p->defs, n, valid, &m)) return ends_early(e);
     *nulls = m < n;
     TRY(read_values(p, m, cells, e));
     if (*nulls) {
         Phys phys = type_phys(p->c->type);
-        spread(n, m, valid, cells, phys_size(phys));
+        parquet_spread(n, m, valid, cells, phys_size(phys));
         for (int64_t i = 0; phys == PH_STR && i < n; i++)
             if (!valid[i]) ((Str *)cells)[i] = str_make("", 0);
     }
@@ -445,15 +481,22 @@ Status parquet_pages_read(ParquetPages *p, int64_t n, void *cells, uint8_t *vali
     return ST_OK;
 }
 
+static Status skip_values(ParquetPages *p, int64_t n, Err *e) {
+    uint8_t bits[CODES];
+    int64_t ones;
+    if (p->kind == PAGE_PLAIN) return parquet_cells_skip(p->c, &p->values, p->values_end, n, e);
+    if (p->kind == PAGE_CODES && !parquet_runs_read(&p->codes, n, NULL)) return ends_early(e);
+    if (p->kind == PAGE_BITS && !parquet_runs_bits(&p->codes, n, bits, &ones)) return ends_early(e);
+    return ST_OK;
+}
+
 /* Of the page: */
 static Status skip_rows(ParquetPages *p, int64_t n, Err *e) {
     uint8_t valid[CODES];
     while (n > 0) {
-        int64_t some = MIN_OF(n, (int64_t)CODES), m = some, ones;
-        if (p->c->nullable && !parquet_runs_bits(&p->levels, some, valid, &m)) return ends_early(e);
-        if (p->kind == PAGE_PLAIN) TRY(parquet_cells_skip(p->c, &p->values, p->values_end, m, e));
-        else if (p->kind == PAGE_CODES && !parquet_runs_read(&p->codes, m, NULL)) return ends_early(e);
-        else if (p->kind == PAGE_BITS && !parquet_runs_bits(&p->codes, m, valid, &ones)) return ends_early(e);
+        int64_t some = MIN_OF(n, (int64_t)CODES), m = some;
+        if (p->c->max_def > 0 && !parquet_runs_bits(&p->defs, some, valid, &m)) return ends_early(e);
+        TRY(skip_values(p, m, e));
         n -= some;
         p->rows -= some;
     }
@@ -461,11 +504,48 @@ static Status skip_rows(ParquetPages *p, int64_t n, Err *e) {
 }
 
 Status parquet_pages_skip(ParquetPages *p, int64_t n, Err *e) {
+    bool more;
     while (n > 0) {
-        if (p->rows == 0) TRY(next_page(p, &n, e));
+        if (p->rows == 0) {
+            TRY(next_page(p, &n, &more, e));
+            if (!more) return too_few(e);
+        }
         int64_t some = MIN_OF(n, p->rows);
         TRY(skip_rows(p, some, e));
         n -= some;
+    }
+    return ST_OK;
+}
+
+/* ---- entries of nested columns ----------------------------------------------------------------------------------- */
+
+static Status read_levels(ParquetRuns *r, uint8_t most, int64_t n, uint8_t *out, Err *e) {
+    uint32_t levels[CODES], all = 0;
+    if (most == 0) {
+        memset(out, 0, (size_t)n);
+        return ST_OK;
+    }
+    if (!parquet_runs_read(r, n, levels)) return err_set(e, ERR_BAD_COPY, "a page has fewer levels than entries");
+    for (int64_t i = 0; i < n; i++) {
+        all = MAX_OF(all, levels[i]);
+        out[i] = (uint8_t)levels[i];
+    }
+    if (all <= most) return ST_OK;
+    return err_set(e, ERR_BAD_COPY, "a page has level %u in a column whose levels go to %d", (unsigned)all, (int)most);
+}
+
+Status parquet_pages_levels(ParquetPages *p, int64_t n, uint8_t *reps, uint8_t *defs, Err *e) {
+    TRY(read_levels(&p->reps, p->c->max_rep, n, reps, e));
+    TRY(read_levels(&p->defs, p->c->max_def, n, defs, e));
+    p->rows -= n;
+    return ST_OK;
+}
+
+Status parquet_pages_values(ParquetPages *p, int64_t n, void *cells, Err *e) {
+    int64_t size = phys_size(type_phys(p->c->type));
+    for (int64_t at = 0; at < n; at += CODES) {
+        int64_t some = MIN_OF(n - at, (int64_t)CODES);
+        TRY(cells ? read_values(p, some, (char *)cells + at * size, e) : skip_values(p, some, e));
     }
     return ST_OK;
 }

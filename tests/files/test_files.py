@@ -19,6 +19,8 @@ from program import Program  # noqa: E402
 import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
+import parquet_by_hand as by_hand  # noqa: E402
+
 P = Program("files")
 ROWS = 7000
 
@@ -241,6 +243,106 @@ def check_nested(what, path, want, order="id"):
         P.check(what + ": " + " ".join(names), code == 0 and got == shown, err or f"{got}\n{shown}")
 
 
+def parquet_nested():
+    """Lists, structs and maps: rows that go on from page to page, both versions of pages, row groups of two rows."""
+    t, want = nested()
+    for name, options in (("small", dict(use_dictionary=False, data_page_size=1, write_batch_size=1)),
+                          ("pages2", dict(data_page_version="2.0", compression="zstd", row_group_size=2)),
+                          ("names", dict(use_compliant_nested_type=False))):
+        path = os.path.join(P.dir, f"nested_{name}.parquet")
+        pq.write_table(t, path, **options)
+        check_nested(f"Parquet, nested, {name}", path, want)
+    other = pa.table({"s": pa.array([{"a": 1}]), "id": [1]})
+    paths = [os.path.join(P.dir, n) for n in ("nested_a.parquet", "nested_b.parquet")]
+    pq.write_table(other, paths[0])
+    pq.write_table(pa.table({"s": pa.array([{"b": 1}]), "id": [1]}), paths[1])
+    code, out, err = P.sh("-c", f"select * from read_parquet(array['{paths[0]}', '{paths[1]}'])")
+    P.check("other members", code == 1 and "has other columns than" in err, err or out)
+
+    n = 150000
+    ids = list(range(n))
+    lists = [None if i % 11 == 0 else [f"{i + k:x}" if k % 3 else None for k in range(i % 4)] for i in ids]
+    t = pa.table({"id": ids, "l": lists, "s": [{"a": i, "b": [i] * (i % 3)} for i in ids]})
+    path = os.path.join(P.dir, "nested_slices.parquet")
+    pq.write_table(t, path, row_group_size=n, data_page_size=50000, use_dictionary=False)
+    code, out, err = P.sh("--csv", "-c", "set threads = 8", "-c", f"select id, array_to_string(l, ' ', '-'), s->>'a', "
+                          f"jsonb_array_length(s->'b') from '{path}'")
+    lines = out.splitlines()[-n:]
+    shown = ["" if x is None else " ".join("-" if y is None else y for y in x) or '""' for x in lists]
+    bad = [i for i in ids if lines[i] != f"{i},{shown[i]},{i},{i % 3}"] if len(lines) == n else [0]
+    P.check("nested slices", code == 0 and not bad, err or [lines[i] for i in bad[:3]])
+
+
+def parquet_by_hand():
+    """Lists as older writers had them, and levels that do not fit together."""
+    path = os.path.join(P.dir, "hand.parquet")
+
+    def rows(name, want, n, field, *leaves):
+        by_hand.write(path, n, field, leaves)
+        code, out, err = P.sh("--csv", "-c", f"select coalesce(x::text, 'NULL') from '{path}'")
+        P.check(name, list(csv.reader(out.splitlines()))[1:] == [[w] for w in want], err or out)
+
+    def refused(name, message, n, field, *leaves):
+        by_hand.write(path, n, field, leaves)
+        code, out, err = P.sh("-c", f"select x from '{path}'")
+        place = f'file "{path}", row group 0, column "x"'
+        P.check(name, code == 1 and "22P04" in err and message in err and place in err, err or out)
+
+    r, o, many = by_hand.REQUIRED, by_hand.OPTIONAL, by_hand.REPEATED
+    two = ("x", o, [("array", many)], by_hand.LIST)
+    rows("list of two levels", ["{1,2}", "NULL", "{}", "{3}"], 4, two,
+         (["x", "array"], 1, 2, [0, 1, 0, 0, 0], [2, 2, 0, 1, 2], [1, 2, 3]))
+    rows("list without a group", ["{1,2}", "{}"], 2, ("x", many), (["x"], 1, 1, [0, 1, 0], [1, 1, 0], [1, 2]))
+    rows("list of tuples", ['[{"a": 1}, {"a": 2}]'], 1,
+         ("x", r, [("x_tuple", many, [("a", r)])], by_hand.LIST),
+         (["x", "x_tuple", "a"], 1, 1, [0, 1], [1, 1], [1, 2]))
+    rows("list of two", ['[{"a": 1, "b": 3}]'], 1,
+         ("x", r, [("list", many, [("a", r), ("b", r)])], by_hand.LIST),
+         (["x", "list", "a"], 1, 1, [0], [1], [1]), (["x", "list", "b"], 1, 1, [0], [1], [3]))
+    rows("map without values", ["{1}"], 1, ("x", r, [("map", many, [("k", r)])], by_hand.MAP),
+         (["x", "map", "k"], 1, 1, [0], [1], [1]))
+
+    three = ("x", o, [("list", many, [("element", o)])], by_hand.LIST)
+    way = ["x", "list", "element"]
+    fit = "the levels of a nested column do not fit together"
+    refused("element of NULL", fit, 1, three, (way, 1, 3, [0, 1], [0, 3], [1]))
+    refused("element of an empty list", fit, 1, three, (way, 1, 3, [0, 1], [1, 3], [1]))
+    refused("NULL as an element", fit, 1, three, (way, 1, 3, [0, 1], [3, 0], [1]))
+    refused("begins with an element", "a row begins with a value that belongs to the row before", 1, three,
+            (way, 1, 3, [1, 0], [3, 3], [1, 2]))
+    refused("fewer rows", "a column has fewer rows than its row group", 3, three, (way, 1, 3, [0, 1], [3, 3], [1, 2]))
+    refused("fewer values", "the values of a page end early", 2, three, (way, 1, 3, [0, 0], [3, 3], [1]))
+    both = ("x", o, [("a", r), ("b", o)])
+    rows("struct", ['{"a": 1, "b": null}', "NULL"], 2, both, (["x", "a"], 0, 1, [], [1, 0], [1]),
+         (["x", "b"], 0, 2, [], [1, 0], []))
+    refused("members that differ", fit, 2, both, (["x", "a"], 0, 1, [], [1, 0], [1]),
+            (["x", "b"], 0, 2, [], [1, 2], [2]))
+    refused("high level", "a page has level 3 in a column whose levels go to 2", 2, both,
+            (["x", "a"], 0, 1, [], [1, 0], [1]), (["x", "b"], 0, 2, [], [1, 3], [2]))
+
+
+def damaged():
+    """Bytes of nested files that are others: an error or rows, whatever they are, but no crash."""
+    r = random.Random(7)
+    t, _ = nested()
+    pq.write_table(t, os.path.join(P.dir, "whole.parquet"), compression="none", use_dictionary=["t"])
+    write_arrow("whole", t)
+    script = []
+    for end in ("parquet", "arrow"):
+        with open(os.path.join(P.dir, "whole." + end), "rb") as f:
+            whole = f.read()
+        for i in range(150):
+            b = bytearray(whole)
+            for _ in range(r.choice((1, 1, 3))):
+                b[r.randrange(len(b))] = r.choice((0, 1, 2, 127, 128, 255, r.randrange(256)))
+            path = os.path.join(P.dir, f"damaged{i}.{end}")
+            with open(path, "wb") as f:
+                f.write(b)
+            script.append(f"select * from '{path}';")
+    code, out, err = P.sh("-c", "set memory_limit = '1GB'", "-f", "-", stdin="\n".join(script + ["select 'all' || ' done';"]))
+    P.check("damaged files", "all done" in out and "XX000" not in err, (code, err[-500:]))
+
+
 def arrow_nested():
     """Lists, structs, maps, unions; in one batch, in slices of it, compressed."""
     t, want = nested()
@@ -386,6 +488,7 @@ def little_memory():
 
 if __name__ == "__main__":
     P.run([("read", read_all), ("slices", slices), ("Arrow", arrow_more), ("nested Arrow", arrow_nested),
+           ("nested Parquet", parquet_nested), ("Parquet by hand", parquet_by_hand), ("damaged", damaged),
            ("dictionaries", arrow_dictionaries), ("Arrow written", arrow_written),
            ("full disk", full_disk),
            ("little memory", little_memory)])
