@@ -119,9 +119,9 @@ static bool column_form(ParquetColumn *c, const carquet_logical_type_t *l) {
         c->type = type_make(T_TIMESTAMP);
         return true;
     case PP_BYTE_ARRAY: {
-        bool text = id == CARQUET_LOGICAL_STRING || id == CARQUET_LOGICAL_ENUM || id == CARQUET_LOGICAL_JSON;
-        c->form = text ? PF_TEXT : PF_BYTES;
-        c->type = type_make(text ? T_TEXT : T_BYTEA);
+        bool text = id == CARQUET_LOGICAL_STRING || id == CARQUET_LOGICAL_ENUM, json = id == CARQUET_LOGICAL_JSON;
+        c->form = text ? PF_TEXT : json ? PF_JSON : PF_BYTES;
+        c->type = type_make(text ? T_TEXT : json ? T_JSON : T_BYTEA);
         return true;
     }
     case PP_FIXED: {

@@ -50,6 +50,7 @@ typedef enum ParquetForm { /* how values become cells */
                            PF_STAMP,
                            PF_INT96,
                            PF_TEXT,
+                           PF_JSON,
                            PF_BYTES,
                            PF_FIXED,
                            PF_UUID,

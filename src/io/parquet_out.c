@@ -1,9 +1,9 @@
 /* parquet_out.c - COPY TO a Parquet file: rows of a result through third_party/carquet. See parquet.h.
  *
- * Row groups of GROUP_ROWS rows, so that readers have something to share; snappy, which every reader knows. What
- * Parquet has no type for (intervals, arrays) is written as text. The file is written under a temporary name and
- * renamed when complete. The library's memory is charged per call, not all along: the rows may come from Parquet files,
- * whose readers charge theirs on this thread meanwhile.
+ * Row groups of GROUP_ROWS rows, so that readers have something to share, or less where lists have many elements;
+ * snappy, which every reader knows. Arrays are lists; what Parquet has no type for (intervals) is written as text. The
+ * file is written under a temporary name and renamed when complete. The library's memory is charged per call, not all
+ * along: the rows may come from Parquet files, whose readers charge theirs on this thread meanwhile.
  */
 #include "io/parquet.h"
 
@@ -12,14 +12,21 @@
 
 #include "io/out_file.h"
 #include "io/parquet_memory.h"
+#include "types/array.h"
 
 enum { BATCH = 1024, GROUP_ROWS = 120 * BATCH };
+static const int64_t group_bytes = INT64_C(64) << 20; /* of lists, more or less */
 static const int64_t days_1970_2000 = 10957, micros_1970_2000 = INT64_C(946684800) * 1000000;
+
+/* Levels of lists: the list is there, has an element, which is there. */
+enum { LIST_THERE = 1, LIST_ELEMENT = 2, LIST_VALUE = 3 };
 
 typedef struct OutColumn {
     carquet_physical_type_t physical;
-    bool as_text;
-    Type type;
+    bool list;    /* of the type's elements */
+    bool as_text; /* what Parquet has no type for */
+    Type type;    /* of values: the column's, or its elements' */
+    Phys phys;    /* of their cells */
     Vec vec;
     uint8_t *valid;
     void *values;
@@ -34,7 +41,7 @@ typedef struct ParquetOut {
     carquet_schema_t *schema;
     OutColumn *cols;
     int16_t *levels;
-    int64_t in_group;
+    int64_t in_group, list_bytes; /* of the row group: rows, and of lists */
     const char *path;
     Err *e;
 } ParquetOut;
@@ -67,6 +74,7 @@ static bool column_types(OutColumn *c, carquet_logical_type_t *l, int32_t *lengt
         l->params.integer.is_signed = true;
         return true;
     case T_NUMERIC: {
+        if (c->list && (c->type.flags & TF_UNCONSTRAINED)) break; /* a numeric without (p,s), as texts as elsewhere */
         bool small = type_phys(c->type) == PH_I64;
         c->physical = small ? CARQUET_PHYSICAL_INT64 : CARQUET_PHYSICAL_FIXED_LEN_BYTE_ARRAY;
         *length = small ? 0 : 16;
@@ -98,10 +106,33 @@ static bool column_types(OutColumn *c, carquet_logical_type_t *l, int32_t *lengt
         return true;
     default: break;
     }
-    c->as_text = !type_is_text(c->type);
+    c->as_text = !type_is_text(c->type) && !type_is_json(c->type);
     c->physical = CARQUET_PHYSICAL_BYTE_ARRAY;
-    l->id = CARQUET_LOGICAL_STRING;
+    l->id = type_is_json(c->type) ? CARQUET_LOGICAL_JSON : CARQUET_LOGICAL_STRING;
     return true;
+}
+
+static Status make_column(ParquetOut *o, OutColumn *c, const char *name, Type type, const CellSpec *k) {
+    carquet_logical_type_t logical;
+    int32_t length;
+    c->list = type.id == T_ARRAY;
+    c->type = c->list ? type_element(type) : type;
+    c->phys = c->list ? type_phys(c->type) : (Phys)k->phys;
+    c->dict = k->dict;
+    if (c->dict) c->phys = PH_STR;
+    bool has = column_types(c, &logical, &length);
+    c->vec = (Vec){.phys = k->phys, .type = type, .data = arena_calloc(o->a, phys_size((Phys)k->phys) * BATCH)};
+    c->valid = arena_calloc(o->a, BATCH);
+    c->values = arena_calloc(o->a, 16 * BATCH);
+    if (!c->vec.data || !c->valid || !c->values) return err_oom(o->e);
+    const carquet_logical_type_t *l = has ? &logical : NULL;
+    const carquet_field_repetition_t optional = CARQUET_REPETITION_OPTIONAL;
+    if (c->list) {
+        int32_t made = carquet_schema_add_list(o->schema, name, c->physical, l, optional, length, 0);
+        return made >= 0 ? ST_OK : failed(o, NULL, CARQUET_ERROR_OUT_OF_MEMORY);
+    }
+    carquet_status_t st = carquet_schema_add_column(o->schema, name, c->physical, l, optional, length, 0);
+    return st == CARQUET_OK ? ST_OK : failed(o, NULL, st);
 }
 
 static Status make_columns(ParquetOut *o) {
@@ -115,23 +146,10 @@ static Status make_columns(ParquetOut *o) {
     o->levels = arena_array(o->a, int16_t, BATCH);
     if (!o->cols || !o->levels) return err_oom(o->e);
     for (int32_t i = 0; i < n_cols; i++) {
-        OutColumn *c = &o->cols[i];
-        const CellSpec *k = &l->cols[i];
-        carquet_logical_type_t logical;
-        int32_t length;
-        c->type = types[i];
-        c->dict = k->dict;
-        bool has = column_types(c, &logical, &length);
-        c->vec = (Vec){.phys = k->phys, .type = types[i], .data = arena_calloc(o->a, phys_size((Phys)k->phys) * BATCH)};
-        c->valid = arena_calloc(o->a, BATCH);
-        c->values = arena_calloc(o->a, 16 * BATCH);
-        if (!c->vec.data || !c->valid || !c->values) return err_oom(o->e);
         for (int32_t j = 0; j < i; j++)
             if (strcmp(names[j], names[i]) == 0)
                 return err_set(o->e, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once", names[i]);
-        carquet_status_t st = carquet_schema_add_column(o->schema, names[i], c->physical, has ? &logical : NULL,
-                                                        CARQUET_REPETITION_OPTIONAL, length, 0);
-        if (st != CARQUET_OK) return failed(o, NULL, st);
+        TRY(make_column(o, &o->cols[i], names[i], types[i], &l->cols[i]));
     }
     return ST_OK;
 }
@@ -143,13 +161,12 @@ static Status text_value(ParquetOut *o, const OutColumn *c, const void *cell, ca
     if (c->as_text) {
         Value v = {.type = c->type};
         int64_t n;
-        if (c->dict) v.u.str = c->dict->entries[*(const int32_t *)cell];
-        else memcpy(value_cell(&v), cell, (size_t)phys_size(type_phys(c->type)));
+        memcpy(value_cell(&v), cell, (size_t)phys_size(type_phys(c->type)));
         char *text = value_to_text_form(o->texts, &v, o->from->form, &n);
         if (!text) return err_oom(o->e);
         s = str_make(text, n);
     } else {
-        s = c->dict ? c->dict->entries[*(const int32_t *)cell] : *(const Str *)cell;
+        s = *(const Str *)cell;
     }
     *out = (carquet_byte_array_t){(uint8_t *)(uintptr_t)s.ptr, (int32_t)s.len};
     return s.len <= INT32_MAX ? ST_OK : err_set(o->e, ERR_PROGRAM_LIMIT, "a text is too long for a Parquet file");
@@ -167,10 +184,9 @@ static Status value_of(ParquetOut *o, OutColumn *c, const void *cell, int64_t i)
     int128_t wide = 0;
     if (c->physical == CARQUET_PHYSICAL_BYTE_ARRAY)
         return text_value(o, c, cell, (carquet_byte_array_t *)c->values + i);
-    bool small = cell_as_i64((Phys)c->vec.phys, cell, &v);
-    if (c->vec.phys == PH_I128) memcpy(&wide, cell, sizeof wide);
+    (void)cell_as_i64(c->phys, cell, &v);
+    if (c->phys == PH_I128) memcpy(&wide, cell, sizeof wide);
     else wide = v;
-    (void)small;
     switch ((TypeId)c->type.id) {
     case T_BOOL: ((uint8_t *)c->values)[i] = v != 0; return ST_OK;
     case T_INT2:
@@ -197,21 +213,71 @@ static Status value_of(ParquetOut *o, OutColumn *c, const void *cell, int64_t i)
     return ST_OK;
 }
 
+/* Row r of the batch, where it is not NULL: a dictionary's code stands for its entry. */
+static const void *cell_at(const OutColumn *c, int64_t r) {
+    const void *cell = (const char *)c->vec.data + r * phys_size((Phys)c->vec.phys);
+    return c->dict ? (const void *)&c->dict->entries[*(const int32_t *)cell] : cell;
+}
+static bool is_null(const OutColumn *c, int64_t r) { return c->vec.valid && !c->vec.valid[r]; }
+
+static Status write_values(ParquetOut *o, int32_t i, int64_t n) {
+    OutColumn *c = &o->cols[i];
+    int64_t at = 0;
+    for (int64_t r = 0; r < n; r++) {
+        o->levels[r] = !is_null(c, r);
+        if (o->levels[r]) TRY(value_of(o, c, cell_at(c, r), at++));
+    }
+    carquet_status_t st = carquet_writer_write_batch(o->writer, i, c->values, n, o->levels, NULL);
+    return st == CARQUET_OK ? ST_OK : failed(o, NULL, st);
+}
+
+/* The elements of a list as values from number *at on, with their levels. */
+static Status list_values(ParquetOut *o, OutColumn *c, Str blob, int64_t *at, int16_t *defs, int16_t *reps) {
+    ArrayView a = array_view(blob);
+    union {
+        Str str;
+        Interval interval;
+        int128_t i128;
+        uint8_t bytes[16];
+    } cell;
+    for (int64_t k = 0; k < a.n; k++) {
+        reps[k] = k > 0;
+        defs[k] = array_is_null(&a, k) ? LIST_ELEMENT : LIST_VALUE;
+        if (defs[k] != LIST_VALUE) continue;
+        array_get(&a, k, &cell);
+        TRY(value_of(o, c, &cell, (*at)++));
+    }
+    return ST_OK;
+}
+
+/* A column of lists: what it takes is made for the batch. */
+static Status write_lists(ParquetOut *o, int32_t i, int64_t n) {
+    OutColumn *c = &o->cols[i];
+    int64_t entries = 0, made = 0, at = 0;
+    for (int64_t r = 0; r < n; r++) {
+        Str blob = is_null(c, r) ? str_make("", 0) : *(const Str *)cell_at(c, r);
+        entries += MAX_OF(array_view(blob).n, INT64_C(1));
+        o->list_bytes += blob.len;
+    }
+    int16_t *defs = arena_array(o->texts, int16_t, entries), *reps = arena_array(o->texts, int16_t, entries);
+    c->values = arena_alloc(o->texts, 16 * entries);
+    if (!defs || !reps || !c->values) return err_oom(o->e);
+    for (int64_t r = 0; r < n; r++) {
+        Str blob = is_null(c, r) ? str_make("", 0) : *(const Str *)cell_at(c, r);
+        defs[made] = is_null(c, r) ? 0 : LIST_THERE; /* where it has no elements */
+        TRY(list_values(o, c, blob, &at, defs + made, reps + made));
+        made += MAX_OF(array_view(blob).n, INT64_C(1));
+    }
+    carquet_status_t st = carquet_writer_write_batch(o->writer, i, c->values, entries, defs, reps);
+    return st == CARQUET_OK ? ST_OK : failed(o, NULL, st);
+}
+
 static Status write_batch(ParquetOut *o, int64_t n) {
     arena_reset(o->texts);
-    for (int32_t i = 0; i < o->from->n_cols; i++) {
-        OutColumn *c = &o->cols[i];
-        int64_t at = 0, size = phys_size((Phys)c->vec.phys);
-        for (int64_t r = 0; r < n; r++) {
-            o->levels[r] = !c->vec.valid || c->vec.valid[r];
-            if (o->levels[r]) TRY(value_of(o, c, (const char *)c->vec.data + r * size, at++));
-        }
-        carquet_status_t st = carquet_writer_write_batch(o->writer, i, c->values, n, o->levels, NULL);
-        if (st != CARQUET_OK) return failed(o, NULL, st);
-    }
+    for (int32_t i = 0; i < o->from->n_cols; i++) TRY(o->cols[i].list ? write_lists(o, i, n) : write_values(o, i, n));
     o->in_group += n;
-    if (o->in_group < GROUP_ROWS) return ST_OK;
-    o->in_group = 0;
+    if (o->in_group < GROUP_ROWS && o->list_bytes < group_bytes) return ST_OK;
+    o->in_group = o->list_bytes = 0;
     carquet_status_t st = carquet_writer_new_row_group(o->writer);
     return st == CARQUET_OK ? ST_OK : failed(o, NULL, st);
 }

@@ -6,6 +6,8 @@
  */
 #include "io/parquet_int.h"
 
+#include "types/json.h"
+
 static const int64_t days_1970_2000 = 10957, micros_1970_2000 = INT64_C(946684800) * 1000000;
 
 static inline uint32_t load32(const uint8_t *p) {
@@ -70,8 +72,9 @@ static Status int96_of(const uint8_t *p, int64_t *out, Err *e) {
 }
 
 static Status text_of(const ParquetColumn *c, const uint8_t *p, int64_t n, Str *out, Err *e) {
-    if (c->form == PF_TEXT && utf8_check((const char *)p, n) >= 0)
+    if ((c->form == PF_TEXT || c->form == PF_JSON) && utf8_check((const char *)p, n) >= 0)
         return err_set(e, ERR_CHAR_NOT_IN_REPERTOIRE, "a text is no UTF-8");
+    if (c->form == PF_JSON) TRY(json_check((Slice){(const char *)p, n}, e));
     *out = str_make((const char *)p, n);
     return ST_OK;
 }
@@ -97,6 +100,7 @@ static Status cell_of(const ParquetColumn *c, const uint8_t *p, void *cell, Err 
     case PF_DECIMAL: break;
     case PF_BOOL:
     case PF_TEXT:
+    case PF_JSON:
     case PF_BYTES: return err_internal(e, "a Parquet value of no length");
     }
     return c->physical == PP_FIXED ? decimal_of(c, p, c->length, cell, e) : decimal_of_int(c, v, cell, e);
@@ -172,7 +176,7 @@ static inline bool is_plain_text(const uint8_t *p, int64_t n) {
 /* 4 bytes of length, and so many more. */
 static Status strings(const ParquetColumn *c, const uint8_t **at, const uint8_t *end, int64_t n, void *cells, Err *e) {
     const uint8_t *p = *at;
-    bool text = c->form == PF_TEXT, decimal = c->form == PF_DECIMAL;
+    bool text = c->form == PF_TEXT, json = c->form == PF_JSON, decimal = c->form == PF_DECIMAL;
     int64_t size = phys_size(type_phys(c->type));
     for (int64_t i = 0; i < n; i++) {
         if (end - p < 4) return ends_early(e);
@@ -180,7 +184,7 @@ static Status strings(const ParquetColumn *c, const uint8_t **at, const uint8_t 
         p += 4;
         if (len > end - p) return ends_early(e);
         if (decimal) TRY(decimal_of(c, p, len, (char *)cells + i * size, e));
-        else if (!text || is_plain_text(p, len)) ((Str *)cells)[i] = str_make((const char *)p, len);
+        else if (!json && (!text || is_plain_text(p, len))) ((Str *)cells)[i] = str_make((const char *)p, len);
         else TRY(text_of(c, p, len, (Str *)cells + i, e));
         p += len;
     }

@@ -448,6 +448,18 @@ def arrow_written():
     bad = [r for i, r in enumerate(rows, 1) if r != {"g": i, "few": f"w{i % 3}", "t": "é" * (i % 7) if i % 3 else None,
                                                      "l": [i, None]}]
     P.check("many batches", len(rows) == n and f.num_record_batches > 3 and not bad, err or bad[:3])
+    path_2 = os.path.join(P.dir, "lists.parquet")
+    P.sh("-c", f"copy (select g, case when g % 3 > 0 then array[g, null] end as l, case when g % 2 > 0 then "
+         f"array['w' || g % 5] else '{{}}' end as t, json_build_array(g) as j from generate_series(1, {n}) g order by g) "
+         f"to '{path_2}'")
+    lists = pq.read_table(path_2)
+    kinds = [lists.schema.field(c).type for c in ("l", "t")]
+    P.check("types of lists", kinds == [pa.list_(pa.field("element", pa.int32())),
+                                        pa.list_(pa.field("element", pa.string()))], lists.schema)
+    rows_2 = lists.to_pylist()
+    bad = [r for i, r in enumerate(rows_2, 1) if r != {"g": i, "l": [i, None] if i % 3 else None, "j": f"[{i}]",
+                                                       "t": [f"w{i % 5}"] if i % 2 else []}]
+    P.check("lists of Parquet", len(rows_2) == n and not bad, bad[:3])
     with open(path, "rb") as file:
         stream = pa.ipc.open_stream(file.read()[8:]).read_all()
     P.check("as a stream", stream.num_rows == n, stream.num_rows)
