@@ -77,19 +77,19 @@ class Codec:
             return [(load(x) if load else x) if there[i] else None for i, x in enumerate(cells)]
         return [load(x) for x in cells] if load else list(cells)
 
-    def pack(self, values: Sequence[Any]) -> tuple[Any, Any]:
-        """Values as an array of cells and one of validity, which must live until they are copied."""
+    def pack(self, values: Sequence[Any]) -> tuple[Any, Any, Any]:
+        """Values as an array of cells, one of validity, and what cells point at: to be kept until they are copied."""
         n, store = len(values), self.store
         cells, valid = (self.cell * max(n, 1))(), (c_ubyte * max(n, 1))()
         for i, v in enumerate(values):
             if v is not None:
                 cells[i] = store(v) if store else v
                 valid[i] = 1
-        return cells, valid
+        return cells, valid, None
 
     def write(self, call: Any, result: Any, values: Sequence[Any]) -> None:
         """Values into the first rows of a column of results."""
-        cells, valid = self.pack(values)
+        cells, valid, _ = self.pack(values)
         ctypes.memmove(result.data, cells, len(values) * ctypes.sizeof(self.cell))
         ctypes.memmove(result.valid, valid, len(values))
 
@@ -106,7 +106,7 @@ class _TextCodec(Codec):
             return b if raw else b.decode()
         super().__init__(name, Text, load)
 
-    def pack(self, values: Sequence[Any]) -> tuple[Any, Any]:
+    def pack(self, values: Sequence[Any]) -> tuple[Any, Any, Any]:
         raw = [None if v is None else self.bytes_of(v) for v in values]
         keep = [ctypes.create_string_buffer(b, max(len(b), 1)) for b in raw if b is not None]
         at = iter(keep)
@@ -114,8 +114,7 @@ class _TextCodec(Codec):
         for i, b in enumerate(raw):
             if b is not None:
                 cells[i].data, cells[i].size, valid[i] = ctypes.addressof(next(at)), len(b), 1
-        cells.keep = keep
-        return cells, valid
+        return cells, valid, keep
 
     def write(self, call: Any, result: Any, values: Sequence[Any]) -> None:
         valid = (c_ubyte * max(len(values), 1)).from_address(result.valid)
@@ -140,7 +139,7 @@ class _ArrayCodec(Codec):
                 valid[i] = 0
                 continue
             items = list(v)
-            cells, there = self.element.pack(items)
+            cells, there, _keep = self.element.pack(items)
             if lib.stele_call_set_array(call, result, i, len(items), cells, there) != OK:
                 raise errors.DataError("the array was refused")
 

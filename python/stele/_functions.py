@@ -180,7 +180,8 @@ class _Table:
         scan[0] = number
 
     def next(self, call: Any, scan: int, room: int, columns: Any, n: Any) -> None:
-        (source, wanted), width, rows = self.scans[scan], len(self.columns), []
+        (source, wanted), width = self.scans[scan], len(self.columns)
+        rows: list[Any] = []
         for row in itertools.islice(source, room):
             if width == 1 and not isinstance(row, tuple):
                 row = (row,)

@@ -449,12 +449,12 @@ static stele_status sizes_update(stele_call *call, int64_t n, void *const *state
 }
 /* text_1(int_1)text_2(int_2).. */
 static stele_status glue_group(stele_call *call, int64_t n, const stele_column *args, stele_result *result) {
-    const stele_string *text = args[0].data;
+    const stele_string *words = args[0].data;
     char *out = stele_call_alloc(call, 40 * n + 1), *at = out;
     if (!out) return STELE_ERROR;
     for (int64_t i = 0; i < n; i++) {
-        if (text[i].size > 20) return stele_call_fail(call, i, "22023", "too long to be glued");
-        at += sprintf(at, "%.*s(%d)", (int)text[i].size, text[i].data, ((const int32_t *)args[1].data)[i]);
+        if (words[i].size > 20) return stele_call_fail(call, i, "22023", "too long to be glued");
+        at += sprintf(at, "%.*s(%d)", (int)words[i].size, words[i].data, ((const int32_t *)args[1].data)[i]);
     }
     return stele_call_set_text(call, result, 0, out, at - out);
 }
