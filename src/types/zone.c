@@ -168,39 +168,44 @@ static int64_t changes_until(const Zone *z, int64_t unix_secs) {
     return lo;
 }
 
+static ZoneSpan find_span(const Zone *z, int64_t unix_secs) {
+    const int64_t n = changes_until(z, unix_secs), from = n > 0 ? z->times[n - 1] : INT64_MIN;
+    if (n == z->n_times && z->has_rule) {
+        ZoneSpan s = zone_rule_span(&z->rule, unix_secs);
+        s.from = MAX_OF(s.from, from);
+        return s;
+    }
+    return (ZoneSpan){
+        .from = from, .to = n < z->n_times ? z->times[n] : INT64_MAX, .part = z->parts[n == 0 ? 0 : z->kinds[n - 1]]};
+}
+/* The one that this thread asked for last is kept: times of rows lie near each other. Zones are never freed. */
+static ZoneSpan span_at(const Zone *z, int64_t unix_secs) {
+    static _Thread_local const Zone *zone;
+    static _Thread_local ZoneSpan last;
+    if (z == zone && unix_secs >= last.from && unix_secs < last.to) return last;
+    zone = z;
+    return last = find_span(z, unix_secs);
+}
+
 ZonePart zone_at(const Zone *z, int64_t unix_secs) {
-    if (!z) return (ZonePart){.abbrev = "UTC"};
-    const int64_t n = changes_until(z, unix_secs);
-    if (n == z->n_times && z->has_rule) return zone_rule_at(&z->rule, unix_secs);
-    return z->parts[n == 0 ? 0 : z->kinds[n - 1]];
+    return z ? span_at(z, unix_secs).part : (ZonePart){.abbrev = "UTC"};
 }
 
 static int64_t floor_secs(int64_t micros) { return micros / USECS_PER_SEC - (micros % USECS_PER_SEC < 0); }
 ZonePart zone_part_at(const Zone *z, int64_t micros) { return zone_at(z, floor_secs(micros) + UNIX_EPOCH_SECS); }
 int32_t zone_offset_at(const Zone *z, int64_t micros) { return z ? zone_part_at(z, micros).offset : 0; }
 
-/* The first change behind an instant, and what is in force then. */
-static bool next_change(const Zone *z, int64_t unix_secs, int64_t *at, ZonePart *then) {
-    const int64_t n = changes_until(z, unix_secs);
-    if (n < z->n_times) {
-        *at = z->times[n];
-        *then = z->parts[z->kinds[n]];
-        return true;
-    }
-    return z->has_rule && zone_rule_next(&z->rule, unix_secs, at, then);
-}
-
 int32_t zone_offset_of_local(const Zone *z, int64_t local) {
     if (!z) return 0;
     const int64_t secs = floor_secs(local) + UNIX_EPOCH_SECS;
-    int64_t change;
-    ZonePart after;
-    const int32_t offset = zone_at(z, secs - DAY).offset;
-    if (!next_change(z, secs - DAY, &change, &after)) return offset;
-    const int64_t before_at = secs - offset, after_at = secs - after.offset;
-    if (before_at < change && after_at < change) return offset;
-    if (before_at > change && after_at >= change) return after.offset;
-    return before_at > after_at ? offset : after.offset; /* skipped, or twice */
+    const ZoneSpan before = span_at(z, secs - DAY);
+    const int32_t offset = before.part.offset;
+    if (before.to - DAY > secs + ZONE_OFFSET_END) return offset; /* whatever the next offset is */
+    const int32_t next = find_span(z, before.to).part.offset;
+    const int64_t before_at = secs - offset, after_at = secs - next;
+    if (before_at < before.to && after_at < before.to) return offset;
+    if (before_at > before.to && after_at >= before.to) return next;
+    return before_at > after_at ? offset : next; /* skipped, or twice */
 }
 
 bool zone_is_constant(const Zone *z, int32_t *offset) {

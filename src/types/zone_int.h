@@ -21,9 +21,13 @@ typedef struct ZoneRule {
 } ZoneRule;
 /* False: the text is not of that form. */
 bool zone_rule_parse(Slice text, ZoneRule *out);
-ZonePart zone_rule_at(const ZoneRule *r, int64_t unix_secs);
-/* The first change behind an instant; false: there is none. */
-bool zone_rule_next(const ZoneRule *r, int64_t unix_secs, int64_t *at, ZonePart *then);
+/* A time without changes: [from, to), INT64_MIN and INT64_MAX when there is none on that side. */
+typedef struct ZoneSpan {
+    int64_t from, to;
+    ZonePart part;
+} ZoneSpan;
+/* The one that an instant is in. */
+ZoneSpan zone_rule_span(const ZoneRule *r, int64_t unix_secs);
 
 struct Zone {
     struct Zone *next; /* of the same slot of the table of names */

@@ -135,30 +135,23 @@ static int64_t year_of(int64_t unix_secs) {
     return y;
 }
 
-ZonePart zone_rule_at(const ZoneRule *r, int64_t unix_secs) {
+ZoneSpan zone_rule_span(const ZoneRule *r, int64_t unix_secs) {
     const int64_t year = year_of(unix_secs);
-    bool summer = true;
-    if (!r->has_summer) return part_of(r, false);
-    for (int64_t y = year - 1; y <= year + 1; y++) { /* a change may be on some days of the year before or behind */
-        Change c[2];
-        if (!changes_of(r, y, c)) continue;
-        for (int i = 0; i < 2; i++)
-            if (c[i].at <= unix_secs) summer = c[i].summer;
-    }
-    return part_of(r, summer);
-}
-
-bool zone_rule_next(const ZoneRule *r, int64_t unix_secs, int64_t *at, ZonePart *then) {
-    const int64_t year = year_of(unix_secs);
-    for (int64_t y = year - 1; r->has_summer && y <= year + 2; y++) {
+    ZoneSpan s = {.from = INT64_MIN, .to = INT64_MAX};
+    bool summer = r->has_summer;
+    for (int64_t y = year - 1; r->has_summer && y <= year + 1;
+         y++) { /* a change may be days before or behind its year */
         Change c[2];
         if (!changes_of(r, y, c)) continue;
         for (int i = 0; i < 2; i++) {
-            if (c[i].at <= unix_secs) continue;
-            *at = c[i].at;
-            *then = part_of(r, c[i].summer);
-            return true;
+            if (c[i].at > unix_secs) {
+                s.to = MIN_OF(s.to, c[i].at);
+                continue;
+            }
+            s.from = c[i].at;
+            summer = c[i].summer;
         }
     }
-    return false;
+    s.part = part_of(r, summer);
+    return s;
 }

@@ -211,26 +211,23 @@ static void test_rules(void **state) {
     for (int64_t i = 0; i < ARRAY_LEN(wrong); i++)
         if (zone_rule_parse(slice_of(wrong[i]), &r)) fail_msg("%s is taken", wrong[i]);
     assert_true(zone_rule_parse(slice_of("CET-1CEST,M3.5.0,M10.5.0/3"), &r));
-    assert_int_equal(zone_rule_at(&r, at(2026, 3, 29, 3599)).offset, 3600);
-    assert_int_equal(zone_rule_at(&r, at(2026, 3, 29, 3600)).offset, 7200);
-    assert_int_equal(zone_rule_at(&r, at(2026, 10, 25, 3599)).offset, 7200);
-    assert_int_equal(zone_rule_at(&r, at(2026, 10, 25, 3600)).offset, 3600);
-    int64_t change;
-    ZonePart then;
-    assert_true(zone_rule_next(&r, at(2026, 10, 25, 3600), &change, &then));
-    assert_int_equal(change, at(2027, 3, 28, 3600));
-    assert_true(then.summer);
-    (void)zone_rule_at(&r, INT64_MIN); /* far beyond timestamps */
-    (void)zone_rule_at(&r, INT64_MAX);
+    assert_int_equal(zone_rule_span(&r, at(2026, 3, 29, 3599)).part.offset, 3600);
+    assert_int_equal(zone_rule_span(&r, at(2026, 3, 29, 3600)).part.offset, 7200);
+    assert_int_equal(zone_rule_span(&r, at(2026, 10, 25, 3599)).part.offset, 7200);
+    assert_int_equal(zone_rule_span(&r, at(2026, 10, 25, 3600)).part.offset, 3600);
+    const ZoneSpan winter = zone_rule_span(&r, at(2026, 12, 31, 0));
+    assert_true(winter.from == at(2026, 10, 25, 3600) && winter.to == at(2027, 3, 28, 3600) && !winter.part.summer);
+    (void)zone_rule_span(&r, INT64_MIN); /* far beyond timestamps */
+    (void)zone_rule_span(&r, INT64_MAX);
     assert_true(zone_rule_parse(slice_of("IST-1GMT0,M10.5.0,M3.5.0/1"), &r)); /* the winter is its summer time */
-    assert_int_equal(zone_rule_at(&r, at(2026, 1, 1, 0)).offset, 0);
-    assert_int_equal(zone_rule_at(&r, at(2026, 7, 1, 0)).offset, 3600);
+    assert_int_equal(zone_rule_span(&r, at(2026, 1, 1, 0)).part.offset, 0);
+    assert_int_equal(zone_rule_span(&r, at(2026, 7, 1, 0)).part.offset, 3600);
     assert_true(zone_rule_parse(slice_of("<-02>2<-01>,M3.5.0/-1,M10.5.0/0"), &r)); /* the evening before */
-    assert_int_equal(zone_rule_at(&r, at(2026, 3, 29, 3599)).offset, -7200);
-    assert_int_equal(zone_rule_at(&r, at(2026, 3, 29, 3600)).offset, -3600);
+    assert_int_equal(zone_rule_span(&r, at(2026, 3, 29, 3599)).part.offset, -7200);
+    assert_int_equal(zone_rule_span(&r, at(2026, 3, 29, 3600)).part.offset, -3600);
     assert_true(zone_rule_parse(slice_of("A3B4,0/0,J365/23"), &r)); /* all the year */
-    assert_int_equal(zone_rule_at(&r, at(2026, 1, 1, 0)).offset, -14400);
-    assert_false(zone_rule_next(&r, 0, &change, &then));
+    assert_int_equal(zone_rule_span(&r, at(2026, 1, 1, 0)).part.offset, -14400);
+    assert_true(zone_rule_span(&r, 0).from == INT64_MIN && zone_rule_span(&r, 0).to == INT64_MAX);
 }
 
 static void test_local(void **state) {
