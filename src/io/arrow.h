@@ -19,6 +19,7 @@ typedef struct ArrowColumn {
     const char *where; /* for messages: `parameter 3`, `column "a"` */
     /* NULL, or by row whether what it lies within is there: where not, nothing of it is looked at */
     const uint8_t *within;
+    bool of_file; /* what is malformed is 22P04 then, and otherwise 22023 */
 } ArrowColumn;
 
 /* How the values of a column lie, as its format says. */

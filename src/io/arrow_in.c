@@ -27,7 +27,8 @@ void arrow_valid(const ArrowColumn *c, uint8_t *valid) {
 }
 
 Status arrow_malformed(const ArrowColumn *c, const char *what, Err *e) {
-    return err_set(e, ERR_INVALID_PARAMETER, "the Arrow column of %s is malformed: %s", c->where, what);
+    return err_set(e, c->of_file ? ERR_BAD_COPY : ERR_INVALID_PARAMETER, "the Arrow column of %s is malformed: %s",
+                   c->where, what);
 }
 Status arrow_mismatch(const ArrowColumn *c, Err *e) {
     return err_set(e, ERR_DATATYPE_MISMATCH, "%s is of type %s, but its Arrow column has format \"%.60s\"", c->where,

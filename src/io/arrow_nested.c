@@ -21,7 +21,8 @@ static ArrowColumn child_of(const ArrowColumn *c, const struct ArrowSchema *s, c
                          .n = n,
                          .what = "jsonb",
                          .where = c->where,
-                         .within = within};
+                         .within = within,
+                         .of_file = c->of_file};
 }
 
 /* Where the elements of the rows end, and which of the child's rows they are. */

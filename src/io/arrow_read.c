@@ -81,7 +81,8 @@ static Status cells_of(const ArrowField *f, const ArrowHeld *h, int64_t at, int6
                      .n = n,
                      .type = f->type,
                      .what = type_name(f->type, &what),
-                     .where = f->name};
+                     .where = f->name,
+                     .of_file = true};
     TRY(arrow_check(&c, e));
     memset(cells, 0, (size_t)(n * phys_size(type_phys(f->type))));
     return arrow_convert(&c, a, cells, valid, e);
