@@ -318,7 +318,8 @@ typedef enum stele_type {
     STELE_TYPE_FLOAT, /* real */
     STELE_TYPE_DOUBLE,
     STELE_TYPE_NUMERIC,
-    STELE_TYPE_TEXT, /* also any other type in its text form, and a numeric that 38 digits do not hold */
+    STELE_TYPE_TEXT, /* also any other type in its text form; a numeric that 38 digits do not hold, and an array with
+                        first subscripts other than 1 */
     STELE_TYPE_BYTEA,
     STELE_TYPE_DATE,
     STELE_TYPE_TIME,
@@ -355,14 +356,14 @@ typedef struct stele_value {
             int64_t size; /* bytes; -1: NUL-terminated */
         } text;           /* TEXT, BYTEA */
         struct {
-            const struct stele_value *items; /* NULLs, and values of one other type */
+            const struct stele_value *items; /* NULLs, and values of one other type; arrays: the next dimension */
             int64_t n;
         } array;
     } u;
 } stele_value;
 /* As the other binds: the value is copied. 42P02 no such parameter; 22023 a scale, or a type that there is not; 22003 a
  * numeric of more than 38 digits; 22008 no such date or time; 22021 not UTF-8; 42804 array items of several types;
- * 0A000 arrays in arrays; 54000 too long. On an error the parameter is NULL. Whether it converts to the parameter's
+ * 54000 too long. On an error the parameter is NULL. Whether it converts to the parameter's
  * type is seen when the statement runs. */
 STELE_API stele_status stele_bind_value(stele_stmt *stmt, int64_t index, const stele_value *value);
 /* The parameter's type as SQL has it ("numeric(10,2)", "integer[]"); NULL when there is no such parameter. Valid until
@@ -460,11 +461,17 @@ typedef struct stele_string {
     uint32_t size;    /* bytes */
     uint32_t reserved;
 } stele_string;
-/* A one-dimensional array: n cells of the elements' type, aligned as in columns. */
+/* An array: n cells of the elements' type, aligned as in columns. Those of several dimensions lie in row-major order:
+ * the last subscript moves first. */
+typedef struct stele_dim {
+    int32_t len, low; /* elements, and the first subscript */
+} stele_dim;
 typedef struct stele_array {
     const void *data;
     const unsigned char *valid; /* a byte per element, 0 = NULL; NULL: none is NULL */
     int64_t n;
+    const stele_dim *dims; /* n_dims, up to 6, the outermost first; NULL: one dimension from 1, or no elements */
+    int32_t n_dims;
 } stele_array;
 
 /* One call of a function: what it was registered with, memory and errors. Valid during the call. */
@@ -498,11 +505,11 @@ typedef struct stele_result {
  * error set: 22021 not UTF-8, 22P02 not JSON, 54000 too long, 53200, 42804 the result is not of such a type. */
 STELE_API stele_status stele_call_set_text(stele_call *call, const stele_result *result, int64_t row, const char *text,
                                            int64_t len);
-/* A result of an array type: n >= 0 cells of the elements' type, text as stele_string; valid as in stele_array.
- * Everything is copied, and checked as results of the elements' type are. STELE_ERROR as above; 42804 the result is no
- * array, 22003, 22008 an element out of its type's range. */
-STELE_API stele_status stele_call_set_array(stele_call *call, const stele_result *result, int64_t row, int64_t n,
-                                            const void *data, const unsigned char *valid);
+/* A result of an array type, as arguments are; text as stele_string. Everything is copied, and checked as results of
+ * the elements' type are. STELE_ERROR as above; 42804 the result is no array, 22003, 22008 an element out of its type's
+ * range, 22023 dimensions that do not have n elements, 54000 too many elements or dimensions. */
+STELE_API stele_status stele_call_set_array(stele_call *call, const stele_result *result, int64_t row,
+                                            const stele_array *array);
 
 /* Flags of functions. Volatility as in PostgreSQL: without one of the two the result depends on the arguments alone, so
  * that calls are made once for equal arguments, or for constants when a statement is prepared. */

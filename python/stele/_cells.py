@@ -10,7 +10,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, Callable, Optional, Sequence, get_args, get_origin
 
 from . import errors
-from ._lib import OK, ArrayCell, Text, lib
+from ._lib import OK, ArrayCell, Dim, Text, lib
 
 _EPOCH = datetime.datetime(2000, 1, 1)
 _EPOCH_UTC = datetime.datetime(2000, 1, 1, tzinfo=datetime.timezone.utc)
@@ -128,9 +128,21 @@ class _TextCodec(Codec):
 
 
 class _ArrayCodec(Codec):
+    """Lists; of arrays of several dimensions lists of lists. First subscripts other than 1 are refused: lists have
+    none."""
+
     def __init__(self, element: Codec) -> None:
         self.element = element
-        super().__init__(element.name + "[]", ArrayCell, lambda x: element.read(x.data, x.valid, x.n))
+        super().__init__(element.name + "[]", ArrayCell, self.list_of)
+
+    def list_of(self, x: Any) -> list[Any]:
+        values = self.element.read(x.data, x.valid, x.n)
+        dims = [x.dims[k] for k in range(x.n_dims)] if x.dims else []
+        if any(d.low != 1 for d in dims):
+            raise errors.NotSupportedError("an array whose first subscript is not 1 is no list; pass a[:] of it")
+        for d in reversed(dims[1:]):
+            values = [values[i:i + d.len] for i in range(0, len(values), d.len)]
+        return values
 
     def write(self, call: Any, result: Any, values: Sequence[Any]) -> None:
         valid = (c_ubyte * max(len(values), 1)).from_address(result.valid)
@@ -138,10 +150,24 @@ class _ArrayCodec(Codec):
             if v is None:
                 valid[i] = 0
                 continue
-            items = list(v)
+            items, lengths = _flat(list(v))
             cells, there, _keep = self.element.pack(items)
-            if lib.stele_call_set_array(call, result, i, len(items), cells, there) != OK:
+            dims = (Dim * len(lengths))(*[Dim(n, 1) for n in lengths])
+            array = ArrayCell(ctypes.addressof(cells), ctypes.addressof(there), len(items), dims, len(lengths))
+            if lib.stele_call_set_array(call, result, i, ctypes.byref(array)) != OK:
                 raise errors.DataError("the array was refused")
+
+
+def _flat(items: list[Any]) -> tuple[list[Any], list[int]]:
+    """Lists of lists as one list, and the lengths of the dimensions."""
+    lengths = [len(items)]
+    while items and isinstance(items[0], (list, tuple)):
+        n = len(items[0])
+        if any(not isinstance(x, (list, tuple)) or len(x) != n for x in items):
+            raise errors.DataError("lists in a list must be of one length")
+        lengths.append(n)
+        items = [y for x in items for y in x]
+    return items, lengths
 
 
 def _numeric(name: str) -> Codec:

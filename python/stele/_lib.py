@@ -73,8 +73,12 @@ class Text(Structure):
     _fields_ = [("data", c_void_p), ("size", c_uint32), ("reserved", c_uint32)]
 
 
+class Dim(Structure):
+    _fields_ = [("len", c_int32), ("low", c_int32)]
+
+
 class ArrayCell(Structure):
-    _fields_ = [("data", c_void_p), ("valid", c_void_p), ("n", c_int64)]
+    _fields_ = [("data", c_void_p), ("valid", c_void_p), ("n", c_int64), ("dims", POINTER(Dim)), ("n_dims", c_int32)]
 
 
 class Value(Structure):
@@ -176,7 +180,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "drop_function": (c_int, [c_void_p, c_char_p, c_int64, POINTER(c_char_p)]),
     "call_fail": (c_int, [c_void_p, c_int64, c_char_p, c_char_p]),
     "call_set_text": (c_int, [c_void_p, POINTER(Cells), c_int64, c_char_p, c_int64]),
-    "call_set_array": (c_int, [c_void_p, POINTER(Cells), c_int64, c_int64, c_void_p, c_void_p]),
+    "call_set_array": (c_int, [c_void_p, POINTER(Cells), c_int64, POINTER(ArrayCell)]),
     "bulk_new": (c_int, [c_void_p, c_char_p, POINTER(c_void_p)]),
     "bulk_free": (None, [c_void_p]),
     "bulk_param_count": (c_int64, [c_void_p]),

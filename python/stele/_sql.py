@@ -78,4 +78,6 @@ def text_of(value: Any) -> str:
 def _item(value: Any) -> str:
     if value is None:
         return "NULL"
+    if isinstance(value, (list, tuple)):
+        return text_of(value)
     return '"' + text_of(value).replace("\\", "\\\\").replace('"', '\\"') + '"'

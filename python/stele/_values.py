@@ -12,12 +12,12 @@ _ARRAY = 14
 
 
 def value_of(x: Value, t: str) -> Any:
-    """The value of an argument of type t."""
+    """The value of an argument of type t, or of an element of it."""
     u = x.u
     if x.type == _NULL:
         return None
     if x.type == _ARRAY:
-        return [value_of(u.array.items[i], t[:-2]) for i in range(u.array.n)]
+        return [value_of(u.array.items[i], t) for i in range(u.array.n)]
     if x.type in (_TEXT, _BYTEA):
         raw = ctypes.string_at(u.text.data, u.text.size)
         return raw if x.type == _BYTEA else raw.decode()
@@ -29,6 +29,6 @@ def value_of(x: Value, t: str) -> Any:
         return bool(u.boolean)
     if x.type in (_INT64, _FLOAT, _DOUBLE):
         return u.i64 if x.type == _INT64 else u.f32 if x.type == _FLOAT else u.f64
-    load = codec(t).load
+    load = codec(t.split("[")[0]).load
     assert load is not None
-    return load(u.uuid if t == "uuid" else u.i64)
+    return load(u.uuid if t.startswith("uuid") else u.i64)

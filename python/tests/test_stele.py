@@ -530,6 +530,11 @@ class Functions(Case):
             self.con.create_function("same", same, [kind], kind)
             self.assertEqual(self.con.sql("select same($1), same(null)", [value]).fetchall(), [(value, None)])
             self.con.remove_function("same")
+        self.con.create_function("turned", lambda a: [list(x) for x in zip(*a)], [list[int]], list[int])
+        self.assertEqual(self.one("select turned('{{1,2,3},{4,null,6}}')::text"), "{{1,4},{2,NULL},{3,6}}")
+        self.assertEqual(self.one("select turned($1)::text", [[[1, 2]]]), "{{1},{2}}")
+        with self.fails(stele.Error, "38000"):
+            self.con.sql("select turned('[0:1]={1,2}')")
         self.con.create_function("shout", lambda s: None if s == "no" else s + "!", ["text"], "text", volatility="stable")
         self.con.sql("create view v as select shout(s) as x from (values ('a'), ('no'), (null)) as t (s)")
         with self.con.connect() as other:
@@ -640,6 +645,8 @@ class TableFunctions(Case):
         self.assertEqual(self.con.sql("select i from letters('a', 1000000000) limit 2").fetchall(), [(0,), (1,)])
         self.assertEqual(log.count("begin"), log.count("end"))
         self.con.create_table_function("several", lambda x: x or [], [list[str]], [("word", str)])
+        self.con.create_table_function("flat", lambda x: x, [list[int]], {"row": list[int]})
+        self.assertEqual(self.con.sql("select row from flat('{{1,2},{3,4}}')").fetchall(), [([1, 2],), ([3, 4],)])
         self.assertEqual(self.con.sql("select word from several(array['a', 'b']) union all select word from several(null)").fetchall(),
                          [("a",), ("b",)])
         with self.fails(stele.Error, "38000") as caught:

@@ -13,6 +13,8 @@
 static_assert(sizeof(stele_string) == sizeof(Str), "a stele_string is a cell");
 static_assert(offsetof(stele_string, data) == offsetof(Str, ptr), "a stele_string is a cell");
 static_assert(offsetof(stele_string, size) == offsetof(Str, len), "a stele_string is a cell");
+static_assert(sizeof(stele_dim) == sizeof(ArrayDim) && offsetof(stele_dim, low) == offsetof(ArrayDim, low),
+              "a stele_dim is a dimension");
 static_assert(sizeof(stele_interval) == sizeof(Interval), "a stele_interval is a cell");
 static_assert(offsetof(stele_interval, days) == offsetof(Interval, days), "a stele_interval is a cell");
 
@@ -28,6 +30,14 @@ static Status array_to_client(Arena *a, Type t, Str blob, stele_array *out, Err 
     ArrayView v;
     TRY(array_view_of(blob, type_phys(type_element(t)), &v, e));
     *out = (stele_array){.valid = v.valid, .n = v.n, .data = v.cells};
+    if (v.dims) {
+        ArrayShape shape = array_shape(&v);
+        stele_dim *dims = arena_array(a, stele_dim, shape.n);
+        if (!dims) return ST_ERROR;
+        memcpy(dims, shape.dims, sizeof *dims * (size_t)shape.n);
+        out->dims = dims;
+        out->n_dims = shape.n;
+    }
     int64_t size = phys_size(v.phys);
     bool text = v.phys == PH_STR;
     if (!text && ((uintptr_t)v.cells & 15) == 0) return ST_OK;
@@ -129,20 +139,20 @@ stele_status stele_call_set_text(stele_call *c, const stele_result *result, int6
 }
 
 /* Elements as cells of their type, in the call's arena. */
-static stele_status elements(stele_call *c, Type t, int64_t row, int64_t n, const void *data,
-                             const unsigned char *valid, const void **cells, uint8_t **present) {
+static stele_status elements(stele_call *c, Type t, int64_t row, const stele_array *x, const void **cells,
+                             uint8_t **present) {
     int64_t size = phys_size(type_phys(t));
-    char *to = stele_call_alloc(c, n * size);
-    if (!to || (valid && !(*present = stele_call_alloc(c, n)))) return STELE_ERROR;
-    if (n) memcpy(to, data, (size_t)(n * size));
+    char *to = stele_call_alloc(c, x->n * size);
+    if (!to || (x->valid && !(*present = stele_call_alloc(c, x->n)))) return STELE_ERROR;
+    if (x->n) memcpy(to, x->data, (size_t)(x->n * size));
     *cells = to;
-    for (int64_t i = 0; i < n; i++) {
-        bool there = !valid || valid[i];
+    for (int64_t i = 0; i < x->n; i++) {
+        bool there = !x->valid || x->valid[i];
         char *cell = to + i * size;
-        if (valid) (*present)[i] = there;
+        if (x->valid) (*present)[i] = there;
         if (t.id == T_BOOL) *cell = *cell != 0;
         if (type_phys(t) == PH_STR) {
-            const stele_string *s = (const stele_string *)data + i;
+            const stele_string *s = (const stele_string *)x->data + i;
             if (!there) *(Str *)(void *)cell = str_make("", 0);
             else if (text_cell(c, t, row, s->data, s->size, (Str *)(void *)cell) != STELE_OK) return STELE_ERROR;
         } else if (there && !cell_is_value(t, cell)) {
@@ -152,20 +162,30 @@ static stele_status elements(stele_call *c, Type t, int64_t row, int64_t n, cons
     return STELE_OK;
 }
 
-stele_status stele_call_set_array(stele_call *c, const stele_result *result, int64_t row, int64_t n, const void *data,
-                                  const unsigned char *valid) {
+static stele_status shape_of(stele_call *c, int64_t row, const stele_array *x, ArrayShape *out) {
+    int64_t n;
+    if (x->n < 0 || x->n > ARRAY_MAX_ELEMENTS || x->n_dims > ARRAY_MAX_DIMS)
+        return stele_call_fail(c, row, ERR_PROGRAM_LIMIT, "an array has up to 134217727 elements and 6 dimensions");
+    *out = (ArrayShape){.n = x->dims ? MAX_OF(x->n_dims, 0) : 1, .dims = {{(int32_t)x->n, 1}}};
+    if (x->dims && out->n) memcpy(out->dims, x->dims, sizeof *x->dims * (size_t)out->n);
+    if (array_shape_count(out, &n, c->err) != ST_OK) return failed_at(c, row);
+    if (n == x->n) return STELE_OK;
+    return stele_call_fail(c, row, ERR_INVALID_PARAMETER, "the dimensions of an array do not have its elements");
+}
+
+stele_status stele_call_set_array(stele_call *c, const stele_result *result, int64_t row, const stele_array *x) {
     const ResultCells *r = result->cells;
     const void *cells;
     uint8_t *present = NULL;
+    ArrayShape shape;
     if (!r || !type_is_array(r->type))
         return stele_call_fail(c, row, ERR_DATATYPE_MISMATCH, "the result is not of an array type");
-    if (check_row(c, r, row) != STELE_OK) return STELE_ERROR;
-    if (n < 0 || n > ARRAY_MAX_ELEMENTS)
-        return stele_call_fail(c, row, ERR_PROGRAM_LIMIT, "an array has 0 to 134217727 elements");
+    if (check_row(c, r, row) != STELE_OK || shape_of(c, row, x, &shape) != STELE_OK) return STELE_ERROR;
     Type t = type_element(r->type);
-    if (elements(c, t, row, n, data, valid, &cells, &present) != STELE_OK) return STELE_ERROR;
+    if (elements(c, t, row, x, &cells, &present) != STELE_OK) return STELE_ERROR;
     Str *to = &((Str *)r->cells)[row];
-    if (array_build(c->arena, type_phys(t), n, cells, present, to, c->err) != ST_OK) return failed_at(c, row);
+    if (array_build_shaped(c->arena, type_phys(t), &shape, cells, present, to, c->err) != ST_OK)
+        return failed_at(c, row);
     return STELE_OK;
 }
 

@@ -73,8 +73,6 @@ static Status array_of(const stele_value *x, Arena *a, Value *out, Err *e) {
     for (int64_t i = 0; i < n; i++) {
         const stele_value *item = &x->u.array.items[i];
         Value v;
-        if (item->type == STELE_TYPE_ARRAY)
-            return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "arrays of several dimensions are not supported");
         if (item->type != STELE_TYPE_NULL && type != STELE_TYPE_NULL && item->type != type)
             return err_set(e, ERR_DATATYPE_MISMATCH, "the items of an array must have one type");
         if (item->type != STELE_TYPE_NULL) type = item->type;
@@ -97,6 +95,9 @@ static Status array_of(const stele_value *x, Arena *a, Value *out, Err *e) {
         if (nulls[i]) {
             memcpy(text + at, "NULL", 4);
             at += 4;
+        } else if (type == STELE_TYPE_ARRAY) {
+            memcpy(text + at, texts[i].ptr, texts[i].len);
+            at += texts[i].len;
         } else {
             at += put_item(text + at, texts[i].ptr, texts[i].len);
         }
@@ -206,6 +207,12 @@ static Status scalar_to_client(const Value *v, Arena *a, stele_value *out) {
 Status value_to_client(const Value *v, Arena *a, stele_value *out) {
     if (v->type.id != T_ARRAY || v->is_null) return scalar_to_client(v, a, out);
     const ArrayView view = array_view(v->u.str);
+    const ArrayShape shape = array_shape(&view);
+    for (int32_t k = 0; k < shape.n; k++) {
+        if (shape.dims[k].low == 1) continue;
+        *out = (stele_value){.type = STELE_TYPE_TEXT};
+        return (out->u.text.data = value_to_text(a, v, &out->u.text.size)) ? ST_OK : ST_ERROR;
+    }
     stele_value *items = arena_array(a, stele_value, view.n + 1);
     if (!items) return ST_ERROR;
     for (int64_t i = 0; i < view.n; i++) {
@@ -213,7 +220,17 @@ Status value_to_client(const Value *v, Arena *a, stele_value *out) {
         if (!item.is_null) array_get(&view, i, value_cell(&item));
         TRY(scalar_to_client(&item, a, &items[i]));
     }
-    *out = (stele_value){.type = STELE_TYPE_ARRAY, .u.array = {items, view.n}};
+    int64_t n = view.n;
+    for (int32_t k = shape.n - 1; k >= 1; k--) { /* of each outer dimension arrays of the next inner one */
+        int64_t len = shape.dims[k].len;
+        stele_value *outer = arena_array(a, stele_value, n / len);
+        if (!outer) return ST_ERROR;
+        for (int64_t i = 0; i < n / len; i++)
+            outer[i] = (stele_value){.type = STELE_TYPE_ARRAY, .u.array = {items + i * len, len}};
+        items = outer;
+        n /= len;
+    }
+    *out = (stele_value){.type = STELE_TYPE_ARRAY, .u.array = {items, n}};
     return ST_OK;
 }
 

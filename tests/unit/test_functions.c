@@ -80,16 +80,20 @@ static stele_status backwards(stele_call *call, int64_t n, const stele_column *a
             out[k] = null ? (stele_string){"no", 2, 0} : *x;
             valid[k] = null || x->size != 2 || memcmp(x->data, "no", 2) != 0;
         }
-        if (stele_call_set_array(call, result, i, in->n, out, valid) != STELE_OK) return STELE_ERROR;
+        const stele_array x = {out, valid, in->n, in->dims, in->n_dims};
+        if (stele_call_set_array(call, result, i, &x) != STELE_OK) return STELE_ERROR;
     }
     return STELE_OK;
 }
 /* The same array, of elements of a fixed size. */
 static stele_status same_array(stele_call *call, int64_t n, const stele_column *args, stele_result *result) {
     const stele_array *in = args[0].data;
+    const stele_dim four = {4, 1};
     for (int64_t i = 0; i < n; i++) {
         if ((uintptr_t)in[i].data % 16) return stele_call_fail(call, i, NULL, "not aligned");
-        if (stele_call_set_array(call, result, i, in[i].n, in[i].data, in[i].valid) != STELE_OK) return STELE_ERROR;
+        stele_array x = in[i];
+        if (x.n == 5) x.dims = &four, x.n_dims = 1;
+        if (stele_call_set_array(call, result, i, &x) != STELE_OK) return STELE_ERROR;
     }
     return STELE_OK;
 }
@@ -249,6 +253,8 @@ static void test_arrays_and_json(void **state) {
                  {"smallint[]", "{-5}"},
                  {"int[]", "{}"},
                  {"bigint[]", "{1,2,NULL}"},
+                 {"int[]", "[0:1][2:4]={{1,2,3},{4,NULL,6}}"},
+
                  {"real[]", "{1.5,0}"},
                  {"double precision[]", "{NaN}"},
                  {"numeric(9,2)[]", "{1.25,NULL}"},
@@ -272,6 +278,7 @@ static void test_arrays_and_json(void **state) {
     gives("select backwards(array[s, 'x']), backwards(array[s, 'x']) = array['x', s] from t where a < 3",
           "{x,one},t;{x,none},t");
     gives("select count(distinct backwards(array[g::text])) from many", "7");
+    gives("select backwards('{{a,b},{c,d}}')", "{{d,c},{b,a}}");
     fails("select backwards(array[1])", "42883", NULL, NULL);
     created(scalar("narrow", "bigint[]", "numeric(2,0)[]", same_array, 0, NULL));
     fails("select narrow(array[a, 100]) from t where a = 2", "22003", NULL, "function narrow({2,100})");
@@ -281,6 +288,9 @@ static void test_arrays_and_json(void **state) {
     gives("select misnamed('unset') = '{}'", "t");
     fails("select misnamed('x')", "42804", "the result is not of a text type", NULL);
     created(scalar("misnamed", "int[]", "text", same_array, 0, NULL));
+    created(scalar("reshaped", "int[]", "int[]", same_array, 0, NULL));
+    fails("select reshaped(array[1,2,3,4,5])", "22023", "the dimensions of an array do not have its elements", NULL);
+    created(stele_drop_function(conn, "reshaped", -1, NULL));
     fails("select misnamed(array[1])", "42804", "the result is not of an array type", NULL);
     /* json */
     created(scalar("as_jsonb", "json", "jsonb", same_text, 0, NULL));
@@ -468,7 +478,7 @@ static stele_status firsts_group(stele_call *call, int64_t n, const stele_column
         valid[i] = in[i].n > 0 && (!in[i].valid || in[i].valid[0]);
         out[i] = valid[i] ? *(const int64_t *)in[i].data : 0;
     }
-    return stele_call_set_array(call, result, 0, n, out, valid);
+    return stele_call_set_array(call, result, 0, &(stele_array){out, valid, n, (stele_dim[]){{(int32_t)n, 0}}, 1});
 }
 
 static void test_aggregates_by_groups(void **state) {
@@ -525,7 +535,7 @@ static void test_aggregates_by_groups(void **state) {
     gives("select t.a, (select glue(x.s, x.g order by x.a) from t as x where x.g = t.a) from t order by a",
           "1,one(1);2,none(2)(2);4,;NULL,");
     gives("select firsts(array[a, 7] order by a), firsts(array[]::bigint[]), firsts(null) from t",
-          "{1,2,4,NULL},{NULL,NULL,NULL,NULL},{}");
+          "[0:3]={1,2,4,NULL},[0:3]={NULL,NULL,NULL,NULL},{}");
     gives("select sum(length(x)) from (select glue('ab', g order by a) as x from many group by a % 3000) as x",
           "100000");
     /* states in order */
@@ -626,7 +636,7 @@ static void test_no_memory(void **state) {
             stele_error(conn, &e);
             if (strcmp(e.sqlstate, "53200") != 0) fail_msg("step %lld: %s %s", (long long)step, e.sqlstate, e.message);
         } else {
-            assert_string_equal(got, "ONE!,one(1)none(2)(2)none{1,2,1,2}");
+            assert_string_equal(got, "ONE!,one(1)none(2)(2)none[0:3]={1,2,1,2}");
         }
         if (over) {
             assert_int_equal(ran, STELE_OK);

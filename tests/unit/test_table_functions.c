@@ -135,7 +135,8 @@ static stele_status items_next(stele_call *call, void *scan, int64_t room, stele
             (stele_call_set_text(call, &columns[0], *n, v->u.text.data, v->u.text.size) != STELE_OK ||
              stele_call_set_text(call, &columns[2], *n, x->at ? "[ 1]" : "{}", -1) != STELE_OK))
             return STELE_ERROR;
-        if (stele_call_set_array(call, &columns[1], *n, x->n - at - 1, rest, NULL) != STELE_OK) return STELE_ERROR;
+        const stele_array list = {.data = rest, .n = x->n - at - 1};
+        if (stele_call_set_array(call, &columns[1], *n, &list) != STELE_OK) return STELE_ERROR;
     }
     return STELE_OK;
 }
