@@ -23,18 +23,29 @@ struct stele_columns {
     Arena *arena;
     Err *err;
     VEC(const char *) names;
+    VEC(const char *) texts; /* of the types */
     VEC(Type) types;
+    const stele_columns *before; /* of an earlier call: the same texts are the same types; NULL: there was none */
 };
 
 /* ---- binding ------------------------------------------------------------------------------------- */
 
+static Status column_type(const stele_columns *c, const char *text, Type *out) {
+    const stele_columns *b = c->before;
+    const int64_t k = c->names.len;
+    if (!b || k >= b->names.len || strcmp(b->texts.items[k], text) != 0)
+        return function_type_of(c->arena, text, out, c->err);
+    *out = b->types.items[k];
+    return ST_OK;
+}
+
 stele_status stele_columns_add(stele_columns *c, const char *name, const char *type) {
     Type t;
-    const char *copy = arena_strdup(c->arena, name ? name : "");
+    const char *copy = arena_strdup(c->arena, name ? name : ""), *text = arena_strdup(c->arena, type ? type : "");
     if (c->names.len >= COLUMNS_MAX)
         return err_set(c->err, ERR_TOO_MANY_COLUMNS, "tables can have at most %d columns", COLUMNS_MAX), STELE_ERROR;
-    if (!copy || function_type_of(c->arena, type, &t, c->err) != ST_OK || !vec_push(c->arena, &c->names, copy) ||
-        !vec_push(c->arena, &c->types, t)) {
+    if (!copy || !text || column_type(c, text, &t) != ST_OK || !vec_push(c->arena, &c->names, copy) ||
+        !vec_push(c->arena, &c->texts, text) || !vec_push(c->arena, &c->types, t)) {
         if (!err_is_set(c->err)) err_oom(c->err);
         return STELE_ERROR;
     }
@@ -65,7 +76,8 @@ static Status bind_columns(const UserFunction *f, Arena *a, const Value *args, v
     if (!values) return err_is_set(e) ? ST_ERROR : err_oom(e);
     for (int i = 0; args && i < n; i++)
         if (value_to_client(&args[i], a, &values[i]) != ST_OK) return err_is_set(e) ? ST_ERROR : err_oom(e);
-    *columns = (stele_columns){.arena = a, .err = e};
+    columns->arena = a;
+    columns->err = e;
     stele_status r = t->bind(&call, args ? n : 0, args ? values : NULL, columns, of_client);
     if (r != STELE_OK || err_is_set(e)) return failed(&call);
     if (columns->names.len == 0)
@@ -79,7 +91,7 @@ static Status open_rows(const UserFunction *f, Arena *a, const Value *args, cons
         return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "arguments of table function %s must be constants",
                        f->signature.name);
     Bound *b = arena_new_of(a, Bound);
-    stele_columns columns;
+    stele_columns columns = {0};
     if (!b) return err_is_set(e) ? ST_ERROR : err_oom(e);
     b->f = f;
     if (arena_on_release(a, free_bound, b) != ST_OK) return err_is_set(e) ? ST_ERROR : err_oom(e);
@@ -241,6 +253,7 @@ typedef struct Records {
     ResultCells *cells; /* by column */
     stele_result *results;
     bool *wanted;
+    stele_columns columns; /* of the last call */
     VEC(Str) rows;
 } Records;
 
@@ -315,10 +328,12 @@ static Status call_records(Records *r, const Value *args, Str *out) {
     Arena *a = r->ctx->arena;
     stele_call call = {.f = r->f, .arena = a, .err = r->ctx->err, .n = RECORD_ROWS, .error_row = -1};
     void *bound = NULL, *scan = NULL;
-    stele_columns columns;
+    const stele_columns before = r->columns;
+    r->columns = (stele_columns){.before = before.names.len ? &before : NULL};
     r->rows.len = 0;
-    Status st = bind_columns(r->f, a, args, &bound, &columns, call.err);
-    if (st == ST_OK) st = same_columns(r, &columns, call.err);
+    Status st = bind_columns(r->f, a, args, &bound, &r->columns, call.err);
+    r->columns.before = NULL;
+    if (st == ST_OK) st = same_columns(r, &r->columns, call.err);
     if (st == ST_OK && (t->begin(&call, bound, r->n_cols, r->wanted, &scan) != STELE_OK || err_is_set(call.err)))
         st = failed(&call);
     if (st == ST_OK) st = read_records(r, &call, scan);
