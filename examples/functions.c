@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <stele/stele.h>
 
 static stele_conn *conn;
@@ -67,6 +68,21 @@ static stele_status mean_finish(stele_call *call, int64_t n, const void *const *
     return STELE_OK;
 }
 
+/* ---- sentence(word ORDER BY ..): an aggregate that gets all rows of a group at once, in order. ---- */
+static stele_status sentence_group(stele_call *call, int64_t n, const stele_column *args, stele_result *result) {
+    const stele_string *words = args[0].data;
+    int64_t bytes = 0, at = 0;
+    for (int64_t i = 0; i < n; i++) bytes += words[i].size + 1;
+    char *text = stele_call_alloc(call, bytes);
+    if (!text) return STELE_ERROR;
+    for (int64_t i = 0; i < n; i++) {
+        memcpy(text + at, words[i].data, words[i].size);
+        at += words[i].size;
+        text[at++] = i == n - 1 ? '.' : ' ';
+    }
+    return stele_call_set_text(call, result, 0, text, at);
+}
+
 /* ---- fibonacci(rows => n): a table function. ---- */
 typedef struct Scan {
     int64_t at, rows, a, b;
@@ -122,6 +138,11 @@ int main(void) {
                                                           .update = mean_update,
                                                           .combine = mean_combine,
                                                           .finish = mean_finish}));
+    check(stele_create_aggregate(conn, &(stele_aggregate){.name = "sentence",
+                                                          .n_params = 1,
+                                                          .param_types = (const char *const[]){"text"},
+                                                          .result_type = "text",
+                                                          .group = sentence_group}));
     check(stele_create_table_function(conn, &(stele_table_function){.name = "fibonacci",
                                                                     .n_params = 1,
                                                                     .param_types = (const char *const[]){"bigint"},
@@ -139,6 +160,7 @@ int main(void) {
                      NULL, NULL));
     check(stele_exec(conn, "select * from worth order by name", print_row, NULL));
     check(stele_exec(conn, "select round(mean_square(price)::numeric, 4) from item", print_row, NULL));
+    check(stele_exec(conn, "select sentence(name order by price desc) from item", print_row, NULL));
     check(stele_exec(conn, "select n, value from fibonacci(rows => 60) where value % 1000 = 0 or n > 59", print_row,
                      NULL));
     if (stele_exec(conn, "select price_of(-1, price) from item", NULL, NULL) != STELE_OK) {
