@@ -1,6 +1,9 @@
 /* work.c - see work.h. */
 #include "device/work.h"
 
+#include <sched.h>
+#include <time.h>
+
 /* ---- memory ---- */
 bool device_is_short(const Err *e) {
     return strcmp(e->sqlstate, ERR_OUT_OF_MEMORY) == 0 || strcmp(e->sqlstate, ERR_LIMIT_EXCEEDED) == 0;
@@ -110,6 +113,49 @@ void device_span_free(Device *d, DevSpan *s) {
     if (s->most > 0) d->ops->span_free(d, s->at, s->bytes, s->most);
     else if (s->at) d->ops->free(d, s->at, s->bytes);
     *s = (DevSpan){0};
+}
+
+/* ---- host memory that several threads fill ---- */
+static void fill_piece(DevFill *f, int64_t piece) {
+    f->fill(f->ctx, piece);
+    atomic_store_explicit(&f->full[piece % f->places], piece + 1, memory_order_release);
+}
+static void fill_ahead(DevFill *f) {
+    const struct timespec nap = {.tv_nsec = 20000};
+    for (;;) {
+        int64_t piece = atomic_fetch_add(&f->next, 1);
+        if (piece >= f->n) return;
+        for (int tries = 0; piece >= atomic_load_explicit(&f->limit, memory_order_acquire); tries++) {
+            if (atomic_load(&f->over)) return;
+            if (tries < 64) sched_yield();
+            else nanosleep(&nap, NULL);
+        }
+        fill_piece(f, piece);
+    }
+}
+static void fill_worker(void *ctx, int worker) {
+    DevFill *f = ctx;
+    if (worker > 0) {
+        fill_ahead(f);
+        return;
+    }
+    f->st = f->body(f->ctx, f->e);
+    atomic_store(&f->over, true);
+}
+Status device_fill(DevFill *f, Pool *pool, int threads, Err *e) {
+    f->e = e;
+    if (threads > 1) pool_run(pool, threads, fill_worker, f);
+    else fill_worker(f, 0);
+    return f->st;
+}
+bool device_is_full(const DevFill *f, int64_t piece) {
+    return atomic_load_explicit(&f->full[piece % f->places], memory_order_acquire) == piece + 1;
+}
+void device_fill_one(DevFill *f) {
+    int64_t mine = atomic_load(&f->next);
+    if (mine < MIN_OF(atomic_load(&f->limit), f->n) && atomic_compare_exchange_strong(&f->next, &mine, mine + 1))
+        fill_piece(f, mine);
+    else sched_yield();
 }
 
 /* ---- queues and events ---- */

@@ -3,6 +3,7 @@
  *
  *   memory     that others give way to; that is kept for the next use (DevMem); that grows and keeps what is in it
  *              (DevSpan); pinned memory that is kept (DevPinned)
+ *   filling    of host memory by several threads, while one sends what is there
  *   queues     and events, made when they are first needed
  *   launches   over so many items, whatever the device's size
  *   waiting    for work that may use memory, whether what came before succeeded or not
@@ -57,6 +58,30 @@ typedef struct DevPinned {
 } DevPinned;
 Status device_pinned_need(Device *d, DevPinned *m, int64_t bytes, Err *e);
 void device_pinned_free(Device *d, DevPinned *m);
+
+/* ---- host memory that several threads fill ---- */
+/* Pieces 0 .. n - 1 of what goes to a device, mostly in pinned memory. Threads take them in this order and fill them;
+ * the calling thread runs `body`, which sends what is full, and fills some itself. Piece i lies in place i % places:
+ * those below `limit` have a place that is free. */
+typedef struct DevFill {
+    int64_t n, places;
+    void (*fill)(void *ctx, int64_t piece); /* by any of the threads */
+    Status (*body)(void *ctx, Err *e);
+    void *ctx;
+    _Atomic int64_t *full; /* [places]: what lies there: piece + 1; zero in the beginning */
+    _Atomic int64_t limit; /* raised by body when a place is free again */
+    /* the rest is zero in the beginning */
+    _Atomic int64_t next; /* to be filled next */
+    _Atomic bool over;    /* body has ended */
+    Status st;
+    Err *e;
+} DevFill;
+/* With up to so many threads of the pool, the calling one included; what body returned. Nothing is being filled any
+ * more when it returns. */
+Status device_fill(DevFill *f, Pool *pool, int threads, Err *e);
+/* For body: the piece is full; it fills one, or lets others go on where there is none to fill. */
+bool device_is_full(const DevFill *f, int64_t piece);
+void device_fill_one(DevFill *f);
 
 /* ---- queues and events ---- */
 /* Makes it when it is not there. */

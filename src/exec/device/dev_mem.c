@@ -5,9 +5,6 @@
  * is kept counts against device_memory_limit like everything else and goes first when memory is short, before cached
  * columns do.
  */
-#include <sched.h>
-#include <time.h>
-
 #include "base/mutex.h"
 #include "exec/device/dev_int.h"
 
@@ -294,9 +291,9 @@ Status query_zero(DevQuery *q, DevPtr at, int64_t bytes, Err *e) {
 
 /* ---- uploads ------------------------------------------------------------------------------------------- */
 /* Bytes that are not registered go through the lane's pinned slots in slices: the pool's threads fill slots, the
- * query's own thread sends full ones off in order, and fills some itself if the pool has no other thread. Slices are
- * numbered through all groups of a Stager, so that the pool's threads work ahead of the group that is being sent:
- * calling them together costs more than a group of a few megabytes. Slice k lies in slot (first + k) % STAGES. */
+ * query's own thread sends full ones off in order (DevFill). Slices are numbered through all groups of a Stager, so
+ * that the pool's threads work ahead of the group that is being sent: calling them together costs more than a group of
+ * a few megabytes. Slice k lies in slot (first + k) % STAGES. */
 enum { FILLERS_MAX = 12, AHEAD = STAGES / 2, TOGETHER = 64 };
 typedef struct StageRun { /* jobs without registered ones between them */
     const Upload *jobs;
@@ -305,22 +302,18 @@ typedef struct StageRun { /* jobs without registered ones between them */
     int64_t slice;    /* its first */
 } StageRun;
 struct Stager {
+    DevFill fill;
     DevQuery *q;
     Lane *lane;
     const Upload *jobs;
     const int64_t *groups; /* where they begin, and the last one ends */
     StageRun *runs;
     int64_t n_runs, run; /* run: to be sent next */
-    int64_t slices, sent;
+    int64_t sent;
     int first;
-    _Atomic int64_t next;         /* slice to be filled next */
-    _Atomic int64_t limit;        /* slices below it have a free slot */
-    _Atomic int64_t full[STAGES]; /* what lies in a slot: slice + 1 */
-    _Atomic bool stop;
+    _Atomic int64_t full[STAGES]; /* DevFill.full */
     Status (*body)(void *ctx, Stager *s, Err *e);
     void *ctx;
-    Err *e;
-    Status st;
 };
 
 static int slot_of(const Stager *f, int64_t slice) { return (int)((f->first + slice) % STAGES); }
@@ -335,7 +328,8 @@ static const StageRun *run_of(const Stager *f, int64_t slice) {
     return &f->runs[a];
 }
 
-static void fill_slot(Stager *f, int64_t slice) {
+static void fill_slot(void *ctx, int64_t slice) {
+    const Stager *f = ctx;
     const StageRun *r = run_of(f, slice);
     int64_t lo = r->from + (slice - r->slice) * STAGE_BYTES, hi = MIN_OF(lo + STAGE_BYTES, r->to);
     char *stage = f->lane->stage[slot_of(f, slice)].p;
@@ -350,21 +344,6 @@ static void fill_slot(Stager *f, int64_t slice) {
         int64_t x = MAX_OF(lo, u->at), y = MIN_OF(hi, u->at + u->bytes);
         if (x < y) memcpy(stage + (x - lo), (const char *)u->from + (x - u->at), (size_t)(y - x));
     }
-    atomic_store_explicit(&f->full[slot_of(f, slice)], slice + 1, memory_order_release);
-}
-
-static void fill_ahead(Stager *f) {
-    const struct timespec nap = {.tv_nsec = 20000};
-    for (;;) {
-        int64_t slice = atomic_fetch_add(&f->next, 1);
-        if (slice >= f->slices) return;
-        for (int tries = 0; slice >= atomic_load_explicit(&f->limit, memory_order_acquire); tries++) {
-            if (atomic_load(&f->stop)) return;
-            if (tries < 64) sched_yield();
-            else nanosleep(&nap, NULL);
-        }
-        fill_slot(f, slice);
-    }
 }
 
 static Status stage_ready(DevQuery *q, int i, Err *e) {
@@ -376,38 +355,33 @@ static Status stage_ready(DevQuery *q, int i, Err *e) {
     return ST_OK;
 }
 
-static Status send_slice(Stager *f, const StageRun *r, DevQueue *queue, DevPtr to) {
+static Status send_slice(Stager *f, const StageRun *r, DevQueue *queue, DevPtr to, Err *e) {
     Device *d = f->q->d;
     Lane *l = f->lane;
     int slot = slot_of(f, f->sent);
     int64_t lo = r->from + (f->sent - r->slice) * STAGE_BYTES;
-    TRY(d->ops->copy_in(queue, to + (uint64_t)lo, l->stage[slot].p, MIN_OF((int64_t)STAGE_BYTES, r->to - lo), f->e));
+    TRY(d->ops->copy_in(queue, to + (uint64_t)lo, l->stage[slot].p, MIN_OF((int64_t)STAGE_BYTES, r->to - lo), e));
     f->sent++;
     l->stage_busy[slot] = true;
-    if (device_mark(d, queue, &l->staged[slot], f->e) == ST_OK) return ST_OK;
+    if (device_mark(d, queue, &l->staged[slot], e) == ST_OK) return ST_OK;
     l->broken = true; /* it is unknown when the slot is free again */
     return ST_ERROR;
 }
 
 /* Slots are made free some way ahead of what is sent, oldest first: by then the device has usually passed them. */
-static Status send_run(Stager *f, const StageRun *r, DevQueue *queue, DevPtr to) {
+static Status send_run(Stager *f, const StageRun *r, DevQueue *queue, DevPtr to, Err *e) {
     int64_t end = r->slice + (r->to - r->from + STAGE_BYTES - 1) / STAGE_BYTES;
     while (f->sent < end) {
-        int64_t limit = atomic_load(&f->limit);
-        if (limit < f->slices && limit < f->sent + AHEAD) {
-            TRY(stage_ready(f->q, slot_of(f, limit), f->e));
-            atomic_store_explicit(&f->limit, limit + 1, memory_order_release);
-            continue;
+        int64_t limit = atomic_load(&f->fill.limit);
+        if (limit < f->fill.n && limit < f->sent + AHEAD) {
+            TRY(stage_ready(f->q, slot_of(f, limit), e));
+            atomic_store_explicit(&f->fill.limit, limit + 1, memory_order_release);
+        } else if (device_is_full(&f->fill, f->sent)) {
+            if (f->sent % 64 == 0) TRY(query_check_cancel(f->q, e));
+            TRY(send_slice(f, r, queue, to, e));
+        } else {
+            device_fill_one(&f->fill);
         }
-        if (atomic_load_explicit(&f->full[slot_of(f, f->sent)], memory_order_acquire) == f->sent + 1) {
-            if (f->sent % 64 == 0) TRY(query_check_cancel(f->q, f->e));
-            TRY(send_slice(f, r, queue, to));
-            continue;
-        }
-        int64_t mine = atomic_load(&f->next);
-        if (mine < MIN_OF(limit, f->slices) && atomic_compare_exchange_strong(&f->next, &mine, mine + 1))
-            fill_slot(f, mine);
-        else sched_yield();
     }
     return ST_OK;
 }
@@ -436,29 +410,22 @@ Status stager_send(Stager *f, int64_t group, DevQueue *queue, DevPtr to, Err *e)
             continue;
         }
         const StageRun *r = &f->runs[f->run++];
-        f->e = e;
-        TRY(send_run(f, r, queue, to));
+        TRY(send_run(f, r, queue, to, e));
         k = i + r->n;
     }
     return ST_OK;
 }
 
-static void stager_worker(void *ctx, int worker) {
+static Status stager_body(void *ctx, Err *e) {
     Stager *f = ctx;
-    if (worker > 0) {
-        fill_ahead(f);
-        return;
-    }
-    f->st = f->body(f->ctx, f, f->e);
-    atomic_store(&f->stop, true);
+    return f->body(f->ctx, f, e);
 }
 
 Status query_upload_groups(DevQuery *q, const Upload *jobs, const int64_t *groups, int64_t n_groups,
                            Status (*body)(void *ctx, Stager *s, Err *e), void *ctx, Err *e) {
     Lane *l = q->lane;
-    Stager f = {
-        .q = q, .lane = l, .jobs = jobs, .groups = groups, .first = l->stage_next, .body = body, .ctx = ctx, .e = e};
-    int64_t loose = 0;
+    Stager f = {.q = q, .lane = l, .jobs = jobs, .groups = groups, .first = l->stage_next, .body = body, .ctx = ctx};
+    int64_t loose = 0, slices = 0;
     for (int64_t i = 0; i < groups[n_groups] && !q->d->info.shares_memory; i++) loose += !jobs[i].registered;
     if (loose > 0 && !(f.runs = arena_array(q->arena, StageRun, loose))) return err_oom(e);
     for (int64_t g = 0; g < n_groups && loose > 0; g++)
@@ -471,18 +438,19 @@ Status query_upload_groups(DevQuery *q, const Upload *jobs, const int64_t *group
                             .n = k - i,
                             .from = jobs[i].at,
                             .to = jobs[k - 1].at + jobs[k - 1].bytes,
-                            .slice = f.slices};
-            f.slices += (r->to - r->from + STAGE_BYTES - 1) / STAGE_BYTES;
+                            .slice = slices};
+            slices += (r->to - r->from + STAGE_BYTES - 1) / STAGE_BYTES;
         }
-    if (f.slices > 0 && l->staging) return err_internal(e, "an upload to device %s inside another", q->d->info.id);
-    l->stage_next = slot_of(&f, f.slices);
-    l->staging |= f.slices > 0;
+    if (slices > 0 && l->staging) return err_internal(e, "an upload to device %s inside another", q->d->info.id);
+    l->stage_next = slot_of(&f, slices);
+    l->staging |= slices > 0;
     int workers =
-        q->opt.pool && f.slices > 2 ? MIN_OF(MIN_OF(q->opt.threads, pool_threads(q->opt.pool)), FILLERS_MAX) : 1;
-    if (workers > 1) pool_run(q->opt.pool, workers, stager_worker, &f);
-    else stager_worker(&f, 0);
-    if (f.slices > 0) l->staging = false;
-    return f.st;
+        q->opt.pool && slices > 2 ? MIN_OF(MIN_OF(q->opt.threads, pool_threads(q->opt.pool)), FILLERS_MAX) : 1;
+    f.fill =
+        (DevFill){.n = slices, .places = STAGES, .fill = fill_slot, .body = stager_body, .ctx = &f, .full = f.full};
+    Status st = device_fill(&f.fill, q->opt.pool, workers, e);
+    if (slices > 0) l->staging = false;
+    return st;
 }
 
 typedef struct OneGroup {

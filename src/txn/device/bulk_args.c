@@ -24,18 +24,14 @@ enum {
 };
 
 /* ---- gathering ------------------------------------------------------------------------------------------ */
-/* Pieces of plain arguments, then chunks of strings. Copies of [0, sent) and of [strings, strings_sent) are on their
- * way; before `strings` lie the strings' cells, which all chunks write, so they go last. */
+/* Pieces of plain arguments, then chunks of strings. The strings' cells lie between the two: all chunks write them, so
+ * they go last. */
 typedef struct Gather {
+    DevFill fill;
     Bulk *b;
     const BulkArgs *x;
     DevQueue *queue;
-    int64_t pieces, strings;
-    _Atomic int64_t next;
-    _Atomic uint8_t *done;
-    int64_t sent, strings_sent, ready, strings_ready;
-    Status st;
-    Err err;
+    int64_t pieces;
 } Gather;
 
 static void copy_piece(const BulkArgs *v, int64_t from, int64_t to) {
@@ -52,53 +48,43 @@ static void copy_piece(const BulkArgs *v, int64_t from, int64_t to) {
         if (a < z) memcpy(v->sent + a, (const char *)x->host + (a - begin), (size_t)(z - a));
     }
 }
-static void send(Gather *g, int64_t *sent, int64_t to) {
-    const BulkArgs *x = g->x;
-    if (g->st == ST_OK && to > *sent)
-        g->st = g->b->device->d->ops->copy_in(g->queue, x->at + (uint64_t)*sent, x->sent + *sent, to - *sent, &g->err);
+static void fill_piece(void *ctx, int64_t i) {
+    const Gather *g = ctx;
+    if (i >= g->pieces) texts_stage_chunk(g->b, &g->x->texts, i - g->pieces);
+    else copy_piece(g->x, i * PIECE_BYTES, MIN_OF((i + 1) * PIECE_BYTES, g->x->plain_bytes));
+}
+static Status send(const Gather *g, int64_t *sent, int64_t to, Err *e) {
+    const int64_t from = *sent;
     *sent = to;
+    if (to <= from) return ST_OK;
+    return g->b->device->d->ops->copy_in(g->queue, g->x->at + (uint64_t)from, g->x->sent + from, to - from, e);
 }
-static bool is_done(const Gather *g, int64_t i) { return atomic_load_explicit(&g->done[i], memory_order_acquire); }
-/* Sends what is complete from the beginning on, where it is large enough for a copy of its own. */
-static void send_ready(Gather *g) {
-    const BulkArgs *v = g->x;
-    const BulkTexts *t = &v->texts;
-    while (g->ready < g->pieces && is_done(g, g->ready)) g->ready++;
-    while (g->strings_ready < t->n_chunks && is_done(g, g->pieces + g->strings_ready)) g->strings_ready++;
-    int64_t to = MIN_OF(g->ready * PIECE_BYTES, v->plain_bytes);
-    if (to - g->sent >= SEND_BYTES) send(g, &g->sent, to);
-    if (g->strings_ready == t->n_chunks) return; /* soon the last copy */
-    to = v->plain_bytes + t->chunks[g->strings_ready].at;
-    if (to - g->strings_sent >= SEND_BYTES) send(g, &g->strings_sent, to);
-}
-static void gather_worker(void *ctx, int worker) {
+/* Sends what is full from the beginning on, where it is large enough for a copy of its own; in the end the rest. */
+static Status send_pieces(void *ctx, Err *e) {
     Gather *g = ctx;
-    const BulkArgs *v = g->x;
-    int64_t n = g->pieces + v->texts.n_chunks;
-    for (int64_t i; (i = atomic_fetch_add(&g->next, 1)) < n;) {
-        if (i < g->pieces) copy_piece(v, i * PIECE_BYTES, MIN_OF((i + 1) * PIECE_BYTES, v->plain_bytes));
-        else texts_stage_chunk(g->b, &v->texts, i - g->pieces);
-        atomic_store_explicit(&g->done[i], 1, memory_order_release);
-        if (worker == 0) send_ready(g);
+    const BulkTexts *t = &g->x->texts;
+    const int64_t plain = g->x->plain_bytes, strings = plain + (t->n_chunks > 0 ? t->chunks[0].at : t->staged_bytes);
+    int64_t sent = 0, strings_sent = strings;
+    for (int64_t i = 0; i < g->fill.n; i++) {
+        while (!device_is_full(&g->fill, i)) device_fill_one(&g->fill);
+        const int64_t next = i + 1 - g->pieces; /* chunk of strings, from 0 on */
+        if (i + 1 == g->fill.n) break;
+        int64_t *from = next <= 0 ? &sent : &strings_sent,
+                to = next <= 0 ? MIN_OF((i + 1) * PIECE_BYTES, plain) : plain + t->chunks[next].at;
+        if (to - *from >= SEND_BYTES) TRY(send(g, from, to, e));
     }
+    if (strings_sent > strings) TRY(send(g, &sent, strings, e));
+    else strings_sent = sent; /* all that is left lies together */
+    return send(g, &strings_sent, plain + t->staged_bytes, e);
 }
 static Status send_all(Bulk *b, BulkArgs *x, DevQueue *queue, Err *e) {
     texts_stage(b, &x->texts, x->texts.staged_at);
-    Gather g = {.b = b,
-                .x = x,
-                .queue = queue,
-                .pieces = (x->plain_bytes + PIECE_BYTES - 1) / PIECE_BYTES,
-                .strings = x->plain_bytes + (x->texts.n_chunks > 0 ? x->texts.chunks[0].at : x->texts.staged_bytes)};
-    g.strings_sent = g.strings;
-    if (!(g.done = arena_calloc(b->arena, g.pieces + x->texts.n_chunks + 1))) return err_oom(e);
-    if (b->workers > 1 && x->plain_bytes + x->texts.staged_bytes > ALONE_BYTES)
-        pool_run(b->opt->query->pool, b->workers, gather_worker, &g);
-    else gather_worker(&g, 0);
-    if (g.strings_sent > g.strings) send(&g, &g.sent, g.strings);
-    else g.strings_sent = g.sent; /* all that is left lies together */
-    send(&g, &g.strings_sent, x->plain_bytes + x->texts.staged_bytes);
-    if (g.st != ST_OK) err_copy(e, &g.err);
-    return g.st;
+    Gather g = {.b = b, .x = x, .queue = queue, .pieces = (x->plain_bytes + PIECE_BYTES - 1) / PIECE_BYTES};
+    const int64_t n = g.pieces + x->texts.n_chunks;
+    g.fill = (DevFill){.n = n, .places = n, .limit = n, .fill = fill_piece, .body = send_pieces, .ctx = &g};
+    if (!(g.fill.full = arena_calloc(b->arena, (n + 1) * (int64_t)sizeof *g.fill.full))) return err_oom(e);
+    const bool alone = x->plain_bytes + x->texts.staged_bytes <= ALONE_BYTES;
+    return device_fill(&g.fill, b->opt->query->pool, alone ? 1 : b->workers, e);
 }
 
 /* ---- layout --------------------------------------------------------------------------------------------- */
