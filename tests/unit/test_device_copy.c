@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "codegen/prelude/txn/kr_image_codes.h"
 #include "txn/store/device_copy.h"
-#include "txn/store/image_rehash.h"
+#include "txn/store/device_kernels.h"
 
 enum { ID, NAME, SMALL, BALANCE, N_COLS, ROWS = 50 };
 static MemAccount root, devices_account;

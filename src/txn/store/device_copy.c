@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "txn/store/device_rows.h"
-#include "txn/store/image_rehash.h"
+#include "txn/store/device_kernels.h"
 #include "txn/store/store_int.h"
 
 typedef struct Piece {
@@ -102,7 +102,7 @@ void device_copy_free(Image *im) {
         if (i == m->texts) give_up_texts(m, &m->pieces[i].at);
         else device_span_free(m->d, &m->pieces[i].at);
     }
-    image_kernels_release(&m->kernels);
+    rehash_release(&m->kernels);
     mem_free(im->account, m, copy_size(m->cap));
     im->device_copy = NULL;
 }
@@ -157,8 +157,7 @@ static void note_change(DeviceCopy *m) {
     m->changes = atomic_fetch_add(&changes, 1);
 }
 uint64_t device_copy_changes(const Image *im) { return im->device_copy ? im->device_copy->changes : 0; }
-Device *device_copy_device(const Image *im) { return im->device_copy->d; }
-CodeCache *device_copy_cache(const Image *im) { return im->device_copy->kernels.cache; }
+ImageKernels *device_copy_kernels(const Image *im) { return &im->device_copy->kernels; }
 uint64_t device_copy_uploaded(const Image *im) { return im->device_copy ? im->device_copy->uploaded : 0; }
 bool device_copy_ready(const Image *im, int64_t text_room) {
     return device_copy_current(im) && image_texts_fit(im, text_room);
@@ -200,8 +199,7 @@ Status device_copy_use(Image *im, Device *d, CodeCache *cache, DevQueue *q, int6
             return ST_ERROR;
         }
         im->device_copy = m;
-        if (im->n_indexes > 0) image_kernels_ask(&m->kernels);
-        device_rows_ask(im);
+        rehash_ask(&m->kernels);
     }
     m->current = false;
     note_change(m);
@@ -316,12 +314,10 @@ void device_copy_changed(Image *im, const void *array) {
 bool device_copy_newer(const Image *im) { return im->device_copy && im->device_copy->newer; }
 
 /* ---- indexes ---- */
-static void describe_column(const Image *im, int32_t number, RehashTable *t, int32_t c) {
+DeviceImageColumn device_copy_column(const Image *im, int32_t number) {
     const ImageColumn *col = &im->cols[number];
-    t->cols[c].phys = col->phys;
-    t->cols[c].cells = device_copy_address(im, col->cells);
-    t->cols[c].stride = (uint64_t)col->stride;
-    t->cols[c].valid = device_copy_address(im, col->valid);
+    return (DeviceImageColumn){col->phys, device_copy_address(im, col->cells), (uint64_t)col->stride,
+                               device_copy_address(im, col->valid)};
 }
 static void describe_table(const Image *im, const ImageIndex *x, RehashTable *t) {
     *t = (RehashTable){.slots = device_copy_address(im, x->slots),
@@ -331,7 +327,7 @@ static void describe_table(const Image *im, const ImageIndex *x, RehashTable *t)
                        .dense = x->dense,
                        .n_cols = x->n_cols,
                        .texts = device_copy_texts(im)};
-    for (int32_t c = 0; c < x->n_cols; c++) describe_column(im, x->cols[c], t, c);
+    for (int32_t c = 0; c < x->n_cols; c++) t->cols[c] = device_copy_column(im, x->cols[c]);
 }
 /* From table t to one of n slots, on the device, with room for it on the host. */
 static Status rehash(Image *im, ImageIndex *x, const RehashTable *t, int64_t n, Err *e) {
@@ -360,7 +356,7 @@ Status device_copy_rehash(Image *im, ImageIndex *x, int64_t inserts, int64_t ahe
     RehashTable t;
     Err why = {0};
     int64_t entries = 0, kept = 0, began = clock_ns();
-    Status st = image_kernels_need(&m->kernels, &why);
+    Status st = rehash_need(&m->kernels, &why);
     describe_table(im, x, &t);
     if (st == ST_OK) st = rehash_count(&m->kernels, &t, &entries, &kept, &why);
     if (st == ST_OK && !slots_suffice(t.n, entries + inserts, true)) {
@@ -382,8 +378,8 @@ bool device_copy_bound(const Image *im, int32_t col, uint64_t *bound) {
     DeviceCopy *m = im->device_copy;
     RehashTable t = {.n = atomic_load(&im->rows), .live = device_copy_address(im, im->live), .n_cols = 1};
     Err why = {0};
-    describe_column(im, col, &t, 0);
-    Status st = image_kernels_need(&m->kernels, &why);
+    t.cols[0] = device_copy_column(im, col);
+    Status st = rehash_need(&m->kernels, &why);
     if (st == ST_OK) st = rehash_bound(&m->kernels, &t, bound, &why);
     if (st != ST_OK)
         log_write(LOG_INFO, "additions to column \"%s\" of table \"%s\" are checked one by one: %s",
@@ -409,7 +405,7 @@ static void describe_texts(const Image *im, int32_t n, const int32_t *cols, cons
                        .n_cols = n,
                        .texts = device_copy_texts(im)};
     for (int32_t c = 0; c < n; c++) {
-        describe_column(im, cols[c], t, c);
+        t->cols[c] = device_copy_column(im, cols[c]);
         t->cols[c].phys = dead_too[c];
     }
 }
@@ -420,7 +416,7 @@ bool device_copy_text_bytes(const Image *im, int32_t n, const int32_t *cols, con
     uint64_t found = 0;
     if (m->texts < 0) return false;
     describe_texts(im, n, cols, dead_too, &t);
-    Status st = image_kernels_need(&m->kernels, &why);
+    Status st = rehash_need(&m->kernels, &why);
     if (st == ST_OK) st = rehash_sizes(&m->kernels, &t, &found, &why);
     if (st != ST_OK)
         log_write(LOG_INFO, "strings of table \"%s\" are gathered on the host: %s", im->table->name, why.message);
@@ -435,7 +431,7 @@ Status device_copy_move_texts(Image *im, int32_t n, const int32_t *cols, const b
     Err why = {0};
     *done = false;
     describe_texts(im, n, cols, dead_too, &t);
-    if (image_kernels_need(&m->kernels, &why) != ST_OK || device_span_new(m->d, size, &fresh, &why) != ST_OK) {
+    if (rehash_need(&m->kernels, &why) != ST_OK || device_span_new(m->d, size, &fresh, &why) != ST_OK) {
         log_write(LOG_INFO, "strings of table \"%s\" are gathered on the host: %s", im->table->name, why.message);
     } else if (rehash_texts(&m->kernels, &t, fresh.at, (uint64_t)(uintptr_t)to, e) != ST_OK) {
         m->broken = true;

@@ -23,11 +23,11 @@ Status device_copy_use(Image *im, Device *d, CodeCache *cache, DevQueue *q, int6
 bool device_copy_ready(const Image *im, int64_t text_room);
 /* A number that changes each time the host's arrays are copied to the device; 0: they never were. */
 uint64_t device_copy_uploaded(const Image *im);
-/* A number that changes whenever what the device has may have changed, or moved; of an image with a copy, the device
- * and the kernels' cache (NULL: none). */
+/* A number that changes whenever what the device has may have changed, or moved; of an image with a copy, its kernels,
+ * and one of its columns there. */
 uint64_t device_copy_changes(const Image *im);
-Device *device_copy_device(const Image *im);
-CodeCache *device_copy_cache(const Image *im);
+struct ImageKernels *device_copy_kernels(const Image *im);
+struct DeviceImageColumn device_copy_column(const Image *im, int32_t number);
 uint64_t device_copy_texts(const Image *im);
 /* Strings as they are on the device: their bytes do not move or go before the last hold is released, also when the copy
  * moves them, or goes. Any thread releases, NULL too. NULL: no memory. 'has' says whether there are strings. */

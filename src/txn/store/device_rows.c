@@ -1,23 +1,15 @@
 /* device_rows.c - see device_rows.h. Kernels: codegen/prelude/txn/kr_device_rows.h. */
 #include "txn/store/device_rows.h"
 
-#include "codegen/cache.h"
 #include "codegen/prelude/txn/kr_device_rows_codes.h"
-#include "device/work.h"
+#include "codegen/prelude/txn/kr_image_codes.h"
 #include "exec/device/device_rows.h"
 #include "storage/table_version.h"
 #include "txn/store/device_copy.h"
+#include "txn/store/device_kernels.h"
 #include "txn/store/store_int.h"
 
 static_assert(RD_PIECES == ROW_PIECES, "crosses into kernels");
-static_assert(RD_ROW_LIVE == ROW_LIVE && RD_BOOL == PH_BOOL && RD_I16 == PH_I16 && RD_I32 == PH_I32 &&
-                  RD_I64 == PH_I64 && RD_F32 == PH_F32 && RD_F64 == PH_F64 && RD_STR == PH_STR,
-              "kernels know these numbers");
-
-enum { K_DELETED, K_ZONES, K_FIND, K_COLUMN, K_TEXTS, N_KERNELS };
-static const char *const names[N_KERNELS] = {"rd_deleted", "rd_zones", "rd_find", "rd_column", "rd_texts"};
-static const KernelSet set = {.text = kernel_device_rows_text, .names = names, .n = N_KERNELS, .n_params = RD_PARAMS};
-
 typedef struct Zone {
     uint64_t most, least; /* RD_ZONE_WORDS */
     int64_t nulls;
@@ -53,38 +45,24 @@ typedef struct Rows {
 struct DeviceRowsView {
     Image *im;
     Device *d;
-    CodeCache *cache;
-    CodeRef code;
-    DevKernel *kernels[N_KERNELS];
-    DevQueue *queue;
-    DevMem lookup;    /* a key on its way there, and the row on its way back */
-    uint64_t changes; /* of the device's copy when `now` was made */
+    const ImageKernels *kernels; /* the copy's */
+    DevQueue *queue;             /* of those who look for rows, beside bulks */
+    DevMem lookup;               /* a key on its way there, and the row on its way back */
+    uint64_t changes;            /* of the device's copy when `now` was made */
     Rows *now;
     Base *base;
 };
 typedef struct DeviceRowsView View;
 
 /* ---- kernels ---- */
-void device_rows_ask(const Image *im) {
-    CodeCache *cache = device_copy_cache(im);
-    CodeRef code = {0};
-    Err later = {0};
-    if (cache) (void)code_get_set(cache, device_copy_device(im), im->account, &set, false, &code, NULL, &later);
-    if (code.module) code_release(cache, &code);
-}
-static Status need_kernels(View *v, Err *e) {
-    if (!v->cache) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "device \"%s\" has no kernels for rows", v->d->info.id);
-    CodeState st = code_get_set(v->cache, v->d, v->im->account, &set, true, &v->code, v->kernels, e);
-    return st == CODE_READY ? ST_OK : ST_ERROR;
-}
 /* `items` work-items have something to do. */
-static Status launch(const View *v, DevQueue *q, int kernel, int64_t items, uint64_t *p, Err *e) {
+static Status launch(const View *v, DevQueue *q, ImageKernel kernel, int64_t items, uint64_t *p, Err *e) {
     p[RD_LIVE] = device_copy_address(v->im, v->im->live);
-    return device_launch_over(v->d, q, v->kernels[kernel], items, 8, p, RD_PARAMS, e);
+    return device_launch_over(v->d, q, v->kernels->kernels[kernel], items, 8, p, IK_PARAMS, e);
 }
 
 /* The same over the rows of a view. */
-static Status launch_rows(const Rows *x, DevQueue *q, int kernel, int64_t items, uint64_t *p, Err *e) {
+static Status launch_rows(const Rows *x, DevQueue *q, ImageKernel kernel, int64_t items, uint64_t *p, Err *e) {
     p[RD_TABLETS] = x->tablets.p;
     p[RD_N_TABLETS] = (uint64_t)x->table.n_tablets;
     p[RD_PLACES] = (uint64_t)x->rows.n_places;
@@ -93,36 +71,29 @@ static Status launch_rows(const Rows *x, DevQueue *q, int kernel, int64_t items,
 
 static Status make_deleted(const DeviceRows *r, DevQueue *q, DevPtr bits, Err *e) {
     const Rows *x = (const Rows *)(const void *)r;
-    uint64_t p[RD_PARAMS] = {[RD_BITS] = bits};
-    return launch_rows(x, q, K_DELETED, r->n_places / 64, p, e);
+    uint64_t p[IK_PARAMS] = {[RD_BITS] = bits};
+    return launch_rows(x, q, RD_DELETED, r->n_places / 64, p, e);
 }
 /* Where upload() has put the descriptions of columns. */
 static DevPtr column_words(const Rows *x) {
     return x->tablets.p + (uint64_t)(x->table.n_tablets * RD_TABLET_WORDS * 8);
 }
-static void describe_column(const Image *im, int32_t c, uint64_t *words) {
-    const ImageColumn *col = &im->cols[c];
-    words[0] = col->phys;
-    words[1] = device_copy_address(im, col->cells);
-    words[2] = (uint64_t)col->stride;
-    words[3] = device_copy_address(im, col->valid);
-}
 static Status make_column(const DeviceRows *r, DevQueue *q, int32_t col, DevPtr cells, DevPtr bits, Err *e) {
     const Rows *x = (const Rows *)(const void *)r;
     const Image *im = x->maker->im;
-    uint64_t p[RD_PARAMS] = {[RD_COLS] = column_words(x) + (uint64_t)(col * RD_COL_WORDS * 8),
+    uint64_t p[IK_PARAMS] = {[RD_COLS] = column_words(x) + (uint64_t)(col * CELL_COL_WORDS * 8),
                              [RD_TO] = cells,
                              [RD_BITS] = bits,
                              [RD_DEAD] = (uint64_t)x->dead_value[col],
                              [RD_TEXTS] = device_copy_texts(im)};
-    return launch_rows(x, q, K_COLUMN, r->n_places, p, e);
+    return launch_rows(x, q, RD_COLUMN, r->n_places, p, e);
 }
 
 static_assert(sizeof(DeviceText) == RD_TEXT_WORDS * 8, "crosses into kernels");
 static Status make_texts(const DeviceRows *r, DevQueue *q, int64_t n, DevPtr list, DevPtr to, Err *e) {
     const Rows *x = (const Rows *)(const void *)r;
-    uint64_t p[RD_PARAMS] = {[RD_COLS] = list, [RD_WORK] = (uint64_t)n, [RD_TO] = to};
-    return device_launch_over(x->d, q, x->gather, n, 8, p, RD_PARAMS, e);
+    uint64_t p[IK_PARAMS] = {[RD_COLS] = list, [RD_WORK] = (uint64_t)n, [RD_TO] = to};
+    return device_launch_over(x->d, q, x->gather, n, 8, p, IK_PARAMS, e);
 }
 
 /* ---- tablets ---- */
@@ -187,7 +158,7 @@ static Status choose_columns(Rows *v, bool own, Err *e) {
 /* Descriptions of tablets and columns go to the device; numbers come back. */
 static Status upload(Rows *v, DevQueue *q, Err *e) {
     const Image *im = v->maker->im;
-    int64_t n = v->table.n_tablets, words = n * RD_TABLET_WORDS + im->n_cols * RD_COL_WORDS, work = 0;
+    int64_t n = v->table.n_tablets, words = n * RD_TABLET_WORDS + im->n_cols * CELL_COL_WORDS, work = 0;
     uint64_t *w = arena_array(v->arena, uint64_t, words + 1);
     if (!w) return err_oom(e);
     for (int64_t k = 0; k < n; k++) {
@@ -198,8 +169,9 @@ static Status upload(Rows *v, DevQueue *q, Err *e) {
         x[3] = (uint64_t)work;
         work += (v->table.tablets[k]->rows + RD_ZONE_ROWS - 1) / RD_ZONE_ROWS;
     }
+    DeviceImageColumn *cols = (DeviceImageColumn *)(void *)(w + n * RD_TABLET_WORDS);
     for (int32_t c = 0; c < im->n_cols; c++)
-        if (v->rows.cols[c] == COLUMN_OF_DEVICE) describe_column(im, c, w + n * RD_TABLET_WORDS + c * RD_COL_WORDS);
+        cols[c] = v->rows.cols[c] == COLUMN_OF_DEVICE ? device_copy_column(im, c) : (DeviceImageColumn){0};
     TRY(device_mem_need(v->d, NULL, &v->tablets, words * 8, e));
     return v->d->ops->copy_in(q, v->tablets.p, w, words * 8, e);
 }
@@ -211,14 +183,14 @@ static Status look(Rows *v, DevQueue *q, Zone **zones, int64_t **dead, Err *e) {
     DevPtr at = 0;
     if (!found) return err_oom(e);
     TRY(device_alloc(v->d, bytes + 8, &at, e));
-    uint64_t p[RD_PARAMS] = {[RD_COUNTS] = at + (uint64_t)zone_bytes,
+    uint64_t p[IK_PARAMS] = {[RD_COUNTS] = at + (uint64_t)zone_bytes,
                              [RD_COLS] = column_words(v),
                              [RD_N_COLS] = (uint64_t)im->n_cols,
                              [RD_WORK] = (uint64_t)v->n_work,
                              [RD_TO] = at};
     Status st = ops->fill(q, at, 0, bytes, e);
-    if (st == ST_OK) st = launch_rows(v, q, K_DELETED, v->rows.n_places / 64, p, e);
-    if (st == ST_OK) st = launch_rows(v, q, K_ZONES, v->n_work * v->d->info.group_rows, p, e);
+    if (st == ST_OK) st = launch_rows(v, q, RD_DELETED, v->rows.n_places / 64, p, e);
+    if (st == ST_OK) st = launch_rows(v, q, RD_ZONES, v->n_work * v->d->info.group_rows, p, e);
     if (st == ST_OK) st = ops->copy_out(q, found, at, bytes, e);
     st = device_settle(v->d, q, st, e);
     ops->free(v->d, at, bytes + 8);
@@ -303,8 +275,8 @@ static Status fill_view(Rows *v, Err *e) {
     v->table.on_device = &v->rows;
     v->table.version = -atomic_fetch_add(&views, 1); /* as no table has it */
     v->rows = (DeviceRows){.device = v->d, .deleted = make_deleted, .column = make_column, .texts = make_texts};
-    v->code = code_again(v->cache, &maker->code);
-    v->gather = maker->kernels[K_TEXTS];
+    v->code = code_again(v->cache, &maker->kernels->code);
+    v->gather = maker->kernels->kernels[RD_GATHER_TEXTS];
     if (device_copy_has_texts(im) && !(v->texts = device_copy_hold_texts(im, e))) return ST_ERROR;
     TRY(cut_tablets(v, own, e));
     TRY(choose_columns(v, own, e));
@@ -324,7 +296,7 @@ static void rows_release(Rows *v) {
     if (!v || atomic_fetch_sub(&v->refs, 1) > 1) return;
     Arena *arena = v->arena; /* holds v itself */
     device_mem_free(v->d, &v->tablets);
-    if (v->code.module) code_release(v->cache, &v->code);
+    code_release(v->cache, &v->code);
     text_hold_release(v->texts);
     base_release(v->base);
     arena_free(arena);
@@ -357,7 +329,7 @@ static Status rows_new(View *v, Rows **out, Err *e) {
         arena_free(a);
         return err_is_set(e) ? ST_ERROR : err_oom(e);
     }
-    *x = (Rows){.maker = v, .cache = v->cache, .d = v->d, .arena = a, .base = v->base};
+    *x = (Rows){.maker = v, .cache = v->kernels->cache, .d = v->d, .arena = a, .base = v->base};
     atomic_init(&x->refs, 1);
     atomic_fetch_add(&v->base->refs, 1);
     if (fill_view(x, e) == ST_OK) {
@@ -377,7 +349,6 @@ void device_rows_free(Image *im) {
     base_release(v->base);
     device_mem_free(v->d, &v->lookup);
     device_queue_drop(v->d, &v->queue);
-    if (v->code.module) code_release(v->cache, &v->code);
     mem_free(im->account, v, (int64_t)sizeof *v);
     im->device_rows = NULL;
 }
@@ -387,9 +358,10 @@ static Status get(Image *im, View **out, Err *e) {
     View *v = im->device_rows = mem_calloc(im->account, (int64_t)sizeof *v, e);
     if (!v) return ST_ERROR;
     v->im = im;
-    v->d = device_copy_device(im);
-    v->cache = device_copy_cache(im);
-    if (need_kernels(v, e) != ST_OK || device_queue_need(v->d, &v->queue, e) != ST_OK) {
+    ImageKernels *k = device_copy_kernels(im);
+    v->kernels = k;
+    v->d = k->d;
+    if (rehash_need(k, e) != ST_OK || device_queue_need(v->d, &v->queue, e) != ST_OK) {
         device_rows_free(im);
         return ST_ERROR;
     }
@@ -410,7 +382,7 @@ Status device_rows_view(Image *im, const Table **out, Err *e) {
 }
 
 /* ---- one row ---- */
-enum { FIND_KEY_WORDS = RD_COL_WORDS + 2 };
+enum { FIND_KEY_WORDS = CELL_COL_WORDS + 2 };
 /* Descriptions of the key's columns, its values, and the bytes of its strings, which will be at `at`. */
 static Status describe_key(const Image *im, const ImageIndex *x, const void *const *keys, Arena *a, DevPtr at,
                            uint64_t **out, int64_t *bytes, Err *e) {
@@ -421,12 +393,12 @@ static Status describe_key(const Image *im, const ImageIndex *x, const void *con
         if (phys == PH_INTERVAL || phys == PH_F32 || phys == PH_F64)
             return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "a key of this type is not looked up on a device");
     }
-    uint64_t *w = *out = arena_calloc(a, size + texts + 8), *values = w ? w + x->n_cols * RD_COL_WORDS : NULL;
+    uint64_t *w = *out = arena_calloc(a, size + texts + 8), *values = w ? w + x->n_cols * CELL_COL_WORDS : NULL;
     if (!w) return err_oom(e);
     char *text = (char *)w + size;
     for (int32_t i = 0; i < x->n_cols; i++, values += 2) {
         uint8_t phys = im->cols[x->cols[i]].phys;
-        describe_column(im, x->cols[i], w + i * RD_COL_WORDS);
+        ((DeviceImageColumn *)(void *)w)[i] = device_copy_column(im, x->cols[i]);
         if (phys != PH_STR) {
             memcpy(values, keys[i], (size_t)phys_size((Phys)phys));
             continue;
@@ -446,7 +418,7 @@ static Status run_find(View *v, const ImageIndex *x, const void *const *keys, ui
     const DeviceOps *ops = v->d->ops;
     const Image *im = v->im;
     int64_t bytes = 0;
-    uint64_t *key = NULL, p[RD_PARAMS] = {0};
+    uint64_t *key = NULL, p[IK_PARAMS] = {0};
     TRY(device_mem_need(v->d, NULL, &v->lookup, KEY_MOST + found_bytes, e));
     const DevPtr at = v->lookup.p;
     TRY(describe_key(im, x, keys, a, at, &key, &bytes, e));
@@ -467,7 +439,7 @@ static Status run_find(View *v, const ImageIndex *x, const void *const *keys, ui
         p[RD_PIECE + 2 * k] = device_copy_address(im, im->pieces[k].rows);
         p[RD_PIECE + 2 * k + 1] = (uint64_t)(im->pieces[k].rows ? im->pieces[k].stride : 0);
     }
-    if (st == ST_OK) st = launch(v, v->queue, K_FIND, 1, p, e);
+    if (st == ST_OK) st = launch(v, v->queue, RD_FIND, 1, p, e);
     if (st == ST_OK) st = ops->copy_out(v->queue, found, at + KEY_MOST, found_bytes, e);
     return device_settle(v->d, v->queue, st, e);
 }

@@ -12,10 +12,6 @@
 
 #include "txn/store/image.h"
 
-extern const char kernel_device_rows_text[]; /* made at build time */
-
-/* Has the kernels compiled, but does not wait. */
-void device_rows_ask(const Image *im);
 /* Of an image whose copy on a device is newer: the view, the same one until that copy changes. Until a bulk runs, or
  * the host gets the rows, columns can be made of it. What was made, and the rest of it, is good for as long as it is
  * kept. 53200, 58000; 0A000 without kernels; 55000: the table has changes that are not committed. One thread at a time.

@@ -14,7 +14,7 @@ enum {
     SPARE_MAX = 1 << 30,
     SPARE_BULKS = 16,           /* room for so many like this one, when there is memory */
     ADDRESSES = 64,             /* times the bytes */
-    TEXT_COLS = IMAGE_KEY_COLS, /* as many as kernels take (image_rehash.h) */
+    TEXT_COLS = IMAGE_KEY_COLS, /* as many as kernels take (device_kernels.h) */
     GARBAGE_MIN = 64 << 20,
     GARBAGE_TIMES = 4, /* the piece may have so many times what rows had on average when it was made */
 };

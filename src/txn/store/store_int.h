@@ -1,5 +1,5 @@
 /* store_int.h - what the files of an image share: image.c, garbage.c, home.c, home_save.c, image_index.c,
- * device_copy.c, image_order.c, image_rehash.c, image_sync.c, image_texts.c, rowids.c only. */
+ * device_copy.c, image_order.c, device_kernels.c, image_sync.c, image_texts.c, rowids.c only. */
 #ifndef STELE_TXN_STORE_STORE_INT_H
 #define STELE_TXN_STORE_STORE_INT_H
 

@@ -14,7 +14,7 @@
 #ifndef KR_DEVICE_ROWS_H
 #define KR_DEVICE_ROWS_H
 #include "codegen/prelude/kc_state.h"
-#include "codegen/prelude/txn/kp_codes.h"
+#include "codegen/prelude/txn/kr_image.h"
 #include "codegen/prelude/txn/kr_device_rows_codes.h"
 
 #define TABLET(t, word) GRO(u64, P(RD_TABLETS))[(t)*RD_TABLET_WORDS + (word)]
@@ -36,7 +36,7 @@ KERNEL(rd_deleted) {
                   rows = TABLET(t, 2), row = TABLET(t, 1) + first, n = first < rows ? rows - first : 0;
         u64 word = 0, dead = 0;
         for (u64 i = 0; i < 64 && i < n; i++) {
-            if ((u32)GRO(u8, live)[row + i] == RD_ROW_LIVE) continue;
+            if ((u32)GRO(u8, live)[row + i] == CELL_ROW_LIVE) continue;
             word |= U64C(1) << i;
             dead++;
         }
@@ -45,12 +45,12 @@ KERNEL(rd_deleted) {
     }
 }
 
-FN bool rd_is_whole(u32 phys) { return phys <= RD_I64; }
+FN bool rd_is_whole(u32 phys) { return phys <= CELL_I64; }
 FN u64 rd_whole_bits(u32 phys, u64 at) {
-    const i64 v = phys == RD_BOOL  ? (i64)G(u8, at)[0]
-                  : phys == RD_I16 ? (i64)G(i16, at)[0]
-                  : phys == RD_I32 ? (i64)G(i32, at)[0]
-                                   : G(i64, at)[0];
+    const i64 v = phys == CELL_BOOL  ? (i64)G(u8, at)[0]
+                  : phys == CELL_I16 ? (i64)G(i16, at)[0]
+                  : phys == CELL_I32 ? (i64)G(i32, at)[0]
+                                     : G(i64, at)[0];
     return (u64)v ^ (U64C(1) << 63);
 }
 KERNEL(rd_zones) {
@@ -60,13 +60,13 @@ KERNEL(rd_zones) {
                   row = TABLET(t, 1), rows = TABLET(t, 2),
                   end = rows - from < RD_ZONE_ROWS ? rows : from + RD_ZONE_ROWS;
         for (u64 c = 0; c < n_cols; c++) {
-            const u64 col = P(RD_COLS) + c * RD_COL_WORDS * 8, cells = GRO(u64, col)[1], stride = GRO(u64, col)[2],
+            const u64 col = P(RD_COLS) + c * CELL_COL_WORDS * 8, cells = GRO(u64, col)[1], stride = GRO(u64, col)[2],
                       valid = GRO(u64, col)[3], to = P(RD_TO) + (t * n_cols + c) * RD_ZONE_WORDS * 8;
             const u32 phys = (u32)GRO(u64, col)[0];
             if (cells == 0) continue;
             u64 most = 0, least = 0, nulls = 0;
             for (u64 i = row + from + LID; i < row + end; i += LSIZE) {
-                if ((u32)GRO(u8, live)[i] != RD_ROW_LIVE) continue;
+                if ((u32)GRO(u8, live)[i] != CELL_ROW_LIVE) continue;
                 if (valid != 0 && G(u8, valid + i * stride)[0] == 0) {
                     nulls++;
                 } else if (rd_is_whole(phys)) {
@@ -88,13 +88,13 @@ KERNEL(rd_zones) {
 
 FN void rd_copy_cell(u32 phys, u64 to, u64 at, u64 texts) {
     switch (phys) {
-    case RD_BOOL: G(u8, to)[0] = G(u8, at)[0]; break;
-    case RD_I16: G(u16, to)[0] = G(u16, at)[0]; break;
-    case RD_I32:
-    case RD_F32: G(u32, to)[0] = G(u32, at)[0]; break;
-    case RD_I64:
-    case RD_F64: G(u64, to)[0] = G(u64, at)[0]; break;
-    case RD_STR: /* behind the length there may be anything */
+    case CELL_BOOL: G(u8, to)[0] = G(u8, at)[0]; break;
+    case CELL_I16: G(u16, to)[0] = G(u16, at)[0]; break;
+    case CELL_I32:
+    case CELL_F32: G(u32, to)[0] = G(u32, at)[0]; break;
+    case CELL_I64:
+    case CELL_F64: G(u64, to)[0] = G(u64, at)[0]; break;
+    case CELL_STR: /* behind the length there may be anything */
         G(u64, to)[0] = G(u64, at)[0] + texts;
         G(u64, to)[1] = (u64)G(u32, at)[2];
         break;
@@ -103,21 +103,21 @@ FN void rd_copy_cell(u32 phys, u64 to, u64 at, u64 texts) {
 }
 FN void rd_dead_cell(u32 phys, u64 to, u64 v) {
     switch (phys) {
-    case RD_BOOL: G(u8, to)[0] = (u8)v; break;
-    case RD_I16: G(u16, to)[0] = (u16)v; break;
-    case RD_I32:
-    case RD_F32: G(u32, to)[0] = (u32)v; break;
-    case RD_I64:
-    case RD_F64: G(u64, to)[0] = v; break;
+    case CELL_BOOL: G(u8, to)[0] = (u8)v; break;
+    case CELL_I16: G(u16, to)[0] = (u16)v; break;
+    case CELL_I32:
+    case CELL_F32: G(u32, to)[0] = (u32)v; break;
+    case CELL_I64:
+    case CELL_F64: G(u64, to)[0] = v; break;
     default: G(u64, to)[0] = G(u64, to)[1] = 0;
     }
 }
 FN u64 rd_cell_bytes(u32 phys) {
-    return phys == RD_BOOL                    ? 1
-           : phys == RD_I16                   ? 2
-           : phys == RD_I32 || phys == RD_F32 ? 4
-           : phys == RD_I64 || phys == RD_F64 ? 8
-                                              : 16;
+    return phys == CELL_BOOL                      ? 1
+           : phys == CELL_I16                     ? 2
+           : phys == CELL_I32 || phys == CELL_F32 ? 4
+           : phys == CELL_I64 || phys == CELL_F64 ? 8
+                                                  : 16;
 }
 KERNEL(rd_column) {
     const u64 places = P(RD_PLACES), live = P(RD_LIVE), col = P(RD_COLS), cells = GRO(u64, col)[1],
@@ -126,7 +126,7 @@ KERNEL(rd_column) {
     for (u64 p = GID * LSIZE + LID; p < places; p += NGROUPS * LSIZE) {
         const u64 t = rd_tablet_of(P(RD_TABLETS), P(RD_N_TABLETS), 0, p), at = p - TABLET(t, 0),
                   row = TABLET(t, 1) + at, cell = to + p * rd_cell_bytes(phys);
-        if (at < TABLET(t, 2) && (u32)GRO(u8, live)[row] == RD_ROW_LIVE)
+        if (at < TABLET(t, 2) && (u32)GRO(u8, live)[row] == CELL_ROW_LIVE)
             rd_copy_cell(phys, cell, cells + row * stride, P(RD_TEXTS));
         else rd_dead_cell(phys, cell, P(RD_DEAD));
     }
@@ -149,7 +149,6 @@ KERNEL(rd_texts) {
 }
 
 /* ---- one row by its key ---- */
-#define RD_ENTRY_ROWS U64C(0xffffffffff) /* of a slot; above them are bits of the hash */
 FN bool rd_same_bytes(u64 a, u64 b, u64 n) {
     for (u64 i = 0; i < n; i++)
         if (G(u8, a)[i] != G(u8, b)[i]) return false;
@@ -157,15 +156,15 @@ FN bool rd_same_bytes(u64 a, u64 b, u64 n) {
 }
 /* A cell and a value of the key: in the same form, but that bytes of a string are at the key's own address. */
 FN bool rd_is_key(u32 phys, u64 cell, u64 key, u64 texts) {
-    if (phys != RD_STR) return rd_same_bytes(cell, key, rd_cell_bytes(phys));
+    if (phys != CELL_STR) return rd_same_bytes(cell, key, rd_cell_bytes(phys));
     const u64 n = (u64)G(u32, cell)[2];
     return n == (u64)G(u32, key)[2] && rd_same_bytes(G(u64, cell)[0] + texts, G(u64, key)[0], n);
 }
 FN bool rd_has_key(u64 row, u64 live, u64 cols, u64 n_cols, u64 texts) {
-    const u64 keys = cols + n_cols * RD_COL_WORDS * 8;
-    if ((u32)GRO(u8, live)[row] != RD_ROW_LIVE) return false;
+    const u64 keys = cols + n_cols * CELL_COL_WORDS * 8;
+    if ((u32)GRO(u8, live)[row] != CELL_ROW_LIVE) return false;
     for (u64 c = 0; c < n_cols; c++) {
-        const u64 col = cols + c * RD_COL_WORDS * 8, at = row * GRO(u64, col)[2], valid = GRO(u64, col)[3];
+        const u64 col = cols + c * CELL_COL_WORDS * 8, at = row * GRO(u64, col)[2], valid = GRO(u64, col)[3];
         if (valid != 0 && G(u8, valid + at)[0] == 0) return false;
         if (!rd_is_key((u32)GRO(u64, col)[0], GRO(u64, col)[1] + at, keys + c * 16, texts)) return false;
     }
@@ -180,9 +179,8 @@ KERNEL(rd_find) {
     for (u64 n = 0; found == 0; n++) {
         const u64 s = GRO(u64, slots)[SLOT_AT(hash, n, mask)];
         if (s == 0) break;
-        if (((s ^ hash) & ~RD_ENTRY_ROWS) != 0) continue;
-        if (rd_has_key((s & RD_ENTRY_ROWS) - 1, P(RD_LIVE), P(RD_COLS), P(RD_N_COLS), P(RD_TEXTS)))
-            found = s & RD_ENTRY_ROWS;
+        if (((s ^ hash) & ~ENTRY_ROWS) != 0) continue;
+        if (rd_has_key((s & ENTRY_ROWS) - 1, P(RD_LIVE), P(RD_COLS), P(RD_N_COLS), P(RD_TEXTS))) found = s & ENTRY_ROWS;
     }
     G(u64, to)[0] = found;
     if (found == 0) return;

@@ -1,4 +1,5 @@
-/* kr_device_rows_codes.h - numbers that the kernels of kr_device_rows.h share with txn/store/device_rows.c. */
+/* kr_device_rows_codes.h - numbers that the kernels of kr_device_rows.h share with txn/store/device_rows.c; those of
+ * types and of columns are kr_image_codes.h's. */
 #ifndef KR_DEVICE_ROWS_CODES_H
 #define KR_DEVICE_ROWS_CODES_H
 
@@ -9,7 +10,7 @@
 #define RD_LIVE 3      /* u8 by row */
 #define RD_BITS 4      /* u64[places / 64]; 0: not wanted */
 #define RD_COUNTS 5    /* u64 by tablet; 0: not wanted */
-#define RD_COLS 6      /* u64[RD_COL_WORDS] by column */
+#define RD_COLS 6      /* u64[CELL_COL_WORDS] by column; address 0: it is not looked at */
 #define RD_N_COLS 7
 #define RD_TO 8     /* what is made: cells, or u64[RD_ZONE_WORDS] by tablet and column */
 #define RD_DEAD 9   /* what cells of rows that do not live get, as 64 bits */
@@ -21,7 +22,6 @@
 #define RD_MARKS 15 /* u8 by row */
 #define RD_PIECE 16 /* by piece of a row: address, bytes from row to row */
 #define RD_DENSE 20 /* of rd_find: the row whose number follows from the key, + 1; 0: there is none */
-#define RD_PARAMS 21
 
 #define RD_PIECES 2
 /* Of rd_texts: RD_COLS: by string its address, bytes, and place behind RD_TO; RD_WORK: how many. */
@@ -30,20 +30,8 @@
 /* By tablet: its first place, its first row, its rows, and the pieces of RD_ZONE_ROWS rows of the tablets before it. */
 #define RD_TABLET_WORDS 4
 #define RD_ZONE_ROWS 8192
-/* By column: its Phys, address, bytes from row to row, address of its marks of what is not NULL (0: nothing is).
- * Address 0: it is not looked at. */
-#define RD_COL_WORDS 4
 /* By tablet and column, of rows that live: the greatest value and the greatest complement of a value, of whole numbers,
  * as 64 bits whose first one is turned (both 0: there is none), and how many are NULL. */
 #define RD_ZONE_WORDS 3
-
-#define RD_ROW_LIVE 1 /* as in txn/store; the rest as in types/type.h */
-#define RD_BOOL 0
-#define RD_I16 1
-#define RD_I32 2
-#define RD_I64 3
-#define RD_F32 5
-#define RD_F64 6
-#define RD_STR 7
 
 #endif

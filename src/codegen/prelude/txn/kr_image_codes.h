@@ -1,4 +1,5 @@
-/* kr_image_codes.h - numbers that the kernels of kr_image.h share with txn/store/image_rehash.c. */
+/* kr_image_codes.h - numbers that the kernels of kr_image.h share with txn/store/device_kernels.c, and those of
+ * kr_device_rows.h with device_rows.c. */
 #ifndef KR_IMAGE_CODES_H
 #define KR_IMAGE_CODES_H
 
@@ -20,22 +21,24 @@
 #define IK_ROWS 10   /* of a unique index: how many there are */
 #define IK_HASHES 11 /* 0: all hashes are 0 */
 #define IK_DENSE 12  /* of these, the first so many need no entries */
-#define IK_PARAMS 13
+
+/* parameters of these and of kr_device_rows.h: they are one module */
+#define IK_PARAMS 21
 
 /* of columns of strings IK_COLS has instead of Phys whether rows that do not live keep theirs; IK_N: rows; IK_RESULT:
  * u64, their bytes */
-#define IMAGE_COL_WORDS 4
+#define CELL_COL_WORDS 4
 
-#define IMAGE_ROW_LIVE 1 /* as in txn/store/image.h; the rest as in types/type.h */
-#define IMAGE_BOOL 0
-#define IMAGE_I16 1
-#define IMAGE_I32 2
-#define IMAGE_I64 3
-#define IMAGE_I128 4
-#define IMAGE_F32 5
-#define IMAGE_F64 6
-#define IMAGE_STR 7
-#define IMAGE_INTERVAL 8
-#define IMAGE_UUID 9
+#define CELL_ROW_LIVE 1 /* as in txn/store/image.h; the rest as in types/type.h */
+#define CELL_BOOL 0
+#define CELL_I16 1
+#define CELL_I32 2
+#define CELL_I64 3
+#define CELL_I128 4
+#define CELL_F32 5
+#define CELL_F64 6
+#define CELL_STR 7
+#define CELL_INTERVAL 8
+#define CELL_UUID 9
 
 #endif
