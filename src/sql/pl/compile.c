@@ -74,72 +74,6 @@ static Status make_groups(Registry *r, CpTable *t) {
     return ST_OK;
 }
 
-/* The key's columns; 0: one of them has no bit. */
-static uint64_t key_bits(const Table *t, int k) {
-    uint64_t bits = 0;
-    for (int i = 0; i < t->keys[k].n_cols; i++) {
-        if (t->keys[k].cols[i] >= 64) return 0;
-        bits |= UINT64_C(1) << t->keys[k].cols[i];
-    }
-    return bits;
-}
-static bool key_has_nulls(const Table *t, int k) {
-    bool nulls = false;
-    for (int i = 0; i < t->keys[k].n_cols; i++) nulls |= !t->keys[k].primary && !t->cols[t->keys[k].cols[i]].not_null;
-    return nulls;
-}
-/* Places of the group where all these columns are known. */
-static int64_t sites_knowing(const CpTable *t, int32_t group, uint64_t bits) {
-    int64_t n = 0;
-    for (int64_t i = 0; bits && i < t->sites.len; i++)
-        n += t->sites.items[i].group == group && (t->sites.items[i].known & bits) == bits;
-    return n;
-}
-/* Several unique keys: one that all rows have, if there is one, and of those the one that is known at most places. Rows
- * that are looked for by no key exist by this one. */
-static void choose_main_key(CpTable *t) {
-    int64_t best = -1;
-    for (int k = 0; k < t->table->n_keys; k++) {
-        int64_t hits = sites_knowing(t, rows_group(t) + k, key_bits(t->table, k)) +
-                       (key_has_nulls(t->table, k) ? 0 : t->sites.len + 1);
-        if (hits > best) best = hits, t->main_key = k;
-    }
-    for (int64_t i = 0; i < t->sites.len; i++)
-        if (t->table->n_keys > 1 && t->sites.items[i].group == rows_groups_end(t))
-            t->sites.items[i].group = rows_group(t) + t->main_key;
-}
-/* From the places that touch a group to its keys: the unique key that is known at most of them, and what is known at
- * all of them. */
-static void make_keys(CpTable *t) {
-    enum { CHANGES = 1 << OPK_WRITE | 1 << CP_DELETES };
-    choose_main_key(t);
-    for (int32_t g = 0; g < rows_groups_end(t); g++) {
-        bool rows = g >= rows_group(t);
-        int only = rows && t->table->n_keys > 1 ? g - rows_group(t) : -1;
-        uint64_t all = UINT64_MAX;
-        int64_t n = 0, best = 0;
-        for (int64_t i = 0; i < t->sites.len; i++)
-            if (t->sites.items[i].group == g) all &= t->sites.items[i].known, n++;
-        t->fine[g] = -1;
-        for (int k = 0; k < t->table->n_keys; k++) {
-            bool names = only < 0 ? !key_has_nulls(t->table, k) : k == only;
-            int64_t hits = names ? sites_knowing(t, g, key_bits(t->table, k)) : 0;
-            if (hits > best) best = hits, t->fine[g] = k;
-        }
-        uint64_t fine = t->fine[g] >= 0 ? key_bits(t->table, t->fine[g]) : 0;
-        for (int64_t i = 0; i < t->sites.len; i++) {
-            const CpSite *s = &t->sites.items[i];
-            if (s->group != g) continue;
-            if (fine && (s->known & fine) == fine) t->fine_kinds[g] |= (uint8_t)(1 << s->kind);
-            else t->coarse_kinds[g] |= (uint8_t)(1 << s->kind);
-        }
-        if (n == 0) all = 0;
-        if (fine && best == n) all = fine; /* what is known everywhere may be more than it takes to name a row */
-        if (rows && t->table->n_keys > 0 && t->coarse_kinds[g] & CHANGES) all &= key_bits(t->table, MAX_OF(only, 0));
-        for (int i = 0; i < t->table->n_cols; i++) t->key[g][i] = i < 64 && (all >> i & 1);
-    }
-}
-
 /* ---- errors -------------------------------------------------------------------------------- */
 Status cp_refuse(Cp *c, const char *fmt, ...) {
     if (c->reason) return ST_ERROR;
@@ -218,6 +152,7 @@ Status cp_control(Cp *c, Opcode op, Reg a, int64_t imm) {
     Instr *in = builder_emit(&c->pipe.b, op, PH_BOOL, 0, a, 0, 0);
     if (!in) return cp_oom(c);
     in->imm = imm;
+    c->flow.loops += (op == OP_P_LOOP) - (op == OP_P_ENDLOOP);
     cp_fresh(c);
     cp_mark(c);
     return ST_OK;
@@ -266,8 +201,6 @@ Status cp_store(Cp *c, int32_t var, Reg r) {
     in->imm = var;
     cp_fresh(c);
     if (!lower_info(&c->pipe, r)->is_const) cp_entry(c, v->col)->reg = r;
-    c->vars.items[var].known = true;
-    c->vars.items[var].stamp = ++c->flow.clock;
     return ST_OK;
 }
 Status cp_store_int(Cp *c, int32_t var, int64_t x) {
@@ -277,19 +210,10 @@ Status cp_store_int(Cp *c, int32_t var, int64_t x) {
     return cp_store(c, var, lower_const(&c->low, &c->pipe, &v));
 }
 Status cp_store_null(Cp *c, int32_t var) {
-    if (cp_foot(c) && c->flow.blind) return cp_unknown(c, var);
     Value v = {.type = c->vars.items[var].type, .is_null = true};
     return cp_store(c, var, lower_canonical(&c->low, &c->pipe, lower_const(&c->low, &c->pipe, &v), v.type));
 }
-Status cp_unknown(Cp *c, int32_t var) {
-    c->vars.items[var].known = false;
-    return ST_OK;
-}
-
-Status cp_copy(Cp *c, int32_t to, int32_t from) {
-    if (cp_foot(c) && !c->vars.items[from].known) return cp_unknown(c, to);
-    return cp_store(c, to, cp_load(c, from));
-}
+Status cp_copy(Cp *c, int32_t to, int32_t from) { return cp_store(c, to, cp_load(c, from)); }
 
 Expr *cp_cast(Cp *c, Expr *e, Type to) {
     if (!e) return NULL;
@@ -325,43 +249,7 @@ Expr *cp_cast(Cp *c, Expr *e, Type to) {
 Status cp_assign(Cp *c, int32_t var, Expr *e) {
     Type t = c->vars.items[var].type;
     if (!(e = cp_cast(c, e, t))) return ST_ERROR;
-    if (cp_foot(c) && (c->flow.blind || !cp_known(c, e))) return cp_unknown(c, var);
     return cp_store(c, var, cp_lower_as(c, e, t));
-}
-
-bool *cp_known_copy(Cp *c) {
-    bool *k = arena_calloc(c->arena, c->vars.len + 1);
-    if (!k) return c->oom = true, NULL;
-    for (int64_t i = 0; i < c->vars.len; i++) k[i] = c->vars.items[i].known;
-    k[c->vars.len] = false;
-    return k;
-}
-void cp_known_set(Cp *c, const bool *k, int64_t n) {
-    for (int64_t i = 0; i < n; i++) c->vars.items[i].known = k[i];
-}
-void cp_known_meet(Cp *c, const bool *k, int64_t n) {
-    for (int64_t i = 0; i < n; i++) c->vars.items[i].known &= k[i];
-}
-
-void cp_forget_since(Cp *c, int64_t clock) {
-    for (int64_t i = 0; i < c->vars.len; i++) c->vars.items[i].known &= c->vars.items[i].stamp <= clock;
-}
-Status cp_known_leaves(Cp *c, CpKnown *k) {
-    if (!cp_foot(c)) return ST_OK;
-    if (!k->known) {
-        k->n = c->vars.len;
-        return (k->known = cp_known_copy(c)) ? ST_OK : ST_ERROR;
-    }
-    for (int64_t i = 0; i < k->n; i++) k->known[i] &= c->vars.items[i].known;
-    return ST_OK;
-}
-void cp_known_arrive(Cp *c, const CpKnown *k) {
-    for (int64_t i = 0; k->known && i < c->vars.len; i++) c->vars.items[i].known &= i < k->n && k->known[i];
-}
-bool cp_skipping(const Cp *c) {
-    for (int64_t i = 0; i < c->flow.labels.len; i++)
-        if (c->flow.labels.items[i].may_next) return true;
-    return false;
 }
 
 /* ---- expressions ----------------------------------------------------------------------------------- */
@@ -382,22 +270,6 @@ Reg cp_test(Cp *c, Opcode op, Reg a) {
     Reg r = lower_reg(&c->low, &c->pipe, PH_BOOL, type_make(T_BOOL), false, (Range){true, 0, 1});
     if (!r || !builder_emit(&c->pipe.b, op, (Phys)lower_info(&c->pipe, a)->phys, r, a, 0, 0)) return c->oom = true, 0;
     return r;
-}
-
-bool cp_known(Cp *c, const Expr *e) {
-    if (stack_stop()) return false;
-    if (!cp_foot(c)) return true;
-    if (e->kind == EX_COL) {
-        for (int64_t i = 0; i < c->vars.len; i++)
-            if (c->vars.items[i].col == e->u.col) return c->vars.items[i].known;
-        const ColEntry *x = cp_entry(c, e->u.col);
-        if (!x || x->where == CW_NONE) return false;
-        return x->where != CW_EXPR || cp_known(c, x->expr);
-    }
-    if (e->kind == EX_SUBQUERY || expr_is_volatile(e)) return false;
-    for (int32_t i = 0; i < e->n_args; i++)
-        if (!cp_known(c, e->args[i])) return false;
-    return true;
 }
 
 Reg cp_lower(Cp *c, Expr *e) {
@@ -499,7 +371,6 @@ void cp_names(Cp *c, const PlExpr *x) {
     c->at.names.ctx = c;
     c->ctx.variables = &c->at.names.hook;
     c->at.site = x;
-    c->at.site_calls = 0;
 }
 BoundStmt *cp_bind(Cp *c, const AstStmt *stmt, const PlExpr *x) {
     cp_names(c, x);
@@ -542,19 +413,12 @@ Expr *cp_expr(Cp *c, const PlExpr *x, Type want) {
 }
 
 Status cp_when(Cp *c, Expr *cond, CpPart part, void *ctx) {
-    bool known = cp_known(c, cond), blind = c->flow.blind, *before = cp_foot(c) ? cp_known_copy(c) : NULL;
-    int64_t n = c->vars.len;
-    if (cp_foot(c) && !before) return ST_ERROR;
-    if (known) TRY(cp_control(c, OP_P_IF, cp_condition(c, cond), 0));
-    else c->flow.blind = true;
+    TRY(cp_control(c, OP_P_IF, cp_condition(c, cond), 0));
     TRY(part(c, ctx));
-    if (known) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
-    c->flow.blind = blind;
-    if (before) cp_known_meet(c, before, n);
-    return ST_OK;
+    return cp_control(c, OP_P_ENDIF, 0, 0);
 }
 
-/* ---- a pass over one procedure ------------------------------------------------------------------------------ */
+/* ---- one procedure ------------------------------------------------------------------------------ */
 /* Whether a statement of that kind, or a block with handlers (PLS_BLOCK), stands in the body. */
 static bool body_has(const PlBody *b, PlStmtKind kind) {
     if (stack_stop()) return false;
@@ -587,7 +451,6 @@ Status cp_declare(Cp *c) {
             if (v->kind == PLV_SCALAR && v->type.id == T_UNKNOWN) continue; /* CASE's: made there */
             if (v->kind == PLV_SCALAR) {
                 if ((c->at.var_of[i] = cp_var_new(c, v->name, v->type)) < 0) return ST_ERROR;
-                c->vars.items[c->at.var_of[i]].known = true; /* a parameter, or NULL */
                 continue;
             }
             CpRecord *r = &c->at.records[i];
@@ -608,6 +471,119 @@ Status cp_declare(Cp *c) {
     return c->oom ? ST_ERROR : ST_OK;
 }
 
+/* A routine that is STRICT does nothing when an argument is NULL. */
+static Status skip_nulls(Cp *c) {
+    for (int32_t i = 0; i < c->at.f->n_params; i++) {
+        if (c->at.f->param_modes[i] == PL_OUT) continue;
+        TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, cp_load(c, c->at.var_of[i])), 0));
+        TRY(cp_control(c, OP_P_RETURN, 0, 0));
+        TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    }
+    return ST_OK;
+}
+
+/* The statements of a procedure. */
+static Status lower_statements(Cp *c) {
+    const PlFunction *f = c->at.f;
+    int64_t clock = time_reads, zone = zone_reads;
+    PlBody body = {1, (PlStmt *[]){f->body}};
+    TRY(cp_declare(c));
+    if (c->uses_found && c->at.var_of[f->found] >= 0) TRY(cp_store_int(c, c->at.var_of[f->found], 0));
+    if (c->at.row_count >= 0) TRY(cp_store_int(c, c->at.row_count, 0));
+    if (f->strict) TRY(skip_nulls(c));
+    if (f->returns_set) return cp_refuse(c, "it returns a set");
+    TRY(cp_body(c, &body));
+    if (f->is_sql && f->result_var >= 0 && c->at.ret >= 0) {
+        if (c->at.var_of[f->result_var] < 0) return cp_refuse(c, "its result is a record");
+        TRY(cp_copy(c, c->at.ret, c->at.var_of[f->result_var]));
+    }
+    int64_t n = c->pipe.b.instrs.len;
+    bool returned = n > 0 && c->pipe.b.instrs.items[n - 1].op == OP_P_RETURN;
+    if (c->at.ret >= 0 && !f->is_sql && !returned)
+        TRY(cp_raise(c, ERR_NO_RETURN, "control reached end of function without RETURN", NULL));
+    TRY(cp_control(c, OP_P_RETURN, 0, 0));
+    if (time_reads != clock) return cp_refuse(c, "a value depends on the time at which it is read ('now')");
+    if (zone_reads != zone) return cp_refuse(c, "a value depends on the time zone in which it is read");
+    cp_mark(c);
+    return c->oom ? ST_ERROR : ST_OK;
+}
+/* A procedure's body; dry: only what it writes. It may turn out to be impossible (proc->reason). NULL: no memory. */
+static Cp *lower_body(Registry *reg, const PlFunction *f, Proc *proc, bool dry, bool *uses_found) {
+    Arena *a = reg->arena;
+    Cp *c = arena_new_of(a, Cp);
+    if (!c) return NULL;
+    *c = (Cp){.reg = reg,
+              .at = {.f = f, .place = "function", .caught = -1, .found_to = -1, .count_to = -1},
+              .proc = proc,
+              .dry = dry,
+              .arena = a,
+              .uses_found = *uses_found,
+              .flow.next_block = 1};
+    c->err = &c->scratch;
+    c->ctx = (PlanCtx){.arena = a, .err = &c->scratch, .catalog = reg->catalog, .session = reg->session};
+    if (!vec_push(a, &c->ctx.cols, ((ColInfo){0}))) return NULL;
+    c->low = (Lower){.c = &c->ctx, .arena = a, .err = &c->scratch};
+    builder_init(&c->pipe.b, a);
+    c->pipe.source = (Source){.kind = SRC_CALLS, .id = -1};
+    c->query.in_scope = colset_new(&c->ctx);
+    Status st = lower_statements(c);
+    *uses_found |= c->found_seen;
+    proc->reason = c->reason;
+    return st == ST_OK || (c->reason && !c->oom) ? c : NULL;
+}
+
+static ProcVar *vars_of(const Cp *c) {
+    ProcVar *vars = arena_array(c->arena, ProcVar, c->vars.len + 1);
+    for (int64_t i = 0; vars && i < c->vars.len; i++)
+        vars[i] = (ProcVar){c->vars.items[i].name, c->vars.items[i].type, (uint8_t)type_phys(c->vars.items[i].type)};
+    return vars;
+}
+/* NULL: no memory, or proc->reason. */
+static Program *finish(Cp *c) {
+    Sink sink = {.kind = SINK_NONE};
+    if (cp_pack_registers(c) != ST_OK) return NULL;
+    Program *p = program_finish(&c->pipe.b, &c->pipe.source, &sink, &c->scratch);
+    if (!p && strcmp(c->scratch.sqlstate, ERR_OUT_OF_MEMORY) != 0)
+        c->proc->reason = arena_printf(c->reg->arena, "%s", c->scratch.message);
+    return p;
+}
+static Status results(const Cp *c) {
+    const PlFunction *f = c->at.f;
+    Proc *proc = c->proc;
+    proc->tables = c->tables.items;
+    proc->n_tables = (int32_t)c->tables.len;
+    proc->n_params = 0;
+    for (int32_t i = 0; i < f->n_params; i++) proc->n_params += f->param_modes[i] != PL_OUT;
+    proc->outs = arena_array(c->arena, int32_t, f->n_params + 1);
+    proc->out_names = arena_array(c->arena, const char *, f->n_params + 1);
+    if (!proc->outs || !proc->out_names) return ST_ERROR;
+    proc->n_outs = 0;
+    if (c->at.ret >= 0) {
+        proc->out_names[0] = f->name;
+        proc->outs[proc->n_outs++] = c->at.ret;
+    }
+    for (int32_t i = 0; i < f->n_params; i++)
+        if (f->param_modes[i] != PL_IN) {
+            proc->out_names[proc->n_outs] = f->param_names[i];
+            proc->outs[proc->n_outs++] = c->at.var_of[i];
+        }
+    return ST_OK;
+}
+static Status make_footprint(Cp *c) {
+    Proc *proc = c->proc;
+    TRY(cp_make_items(c));
+    TRY(cp_slice(c));
+    TRY(cp_hoist_items(c));
+    TRY(cp_reuse(c));
+    TRY(cp_merge_items(c));
+    TRY(cp_pack_variables(c));
+    if (!(proc->footprint = finish(c))) return proc->reason ? ST_OK : ST_ERROR;
+    proc->n_foot_vars = (int32_t)c->vars.len;
+    proc->foot_vars = vars_of(c);
+    proc->n_unbounded = (int32_t)c->unbounded.len;
+    proc->unbounded = c->unbounded.items;
+    return proc->foot_vars ? ST_OK : ST_ERROR;
+}
 /* The body without locks, and without what is only there to name their items: the virtual machine's. */
 static Status without_locks(Cp *c, const Program *g, int32_t *plain, Program **out) {
     bool *gone = arena_calloc(c->arena, g->n_instrs + 1), *wanted = cp_results(c);
@@ -632,159 +608,35 @@ static Status without_locks(Cp *c, const Program *g, int32_t *plain, Program **o
     }
     Err e = {0};
     *out = program_finish(&b, &g->source, &g->sink, &e);
-    return *out || strcmp(e.sqlstate, ERR_OUT_OF_MEMORY) != 0 ? ST_OK : ST_ERROR;
+    if (!*out && strcmp(e.sqlstate, ERR_OUT_OF_MEMORY) != 0)
+        c->proc->reason = arena_printf(c->reg->arena, "%s", e.message);
+    return *out ? ST_OK : ST_ERROR;
 }
-static ProcVar *vars_of(const Cp *c) {
-    ProcVar *vars = arena_array(c->arena, ProcVar, c->vars.len + 1);
-    for (int64_t i = 0; vars && i < c->vars.len; i++)
-        vars[i] = (ProcVar){c->vars.items[i].name, c->vars.items[i].type, (uint8_t)type_phys(c->vars.items[i].type)};
-    return vars;
-}
-/* It is the same procedure as before, and its locks are where the footprint has them. */
-static Status use_locks(Cp *c, Program *g, int32_t own_vars) {
-    Proc *proc = c->proc;
-    if (own_vars != c->reg->own_vars[proc->number] || c->tables.len != proc->n_tables || c->places.lock_items.len == 0)
-        return ST_OK;
-    for (int32_t i = 0; i < proc->n_tables; i++)
-        if (c->tables.items[i].table_id != proc->tables[i].table_id) return ST_OK;
-    int32_t *plain = arena_array(c->arena, int32_t, g->n_instrs + 1);
-    Program *p = NULL;
-    if (!plain || without_locks(c, g, plain, &p) != ST_OK) return ST_ERROR;
-    if (!p) return ST_OK;
-    ProcVar *vars = vars_of(c);
-    if (!vars) return ST_ERROR;
-    proc->n_vars = (int32_t)c->vars.len;
-    proc->vars = vars;
-    proc->body = p;
-    proc->lines = c->from.lines.items;
-    proc->places = c->from.places.items;
-    proc->contexts = c->from.contexts.items;
-    proc->locking_body = g;
-    proc->plain = plain;
-    proc->n_locks = (int32_t)c->places.lock_items.len;
-    proc->locks = c->places.lock_items.items;
-    return ST_OK;
-}
-
-/* A routine that is STRICT does nothing when an argument is NULL. */
-static Status skip_nulls(Cp *c) {
-    for (int32_t i = 0; i < c->at.f->n_params; i++) {
-        if (c->at.f->param_modes[i] == PL_OUT) continue;
-        TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, cp_load(c, c->at.var_of[i])), 0));
-        TRY(cp_control(c, OP_P_RETURN, 0, 0));
-        TRY(cp_control(c, OP_P_ENDIF, 0, 0));
-    }
-    return ST_OK;
-}
-
-static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, bool dry, CpFootSites *foot,
-                   bool *uses_found, const char **reason, Program **out) {
-    Arena *a = reg->arena;
-    Cp *c = arena_new_of(a, Cp);
+static Status make_body(const Cp *lowered) {
+    Proc *proc = lowered->proc;
+    CpLocks locks = {0};
+    Cp *c = arena_new_of(lowered->arena, Cp);
     if (!c) return ST_ERROR;
-    *c = (Cp){.reg = reg,
-              .at = {.f = f, .place = "function", .caught = -1, .found_to = -1, .count_to = -1},
-              .proc = proc,
-              .mode = mode,
-              .dry = dry,
-              .arena = a,
-              .uses_found = *uses_found,
-              .flow.next_block = 1,
-              .flow.try_block = -1,
-              .places.foot = foot,
-              .places.site = -1,
-              .locking = mode == CP_BODY && foot};
-    c->err = &c->scratch;
-    c->ctx = (PlanCtx){.arena = a, .err = &c->scratch, .catalog = reg->catalog, .session = reg->session};
-    if (!vec_push(a, &c->ctx.cols, ((ColInfo){0}))) return ST_ERROR;
-    c->low = (Lower){.c = &c->ctx, .arena = a, .err = &c->scratch};
-    builder_init(&c->pipe.b, a);
-    c->pipe.source = (Source){.kind = SRC_CALLS, .id = -1};
-    c->query.in_scope = colset_new(&c->ctx);
-    int64_t clock = time_reads, zone = zone_reads;
-    Status st = cp_declare(c);
-    if (st == ST_OK && c->uses_found && c->at.var_of[f->found] >= 0) st = cp_store_int(c, c->at.var_of[f->found], 0);
-    if (st == ST_OK && c->at.row_count >= 0) st = cp_store_int(c, c->at.row_count, 0);
-    if (st == ST_OK && f->strict) st = skip_nulls(c);
-    for (int32_t i = 0; st == ST_OK && mode != CP_BODY && i < proc->n_tables; i++) { /* the numbers are the body's */
-        CpTable *t = NULL;
-        for (int64_t k = 0; k < reg->tables.len && !t; k++)
-            if (reg->tables.items[k]->table->id == proc->tables[i].table_id) t = reg->tables.items[k];
-        if (!t || !vec_push(a, &c->tables, proc->tables[i]) || !vec_push(a, &c->reg_tables, t)) return ST_ERROR;
-    }
-    if (st == ST_OK && f->returns_set) st = cp_refuse(c, "it returns a set");
-    PlBody body = {1, (PlStmt *[]){f->body}};
-    if (st == ST_OK) st = cp_body(c, &body);
-    if (st == ST_OK && f->is_sql && f->result_var >= 0 && c->at.ret >= 0)
-        st = c->at.var_of[f->result_var] < 0 ? cp_refuse(c, "its result is a record")
-                                             : cp_copy(c, c->at.ret, c->at.var_of[f->result_var]);
-    int64_t n = c->pipe.b.instrs.len;
-    bool returned = n > 0 && c->pipe.b.instrs.items[n - 1].op == OP_P_RETURN;
-    if (st == ST_OK && c->at.ret >= 0 && !f->is_sql && !cp_foot(c) && !returned)
-        st = cp_raise(c, ERR_NO_RETURN, "control reached end of function without RETURN", NULL);
-    if (st == ST_OK) st = cp_control(c, OP_P_RETURN, 0, 0);
-    if (st == ST_OK && time_reads != clock)
-        st = cp_refuse(c, "a value depends on the time at which it is read ('now')");
-    if (st == ST_OK && zone_reads != zone) st = cp_refuse(c, "a value depends on the time zone in which it is read");
-    if (st == ST_OK) cp_mark(c); /* else the calls that it stopped in are gone */
-    if (st == ST_OK && c->oom) st = ST_ERROR;
-    *uses_found |= c->found_seen;
-    if (st != ST_OK) {
-        *reason = c->reason;
-        return c->reason && !c->oom ? ST_OK : ST_ERROR;
-    }
-    if (mode == CP_SITES || dry) return ST_OK;
-    if (mode == CP_FOOTPRINT) {
-        TRY(cp_slice(c));
-        TRY(cp_hoist_items(c));
-    } else if (c->locking) {
-        TRY(cp_hoist_locks(c));
-    }
-    int32_t own_vars = (int32_t)c->vars.len;
+    TRY(cp_finish_body(lowered, c, lowered->no_locks ? NULL : &locks));
+    if (locks.list.len > 0) TRY(cp_hoist_locks(c));
     TRY(cp_reuse(c));
-    if (mode == CP_FOOTPRINT) TRY(cp_merge_items(c));
-    Sink sink = {.kind = SINK_NONE};
-    Program *p = program_finish(&c->pipe.b, &c->pipe.source, &sink, &c->scratch);
-    if (!p) {
-        *reason = arena_printf(a, "%s", c->scratch.message);
-        return ST_OK;
+    Program *p = finish(c);
+    if (p && locks.list.len > 0) {
+        int32_t *plain = arena_array(c->arena, int32_t, p->n_instrs + 1);
+        if (!plain) return ST_ERROR;
+        proc->locking_body = p;
+        proc->plain = plain;
+        proc->n_locks = (int32_t)locks.list.len;
+        proc->locks = (const ItemSite *const *)locks.list.items;
+        if (without_locks(c, proc->locking_body, plain, &p) != ST_OK) p = NULL;
     }
-    *out = p;
-    if (c->locking) return use_locks(c, p, own_vars);
-    int32_t n_vars = (int32_t)c->vars.len;
-    ProcVar *vars = vars_of(c);
-    if (!vars) return ST_ERROR;
-    if (mode == CP_FOOTPRINT) {
-        proc->n_foot_vars = n_vars;
-        proc->foot_vars = vars;
-        proc->n_unbounded = (int32_t)c->unbounded.len;
-        proc->unbounded = c->unbounded.items;
-        return ST_OK;
-    }
-    reg->own_vars[proc->number] = own_vars;
-    proc->n_vars = n_vars;
-    proc->vars = vars;
+    if (!(proc->body = p)) return proc->reason ? ST_OK : ST_ERROR;
+    proc->n_vars = (int32_t)c->vars.len;
+    proc->vars = vars_of(c);
     proc->lines = c->from.lines.items;
     proc->places = c->from.places.items;
     proc->contexts = c->from.contexts.items;
-    proc->tables = c->tables.items;
-    proc->n_tables = (int32_t)c->tables.len;
-    proc->n_params = 0;
-    for (int32_t i = 0; i < f->n_params; i++) proc->n_params += f->param_modes[i] != PL_OUT;
-    proc->outs = arena_array(a, int32_t, f->n_params + 1);
-    proc->out_names = arena_array(a, const char *, f->n_params + 1);
-    if (!proc->outs || !proc->out_names) return ST_ERROR;
-    proc->n_outs = 0;
-    if (c->at.ret >= 0) {
-        proc->out_names[0] = f->name;
-        proc->outs[proc->n_outs++] = c->at.ret;
-    }
-    for (int32_t i = 0; i < f->n_params; i++)
-        if (f->param_modes[i] != PL_IN) {
-            proc->out_names[proc->n_outs] = f->param_names[i];
-            proc->outs[proc->n_outs++] = c->at.var_of[i];
-        }
-    return ST_OK;
+    return proc->vars ? ST_OK : ST_ERROR;
 }
 
 /* Something failed after the first change of a call: the change has to be taken back. Loops: a change comes before
@@ -820,11 +672,11 @@ static bool has_writes(const Program *p) {
 }
 
 /* Rows that a call may insert into each table: their number, or -1 where it depends on the call. */
-static void count_inserts(Proc *p) {
+static void count_inserts(Proc *p, const Cp *body) {
     int32_t depth = 0;
     for (int32_t t = 0; t < p->n_tables; t++) p->tables[t].max_inserts = 0;
-    for (int32_t i = 0; i < p->body->n_instrs; i++) {
-        const Instr *in = &p->body->instrs[i];
+    for (int64_t i = 0; i < body->pipe.b.instrs.len; i++) {
+        const Instr *in = &body->pipe.b.instrs.items[i];
         if (in->op == OP_P_LOOP) depth++;
         if (in->op == OP_P_ENDLOOP) depth--;
         if (in->op != OP_ROW_INSERT) continue;
@@ -834,63 +686,77 @@ static void count_inserts(Proc *p) {
     }
 }
 
+/* ---- all procedures ---------------------------------------------------------------------------------------------- */
+static void forget_writes(Registry *r) {
+    for (int64_t t = 0; t < r->tables.len; t++) {
+        CpTable *x = r->tables.items[t];
+        memset(x->written, 0, (size_t)x->table->n_cols);
+        memset(x->writers, 0, (size_t)x->table->n_cols * sizeof *x->writers);
+        x->inserted = x->deleted = false;
+        x->need.n_groups = 0;
+        memset(x->need.cols, 0, (size_t)x->table->n_cols);
+        memset(x->need.adds, 0, (size_t)x->table->n_cols);
+        x->need.inserts = false;
+    }
+}
+/* *again: a procedure turned out to be impossible. */
+static Status lower_all(Registry *r, Proc *procs, Cp **bodies, bool dry, bool *found, bool *again) {
+    for (int32_t i = 0; i < r->n_functions; i++) {
+        if (procs[i].reason) continue;
+        if (!(bodies[i] = lower_body(r, r->functions[i], &procs[i], dry, &found[i]))) return ST_ERROR;
+        *again |= procs[i].reason != NULL;
+    }
+    return ST_OK;
+}
+/* The footprints, and the keys of their items. */
+static Status footprint_all(Registry *r, Proc *procs, Cp *const *bodies, bool *again) {
+    Cp **feet = arena_array(r->arena, Cp *, r->n_functions + 1);
+    if (!feet) return ST_ERROR;
+    for (int32_t i = 0; i < r->n_functions; i++) {
+        if (procs[i].reason) continue;
+        if (results(bodies[i]) != ST_OK || !(feet[i] = arena_new_of(r->arena, Cp))) return ST_ERROR;
+        count_inserts(&procs[i], bodies[i]);
+        if (cp_footprint(bodies[i], feet[i]) != ST_OK && !bodies[i]->reason) return ST_ERROR;
+        procs[i].reason = bodies[i]->reason;
+        *again |= procs[i].reason != NULL;
+    }
+    for (int64_t t = 0; t < r->tables.len; t++) cp_make_keys(r->tables.items[t]);
+    for (int32_t i = 0; i < r->n_functions && !*again; i++) {
+        if (procs[i].reason) continue;
+        TRY(make_footprint(feet[i]));
+        *again |= procs[i].reason != NULL;
+    }
+    return ST_OK;
+}
+/* What all procedures write, then their bodies, then the footprints. One that turns out to be impossible takes its
+ * writes with it, and all are made anew. */
+static Status compile_all(Registry *r, Proc *procs, Cp **bodies, Err *e) {
+    bool *found = arena_calloc(r->arena, r->n_functions + 1);
+    if (!found) return ST_ERROR;
+    int32_t rounds = 0;
+    for (bool again = true; again;) {
+        again = false;
+        forget_writes(r);
+        TRY(lower_all(r, procs, bodies, true, found, &again));
+        if (again) continue;
+        for (int64_t t = 0; t < r->tables.len; t++) TRY(make_groups(r, r->tables.items[t]));
+        TRY(lower_all(r, procs, bodies, false, found, &again));
+        if (!again) TRY(footprint_all(r, procs, bodies, &again));
+        if (++rounds > r->n_functions + 1) return err_internal(e, "procedures change each other without end");
+    }
+    for (int32_t i = 0; i < r->n_functions; i++)
+        if (!procs[i].reason) TRY(make_body(bodies[i]));
+    return ST_OK;
+}
+
 Status pl_compile(const Catalog *catalog, const SessionInfo *session, int32_t n, const PlFunction *const *functions,
                   Arena *a, Proc **out, Err *e) {
-    Registry reg = {.arena = a,
-                    .catalog = catalog,
-                    .session = session,
-                    .n_functions = n,
-                    .functions = functions,
-                    .own_vars = arena_array(a, int32_t, n + 1),
-                    .fetch_adds = arena_array(a, CpFetchAdds, n + 1)};
+    Registry reg = {.arena = a, .catalog = catalog, .session = session, .n_functions = n, .functions = functions};
     Proc *procs = arena_array(a, Proc, n + 1);
-    CpFootSites *foot = arena_array(a, CpFootSites, n + 1);
-    bool *found = procs ? arena_calloc(a, n + 1) : NULL;
-    if (!procs || !found || !foot || !reg.own_vars || !reg.fetch_adds) return err_oom(e);
+    Cp **bodies = arena_array(a, Cp *, n + 1);
+    if (!procs || !bodies) return err_oom(e);
     for (int32_t i = 0; i < n; i++) procs[i] = (Proc){.name = functions[i]->name, .number = i, .queue = -1, .arena = a};
-    /* What is written: of those procedures that can be compiled at all. */
-    for (int32_t i = 0; i < n; i++)
-        if (pass(&reg, functions[i], &procs[i], CP_BODY, true, NULL, &found[i], &procs[i].reason, NULL) != ST_OK)
-            return err_oom(e);
-    int64_t before = 0;
-    for (bool again = true; again;) { /* a procedure that turns out to be impossible takes its writes with it */
-        again = false;
-        for (int64_t t = 0; t < reg.tables.len; t++) {
-            CpTable *x = reg.tables.items[t];
-            memset(x->written, 0, (size_t)x->table->n_cols);
-            memset(x->writers, 0, (size_t)x->table->n_cols * sizeof *x->writers);
-            x->inserted = x->deleted = false;
-            x->need.n_groups = 0;
-            memset(x->need.cols, 0, (size_t)x->table->n_cols);
-            memset(x->need.adds, 0, (size_t)x->table->n_cols);
-            x->need.inserts = false;
-        }
-        for (int step = 0; step < 2 && !again; step++)
-            for (int32_t i = 0; i < n; i++) {
-                if (procs[i].reason) continue;
-                if (pass(&reg, functions[i], &procs[i], CP_BODY, step == 0, NULL, &found[i], &procs[i].reason,
-                         &procs[i].body) != ST_OK)
-                    return err_oom(e);
-                again |= procs[i].reason != NULL;
-            }
-        if (again) continue;
-        memset(foot, 0, (size_t)n * sizeof *foot);
-        for (int32_t i = 0; i < n; i++)
-            if (!procs[i].reason) count_inserts(&procs[i]);
-        for (int64_t t = 0; t < reg.tables.len; t++)
-            if (make_groups(&reg, reg.tables.items[t]) != ST_OK) return err_oom(e);
-        for (int step = 0; step < 2 && !again; step++) {
-            for (int64_t t = 0; step && t < reg.tables.len; t++) make_keys(reg.tables.items[t]);
-            for (int32_t i = 0; i < n; i++) {
-                if (procs[i].reason) continue;
-                if (pass(&reg, functions[i], &procs[i], step ? CP_FOOTPRINT : CP_SITES, false, step ? &foot[i] : NULL,
-                         &found[i], &procs[i].reason, &procs[i].footprint) != ST_OK)
-                    return err_oom(e);
-                again |= procs[i].reason != NULL;
-            }
-        }
-        if (++before > n + 1) return err_internal(e, "procedures change each other without end");
-    }
+    if (compile_all(&reg, procs, bodies, e) != ST_OK) return err_is_set(e) ? ST_ERROR : err_oom(e);
     for (int32_t i = 0; i < n; i++) {
         Proc *p = &procs[i];
         if (p->reason) {
@@ -901,12 +767,8 @@ Status pl_compile(const Catalog *catalog, const SessionInfo *session, int32_t n,
             for (int64_t k = 0; k < reg.tables.len; k++)
                 if (reg.tables.items[k]->table->id == p->tables[t].table_id)
                     p->tables[t].need = reg.tables.items[k]->need;
-        const char *why = NULL;
-        Program *locking_body = NULL;
-        if (pass(&reg, functions[i], p, CP_BODY, false, &foot[i], &found[i], &why, &locking_body) != ST_OK)
-            return err_oom(e);
         proc_find_dequeues(p);
-        if (proc_find_fetch_adds(p, (int32_t)reg.fetch_adds[i].list.len) != ST_OK) return err_oom(e);
+        if (proc_find_fetch_adds(p, bodies[i]->n_fetch_adds) != ST_OK) return err_oom(e);
         p->writes = has_writes(p->body);
         p->undo = needs_undo(p->body, false);
         p->undo_adds = needs_undo(p->body, true);

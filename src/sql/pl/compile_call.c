@@ -1,23 +1,10 @@
 /* compile_call.c - calls of other routines, and subqueries, in the expressions of a procedure.
  *
- * A routine that is called is compiled where it stands: its parameters are variables, its RETURN leaves a block. Its
- * variables are the same whenever one place is compiled again. An expression with such calls or with subqueries is
- * settled: they are computed before it, in the order of evaluation, and what was to be computed before them goes to
- * variables. Parts that may not be evaluated become conditions. */
+ * A routine that is called is compiled where it stands: its parameters are variables, its RETURN leaves a block. An
+ * expression with such calls or with subqueries is settled: they are computed before it, in the order of evaluation,
+ * and what was to be computed before them goes to variables. Parts that may not be evaluated become conditions. */
 #include "base/hash.h"
 #include "sql/pl/compile_int.h"
-
-/* Variables of a routine at one place that calls it. */
-typedef struct CpFrame {
-    const struct CpFrame *up;
-    uint64_t id;
-    const PlExpr *site;
-    int32_t nth;
-    const PlFunction *f;
-    int32_t *var_of;
-    CpRecord *records;
-    int32_t ret, row_count;
-} CpFrame;
 
 /* ---- calls --------------------------------------------------------------------------------------- */
 const Routine *cp_routine(Cp *c, const Expr *e) {
@@ -36,70 +23,32 @@ static const PlFunction *function_of(Cp *c, const Routine *r) {
     return (void)cp_refuse(c, "a call of %s, which cannot be read", name), NULL;
 }
 
-static Status enter_frame(Cp *c, const PlFunction *g) {
-    const CpFrame *up = c->at.frame;
-    int32_t nth = c->at.site_calls++;
-    for (int64_t i = 0; i < c->from.frames.len; i++) {
-        CpFrame *f = c->from.frames.items[i];
-        if (f->up != up || f->site != c->at.site || f->nth != nth || f->f != g) continue;
-        c->at.frame = f;
-        c->at.call_id = f->id;
-        c->at.var_of = f->var_of;
-        c->at.records = f->records;
-        c->at.ret = f->ret;
-        c->at.row_count = f->row_count;
-        return ST_OK;
-    }
-    CpFrame *f = arena_new_of(c->arena, CpFrame);
-    if (!f || !vec_push(c->arena, &c->from.frames, f)) return cp_oom(c);
-    TRY(cp_declare(c));
-    uint64_t id = hash_combine(hash_combine(hash_u64(up ? up->id : 0), (uint64_t)(uintptr_t)c->at.site),
-                               hash_combine(hash_u64((uint64_t)nth), (uint64_t)(uintptr_t)g));
-    *f = (CpFrame){up, id, c->at.site, nth, g, c->at.var_of, c->at.records, c->at.ret, c->at.row_count};
-    c->at.frame = f;
-    c->at.call_id = id;
-    return ST_OK;
-}
-
 /* A routine that is STRICT does nothing when an argument is NULL. */
-static Status skip_nulls(Cp *c, CpLabel *label) {
+static Status skip_nulls(Cp *c, int32_t block) {
     for (int32_t i = 0; c->at.f->strict && i < c->at.f->n_params; i++) {
         if (c->at.f->param_modes[i] == PL_OUT) continue;
-        int32_t var = c->at.var_of[i];
-        if (cp_foot(c) && (c->flow.blind || !c->vars.items[var].known)) {
-            label->may_exit = c->flow.blind = true;
-            continue;
-        }
-        TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, cp_load(c, var)), 0));
-        TRY(cp_known_leaves(c, &label->left));
-        TRY(cp_leave(c, label->exit_block, false));
+        TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, cp_load(c, c->at.var_of[i])), 0));
+        TRY(cp_leave(c, block, false));
         TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }
     return ST_OK;
 }
 
-static Status run_inlined(Cp *c, CpCall *call) {
+static Status run_inlined(Cp *c, const CpCall *call) {
     const PlFunction *g = c->at.f;
     PlBody body = {1, (PlStmt *[]){g->body}};
     CpLabel label = {.loop = -1, .exit_block = call->block, .next_block = call->block};
-    call->label = c->flow.labels.len;
-    bool blind = c->flow.blind;
-    int64_t clock = c->flow.clock;
     TRY(cp_control(c, OP_P_BLOCK, 0, call->block));
-    TRY(skip_nulls(c, &label));
+    TRY(skip_nulls(c, call->block));
     if (!vec_push(c->arena, &c->flow.labels, label)) return cp_oom(c);
     TRY(cp_body(c, &body));
     const Instr *last = &c->pipe.b.instrs.items[c->pipe.b.instrs.len - 1];
     bool returned = last->op == OP_P_LEAVE && last->imm == call->block;
     c->at.line = 0;
-    if (c->at.ret >= 0 && !g->is_sql && !cp_foot(c) && !returned)
+    if (c->at.ret >= 0 && !g->is_sql && !returned)
         TRY(cp_raise(c, ERR_NO_RETURN, "control reached end of function without RETURN", NULL));
     TRY(cp_control(c, OP_P_ENDBLOCK, 0, call->block));
-    c->flow.blind = blind || cp_skipping(c);
-    label = c->flow.labels.items[--c->flow.labels.len];
-    if (!cp_foot(c)) return ST_OK;
-    cp_known_arrive(c, &label.left);
-    if (label.may_exit) cp_forget_since(c, clock);
+    c->flow.labels.len--;
     return ST_OK;
 }
 
@@ -124,7 +73,7 @@ Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *st
     PlanVariables *variables = c->ctx.variables;
     int32_t *caller_vars = c->at.var_of;
     c->at.f = g;
-    TRY(enter_frame(c, g));
+    TRY(cp_declare(c));
     int32_t *vars = c->at.var_of, at = 0;
     c->at.f = call.f;
     c->at.var_of = caller_vars;
@@ -137,10 +86,9 @@ Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *st
     c->at.f = g;
     c->at.var_of = vars;
     c->at.snapshot = c->at.in_statement = false;
-    c->at.order_scan = c->at.change_scan = NULL;
+    c->at.order_scan = NULL;
     c->at.caught = c->at.found_to = c->at.count_to = -1;
-    if (c->at.row_count >= 0)
-        TRY(cp_foot(c) && c->flow.blind ? cp_unknown(c, c->at.row_count) : cp_store_int(c, c->at.row_count, 0));
+    if (c->at.row_count >= 0) TRY(cp_store_int(c, c->at.row_count, 0));
     for (int32_t i = 0; i < g->n_params; i++)
         if (g->param_modes[i] == PL_OUT) TRY(cp_store_null(c, vars[i]));
     if (c->at.ret >= 0) TRY(cp_store_null(c, c->at.ret));
@@ -161,7 +109,6 @@ Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *st
     if (!g->has_outs && (g->result_var >= 0 || c->at.ret >= 0))
         out->vars[out->n++] = g->result_var >= 0 ? vars[g->result_var] : c->at.ret;
     c->at = was;
-    c->at.site_calls++;
     c->ctx.variables = variables;
     c->from.context = NULL; /* it may stand where another call stood */
     return ST_OK;
@@ -288,7 +235,7 @@ static Status coalesce_part(Cp *c, void *ctx) {
 static Status case_hit(Cp *c, void *ctx) {
     Parts *p = ctx;
     TRY(settle_to(c, p->e->args[p->i + 1 < p->e->n_args ? p->i + 1 : p->i], p->result));
-    return cp_foot(c) && c->flow.blind ? cp_unknown(c, p->pending) : cp_store_int(c, p->pending, 0);
+    return cp_store_int(c, p->pending, 0);
 }
 static Status case_part(Cp *c, void *ctx) {
     Parts *p = ctx;
@@ -318,7 +265,7 @@ static Status settle_parts(Cp *c, Expr **slot) {
     } else {
         TRY(cp_store_null(c, p.result));
         if ((p.pending = cp_var_new(c, NULL, type_make(T_BOOL))) < 0) return ST_ERROR;
-        TRY(cp_foot(c) && c->flow.blind ? cp_unknown(c, p.pending) : cp_store_int(c, p.pending, 1));
+        TRY(cp_store_int(c, p.pending, 1));
     }
     for (p.i = first; p.i < e->n_args; p.i += first ? 1 : 2) {
         Expr *cond = e->kind == EX_AND        ? test_expr(c, EX_IS_NOT_FALSE, p.result)

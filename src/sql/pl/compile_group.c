@@ -13,11 +13,6 @@ static Status agg_init(Cp *c, const AggCall *g, int32_t var) {
 
 static Status agg_row(Cp *c, void *ctx) {
     Above *a = ctx;
-    for (int32_t i = 0; cp_foot(c) && i < a->plan->agg.n_calls; i++) {
-        const AggCall *g = &a->plan->agg.calls[i];
-        a->unknown |= c->flow.blind || (g->arg && !cp_known(c, g->arg)) || (g->filter && !cp_known(c, g->filter));
-    }
-    if (a->unknown) return ST_OK;
     for (int32_t i = 0; i < a->plan->agg.n_calls; i++) {
         const AggCall *g = &a->plan->agg.calls[i];
         int32_t var = a->vars[i], open = 0;
@@ -69,7 +64,6 @@ static int32_t *agg_vars(Cp *c, const Plan *p) {
         if (g->kind == AGG_SUM && (g->arg->type.id == T_FLOAT4 || g->arg->type.id == T_FLOAT8))
             return (void)cp_refuse(c, "sum of floating-point numbers"), NULL; /* its order counts */
         if ((vars[i] = cp_var_new(c, NULL, c->ctx.cols.items[g->out].type)) < 0) return NULL;
-        c->vars.items[vars[i]].known = true;
     }
     return vars;
 }
@@ -84,23 +78,10 @@ Status cp_agg_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void
     Above *x = arena_new_of(c->arena, Above);
     if (!vars) return ST_ERROR;
     if (!inner || !x) return cp_oom(c);
-    bool single = true, blind = c->flow.blind;
-    *x = (Above){.plan = p, .vars = vars, .unknown = cp_foot(c) && blind};
-    if (cp_foot(c)) { /* is all of it known? */
-        CpState before = cp_state(c);
-        ColSet scope = cp_scope_copy(c);
-        TRY(cp_rows_of(c, p->children[0], inner, needed, agg_row, x, &single));
-        cp_state_back(c, before);
-        c->query.in_scope = scope;
-        inner->n = 0;
-    }
-    for (int32_t i = 0; i < p->agg.n_calls; i++) {
-        if (x->unknown) TRY(cp_unknown(c, vars[i]));
-        else TRY(agg_init(c, &p->agg.calls[i], vars[i]));
-    }
-    TRY(cp_rows_of(c, p->children[0], inner, needed, x->unknown ? NULL : agg_row, x, &single));
-    c->flow.blind = blind;
-    for (int32_t i = 0; i < p->agg.n_calls; i++) c->vars.items[vars[i]].known = !x->unknown;
+    bool single = true;
+    *x = (Above){.plan = p, .vars = vars};
+    for (int32_t i = 0; i < p->agg.n_calls; i++) TRY(agg_init(c, &p->agg.calls[i], vars[i]));
+    TRY(cp_rows_of(c, p->children[0], inner, needed, agg_row, x, &single));
     for (int32_t i = 0; i < p->agg.n_calls; i++) TRY(define_var(c, p->agg.calls[i].out, vars[i]));
     return cp_test_rest(c, conds, row, ctx);
 }
@@ -112,14 +93,8 @@ typedef struct Groups {
     SortKey *keys;        /* as if they were sorted by */
     int32_t *best, *last; /* by key: of the group that comes next, so far; of the one in hand */
     int32_t have, any;    /* there is one */
-    bool unknown;
 } Groups;
 
-static bool keys_known(Cp *c, const Groups *g) {
-    for (int32_t i = 0; i < g->n_keys; i++)
-        if (!cp_known(c, g->keys[i].expr)) return false;
-    return !c->flow.blind;
-}
 /* A row whose key comes after the one in the variables leaves `later`; before it, or equal, `earlier`. */
 static Status compare_key(Cp *c, const Groups *g, const int32_t *vars, int32_t later, int32_t earlier) {
     for (int32_t i = 0; i < g->n_keys; i++)
@@ -129,7 +104,6 @@ static Status compare_key(Cp *c, const Groups *g, const int32_t *vars, int32_t l
 }
 static Status key_row(Cp *c, void *ctx) {
     Groups *g = ctx;
-    if (cp_foot(c) && (g->unknown |= !keys_known(c, g))) return ST_OK;
     int32_t done = c->flow.next_block++, after = c->flow.next_block++, better = c->flow.next_block++;
     TRY(cp_control(c, OP_P_BLOCK, 0, done));
     TRY(cp_control(c, OP_P_BLOCK, 0, after));
@@ -149,14 +123,12 @@ static Status key_row(Cp *c, void *ctx) {
 }
 static Status member_row(Cp *c, void *ctx) {
     Groups *g = ctx;
-    if (cp_foot(c) && (g->unknown |= !keys_known(c, g))) return ST_OK;
     int32_t other = c->flow.next_block++;
     TRY(cp_control(c, OP_P_BLOCK, 0, other));
     for (int32_t i = 0; i < g->n_keys; i++)
         for (int after = 1; after >= 0; after--)
             TRY(cp_leave_if(c, cp_key_differs(c, &g->keys[i], g->last[i], after), other));
     TRY(agg_row(c, &g->aggs));
-    g->unknown |= g->aggs.unknown;
     return cp_control(c, OP_P_ENDBLOCK, 0, other);
 }
 
@@ -176,53 +148,27 @@ static Status make_groups(Cp *c, Plan *p, Groups *g) {
         g->keys[i] = (SortKey){.expr = e};
         if ((g->best[i] = cp_var_new(c, NULL, e->type)) < 0 || (g->last[i] = cp_var_new(c, NULL, e->type)) < 0)
             return ST_ERROR;
-        c->vars.items[g->best[i]].known = c->vars.items[g->last[i]].known = true;
     }
     Type b = type_make(T_BOOL);
     return (g->have = cp_var_new(c, NULL, b)) < 0 || (g->any = cp_var_new(c, NULL, b)) < 0 ? ST_ERROR : ST_OK;
 }
-static Status define_group(Cp *c, const Plan *p, const Groups *g, bool known) {
-    for (int32_t i = 0; i < p->agg.n_keys; i++) {
-        c->vars.items[g->last[i]].known = known;
-        TRY(define_var(c, p->out_cols[i], g->last[i]));
-    }
-    for (int32_t i = 0; i < p->agg.n_calls; i++) {
-        c->vars.items[g->aggs.vars[i]].known = known;
-        TRY(define_var(c, p->agg.calls[i].out, g->aggs.vars[i]));
-    }
+static Status define_group(Cp *c, const Plan *p, const Groups *g) {
+    for (int32_t i = 0; i < p->agg.n_keys; i++) TRY(define_var(c, p->out_cols[i], g->last[i]));
+    for (int32_t i = 0; i < p->agg.n_calls; i++) TRY(define_var(c, p->agg.calls[i].out, g->aggs.vars[i]));
     return ST_OK;
 }
 static Status child_rows(Cp *c, Plan *p, ColSet *needed, CpRow row, Groups *g) {
     Conds *none = arena_new_of(c->arena, Conds);
-    bool single = true, blind = c->flow.blind;
+    bool single = true;
     if (!none) return cp_oom(c);
-    TRY(cp_rows_of(c, p->children[0], none, needed, row, g, &single));
-    c->flow.blind = blind;
-    return ST_OK;
+    return cp_rows_of(c, p->children[0], none, needed, row, g, &single);
 }
 
 Status cp_group_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx) {
     Groups *g = arena_new_of(c->arena, Groups);
     if (!g) return cp_oom(c);
-    if (c->locking) return cp_refuse(c, "statement locks in groups");
+    c->no_locks = true; /* rows are gone through again and again */
     TRY(make_groups(c, p, g));
-    if (cp_foot(c)) { /* is all of it known? */
-        g->unknown = c->flow.blind;
-        CpState before = cp_state(c);
-        ColSet scope = cp_scope_copy(c);
-        TRY(child_rows(c, p, needed, key_row, g));
-        TRY(child_rows(c, p, needed, member_row, g));
-        cp_state_back(c, before);
-        c->query.in_scope = scope;
-    }
-    if (g->unknown) {
-        bool blind = c->flow.blind;
-        TRY(child_rows(c, p, needed, NULL, g));
-        TRY(define_group(c, p, g, false));
-        TRY(cp_test_blind(c, conds, row, ctx));
-        c->flow.blind = blind;
-        return ST_OK;
-    }
     /* The number of the group orders those that are equal in an order above. */
     int32_t loop = c->flow.next_block++, number = cp_var_new(c, NULL, type_make(T_INT8));
     if (number < 0) return ST_ERROR;
@@ -238,7 +184,7 @@ Status cp_group_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, vo
     TRY(cp_store(c, number, cp_emit(c, OP_ADD, PH_I64, i8, true, cp_load(c, number), cp_int(c, PH_I64, 1), 0)));
     for (int32_t i = 0; i < p->agg.n_calls; i++) TRY(agg_init(c, &p->agg.calls[i], g->aggs.vars[i]));
     TRY(child_rows(c, p, needed, member_row, g));
-    TRY(define_group(c, p, g, true));
+    TRY(define_group(c, p, g));
     if (!vec_push(c->arena, &c->query.rows, number)) return cp_oom(c);
     TRY(cp_test_rest(c, conds, row, ctx));
     c->query.rows.len--;

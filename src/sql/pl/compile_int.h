@@ -1,26 +1,25 @@
 /* compile_int.h - what the files of the procedure compiler share.
  *
- *   compile.c        all procedures: passes, registry of written columns, groups and their keys
+ *   compile.c        all procedures: their order of compilation, registry of written columns; variables and expressions
  *   compile_stmt.c   statements
  *   compile_plan.c   SQL statements: bound plans are brought into forms that ...
  *   compile_query.c  ... become lookups and loops over rows
  *   compile_group.c  aggregates and groups
  *   compile_adds.c   which assignments of an UPDATE are additions
  *   compile_call.c   calls of other routines, and subqueries: what expressions need is computed before them
+ *   compile_touch.c  touches: where the body reads and changes rows
+ *   footprint.c      a pass over the body: what of it is known before a call runs; that part is the footprint
+ *   keys.c           from all touches: the keys of items; from a touch to its items
+ *   locks.c          a pass over the body: statement locks
  *   slice.c, reuse.c what footprints do not need is dropped; what was computed before is used again
  *   items.c          operations are issued once, in front of loops and in straight runs
  *
- * A procedure is compiled in five passes by the same code. CP_BODY, twice: makes the body; the first time only for the
- * list of what is written. CP_SITES: as for the footprint, but only to collect which columns are known where a group is
- * touched: their common part is the group's key. CP_FOOTPRINT: makes the footprint. CP_BODY, locking: the body once
- * more, with statement locks: a LOCK takes one for each item before it is touched, and an UNLOCK gives them back
- * where a statement ends.
+ * A procedure is lowered once, to a body with touches (compile_touch.c), after a dry run that finds what all procedures
+ * write. Everything else is made of that body by passes over its instructions; README.md lists them.
  *
- * In the footprint a value is known or not, which is decided here, not when it runs: parameters are known; columns that
- * no procedure writes are, in rows that are found by known keys in a table where no rows come or go; what is computed
- * from known values. Where a condition is not known, both branches are compiled, one after the other: then nothing is
- * assigned, variables that would be are unknown afterwards. The body of a loop whose end is not known is compiled once,
- * with everything that it assigns unknown.
+ * Known values. A value is known when the footprint can have it before the call runs: parameters; columns that no
+ * procedure writes, in rows that are found by known keys in a table where no rows come or go; what is computed from
+ * known values (footprint.c).
  *
  * A group that some statements touch by a whole unique key and others by less has items of two kinds: fine ones, and
  * coarse ones by what is known everywhere. A fine operation has one on the coarse items as well, an addition, which
@@ -46,32 +45,45 @@
 #include "sql/lower/pipeline.h"
 #include "sql/pl/compile.h"
 
-typedef enum CpMode { CP_BODY, CP_SITES, CP_FOOTPRINT } CpMode;
 enum { CP_MAX_GROUPS = ITEM_GROUPS_MAX, NO_GROUP = -1 };
-/* Kind of a place beyond OpKind: DELETE of a row that is known by another unique key. */
-enum { CP_DELETES = OPK_WRITE + 1 };
+/* Kinds of touches beyond OpKind and OPK_INSERTED. CP_DELETES: DELETE of a row that is known by another unique key;
+ * CP_SUMS: no operation, but something is added to the column. */
+enum { CP_DELETES = OPK_WRITE + 1, CP_SUMS };
+/* Instr.flags while a procedure is compiled, beyond INSTR_SAFE. */
+enum {
+    CP_FOR_TOUCH = 2, /* computed for touches alone, unless something else uses it; P_IF, P_ENDIF: of touches alone */
+    CP_FORMS = 4, /* P_IF: a change that writes, or (P_ELSE) one that adds; where the condition is not known, writes */
+    CP_UNKNOWN = 8, /* the result is not known, whatever the operands are */
+    CP_WRITES = 16  /* CP_FORMS: found by the footprint: the condition is not known */
+};
 
-/* What a place issues in the footprint. The body with locks is compiled after it and issues the same at the same
- * places: statement, of which call, and the number of the place in it. */
+/* An item that a touch became in the footprint; the body with locks takes the same at the same touch. */
 typedef struct CpItem {
-    int32_t number;
-    uint32_t group;
-    uint8_t kind, loops;
-    bool insert, deletes, merged;
-    const bool *key;
-    const ItemSite *site;
-} CpItem; /* merged: into a later one; loops: so many it has left (items.c) */
-typedef struct CpFootSite {
-    const PlStmt *stmt;
-    uint64_t call; /* that it is compiled for; 0: of the procedure itself */
-    int32_t no, n;
-    bool once;          /* as often in the body as here: not in a loop that is compiled once in the footprint */
-    bool amounts_known; /* the first place of an UPDATE: in the footprint, so that they can be tested for being exact */
-    CpItem items[3];
-} CpFootSite;
-typedef struct CpFootSites {
-    VEC(CpFootSite) sites;
-} CpFootSites;
+    ItemSite site; /* first */
+    const struct CpTouch *touch;
+    const bool *key; /* by column of the table */
+    uint8_t loops;   /* so many it has left (items.c) */
+    bool merged;     /* into a later one */
+} CpItem;
+
+/* A place that touches rows: aux of an OP_ITEM of the body. */
+typedef struct CpTouch {
+    ItemSite item; /* first. kind: see above; args: the values of `cols`, then the amount */
+    struct CpTable *table;
+    int32_t group;               /* of columns, or rows_group() + unique key, or rows_groups_end(): rows by no key */
+    const int32_t *cols;         /* NULL: none */
+    int32_t statement, loops;    /* the statement, and loops around it */
+    bool is_early, null_key;     /* before the row is looked for; the key that it is for has a NULL */
+    bool inexact;                /* ItemSite.inexact, where both forms of the change stay */
+    const struct CpTouch *early; /* the same before the row was looked for, */
+    struct CpTouch *late;        /* and of an early one that */
+    bool once;                   /* found by the footprint: as often in the body as there, */
+    bool open;                   /* it stands in something that is compiled once, */
+    bool knows_amount;           /* and what is known of item.args */
+    bool *known;                 /* by column of the table; NULL: the footprint does not come here; */
+    Reg *foot_args;              /* item.args there */
+    VEC(CpItem *) items;
+} CpTouch;
 
 /* A place that touches a group, with the columns that are known there (of the first 64). */
 typedef struct CpSite {
@@ -79,16 +91,6 @@ typedef struct CpSite {
     uint8_t kind;
     uint64_t known;
 } CpSite;
-
-/* A statement that fetches and adds, by place in the text: the same number in every pass. */
-typedef struct CpFetchAdd {
-    const PlStmt *stmt;
-    uint64_t call;
-    int32_t col;
-} CpFetchAdd;
-typedef struct CpFetchAdds {
-    VEC(CpFetchAdd) list;
-} CpFetchAdds;
 
 /* What all procedures together do to a table. */
 typedef struct CpTable {
@@ -115,8 +117,6 @@ typedef struct Registry {
     VEC(CpTable *) tables;
     int32_t n_functions;
     const PlFunction *const *functions;
-    int32_t *own_vars;       /* by procedure: variables of its body, but for those of cp_reuse */
-    CpFetchAdds *fetch_adds; /* by procedure */
 } Registry;
 CpTable *registry_table(Registry *r, Table *t); /* NULL: out of memory */
 /* Number of the group index over these columns, in order of column order - 1 (0: of none); -1: out of memory. */
@@ -131,8 +131,6 @@ typedef struct CpVar {
     ColId col;
     Type type;
     const char *name;
-    bool known;    /* footprint */
-    int64_t stamp; /* of its last assignment in the text */
 } CpVar;
 /* A record: its fields are variables. */
 typedef struct CpRecord {
@@ -141,17 +139,9 @@ typedef struct CpRecord {
     int32_t *vars;
 } CpRecord;
 
-/* What EXIT and CONTINUE leave. In the footprint: by a condition that is not known, control may have gone on to the
- * next round (then the rest of this one is blind), or may have left (then it is not known afterwards what was
- * assigned). Where it leaves by a known condition, no more is known afterwards than there. */
-typedef struct CpKnown {
-    bool *known;
-    int64_t n;
-} CpKnown; /* NULL: not left */
+/* What EXIT and CONTINUE leave. */
 typedef struct CpLabel {
     int32_t loop, exit_block, next_block;
-    bool dead, may_next, may_exit;
-    CpKnown left, next;
 } CpLabel;
 
 /* A call that is compiled where it stands: the caller, and the place. */
@@ -161,8 +151,7 @@ typedef struct CpCall {
     int32_t line;
     const char *place;
     const char *statement; /* for the context of errors: "SQL statement \"..\""; NULL: an expression */
-    int32_t block;         /* that RETURN leaves; its label is number `label` */
-    int64_t label;
+    int32_t block;         /* that RETURN leaves */
 } CpCall;
 enum { CP_CALLS_MAX = 32 /* inside each other */, CP_INSTRS_MAX = 100000, CP_STATEMENTS_MAX = 100000 };
 
@@ -174,10 +163,7 @@ typedef struct CpPlace {
     int32_t line;      /* of the routine whose text is compiled */
     const char *place;
     const CpCall *call; /* NULL: that is the one that is compiled */
-    const PlExpr *site; /* what was bound last, and calls in it so far: names a place that calls */
-    int32_t site_calls;
-    uint64_t call_id;            /* names the call that is compiled, the same in every pass; 0: none */
-    const struct CpFrame *frame; /* variables of the routine that is called; NULL: of the one that is compiled */
+    const PlExpr *site; /* what was bound last */
     PlNames names;
     bool snapshot;          /* statements that are bound see variables as they are now, whatever becomes of them */
     bool in_statement;      /* an SQL statement is bound, which sets FOUND while it runs: it sees the old one */
@@ -190,36 +176,24 @@ typedef struct CpPlace {
     const Plan *order_scan; /* a scan of which only the first row by column order_col is used; NULL none */
     int32_t order_col;
     bool order_desc;
-    const Plan *change_scan; /* footprint: the scan of an UPDATE that writes these groups of its rows: it need not read
-                                them as well; NULL none */
-    const bool *change_groups;
 } CpPlace;
 
-/* Places of the statement that is compiled, and what they issue. */
+/* The statement that touches belong to. */
 typedef struct CpPlaces {
-    CpFootSites *foot;  /* made by the footprint, used by the body with locks */
-    const PlStmt *stmt; /* the statement, */
-    int32_t no, open;   /* places in it so far, loops around it that are compiled once */
-    int64_t site;       /* footprint: the place that items belong to, -1 none */
-    VEC(int32_t) locks; /* of the statements around that count at their end */
-    VEC(const ItemSite *) lock_items;
+    int32_t statement, n_statements; /* its number; numbers so far */
+    int32_t loops;                   /* around it */
+    bool touched;                    /* it has touches */
 } CpPlaces;
-
-/* The change whose items are being issued. */
-typedef struct CpChange {
-    uint8_t does;      /* ItemDoes */
-    bool minus;        /* the amount is subtracted */
-    int32_t fetch_add; /* ItemSite.fetch_add and */
-    const char *why;   /* why, */
-    Expr *amount;      /* and the amount */
-} CpChange;
 
 /* The SQL statement that is compiled, and its rows that are being looked at. */
 typedef struct CpQuery {
     const Plan *outer_scan;  /* the right side of a left join: its columns are NULL where there is no row; NULL none */
-    const Table *upsert;     /* footprint: the table of ON CONFLICT DO UPDATE, whose key is named by what is inserted */
+    const Table *upsert;     /* the table of ON CONFLICT DO UPDATE */
     const Plan *target_scan; /* UPDATE: of the table that is changed, */
     const int32_t *fetch_adds; /* and by column of it RowCol.fetch_add; NULL: it has none */
+    const Plan *change_plan;   /* the scan whose rows are changed, NULL none, */
+    struct Scan *change_scan;
+    const bool *change_groups; /* ... by an UPDATE that writes these groups of them; NULL none */
     bool several_sources; /* UPDATE .. FROM: other tables than the one that is changed may give more than one row */
     VEC(int32_t) rows;    /* variables of the rows, outermost first */
     ColSet in_scope;      /* columns of the rows */
@@ -231,39 +205,32 @@ typedef struct CpOrigins {
     VEC(int32_t) lines; /* per instruction: of the routine that is compiled */
     VEC(const char *) places;
     VEC(const char *) contexts; /* ... and where in the routines it calls; NULL: in none */
-    VEC(struct CpFrame *) frames;
-    const char *context; /* the last one made, for ... */
+    const char *context;        /* the last one made, for ... */
     const CpCall *call;
     int32_t line;
     const char *place;
 } CpOrigins;
 
-/* Blocks, loops and conditions around, and what of the variables is known behind them. */
+/* Blocks and loops around. */
 typedef struct CpFlow {
     VEC(CpLabel) labels;
-    int32_t next_block; /* numbers for P_BLOCK and P_LOOP */
-    int32_t open;       /* footprint: loops around that are compiled once, because their end is not known */
-    bool blind;         /* footprint: under a condition that is not known: nothing is assigned */
-    int64_t clock;      /* assignments so far */
-    int64_t leaves;     /* footprint: the outermost label that is left by a known condition since this was set; -1: the
-                           procedure */
-    int64_t n_statements; /* compiled so far, trials included */
-    int32_t trial;        /* > 0: what is compiled is thrown away, only what is known counts */
+    int32_t next_block;   /* numbers for P_BLOCK and P_LOOP */
+    int32_t loops;        /* P_LOOPs around */
+    int64_t n_statements; /* compiled so far */
     int32_t tries;        /* blocks with handlers around, */
     int32_t n_tries;      /* numbers of P_TRY */
-    int32_t try_block;    /* footprint: the block that the innermost one is, which an error leaves; -1 none */
 } CpFlow;
 
-/* A procedure while it is compiled, in one of its passes. */
+/* A procedure while it is compiled, or one of the programs that are made of its body. */
 typedef struct Cp {
     Registry *reg;
     CpPlace at;
     Proc *proc;
-    CpMode mode;
-    bool dry;     /* first body pass: written columns are not known yet */
-    bool locking; /* last body pass: with locks */
+    bool dry;      /* written columns are not known yet */
+    bool foot;     /* it is the footprint */
+    bool no_locks; /* something in it has no statement locks */
+    int32_t n_fetch_adds;
     CpPlaces places;
-    CpChange change;
     CpQuery query;
     CpOrigins from;
     CpFlow flow;
@@ -284,6 +251,22 @@ typedef struct Cp {
 
 /* slice.c: drops what the footprint that was made does not need for its operations. */
 Status cp_slice(Cp *c);
+/* derive.c: programs that are made of the body. *to: a copy of c without instructions. */
+Status cp_derive(const Cp *c, Cp *to);
+bool cp_own_operands(Arena *a, Instr *in); /* false: out of memory */
+/* The body with statement locks, or (locks NULL) without anything for touches. */
+typedef struct CpLocks {
+    VEC(ItemSite *) list;    /* by number */
+    VEC(int32_t) statements; /* ... that they belong to */
+} CpLocks;
+Status cp_finish_body(const Cp *c, Cp *to, CpLocks *locks);
+Status cp_pack_registers(Cp *c); /* of a program that is done: those that are used */
+Status cp_pack_variables(Cp *c); /* of a footprint: parameters, and those that are used */
+/* footprint.c: from the body that was lowered to the footprint, whose OP_ITEMs are touches still; foot: a copy of c. */
+Status cp_footprint(Cp *c, Cp *foot);
+/* keys.c. What the table's touches are named by, after cp_footprint() of all procedures; then touches become items. */
+void cp_make_keys(CpTable *t);
+Status cp_make_items(Cp *foot);
 /* items.c. Before cp_reuse: the footprint's operations leave loops, and then their locks in the body; afterwards those
  * of the footprint that come twice in a straight run go. */
 Status cp_hoist_items(Cp *c);
@@ -305,30 +288,19 @@ void cp_fresh(Cp *c); /* registers and shared expressions are forgotten: somethi
 Status cp_control(Cp *c, Opcode op, Reg a, int64_t imm);
 Status cp_leave(Cp *c, int64_t block, bool to_step);
 void cp_mark(Cp *c); /* instructions so far belong to the current line and place */
-static inline bool cp_foot(const Cp *c) { return c->mode != CP_BODY; }
 
 /* ---- variables ---- */
 int32_t cp_var_new(Cp *c, const char *name, Type type);
 Status cp_store(Cp *c, int32_t var, Reg r);         /* of the variable's phys */
 Status cp_store_int(Cp *c, int32_t var, int64_t v); /* constants; bool too */
 Status cp_store_null(Cp *c, int32_t var);
-/* var := e (assignment cast). In the footprint as known as e is. */
-Status cp_assign(Cp *c, int32_t var, Expr *e);
-Status cp_unknown(Cp *c, int32_t var);           /* footprint: no value any more */
-Status cp_copy(Cp *c, int32_t to, int32_t from); /* of one type; as known as it is */
+Status cp_assign(Cp *c, int32_t var, Expr *e);   /* var := e (assignment cast) */
+Status cp_copy(Cp *c, int32_t to, int32_t from); /* of one type */
 Reg cp_load(Cp *c, int32_t var);
 Reg cp_cmp(Cp *c, Opcode op, Phys phys, Reg a, Reg b);
 Reg cp_int(Cp *c, Phys phys, int64_t v);
 Reg cp_test(Cp *c, Opcode op, Reg a);   /* IS_NULL, IS_NOT_NULL, IS_TRUE, IS_FALSE */
 Expr *cp_cast(Cp *c, Expr *e, Type to); /* assignment cast; NULL with a reason */
-/* A copy of what is known, and the common part of two. */
-bool *cp_known_copy(Cp *c);
-void cp_known_set(Cp *c, const bool *k, int64_t n); /* of the variables there were, n */
-void cp_known_meet(Cp *c, const bool *k, int64_t n);
-void cp_forget_since(Cp *c, int64_t clock);    /* what was assigned since */
-Status cp_known_leaves(Cp *c, CpKnown *k);     /* footprint: control leaves here */
-void cp_known_arrive(Cp *c, const CpKnown *k); /* ... to come here */
-bool cp_skipping(const Cp *c);                 /* some round may have been left for the next */
 
 /* ---- expressions ---- */
 /* An expression's text bound and ready to lower: variables are columns. want T_UNKNOWN: as it is. */
@@ -342,11 +314,10 @@ Status cp_refuse_error(Cp *c);         /* what binding or lowering could not do 
 Status cp_stack(Cp *c);   /* in every recursive walk: refuses when too little stack is left (base/stack.h), or the
                              statement is canceled */
 Status cp_declare(Cp *c); /* the variables of c->at.f */
-/* Condition: what is compiled by `part` runs where it is true. In the footprint, if that is not known, blindly. */
+/* Condition: what is compiled by `part` runs where it is true. */
 typedef Status (*CpPart)(Cp *c, void *ctx);
 Status cp_when(Cp *c, Expr *cond, CpPart part, void *ctx);
-int32_t cp_ref(Cp *c, PlRef r); /* variable; -1 none */
-bool cp_known(Cp *c, const Expr *e);
+int32_t cp_ref(Cp *c, PlRef r);          /* variable; -1 none */
 Reg cp_lower(Cp *c, Expr *e);            /* any phys */
 Reg cp_lower_as(Cp *c, Expr *e, Type t); /* canonical phys of t */
 Reg cp_condition(Cp *c, Expr *e);        /* BOOL */
@@ -408,14 +379,6 @@ Status cp_delete(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single);
 int32_t cp_table(Cp *c, Table *t); /* number in the procedure */
 
 /* ---- statements (compile_stmt.c) ---- */
-/* Trials: what was compiled since is taken back; hidden variables stay. */
-typedef struct CpState {
-    int64_t instrs, regs, ranges, lines, labels, writes;
-    int32_t sites;
-    bool blind;
-} CpState;
-CpState cp_state(const Cp *c);
-void cp_state_back(Cp *c, CpState s);
 Status cp_body(Cp *c, const PlBody *b);
 Status cp_set_found(Cp *c, bool v);
 /* A scalar subquery's value, or whether there is a row (bool): to the variable. */

@@ -4,8 +4,8 @@
  * A scan looks at the conditions above it for equalities of its columns with values that are there already. All columns
  * of a unique key: one lookup. Some columns: the rows of a group. None: not in bulk.
  *
- * In the footprint a scan issues items: for each group of columns that the statement reads of it, and for the existence
- * of rows where they come and go. */
+ * A scan touches, and so does a change (compile_touch.c): each group of columns that the statement reads of it, and the
+ * existence of rows where they come and go. */
 #include "base/hash.h"
 #include "sql/pl/compile_rows.h"
 #include "storage/row_errors.h"
@@ -42,33 +42,7 @@ int32_t cp_table(Cp *c, Table *t) {
     return (int32_t)c->tables.len - 1;
 }
 
-/* Rows that a statement looks at. */
-typedef struct Scan {
-    Plan *plan;
-    CpTable *table;
-    int32_t number; /* in the procedure */
-    int32_t row;    /* variable; -1: in the footprint, when rows are not known */
-    Expr **eq;      /* by column: a value that it equals, NULL none */
-    bool *known;    /* footprint, by column: the value is known here */
-    int32_t index;  /* of the image */
-    int32_t n_key;
-    int32_t *key_cols;
-    bool unique;
-    bool outer;  /* there is a row of NULLs if there is none */
-    bool one;    /* the first row of a group by c->at.order_col is all that is used */
-    Expr *bound; /* ... after this value (or `at` it); NULL: of all */
-    bool at;
-    int32_t first_site; /* number of its first place in the statement */
-    bool before;        /* locks: the row is not there yet */
-    bool may_wait;      /* INSERT: a taken key is an error */
-    uint64_t locked;    /* places that have their locks, from the first on */
-    Conds *conds;       /* not used for the lookup: to be tested */
-    ColSet *needed;
-    CpRow rows;
-    void *ctx;
-} Scan;
-
-static ColId scan_col(const Plan *p, int32_t col) {
+ColId cp_scan_col(const Plan *p, int32_t col) {
     for (int32_t i = 0; i < p->n_out; i++)
         if (p->scan.cols[i] == col) return p->out_cols[i];
     return 0;
@@ -106,311 +80,10 @@ static bool same_cells(Type a, Type b) {
     return a.id == b.id && a.scale == b.scale && type_phys(a) == type_phys(b);
 }
 
-static uint64_t known_bits(const Scan *s) {
-    uint64_t bits = 0;
-    for (int i = 0; i < s->table->table->n_cols && i < 64; i++) bits |= (uint64_t)s->known[i] << i;
-    return bits;
-}
-/* Whether the columns have a whole unique key of the table. */
-static bool whole_key(const Table *t, const bool *cols) {
-    for (int k = 0; k < t->n_keys; k++) {
-        bool all = t->keys[k].n_cols > 0;
-        for (int i = 0; i < t->keys[k].n_cols; i++) all &= cols[t->keys[k].cols[i]];
-        if (all) return true;
-    }
-    return false;
-}
-/* One ITEM, or in bodies LOCK: `group` as the schedule sees it, by the columns `key`. kind: OpKind or CP_DELETES. */
-static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, int kind, int32_t amount_col,
-                        Expr *amount) {
-    CpTable *t = s->table;
-    const bool deletes = kind == CP_DELETES;
-    if (deletes) kind = OPK_READ;
-    int n_cols = t->table->n_cols;
-    ItemSite *x = arena_new_of(c->arena, ItemSite);
-    Reg *args = arena_array(c->arena, Reg, n_cols + 2);
-    if (!x || !args) return cp_oom(c);
-    int32_t n = 0;
-    for (int i = 0; i < n_cols; i++) {
-        if (!key[i]) continue;
-        Type type = t->table->cols[i].type;
-        ColId id = s->plan ? scan_col(s->plan, i) : 0;
-        t->need.cols[i] = true;
-        Reg r = s->eq[i] ? cp_lower_as(c, s->eq[i], type)
-                         : lower_canonical(&c->low, &c->pipe, lower_col(&c->low, &c->pipe, id), type);
-        if (!r) return err_is_set(&c->scratch) ? cp_refuse(c, "%s", c->scratch.message) : ST_ERROR;
-        args[n++] = r;
-    }
-    bool has_amount = kind == OPK_ADD && amount && cp_known(c, amount);
-    if (has_amount && (!(amount = cp_cast(c, amount, t->table->cols[amount_col].type)) ||
-                       !(args[n] = cp_lower_as(c, amount, amount->type))))
-        return ST_ERROR;
-    /* An INSERT has no plan here. Its item is fine or of all that is known: reads and deletes of rows have it too.
-     */
-    bool insert =
-        !s->plan && kind == OPK_WRITE && (group == ITEM_ROWS || group >= ITEM_KEY) && !whole_key(t->table, key);
-    const char *why = c->change.why;
-    int32_t fetch_add = kind == OPK_WRITE ? c->change.fetch_add : 0;
-    if (fetch_add && !why) {
-        if (!whole_key(t->table, key) || item_is_coarse(group)) why = "its row is not known by a unique key";
-        else if (!cp_known(c, c->change.amount)) why = "its amount is not known before the call runs";
-        else if (!(amount = cp_cast(c, c->change.amount, t->table->cols[amount_col].type)) ||
-                 !(args[n] = cp_lower_as(c, amount, amount->type)) ||
-                 (c->change.minus && !(args[n] = cp_negative(c, args[n]))))
-            return ST_ERROR;
-    }
-    *x = (ItemSite){.table = (uint32_t)s->number,
-                    .group = group,
-                    .kind = (uint8_t)kind,
-                    .has_amount = has_amount,
-                    .insert = insert && s->may_wait,
-                    .deletes = deletes,
-                    .does = c->change.does,
-                    .col = amount_col,
-                    .n = n,
-                    .fetch_add = why ? 0 : fetch_add,
-                    .why = fetch_add ? why : NULL,
-                    .args = args};
-    Instr *in = builder_emit(&c->pipe.b, c->locking ? OP_LOCK : OP_ITEM, PH_BOOL, 0, 0, 0, 0);
-    if (!in) return cp_oom(c);
-    in->aux = x;
-    cp_mark(c);
-    if (c->locking) {
-        x->lock = (int32_t)c->places.lock_items.len;
-        return vec_push(c->arena, &c->places.lock_items, x) ? ST_OK : cp_oom(c);
-    }
-    if (c->places.site < 0) return ST_OK;
-    CpFootSite *f = &c->places.foot->sites.items[c->places.site];
-    if (f->n == (int32_t)ARRAY_LEN(f->items)) return cp_refuse(c, "an operation with too many items");
-    f->items[f->n++] = (CpItem){.number = s->number,
-                                .group = group,
-                                .kind = (uint8_t)kind,
-                                .insert = x->insert,
-                                .deletes = deletes,
-                                .key = key,
-                                .site = x};
-    return ST_OK;
-}
-
-/* ---- statement locks --------------------------------------------------------------------- */
-static CpFootSite *foot_site(Cp *c, int32_t no) {
-    for (int64_t i = 0; i < c->places.foot->sites.len; i++)
-        if (c->places.foot->sites.items[i].stmt == c->places.stmt &&
-            c->places.foot->sites.items[i].call == c->at.call_id && c->places.foot->sites.items[i].no == no)
-            return &c->places.foot->sites.items[i];
-    return NULL;
-}
-/* A place of the footprint is compiled, perhaps once more: what was issued before was a trial. */
-static Status begin_site(Cp *c, int32_t no) {
-    CpFootSite *f = foot_site(c, no);
-    if (!f) {
-        CpFootSite x = {.stmt = c->places.stmt, .call = c->at.call_id, .no = no};
-        if (!vec_push(c->reg->arena, &c->places.foot->sites, x)) return cp_oom(c);
-        f = &c->places.foot->sites.items[c->places.foot->sites.len - 1];
-    }
-    f->n = 0;
-    f->once = c->places.open == 0;
-    c->places.site = f - c->places.foot->sites.items;
-    return ST_OK;
-}
-/* Locks of a place. Before the row is there (s->row < 0): those whose keys need no row; s->locked remembers them. */
-static Status lock_site(Cp *c, Scan *s, int32_t no) {
-    const CpFootSite *f = foot_site(c, no);
-    int32_t n = no - s->first_site;
-    if (!f || f->n == 0 || (n < 64 && s->locked >> n & 1)) return ST_OK;
-    for (int32_t k = 0; k < f->n; k++) {
-        if (f->items[k].number != s->number) return cp_refuse(c, "another table");
-        for (int i = 0; i < s->table->table->n_cols && s->before; i++)
-            if (f->items[k].key[i] && !s->eq[i]) return ST_OK;
-    }
-    for (int32_t k = 0; k < f->n; k++) {
-        TRY(emit_item(c, s, f->items[k].group, f->items[k].key, f->items[k].kind, -1, NULL));
-        ItemSite *x = (ItemSite *)(uintptr_t)c->places.lock_items.items[c->places.lock_items.len - 1];
-        x->insert = f->items[k].insert;
-        x->deletes = f->items[k].deletes;
-        x->release = f->once && !f->items[k].merged;
-        x->loops = f->items[k].loops;
-        if (x->release && !vec_push(c->arena, &c->places.locks, x->lock)) return cp_oom(c);
-    }
-    if (n < 64) s->locked |= UINT64_C(1) << n;
-    return ST_OK;
-}
-
-/* An addition that is planned as a write: the bulk needs the amount. */
-static Status covered_item(Cp *c, const Scan *s, int32_t group, int32_t col, Reg amount) {
-    ItemSite *x = arena_new_of(c->arena, ItemSite);
-    Reg *args = arena_array(c->arena, Reg, 1);
-    if (!x || !args) return cp_oom(c);
-    if (!(args[0] = amount)) return ST_ERROR;
-    *x = (ItemSite){.table = (uint32_t)s->number,
-                    .group = (uint32_t)group,
-                    .kind = OPK_ADD,
-                    .has_amount = true,
-                    .covered = true,
-                    .col = col,
-                    .args = args};
-    Instr *in = builder_emit(&c->pipe.b, OP_ITEM, PH_BOOL, 0, 0, 0, 0);
-    if (!in) return cp_oom(c);
-    in->aux = x;
-    cp_mark(c);
-    return ST_OK;
-}
-static Status covered_amount(Cp *c, const Scan *s, int32_t group, int32_t col, Expr *amount) {
-    if (c->mode == CP_SITES || !cp_known(c, amount)) return ST_OK;
-    if (!(amount = cp_cast(c, amount, s->table->table->cols[col].type))) return ST_ERROR;
-    return covered_item(c, s, group, col, cp_lower_as(c, amount, amount->type));
-}
-
-/* The footprint's operation on a group by what is known of it here: see compile_int.h. */
-static Status emit_items(Cp *c, const Scan *s, int32_t group, int kind, int32_t amount_col, Expr *amount) {
-    enum { READS = 1 << OPK_READ, ADDS = 1 << OPK_ADD, WRITES = 1 << OPK_WRITE, DELETES = 1 << CP_DELETES };
-    CpTable *t = s->table;
-    const uint8_t fine_kinds = t->fine_kinds[group], coarse_kinds = t->coarse_kinds[group],
-                  kinds = fine_kinds | coarse_kinds;
-    const bool rows = group >= rows_group(t);
-    const int32_t of = rows ? group - rows_group(t) : group;
-    if (rows && (kinds == ADDS || kinds == DELETES))
-        return ST_OK; /* rows are inserted, and not looked for; or deleted, by other keys */
-    uint32_t name = !rows               ? (uint32_t)of
-                    : of == t->main_key ? ITEM_ROWS
-                                        : ITEM_KEY + (uint32_t)of,
-             coarse = ITEM_COARSE + 2 * (uint32_t)(of + (rows ? ITEM_GROUPS_MAX : 0));
-    if (kind == CP_DELETES && coarse_kinds & READS) kind = OPK_WRITE; /* searches by less than a key read as well */
-    if (!fine_kinds || !coarse_kinds) return emit_item(c, s, name, t->key[group], kind, amount_col, amount);
-    const KeyConstraint *k = &t->table->keys[t->fine[group]];
-    bool fine = true;
-    bool *key = arena_calloc(c->arena, t->table->n_cols + 1);
-    if (!key) return cp_oom(c);
-    for (int i = 0; i < k->n_cols; i++) {
-        fine &= s->known[k->cols[i]];
-        key[k->cols[i]] = true;
-    }
-    if (fine) {
-        TRY(emit_item(c, s, name, key, kind, amount_col, amount));
-        if (kind != OPK_READ) return emit_item(c, s, coarse, t->key[group], OPK_ADD, -1, NULL);
-        return coarse_kinds & (ADDS | WRITES | DELETES) ? emit_item(c, s, coarse + 1, t->key[group], OPK_ADD, -1, NULL)
-                                                        : ST_OK;
-    }
-    if (kind != OPK_READ && fine_kinds & READS)
-        TRY(emit_item(c, s, coarse + 1, t->key[group], kind == CP_DELETES ? CP_DELETES : OPK_WRITE, -1, NULL));
-    if (kind == OPK_ADD && fine_kinds & WRITES) {
-        kind = OPK_WRITE;
-        if (amount) TRY(covered_amount(c, s, group, amount_col, amount));
-    }
-    return emit_item(c, s, coarse, t->key[group], kind, amount_col, amount);
-}
-
-/* An operation on a group of columns of the row, or on the existence of rows by one key. */
-static Status scan_item(Cp *c, Scan *s, int32_t group, int kind, int32_t amount_col, Expr *amount) {
-    CpTable *t = s->table;
-    int32_t no = c->places.no++;
-    if (c->locking) return lock_site(c, s, no);
-    if (c->mode == CP_SITES) {
-        CpSite site = {group, (uint8_t)kind, known_bits(s)};
-        return vec_push(c->reg->arena, &t->sites, site) ? ST_OK : cp_oom(c);
-    }
-    TRY(begin_site(c, no));
-    return emit_items(c, s, group, kind, amount_col, amount);
-}
-
-/* ... and what it does, in words. */
-static Status issue_item(Cp *c, Scan *s, int32_t group, int kind, int32_t amount_col, Expr *amount, int does) {
-    c->change.does = (uint8_t)(does | (group >= rows_group(s->table) ? DOES_ROWS : 0));
-    TRY(scan_item(c, s, group, kind, amount_col, amount));
-    c->change.does = 0;
-    return ST_OK;
-}
-
-/* ---- the existence of rows ------------------------------------------------------------------ */
-static bool knows_key(const Scan *s, int k) {
-    const KeyConstraint *key = &s->table->table->keys[k];
-    bool all = key->n_cols > 0;
-    for (int i = 0; i < key->n_cols; i++) all &= key->cols[i] < 64 && s->known[key->cols[i]];
-    return all;
-}
-/* Rows are looked for: by a whole unique key, or not. */
-static Status look_for_rows(Cp *c, Scan *s) {
-    CpTable *t = s->table;
-    int32_t key = t->table->n_keys <= 1 ? 0
-                  : s->unique           ? s->index
-                  : c->mode == CP_SITES ? t->table->n_keys
-                                        : t->main_key;
-    return issue_item(c, s, rows_group(t) + key, OPK_READ, -1, NULL, 0);
-}
-/* A row is deleted: one operation for each unique key. */
-static Status delete_items(Cp *c, Scan *s) {
-    CpTable *t = s->table;
-    bool named = false;
-    for (int k = 0; k < t->table->n_keys && !c->locking; k++) named |= knows_key(s, k);
-    for (int k = 0; k < MAX_OF(t->table->n_keys, 1); k++) {
-        bool other = t->table->n_keys > 1 && named && !knows_key(s, k);
-        TRY(issue_item(c, s, rows_group(t) + k, other ? CP_DELETES : OPK_WRITE, -1, NULL, DOES_DELETE));
-    }
-    return ST_OK;
-}
-/* Footprint: what follows is for rows that have the key, up to the end of *open conditions; *none: this one has not. */
-static Status has_key(Cp *c, const Scan *s, const KeyConstraint *k, int32_t *open, bool *none) {
-    for (int i = 0; i < k->n_cols && !*none; i++) {
-        if (!s->known[k->cols[i]]) continue;
-        Reg r = cp_lower_as(c, s->eq[k->cols[i]], s->table->table->cols[k->cols[i]].type);
-        if (!r) return ST_ERROR;
-        const RegInfo *ri = lower_info(&c->pipe, r);
-        *none = ri->is_const && ri->value.is_null;
-        if (*none || !ri->nullable) continue;
-        TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NOT_NULL, r), 0));
-        ++*open;
-    }
-    return ST_OK;
-}
-/* A row is inserted: one operation for each unique key, of the columns that are known of it. A NULL in a key that is
- * not the main one conflicts with no other. */
-static Status insert_items(Cp *c, Scan *s) {
-    CpTable *t = s->table;
-    if (t->table->n_keys <= 1)
-        return issue_item(c, s, rows_group(t), t->table->n_keys > 0 ? OPK_WRITE : OPK_ADD, -1, NULL, DOES_INSERT);
-    for (int k = 0; k < t->table->n_keys; k++) {
-        int32_t open = 0;
-        bool none = false;
-        if (c->mode == CP_FOOTPRINT && k != t->main_key) TRY(has_key(c, s, &t->table->keys[k], &open, &none));
-        if (none) c->places.no++;
-        else TRY(issue_item(c, s, rows_group(t) + k, OPK_WRITE, -1, NULL, DOES_INSERT));
-        while (open-- > 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
-    }
-    return ST_OK;
-}
-
-/* The operations of looking at a row: existence, and the groups of the columns that are read. */
-static Status read_items(Cp *c, Scan *s) {
-    CpTable *t = s->table;
-    if (!rows_static(t)) TRY(look_for_rows(c, s));
-    bool done[CP_MAX_GROUPS] = {false};
-    for (int32_t i = 0; i < s->plan->n_out; i++) {
-        int32_t col = s->plan->scan.cols[i];
-        if (col < 0 || !colset_has(s->needed, s->plan->out_cols[i])) continue;
-        int32_t g = t->group[col];
-        if (g == NO_GROUP) continue;
-        if (g >= CP_MAX_GROUPS)
-            return cp_refuse(c, "more than %d groups of columns in table \"%s\"", CP_MAX_GROUPS, t->table->name);
-        bool written = s->plan == c->at.change_scan && s->conds->n == 0 && c->at.change_groups[g];
-        if (!done[g] && !written) TRY(scan_item(c, s, g, OPK_READ, -1, NULL));
-        done[g] = true;
-    }
-    return ST_OK;
-}
-
-static bool key_column(const Table *t, int32_t col) {
-    for (int k = 0; k < t->n_keys; k++)
-        for (int i = 0; i < t->keys[k].n_cols; i++)
-            if (t->keys[k].cols[i] == col) return true;
-    return false;
-}
-
-/* The row is in s->row (or unknown): its columns come into scope, remaining conditions are tested, and the row is used.
- */
+/* The row is in s->row: its columns come into scope, remaining conditions are tested, and the row is used. */
 static Status use_row(Cp *c, Scan *s) {
     Plan *p = s->plan;
     CpTable *t = s->table;
-    bool stat = rows_static(t), found = s->row >= 0;
     for (int32_t i = 0; i < p->n_out; i++) {
         ColId id = p->out_cols[i];
         int32_t col = p->scan.cols[i];
@@ -418,18 +91,16 @@ static Status use_row(Cp *c, Scan *s) {
         if (!e) return ST_ERROR;
         colset_add(&c->ctx, &c->query.in_scope, id);
         if (col < 0) { /* the row itself */
-            *e = found ? (ColEntry){.where = CW_EXPR,
-                                    .type = type_make(T_INT8),
-                                    .expr = expr_col(&c->ctx, c->vars.items[s->row].col)}
-                       : (ColEntry){0};
+            *e = (ColEntry){
+                .where = CW_EXPR, .type = type_make(T_INT8), .expr = expr_col(&c->ctx, c->vars.items[s->row].col)};
             continue;
         }
         const Column *k = &t->table->cols[col];
         *e = (ColEntry){0};
         Phys ph = type_phys(k->type);
-        bool named = s->eq[col] && (!s->outer || (cp_foot(c) && c->query.upsert == t->table));
+        bool named = s->eq[col] && !s->outer;
         bool same = named && ph >= PH_I16 && ph <= PH_I64 && type_eq(s->eq[col]->type, k->type); /* no need to look */
-        if (found && !same && (!cp_foot(c) || (t->group[col] == NO_GROUP && stat))) {
+        if (!same) {
             RowCol *cell = arena_new_of(c->arena, RowCol);
             if (!cell) return cp_oom(c);
             *cell =
@@ -445,32 +116,24 @@ static Status use_row(Cp *c, Scan *s) {
                             .row_var = c->vars.items[s->row].col,
                             .cell = cell};
             if (colset_has(s->needed, id)) t->need.cols[col] = true;
-            if (cp_foot(c) && key_column(t->table, col)) s->known[col] = true;
-        } else if (named && (!cp_foot(c) || cp_known(c, s->eq[col]))) {
+        } else {
             Expr *v = cp_cast(c, s->eq[col], k->type);
             if (!v) return ST_ERROR;
             *e = (ColEntry){.where = CW_EXPR, .type = k->type, .expr = v};
         }
     }
-    if (c->locking) c->places.no = s->first_site;
-    if (cp_foot(c) || c->locking) TRY(read_items(c, s));
+    s->found = true;
+    TRY(cp_touch_read(c, s));
     int32_t open = 0;
-    bool blind = c->flow.blind;
     for (int32_t i = 0; i < s->conds->n; i++) {
         Expr *e = s->conds->items[i];
         TRY(cp_settle_copy(c, &e));
-        if (cp_foot(c) && !cp_known(c, e)) {
-            c->flow.blind = true;
-            continue;
-        }
         TRY(cp_control(c, OP_P_IF, cp_condition(c, e), 0));
         open++;
     }
-    if (!found && cp_foot(c) && !s->outer) c->flow.blind = true;
-    if (found && !vec_push(c->arena, &c->query.rows, s->row)) return cp_oom(c);
+    if (!vec_push(c->arena, &c->query.rows, s->row)) return cp_oom(c);
     TRY(s->rows(c, s->ctx));
-    c->query.rows.len -= found;
-    c->flow.blind = blind;
+    c->query.rows.len--;
     while (open-- > 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     return ST_OK;
 }
@@ -575,11 +238,10 @@ static Status scan_conditions(Cp *c, Scan *s, Conds *conds) {
     Plan *p = s->plan;
     Table *t = p->scan.table;
     s->eq = arena_array(c->arena, Expr *, t->n_cols + 1);
-    s->known = arena_calloc(c->arena, t->n_cols + 1);
     s->key_cols = arena_array(c->arena, int32_t, t->n_cols + 1);
     bool *key = arena_calloc(c->arena, t->n_cols + 1);
     int32_t *from = arena_array(c->arena, int32_t, t->n_cols + 1);
-    if (!s->eq || !s->known || !s->key_cols || !key || !from) return cp_oom(c);
+    if (!s->eq || !s->key_cols || !key || !from) return cp_oom(c);
     for (int32_t i = 0; i < p->n_conds; i++) TRY(cp_conds_add(c, conds, p->conds[i]));
     bool *used = arena_calloc(c->arena, conds->n + 1);
     if (!used) return cp_oom(c);
@@ -587,10 +249,8 @@ static Status scan_conditions(Cp *c, Scan *s, Conds *conds) {
     scan_key(s);
     /* Other equalities are conditions as any: what the row has there is not known before it is looked at. */
     for (int32_t i = 0; i < s->n_key; i++) key[s->key_cols[i]] = used[from[s->key_cols[i]]] = true;
-    for (int i = 0; i < t->n_cols; i++) {
+    for (int i = 0; i < t->n_cols; i++)
         if (!key[i]) s->eq[i] = NULL;
-        s->known[i] = s->eq[i] && cp_known(c, s->eq[i]);
-    }
     /* Conditions on other columns of this table and on what is there already; those that need more are tested above. */
     for (int32_t i = 0; i < p->n_out; i++) colset_add(&c->ctx, &c->query.in_scope, p->out_cols[i]);
     int32_t kept = 0;
@@ -622,32 +282,6 @@ static Status scan_index(Cp *c, Scan *s, const Conds *above) {
     return ST_OK;
 }
 
-/* Whether the rows are looked up: always in the body; in the footprint where they are known beforehand and what is
- * touched depends on them. */
-static bool scan_looks_up(Cp *c, const Scan *s) {
-    const Plan *p = s->plan;
-    bool looks_up = !cp_foot(c) || rows_static(s->table);
-    for (int32_t i = 0; i < s->n_key && looks_up; i++) looks_up = s->known[s->key_cols[i]];
-    if (!cp_foot(c)) return looks_up;
-    if (s->bound) looks_up &= cp_known(c, s->bound);
-    if (s->n_key == 0 && !s->one) /* the table as a whole is one item, not one for each row */
-        for (int32_t i = 0; i < p->n_out; i++)
-            looks_up &= p->scan.cols[i] < 0
-                            ? p != c->at.change_scan
-                            : !colset_has(s->needed, p->out_cols[i]) || s->table->group[p->scan.cols[i]] == NO_GROUP;
-    /* Nothing that can be known beforehand is read from the row: whether it is there makes no difference to what is
-     * touched. */
-    if (looks_up && s->unique && !c->uses_found && s->conds->n == 0) {
-        looks_up = false;
-        for (int32_t i = 0; i < p->n_out && !looks_up; i++) {
-            int32_t col = p->scan.cols[i];
-            looks_up =
-                col >= 0 && colset_has(s->needed, p->out_cols[i]) && s->table->group[col] == NO_GROUP && !s->eq[col];
-        }
-    }
-    return looks_up;
-}
-
 /* The row of a left join: one of NULLs where there is none. */
 static Status scan_outer(Cp *c, Scan *s) {
     Type i8 = type_make(T_INT8);
@@ -662,7 +296,6 @@ static Status scan_outer(Cp *c, Scan *s) {
 static Status scan_loop(Cp *c, Scan *s) {
     int32_t loop = c->flow.next_block++, next = cp_var_new(c, NULL, type_make(T_INT8));
     if (next < 0) return ST_ERROR;
-    c->vars.items[next].known = true;
     TRY(cp_control(c, OP_P_LOOP, 0, loop));
     TRY(cp_control(c, OP_P_IF, cp_cmp(c, OP_LT, PH_I64, cp_load(c, s->row), cp_int(c, PH_I64, 0)), 0));
     TRY(cp_leave(c, loop, false));
@@ -679,6 +312,18 @@ static Status scan_loop(Cp *c, Scan *s) {
     TRY(use_row(c, s));
     TRY(cp_store(c, s->row, cp_load(c, next)));
     return cp_control(c, OP_P_ENDLOOP, 0, loop);
+}
+
+/* The table as a whole is one item, not one for each row: the footprint does not look at its rows. */
+static bool reads_whole(const Cp *c, const Scan *s) {
+    const Plan *p = s->plan;
+    bool whole = false;
+    if (s->n_key > 0 || s->one || c->dry) return false;
+    for (int32_t i = 0; i < p->n_out; i++)
+        whole |= p->scan.cols[i] < 0
+                     ? p == c->query.change_plan
+                     : colset_has(s->needed, p->out_cols[i]) && s->table->group[p->scan.cols[i]] != NO_GROUP;
+    return whole;
 }
 
 /* The rows of a table: how they are found, then the lookup or loop. */
@@ -702,21 +347,12 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
         *single = false;
         c->query.several_sources |= p != c->query.target_scan;
     }
-    if (!scan_looks_up(c, s)) {
-        c->flow.open += !s->unique;
-        TRY(use_row(c, s));
-        c->flow.open -= !s->unique;
-        return ST_OK;
-    }
-    if (c->locking) { /* before it is looked at */
-        s->first_site = c->places.no;
-        s->before = true;
-        TRY(read_items(c, s));
-        s->before = false;
-    }
+    if (p == c->query.change_plan) c->query.change_scan = s;
+    TRY(cp_touch_read(c, s)); /* before it is looked at */
     if ((s->row = cp_var_new(c, NULL, type_make(T_INT8))) < 0) return ST_ERROR;
-    c->vars.items[s->row].known = true;
-    TRY(cp_store(c, s->row, find_row(c, s, s->unique ? OP_ROW_FIND : OP_ROW_FIRST)));
+    Reg r = find_row(c, s, s->unique ? OP_ROW_FIND : OP_ROW_FIRST);
+    if (r && reads_whole(c, s)) c->pipe.b.instrs.items[c->pipe.b.instrs.len - 1].flags |= CP_UNKNOWN;
+    TRY(cp_store(c, s->row, r));
     if (s->outer) return scan_outer(c, s);
     if (!s->unique && !s->one) return scan_loop(c, s);
     TRY(cp_control(c, OP_P_IF, row_there(c, s->row), 0));
@@ -736,7 +372,6 @@ static Status keep_columns(Cp *c, Above *a, ColId n_ids, const ColSet *wanted, c
         if (v < 0) return ST_ERROR;
         a->vars[2 * a->count] = id;
         a->vars[2 * a->count++ + 1] = v;
-        c->vars.items[v].known = true;
     }
     return ST_OK;
 }
@@ -745,31 +380,16 @@ static Status keep_columns(Cp *c, Above *a, ColId n_ids, const ColSet *wanted, c
 Status cp_test_rest(Cp *c, Conds *conds, CpRow row, void *ctx) {
     TRY(cp_stack(c));
     int32_t open = 0;
-    bool blind = c->flow.blind;
     Conds mine = *conds;
     conds->n = 0;
     for (int32_t i = 0; i < mine.n; i++) {
         Expr *e = mine.items[i];
         TRY(cp_settle_copy(c, &e));
-        if (cp_foot(c) && !cp_known(c, e)) {
-            c->flow.blind = true;
-            continue;
-        }
         TRY(cp_control(c, OP_P_IF, cp_condition(c, e), 0));
         open++;
     }
     TRY(row(c, ctx));
-    c->flow.blind = blind;
     while (open-- > 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
-    return ST_OK;
-}
-Status cp_test_blind(Cp *c, Conds *conds, CpRow row, void *ctx) {
-    bool blind = c->flow.blind;
-    c->flow.blind = true;
-    c->flow.open++;
-    TRY(cp_test_rest(c, conds, row, ctx));
-    c->flow.open--;
-    c->flow.blind = blind;
     return ST_OK;
 }
 static Status filter_row(Cp *c, void *ctx) {
@@ -888,29 +508,16 @@ static Status left_join(Cp *c, void *ctx) {
     Conds *on = arena_new_of(c->arena, Conds);
     if (!on) return cp_oom(c);
     for (int32_t i = 0; i < a->plan->n_conds; i++) TRY(cp_conds_add(c, on, a->plan->conds[i]));
-    if (c->locking) return cp_refuse(c, "statement locks in a left join");
+    c->no_locks = true; /* they have no place for a row that is not there */
     c->query.outer_scan = a->right;
     TRY(cp_rows_of(c, a->right, on, a->needed, a->row, a->ctx, a->single));
     c->query.outer_scan = NULL;
     return ST_OK;
 }
 
-/* What is compiled for trial leaves its columns in scope. */
-ColSet cp_scope_copy(Cp *c) {
-    ColSet s = colset_new(&c->ctx);
-    colset_add_all(&c->ctx, &s, &c->query.in_scope);
-    return s;
-}
-
 /* The first row in an order: the best so far is kept in variables. */
 static Status top_row(Cp *c, void *ctx) {
     Above *a = ctx;
-    for (int32_t j = 0; cp_foot(c) && j < a->count; j++) {
-        Expr *e = expr_col(&c->ctx, a->vars[2 * j]);
-        if (!e) return cp_oom(c);
-        a->unknown |= c->flow.blind || !cp_known(c, e);
-    }
-    if (a->unknown) return ST_OK;
     int32_t done = c->flow.next_block++;
     TRY(cp_control(c, OP_P_BLOCK, 0, done));
     TRY(cp_control(c, OP_P_IF, cp_load(c, a->best), 0));
@@ -987,8 +594,7 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
     if (!a->vars || (a->best = cp_var_new(c, NULL, type_make(T_BOOL))) < 0) return cp_oom(c);
     ColId n_ids = (ColId)c->ctx.cols.len;
     TRY(keep_columns(c, a, n_ids, &below, &out));
-    bool single = true, blind = c->flow.blind;
-    CpState before = cp_state(c);
+    bool single = true;
     const Plan *outer_scan = c->at.order_scan;
     int32_t outer_col = c->at.order_col;
     bool outer_desc = c->at.order_desc;
@@ -1004,20 +610,10 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
                 in_key |= c->at.order_scan->scan.table->keys[i].cols[j] == c->at.order_col;
         if ((!k->not_null && !in_key) || ph < PH_I16 || ph > PH_I64) c->at.order_scan = NULL;
     }
-    if (cp_foot(c)) { /* is all of it known? */
-        a->unknown = blind;
-        ColSet scope = cp_scope_copy(c);
-        TRY(cp_rows_of(c, p->children[0], inner, &below, top_row, a, &single));
-        cp_state_back(c, before);
-        c->query.in_scope = scope;
-        inner->n = 0;
-        for (int32_t j = 0; j < a->count; j++) c->vars.items[a->vars[2 * j + 1]].known = !a->unknown;
-    }
-    if (!a->unknown) TRY(cp_store_int(c, a->best, 0));
-    for (int32_t j = 0; j < a->count && !a->unknown; j++)
+    TRY(cp_store_int(c, a->best, 0));
+    for (int32_t j = 0; j < a->count; j++)
         TRY(cp_store_null(c, a->vars[2 * j + 1])); /* nothing is left from another time */
-    TRY(cp_rows_of(c, p->children[0], inner, &below, a->unknown ? NULL : top_row, a, &single));
-    c->flow.blind = blind;
+    TRY(cp_rows_of(c, p->children[0], inner, &below, top_row, a, &single));
     c->at.order_scan = outer_scan;
     c->at.order_col = outer_col;
     c->at.order_desc = outer_desc;
@@ -1027,12 +623,6 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
         if (!e || !v) return cp_oom(c);
         *e = (ColEntry){.where = CW_EXPR, .type = v->type, .expr = v};
         colset_add(&c->ctx, &c->query.in_scope, a->vars[2 * j]);
-    }
-    if (a->unknown) {
-        c->flow.blind = true;
-        TRY(cp_test_rest(c, conds, row, ctx));
-        c->flow.blind = blind;
-        return ST_OK;
     }
     TRY(cp_control(c, OP_P_IF, cp_load(c, a->best), 0));
     TRY(cp_test_rest(c, conds, row, ctx));
@@ -1076,21 +666,12 @@ static Status compare_row(Cp *c, const Above *a, const int32_t *keys, int32_t ti
 }
 static Status sorted_row(Cp *c, void *ctx) {
     Above *a = ctx;
-    for (int32_t j = 0; cp_foot(c) && j < a->count; j++) {
-        Expr *e = expr_col(&c->ctx, a->vars[2 * j]);
-        if (!e) return cp_oom(c);
-        a->unknown |= c->flow.blind || !cp_known(c, e);
-    }
-    a->unknown |= cp_foot(c) && c->flow.blind;
-    if (a->unknown) return ST_OK;
     int32_t n_keys = a->plan ? a->plan->sort.n : 0, *best = arena_array(c->arena, int32_t, n_keys + 1);
     if (!best) return cp_oom(c);
     a->n_ties = (int32_t)(c->query.rows.len - a->rows_from);
     if (a->n_ties > TIES_MAX) return cp_refuse(c, "an order of too many tables");
-    for (int32_t i = 0; i < 2 * a->n_ties; i++) {
+    for (int32_t i = 0; i < 2 * a->n_ties; i++)
         if (a->ties[i] < 0 && (a->ties[i] = cp_var_new(c, NULL, type_make(T_INT8))) < 0) return ST_ERROR;
-        c->vars.items[a->ties[i]].known = true;
-    }
     for (int32_t i = 0; i < n_keys; i++)
         for (int32_t j = 0; j < a->count; j++)
             if (a->vars[2 * j] == a->plan->sort.keys[i].expr->u.col) best[i] = a->vars[2 * j + 1];
@@ -1137,7 +718,7 @@ static Status sorted_rows(Cp *c, Plan *sort, Plan *child, Expr *limit, Expr *off
     Above *a = arena_new_of(c->arena, Above);
     Conds *inner = arena_new_of(c->arena, Conds);
     if (!a || !inner) return cp_oom(c);
-    if (c->locking) return cp_refuse(c, "statement locks in rows in an order");
+    c->no_locks = true; /* rows are gone through again and again */
     int32_t n_keys = sort ? sort->sort.n : 0, n_left = -1, n_skip = -1;
     *a = (Above){.plan = sort, .rows_from = c->query.rows.len};
     ColSet below = colset_new(&c->ctx), out = colset_new(&c->ctx);
@@ -1155,44 +736,26 @@ static Status sorted_rows(Cp *c, Plan *sort, Plan *child, Expr *limit, Expr *off
     ColId n_ids = (ColId)c->ctx.cols.len;
     Type b = type_make(T_BOOL), i8 = type_make(T_INT8);
     if ((a->best = cp_var_new(c, NULL, b)) < 0 || (a->any = cp_var_new(c, NULL, b)) < 0) return ST_ERROR;
-    for (int32_t i = 0; i < n_keys; i++) {
+    for (int32_t i = 0; i < n_keys; i++)
         if ((a->last[i] = cp_var_new(c, NULL, c->ctx.cols.items[sort->sort.keys[i].expr->u.col].type)) < 0)
             return ST_ERROR;
-        c->vars.items[a->last[i]].known = true;
-    }
     TRY(keep_columns(c, a, n_ids, &below, &out));
-    bool several = false, blind = c->flow.blind;
+    bool several = false;
     if ((limit && !(limit = cp_cast(c, limit, i8))) || (offset && !(offset = cp_cast(c, offset, i8)))) return ST_ERROR;
-    if (cp_foot(c)) { /* is all of it known? */
-        CpState before = cp_state(c);
-        a->unknown = blind || (limit && !cp_known(c, limit)) || (offset && !cp_known(c, offset));
-        ColSet scope = cp_scope_copy(c);
-        TRY(cp_rows_of(c, child, inner, &below, sorted_row, a, &several));
-        cp_state_back(c, before);
-        c->query.in_scope = scope;
-        inner->n = 0;
-    }
     int32_t loop = c->flow.next_block++;
-    if (!a->unknown) {
-        if (limit) TRY(row_number(c, limit, &n_left, ERR_INVALID_LIMIT, "LIMIT must not be negative"));
-        if (offset) TRY(row_number(c, offset, &n_skip, ERR_INVALID_OFFSET, "OFFSET must not be negative"));
-        TRY(cp_store_int(c, a->any, 0));
-        TRY(cp_control(c, OP_P_LOOP, 0, loop));
-        if (limit) TRY(cp_leave_if(c, cp_cmp(c, OP_LE, PH_I64, cp_load(c, n_left), cp_int(c, PH_I64, 0)), loop));
-        TRY(cp_store_int(c, a->best, 0));
-    }
-    TRY(cp_rows_of(c, child, inner, &below, a->unknown ? NULL : sorted_row, a, &several));
-    c->flow.blind = blind;
+    if (limit) TRY(row_number(c, limit, &n_left, ERR_INVALID_LIMIT, "LIMIT must not be negative"));
+    if (offset) TRY(row_number(c, offset, &n_skip, ERR_INVALID_OFFSET, "OFFSET must not be negative"));
+    TRY(cp_store_int(c, a->any, 0));
+    TRY(cp_control(c, OP_P_LOOP, 0, loop));
+    if (limit) TRY(cp_leave_if(c, cp_cmp(c, OP_LE, PH_I64, cp_load(c, n_left), cp_int(c, PH_I64, 0)), loop));
+    TRY(cp_store_int(c, a->best, 0));
+    TRY(cp_rows_of(c, child, inner, &below, sorted_row, a, &several));
     for (int32_t j = 0; j < a->count; j++) {
         ColEntry *e = cp_entry(c, a->vars[2 * j]);
         Expr *v = expr_col(&c->ctx, c->vars.items[a->vars[2 * j + 1]].col);
         if (!e || !v) return cp_oom(c);
         *e = (ColEntry){.where = CW_EXPR, .type = v->type, .expr = v};
         colset_add(&c->ctx, &c->query.in_scope, a->vars[2 * j]);
-        c->vars.items[a->vars[2 * j + 1]].known = !a->unknown;
-    }
-    if (a->unknown) {
-        return cp_test_blind(c, conds, row, ctx);
     }
     TRY(cp_leave_if(c, cp_test(c, OP_IS_FALSE, cp_load(c, a->best)), loop));
     for (int32_t i = 0; i < n_keys; i++)
@@ -1218,7 +781,7 @@ static Status sorted_rows(Cp *c, Plan *sort, Plan *child, Expr *limit, Expr *off
 static Status limit_row(Cp *c, void *ctx) {
     Above *a = ctx;
     TRY(cp_test_rest(c, a->conds, a->row, a->ctx));
-    return cp_foot(c) ? ST_OK : cp_leave(c, a->count, false);
+    return cp_leave(c, a->count, false);
 }
 
 /* FROM f(..): one row. */
@@ -1256,7 +819,7 @@ static Status nothing(Cp *c, void *ctx) {
 
 Status cp_rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx, bool *single) {
     TRY(cp_stack(c));
-    if (!row) row = nothing; /* footprint of an aggregate: items only */
+    if (!row) row = nothing;
     Above *a = arena_new_of(c->arena, Above);
     if (!a) return cp_oom(c);
     *a = (Above){.plan = p, .conds = conds, .needed = needed, .row = row, .ctx = ctx, .single = single};
@@ -1270,7 +833,7 @@ Status cp_rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void 
             TRY(cp_settle_copy(c, &e));
             TRY(cp_define(c, p->out_cols[i], e));
         }
-        if (c->query.upsert && !cp_foot(c))
+        if (c->query.upsert)
             TRY(compute_first(c, p->n_out, p->out_cols)); /* before the row is looked for that has its key */
         return cp_test_rest(c, conds, row, ctx);
     case LP_FILTER: {
@@ -1421,7 +984,7 @@ typedef struct Change {
                        of ... */
     CpAdd *fetch_adds;     /* UPDATE, by set column: something is added, and RETURNING has the result */
     int32_t *fetch_add_of; /* ... by column of the table: RowCol.fetch_add */
-    bool *writes;          /* footprint of an UPDATE, by group of columns: some of them is written plainly */
+    bool *writes;          /* UPDATE, by group of columns: some of them is written plainly */
     const CpAdd *adds;
     struct {
         Expr **amounts;
@@ -1430,8 +993,7 @@ typedef struct Change {
     bool unsure;  /* there are two of them, */
     bool inexact; /* and this is the second one, of a call whose footprint records which */
     uint64_t site;
-    bool once;    /* UPDATE .. FROM */
-    int32_t open; /* loops around the statement that are compiled once in the footprint */
+    bool once; /* UPDATE .. FROM */
 } Change;
 
 static Expr *output_expr(Plan *p, ColId id) {
@@ -1542,8 +1104,7 @@ static Status keep_result(Cp *c, BoundStmt *b) {
         Expr *e = expr_col(&c->ctx, b->result[i]);
         int32_t v = e ? cp_var_new(c, NULL, t) : -1;
         if (v < 0) return cp_oom(c);
-        c->vars.items[v].known = !cp_foot(c) || cp_known(c, e);
-        if (c->vars.items[v].known) TRY(cp_store(c, v, cp_lower_as(c, e, t)));
+        TRY(cp_store(c, v, cp_lower_as(c, e, t)));
         Expr *x = expr_col(&c->ctx, c->vars.items[v].col);
         ColId id = plan_new_col(&c->ctx, "", t, true);
         ColEntry *entry = x && id ? cp_entry(c, id) : NULL;
@@ -1623,14 +1184,6 @@ static Status put_columns(Cp *c, Change *k, Reg row, const Reg *vals) {
     return ST_OK;
 }
 
-/* How much is added in all is not known where the amount is not, or how often. */
-static Status note_unbounded(Cp *c, const Change *k, int32_t col, Expr *amount) {
-    if (c->mode != CP_FOOTPRINT || (cp_known(c, amount) && k->open == 0)) return ST_OK;
-    for (int64_t i = 0; i < c->unbounded.len; i++)
-        if (c->unbounded.items[i].table == k->number && c->unbounded.items[i].col == col) return ST_OK;
-    ProcColumn x = {k->number, col};
-    return vec_push(c->arena, &c->unbounded, x) ? ST_OK : cp_oom(c);
-}
 static int group_does(const Change *k, int32_t group) {
     int does = 0;
     for (int32_t i = 0; i < k->b->n_set; i++)
@@ -1638,70 +1191,60 @@ static int group_does(const Change *k, int32_t group) {
             does |= k->fetch_adds[i].by ? DOES_FETCH_ADD : DOES_WRITE;
     return does;
 }
-/* The statement fetches and adds: what the group's item has to record of it. */
-static void record_fetch_add(Cp *c, const Change *k, int32_t i) {
-    int32_t g = k->table->group[k->b->set_cols[i]], n = 0;
-    for (int32_t j = 0; j < k->b->n_set; j++) n += k->table->group[k->b->set_cols[j]] == g;
-    if (c->mode != CP_FOOTPRINT || !k->fetch_adds[i].by) return;
-    c->change.fetch_add = k->fetch_add_of[k->b->set_cols[i]];
-    c->change.amount = k->fetch_adds[i].by;
-    c->change.minus = k->fetch_adds[i].minus;
-    c->change.why = n > 1                 ? "it changes other columns with it"
-                    : k->fetch_adds[i].of ? "its amount may not be exact for the column"
-                    : k->once             ? "it is an UPDATE .. FROM"
-                    : c->flow.open > 0    ? "it is in a loop"
-                                          : NULL;
+/* The operation on the group of set item i, and what it adds or fetches and adds. */
+static Status touch_change(Cp *c, Change *k, int32_t i) {
+    const BoundStmt *b = k->b;
+    int32_t col = b->set_cols[i], g = k->table->group[col], n = 0;
+    const CpAdd *f = &k->fetch_adds[i];
+    CpTouch x = {.item = {.kind = k->amounts[i] ? OPK_ADD : OPK_WRITE, .does = (uint8_t)group_does(k, g), .col = col},
+                 .group = g,
+                 .inexact = k->inexact && k->adds[i].by};
+    if (k->amounts[i]) return cp_touch(c, k->scan, &x, cp_touch_amount(c, k->scan, col, k->amounts[i], false));
+    if (!f->by) return cp_touch(c, k->scan, &x, 0);
+    for (int32_t j = 0; j < b->n_set; j++) n += k->table->group[b->set_cols[j]] == g;
+    x.item.fetch_add = k->fetch_add_of[col];
+    x.item.why = n > 1     ? "it changes other columns with it"
+                 : f->of   ? "its amount may not be exact for the column"
+                 : k->once ? "it is an UPDATE .. FROM"
+                           : NULL;
+    return cp_touch(c, k->scan, &x, cp_touch_amount(c, k->scan, col, f->by, f->minus));
+}
+/* An addition that is planned as a write: the bulk needs the amount. */
+static Status touch_covered(Cp *c, const Change *k, int32_t i, Reg amount) {
+    int32_t col = k->b->set_cols[i];
+    CpTouch x = {.item = {.kind = OPK_ADD, .covered = true, .col = col},
+                 .group = k->table->group[col],
+                 .inexact = k->inexact && k->adds[i].by};
+    return cp_touch(c, k->scan, &x, amount);
 }
 static Status update_items(Cp *c, Change *k) {
     const BoundStmt *b = k->b;
     bool done[CP_MAX_GROUPS] = {false};
+    if (c->dry) return ST_OK;
     for (int32_t i = 0; i < b->n_set; i++) {
         int32_t col = b->set_cols[i], g = k->table->group[col];
-        bool sum = k->adds[i].by != NULL;
-        int64_t from = c->pipe.b.instrs.len;
-        if (sum) TRY(note_unbounded(c, k, col, k->adds[i].by));
-        if (k->amounts[i] && k->writes[g]) TRY(c->locking ? ST_OK : covered_amount(c, k->scan, g, col, k->amounts[i]));
-        else if (k->amounts[i] || !done[g]) {
-            record_fetch_add(c, k, i);
-            TRY(issue_item(c, k->scan, g, k->amounts[i] ? OPK_ADD : OPK_WRITE, col, k->amounts[i], group_does(k, g)));
-            c->change.fetch_add = 0;
-            c->change.why = NULL;
+        const CpAdd *add = &k->adds[i];
+        if (add->by) {
+            CpTouch sum = {.item = {.kind = CP_SUMS, .col = col}, .group = g};
+            TRY(cp_touch(c, k->scan, &sum, cp_touch_amount(c, k->scan, col, add->by, false)));
         }
+        if (k->amounts[i] && k->writes[g])
+            TRY(touch_covered(c, k, i, cp_touch_amount(c, k->scan, col, k->amounts[i], false)));
+        else if (k->amounts[i] || !done[g]) TRY(touch_change(c, k, i));
         done[g] |= !k->amounts[i];
-        if (!k->inexact || !k->adds[i].by) continue;
-        if (k->adds[i].of && c->mode == CP_FOOTPRINT)
-            TRY(covered_item(c, k->scan, g, col, cp_amount_bound(c, &k->adds[i], k->table->table->cols[col].type)));
-        else if (!c->locking) TRY(covered_amount(c, k->scan, g, col, k->adds[i].by));
-        for (int64_t p = from; p < c->pipe.b.instrs.len; p++)
-            if (c->pipe.b.instrs.items[p].op == OP_ITEM)
-                ((ItemSite *)(uintptr_t)c->pipe.b.instrs.items[p].aux)->inexact = true;
+        if (!k->inexact || !add->by) continue;
+        TRY(touch_covered(c, k, i,
+                          add->of ? cp_touch_bound(c, k->scan, col, add)
+                                  : cp_touch_amount(c, k->scan, col, add->by, false)));
     }
     return ST_OK;
-}
-/* The row's columns name the item. */
-static Status row_columns(Cp *c, Scan *s) {
-    for (int i = 0; i < s->table->table->n_cols; i++) {
-        ColId id = scan_col(s->plan, i);
-        if ((s->eq[i] = id ? expr_col(&c->ctx, id) : NULL) == NULL && id) return cp_oom(c);
-    }
-    s->first_site = c->places.no;
-    s->locked = 0;
-    return ST_OK;
-}
-static Status lock_update(Cp *c, Change *k) {
-    TRY(row_columns(c, k->scan));
-    return update_items(c, k);
 }
 
 /* The row's changes in the form that k has. */
 static Status change_row(Cp *c, Change *k) {
     BoundStmt *b = k->b;
     CpTable *t = k->table;
-    if (cp_foot(c)) {
-        TRY(update_items(c, k));
-        return keep_result(c, b);
-    }
-    if (c->locking) TRY(lock_update(c, k)); /* before anything is read of the columns that it writes */
+    TRY(update_items(c, k)); /* before anything is read of the columns that it writes */
     if (b->n_checks > 0) TRY(compute_first(c, b->n_set, b->values));
     TRY(checks(c, b, 0, b->n_checks, b->n_set, b->set_cols, b->values));
     Expr *row = expr_col(&c->ctx, b->rowid);
@@ -1731,83 +1274,34 @@ static void use_form(Change *k, bool inexact) {
     k->writes = k->forms[inexact].writes;
     k->inexact = inexact;
 }
-/* Whether the amounts that may be inexact are known in the footprint. The body with locks is compiled by what was
- * found. */
-static bool amounts_known(Cp *c, const Change *k) {
-    bool known = true;
-    if (c->locking) {
-        const CpFootSite *f = foot_site(c, c->places.no);
-        return f && f->amounts_known;
-    }
-    for (int32_t i = 0; i < k->b->n_set; i++) known &= !k->adds[i].of || cp_known(c, k->adds[i].of);
-    return known;
-}
 /* Whether the amounts are exact is found out before anything is changed. The write comes first in the text: it can fail
- * before it changes anything, the addition does not. */
+ * before it changes anything, the addition does not. Where the footprint does not know the amounts only the write stays
+ * (footprint.c). */
 static Status change_either(Cp *c, Change *k) {
-    int32_t no = c->places.no;
-    bool known = amounts_known(c, k);
-    if (known) {
-        Reg exact = 0;
-        for (int32_t i = 0; i < k->b->n_set; i++) {
-            if (!k->adds[i].of) continue;
-            Reg one = cp_exact(c, &k->adds[i]);
-            if (one && exact) one = cp_emit(c, OP_AND, PH_BOOL, type_make(T_BOOL), true, exact, one, 0);
-            if (!(exact = one)) return err_is_set(&c->scratch) ? cp_refuse_error(c) : ST_ERROR;
-        }
-        TRY(cp_control(c, OP_P_IF, cp_test(c, OP_NOT, cp_test(c, OP_IS_TRUE, exact)), 0));
+    Reg exact = 0;
+    for (int32_t i = 0; i < k->b->n_set; i++) {
+        if (!k->adds[i].of) continue;
+        Reg one = cp_exact(c, &k->adds[i]);
+        if (one && exact) one = cp_emit(c, OP_AND, PH_BOOL, type_make(T_BOOL), true, exact, one, 0);
+        if (!(exact = one)) return err_is_set(&c->scratch) ? cp_refuse_error(c) : ST_ERROR;
     }
+    TRY(cp_control(c, OP_P_IF, cp_test(c, OP_NOT, cp_test(c, OP_IS_TRUE, exact)), 0));
+    c->pipe.b.instrs.items[c->pipe.b.instrs.len - 1].flags |= CP_FORMS;
     use_form(k, true);
-    k->inexact = known;
     TRY(change_row(c, k));
-    if (known) {
-        TRY(cp_control(c, OP_P_ELSE, 0, 0));
-        use_form(k, false);
-        TRY(change_row(c, k));
-        TRY(cp_control(c, OP_P_ENDIF, 0, 0));
-    }
-    if (c->mode == CP_FOOTPRINT) foot_site(c, no)->amounts_known = known;
-    return ST_OK;
+    TRY(cp_control(c, OP_P_ELSE, 0, 0));
+    use_form(k, false);
+    TRY(change_row(c, k));
+    return cp_control(c, OP_P_ENDIF, 0, 0);
 }
 
 static Status update_row(Cp *c, void *ctx) {
     Change *k = ctx;
     if (k->once && c->query.several_sources) return cp_refuse(c, "UPDATE FROM several rows");
-    if (k->once && c->locking) return cp_refuse(c, "statement locks in UPDATE FROM");
+    c->no_locks |= k->once;
+    k->scan = c->query.change_scan;
     TRY(k->unsure ? change_either(c, k) : change_row(c, k));
     return k->row ? k->row(c, k->ctx) : ST_OK;
-}
-
-/* A scan's state is made when its rows are compiled; the change needs it for items: the same conditions give the same
- * keys. */
-static Scan *change_scan(Cp *c, Plan *plan, CpTable *t, int32_t number) {
-    Scan *s = arena_new_of(c->arena, Scan);
-    if (!s) return c->oom = true, NULL;
-    *s = (Scan){.plan = plan, .table = t, .number = number, .row = -1};
-    s->eq = arena_array(c->arena, Expr *, t->table->n_cols + 1);
-    s->known = arena_calloc(c->arena, t->table->n_cols + 1);
-    if (!s->eq || !s->known) return c->oom = true, NULL;
-    for (int i = 0; i < t->table->n_cols; i++) s->eq[i] = NULL;
-    return s;
-}
-static Status known_columns(Cp *c, Scan *s) {
-    for (int i = 0; i < s->table->table->n_cols; i++) {
-        ColId id = scan_col(s->plan, i);
-        Expr *e = id ? expr_col(&c->ctx, id) : NULL;
-        if (id && !e) return cp_oom(c);
-        const ColEntry *x = id ? cp_entry(c, id) : NULL;
-        bool name =
-            x && (x->where == CW_EXPR ||
-                  key_column(s->table->table, i)); /* what else is known of a row need not be looked at to name it */
-        s->eq[i] = name && cp_known(c, e) ? e : NULL;
-        s->known[i] = s->eq[i] != NULL;
-    }
-    return ST_OK;
-}
-static Status foot_update(Cp *c, void *ctx) {
-    Change *k = ctx;
-    TRY(known_columns(c, k->scan));
-    return update_row(c, ctx);
 }
 
 /* UPDATE .. FROM takes a row once, by an aggregate over its number. Where the other tables give one row, it comes once:
@@ -1848,21 +1342,14 @@ static bool is_returned(Cp *c, const BoundStmt *b, const Plan *scan, int32_t i) 
         if (e) expr_cols(&c->ctx, e, &s);
         else colset_add(&c->ctx, &s, b->result[k]);
     }
-    return colset_has(&s, b->values[i]) || colset_has(&s, scan_col(scan, b->set_cols[i]));
+    return colset_has(&s, b->values[i]) || colset_has(&s, cp_scan_col(scan, b->set_cols[i]));
 }
-/* The fetch-add of the statement on that column has a number, the same in every pass. */
+/* The fetch-add of the statement on that column has a number. */
 static Status take_number(Cp *c, Change *k, int32_t col) {
-    CpFetchAdds *t = &c->reg->fetch_adds[c->proc->number];
-    int64_t at = 0;
-    while (at < t->list.len && !(t->list.items[at].stmt == c->places.stmt && t->list.items[at].call == c->at.call_id &&
-                                 t->list.items[at].col == col))
-        at++;
-    if (at == t->list.len && !vec_push(c->reg->arena, &t->list, ((CpFetchAdd){c->places.stmt, c->at.call_id, col})))
-        return cp_oom(c);
     if (!k->fetch_add_of &&
         !(k->fetch_add_of = arena_calloc(c->arena, k->table->table->n_cols * (int64_t)sizeof *k->fetch_add_of)))
         return cp_oom(c);
-    k->fetch_add_of[col] = (int32_t)at + 1;
+    k->fetch_add_of[col] = ++c->n_fetch_adds;
     return ST_OK;
 }
 /* What is added: k->adds, and both forms. Of several columns whose values fail the first one is reported, but sums are
@@ -1914,7 +1401,7 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     TRY(refuse_exprs(c, t, b->n_set, b->set_cols));
     Change *k = arena_new_of(c->arena, Change);
     if (!k) return cp_oom(c);
-    *k = (Change){.b = b, .row = row, .ctx = ctx, .open = c->flow.open};
+    *k = (Change){.b = b, .row = row, .ctx = ctx};
     if ((k->number = cp_table(c, t)) < 0) return ST_ERROR;
     k->table = c->reg_tables.items[k->number];
     k->site = hash_u64((uint64_t)(uintptr_t)c->at.f + ((uint64_t)(uint32_t)c->at.line << 32) +
@@ -1932,11 +1419,10 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
                     return cp_refuse(c, "UPDATE of key column \"%s\"", t->cols[b->set_cols[i]].name);
     TRY(find_adds(c, k, scan));
     c->query.fetch_adds = k->fetch_add_of;
-    if (cp_foot(c) || c->locking) {
-        if (!(k->scan = change_scan(c, scan, k->table, k->number))) return cp_oom(c);
+    c->query.change_plan = scan;
+    if (!c->dry) {
         TRY(find_writes(c, k));
-        c->at.change_scan = scan;
-        c->at.change_groups = k->writes;
+        c->query.change_groups = k->writes;
     }
     ColSet *s = arena_new_of(c->arena, ColSet);
     if (!s) return cp_oom(c);
@@ -1950,24 +1436,16 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     for (int32_t i = 0; i < b->n_checks; i++) colset_add(&c->ctx, s, b->checks[i]);
     for (int32_t i = 0; i < b->n_result; i++) colset_add(&c->ctx, s, b->result[i]);
     if (!vec_push(c->arena, &c->query.write_tables, t->id)) return cp_oom(c);
-    TRY(rows_needed(c, b->plan, s, cp_foot(c) ? foot_update : update_row, k, single));
-    c->at.change_scan = c->query.target_scan = NULL;
+    TRY(rows_needed(c, b->plan, s, update_row, k, single));
+    c->query.change_plan = c->query.target_scan = NULL;
+    c->query.change_groups = NULL;
     c->query.fetch_adds = NULL;
     return ST_OK;
 }
 
 static Status delete_row(Cp *c, void *ctx) {
     Change *k = ctx;
-    if (cp_foot(c)) {
-        TRY(known_columns(c, k->scan));
-        TRY(delete_items(c, k->scan));
-        TRY(keep_result(c, k->b));
-        return k->row ? k->row(c, k->ctx) : ST_OK;
-    }
-    if (c->locking) {
-        TRY(row_columns(c, k->scan));
-        TRY(delete_items(c, k->scan));
-    }
+    TRY(cp_touch_delete(c, c->query.change_scan));
     TRY(keep_result(c, k->b));
     Expr *row = expr_col(&c->ctx, k->b->rowid);
     RowCol *cell = arena_new_of(c->arena, RowCol);
@@ -1989,65 +1467,33 @@ Status cp_delete(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     k->table = c->reg_tables.items[k->number];
     Plan *scan = find_scan(b->plan, b->table, b->rowid);
     if (!scan) return cp_refuse(c, "DELETE with several tables");
-    if ((cp_foot(c) || c->locking) && !(k->scan = change_scan(c, scan, k->table, k->number))) return ST_ERROR;
+    c->query.change_plan = scan;
     ColSet *s = arena_new_of(c->arena, ColSet);
     if (!s) return cp_oom(c);
     *s = colset_new(&c->ctx);
     colset_add(&c->ctx, s, b->rowid);
     for (int32_t i = 0; i < b->n_result; i++) colset_add(&c->ctx, s, b->result[i]);
     if (!vec_push(c->arena, &c->query.write_tables, b->table->id)) return cp_oom(c);
-    return rows_needed(c, b->plan, s, delete_row, k, single);
+    TRY(rows_needed(c, b->plan, s, delete_row, k, single));
+    c->query.change_plan = NULL;
+    return ST_OK;
 }
 
-static Status lock_insert(Cp *c, Change *k) {
-    Scan s = {.table = k->table,
-              .number = k->number,
-              .row = -1,
-              .first_site = c->places.no,
-              .may_wait = !k->b->on_conflict_nothing};
-    Table *t = k->b->table;
+static Status insert_items(Cp *c, const Change *k) {
+    const Table *t = k->b->table;
+    Scan s = {.table = k->table, .number = k->number, .row = -1, .may_wait = !k->b->on_conflict_nothing};
     if (!(s.eq = arena_array(c->arena, Expr *, t->n_cols + 1))) return cp_oom(c);
     for (int i = 0; i < t->n_cols; i++)
         if (!(s.eq[i] = expr_col(&c->ctx, k->b->values[i]))) return cp_oom(c);
-    return insert_items(c, &s);
+    return cp_touch_insert(c, &s);
 }
 static Status insert_row(Cp *c, void *ctx) {
     Change *k = ctx;
     BoundStmt *b = k->b;
     Table *t = b->table;
-    if (cp_foot(c)) {
-        Scan s = {.table = k->table, .number = k->number, .row = -1, .may_wait = !b->on_conflict_nothing};
-        s.eq = arena_array(c->arena, Expr *, t->n_cols + 1);
-        s.known = arena_calloc(c->arena, t->n_cols + 1);
-        if (!s.eq || !s.known) return cp_oom(c);
-        for (int i = 0; i < t->n_cols; i++) {
-            if (!(s.eq[i] = expr_col(&c->ctx, b->values[i]))) return cp_oom(c);
-            s.known[i] = cp_known(c, s.eq[i]);
-            if (!s.known[i]) s.eq[i] = NULL;
-        }
-        TRY(insert_items(c, &s));
-        bool loops = c->tables.items[k->number].max_inserts < 0;
-        if (c->flow.open > 0) { /* how many is found out by running it */
-            c->proc->tables[k->number].guessed |= loops;
-        } else if (c->mode == CP_FOOTPRINT && loops) { /* how many is counted */
-            ItemSite *x = arena_new_of(c->arena, ItemSite);
-            Reg *one = arena_array(c->arena, Reg, 1);
-            if (!x || !one || !(one[0] = cp_int(c, PH_I64, 1))) return cp_oom(c);
-            *x =
-                (ItemSite){.table = (uint32_t)k->number, .group = ITEM_ROWS, .kind = OPK_INSERTED, .n = 1, .args = one};
-            if (!emit_op(c, OP_ITEM, PH_BOOL, 0, 0, 0, x)) return ST_ERROR;
-            cp_mark(c);
-        }
-        TRY(keep_result(c, b));
-        bool blind = c->flow.blind;
-        c->flow.blind |= b->on_conflict_nothing; /* there may be no row */
-        if (k->row) TRY(k->row(c, k->ctx));
-        c->flow.blind = blind;
-        return ST_OK;
-    }
     if (b->n_checks > 0) TRY(compute_first(c, t->n_cols, b->values));
     TRY(checks(c, b, 0, b->n_checks, t->n_cols, NULL, b->values));
-    if (c->locking) TRY(lock_insert(c, k));
+    if (!b->hit) TRY(insert_items(c, k));
     TRY(keep_result(c, b));
     RowInsert *x = arena_new_of(c->arena, RowInsert);
     Reg *args = arena_array(c->arena, Reg, t->n_cols + 1);
@@ -2080,27 +1526,19 @@ static Status insert_row(Cp *c, void *ctx) {
 /* ---- ON CONFLICT DO UPDATE ---- */
 /* The proposed row is joined with the one that has its key: rowid is NULL when there is none, else hit is whether it is
  * updated. */
-static Status foot_upsert(Cp *c, Change *k) {
-    BoundStmt *b = k->b;
-    Change in = *k;
-    int32_t n_result = b->n_result;
-    bool done[CP_MAX_GROUPS] = {false}, blind = c->flow.blind;
-    in.row = NULL;
-    b->n_result = 0;
-    TRY(insert_row(c, &in));
-    b->n_result = n_result;
-    TRY(known_columns(c, k->scan));
+static Status upsert_items(Cp *c, Change *k) {
+    const BoundStmt *b = k->b;
+    bool done[CP_MAX_GROUPS] = {false};
+    if (c->dry) return ST_OK;
+    TRY(insert_items(c, k));
     for (int32_t i = 0; i < b->n_set; i++) {
         int32_t g = k->table->group[b->set_cols[i]];
         if (g == NO_GROUP || g >= CP_MAX_GROUPS)
             return cp_refuse(c, "too many groups of columns in table \"%s\"", b->table->name);
-        if (!done[g]) TRY(issue_item(c, k->scan, g, OPK_WRITE, b->set_cols[i], NULL, DOES_WRITE));
+        CpTouch x = {.item = {.kind = OPK_WRITE, .does = DOES_WRITE, .col = b->set_cols[i]}, .group = g};
+        if (!done[g]) TRY(cp_touch(c, c->query.change_scan, &x, 0));
         done[g] = true;
     }
-    TRY(keep_result(c, b));
-    c->flow.blind = true; /* there may be no row */
-    if (k->row) TRY(k->row(c, k->ctx));
-    c->flow.blind = blind;
     return ST_OK;
 }
 /* A proposed row must be possible even when it is not inserted. */
@@ -2138,12 +1576,12 @@ static Status upsert_row(Cp *c, void *ctx) {
     Change *k = ctx;
     BoundStmt *b = k->b;
     CpTable *t = k->table;
-    if (cp_foot(c)) return foot_upsert(c, k);
     Type bt = type_make(T_BOOL);
     int32_t changed = cp_var_new(c, NULL, bt), hit = cp_var_new(c, NULL, bt),
             *sets = arena_array(c->arena, int32_t, b->n_set + 1);
     if (changed < 0 || hit < 0 || !sets) return cp_oom(c);
     TRY(compute_first(c, b->table->n_cols, b->values));
+    TRY(upsert_items(c, k));
     TRY(check_proposed(c, b));
     TRY(checks(c, b, 0, b->n_checks / 2, 0, NULL, NULL));
     /* Whether it becomes an update, and then of what to what. */
@@ -2198,9 +1636,9 @@ static Status upsert_row(Cp *c, void *ctx) {
 }
 static Status upsert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
     Table *t = b->table;
-    if (c->locking) return cp_refuse(c, "statement locks in ON CONFLICT DO UPDATE");
+    c->no_locks = true; /* which of its rows is touched is found out by looking */
     for (int32_t i = 0; i < b->n_set; i++)
-        if (key_column(t, b->set_cols[i]))
+        if (cp_key_column(t, b->set_cols[i]))
             return cp_refuse(c, "UPDATE of key column \"%s\"", t->cols[b->set_cols[i]].name);
     const Plan *v = b->plan;
     while (v->n_children > 0) v = v->children[0];
@@ -2219,7 +1657,7 @@ static Status upsert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
                        (uint64_t)c->pipe.b.instrs.len * 0x9e3779b97f4a7c15u);
     Plan *scan = find_scan(b->plan, t, b->rowid);
     if (!scan) return cp_refuse(c, "ON CONFLICT DO UPDATE");
-    if (cp_foot(c) && !(k->scan = change_scan(c, scan, k->table, k->number))) return ST_ERROR;
+    c->query.change_plan = scan;
     *s = colset_new(&c->ctx);
     colset_add(&c->ctx, s, b->rowid);
     colset_add(&c->ctx, s, b->hit);
@@ -2231,6 +1669,7 @@ static Status upsert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
     c->query.upsert = t;
     TRY(rows_needed(c, b->plan, s, upsert_row, k, NULL));
     c->query.upsert = NULL;
+    c->query.change_plan = NULL;
     return ST_OK;
 }
 

@@ -11,6 +11,30 @@ typedef struct Conds {
 } Conds;
 Status cp_conds_add(Cp *c, Conds *k, Expr *e);
 
+/* Rows that a statement looks at. */
+typedef struct Scan {
+    Plan *plan; /* NULL: an INSERT's */
+    CpTable *table;
+    int32_t number; /* in the procedure */
+    int32_t row;    /* variable */
+    Expr **eq;      /* by column: a value that it equals, NULL none */
+    int32_t index;  /* of the image */
+    int32_t n_key;
+    int32_t *key_cols;
+    bool unique;
+    bool outer;  /* there is a row of NULLs if there is none */
+    bool one;    /* the first row of a group by c->at.order_col is all that is used */
+    Expr *bound; /* ... after this value (or `at` it); NULL: of all */
+    bool at;
+    bool found;           /* the row is in its variable */
+    bool may_wait;        /* INSERT: a taken key is an error */
+    VEC(CpTouch *) early; /* its touches before the row was looked for, in order */
+    Conds *conds;         /* not used for the lookup: to be tested */
+    ColSet *needed;
+    CpRow rows;
+    void *ctx;
+} Scan;
+
 /* What an operator does with the rows below it. */
 typedef struct Above {
     Plan *plan, *right;
@@ -21,7 +45,6 @@ typedef struct Above {
     bool *single;
     int32_t *vars;
     int32_t count, best;
-    bool unknown; /* footprint: some value that is kept is not known */
     /* rows in order: */
     int32_t *last;         /* by key: of the row before */
     int32_t any;           /* there is one */
@@ -29,20 +52,19 @@ typedef struct Above {
     int32_t n_ties, *ties; /* numbers of the rows that a candidate is made of: best, last */
 } Above;
 
-/* For every row of the plan that fulfils the conditions: `row`; NULL (footprint): its operations only. *single becomes
- * false where more than one row may come. */
+/* For every row of the plan that fulfils the conditions: `row`, NULL nothing. *single becomes false where more than one
+ * row may come. */
 Status cp_rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx, bool *single);
 /* Conditions that nothing below used, then the row. */
 Status cp_test_rest(Cp *c, Conds *conds, CpRow row, void *ctx);
-/* ... for a row of which nothing is known. */
-Status cp_test_blind(Cp *c, Conds *conds, CpRow row, void *ctx);
 Status cp_define(Cp *c, ColId id, Expr *e); /* the column is that expression from now on */
-ColSet cp_scope_copy(Cp *c);                /* what is compiled for trial leaves its columns in scope */
 Reg cp_emit(Cp *c, Opcode op, Phys ph, Type t, bool nullable, Reg a, Reg b, Reg d);
 Status cp_leave_if(Cp *c, Reg cond, int32_t block);
 /* The row's key comes after the one in the variable (after), or before it. */
 Reg cp_key_differs(Cp *c, const SortKey *k, int32_t var, bool after);
 
+/* The scan's output that is the table's column; 0 none. */
+ColId cp_scan_col(const Plan *p, int32_t col);
 /* The scan's column that an expression is, casts that change no value taken off; -1 none. */
 int32_t cp_scan_column(const Plan *p, const Expr *e);
 
@@ -60,6 +82,16 @@ Reg cp_exact(Cp *c, const CpAdd *a);                               /* whether it
 Reg cp_negative(Cp *c, Reg r);
 Reg cp_amount_bound(Cp *c, const CpAdd *a,
                     Type col); /* where it is none: by how much the column changes at most, as a cell of it */
+
+/* compile_touch.c. The amount, if any (0), has been computed by cp_touch_amount(). */
+Status cp_touch(Cp *c, const Scan *s, const CpTouch *what, Reg amount);
+/* What is added to the column, as a cell of it; minus: what is subtracted. 0 on error. */
+Reg cp_touch_amount(Cp *c, const Scan *s, int32_t col, Expr *amount, bool minus);
+Reg cp_touch_bound(Cp *c, const Scan *s, int32_t col, const CpAdd *add); /* cp_amount_bound() */
+Status cp_touch_read(Cp *c, Scan *s);                                    /* ... looks for a row, or at it */
+Status cp_touch_delete(Cp *c, const Scan *s);
+Status cp_touch_insert(Cp *c, const Scan *s);
+bool cp_key_column(const Table *t, int32_t col); /* of a unique key */
 
 /* compile_group.c: aggregates over all rows, and by groups. */
 Status cp_agg_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx);

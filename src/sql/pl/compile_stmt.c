@@ -9,64 +9,9 @@ static Status body(Cp *c, const PlBody *b) {
 }
 Status cp_body(Cp *c, const PlBody *b) { return body(c, b); }
 
-/* A value known here, which the footprint may only assign where it is sure to get there. */
-static Status set_bool(Cp *c, int32_t var, bool v) {
-    return cp_foot(c) && c->flow.blind ? cp_unknown(c, var) : cp_store_int(c, var, v);
-}
 Status cp_set_found(Cp *c, bool v) {
     int32_t var = c->at.found_to >= 0 ? c->at.found_to : c->at.var_of[c->at.f->found];
-    return c->uses_found && var >= 0 ? set_bool(c, var, v) : ST_OK;
-}
-
-/* ---- footprints of what is run several times or not surely ---------------------------------------- */
-CpState cp_state(const Cp *c) {
-    return (CpState){c->pipe.b.instrs.len, c->pipe.b.regs.len,        c->pipe.ranges.len, c->from.lines.len,
-                     c->flow.labels.len,   c->query.write_tables.len, c->pipe.b.n_sites,  c->flow.blind};
-}
-void cp_state_back(Cp *c, CpState s) {
-    cp_fresh(c);
-    c->pipe.b.instrs.len = s.instrs;
-    c->pipe.b.regs.len = s.regs;
-    c->pipe.ranges.len = MIN_OF(s.ranges, s.regs);
-    c->pipe.b.n_sites = s.sites;
-    c->from.lines.len = c->from.places.len = c->from.contexts.len = MIN_OF(s.lines, c->from.lines.len);
-    c->flow.labels.len = s.labels;
-    c->query.write_tables.len = s.writes;
-    c->flow.blind = s.blind;
-}
-/* What is known at the beginning of something that may run several times: what stays known after it as well. `run` is
- * compiled for trial; the last time stands for all. */
-typedef Status (*Part)(Cp *c, void *ctx);
-static Status settle_known(Cp *c, Part run, void *ctx) {
-    c->flow.trial++;
-    for (bool again = true; again;) {
-        int64_t n = c->vars.len;
-        bool *before = cp_known_copy(c);
-        if (!before) return ST_ERROR;
-        CpState s = cp_state(c);
-        TRY(run(c, ctx));
-        cp_state_back(c, s);
-        again = false;
-        for (int64_t i = 0; i < n; i++) {
-            again |= before[i] && !c->vars.items[i].known &&
-                     !c->flow.blind; /* what is forgotten blindly does not depend on what is known */
-            c->vars.items[i].known &= before[i];
-        }
-        for (int64_t i = n; i < c->vars.len; i++) c->vars.items[i].known = false;
-    }
-    c->flow.trial--;
-    return ST_OK;
-}
-/* Compiled once, in case it is run: nothing is assigned. */
-static Status run_blind(Cp *c, Part run, void *ctx) {
-    bool blind = c->flow.blind;
-    c->flow.blind = true;
-    c->flow.open++;
-    TRY(settle_known(c, run, ctx));
-    if (!c->flow.trial) TRY(run(c, ctx));
-    c->flow.open--;
-    c->flow.blind = blind;
-    return ST_OK;
+    return c->uses_found && var >= 0 ? cp_store_int(c, var, v) : ST_OK;
 }
 
 /* ---- targets -------------------------------------------------------------------------------------------- */
@@ -104,7 +49,7 @@ static int32_t *target_vars(Cp *c, const PlStmt *s, int32_t n, const Type *types
 
 /* Columns of the row from number `from` on, which no variable takes, but which may fail. */
 static Status compute_unwanted(Cp *c, const BoundStmt *b, int32_t from) {
-    for (int32_t i = from; i < b->n_result && !cp_foot(c); i++) {
+    for (int32_t i = from; i < b->n_result; i++) {
         const ColEntry *x = cp_entry(c, b->result[i]);
         if (!x || x->where != CW_EXPR || !expr_can_fail(x->expr)) continue;
         Expr *e = expr_col(&c->ctx, b->result[i]);
@@ -127,14 +72,12 @@ static Status assign_row(Cp *c, const BoundStmt *b, int32_t n, const int32_t *va
         Expr *e = expr_col(&c->ctx, b->result[i]);
         if (!e) return cp_oom(c);
         if (!(e = cp_cast(c, e, t))) return ST_ERROR;
-        if (cp_foot(c) && (c->flow.blind || !cp_known(c, e))) continue;
         if (!(regs[i] = cp_lower_as(c, e, t))) return ST_ERROR;
     }
     TRY(compute_unwanted(c, b, n));
     for (int32_t i = 0; i < n; i++) {
         if (regs[i]) TRY(cp_store(c, vars[i], regs[i]));
-        else if (i >= b->n_result) TRY(cp_store_null(c, vars[i]));
-        else TRY(cp_unknown(c, vars[i]));
+        else TRY(cp_store_null(c, vars[i]));
     }
     return ST_OK;
 }
@@ -145,8 +88,6 @@ typedef struct Into {
     int32_t *vars;
     int32_t block; /* left after the first row; -1: all rows are read */
     int32_t count; /* STRICT: variable that is true when there was a row; -1 */
-    bool sure;     /* the footprint got here knowing that it does */
-    bool *known;   /* what is known where the block is left */
     bool single;
     bool exists;   /* EXISTS: the variable is whether there is a row */
     bool subquery; /* no statement: FOUND stays */
@@ -164,7 +105,7 @@ static Status count_row(Cp *c) {
 }
 static Status into_row(Cp *c, void *ctx) {
     Into *k = ctx;
-    if (k->count >= 0 && !k->single && !cp_foot(c)) {
+    if (k->count >= 0 && !k->single) {
         TRY(cp_control(c, OP_P_IF, cp_load(c, k->count), 0));
         if (k->subquery)
             TRY(cp_raise(c, ERR_CARDINALITY, "more than one row returned by a subquery used as an expression", NULL));
@@ -174,27 +115,19 @@ static Status into_row(Cp *c, void *ctx) {
                          "Make sure the query returns a single row, or use LIMIT 1."));
         TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }
-    if (k->count >= 0 && !cp_foot(c)) TRY(cp_store_int(c, k->count, 1));
-    bool blind = cp_foot(c) && c->flow.blind;
+    if (k->count >= 0) TRY(cp_store_int(c, k->count, 1));
     if (k->first >= 0) {
-        if (cp_foot(c)) return cp_set_found(c, true); /* which one is the first is not known */
         TRY(cp_control(c, OP_P_IF, cp_load(c, k->first), 0));
         TRY(compute_unwanted(c, k->b, 0));
         TRY(cp_control(c, OP_P_ELSE, 0, 0));
         TRY(cp_store_int(c, k->first, 1));
     }
-    if (k->exists) TRY(set_bool(c, k->vars[0], true));
+    if (k->exists) TRY(cp_store_int(c, k->vars[0], 1));
     else TRY(assign_row(c, k->b, k->n, k->vars));
     if (!k->subquery) TRY(cp_set_found(c, true));
     if (!k->subquery) TRY(count_row(c));
     if (k->first >= 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
-    if (blind) return ST_OK;
-    k->sure = true;
-    if (k->block >= 0) {
-        if (cp_foot(c) && !(k->known = cp_known_copy(c))) return ST_ERROR;
-        TRY(cp_leave(c, k->block, false));
-    }
-    return ST_OK;
+    return k->block >= 0 ? cp_leave(c, k->block, false) : ST_OK;
 }
 static Status unwanted_row(Cp *c, void *ctx) { return compute_unwanted(c, ctx, 0); }
 /* ctx: the query, whose values are not used but may fail; NULL: none. */
@@ -210,7 +143,7 @@ static bool goes_through(Cp *c, Plan *p) { return !cp_finds_one(c, p) && cp_some
 Status cp_subquery(Cp *c, const Expr *e, int32_t var) {
     BoundStmt *b = arena_new_of(c->arena, BoundStmt);
     if (!b) return cp_oom(c);
-    if (c->locking) return cp_refuse(c, "statement locks in a subquery");
+    c->no_locks = true; /* a subquery's rows belong to no statement's locks */
     *b = (BoundStmt){.kind = STMT_SELECT, .plan = e->u.sub.plan, .n_result = e->u.sub.n_cols, .result = e->u.sub.cols};
     Into k = {.b = b,
               .block = -1,
@@ -222,29 +155,26 @@ Status cp_subquery(Cp *c, const Expr *e, int32_t var) {
               .subquery = true};
     if (k.exists) {
         b->n_result = 0;
-        TRY(set_bool(c, var, false));
+        TRY(cp_store_int(c, var, 0));
         if (!goes_through(c, b->plan)) k.block = c->flow.next_block++;
         if (k.block >= 0) TRY(cp_control(c, OP_P_BLOCK, 0, k.block));
     } else {
         if ((k.count = cp_var_new(c, NULL, type_make(T_BOOL))) < 0) return ST_ERROR;
-        TRY(set_bool(c, k.count, false));
+        TRY(cp_store_int(c, k.count, 0));
         TRY(cp_store_null(c, var));
     }
     TRY(cp_rows(c, b->plan, b->n_result, b->result, into_row, &k, &k.single));
-    if (k.block >= 0) TRY(cp_control(c, OP_P_ENDBLOCK, 0, k.block));
-    if (cp_foot(c) && (!k.sure || (k.known && !k.known[var]))) return cp_unknown(c, var);
-    return ST_OK;
+    return k.block >= 0 ? cp_control(c, OP_P_ENDBLOCK, 0, k.block) : ST_OK;
 }
 
 /* IN, ANY, ALL with a query: all of its rows are compared, until one decides. */
 typedef struct AnyRow {
     Expr *cond;
-    bool all, unknown, through; /* through: rows after the one that decides may fail */
-    int32_t var, one, block;    /* the result, a row's */
+    bool all, through;       /* through: rows after the one that decides may fail */
+    int32_t var, one, block; /* the result, a row's */
 } AnyRow;
 static Status any_row(Cp *c, void *ctx) {
     AnyRow *k = ctx;
-    if (cp_foot(c) && (c->flow.blind || !cp_known(c, k->cond))) return k->unknown = true, ST_OK;
     TRY(cp_store(c, k->one, cp_condition(c, k->cond)));
     TRY(cp_control(c, OP_P_IF, cp_test(c, k->all ? OP_IS_FALSE : OP_IS_TRUE, cp_load(c, k->one)), 0));
     TRY(cp_store_int(c, k->var, !k->all));
@@ -262,16 +192,15 @@ static Status any_row(Cp *c, void *ctx) {
 Status cp_any_subquery(Cp *c, const Expr *e, int32_t var) {
     Type b = type_make(T_BOOL);
     AnyRow k = {.all = e->all, .var = var, .one = cp_var_new(c, NULL, b), .block = c->flow.next_block++};
-    if (c->locking) return cp_refuse(c, "statement locks in a subquery");
+    c->no_locks = true;
     if (k.one < 0 || !(k.cond = expr_new(&c->ctx, EX_AND, b, e->u.sub.n_cols))) return cp_oom(c);
     memcpy(k.cond->args, e->u.sub.compare, sizeof *k.cond->args * (size_t)e->u.sub.n_cols);
     k.through = goes_through(c, e->u.sub.plan);
     if (cp_unsettled(c, k.cond)) return cp_refuse(c, "a call or subquery before IN, ANY or ALL with a query");
-    TRY(set_bool(c, var, k.all));
+    TRY(cp_store_int(c, var, k.all));
     TRY(cp_control(c, OP_P_BLOCK, 0, k.block));
     TRY(cp_rows(c, e->u.sub.plan, e->u.sub.n_cols, e->u.sub.cols, any_row, &k, NULL));
-    TRY(cp_control(c, OP_P_ENDBLOCK, 0, k.block));
-    return k.unknown ? cp_unknown(c, var) : ST_OK;
+    return cp_control(c, OP_P_ENDBLOCK, 0, k.block);
 }
 
 static Status check_loop_writes(Cp *c, Plan *p, int64_t from);
@@ -311,7 +240,7 @@ static Status settle_statement(Cp *c, BoundStmt *b, bool perform) {
     if (p != v) TRY(cp_settle_list(c, p->n_exprs, p->exprs));
     c->at.in_statement = false;
     TRY(cp_check_changed(c, read, from));
-    for (int32_t i = 0; perform && p != v && !cp_foot(c) && i < p->n_exprs; i++) {
+    for (int32_t i = 0; perform && p != v && i < p->n_exprs; i++) {
         int32_t var = expr_can_fail(p->exprs[i]) ? cp_var_new(c, NULL, p->exprs[i]->type) : -1;
         if (var >= 0) TRY(cp_assign(c, var, p->exprs[i]));
     }
@@ -321,8 +250,7 @@ static Status settle_statement(Cp *c, BoundStmt *b, bool perform) {
 static Status end_statement(Cp *c) {
     int32_t found = c->at.found_to, count = c->at.count_to;
     c->at.found_to = c->at.count_to = -1;
-    if (c->at.row_count >= 0 && cp_foot(c)) TRY(cp_unknown(c, c->at.row_count));
-    else if (count >= 0) TRY(cp_copy(c, c->at.row_count, count));
+    if (count >= 0) TRY(cp_copy(c, c->at.row_count, count));
     return found >= 0 ? cp_copy(c, c->at.var_of[c->at.f->found], found) : ST_OK;
 }
 static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
@@ -334,10 +262,9 @@ static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
     TRY(settle_statement(c, b, s->kind == PLS_PERFORM));
     if (change) TRY(cp_hoist(c, b->plan, b->table));
     TRY(cp_check_parts(c, b->plan, change ? b->table : NULL));
-    if (c->flow.tries > 0 && c->uses_found && !cp_foot(c) &&
-        (c->at.found_to = cp_var_new(c, NULL, type_make(T_BOOL))) < 0)
+    if (c->flow.tries > 0 && c->uses_found && (c->at.found_to = cp_var_new(c, NULL, type_make(T_BOOL))) < 0)
         return ST_ERROR;
-    if (c->at.row_count >= 0 && !cp_foot(c)) {
+    if (c->at.row_count >= 0) {
         if ((c->at.count_to = cp_var_new(c, NULL, type_make(T_INT8))) < 0) return ST_ERROR;
         TRY(cp_store_int(c, c->at.count_to, 0));
     }
@@ -348,7 +275,7 @@ static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
         if (b->kind == STMT_INSERT) TRY(cp_insert(c, b, found, NULL));
         else if (b->kind == STMT_UPDATE) TRY(cp_update(c, b, found, NULL, NULL));
         else if (b->kind == STMT_DELETE) TRY(cp_delete(c, b, found, NULL, NULL));
-        else TRY(cp_rows(c, b->plan, b->n_result, b->result, found || cp_foot(c) ? found : unwanted_row, b, NULL));
+        else TRY(cp_rows(c, b->plan, b->n_result, b->result, found ? found : unwanted_row, b, NULL));
         return end_statement(c);
     }
     Type *types = arena_array(c->arena, Type, b->n_result + 1);
@@ -377,29 +304,18 @@ static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
     else if (b->kind == STMT_DELETE) TRY(cp_delete(c, b, into_row, &k, &k.single));
     else TRY(cp_rows(c, b->plan, b->n_result, b->result, into_row, &k, &k.single));
     if (k.block >= 0) {
-        if (cp_foot(c) && !k.sure) { /* a row or none: not known */
-            for (int32_t i = 0; i < k.n; i++) TRY(cp_unknown(c, k.vars[i]));
-        } else {
-            for (int32_t i = 0; i < k.n; i++) TRY(cp_store_null(c, k.vars[i]));
-            if (cp_foot(c) && k.known)
-                for (int32_t i = 0; i < k.n; i++) c->vars.items[k.vars[i]].known &= k.known[k.vars[i]];
-        }
+        for (int32_t i = 0; i < k.n; i++) TRY(cp_store_null(c, k.vars[i]));
         TRY(cp_control(c, OP_P_ENDBLOCK, 0, k.block));
-    } else if (cp_foot(c) && !k.sure) {
-        for (int32_t i = 0; i < k.n; i++) TRY(cp_unknown(c, k.vars[i]));
     }
     TRY(end_statement(c));
-    if (s->strict && k.count >= 0 && !cp_foot(c)) {
+    if (s->strict && k.count >= 0) {
         Reg no = cp_test(c, OP_IS_FALSE, cp_load(c, k.count));
         if (!no) return ST_ERROR;
         TRY(cp_control(c, OP_P_IF, no, 0));
         TRY(cp_raise(c, ERR_NO_DATA_FOUND, "query returned no rows", NULL));
         TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }
-    for (int32_t i = 0; i < k.n && k.vars != targets; i++) {
-        if (cp_foot(c) && c->flow.blind) TRY(cp_unknown(c, targets[i]));
-        else TRY(cp_copy(c, targets[i], k.vars[i]));
-    }
+    for (int32_t i = 0; i < k.n && k.vars != targets; i++) TRY(cp_copy(c, targets[i], k.vars[i]));
     return ST_OK;
 }
 
@@ -412,33 +328,18 @@ static Status arms(Cp *c, const PlStmt *s, int32_t i) {
     TRY(cp_stack(c));
     if (i == s->arms.n) {
         if (s->kind == PLS_CASE && !s->arms.has_else) {
-            if (cp_foot(c)) return ST_OK;
             return cp_raise(c, ERR_CASE_NOT_FOUND, "case not found", "CASE statement is missing ELSE part.");
         }
         return body(c, &s->body);
     }
     Expr *e = cp_expr(c, s->arms.items[i].cond, type_make(T_BOOL));
     if (!e) return ST_ERROR;
-    bool *before = cp_foot(c) ? cp_known_copy(c) : NULL;
-    if (cp_foot(c) && !before) return ST_ERROR;
-    int64_t n = c->vars.len;
-    bool known = cp_known(c, e), blind = c->flow.blind;
-    if (known) TRY(cp_control(c, OP_P_IF, cp_condition(c, e), 0));
-    else c->flow.blind = true;
+    TRY(cp_control(c, OP_P_IF, cp_condition(c, e), 0));
     TRY(body(c, &s->arms.items[i].body));
-    bool *after = cp_foot(c) ? cp_known_copy(c) : NULL;
-    int64_t n_after = c->vars.len;
-    if (cp_foot(c)) {
-        if (!after) return ST_ERROR;
-        cp_known_set(c, before, n);
-    }
     bool more = i + 1 < s->arms.n || s->body.n > 0 || (s->kind == PLS_CASE && !s->arms.has_else);
-    if (more && known) TRY(cp_control(c, OP_P_ELSE, 0, 0));
+    if (more) TRY(cp_control(c, OP_P_ELSE, 0, 0));
     if (more) TRY(arms(c, s, i + 1));
-    if (known) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
-    c->flow.blind = blind;
-    if (cp_foot(c)) cp_known_meet(c, after, n_after);
-    return ST_OK;
+    return cp_control(c, OP_P_ENDIF, 0, 0);
 }
 
 /* ---- loops --------------------------------------------------------------------------------------------------- */
@@ -448,13 +349,9 @@ typedef struct LoopRun {
     int32_t loop;        /* number of the P_LOOP */
     int32_t cur, hi, by; /* FOR */
     int32_t var;         /* FOR: the loop's variable */
-    bool open;           /* footprint: no loop is made: EXIT and CONTINUE go nowhere */
     BoundStmt *b;        /* FOR over a query */
     int32_t *vars, n_vars;
-    bool may_exit;      /* footprint: some EXIT is reached by a condition that is not known */
-    bool unknown, ends; /* ... the condition of WHILE is not known; the loop is left by a known condition */
-    CpKnown left;       /* ... by a known condition */
-    int32_t array;      /* FOREACH: the array */
+    int32_t array; /* FOREACH: the array */
 } LoopRun;
 
 static Status leave_unless(Cp *c, Reg cond, int32_t loop) {
@@ -488,83 +385,35 @@ static Expr *element_expr(Cp *c, int32_t array, int32_t cur) {
     return (e->args[1] = cp_cast(c, i, type_make(T_INT4))) ? e : NULL;
 }
 
-static Status loop_part(Cp *c, void *ctx) {
-    LoopRun *k = ctx;
+/* The loop, from its head on. */
+static Status run_loop(Cp *c, const LoopRun *k) {
     const PlStmt *s = k->s;
-    CpLabel label = {.loop = s->loop, .exit_block = k->loop, .next_block = k->loop, .dead = k->open};
+    CpLabel label = {.loop = s->loop, .exit_block = k->loop, .next_block = k->loop};
+    TRY(cp_control(c, OP_P_LOOP, 0, k->loop));
     if (!vec_push(c->arena, &c->flow.labels, label)) return cp_oom(c);
-    if (s->kind == PLS_WHILE && !k->open) {
+    if (s->kind == PLS_WHILE) {
         Expr *e = cp_expr(c, s->expr, type_make(T_BOOL));
         if (!e) return ST_ERROR;
-        if (cp_known(c, e)) TRY(leave_unless(c, cp_condition(c, e), k->loop));
-        else k->unknown = c->flow.blind = true;
-    } else if (s->kind == PLS_WHILE) {
-        if (!cp_expr(c, s->expr, type_make(T_BOOL))) return ST_ERROR;
+        TRY(leave_unless(c, cp_condition(c, e), k->loop));
     }
-    if (s->kind == PLS_FOREACH && !k->open)
+    if (s->kind == PLS_FOREACH)
         TRY(leave_unless(c, cp_cmp(c, OP_LE, PH_I64, cp_load(c, k->cur), cp_load(c, k->hi)), k->loop));
-    if (s->kind == PLS_FOR && !k->open)
+    if (s->kind == PLS_FOR)
         TRY(leave_unless(c, cp_cmp(c, s->reverse ? OP_GE : OP_LE, PH_I64, cp_load(c, k->cur), cp_load(c, k->hi)),
                          k->loop));
-    if (!k->open) TRY(cp_control(c, OP_P_ROUND, 0, k->loop));
-    if (s->kind == PLS_FOREACH && !k->open) TRY(cp_assign(c, k->var, element_expr(c, k->array, k->cur)));
-    if (s->kind == PLS_FOR && !k->open)
-        TRY(cp_store(c, k->var, lower_as(&c->low, &c->pipe, cp_load(c, k->cur), PH_I32)));
-    bool blind = c->flow.blind;
-    int64_t leaves = c->flow.leaves;
-    c->flow.leaves = c->flow.labels.len;
+    TRY(cp_control(c, OP_P_ROUND, 0, k->loop));
+    if (s->kind == PLS_FOREACH) TRY(cp_assign(c, k->var, element_expr(c, k->array, k->cur)));
+    if (s->kind == PLS_FOR) TRY(cp_store(c, k->var, lower_as(&c->low, &c->pipe, cp_load(c, k->cur), PH_I32)));
     TRY(body(c, &s->body));
-    label = c->flow.labels.items[--c->flow.labels.len];
-    k->may_exit |= label.may_exit;
-    k->left = label.left;
-    k->ends = c->flow.leaves <= c->flow.labels.len;
-    c->flow.leaves = MIN_OF(leaves, c->flow.leaves);
-    c->flow.blind = blind || cp_skipping(c);
-    if (k->open) return ST_OK;
-    cp_known_arrive(c, &label.next);
+    c->flow.labels.len--;
     TRY(cp_control(c, OP_P_STEP, 0, k->loop));
-    if (s->kind == PLS_FOR || s->kind == PLS_FOREACH) {
+    if (s->kind == PLS_FOR || s->kind == PLS_FOREACH)
         TRY(cp_store(c, k->cur, add64(c, s->reverse ? OP_SUB_N : OP_ADD_N, cp_load(c, k->cur), cp_load(c, k->by))));
-    }
-    return ST_OK;
+    return cp_control(c, OP_P_ENDLOOP, 0, k->loop);
 }
-
-static Status loop_known(Cp *c, LoopRun *k, bool settled, int64_t clock) {
-    k->loop = c->flow.next_block++;
-    if (cp_foot(c) && !settled) TRY(settle_known(c, loop_part, k));
-    if (!c->flow.trial) {
-        TRY(cp_control(c, OP_P_LOOP, 0, k->loop));
-        bool *before = cp_foot(c) ? cp_known_copy(c) : NULL;
-        if (cp_foot(c) && !before) return ST_ERROR;
-        int64_t n = c->vars.len;
-        TRY(loop_part(c, k));
-        TRY(cp_control(c, OP_P_ENDLOOP, 0, k->loop));
-        if (cp_foot(c)) cp_known_meet(c, before, n);
-    }
-    cp_known_arrive(c, &k->left);
-    if (cp_foot(c) && k->may_exit) cp_forget_since(c, clock);
-    return ST_OK;
-}
-
-/* Does the loop's end depend on known values alone? Its condition, and for LOOP an EXIT or RETURN that is reached by
- * known conditions, are tried out. */
 static Status loop_statement(Cp *c, const PlStmt *s) {
-    LoopRun *k = arena_new_of(c->arena, LoopRun);
-    if (!k) return cp_oom(c);
-    *k = (LoopRun){.s = s, .loop = c->flow.next_block++};
-    int64_t clock = c->flow.clock, leaves = c->flow.leaves;
-    if (!cp_foot(c)) return loop_known(c, k, false, clock);
-    if (!c->flow.blind) {
-        bool *before = cp_known_copy(c);
-        if (!before) return ST_ERROR;
-        int64_t n = c->vars.len;
-        TRY(settle_known(c, loop_part, k));
-        if (s->kind == PLS_LOOP ? k->ends : !k->unknown) return loop_known(c, k, true, clock);
-        cp_known_set(c, before, n);
-        c->flow.leaves = leaves;
-    }
-    k->open = true;
-    return run_blind(c, loop_part, k);
+    LoopRun k = {.s = s, .loop = c->flow.next_block++};
+    return run_loop(c, &k);
 }
 
 static Status null_bound(Cp *c, Expr *e, const char *what) {
@@ -582,22 +431,13 @@ static Status store64(Cp *c, int32_t var, Expr *e) {
     return r ? cp_store(c, var, lower_as(&c->low, &c->pipe, r, PH_I64)) : ST_ERROR;
 }
 static Status for_numbers(Cp *c, const PlStmt *s) {
-    LoopRun *k = arena_new_of(c->arena, LoopRun);
-    if (!k) return cp_oom(c);
-    *k = (LoopRun){.s = s, .loop = c->flow.next_block++};
+    LoopRun k[1] = {{.s = s, .loop = c->flow.next_block++}};
     Type i4 = type_make(T_INT4);
     Expr *lo = cp_expr(c, s->expr, i4), *hi = lo ? cp_expr(c, s->expr2, i4) : NULL,
          *by = hi && s->expr3 ? cp_expr(c, s->expr3, i4) : NULL;
     if (!hi || (s->expr3 && !by)) return ST_ERROR;
     k->var = s->n_targets > 0 ? cp_ref(c, s->targets[0]) : c->at.var_of[s->implicit_var];
     if (k->var < 0) return cp_refuse(c, "a loop over numbers into a record");
-    bool known = !cp_foot(c) || (!c->flow.blind && cp_known(c, lo) && cp_known(c, hi) && (!by || cp_known(c, by)));
-    if (!known) {
-        TRY(cp_unknown(c, k->var));
-        k->open = true;
-        TRY(run_blind(c, loop_part, k));
-        return set_bool(c, c->at.var_of[c->at.f->found], false), cp_unknown(c, c->at.var_of[c->at.f->found]);
-    }
     Type i8 = type_make(T_INT8);
     if ((k->cur = cp_var_new(c, NULL, i8)) < 0 || (k->hi = cp_var_new(c, NULL, i8)) < 0 ||
         (k->by = cp_var_new(c, NULL, i8)) < 0)
@@ -620,27 +460,19 @@ static Status for_numbers(Cp *c, const PlStmt *s) {
         int32_t first = cp_var_new(c, NULL, type_make(T_BOOL));
         if (first < 0) return ST_ERROR;
         TRY(cp_store(c, first, any));
-        TRY(loop_known(c, k, false, c->flow.clock));
+        TRY(run_loop(c, k));
         return cp_store(c, c->at.var_of[c->at.f->found], cp_load(c, first));
     }
-    return loop_known(c, k, false, c->flow.clock);
+    return run_loop(c, k);
 }
 
 static Status foreach_statement(Cp *c, const PlStmt *s) {
-    LoopRun *k = arena_new_of(c->arena, LoopRun);
-    if (!k) return cp_oom(c);
-    *k = (LoopRun){.s = s, .loop = c->flow.next_block++};
+    LoopRun k[1] = {{.s = s, .loop = c->flow.next_block++}};
     if (s->is_row || (k->var = cp_ref(c, s->targets[0])) < 0) return cp_refuse(c, "FOREACH into a record");
     int32_t found = c->at.var_of[c->at.f->found];
     Expr *e = cp_expr(c, s->expr, type_make(T_UNKNOWN));
     if (!e) return ST_ERROR;
     if (e->type.id != T_ARRAY) return cp_refuse(c, "FOREACH over what is no array");
-    if (cp_foot(c) && (c->flow.blind || !cp_known(c, e))) {
-        TRY(cp_unknown(c, k->var));
-        k->open = true;
-        TRY(run_blind(c, loop_part, k));
-        return cp_unknown(c, k->var), cp_unknown(c, found);
-    }
     Type i8 = type_make(T_INT8);
     if ((k->array = cp_var_new(c, NULL, e->type)) < 0 || (k->cur = cp_var_new(c, NULL, i8)) < 0 ||
         (k->hi = cp_var_new(c, NULL, i8)) < 0 || (k->by = cp_var_new(c, NULL, i8)) < 0)
@@ -655,7 +487,7 @@ static Status foreach_statement(Cp *c, const PlStmt *s) {
     TRY(store64(c, k->hi, n));
     TRY(cp_store_int(c, k->cur, 1));
     TRY(cp_store_int(c, k->by, 1));
-    TRY(loop_known(c, k, false, c->flow.clock));
+    TRY(run_loop(c, k));
     if (!c->uses_found) return ST_OK;
     return cp_store(c, found, cp_cmp(c, OP_GT, PH_I64, cp_load(c, k->hi), cp_int(c, PH_I64, 0)));
 }
@@ -665,19 +497,14 @@ static Status query_loop_row(Cp *c, void *ctx) {
     LoopRun *k = ctx;
     const PlStmt *s = k->s;
     int32_t next = c->flow.next_block++;
-    bool blind = cp_foot(c) && c->flow.blind;
     TRY(assign_row(c, k->b, k->n_vars, k->vars));
-    if (k->cur >= 0) TRY(set_bool(c, k->cur, true));
-    CpLabel label = {.loop = s->loop, .exit_block = k->loop, .next_block = next, .dead = blind};
+    if (k->cur >= 0) TRY(cp_store_int(c, k->cur, 1));
+    CpLabel label = {.loop = s->loop, .exit_block = k->loop, .next_block = next};
     if (!vec_push(c->arena, &c->flow.labels, label)) return cp_oom(c);
-    if (!blind) TRY(cp_control(c, OP_P_BLOCK, 0, next));
+    TRY(cp_control(c, OP_P_BLOCK, 0, next));
     TRY(body(c, &s->body));
-    if (!blind) TRY(cp_control(c, OP_P_ENDBLOCK, 0, next));
-    label = c->flow.labels.items[--c->flow.labels.len];
-    k->may_exit |= label.may_exit;
-    k->left = label.left;
-    c->flow.blind = blind || cp_skipping(c);
-    cp_known_arrive(c, &label.next);
+    TRY(cp_control(c, OP_P_ENDBLOCK, 0, next));
+    c->flow.labels.len--;
     return ST_OK;
 }
 /* A statement in it may end the loop number `loop` before its rows do. Loops inside it have greater numbers. */
@@ -694,10 +521,8 @@ static bool leaves_loop(const PlBody *b, int32_t loop) {
     }
     return false;
 }
-static Status query_loop(Cp *c, void *ctx) {
-    LoopRun *k = ctx;
+static Status query_loop(Cp *c, LoopRun *k) {
     int64_t from = c->query.write_tables.len;
-    /* The binding is done anew for every time through: what is compiled changes it. */
     c->at.snapshot = true;
     k->b = cp_bind(c, k->s->query->stmt, k->s->query);
     c->at.snapshot = false;
@@ -730,25 +555,12 @@ static Status for_query(Cp *c, const PlStmt *s) {
     *k = (LoopRun){.s = s, .loop = c->flow.next_block++, .cur = -1};
     if (c->uses_found) {
         if ((k->cur = cp_var_new(c, NULL, type_make(T_BOOL))) < 0) return ST_ERROR;
-        TRY(set_bool(c, k->cur, false));
+        TRY(cp_store_int(c, k->cur, 0));
     }
-    int64_t clock = c->flow.clock;
-    if (cp_foot(c)) TRY(settle_known(c, query_loop, k));
-    bool *before = cp_foot(c) ? cp_known_copy(c) : NULL;
-    if (cp_foot(c) && !before) return ST_ERROR;
-    int64_t n = c->vars.len;
-    if (!c->flow.trial) {
-        TRY(cp_control(c, OP_P_BLOCK, 0, k->loop));
-        TRY(query_loop(c, k));
-        TRY(cp_control(c, OP_P_ENDBLOCK, 0, k->loop));
-        if (cp_foot(c)) cp_known_meet(c, before, n);
-    }
-    cp_known_arrive(c, &k->left);
-    if (cp_foot(c) && k->may_exit) cp_forget_since(c, clock);
-    if (!c->uses_found) return ST_OK;
-    int32_t found = c->at.var_of[c->at.f->found];
-    if (cp_foot(c) && (c->flow.blind || !c->vars.items[k->cur].known)) return cp_unknown(c, found);
-    return cp_store(c, found, cp_load(c, k->cur));
+    TRY(cp_control(c, OP_P_BLOCK, 0, k->loop));
+    TRY(query_loop(c, k));
+    TRY(cp_control(c, OP_P_ENDBLOCK, 0, k->loop));
+    return c->uses_found ? cp_copy(c, c->at.var_of[c->at.f->found], k->cur) : ST_OK;
 }
 
 static Status exit_statement(Cp *c, const PlStmt *s) {
@@ -757,19 +569,10 @@ static Status exit_statement(Cp *c, const PlStmt *s) {
         if (c->flow.labels.items[i].loop == s->loop) l = &c->flow.labels.items[i];
     if (!l) return cp_refuse(c, "EXIT of a loop that is not around it");
     int32_t to = s->is_exit ? l->exit_block : l->next_block;
-    int64_t at = l - c->flow.labels.items;
-    bool step = !s->is_exit && l->exit_block == l->next_block, dead = l->dead;
+    bool step = !s->is_exit && l->exit_block == l->next_block;
     Expr *e = s->expr ? cp_expr(c, s->expr, type_make(T_BOOL)) : NULL;
     if (s->expr && !e) return ST_ERROR;
-    l = &c->flow.labels.items[at]; /* what is in the condition may have had labels of its own */
-    if (cp_foot(c) && (c->flow.blind || dead || (e && !cp_known(c, e)))) {
-        if (s->is_exit) l->may_exit = true;
-        else l->may_next = c->flow.blind = true;
-        return ST_OK;
-    }
     if (e) TRY(cp_control(c, OP_P_IF, cp_condition(c, e), 0));
-    TRY(cp_known_leaves(c, s->is_exit ? &l->left : &l->next));
-    if (s->is_exit || at + 1 < c->flow.labels.len) c->flow.leaves = MIN_OF(c->flow.leaves, at + !s->is_exit);
     TRY(cp_leave(c, to, step));
     return e ? cp_control(c, OP_P_ENDIF, 0, 0) : ST_OK;
 }
@@ -782,14 +585,6 @@ static Status reraise(Cp *c, int32_t number) {
     cp_mark(c);
     return ST_OK;
 }
-/* The footprint comes to an error. */
-static Status fails_here(Cp *c) {
-    if (c->flow.blind) return ST_OK;
-    if (c->flow.try_block >= 0) return cp_leave(c, c->flow.try_block, false);
-    c->flow.leaves = -1;
-    return cp_control(c, OP_P_RETURN, 0, 0);
-}
-
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 static Status store_caught(Cp *c, int32_t var, int32_t number, int what) {
     Reg t = lower_reg(&c->low, &c->pipe, PH_STR, type_make(T_TEXT), false, (Range){0});
@@ -799,15 +594,10 @@ static Status store_caught(Cp *c, int32_t var, int32_t number, int what) {
     return cp_store(c, var, t);
 }
 /* What an error in the block does, if some handler is for it. */
-static Status handlers(Cp *c, void *ctx) {
-    const PlStmt *s = ctx;
+static Status handlers(Cp *c, const PlStmt *s) {
     int32_t number = c->at.caught;
     for (int32_t i = 0; i < s->scope.n_handlers; i++) {
         const PlHandler *h = &s->scope.handlers[i];
-        if (cp_foot(c)) {
-            TRY(body(c, &h->body));
-            continue;
-        }
         CatchSite *x = arena_new_of(c->arena, CatchSite);
         Reg r = x ? lower_reg(&c->low, &c->pipe, PH_BOOL, type_make(T_BOOL), false, (Range){true, 0, 1}) : 0;
         Instr *in = r ? builder_emit(&c->pipe.b, OP_CATCHES, PH_BOOL, r, 0, 0, 0) : NULL;
@@ -824,32 +614,14 @@ static Status handlers(Cp *c, void *ctx) {
         TRY(body(c, &h->body));
         TRY(cp_control(c, OP_P_ELSE, 0, 0));
     }
-    if (cp_foot(c)) return ST_OK;
     TRY(reraise(c, number));
     for (int32_t i = 0; i < s->scope.n_handlers; i++) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     return ST_OK;
 }
-/* The block's statements and its handlers. In the footprint: all statements, and whatever handlers might do. It is not
- * known where it stopped: nothing that it assigns is known afterwards. */
+/* The block's statements and its handlers. */
 static Status handled_body(Cp *c, const PlStmt *s) {
-    int32_t outer = c->at.caught, outer_block = c->flow.try_block;
-    if (c->locking) return cp_refuse(c, "statement locks in a block with EXCEPTION");
-    if (cp_foot(c)) {
-        int64_t clock = c->flow.clock;
-        bool blind = c->flow.blind;
-        c->flow.try_block = c->flow.next_block++;
-        TRY(cp_control(c, OP_P_BLOCK, 0, c->flow.try_block));
-        c->flow.tries++;
-        TRY(body(c, &s->body));
-        c->flow.tries--;
-        TRY(cp_control(c, OP_P_ENDBLOCK, 0, c->flow.try_block));
-        c->flow.try_block = outer_block;
-        c->flow.blind = blind || cp_skipping(c);
-        cp_forget_since(c, clock);
-        TRY(run_blind(c, handlers, (void *)(uintptr_t)s));
-        cp_forget_since(c, clock);
-        return ST_OK;
-    }
+    int32_t outer = c->at.caught;
+    c->no_locks = true; /* what a block that fails has locked is not given back */
     int32_t number = c->flow.n_tries++;
     TRY(cp_control(c, OP_P_TRY, 0, number));
     c->flow.tries++;
@@ -857,7 +629,7 @@ static Status handled_body(Cp *c, const PlStmt *s) {
     c->flow.tries--;
     TRY(cp_control(c, OP_P_CATCH, 0, number));
     c->at.caught = number;
-    TRY(handlers(c, (void *)(uintptr_t)s));
+    TRY(handlers(c, s));
     c->at.caught = outer;
     return cp_control(c, OP_P_ENDTRY, 0, number);
 }
@@ -893,15 +665,12 @@ static Status block(Cp *c, const PlStmt *s) {
     c->at.line = s->line;
     if (!s->label) return block_body(c, s);
     int32_t number = c->flow.next_block++;
-    CpLabel label = {.loop = s->loop, .exit_block = number, .next_block = number, .dead = false};
+    CpLabel label = {.loop = s->loop, .exit_block = number, .next_block = number};
     if (!vec_push(c->arena, &c->flow.labels, label)) return cp_oom(c);
-    int64_t clock = c->flow.clock;
     TRY(cp_control(c, OP_P_BLOCK, 0, number));
     TRY(block_body(c, s));
     TRY(cp_control(c, OP_P_ENDBLOCK, 0, number));
-    label = c->flow.labels.items[--c->flow.labels.len];
-    cp_known_arrive(c, &label.left);
-    if (label.may_exit && cp_foot(c)) cp_forget_since(c, clock);
+    c->flow.labels.len--;
     return ST_OK;
 }
 
@@ -930,16 +699,14 @@ static Status raise_statement(Cp *c, const PlStmt *s) {
         }
         for (int32_t i = 0; i < s->n_args; i++) {
             Expr *e = cp_expr(c, s->args[i], type_make(T_UNKNOWN));
-            int32_t var = e && !cp_foot(c) && expr_can_fail(e)
-                              ? cp_var_new(c, NULL, e->type.id == T_UNKNOWN ? type_make(T_TEXT) : e->type)
-                              : -1;
+            int32_t var =
+                e && expr_can_fail(e) ? cp_var_new(c, NULL, e->type.id == T_UNKNOWN ? type_make(T_TEXT) : e->type) : -1;
             if (!e) return ST_ERROR;
             if (var >= 0) TRY(cp_assign(c, var, e));
         }
         return ST_OK;
     }
     if (!s->raise.sqlstate && !s->raise.format && !s->raise.condition && s->n_options == 0) {
-        if (cp_foot(c)) return fails_here(c);
         return c->at.caught >= 0 ? reraise(c, c->at.caught) : cp_refuse(c, "RAISE without anything");
     }
     bool notice = s->raise.level < PLR_EXCEPTION;
@@ -974,11 +741,6 @@ static Status raise_statement(Cp *c, const PlStmt *s) {
             names->of[field] = text;
         }
     }
-    if (cp_foot(c)) {
-        for (int32_t i = 0; i < s->n_args; i++)
-            if (!cp_expr(c, s->args[i], type_make(T_UNKNOWN))) return ST_ERROR;
-        return notice ? ST_OK : fails_here(c);
-    }
     Reg *args = arena_array(c->arena, Reg, s->n_args + 1);
     if (!args) return cp_oom(c);
     Expr **e = arena_array(c->arena, Expr *, s->n_args + 1);
@@ -1003,7 +765,6 @@ static Status assert_statement(Cp *c, const PlStmt *s) {
     Expr *e = cp_expr(c, s->expr, type_make(T_BOOL));
     if (!e) return ST_ERROR;
     if (s->expr2) return cp_refuse(c, "ASSERT with a message");
-    if (cp_foot(c)) return ST_OK;
     TRY(cp_control(c, OP_P_IF, cp_condition(c, e), 0));
     TRY(cp_control(c, OP_P_ELSE, 0, 0));
     TRY(cp_raise(c, ERR_ASSERT_FAILURE, "assertion failed", NULL));
@@ -1017,15 +778,7 @@ static Status return_statement(Cp *c, const PlStmt *s) {
         if (!e) return ST_ERROR;
         TRY(cp_assign(c, c->at.ret, e));
     }
-    if (c->at.call) {
-        CpLabel *l = &c->flow.labels.items[c->at.call->label];
-        if (cp_foot(c) && c->flow.blind) return l->may_exit = true, ST_OK;
-        TRY(cp_known_leaves(c, &l->left));
-        c->flow.leaves = MIN_OF(c->flow.leaves, c->at.call->label);
-        return cp_leave(c, c->at.call->block, false);
-    }
-    if (cp_foot(c) && c->flow.blind) return ST_OK;
-    c->flow.leaves = -1;
+    if (c->at.call) return cp_leave(c, c->at.call->block, false);
     return cp_control(c, OP_P_RETURN, 0, 0);
 }
 
@@ -1056,11 +809,9 @@ static Status assign_element(Cp *c, const PlStmt *s) {
         int32_t var = cp_var_new(c, NULL, i4);
         if (var < 0) return ST_ERROR;
         TRY(cp_assign(c, var, at));
-        if (!cp_foot(c)) {
-            TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, cp_load(c, var)), 0));
-            TRY(cp_raise(c, ERR_NULL_NOT_ALLOWED, "array subscript in assignment must not be null", NULL));
-            TRY(cp_control(c, OP_P_ENDIF, 0, 0));
-        }
+        TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, cp_load(c, var)), 0));
+        TRY(cp_raise(c, ERR_NULL_NOT_ALLOWED, "array subscript in assignment must not be null", NULL));
+        TRY(cp_control(c, OP_P_ENDIF, 0, 0));
         if (!(at = expr_col(&c->ctx, c->vars.items[var].col))) return cp_oom(c);
     }
     if (!(x = cp_expr(c, s->expr, type_make(T_UNKNOWN))) || !(x = cp_cast(c, x, type_element(t)))) return ST_ERROR;
@@ -1103,11 +854,7 @@ static Status diagnostics_statement(Cp *c, const PlStmt *s) {
         if (var < 0) return cp_refuse(c, "GET DIAGNOSTICS into a record");
         int item = caught_item(name);
         if (item >= 0) {
-            if (!cp_foot(c) && c->at.caught < 0) return cp_refuse(c, "GET STACKED DIAGNOSTICS outside a handler");
-            if (cp_foot(c)) {
-                TRY(cp_unknown(c, var));
-                continue;
-            }
+            if (c->at.caught < 0) return cp_refuse(c, "GET STACKED DIAGNOSTICS outside a handler");
             if ((from = cp_var_new(c, NULL, type_make(T_TEXT))) < 0) return ST_ERROR;
             TRY(store_caught(c, from, c->at.caught, item));
         } else if (strcmp(name, "row_count") != 0 || from < 0) {
@@ -1143,17 +890,11 @@ static Status one(Cp *c, const PlStmt *s) {
     default: return cp_refuse(c, "%s", pl_stmt_name((PlStmtKind)s->kind));
     }
 }
-/* The statement's locks. */
-static Status unlock_statement(Cp *c, int64_t first) {
-    if (c->places.locks.len == first) return ST_OK;
-    int32_t n = (int32_t)(c->places.locks.len - first), *locks = arena_array(c->arena, int32_t, n);
-    LockList *l = arena_new_of(c->arena, LockList);
-    Instr *in = locks && l ? builder_emit(&c->pipe.b, OP_UNLOCK, PH_BOOL, 0, 0, 0, 0) : NULL;
-    if (!in) return cp_oom(c);
-    memcpy(locks, c->places.locks.items + first, (size_t)n * sizeof *locks);
-    *l = (LockList){n, locks};
-    in->aux = l;
-    c->places.locks.len = first;
+/* Where the statement ends that has touches. */
+static Status end_touches(Cp *c) {
+    Instr *in = c->places.touched ? builder_emit(&c->pipe.b, OP_UNLOCK, PH_BOOL, 0, 0, 0, 0) : NULL;
+    if (!in) return c->places.touched ? cp_oom(c) : ST_OK;
+    in->imm = c->places.statement;
     return ST_OK;
 }
 static Status statement(Cp *c, const PlStmt *s) {
@@ -1164,19 +905,15 @@ static Status statement(Cp *c, const PlStmt *s) {
     const char *place = c->at.place;
     c->at.line = s->line;
     c->at.place = pl_stmt_words(s);
-    const PlStmt *around = c->places.stmt;
-    int32_t around_no = c->places.no, around_open = c->places.open;
-    int64_t around_locks = c->places.locks.len;
-    c->places.stmt = s;
-    c->places.no = 0;
-    c->places.open = c->flow.open;
+    CpPlaces around = c->places;
+    c->places.statement = c->places.n_statements++;
+    c->places.loops = c->flow.loops;
+    c->places.touched = false;
     cp_fresh(c);
     TRY(one(c, s));
-    c->flow.blind |= cp_skipping(c);
-    TRY(unlock_statement(c, around_locks));
-    c->places.stmt = around;
-    c->places.no = around_no;
-    c->places.open = around_open;
+    TRY(end_touches(c));
+    around.n_statements = c->places.n_statements;
+    c->places = around;
     cp_mark(c);
     c->at.line = line;
     c->at.place = place;

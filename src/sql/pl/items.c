@@ -13,37 +13,11 @@
 #include "program/operands.h"
 #include "sql/pl/compile_int.h"
 
-/* Where an item was issued in the footprint. */
-static CpFootSite *place_of(Cp *c, const ItemSite *site, CpItem **item) {
-    for (int64_t i = 0; i < c->places.foot->sites.len; i++) {
-        CpFootSite *f = &c->places.foot->sites.items[i];
-        for (int32_t k = 0; k < f->n; k++)
-            if (f->items[k].site == site) return *item = &f->items[k], f;
-    }
-    return NULL;
+/* The item of an ITEM; NULL: it is no operation. */
+static CpItem *item_of(const Instr *in) {
+    CpItem *x = in->op == OP_ITEM ? in->aux : NULL;
+    return x && x->key ? x : NULL;
 }
-/* The item, and those that the body with locks may take for it: it may have the place by the number from when the
- * statement was compiled for trial. */
-typedef void (*MarkFn)(CpItem *x);
-static void mark_item(Cp *c, const CpFootSite *at, CpItem *x, MarkFn mark) {
-    const int32_t n_cols = c->reg_tables.items[x->number]->table->n_cols;
-    mark(x);
-    for (int64_t i = 0; i < c->places.foot->sites.len; i++) {
-        CpFootSite *f = &c->places.foot->sites.items[i];
-        for (int32_t k = 0; k < f->n && f->stmt == at->stmt && f->call == at->call; k++) {
-            CpItem *y = &f->items[k];
-            if (y == x || y->number != x->number || y->group != x->group || y->kind != x->kind ||
-                y->insert != x->insert || y->deletes != x->deletes || memcmp(y->key, x->key, (size_t)n_cols) != 0)
-                continue;
-            bool issued = false;
-            for (int64_t p = 0; p < c->pipe.b.instrs.len && !issued; p++)
-                issued = c->pipe.b.instrs.items[p].op == OP_ITEM && c->pipe.b.instrs.items[p].aux == y->site;
-            if (!issued) mark(y);
-        }
-    }
-}
-static void mark_merged(CpItem *x) { x->merged = true; }
-static void mark_hoisted(CpItem *x) { x->loops++; }
 
 /* ---- straight runs ------------------------------------------------------------------------------------------------
  */
@@ -64,15 +38,13 @@ Status cp_merge_items(Cp *c) {
     for (int64_t j = 0; j < n; j++) {
         if (ends_run(code[j].op)) run = j + 1;
         if (code[j].op != OP_ITEM) continue;
-        CpItem *again, *before;
-        const CpFootSite *at = place_of(c, code[j].aux, &again), *at_before;
-        for (int64_t i = run; at && at->once && i < j; i++) {
-            if (code[i].op != OP_ITEM || gone[i] || !says_same(code[i].aux, code[j].aux) ||
-                !(at_before = place_of(c, code[i].aux, &before)) || !at_before->once)
+        CpItem *again = item_of(&code[j]), *before;
+        for (int64_t i = run; again && again->touch->once && i < j; i++) {
+            if (gone[i] || !(before = item_of(&code[i])) || !before->touch->once ||
+                !says_same(&before->site, &again->site))
                 continue;
-            gone[i] = true;
-            ((ItemSite *)(uintptr_t)code[j].aux)->does |= ((const ItemSite *)code[i].aux)->does;
-            mark_item(c, at_before, before, mark_merged);
+            gone[i] = before->merged = true;
+            again->site.does |= before->site.does;
         }
     }
     cp_drop(c, gone);
@@ -125,11 +97,11 @@ static bool is_invariant(const Cp *c, int32_t at, int32_t loop, int32_t end) {
 /* The footprint's item can stand in front of the loop. */
 static bool may_leave(Cp *c, int32_t at, int32_t loop) {
     const Instr *code = c->pipe.b.instrs.items;
-    const ItemSite *x = code[at].aux;
-    CpItem *item;
-    const CpFootSite *place = place_of(c, x, &item);
+    const CpItem *item = item_of(&code[at]);
     int32_t end = loop_end(c, loop);
-    if (!place || !place->once || x->has_amount || x->covered ||
+    if (!item || !item->touch->once) return false;
+    const ItemSite *x = &item->site;
+    if (x->has_amount || x->covered ||
         (x->kind != OPK_READ && !x->insert && !(x->kind == OPK_ADD && x->group >= ITEM_COARSE)) ||
         end == c->pipe.b.instrs.len)
         return false;
@@ -195,13 +167,10 @@ Status cp_hoist_items(Cp *c) {
     const ProgramBuilder *b = &c->pipe.b;
     for (int32_t at = 0; at < b->instrs.len; at++) {
         int32_t loop, moved;
-        CpItem *item = NULL;
         if (b->instrs.items[at].op != OP_ITEM || ((const ItemSite *)b->instrs.items[at].aux)->kind > OPK_WRITE ||
             (loop = loop_around(c, at)) < 0 || !may_leave(c, at, loop))
             continue;
-        const CpFootSite *place = place_of(c, b->instrs.items[at].aux, &item);
-        if (!place) continue;
-        mark_item(c, place, item, mark_hoisted);
+        item_of(&b->instrs.items[at])->loops++;
         TRY(move_out(c, at, loop, &moved));
         at = loop - 1; /* it may leave another one */
     }

@@ -558,7 +558,7 @@ static Status sweep(Cp *c, Arena *own, const bool *wanted) {
 bool *cp_results(const Cp *c) {
     const PlFunction *f = c->at.f;
     bool *wanted = arena_calloc(c->arena, c->vars.len + f->n_params + 1);
-    if (!wanted || cp_foot(c)) return wanted;
+    if (!wanted || c->foot) return wanted;
     if (c->at.ret >= 0) wanted[c->at.ret] = true;
     for (int32_t i = 0; i < f->n_params; i++)
         if (f->param_modes[i] != PL_IN && c->at.var_of[i] >= 0) wanted[c->at.var_of[i]] = true;

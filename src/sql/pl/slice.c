@@ -1,9 +1,9 @@
 /* slice.c - a footprint keeps what leads to its operations.
  *
- * The footprint is made by the code that makes the body, so it computes what the body does with the rows it finds:
- * amounts, texts, sums. Here all is dropped that neither an operation needs nor a condition or loop that operations are
- * under [Weiser 1981]. What is dropped may have failed; then the body does, and the operations that the footprint has
- * more are harmless.
+ * The footprint has all of the body that is known before a call runs (footprint.c), so it computes what the body does
+ * with the rows it finds: amounts, texts, sums. Here all is dropped that neither an operation needs nor a condition or
+ * loop that operations are under [Weiser 1981]. What is dropped may have failed; then the body does, and the operations
+ * that the footprint has more are harmless. A loop without operations goes with what only it needs.
  *
  * Nor is a row looked for only to learn whether it is there, when all that depends on it are operations: they are
  * issued in any case, and no other call conflicts with them at a row that is not there. So calls whose keys are
@@ -80,13 +80,25 @@ static bool is_content(const Cut *s, int32_t i) {
     uint16_t op = s->code[i].op;
     return s->kept[i] && !(opens(op) && op != OP_P_LOOP) && !is_middle(op) && !closes(op);
 }
+static bool has_content(const Cut *s, int32_t from, int32_t to) {
+    for (int32_t k = from; k < to; k++)
+        if (is_content(s, k)) return true;
+    return false;
+}
+/* A loop around the instruction that stays, inside bracket number `to` (-1: the program): it goes on otherwise. */
+static bool stops_loop(const Cut *s, int32_t i, int32_t to) {
+    for (int32_t k = s->around[i]; k >= 0 && k != to; k = s->brackets[k].up)
+        if (s->code[s->brackets[k].open].op == OP_P_LOOP && s->kept[s->brackets[k].open]) return true;
+    return false;
+}
 /* There is something to do behind this LEAVE when it does not leave. */
 static bool leave_counts(const Cut *s, int32_t i) {
     const Bracket *x = &s->brackets[s->target[i]];
-    if (s->code[x->open].op == OP_P_LOOP) return true;
-    for (int32_t k = i + 1; k < x->end; k++)
-        if (is_content(s, k)) return true;
-    return false;
+    if (s->code[x->open].op == OP_P_LOOP) return s->kept[x->open];
+    return has_content(s, i + 1, x->end) || stops_loop(s, i, s->target[i]);
+}
+static bool return_counts(const Cut *s, int32_t i) {
+    return i == s->n - 1 || has_content(s, i + 1, s->n - 1) || stops_loop(s, i, -1);
 }
 /* The variable is read, behind the STORE or in another round. */
 static bool is_read(const Cut *s, int32_t i) {
@@ -102,11 +114,9 @@ static bool is_read(const Cut *s, int32_t i) {
 static bool is_wanted(const Cut *s, int32_t i) {
     const Instr *in = &s->code[i];
     switch (in->op) {
-    case OP_P_LOOP:
     case OP_P_ROUND:
-    case OP_P_STEP:
-    case OP_P_RETURN:
-    case OP_RAISE:
+    case OP_P_STEP: return s->kept[s->brackets[s->around[i]].open];
+    case OP_P_RETURN: return return_counts(s, i);
     case OP_ITEM: return true;
     case OP_STORE: return is_read(s, i);
     case OP_P_LEAVE: return s->target[i] < 0 || leave_counts(s, i);
