@@ -17,8 +17,9 @@ import sys
 GUARDS = {'stack_stop', 'stack_check', 'stack_check_at', 'stack_check_depth', 'cp_stack'}
 # Functions that call themselves a few times at most: name -> why.
 BOUNDED = dict.fromkeys(
-    '''array_to_text array_from_text array_cast type_name type_from_name type_common bare'''.split(), 'elements of arrays are no arrays') | dict.fromkeys(
-    '''bind_coerce bind_array_args make_date_k def_cmp em_use out_w convert_rows convert add_hash merge_word is_row run_ranked range_relation'''.split(),
+    '''array_to_text array_from_text array_cast type_name type_from_name type_common bare composite_record_type'''.split(), 'elements of arrays are no arrays') | dict.fromkeys(
+    '''add_composite bind_common_type cast_exists composite_any composite_ok composite_uses'''.split(), '32 levels: COMPOSITE_DEPTH_MAX') | dict.fromkeys(
+    '''bind_coerce bind_array_args make_date_k def_cmp em_use out_w convert_rows convert add_hash merge_word is_row run_ranked range_relation pl_assign'''.split(),
     'calls itself once, for another case') | {
     'may_be_null': '8 levels', 'adds_to': '8 levels', 'put_value': '12 levels', 'round_value': '6 levels',
     'merge_sort': 'halves',

@@ -6,6 +6,7 @@
 #include "catalog/catalog.h"
 
 #include "catalog/user_function.h"
+#include "types/composite.h"
 
 enum { FUNCTIONS_SHIFT = 40 };
 
@@ -320,3 +321,16 @@ void view_retire(EpochDomain *d, View *v) { epoch_retire(d, &v->node, view_bytes
 void foreign_retire(EpochDomain *d, ForeignKey *f) { epoch_retire(d, &f->node, foreign_bytes(f), reclaim_foreign); }
 void routine_retire(EpochDomain *d, Routine *r) { epoch_retire(d, &r->node, routine_bytes(r), reclaim_routine); }
 void domain_retire(EpochDomain *d, Domain *x) { epoch_retire(d, &x->node, domain_bytes(x), reclaim_domain); }
+
+Status catalog_row_type(const Catalog *c, const Table *t, Type *out, Err *e) {
+    const CompositeType *x = NULL;
+    const int64_t bytes = ((int64_t)t->n_cols + 1) * (int64_t)sizeof(CompositeField);
+    CompositeField *fields = mem_alloc(NULL, bytes, e);
+    if (!fields) return ST_ERROR;
+    for (int i = 0; i < t->n_cols; i++)
+        fields[i] = (CompositeField){t->cols[i].name, composite_field_type(t->cols[i].type)};
+    const Status st = composite_shared(c->rows, t->name, t->n_cols, fields, &x, e);
+    mem_free(NULL, fields, bytes);
+    if (st == ST_OK) *out = composite_type(x);
+    return st;
+}

@@ -91,6 +91,7 @@ typedef struct Catalog {
     Arena *arena;
     _Atomic int64_t version;         /* grows with every change: prepared plans check it (catalog_definitions) */
     struct EnumSpace *enums;         /* enumerated types, which all versions share (types/enums.h) */
+    struct CompositeSpace *rows;     /* composite types, likewise (types/composite.h) */
     struct UserFunctions *functions; /* of clients, of the same database (user_function.h); NULL: none */
     int64_t next_id;
     int64_t n_tables, cap_tables;
@@ -148,6 +149,8 @@ void domain_free(Domain *d);
 char *domain_shown(Arena *a, const Domain *d);
 /* Whether the domain is x, or has it among its parents. */
 bool domain_is_of(const Catalog *c, const Domain *d, const Domain *x);
+/* The type of the table's rows. */
+Status catalog_row_type(const Catalog *c, const Table *t, Type *out, Err *e);
 /* True when parameter i is one that callers give a value for; overloads differ in these. */
 static inline bool routine_is_arg(const Routine *r, int i) {
     return r->param_modes[i] == 'i' || r->param_modes[i] == 'b' || (r->is_procedure && r->param_modes[i] == 'o');

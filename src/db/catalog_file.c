@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "storage/keyindex.h"
+#include "types/composite.h"
 #include "types/enums.h"
 
 #define CATALOG_MAGIC "STELECAT"
@@ -17,7 +18,8 @@ enum {
     CATALOG_DECIMALS = 7 /* and numerics without (p,s) of any length */,
     CATALOG_JSON = 8 /* and json and jsonb */,
     CATALOG_ENUMS = 9 /* and enumerated types */,
-    CATALOG_DOMAINS = 10 /* and domains */
+    CATALOG_DOMAINS = 10 /* and domains */,
+    CATALOG_COMPOSITES = 11 /* and composite types */
 };
 static_assert(sizeof(Type) == 8, "file format");
 
@@ -32,6 +34,55 @@ static void put_enums(BytesOut *o, EnumSpace *s) {
         for (int32_t k = 0; k < x->n; k++) {
             bytes_put_i64(o, x->labels[k].code);
             bytes_put_text(o, x->labels[k].text);
+        }
+    }
+}
+/* Composite types, those that are in another one in front of it. */
+typedef struct CompositeList {
+    int64_t n, cap;
+    const CompositeType **items;
+    MemAccount *a;
+    Err *e;
+} CompositeList;
+static Status add_composite(CompositeList *l, Type t) {
+    const CompositeType *x = composite_of(t.id == T_ARRAY ? type_element(t) : t);
+    for (int64_t i = 0; x && i < l->n; i++)
+        if (l->items[i] == x) return ST_OK;
+    if (!x) return ST_OK;
+    for (int32_t i = 0; i < x->n; i++) TRY(add_composite(l, x->fields[i].type));
+    if (l->n == l->cap) {
+        const int64_t cap = l->cap ? l->cap * 2 : 16, size = (int64_t)sizeof *l->items;
+        const CompositeType **p = mem_realloc(l->a, l->items, l->cap * size, cap * size, l->e);
+        if (!p) return ST_ERROR;
+        l->items = p;
+        l->cap = cap;
+    }
+    l->items[l->n++] = x;
+    return ST_OK;
+}
+/* Those that are in force, and row types of tables that columns and routines have. */
+static Status list_composites(const Catalog *c, CompositeList *l) {
+    const CompositeType *x;
+    for (int64_t i = 0; (x = composite_nth(c->rows, i)) != NULL; i++) TRY(add_composite(l, composite_type(x)));
+    for (int64_t i = 0; i < c->n_tables; i++)
+        for (int k = 0; k < c->tables[i]->n_cols; k++) TRY(add_composite(l, c->tables[i]->cols[k].type));
+    for (int64_t i = 0; i < c->n_routines; i++) {
+        TRY(add_composite(l, c->routines[i]->ret));
+        for (int k = 0; k < c->routines[i]->n_params; k++) TRY(add_composite(l, c->routines[i]->param_types[k]));
+    }
+    return ST_OK;
+}
+static void put_composites(BytesOut *o, const CompositeList *l) {
+    bytes_put_i64(o, l->n);
+    for (int64_t i = 0; i < l->n; i++) {
+        const CompositeType *x = l->items[i];
+        bytes_put_i64(o, x->number);
+        bytes_put_bool(o, x->kind == COMPOSITE_TABLE);
+        bytes_put_text(o, x->name);
+        bytes_put_i64(o, x->n);
+        for (int32_t k = 0; k < x->n; k++) {
+            bytes_put_text(o, x->fields[k].name);
+            put_type(o, x->fields[k].type);
         }
     }
 }
@@ -163,8 +214,8 @@ static void put_domains(BytesOut *o, const Catalog *c) {
         for (int k = 0; k < c->routines[i]->n_params; k++) bytes_put_i64(o, c->routines[i]->param_domains[k]);
     }
 }
-Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccount *a, Err *e) {
-    BytesOut o = {.acct = a, .e = e};
+static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *composites) {
+    BytesOut o = *out;
     bytes_put(&o, CATALOG_MAGIC, 8);
     bool expects = false, sources = false, indexes = false;
     int64_t of_types = format_of_types(c);
@@ -173,7 +224,8 @@ Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccoun
         indexes |= has_indexes(c->tables[i]);
     }
     for (int64_t i = 0; i < c->n_views; i++) sources |= c->views[i]->n_sources > 0;
-    int64_t format = c->n_domains > 0           ? CATALOG_DOMAINS
+    int64_t format = composites->n > 0          ? CATALOG_COMPOSITES
+                     : c->n_domains > 0         ? CATALOG_DOMAINS
                      : enum_nth(c->enums, 0)    ? CATALOG_ENUMS
                      : of_types > CATALOG_FIRST ? of_types
                      : indexes                  ? CATALOG_INDEXES
@@ -185,6 +237,7 @@ Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccoun
     bytes_put_i64(&o, format);
     bytes_put_i64(&o, c->next_id);
     if (format >= CATALOG_ENUMS) put_enums(&o, c->enums);
+    if (format >= CATALOG_COMPOSITES) put_composites(&o, composites);
     bytes_put_i64(&o, c->n_tables);
     for (int64_t i = 0; i < c->n_tables; i++) put_table(&o, c->tables[i]);
     bytes_put_i64(&o, c->n_views);
@@ -204,6 +257,15 @@ Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccoun
     for (int64_t i = 0; i < c->n_views && format >= CATALOG_SOURCES; i++) put_view_sources(&o, c->views[i]);
     for (int64_t i = 0; i < c->n_tables && format >= CATALOG_INDEXES; i++) put_indexes(&o, c->tables[i]);
     if (format >= CATALOG_DOMAINS) put_domains(&o, c);
+    *out = o;
+}
+Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccount *a, Err *e) {
+    BytesOut o = {.acct = a, .e = e};
+    CompositeList l = {.a = a, .e = e};
+    const Status listed = list_composites(c, &l);
+    if (listed == ST_OK) put_catalog(&o, c, &l);
+    mem_free(a, l.items, l.cap * (int64_t)sizeof *l.items);
+    if (listed != ST_OK) return ST_ERROR;
     bytes_put_i64(&o, o.failed ? 0 : (int64_t)checksum64(o.p, o.len));
     Status st = o.failed ? ST_ERROR : vfs_write_file(vfs, path, o.p, o.len, e);
     bytes_out_release(&o);
@@ -212,35 +274,43 @@ Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccoun
 
 static bool type_ok(Type t) {
     if (t.id == T_ARRAY) return t.length >= 0 && type_element(t).id != T_ARRAY && type_ok(type_element(t));
-    return ((t.id > T_UNKNOWN && t.id < T_VOID) || t.id == T_DECIMAL || type_is_json(t) || t.id == T_ENUM) &&
+    return ((t.id > T_UNKNOWN && t.id < T_VOID) || t.id == T_DECIMAL || type_is_json(t) || type_is_defined(t)) &&
            t.precision <= NUMERIC_MAX_PRECISION && t.scale <= NUMERIC_MAX_PRECISION && t.length >= 0 &&
            (t.id != T_NUMERIC || t.precision >= 1);
 }
-/* Numbers of types in the file, and here. */
-typedef struct EnumMap {
+/* Numbers of types in the file, and the types here. */
+typedef struct TypeMap {
     int64_t n, *there;
-    const EnumType **here;
-} EnumMap;
+    Type *here;
+} TypeMap;
+static Status map_add(BytesIn *in, TypeMap *m, int64_t more) {
+    int64_t *there = arena_array(in->arena, int64_t, m->n + more + 1);
+    Type *here = arena_array(in->arena, Type, m->n + more + 1);
+    if (!there || !here) return ST_ERROR;
+    if (m->n) memcpy(there, m->there, sizeof *there * (size_t)m->n);
+    if (m->n) memcpy(here, m->here, sizeof *here * (size_t)m->n);
+    m->there = there;
+    m->here = here;
+    return ST_OK;
+}
 /* A Type of the file as it is here; false: it names none. */
-static bool type_read(const EnumMap *m, Type *t) {
+static bool type_read(const TypeMap *m, Type *t) {
     const bool array = t->id == T_ARRAY;
     const Type own = array ? type_element(*t) : *t;
-    if (own.id != T_ENUM) return true;
+    if (!type_is_defined(own)) return true;
     for (int64_t i = 0; i < m->n; i++) {
-        if (m->there[i] != own.length) continue;
-        const Type here = enum_type(m->here[i]);
-        *t = array ? type_array_of(here) : here;
+        if (m->there[i] != own.length || m->here[i].id != own.id) continue;
+        *t = array ? type_array_of(m->here[i]) : m->here[i];
         return true;
     }
     return false;
 }
-static Status load_enums(Catalog *c, BytesIn *in, const char *path, EnumMap *m, Err *e) {
-    m->n = bytes_get_count(in, in->len / 24);
-    m->there = arena_array(in->arena, int64_t, m->n + 1);
-    m->here = arena_array(in->arena, const EnumType *, m->n + 1);
-    if (!m->there || !m->here) return ST_ERROR;
-    for (int64_t i = 0; i < m->n; i++) {
-        m->there[i] = bytes_get_i64(in);
+static Status load_enums(Catalog *c, BytesIn *in, const char *path, TypeMap *m, Err *e) {
+    const int64_t count = bytes_get_count(in, in->len / 24);
+    TRY(map_add(in, m, count));
+    for (int64_t i = 0; i < count; i++) {
+        const EnumType *made;
+        m->there[m->n] = bytes_get_i64(in);
         const char *name = bytes_get_text(in, false);
         const int64_t n = bytes_get_count(in, MIN_OF(in->len / 16, INT32_MAX));
         EnumLabel *labels = arena_array(in->arena, EnumLabel, n + 1);
@@ -252,12 +322,41 @@ static Status load_enums(Catalog *c, BytesIn *in, const char *path, EnumMap *m, 
             if (!in->failed && strlen(labels[k].text) > ENUM_LABEL_MAX) in->failed = true;
         }
         if (in->failed || enum_find(c->enums, slice_of(name))) return err_corrupted(e, path, in->at, "type is invalid");
-        TRY(enum_make(c->enums, 0, name, (int32_t)n, labels, &m->here[i], e));
-        TRY(enum_put(c->enums, NULL, m->here[i], e));
+        TRY(enum_make(c->enums, 0, name, (int32_t)n, labels, &made, e));
+        TRY(enum_put(c->enums, NULL, made, e));
+        m->here[m->n++] = enum_type(made);
     }
     return ST_OK;
 }
-static Status load_one_table(const EnumMap *m, Catalog *c, MemAccount *account, BytesIn *in, const char *path, Err *e) {
+static Status load_composites(Catalog *c, BytesIn *in, const char *path, TypeMap *m, Err *e) {
+    const int64_t count = bytes_get_count(in, in->len / 25);
+    TRY(map_add(in, m, count));
+    for (int64_t i = 0; i < count; i++) {
+        const CompositeType *made;
+        m->there[m->n] = bytes_get_i64(in);
+        const bool of_table = bytes_get_bool(in);
+        const char *name = bytes_get_text(in, false);
+        const int64_t n = bytes_get_count(in, MIN_OF(in->len / 16, COMPOSITE_FIELDS_MAX));
+        CompositeField *fields = arena_array(in->arena, CompositeField, n + 1);
+        if (!fields) return ST_ERROR;
+        for (int64_t k = 0; k < n && !in->failed; k++) {
+            fields[k].name = bytes_get_text(in, false);
+            bytes_get(in, &fields[k].type, (int64_t)sizeof(Type));
+            if (!type_ok(fields[k].type) || !type_read(m, &fields[k].type)) in->failed = true;
+        }
+        if (in->failed || (!of_table && composite_find(c->rows, slice_of(name))))
+            return err_corrupted(e, path, in->at, "type is invalid");
+        if (of_table) {
+            TRY(composite_shared(c->rows, name, (int32_t)n, fields, &made, e));
+        } else {
+            TRY(composite_make(c->rows, 0, name, (int32_t)n, fields, &made, e));
+            TRY(composite_put(c->rows, NULL, made, e));
+        }
+        m->here[m->n++] = composite_type(made);
+    }
+    return ST_OK;
+}
+static Status load_one_table(const TypeMap *m, Catalog *c, MemAccount *account, BytesIn *in, const char *path, Err *e) {
     Arena *a = in->arena;
     int64_t id = bytes_get_i64(in);
     char *name = bytes_get_text(in, false);
@@ -385,7 +484,7 @@ static Status load_one_foreign(Catalog *c, BytesIn *in, const char *path, Err *e
     foreign_free(copy);
     return ST_ERROR;
 }
-static Status load_one_routine(const EnumMap *m, Catalog *c, BytesIn *in, const char *path, Err *e) {
+static Status load_one_routine(const TypeMap *m, Catalog *c, BytesIn *in, const char *path, Err *e) {
     Arena *a = in->arena;
     Routine r = {.id = bytes_get_i64(in)};
     r.name = bytes_get_text(in, false);
@@ -425,7 +524,7 @@ static Status load_one_routine(const EnumMap *m, Catalog *c, BytesIn *in, const 
     routine_free(copy);
     return ST_ERROR;
 }
-static Status load_one_domain(const EnumMap *m, Catalog *c, BytesIn *in, const char *path, Err *e) {
+static Status load_one_domain(const TypeMap *m, Catalog *c, BytesIn *in, const char *path, Err *e) {
     Domain d = {.id = bytes_get_i64(in)};
     d.name = bytes_get_text(in, false);
     bytes_get(in, &d.type, (int64_t)sizeof(Type));
@@ -453,7 +552,7 @@ static void get_domain(const Catalog *c, BytesIn *in, int64_t *out) {
     *out = bytes_get_i64(in);
     if (*out && !catalog_domain_by_id(c, *out)) in->failed = true;
 }
-static Status load_domains(const EnumMap *m, Catalog *c, BytesIn *in, const char *path, Err *e) {
+static Status load_domains(const TypeMap *m, Catalog *c, BytesIn *in, const char *path, Err *e) {
     const int64_t n = bytes_get_count(in, in->len / 40);
     for (int64_t i = 0; i < n; i++) TRY(load_one_domain(m, c, in, path, e));
     for (int64_t i = 0; i < c->n_tables; i++)
@@ -476,25 +575,26 @@ Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *acc
     if (!checksum_matches(p, len - 8, sum)) return err_corrupted(e, path, 0, "checksum does not match");
     BytesIn in = {.p = p, .len = len - 8, .at = 8, .arena = a};
     int64_t format = bytes_get_i64(&in);
-    if (format < CATALOG_FIRST || format > CATALOG_DOMAINS) return err_corrupted(e, path, 8, "unknown format");
+    if (format < CATALOG_FIRST || format > CATALOG_COMPOSITES) return err_corrupted(e, path, 8, "unknown format");
     int64_t next_id = bytes_get_i64(&in);
-    EnumMap enums = {0};
-    if (format >= CATALOG_ENUMS) TRY(load_enums(c, &in, path, &enums, e));
+    TypeMap types = {0};
+    if (format >= CATALOG_ENUMS) TRY(load_enums(c, &in, path, &types, e));
+    if (format >= CATALOG_COMPOSITES) TRY(load_composites(c, &in, path, &types, e));
     int64_t n = bytes_get_count(&in, len);
-    for (int64_t i = 0; i < n; i++) TRY(load_one_table(&enums, c, account, &in, path, e));
+    for (int64_t i = 0; i < n; i++) TRY(load_one_table(&types, c, account, &in, path, e));
     n = bytes_get_count(&in, len);
     for (int64_t i = 0; i < n; i++) TRY(load_one_view(c, &in, path, e));
     n = format >= CATALOG_FOREIGN ? bytes_get_count(&in, len) : 0;
     for (int64_t i = 0; i < n; i++) TRY(load_one_foreign(c, &in, path, e));
     n = format >= CATALOG_ROUTINES ? bytes_get_count(&in, len) : 0;
-    for (int64_t i = 0; i < n; i++) TRY(load_one_routine(&enums, c, &in, path, e));
+    for (int64_t i = 0; i < n; i++) TRY(load_one_routine(&types, c, &in, path, e));
     for (int64_t i = 0; i < c->n_tables && format >= CATALOG_EXPECTED; i++)
         c->tables[i]->expected_rows = bytes_get_count(&in, EXPECTED_ROWS_MAX);
     for (int64_t i = 0; i < c->n_views && format >= CATALOG_SOURCES; i++)
         TRY(load_view_sources(&in, path, &c->views[i], e));
     for (int64_t i = 0; i < c->n_tables && format >= CATALOG_INDEXES; i++)
         TRY(load_indexes(&in, path, c->tables[i], e));
-    if (format >= CATALOG_DOMAINS) TRY(load_domains(&enums, c, &in, path, e));
+    if (format >= CATALOG_DOMAINS) TRY(load_domains(&types, c, &in, path, e));
     if (in.failed || in.at != in.len) return err_corrupted(e, path, in.at, "catalog is invalid");
     c->next_id = next_id;
     return ST_OK;

@@ -2,10 +2,12 @@
  *
  *     "STELECAT", i64 format = 1 (2: with foreign keys, 3: with routines, 4: with expected rows, 5: with what views
  *         read, 6: with unique indexes, 7: with numerics of any length, 8: with json; these are in a
- *         Type; 9: with enumerated types; 10: with domains): the lowest that has all there is
+ *         Type; 9: with enumerated types; 10: with domains; 11: with composite types): the lowest that has all there is
  *     i64 next table id
- *     format 9: i64 types, each: i64 number, by which Types in this file name it, text name, i64 labels, each:
+ *     format 9 and up: i64 types, each: i64 number, by which Types in this file name it, text name, i64 labels, each:
  *         i64 code, text label; codes ascend
+ *     format 11: i64 types, each: i64 number, likewise, u8 row type of a table, text name, i64 fields, each: text name,
+ *         Type; those that others have in their fields come first
  *     i64 tables, each: i64 id, text name,
  *         i64 columns, each: text name, Type (8 bytes as in types/type.h), u8 not null, text default (NULL allowed)
  *         i64 keys, each: text name, u8 primary, i64 columns, i64 column number ...
@@ -24,8 +26,8 @@
  *     format 6 and up: for each table, in their order: for each of its keys u8 made by CREATE UNIQUE INDEX; then i64
  *         indexes with computed keys, each: text name, text predicate (NULL allowed), u8 NULLs not distinct,
  *         i64 parts, text expression ...
- *     format 10: i64 domains, each: i64 id, text name, Type, i64 id of its parent (0: none), u8 not null, text default
- *         (NULL allowed), i64 checks, each: text name, text expression, u8 not valid; ids ascend. Then for each column
+ *     format 10 and up: i64 domains, each: i64 id, text name, Type, i64 id of its parent (0: none), u8 not null, text
+ * default (NULL allowed), i64 checks, each: text name, text expression, u8 not valid; ids ascend. Then for each column
  * of each table i64 domain (0: none), and for each routine i64 domain of its result and of each parameter u64 checksum
  * of everything before
  *

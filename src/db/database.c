@@ -15,6 +15,7 @@
 #include "db/catalog_file.h"
 #include "db/published.h"
 #include "storage/table_file.h"
+#include "types/composite.h"
 #include "types/enums.h"
 
 enum { CURRENT_FORMAT = 1, PATH_ROOM = 64 };
@@ -190,6 +191,7 @@ static Status open_database(const char *path, Vfs *vfs, int threads, int64_t mem
     db->pool = pool_new(threads > 0 ? threads : cpu_count(), e);
     db->txn_lock = txn_lock_new(e);
     failed = failed || enum_space_new(&db->account, &db->catalog.enums, e) != ST_OK;
+    failed = failed || composite_space_new(&db->account, &db->catalog.rows, e) != ST_OK;
     failed = failed || user_functions_new(&db->account, &db->catalog.functions, e) != ST_OK;
     if (failed || !a || !db->catalog.arena || !db->pool || !db->txn_lock) goto fail;
     arena_set_err(db->catalog.arena, NULL);
@@ -284,6 +286,7 @@ void database_close(Database *db) {
     }
     user_functions_free(db->catalog.functions);
     enum_space_free(db->catalog.enums);
+    composite_space_free(db->catalog.rows);
     arena_free(db->catalog.arena);
     txn_lock_free(db->txn_lock);
     mem_free(NULL, db, (int64_t)sizeof *db);

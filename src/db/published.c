@@ -63,6 +63,7 @@ static DatabaseVersion *version_new(Database *db, Err *e) {
     v->catalog.next_id = c->next_id;
     v->catalog.functions = c->functions;
     v->catalog.enums = c->enums;
+    v->catalog.rows = c->rows;
     v->catalog.tables = (Table **)(void *)at;
     v->catalog.views = (View **)(void *)(at += c->n_tables);
     v->catalog.foreign = (ForeignKey **)(void *)(at += c->n_views);

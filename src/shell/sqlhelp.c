@@ -34,9 +34,13 @@ static const struct Topic {
      "    DROP CONSTRAINT [ IF EXISTS ] constraint [ RESTRICT | CASCADE ]\n"
      "    SET ( expected_rows = number )\n"
      "    RESET ( expected_rows )"},
-    {"ALTER TYPE", "add or rename labels of an enumerated type, or rename it",
+    {"ALTER TYPE", "change an enumerated or a composite type, or rename it",
      "ALTER TYPE name ADD VALUE [ IF NOT EXISTS ] 'label' [ { BEFORE | AFTER } 'other label' ]\n"
      "ALTER TYPE name RENAME VALUE 'label' TO 'new label'\n"
+     "ALTER TYPE name ADD ATTRIBUTE attribute_name data_type [, ...]\n"
+     "ALTER TYPE name DROP ATTRIBUTE [ IF EXISTS ] attribute_name [, ...]\n"
+     "ALTER TYPE name ALTER ATTRIBUTE attribute_name [ SET DATA ] TYPE data_type [, ...]\n"
+     "ALTER TYPE name RENAME ATTRIBUTE attribute_name TO new_attribute_name\n"
      "ALTER TYPE name RENAME TO new_name"},
     {"ALTER VIEW", "change the name of a view, or of one of its columns",
      "ALTER VIEW [ IF EXISTS ] name RENAME TO new_name\n"
@@ -105,7 +109,9 @@ static const struct Topic {
     {"CREATE TABLE AS", "define a table from the result of a query",
      "CREATE [ TEMPORARY | UNLOGGED ] TABLE [ IF NOT EXISTS ] name [ ( column [, ...] ) ]\n"
      "    AS query [ WITH [ NO ] DATA ]"},
-    {"CREATE TYPE", "define an enumerated type", "CREATE TYPE name AS ENUM ( [ 'label' [, ...] ] )"},
+    {"CREATE TYPE", "define an enumerated or a composite type",
+     "CREATE TYPE name AS ENUM ( [ 'label' [, ...] ] )\n"
+     "CREATE TYPE name AS ( [ attribute_name data_type [, ...] ] )"},
     {"CREATE VIEW", "define a view", "CREATE [ OR REPLACE ] [ TEMPORARY ] VIEW name [ ( column [, ...] ) ] AS query"},
     {"DEALLOCATE", "forget a prepared statement", "DEALLOCATE [ PREPARE ] { name | ALL }"},
     {"DELETE", "delete rows of a table",
@@ -125,7 +131,8 @@ static const struct Topic {
     {"DROP ROUTINE", "remove a function or a procedure",
      "DROP ROUTINE [ IF EXISTS ] name [ ( [ type [, ...] ] ) ] [, ...] [ CASCADE | RESTRICT ]"},
     {"DROP TABLE", "remove a table", "DROP TABLE [ IF EXISTS ] name [, ...] [ CASCADE | RESTRICT ]"},
-    {"DROP TYPE", "remove an enumerated type", "DROP TYPE [ IF EXISTS ] name [, ...] [ CASCADE | RESTRICT ]"},
+    {"DROP TYPE", "remove an enumerated or a composite type",
+     "DROP TYPE [ IF EXISTS ] name [, ...] [ CASCADE | RESTRICT ]"},
     {"DROP VIEW", "remove a view", "DROP VIEW [ IF EXISTS ] name [, ...] [ CASCADE | RESTRICT ]"},
     {"END", "end the transaction, its changes stay", "END [ WORK | TRANSACTION ] [ AND [ NO ] CHAIN ]"},
     {"EXECUTE", "run a prepared statement", "EXECUTE name [ ( parameter [, ...] ) ]"},

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "storage/storage_int.h"
 #include "types/array.h"
+#include "types/composite.h"
 
 #define TABLE_MAGIC "STELETBL"
 enum { TABLE_FORMAT = 1, SECTION_ALIGN = 64 };
@@ -204,7 +205,11 @@ static Status read_section(TableReader *r, MemAccount *a, const Section *s, bool
 }
 
 /* Cells of NULL rows are empty. */
-static bool str_fits(Type t, Str s) { return t.id != T_ARRAY || s.len == 0 || array_ok(s, type_phys(type_element(t))); }
+static bool is_blob(Type t) { return t.id == T_ARRAY || t.id == T_COMPOSITE; }
+static bool str_fits(Type t, Str s) {
+    if (s.len == 0 || !is_blob(t)) return true;
+    return t.id == T_ARRAY ? array_ok(s, type_phys(type_element(t))) : composite_ok(t, s);
+}
 static void get_stats(BytesIn *in, Table *t, int c, ColumnStats *s) {
     memset(s, 0, sizeof *s);
     s->has_range = bytes_get_bool(in);
@@ -303,7 +308,7 @@ static bool tablet_matches(const Table *t, const Tablet *tab) {
         if ((col->encoding == ENC_STR) != (col->phys == PH_STR)) return false;
         if (phys_is_int(col->phys) && col->phys != PH_I128 && col->encoding != ENC_FOR) return false;
         if (!phys_is_int(col->phys) && col->encoding == ENC_FOR) return false;
-        for (int64_t i = 0; !d && t->cols[c].type.id == T_ARRAY && i < tab->rows; i++)
+        for (int64_t i = 0; !d && is_blob(t->cols[c].type) && i < tab->rows; i++)
             if (!str_fits(t->cols[c].type, column_str(col, i))) return false;
         if (!d || !col->has_minmax) continue;
         if (col->min < 0 || col->max >= d->n) return false;

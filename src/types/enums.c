@@ -1,36 +1,10 @@
 /* enums.c - see enums.h. */
 #include "types/enums.h"
 
-#include <stdatomic.h>
-#include <stdio.h>
-
 #include "types/func.h"
+#include "types/numbers.h"
 
-enum { CHUNK = 1024, CHUNKS = 4096 }; /* numbers below 2^22: an array's Type has 26 bits for them */
-typedef struct Slots {
-    _Atomic(const EnumType *) at[CHUNK];
-} Slots;
-static _Atomic(Slots *) chunks[CHUNKS]; /* made when first needed, and kept */
-static _Atomic int32_t last_number;
-
-static _Atomic(const EnumType *) *slot_of(int32_t number) {
-    Slots *s = number > 0 && number < CHUNK * CHUNKS ? atomic_load(&chunks[number / CHUNK]) : NULL;
-    return s ? &s->at[number % CHUNK] : NULL;
-}
-static Status make_slot(int32_t number, Err *e) {
-    if (number >= CHUNK * CHUNKS) return err_set(e, ERR_PROGRAM_LIMIT, "there are too many types");
-    if (atomic_load(&chunks[number / CHUNK])) return ST_OK;
-    Slots *fresh = mem_calloc(NULL, (int64_t)sizeof *fresh, e), *none = NULL;
-    if (!fresh) return ST_ERROR;
-    if (!atomic_compare_exchange_strong(&chunks[number / CHUNK], &none, fresh))
-        mem_free(NULL, fresh, (int64_t)sizeof *fresh);
-    return ST_OK;
-}
-
-const EnumType *enum_of(Type t) {
-    _Atomic(const EnumType *) *slot = t.id == T_ENUM ? slot_of(t.length) : NULL;
-    return slot ? atomic_load(slot) : NULL;
-}
+const EnumType *enum_of(Type t) { return t.id == T_ENUM ? type_number_get(t.length) : NULL; }
 
 /* ---- the types of a database ---- */
 
@@ -47,7 +21,7 @@ void enum_space_free(EnumSpace *s) {
     while (s->made) {
         EnumType *x = s->made;
         s->made = x->older;
-        atomic_store(slot_of(x->number), NULL);
+        type_number_put(x->number, NULL);
         mem_free(s->account, x, x->bytes);
     }
     mem_free(s->account, s->items, s->cap * (int64_t)sizeof *s->items);
@@ -62,20 +36,10 @@ static const char *put(char **at, const char *text) {
     *at += n;
     return p;
 }
-/* In double quotes, those in it doubled, where the text of a type needs that. Returns its bytes with the end. */
-static int64_t quoted(const char *name, char *out) {
-    const Str s = str_make(name, (int64_t)strlen(name));
-    int64_t n = s.len;
-    if (name_is_plain(s)) memcpy(out, name, s.len);
-    else n = name_quote(s, out);
-    out[n] = 0;
-    return n + 1;
-}
 
 Status enum_make(EnumSpace *s, int32_t number, const char *name, int32_t n, const EnumLabel *labels,
                  const EnumType **out, Err *e) {
-    if (number == 0) number = atomic_fetch_add(&last_number, 1) + 1;
-    TRY(make_slot(number, e));
+    if (number == 0) TRY(type_number_new(&number, e));
     const int64_t head = (int64_t)sizeof(EnumType) + n * (int64_t)sizeof(EnumLabel), len = (int64_t)strlen(name);
     int64_t bytes = head + (len + 1) + 2 * (2 * len + 5);
     for (int32_t i = 0; i < n; i++) bytes += (int64_t)strlen(labels[i].text) + 1;
@@ -88,9 +52,9 @@ Status enum_make(EnumSpace *s, int32_t number, const char *name, int32_t n, cons
     for (int32_t i = 0; i < n; i++) x->labels[i] = (EnumLabel){put(&at, labels[i].text), labels[i].code};
     x->name = put(&at, name);
     x->shown = at;
-    at += quoted(name, at);
+    at += name_put_quoted(name, at);
     x->array_shown = at;
-    memcpy(at + quoted(name, at) - 1, "[]", 3);
+    memcpy(at + name_put_quoted(name, at) - 1, "[]", 3);
     mutex_lock(&s->lock);
     x->older = s->made;
     s->made = x;
@@ -113,7 +77,7 @@ Status enum_put(EnumSpace *s, const EnumType *from, const EnumType *to, Err *e) 
     if (st == ST_OK && to) {
         if (at == s->n) s->n++;
         s->items[at] = to;
-        atomic_store(slot_of(to->number), to);
+        type_number_put(to->number, to);
     } else if (st == ST_OK && at < s->n) { /* its number stays known: older snapshots may have values */
         s->items[at] = s->items[--s->n];
     }

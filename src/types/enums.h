@@ -5,8 +5,7 @@
  * types lie ENUM_STEP apart: a label that is added between two others gets a code between theirs, and no cell changes.
  *
  * Definitions never change: another one takes their place under the same number (ALTER TYPE). Old ones are kept until
- * the database is closed, since plans and results may have them. Numbers are the process's: texts of values and names
- * of types are wanted where no database is at hand. The table of numbers is read without a lock.
+ * the database is closed, since plans and results may have them. Numbers are the process's (numbers.h).
  *
  * Locking: EnumSpace.lock (rank ENUMS, a leaf). Changes need the database lock alone besides.
  */

@@ -33,10 +33,10 @@ static int def_cmp(const void *a, const void *b) {
 
 static void func_build(void) {
     const FuncDefs *const tables[] = {
-        &func_defs_numeric,    &func_defs_text,     &func_defs_regex,       &func_defs_datetime, &func_defs_format,
-        &func_defs_format_num, &func_defs_misc,     &func_defs_sorted,      &func_defs_array,    &func_defs_percentile,
-        &func_defs_rows,       &func_defs_record,   &func_defs_array_parts, &func_defs_dec,      &func_defs_json,
-        &func_defs_json_set,   &func_defs_json_make};
+        &func_defs_numeric,    &func_defs_text,     &func_defs_regex,       &func_defs_datetime,  &func_defs_format,
+        &func_defs_format_num, &func_defs_misc,     &func_defs_sorted,      &func_defs_array,     &func_defs_percentile,
+        &func_defs_rows,       &func_defs_record,   &func_defs_array_parts, &func_defs_composite, &func_defs_dec,
+        &func_defs_json,       &func_defs_json_set, &func_defs_json_make};
     int64_t total = 0;
     for (int64_t t = 0; t < ARRAY_LEN(tables); t++) total += tables[t]->count;
     if (total > FUNC_TABLE_MAX) { /* all are refused, so that no function goes missing unseen */
@@ -108,6 +108,7 @@ char type_category(uint8_t id) {
     case T_JSONB: return 'U';
     case T_ARRAY: return 'A';
     case T_ENUM: return 'E';
+    case T_COMPOSITE: return 'C';
     default: return 'P';
     }
 }
@@ -154,7 +155,7 @@ bool type_common(Type a, Type b, Type *out) {
             Type element;
             if (!type_common(type_element(a), type_element(b), &element)) return false;
             *out = type_array_of(element);
-        } else if (a.id == T_ENUM) return a.length == b.length;
+        } else if (type_is_defined(a)) return a.length == b.length;
         else if (a.id == T_NUMERIC) *out = numeric_common(a, b);
         else if (!type_eq(a, b)) {
             *out = arg_type_of(a.id);
@@ -392,13 +393,16 @@ static Status coerce_args(const FuncDef *f, int nargs, const Type *args, int64_t
         *ret = t;
         return ST_OK;
     }
-    Type common = {0}, label = {0};
+    Type common = {0}, label = {0}, row = type_make(T_COMPOSITE);
     int numerics = 0;
     TRY(one_enum(f, nargs, args, pos, &label, e));
+    for (int k = 0; k < nargs; k++)
+        if (args[k].id == T_COMPOSITE) row = args[k]; /* that of an untyped literal beside it */
     for (int k = 0; k < nargs; k++) {
         uint8_t want = slot_type(f, k);
         if (want == T_ANY) coerced[k] = args[k].id == T_UNKNOWN ? type_make(T_TEXT) : args[k];
         else if (want == T_ENUM) coerced[k] = label;
+        else if (want == T_COMPOSITE) coerced[k] = args[k].id == T_COMPOSITE ? args[k] : row;
         else if (slot(f, k) & FUNC_ARRAY_OF) coerced[k] = func_arg_type(f, k);
         else if (want == T_NUMERIC) coerced[k] = type_as_numeric(args[k]);
         else if (want == args[k].id) coerced[k] = args[k];

@@ -198,6 +198,9 @@ bool func_is_aggregate(Slice name);
 bool name_is_plain(Str s);
 /* A name in double quotes, those in it doubled; at most 2 * len + 2 bytes. Returns how many. */
 int64_t name_quote(Str s, char *out);
+/* As a text has it, in quotes where it needs them, with a NUL behind; at most 2 * strlen + 3 bytes. Returns its bytes
+ * with the end. */
+int64_t name_put_quoted(const char *name, char *out);
 const FuncDef *func_table(int64_t *count); /* whole table, for \df, docs and tests */
 
 /* Casts. Contexts as in PostgreSQL. */

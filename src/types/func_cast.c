@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/stack.h"
 #include "types/array.h"
+#include "types/composite.h"
 #include "types/dec.h"
 #include "types/func_int.h"
 #include "types/type_int.h"
@@ -46,6 +48,17 @@ static char cast_context(uint8_t from, uint8_t to) {
     }
 }
 
+/* A record is assigned to a composite type, or becomes one by a cast, field by field; named types become records only,
+ * which no statement asks for. */
+static bool composite_cast_exists(Type from, Type to, CastCtx ctx) {
+    const CompositeType *x = composite_of(from), *y = composite_of(to);
+    if (from.length == to.length) return true;
+    if (!x || !y || x->n != y->n || (x->kind != COMPOSITE_ANONYMOUS && y->kind != COMPOSITE_ANONYMOUS)) return false;
+    for (int32_t i = 0; i < x->n; i++)
+        if (!cast_exists(x->fields[i].type, y->fields[i].type, MAX_OF(ctx, CAST_ASSIGNMENT))) return false;
+    return true;
+}
+
 bool cast_exists(Type from, Type to, CastCtx ctx) {
     if (from.id == T_ARRAY && to.id == T_ARRAY) { /* as the elements, but through text only when asked for */
         Type x = type_element(from), y = type_element(to);
@@ -53,6 +66,7 @@ bool cast_exists(Type from, Type to, CastCtx ctx) {
         return cast_exists(x, y, ctx);
     }
     if (from.id == T_ENUM && to.id == T_ENUM) return from.length == to.length;
+    if (from.id == T_COMPOSITE && to.id == T_COMPOSITE) return composite_cast_exists(from, to, ctx);
     char c = cast_context(from.id, to.id);
     return c == 'i' || (c == 'a' && ctx >= CAST_ASSIGNMENT) || (c == 'e' && ctx == CAST_EXPLICIT);
 }
@@ -80,7 +94,7 @@ bool cast_is_noop(Type from, Type to) {
     case T_ARRAY:
         return from.id == T_ARRAY && type_phys(type_element(from)) == type_phys(type_element(to)) &&
                cast_is_noop(type_element(from), type_element(to));
-    default: return from.id == to.id;
+    default: return from.id == to.id && (!type_is_defined(to) || from.length == to.length);
     }
 }
 
@@ -365,9 +379,46 @@ KERNEL(array_cast_assign) {
     return array_cast(ctx, n, args, out, CAST_ASSIGNMENT);
 }
 
+/* ---- rows ------------------------------------------------------------------------------------- */
+
+static Status composite_cast(FuncCtx *ctx, int64_t n, const Vec *args, Vec *out, CastCtx how) {
+    const CompositeType *from = composite_of(args[0].type), *to = composite_of(ctx->ret);
+    Value *fields = from ? arena_array(ctx->arena, Value, from->n + 1) : NULL;
+    if (!fields || !to || from->n != to->n)
+        return err_is_set(ctx->err) ? ST_ERROR : err_internal(ctx->err, "no cast of a row");
+    TRY(stack_check_depth(ctx->err));
+    for (int64_t i = 0; i < n; i++) {
+        Str *z = (Str *)out->data + i;
+        *z = STR0;
+        if (!row_valid(out, i)) continue;
+        if (composite_read(from, AT(Str, 0, i), fields, ctx->err) != ST_OK) return FAILED(i);
+        for (int32_t k = 0; k < to->n; k++) {
+            const Type t = to->fields[k].type;
+            const Value x = fields[k];
+            const FuncKernel f = x.is_null ? NULL : cast_kernel(x.type, t, how);
+            if (!x.is_null && !f) return err_internal(ctx->err, "no cast of a field of a row");
+            if (f && func_eval(NULL, f, ctx->session, ctx->arena, t, 1, &x, &fields[k], ctx->err) != ST_OK)
+                return FAILED(i);
+            fields[k].type = t;
+        }
+        if (composite_build(ctx->arena, to->n, fields, z, ctx->err) != ST_OK) return FAILED(i);
+    }
+    return ST_OK;
+}
+KERNEL(composite_cast_explicit) {
+    KERNEL_UNUSED();
+    return composite_cast(ctx, n, args, out, CAST_EXPLICIT);
+}
+KERNEL(composite_cast_assign) {
+    KERNEL_UNUSED();
+    return composite_cast(ctx, n, args, out, CAST_ASSIGNMENT);
+}
+
 FuncKernel cast_kernel(Type from, Type to, CastCtx ctx_kind) {
     if (!cast_exists(from, to, ctx_kind)) return NULL;
     if (cast_is_noop(from, to)) return copy_cells;
+    if (from.id == T_COMPOSITE && to.id == T_COMPOSITE)
+        return ctx_kind == CAST_EXPLICIT ? composite_cast_explicit : composite_cast_assign;
     if (from.id == T_ARRAY && to.id == T_ARRAY)
         return ctx_kind == CAST_EXPLICIT ? array_cast_explicit : array_cast_assign;
     if (to.id == T_CHAR || to.id == T_VARCHAR || to.id == T_TEXT)

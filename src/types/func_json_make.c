@@ -7,6 +7,7 @@
  * json_each and the like are unnest (sql/bind/bind_json.c) over functions that give all parts as one array.
  */
 #include "base/stack.h"
+#include "types/composite.h"
 #include "types/func_json_int.h"
 
 enum { ENTRY_PLAIN = 1, ENTRY_LINE = 2 };
@@ -67,11 +68,30 @@ static Status put_array(FuncCtx *ctx, JsonOut *o, Type t, Str blob, const char *
     return put_dimension(ctx, o, type_element(t), &a, 0, &at, comma);
 }
 
+static Status put_composite(FuncCtx *ctx, JsonOut *o, Type t, Str blob, const char *comma) {
+    const CompositeType *x = composite_of(t);
+    Value *fields = arena_array(ctx->arena, Value, x ? x->n + 1 : 1);
+    if (!fields) return err_is_set(ctx->err) ? ST_ERROR : err_oom(ctx->err);
+    TRY(stack_check_depth(ctx->err));
+    TRY(composite_read(x, blob, fields, ctx->err));
+    json_put_text(o, "{");
+    for (int32_t i = 0; i < x->n; i++) {
+        if (i) json_put(o, comma, (int64_t)strlen(comma));
+        json_put_string(o, slice_of(x->fields[i].name));
+        json_put_text(o, ":");
+        if (fields[i].is_null) json_put_text(o, "null");
+        else TRY(json_put_cell(ctx, o, fields[i].type, value_cell_const(&fields[i])));
+    }
+    json_put_text(o, "}");
+    return ST_OK;
+}
+
 Status json_put_cell(FuncCtx *ctx, JsonOut *o, Type t, const void *cell) {
     Str s;
     switch ((TypeId)t.id) {
     case T_BOOL: return json_put_slice(o, slice_of(*(const uint8_t *)cell ? "true" : "false")), ST_OK;
     case T_ARRAY: return put_array(ctx, o, t, *(const Str *)cell, ",");
+    case T_COMPOSITE: return put_composite(ctx, o, t, *(const Str *)cell, ",");
     case T_JSON:
     case T_JSONB: return json_put_slice(o, slice_of_str(*(const Str *)cell)), ST_OK;
     case T_DATE:
@@ -116,6 +136,13 @@ static Status put_key(FuncCtx *ctx, JsonOut *o, const Vec *v, int64_t i) {
 KNF(to_json, Str, STR0, {
     JsonOut o = {.a = ctx->arena};
     if (put_arg(ctx, &o, &args[0], i) != ST_OK || json_finish(ctx, &o, &z) != ST_OK) return FAILED(i);
+})
+KNF(row_to_json, Str, STR0, {
+    JsonOut o = {.a = ctx->arena};
+    const bool lines = nargs > 1 && AT(uint8_t, 1, i);
+    if (put_composite(ctx, &o, args[0].type, AT(Str, 0, i), lines ? ",\n " : ",") != ST_OK ||
+        json_done(&o, &z, ctx->err) != ST_OK)
+        return FAILED(i);
 })
 KNF(array_to_json, Str, STR0, {
     JsonOut o = {.a = ctx->arena};
@@ -374,6 +401,9 @@ KNF(json_record, Str, STR0, {
 static const FuncDef defs[] = {
     DEF("to_json", SF, T_JSON, 1, ARGS(T_ANY), OP_NONE, to_json, NULL, "any value as JSON"),
     DEF("to_jsonb", SF, T_JSONB, 1, ARGS(T_ANY), OP_NONE, to_json, NULL, "any value as JSON"),
+    DEF("row_to_json", SF, T_JSON, 1, ARGS(T_COMPOSITE), OP_NONE, row_to_json, NULL, "row as JSON"),
+    DEF("row_to_json", SF, T_JSON, 2, ARGS(T_COMPOSITE, T_BOOL), OP_NONE, row_to_json, NULL,
+        "row as JSON, on a line per field"),
     DEF("array_to_json", SF, T_JSON, 1, ARGS(T_ARRAY), OP_NONE, array_to_json, NULL, "array as JSON"),
     DEF("array_to_json", SF, T_JSON, 2, ARGS(T_ARRAY, T_BOOL), OP_NONE, array_to_json, NULL,
         "array as JSON, its elements on lines of their own"),

@@ -245,5 +245,6 @@ static const FuncDef defs[] = {
         "internal: bytes that compare as the row does"),
     DEF("row_column", 0, T_BYTEA, 2, ARGS(T_BYTEA, T_INT4), OP_NONE, row_column, NULL,
         "internal: column of a row that is an element's bytes"),
+    DEF("row_column", 0, T_BYTEA, 2, ARGS(T_COMPOSITE, T_INT4), OP_NONE, row_column, NULL, "internal: field of a row"),
 };
 const FuncDefs func_defs_rows = {defs, ARRAY_LEN(defs)};

@@ -16,7 +16,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/stack.h"
 #include "types/array.h"
+#include "types/composite.h"
 #include "types/dec.h"
 #include "types/func_int.h"
 #include "types/json.h"
@@ -80,6 +82,7 @@ void func_put_key(KeyOut *o, Phys phys, const void *c) {
 static Status plain_cell(FuncCtx *ctx, Type t, Phys phys, const void *cell, Value *out) {
     if (t.id == T_DECIMAL) return out->u.str = dec_key(*(const Str *)cell), ST_OK;
     if (t.id == T_JSONB) return jsonb_key(ctx->arena, *(const Str *)cell, &out->u.str, ctx->err);
+    if (t.id == T_COMPOSITE) return func_value_key(ctx, t, phys, cell, &out->u.str);
     memcpy(&out->u, cell, (size_t)phys_size(phys));
     return ST_OK;
 }
@@ -87,7 +90,7 @@ static Status plain_cell(FuncCtx *ctx, Type t, Phys phys, const void *cell, Valu
 Status func_ordered_array(FuncCtx *ctx, Type array, Str blob, ArrayView *out) {
     Type element = type_element(array);
     *out = array_view(blob);
-    if (element.id != T_DECIMAL && element.id != T_JSONB) return ST_OK;
+    if (!type_needs_key(element)) return ST_OK;
     const ArrayView v = *out;
     Str *keys = arena_array(ctx->arena, Str, v.n + 1), all;
     if (!keys) return err_is_set(ctx->err) ? ST_ERROR : err_oom(ctx->err);
@@ -136,9 +139,24 @@ static Status put_array_key(FuncCtx *ctx, KeyOut *o, Type t, Str blob) {
     put_shape_key(o, &v);
     return ST_OK;
 }
+/* Per field a byte, 1 or (NULL, the greatest) 2, and its key. */
+static Status put_composite_key(FuncCtx *ctx, KeyOut *o, Type t, Str blob) {
+    const CompositeType *x = composite_of(t);
+    Value *fields = arena_array(ctx->arena, Value, x ? x->n + 1 : 1);
+    if (!fields) return err_is_set(ctx->err) ? ST_ERROR : err_oom(ctx->err);
+    TRY(stack_check_depth(ctx->err));
+    TRY(composite_read(x, blob, fields, ctx->err));
+    for (int32_t i = 0; i < x->n; i++) {
+        put(o, fields[i].is_null ? "\2" : "\1", 1);
+        if (fields[i].is_null) continue;
+        TRY(func_put_value_key(ctx, o, fields[i].type, type_phys(fields[i].type), value_cell_const(&fields[i])));
+    }
+    return ST_OK;
+}
 Status func_put_value_key(FuncCtx *ctx, KeyOut *o, Type t, Phys phys, const void *cell) {
     Value x;
     if (t.id == T_ARRAY) return put_array_key(ctx, o, t, *(const Str *)cell);
+    if (t.id == T_COMPOSITE) return put_composite_key(ctx, o, t, *(const Str *)cell);
     TRY(plain_cell(ctx, t, phys, cell, &x));
     func_put_key(o, phys, &x.u);
     return ST_OK;

@@ -11,6 +11,7 @@
 #include "types/dec.h"
 #include "types/array.h"
 #include "types/chars.h"
+#include "types/composite.h"
 #include "types/func_int.h"
 
 #define TEXT_FN(fn, ...) KNF(fn, Str, STR0, const Str x = AT(Str, 0, i); __VA_ARGS__)
@@ -74,6 +75,7 @@ static Status bytea_output(FuncCtx *ctx, Str s, Str *out) {
 
 Status func_cell_output(FuncCtx *ctx, Type t, const void *cell, Str *out) {
     if (t.id == T_ARRAY) return array_to_text(t, *(const Str *)cell, ctx_form(ctx), ctx->arena, out, ctx->err);
+    if (t.id == T_COMPOSITE) return composite_to_text(t, *(const Str *)cell, ctx_form(ctx), ctx->arena, out, ctx->err);
     if (type_phys(t) == PH_STR) {
         Str s = *(const Str *)cell;
         if (type_is_record(t)) return *out = record_shown(t, s), ST_OK;
@@ -747,6 +749,14 @@ int64_t name_quote(Str s, char *out) {
     }
     *p++ = '"';
     return p - out;
+}
+int64_t name_put_quoted(const char *name, char *out) {
+    const Str s = str_make(name, (int64_t)strlen(name));
+    int64_t n = s.len;
+    if (name_is_plain(s)) memcpy(out, name, s.len);
+    else n = name_quote(s, out);
+    out[n] = 0;
+    return n + 1;
 }
 static bool quote_ident(Buf *b, Str s) {
     if (name_is_plain(s)) return buf_add(b, s.ptr, s.len);

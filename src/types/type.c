@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "types/composite.h"
 #include "types/dec.h"
 #include "types/enums.h"
 #include "types/type_int.h"
@@ -37,6 +38,7 @@ Phys type_phys(Type t) {
     case T_DECIMAL:
     case T_JSON:
     case T_JSONB:
+    case T_COMPOSITE:
     case T_COUNT_: break;
     }
     return PH_STR;
@@ -74,6 +76,7 @@ static const char *const base_names[T_COUNT_] = {
     [T_JSON] = "json",
     [T_JSONB] = "jsonb",
     [T_ENUM] = "anyenum",
+    [T_COMPOSITE] = "record",
 };
 static const char *const array_names[T_COUNT_] = {
     [T_UNKNOWN] = "anyarray",
@@ -98,13 +101,16 @@ static const char *const array_names[T_COUNT_] = {
     [T_JSON] = "json[]",
     [T_JSONB] = "jsonb[]",
     [T_ENUM] = "anyenum[]",
+    [T_COMPOSITE] = "record[]",
 };
 
 const char *type_base_name(TypeId id) { return (unsigned)id < T_COUNT_ ? base_names[id] : "?"; }
 const char *type_plain_name(Type t) {
     if (type_is_record(t)) return t.flags & TF_RECORDS ? "record[]" : "record";
     const EnumType *x = enum_of(t.id == T_ARRAY ? type_element(t) : t);
+    const CompositeType *row = composite_of(t.id == T_ARRAY ? type_element(t) : t);
     if (x) return t.id == T_ARRAY ? x->array_shown : x->shown;
+    if (row) return t.id == T_ARRAY ? row->array_shown : row->shown;
     if (t.id != T_ARRAY) return type_base_name((TypeId)t.id);
     const char *name = array_names[type_element(t).id];
     return name ? name : "?";
@@ -133,7 +139,7 @@ const char *type_name(Type t, char (*room)[TYPE_NAME_MAX]) {
     const char *base = type_base_name((TypeId)t.id);
     char *buf = *room;
     const size_t n = sizeof *room;
-    if (type_is_record(t) || t.id == T_ENUM) base = type_plain_name(t);
+    if (type_is_record(t) || type_is_defined(t)) base = type_plain_name(t);
     switch ((TypeId)t.id) {
     case T_ARRAY:
         if (type_element(t).id == T_UNKNOWN) return snprintf(buf, n, "anyarray"), buf;

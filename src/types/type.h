@@ -21,6 +21,7 @@
  *   uuid         PH_UUID  16 bytes, memcmp order
  *   json, jsonb  PH_STR   JSON text as it was given, and in a canonical form (json.h)
  *   enumerated   PH_I32   a label's code; `length` is the number of the type (enums.h)
+ *   composite    PH_STR   a row: a blob (composite.h); `length` is the number of the type
  *   t[]          PH_STR   arrays of the above, of any dimensions: a blob (array.h); the element's type is packed into
  * the Type
  *
@@ -58,6 +59,7 @@ typedef enum TypeId {
     T_JSON,
     T_JSONB,
     T_ENUM,
+    T_COMPOSITE,
     T_COUNT_
 } TypeId;
 
@@ -134,12 +136,14 @@ static inline Type type_element(Type t) {
                   .scale = t.scale,
                   .length = (int32_t)((uint32_t)t.length >> 5)};
 }
+/* Of a type that a definition of the database makes: `length` is its number (numbers.h). */
+static inline bool type_is_defined(Type t) { return t.id == T_ENUM || t.id == T_COMPOSITE; }
 static inline bool type_is_json(Type t) { return t.id == T_JSON || t.id == T_JSONB; }
 static inline bool type_is_number(Type t) { return (t.id >= T_INT2 && t.id <= T_FLOAT8) || t.id == T_DECIMAL; }
 /* Values that are equal may have different bytes: sort keys stand for them (sql/bind/bind_key.c). */
 static inline bool type_needs_key(Type t) {
     uint8_t id = t.id == T_ARRAY ? type_element(t).id : t.id;
-    return id == T_DECIMAL || id == T_JSONB || (t.id == T_ARRAY && id == T_INTERVAL);
+    return id == T_DECIMAL || id == T_JSONB || id == T_COMPOSITE || (t.id == T_ARRAY && id == T_INTERVAL);
 }
 
 /* A string in a register or a row: a view of bytes that live in a tablet, a

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "types/array.h"
 #include "types/chars.h"
+#include "types/composite.h"
 #include "types/enums.h"
 #include "types/dec.h"
 #include "types/json.h"
@@ -268,6 +269,7 @@ int64_t cell_to_text(Type t, const void *cell, TextForm form, char *out) {
     case T_DECIMAL:
     case T_JSON:
     case T_JSONB:
+    case T_COMPOSITE:
     case T_COUNT_: break;
     }
     return 0;
@@ -322,6 +324,13 @@ char *value_to_text_form(Arena *a, const Value *v, TextForm form, int64_t *len_o
         Err e = {0};
         Str text;
         if (array_to_text(v->type, v->u.str, form, a, &text, &e) == ST_OK) {
+            p = (char *)(uintptr_t)text.ptr; /* fresh, with a NUL behind */
+            n = text.len;
+        }
+    } else if (v->type.id == T_COMPOSITE) {
+        Err e = {0};
+        Str text;
+        if (composite_to_text(v->type, v->u.str, form, a, &text, &e) == ST_OK) {
             p = (char *)(uintptr_t)text.ptr; /* fresh, with a NUL behind */
             n = text.len;
         }
@@ -435,6 +444,7 @@ Status cell_from_text(Type t, Slice text, const struct SessionInfo *session, Are
         return ST_OK;
     case T_ENUM: return enum_parse(t, text, cell, e);
     case T_ARRAY: return array_from_text(t, text, session, a, cell, e);
+    case T_COMPOSITE: return composite_from_text(t, text, session, a, cell, e);
     case T_DECIMAL: {
         Dec d;
         TRY(dec_parse(a, text, &d, e));
@@ -587,7 +597,7 @@ bool type_same_cells(Type want, Type have) {
     int scale = exact_scale(want);
     if (scale >= 0) return exact_scale(have) == scale;
     if (type_is_text(want)) return type_is_text(have);
-    if (want.id != T_ARRAY) return have.id == want.id && (want.id != T_ENUM || have.length == want.length);
+    if (want.id != T_ARRAY) return have.id == want.id && (!type_is_defined(want) || have.length == want.length);
     if (have.id != T_ARRAY) return false;
     Type x = type_element(want), y = type_element(have);
     /* An array without elements has no type of its own: '{}', array[]. */

@@ -179,18 +179,27 @@ insert into t values (1, 'Ann', 1, 1), (2, null, 2, null), (3, 'Bob', 3, 0);
 
 
 def types(server):
-    """Enumerated types are saved, loaded and dumped with the order of their labels."""
+    """Enumerated types are saved, loaded and dumped with the order of their labels, composite types with their fields,
+    behind those that are in them, and tables behind those whose rows they have."""
     make("types", """create type "Mood" as enum ('sad', 'it''s ok');
 alter type "Mood" add value 'so' before 'it''s ok';
 create table t(id int primary key, m "Mood" default 'sad', ms "Mood"[]);
 create function f(m "Mood") returns "Mood" language sql as 'select m';
+create type "In" as (m "Mood", "n N" numeric(6,2));
+create type "Around" as (i "In", ms "Mood"[], x "In"[]);
+create table a_row(a "Around", t t);
+create function g(p "In") returns "Mood" language sql as 'select p.m';
 insert into t values (1, 'so', '{so}'), (2, 'it''s ok', null), (3, default, null);
+insert into a_row select row(row('so', 1.5), '{sad}', array[row(null, 2)::"In"])::"Around", t from t where id = 1;
 """)
     dump = round_trip("types", "types")
     in_postgres("types", dump, server)
     for directory in ("types", "restored"):
         rc, out, err = sh(directory, "-A", "-t", "-c", "select id, f(m), ms from t order by m desc")
         check(f"values in {directory}", (rc, out, err) == (0, "2|it's ok|\n1|so|{so}\n3|sad|\n", ""), (rc, out, err))
+        rc, out, err = sh(directory, "-A", "-t", "-c", "select a, t, g((a).i) from a_row")
+        row = """("(so,1.50)",{sad},"{""(,2.00)""}")|(1,so,{so})|so\n"""
+        check(f"rows in {directory}", (rc, out, err) == (0, row, ""), (rc, out, err))
         rc, out, err = sh(directory, "-c", "\\d t")
         check(f"\\d in {directory}", '"Mood"[]' in out, out)
 

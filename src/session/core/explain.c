@@ -222,7 +222,6 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
     TRY(session_read(s, false));
     PlanCtx c;
     plan_ctx_init_client(s, a, &c);
-    c.shows_rows = true;
     BoundStmt *b;
     TRY(sql_bind(&c, q, n_params, param_types, &b));
     if (c.calls_routine || c.n_bulks > 0) TRY(session_read_locked(s));

@@ -104,7 +104,6 @@ static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Ty
     p->catalog_version = catalog_definitions(session_catalog(s)); /* before names are looked up */
     plan_ctx_init_client(s, p->arena, &c);
     c.guarded = guarded;
-    c.shows_rows = true;
     BoundStmt *b;
     TRY(sql_bind(&c, ast, n_params, param_types, &b));
     if (c.calls_routine || c.n_bulks > 0) TRY(session_read_locked(s));

@@ -18,6 +18,7 @@ static Catalog *copy_catalog(Session *s) {
     c->next_id = from->next_id;
     c->functions = from->functions;
     c->enums = from->enums;
+    c->rows = from->rows;
     c->n_tables = from->n_tables;
     c->tables = (Table **)(void *)(c + 1);
     memcpy(c->tables, from->tables, sizeof *c->tables * (size_t)c->n_tables);

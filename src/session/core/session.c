@@ -34,7 +34,8 @@ typedef enum CatalogUndoKind {
     CU_ADDED_DOMAIN,
     CU_DROPPED_DOMAIN,
     CU_EXPECTED_ROWS,
-    CU_ENUM
+    CU_ENUM,
+    CU_COMPOSITE
 } CatalogUndoKind;
 struct CatalogUndo {
     CatalogUndo *next;
@@ -46,6 +47,7 @@ struct CatalogUndo {
     Domain *domain;
     int64_t expected_rows; /* of the table before */
     const EnumType *enum_from, *enum_to;
+    const CompositeType *row_from, *row_to;
 };
 
 /* Changes the catalog and remembers how to take it back: both or neither. */
@@ -73,6 +75,7 @@ static Status change(Session *s, CatalogUndoKind kind, Table *t, View *v, Foreig
     case CU_DROPPED_ROUTINE: catalog_remove_routine(c, q); break;
     case CU_ADDED_DOMAIN:
     case CU_DROPPED_DOMAIN: break; /* session_add_domain and session_drop_domain do it */
+    case CU_COMPOSITE: break;      /* session_put_composite does it */
     case CU_ENUM: break;           /* session_put_enum does it */
     case CU_EXPECTED_ROWS: break;  /* session_expect_rows does it */
     }
@@ -140,6 +143,16 @@ Status session_put_enum(Session *s, const EnumType *from, const EnumType *to) {
     return ST_OK;
 }
 
+Status session_put_composite(Session *s, const CompositeType *from, const CompositeType *to) {
+    Catalog *c = &s->db->catalog;
+    TRY(change(s, CU_COMPOSITE, NULL, NULL, NULL, NULL));
+    s->catalog_undo->row_from = s->catalog_undo->row_to = from; /* nothing to undo yet */
+    TRY(composite_put(c->rows, from, to, &s->err));
+    s->catalog_undo->row_to = to;
+    atomic_fetch_add(&c->version, 1);
+    return ST_OK;
+}
+
 void catalog_undo_all(Session *s) { catalog_undo_to(s, NULL); }
 void catalog_undo_to(Session *s, const CatalogUndo *mark) {
     Catalog *c = &s->db->catalog;
@@ -179,6 +192,10 @@ void catalog_undo_to(Session *s, const CatalogUndo *mark) {
         case CU_DROPPED_DOMAIN: (void)catalog_add_domain(c, u->domain, &ignored); break;
         case CU_ENUM:
             if (u->enum_from != u->enum_to) (void)enum_put(c->enums, u->enum_to, u->enum_from, &ignored);
+            atomic_fetch_add(&c->version, 1);
+            break;
+        case CU_COMPOSITE:
+            if (u->row_from != u->row_to) (void)composite_put(c->rows, u->row_to, u->row_from, &ignored);
             atomic_fetch_add(&c->version, 1);
             break;
         case CU_EXPECTED_ROWS: u->table->expected_rows = u->expected_rows; break;
@@ -797,7 +814,6 @@ static Status bind_shape(Session *s, SqlText *t, const AstStmt *query) {
     Arena *tmp = arena_new(&s->account, &s->err), *a = t->arena;
     if (!tmp) return ST_ERROR;
     plan_ctx_init_client(s, tmp, &c);
-    c.shows_rows = true;
     Status r = sql_bind(&c, query, 0, NULL, &b);
     t->runs_bulk = c.n_bulks > 0;
     t->once |= c.reads_client_rows || c.reads_stream;
@@ -1246,7 +1262,6 @@ static Status execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_p
     TRY(session_begin_write(s));
     PlanCtx c;
     plan_ctx_init_client(s, st->run_arena, &c);
-    c.shows_rows = true;
     BoundStmt *b;
     TRY(sql_bind(&c, ast, n_params, param_types, &b));
     TRY(set_shape(st, st->run_arena, &c, b));

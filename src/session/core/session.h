@@ -20,6 +20,7 @@
 #include "sql/parse/ast.h"
 #include "sql/plan/plan.h"
 #include "txn/run/bulk.h"
+#include "types/composite.h"
 #include "types/enums.h"
 
 /* What SET changes, by what changes together; settings.c has the table of names, ranges and defaults. */
@@ -510,6 +511,8 @@ Status session_add_domain(Session *s, Domain *d);
 Status session_drop_domain(Session *s, Domain *d);
 /* An enumerated type in the place of another; either may be NULL. */
 Status session_put_enum(Session *s, const EnumType *from, const EnumType *to);
+/* The same of composite types. */
+Status session_put_composite(Session *s, const CompositeType *from, const CompositeType *to);
 Status session_expect_rows(Session *s, Table *t, int64_t rows); /* Table.expected_rows */
 
 char *quote_name(Arena *a, const char *name);              /* "name" for SQL text */

@@ -436,6 +436,8 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
         return err_at(&s->err, k->location, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist",
                       k->name, t->name);
     }
+    if (k->kind == AST_ALTER_ADD_COLUMN || k->kind == AST_ALTER_DROP_COLUMN || k->kind == AST_ALTER_SET_TYPE)
+        TRY(row_type_unused(s, st, t));
     int old_checks = x.d.n_checks;
     TRY(alter_draft(&x)); /* 2 */
     if (x.done) return ST_OK;
@@ -452,6 +454,7 @@ Status alter_table_cmd(Session *s, Statement *st, const char *table, const AstAl
 Status alter_table(Session *s, Statement *st, const AstAlterTable *x) {
     TRY(session_begin_write(s));
     TRY(views_fill_sources(s, st->run_arena));
+    if (x->object == AST_OBJ_TYPE) return composite_alter(s, st, x);
     tag(st, "ALTER TABLE");
     TRY(session_check_schema(s, &x->table));
     for (int64_t i = 0; i < x->n_cmds; i++) {
@@ -530,6 +533,7 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
     tag(st, x->object == AST_OBJ_VIEW ? "ALTER VIEW" : "ALTER TABLE");
     Arena *a = st->run_arena;
     TRY(session_check_schema(s, &x->name));
+    if (x->object == AST_OBJ_COLUMN && x->relation == AST_OBJ_TYPE) return composite_rename_attribute(s, st, x);
     if (x->object == AST_OBJ_INDEX) return rename_index(s, st, x);
     Table *t = catalog_table(&s->db->catalog, slice_of(x->name.name));
     View *v = catalog_view(&s->db->catalog, slice_of(x->name.name));
@@ -545,6 +549,7 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
     if (is_relation) TRY(row_type_free(s, x->new_name, 0));
     TRY(views_fill_sources(s, a));
     if (v) return view_rename(s, st, catalog_view(&s->db->catalog, slice_of(x->name.name)), x);
+    if (is_relation || x->object == AST_OBJ_COLUMN) TRY(row_type_unused(s, st, t));
     TableDraft d = {0};
     TRY(draft_of(s, a, t, &d));
     const char *name = t->name;

@@ -260,7 +260,6 @@ static Status copy_out(Session *s, Statement *st, const AstCopy *x) {
                       "COPY of a data-changing query is not supported");
     PlanCtx c;
     plan_ctx_init_client(s, a, &c);
-    c.shows_rows = true;
     BoundStmt *b;
     CopyOptions o;
     TRY(sql_bind(&c, q, 0, NULL, &b));

@@ -117,6 +117,8 @@ Status check_key_type(Session *s, Type t, int64_t location) {
                           "the data type.");
         return ST_ERROR;
     }
+    if (id == T_COMPOSITE)
+        return err_at(&s->err, location, ERR_FEATURE_NOT_SUPPORTED, "keys of rows are not supported");
     if (t.id == T_ARRAY && type_needs_key(t)) /* equal ones need not have equal bytes */
         return err_at(&s->err, location, ERR_FEATURE_NOT_SUPPORTED, "keys of arrays of %s are not supported",
                       type_plain_name(type_element(t)));
@@ -420,7 +422,7 @@ Status create_table_as(Session *s, Statement *st, const AstCreateTableAs *x) {
         cols[i].type = c.cols.items[b->result[i]].type;
         cols[i].domain = c.cols.items[b->result[i]].domain;
         if (cols[i].type.id == T_UNKNOWN) cols[i].type = type_make(T_TEXT);
-        if (type_is_record(cols[i].type))
+        if (type_is_record(cols[i].type) || composite_is_record(cols[i].type))
             return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION, "column \"%s\" has pseudo-type %s", cols[i].name,
                            type_plain_name(cols[i].type));
         for (int32_t j = 0; j < i; j++)

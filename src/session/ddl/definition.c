@@ -110,8 +110,16 @@ static Status add(Lister *l, Definition d) {
 static int by_table_name(const void *x, const void *y) {
     return strcmp((*(Table *const *)x)->name, (*(Table *const *)y)->name);
 }
-/* Puts a table behind those that its foreign keys refer to. Of tables that refer to each other the first one reached
- * comes last. */
+static bool has_row_type(const Table *t, const Table *of) {
+    for (int c = 0; c < t->n_cols; c++) {
+        const Type x = t->cols[c].type;
+        const CompositeType *row = composite_of(x.id == T_ARRAY ? type_element(x) : x);
+        if (row && row->kind == COMPOSITE_TABLE && strcmp(row->name, of->name) == 0) return true;
+    }
+    return false;
+}
+/* Puts a table behind those that its foreign keys refer to, and whose row types its columns have. Of tables that refer
+ * to each other the first one reached comes last. */
 static Status place_table(Lister *l, Table **from, bool *seen, int64_t i, int64_t *n) {
     TRY(stack_check(&l->s->err));
     if (seen[i]) return ST_OK;
@@ -121,6 +129,8 @@ static Status place_table(Lister *l, Table **from, bool *seen, int64_t i, int64_
         for (int64_t j = 0; j < l->k->n_tables; j++)
             if (strcmp(from[j]->name, l->k->foreign[f]->ref_table) == 0) TRY(place_table(l, from, seen, j, n));
     }
+    for (int64_t j = 0; j < l->k->n_tables; j++)
+        if (has_row_type(from[i], from[j])) TRY(place_table(l, from, seen, j, n));
     l->tables[(*n)++] = from[i];
     return ST_OK;
 }
@@ -879,6 +889,57 @@ static Status add_domain_parts(Lister *l) {
     return ST_OK;
 }
 
+/* By name, behind those that they have in their fields. */
+static Status order_composites(Lister *l, const CompositeType ***out, int64_t *n) {
+    *n = composite_count(l->k->rows);
+    const CompositeType **all = arena_array(l->a, const CompositeType *, *n + 1);
+    bool *placed = arena_calloc(l->a, *n + 1);
+    *out = arena_array(l->a, const CompositeType *, *n + 1);
+    if (!all || !placed || !*out) return ST_ERROR;
+    for (int64_t i = 0; i < *n; i++) all[i] = composite_nth(l->k->rows, i);
+    for (int64_t at = 0; at < *n; at++) {
+        int64_t best = -1;
+        for (int64_t i = 0; i < *n; i++) {
+            bool ready = !placed[i];
+            for (int64_t k = 0; k < *n && ready; k++)
+                ready = placed[k] || k == i || !composite_uses(composite_type(all[i]), all[k]->number);
+            if (ready && (best < 0 || strcmp(all[i]->name, all[best]->name) < 0)) best = i;
+        }
+        placed[best] = true;
+        (*out)[at] = all[best];
+    }
+    return ST_OK;
+}
+static Status add_composites(Lister *l) {
+    const CompositeType **all;
+    int64_t n;
+    TRY(order_composites(l, &all, &n));
+    for (int64_t i = 0; i < n; i++) {
+        const CompositeType *x = all[i];
+        Text t = {.a = l->a};
+        text_put(&t, "CREATE TYPE ");
+        text_put(&t, x->shown);
+        text_put(&t, " AS (");
+        for (int32_t k = 0; k < x->n; k++) {
+            char type[TYPE_NAME_MAX];
+            text_put(&t, k ? ",\n    " : "\n    ");
+            text_name(&t, x->fields[k].name);
+            text_put(&t, " ");
+            text_put(&t, type_name(x->fields[k].type, &type));
+        }
+        text_put(&t, x->n ? "\n)" : ")");
+        TRY(add(l, (Definition){.kind = "TYPE",
+                                .name = x->name,
+                                .table = "",
+                                .target = "",
+                                .create = text_take(&t),
+                                .drop = arena_printf(l->a, "DROP TYPE %s", x->shown),
+                                .drop_if_exists = arena_printf(l->a, "DROP TYPE IF EXISTS %s", x->shown),
+                                .problem = ""}));
+    }
+    return ST_OK;
+}
+
 Status definitions_list(Session *s, Arena *a, Definitions *out) {
     Lister l = {.s = s, .a = a, .k = &s->db->catalog, .out = out};
     int64_t n = l.k->n_tables;
@@ -887,6 +948,7 @@ Status definitions_list(Session *s, Arena *a, Definitions *out) {
     TRY(add_enums(&l));
     TRY(order_domains(&l));
     TRY(add_domains(&l));
+    TRY(add_composites(&l));
     for (int64_t i = 0; i < n; i++) TRY(add_table(&l, l.tables[i]));
     TRY(add_ready(&l, false));
     for (int64_t i = 0; i < n; i++) TRY(add_keys(&l, l.tables[i]));

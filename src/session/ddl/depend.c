@@ -39,7 +39,8 @@ Status dependents_spare_table(Dependents *d, const Table *t) {
 static Status add(Dependents *d, Dependent x, const char *on) {
     for (int64_t i = 0; i < d->found.len; i++) {
         const Dependent *y = &d->found.items[i];
-        const bool of_domain = x.kind == DEPENDENT_DOMAIN_CHECK || x.kind == DEPENDENT_DOMAIN_DEFAULT;
+        const bool of_domain =
+            x.kind == DEPENDENT_DOMAIN_CHECK || x.kind == DEPENDENT_DOMAIN_DEFAULT || x.kind == DEPENDENT_ATTRIBUTE;
         if (x.kind == y->kind && x.view == y->view && x.foreign == y->foreign && strcmp(x.what, y->what) == 0 &&
             !(of_domain && strcmp(x.table, y->table) != 0))
             return ST_OK;
@@ -94,6 +95,7 @@ Status dependents_of_view(Dependents *d, const View *v) {
     return on ? add_readers(d, v->name, on) : ST_ERROR;
 }
 
+static Status of_row_type(Dependents *d, const Table *t);
 Status dependents_of_table(Dependents *d, const Table *t) {
     const Catalog *k = &d->s->db->catalog;
     const char *on = arena_printf(d->a, "table %s", t->name);
@@ -102,6 +104,7 @@ Status dependents_of_table(Dependents *d, const Table *t) {
         if (strcmp(k->foreign[i]->ref_table, t->name) == 0 && strcmp(k->foreign[i]->table, t->name) != 0 &&
             !spares_table(d, k->foreign[i]->table))
             TRY(add_foreign(d, k->foreign[i], on));
+    TRY(of_row_type(d, t));
     return add_readers(d, t->name, on);
 }
 
@@ -222,9 +225,9 @@ static Status of_routine_in_table(Dependents *d, const Table *t, const Routine *
     return ST_OK;
 }
 
-static bool is_enum_of(Type t, int32_t number) {
+static bool is_defined_as(Type t, int32_t number) {
     if (t.id == T_ARRAY) t = type_element(t);
-    return t.id == T_ENUM && t.length == number;
+    return type_is_defined(t) && t.length == number;
 }
 /* The default of a domain, or a condition of VALUE, bound; false: there is none (NULL), or it does not bind. */
 bool try_domain_text(Session *s, Arena *a, const Domain *x, const char *sql, PlanCtx *c, BoundStmt **b) {
@@ -232,9 +235,9 @@ bool try_domain_text(Session *s, Arena *a, const Domain *x, const char *sql, Pla
     const char *query =
         sql ? arena_printf(a, "select (%s\n) from (select null::%s as value) v", sql, type_name(x->type, &type)) : NULL;
     if (!query || !try_query(s, a, query, c, b)) return false;
-    for (int64_t i = 0; i < c->enum_numbers.len; i++) { /* without the one in FROM */
-        if (!is_enum_of(x->type, c->enum_numbers.items[i])) continue;
-        c->enum_numbers.items[i] = c->enum_numbers.items[--c->enum_numbers.len];
+    for (int64_t i = 0; i < c->type_numbers.len; i++) { /* without the one in FROM */
+        if (!is_defined_as(x->type, c->type_numbers.items[i])) continue;
+        c->type_numbers.items[i] = c->type_numbers.items[--c->type_numbers.len];
         break;
     }
     return true;
@@ -289,13 +292,17 @@ typedef struct NamesType {
     bool named;  /* its name */
     bool column; /* a column of that type */
 } NamesType;
+static int32_t number_of(NamedType x) {
+    return x.enumerated ? x.enumerated->number : x.composite ? x.composite->number : 0;
+}
 static bool is_of(Type t, int64_t domain, NamedType x) {
     if (x.domain) return domain == x.domain->id;
-    return domain == 0 && is_enum_of(t, x.enumerated->number); /* else it is the domain's business */
+    return domain == 0 && is_defined_as(t, number_of(x)); /* else it is the domain's business */
 }
 static void add_names(void *ctx, Expr *e) {
     NamesType *n = ctx;
-    if (!n->x.domain && e->kind == EX_CONST && is_enum_of(e->type, n->x.enumerated->number) && !e->u.value.is_null)
+    if (n->x.enumerated && e->kind == EX_CONST && is_defined_as(e->type, n->x.enumerated->number) &&
+        !e->u.value.is_null)
         n->label |= e->type.id == T_ARRAY || e->u.value.u.i32 == n->code; /* an array may have it */
     if (is_of(e->type, e->domain, n->x)) *(e->kind == EX_COL ? &n->column : &n->value) = true;
 }
@@ -303,8 +310,8 @@ static void names_in_plan(NamesType *n, const PlanCtx *c, Plan *p) {
     plan_visit(&(PlanVisitor){.ctx = n, .expr = add_names}, p);
     for (int64_t i = 0; n->x.domain && i < c->domain_ids.len; i++)
         n->named |= c->domain_ids.items[i] == n->x.domain->id;
-    for (int64_t i = 0; n->x.enumerated && i < c->enum_numbers.len; i++)
-        n->named |= c->enum_numbers.items[i] == n->x.enumerated->number;
+    for (int64_t i = 0; !n->x.domain && i < c->type_numbers.len; i++)
+        n->named |= c->type_numbers.items[i] == number_of(n->x);
     if (n->x.domain) n->value = n->named; /* a domain is in a text by its name only */
 }
 /* Whether a bound text depends on the type. A domain is in it by its name; values of an enumerated type may be without,
@@ -372,6 +379,21 @@ static Status of_type_in_routine(Dependents *d, Routine *r, NamedType x, const c
     return dependents_of_routine(d, r);
 }
 
+/* Of other tables and of routines; texts with the table's name are found as readers of it. */
+static Status of_row_type(Dependents *d, const Table *t) {
+    const Catalog *k = &d->s->db->catalog;
+    NamedType x = {0};
+    Type type;
+    TRY(catalog_row_type(k, t, &type, &d->s->err));
+    x.composite = composite_of(type);
+    const char *on = arena_printf(d->a, "type %s", x.composite->shown);
+    if (!on) return ST_ERROR;
+    for (int64_t i = 0; i < k->n_tables; i++)
+        if (k->tables[i] != t && !spares_table(d, k->tables[i]->name)) TRY(of_type_in_table(d, k->tables[i], x, on));
+    for (int64_t i = 0; i < k->n_routines; i++) TRY(of_type_in_routine(d, k->routines[i], x, on));
+    return ST_OK;
+}
+
 static bool spares_domain(const Dependents *d, const Domain *x) {
     for (int64_t i = 0; i < d->spared_domains.len; i++)
         if (d->spared_domains.items[i] == x) return true;
@@ -400,14 +422,30 @@ static Status of_type_in_domain(Dependents *d, Domain *y, NamedType x, const cha
     return ST_OK;
 }
 
+static Status of_type_in_composite(Dependents *d, const CompositeType *y, NamedType x, const char *on) {
+    for (int32_t i = 0; i < y->n; i++) {
+        if (!is_of(y->fields[i].type, 0, x)) continue;
+        Dependent z = {.kind = DEPENDENT_ATTRIBUTE, .table = y->name, .name = y->fields[i].name, .direct = true};
+        z.what = arena_printf(d->a, "column %s of composite type %s", z.name, y->shown);
+        if (!z.what) return ST_ERROR;
+        TRY(add(d, z, on));
+    }
+    return ST_OK;
+}
+
+static const char *shown_type(Dependents *d, NamedType x) {
+    return x.domain ? domain_shown(d->a, x.domain) : x.composite ? x.composite->shown : x.enumerated->shown;
+}
 Status dependents_of_type(Dependents *d, NamedType x) {
     const Catalog *k = &d->s->db->catalog;
     TRY(stack_check(&d->s->err));
-    const char *shown = x.domain ? domain_shown(d->a, x.domain) : x.enumerated->shown;
+    const CompositeType *y;
+    const char *shown = shown_type(d, x);
     const char *on = shown ? arena_printf(d->a, "type %s", shown) : NULL;
     bool *holds = arena_array(d->a, bool, k->n_views + 1);
     if (!on || !holds) return ST_ERROR;
     for (int64_t i = 0; i < k->n_domains; i++) TRY(of_type_in_domain(d, k->domains[i], x, on));
+    for (int64_t i = 0; (y = composite_nth(k->rows, i)) != NULL; i++) TRY(of_type_in_composite(d, y, x, on));
     for (int64_t i = 0; i < k->n_tables; i++) TRY(of_type_in_table(d, k->tables[i], x, on));
     for (int64_t i = 0; i < k->n_routines; i++) TRY(of_type_in_routine(d, k->routines[i], x, on));
     for (int64_t i = 0; i < k->n_views; i++) {
@@ -483,6 +521,44 @@ Status dependents_naming_label(Dependents *d, const EnumType *x, int32_t code, c
     return err_is_set(&d->s->err) ? ST_ERROR : ST_OK;
 }
 
+static bool text_knows(Dependents *d, const Table *t, const char *sql, NamedType x, bool by_name) {
+    PlanCtx c;
+    BoundStmt *b;
+    NamesType n = {.x = x};
+    if (!try_text(d, t, sql, &c, &b)) return false;
+    names_in_plan(&n, &c, b->plan);
+    return n.named || (!by_name && (n.value || n.column));
+}
+static const char *knows_in_table(Dependents *d, const Table *t, NamedType x, bool by_name) {
+    for (int i = 0; i < t->n_cols; i++)
+        if (text_knows(d, t, t->cols[i].default_sql, x, by_name))
+            return arena_printf(d->a, "default value for column %s of table %s", t->cols[i].name, t->name);
+    for (int i = 0; i < t->n_checks; i++)
+        if (text_knows(d, t, t->checks[i].sql, x, by_name))
+            return arena_printf(d->a, "constraint %s on table %s", t->checks[i].name, t->name);
+    for (int i = 0; i < t->n_exprs; i++) {
+        const ExprIndex *e = &t->exprs[i];
+        bool knows = text_knows(d, t, e->where, x, by_name);
+        for (int p = 0; p < e->n_parts && !knows; p++) knows = text_knows(d, t, e->parts[p], x, by_name);
+        if (knows) return arena_printf(d->a, "index %s", e->name);
+    }
+    return NULL;
+}
+Status dependents_knowing_fields(Dependents *d, const CompositeType *x, bool by_name, const char **what) {
+    const Catalog *k = &d->s->db->catalog;
+    const NamedType type = {.composite = x};
+    *what = NULL;
+    for (int64_t i = 0; i < k->n_tables && !*what; i++) *what = knows_in_table(d, k->tables[i], type, by_name);
+    for (int64_t i = 0; i < k->n_views && !*what; i++) {
+        PlanCtx c;
+        BoundStmt *b;
+        NamesType n = {.x = type};
+        if (try_view(d->s, d->a, k->views[i], &c, &b)) names_in_plan(&n, &c, b->plan);
+        if (n.named || (!by_name && (n.value || n.column))) *what = arena_printf(d->a, "view %s", k->views[i]->name);
+    }
+    return err_is_set(&d->s->err) ? ST_ERROR : ST_OK;
+}
+
 /* ---- dropping ------------------------------------------------------------------------------------ */
 
 /* One per line, at most as many as PostgreSQL tells. */
@@ -531,6 +607,7 @@ static Status take_along(Dependents *d, const Dependent *x) {
     case DEPENDENT_DOMAIN_CHECK: return domain_drop_check(d->s, d->st, x->table, x->name);
     case DEPENDENT_DOMAIN_DEFAULT: return domain_drop_default(d->s, d->st, x->table);
     case DEPENDENT_INDEX: return take_index(d, x);
+    case DEPENDENT_ATTRIBUTE: return composite_drop_attribute(d->s, d->st, x->table, x->name);
     case DEPENDENT_COLUMN:
         return alter_table_cmd(d->s, d->st, x->table,
                                &(AstAlterCmd){.kind = AST_ALTER_DROP_COLUMN, .name = x->name, .cascade = true});
@@ -544,7 +621,9 @@ static Status take_along(Dependents *d, const Dependent *x) {
     return ST_OK;
 }
 
-static bool goes_late(const Dependent *x) { return x->kind == DEPENDENT_COLUMN || x->kind == DEPENDENT_DOMAIN; }
+static bool goes_late(const Dependent *x) {
+    return x->kind == DEPENDENT_COLUMN || x->kind == DEPENDENT_DOMAIN || x->kind == DEPENDENT_ATTRIBUTE;
+}
 
 Status dependents_drop(Dependents *d, const char *what, bool cascade) {
     TRY(stack_check(&d->s->err));

@@ -21,7 +21,8 @@ typedef enum DependentKind {
     DEPENDENT_DOMAIN,
     DEPENDENT_DOMAIN_CHECK,
     DEPENDENT_DOMAIN_DEFAULT,
-    DEPENDENT_INDEX
+    DEPENDENT_INDEX,
+    DEPENDENT_ATTRIBUTE
 } DependentKind;
 typedef struct Dependent {
     DependentKind kind;
@@ -30,7 +31,8 @@ typedef struct Dependent {
     Routine *routine;
     Domain *domain;
     bool direct;              /* of dependents_of_type: its text names the type */
-    const char *table, *name; /* of a default's column, a check or an index; a domain instead of a table */
+    const char *table, *name; /* of a default's column, a check or an index; a domain or a composite type instead of a
+                                 table */
     const char *what;         /* "view v" */
     const char *line;         /* "view v depends on table t" */
 } Dependent;
@@ -44,10 +46,11 @@ typedef struct Dependents {
     VEC(const Table *) spared_tables;
     VEC(const Domain *) spared_domains;
 } Dependents;
-/* A type with a definition: one of the two. */
+/* A type with a definition: one of the three. */
 typedef struct NamedType {
     const EnumType *enumerated;
     const Domain *domain;
+    const CompositeType *composite;
 } NamedType;
 
 void dependents_init(Dependents *d, Session *s, Statement *st);
@@ -65,6 +68,9 @@ Status dependents_of_type(Dependents *d, NamedType x);
 /* What has a text with this label of the type in it, which is not found by another name; NULL: nothing. Texts are those
  * of defaults, conditions, views and indexes. */
 Status dependents_naming_label(Dependents *d, const EnumType *x, int32_t code, const char **what);
+/* What has a text that knows the fields of the type: one with its name, or (by_name: only those) with values of it.
+ * NULL: nothing. Texts are likewise those of defaults, conditions, views and indexes. */
+Status dependents_knowing_fields(Dependents *d, const CompositeType *x, bool by_name, const char **what);
 /* Refuses to drop `what` (NULL: several things) because of them, or drops them, with a notice. */
 Status dependents_drop(Dependents *d, const char *what, bool cascade);
 

@@ -138,6 +138,9 @@ Status domain_create(Session *s, Statement *st, const AstCreateDomain *x) {
     if (y.d.type.id == T_UNKNOWN || y.d.type.id == T_VOID)
         return err_at(&s->err, x->def->type->location, ERR_DATATYPE_MISMATCH,
                       "\"%s\" is not a valid base type for a domain", x->def->type->name);
+    if (composite_of(y.d.type.id == T_ARRAY ? type_element(y.d.type) : y.d.type))
+        return err_at(&s->err, x->def->type->location, ERR_FEATURE_NOT_SUPPORTED,
+                      "domains over composite types are not supported");
     if (x->def->collation.name)
         TRY(sql_check_collation(&x->def->collation, y.d.type, x->def->collation.location, &s->err));
     y.d.parent = parent ? parent->id : 0;
@@ -336,9 +339,15 @@ static Status find_type(Session *s, const AstName *n, const AstDrop *x, NamedTyp
     TRY(session_check_schema(s, n));
     out->enumerated = enum_find(s->db->catalog.enums, slice_of(n->name));
     out->domain = catalog_domain(&s->db->catalog, slice_of(n->name));
-    if (out->enumerated && x->object == AST_OBJ_DOMAIN)
+    out->composite = composite_find(s->db->catalog.rows, slice_of(n->name));
+    const Table *table = catalog_table(&s->db->catalog, slice_of(n->name));
+    if (table && !out->enumerated && !out->domain && !out->composite && x->object == AST_OBJ_TYPE) {
+        err_set(&s->err, ERR_DEPENDENT_OBJECTS, "cannot drop type %s because table %s requires it", n->name, n->name);
+        return err_hint(&s->err, "You can drop table %s instead.", n->name), ST_ERROR;
+    }
+    if ((out->enumerated || out->composite) && x->object == AST_OBJ_DOMAIN)
         return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a domain", n->name);
-    if (out->enumerated || out->domain) return ST_OK;
+    if (out->enumerated || out->domain || out->composite) return ST_OK;
     if (!x->if_exists) return err_at(&s->err, n->location, ERR_UNDEFINED_OBJECT, "type \"%s\" does not exist", n->name);
     session_notice_text(s, "NOTICE", "00000", "type \"%s\" does not exist, skipping", n->name);
     return ST_OK;
@@ -352,19 +361,25 @@ Status type_drop(Session *s, Statement *st, const AstDrop *x) {
     for (int64_t i = 0; i < x->n_names; i++) {
         NamedType t;
         TRY(find_type(s, &x->names[i], x, &t));
-        bool twice = !t.enumerated && !t.domain;
+        bool twice = !t.enumerated && !t.domain && !t.composite;
         for (int64_t k = 0; k < gone.len; k++)
-            twice |= gone.items[k].enumerated == t.enumerated && gone.items[k].domain == t.domain;
+            twice |= gone.items[k].enumerated == t.enumerated && gone.items[k].domain == t.domain &&
+                     gone.items[k].composite == t.composite;
         if (!twice && !vec_push(st->run_arena, &gone, t)) return ST_ERROR;
         if (t.domain && !vec_push(st->run_arena, &d.spared_domains, t.domain)) return ST_ERROR;
     }
     for (int64_t i = 0; i < gone.len; i++) TRY(dependents_of_type(&d, gone.items[i]));
     const char *shown = gone.len != 1              ? NULL
                         : gone.items[0].enumerated ? gone.items[0].enumerated->shown
+                        : gone.items[0].composite  ? gone.items[0].composite->shown
                                                    : domain_shown(d.a, gone.items[0].domain);
     TRY(dependents_drop(&d, shown ? arena_printf(d.a, "type %s", shown) : NULL, x->cascade));
     for (int64_t i = 0; i < gone.len; i++) {
         if (gone.items[i].enumerated) TRY(session_put_enum(s, gone.items[i].enumerated, NULL));
+        const CompositeType *row = /* as it is by now */
+            gone.items[i].composite ? composite_find(s->db->catalog.rows, slice_of(gone.items[i].composite->name))
+                                    : NULL;
+        if (row) TRY(session_put_composite(s, row, NULL));
         Domain *y = gone.items[i].domain ? catalog_domain_by_id(&s->db->catalog, gone.items[i].domain->id) : NULL;
         if (y) TRY(session_drop_domain(s, y));
     }

@@ -36,6 +36,7 @@ static bool text_changes(Type t, bool read) {
     case T_TIMESTAMPTZ:
     case T_INTERVAL:
     case T_ENUM: /* labels may get other names */
+    case T_COMPOSITE:
     case T_ARRAY: return true;
     case T_TIME: return read;
     default: return false;
@@ -105,6 +106,8 @@ static Status check_expr(IndexProgram *p, const Expr *e, bool predicate, Err *er
     if (p->plan.routine_ids.len > 0)
         return err_set(err, ERR_FEATURE_NOT_SUPPORTED, "functions of the database are not supported in index %s",
                        predicate ? "predicates" : "expressions");
+    if (!predicate && e->type.id == T_COMPOSITE)
+        return err_set(err, ERR_FEATURE_NOT_SUPPORTED, "keys of rows are not supported");
     if (!predicate && type_is_array(e->type) && type_needs_key(e->type)) /* as keys of plain columns */
         return err_set(err, ERR_FEATURE_NOT_SUPPORTED, "keys of arrays of %s are not supported",
                        type_plain_name(type_element(e->type)));

@@ -156,13 +156,13 @@ static Status check_replace(Session *s, Arena *a, const Routine *old, const Rout
         while (r->param_modes[k] == 'i') k++;
         outs_differ =
             old->param_types[i].id != r->param_types[k].id ||
-            (r->param_types[k].id == T_ENUM && !type_eq(old->param_types[i], r->param_types[k])) ||
+            (type_is_defined(r->param_types[k]) && !type_eq(old->param_types[i], r->param_types[k])) ||
             (old->param_names[i] && (!r->param_names[k] || strcmp(old->param_names[i], r->param_names[k]) != 0));
         k++;
     }
     bool ret_differs = old->returns_set != r->returns_set || old->returns_void != r->returns_void ||
                        old->returns_record != r->returns_record || old->ret.id != r->ret.id ||
-                       (r->ret.id == T_ENUM && !type_eq(old->ret, r->ret));
+                       (type_is_defined(r->ret) && !type_eq(old->ret, r->ret));
     if (ret_differs || outs_differ) {
         err_set(e, ERR_INVALID_FUNCTION_DEFINITION,
                 r->is_procedure && n_old != n_new ? "cannot change whether a procedure has output parameters"

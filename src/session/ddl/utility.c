@@ -324,7 +324,6 @@ static Status bind_prepared(Session *s, Arena *a, SqlText *t, int64_t n_types, A
     }
     PlanCtx c;
     plan_ctx_init_client(s, a, &c);
-    c.shows_rows = true;
     BoundStmt *b;
     TRY(sql_bind(&c, t->ast, (int32_t)n_types, given, &b));
     t->runs_bulk = c.n_bulks > 0;
@@ -505,6 +504,7 @@ Status session_utility(Session *s, Statement *st, const AstStmt *x) {
             return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "DISCARD ALL cannot run inside a transaction block");
         session_free_prepared(s);
         return settings_reset_all(s);
+    case AST_CREATE_COMPOSITE: return composite_create(s, st, AST_AS_CONST(AstCreateComposite, x));
     case AST_CREATE_DOMAIN: return domain_create(s, st, AST_AS_CONST(AstCreateDomain, x));
     case AST_ALTER_DOMAIN: return domain_alter(s, st, AST_AS_CONST(AstAlterDomain, x));
     case AST_CREATE_ENUM: return enum_create(s, st, AST_AS_CONST(AstCreateEnum, x));

@@ -62,6 +62,16 @@ Status type_name_free(Session *s, const AstName *name, const char *as); /* 42710
 Status row_type_free(Session *s, const char *relation,
                      int64_t location); /* ... a table or view, whose rows have a type */
 
+/* ---- composites.c ---- */
+Status composite_create(Session *s, Statement *st, const AstCreateComposite *x);
+Status composite_alter(Session *s, Statement *st, const AstAlterTable *x);
+Status composite_rename_attribute(Session *s, Statement *st, const AstRename *x);
+Status composite_rename(Session *s, const CompositeType *x, const char *new_name);
+/* 0A000: columns, routines or texts have the table's row type. */
+Status row_type_unused(Session *s, Statement *st, const Table *t);
+/* Takes an attribute away, because its type goes; a column has no values of it. */
+Status composite_drop_attribute(Session *s, Statement *st, const char *type, const char *name);
+
 /* ---- domains.c ---- */
 Status domain_create(Session *s, Statement *st, const AstCreateDomain *x);
 Status domain_alter(Session *s, Statement *st, const AstAlterDomain *x);

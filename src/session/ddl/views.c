@@ -60,7 +60,7 @@ static Status check_query(Session *s, const AstCreateView *x, const PlanCtx *c, 
         return err_set(&s->err, ERR_SYNTAX, "CREATE VIEW specifies more column names than columns");
     for (int32_t i = 0; i < b->n_result; i++) {
         Type t = c->cols.items[b->result[i]].type;
-        if (type_is_record(t))
+        if (type_is_record(t) || composite_is_record(t))
             return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION, "column \"%s\" has pseudo-type %s",
                            i < x->n_columns ? x->columns[i] : b->names[i], type_plain_name(t));
     }

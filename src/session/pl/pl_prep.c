@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "sql/optimize/optimize.h"
+#include "types/composite.h"
 
 /* ---- routines ---------------------------------------------------------------------------- */
 
@@ -154,7 +155,39 @@ static PlSlot *ref_slot(PlFrame *fr, PlRef r) {
         if (rec->names[i] == r.field || strcmp(rec->names[i], r.field) == 0) return &rec->slots[i];
     return NULL;
 }
+/* The fields of a variable of a composite type, NULLs if it is NULL, in the scratch; NULL: no memory. */
+static Value *composite_fields(PlFrame *fr, int32_t var, const CompositeType *x) {
+    const Value *v = &fr->slots[var].v;
+    Value *all = arena_array(fr->scratch, Value, (int64_t)x->n + 1);
+    for (int32_t i = 0; all && i < x->n; i++) all[i] = (Value){.type = x->fields[i].type, .is_null = true};
+    if (all && !v->is_null && composite_read(x, v->u.str, all, &fr->s->err) != ST_OK) return NULL;
+    return all;
+}
+/* Of the field, NULL: the variable is not of a composite type. */
+static const CompositeType *field_of(const PlFrame *fr, PlRef r, int32_t *k) {
+    const PlVar *var = &fr->f->vars[r.var];
+    const CompositeType *x = r.field && var->kind == PLV_SCALAR ? composite_of(var->type) : NULL;
+    *k = x ? composite_field(x, slice_of(r.field)) : -1;
+    return x;
+}
+static Status assign_field(PlFrame *fr, PlRef target, const CompositeType *x, int32_t k, const Value *v) {
+    EvalCtx e;
+    Value all = {.type = composite_type(x)}, *fields = composite_fields(fr, target.var, x);
+    pl_eval_ctx(fr, &e);
+    if (k < 0)
+        return err_set(&fr->s->err, ERR_UNDEFINED_COLUMN, "record \"%s\" has no field \"%s\"",
+                       fr->f->vars[target.var].name, target.field);
+    if (!fields) return err_is_set(&fr->s->err) ? ST_ERROR : err_oom(&fr->s->err);
+    TRY(eval_assign(&e, v, x->fields[k].type, &fields[k]));
+    TRY(composite_build(fr->scratch, x->n, fields, &all.u.str, &fr->s->err));
+    return pl_assign(fr, (PlRef){.var = target.var}, &all);
+}
+
 const Value *pl_ref_value(PlFrame *fr, PlRef r) {
+    int32_t k;
+    const CompositeType *row = field_of(fr, r, &k);
+    const Value *fields = k >= 0 ? composite_fields(fr, r.var, row) : NULL;
+    if (row) return fields ? &fields[k] : NULL;
     const PlSlot *x = ref_slot(fr, r);
     return x ? &x->v : NULL;
 }
@@ -173,6 +206,9 @@ Status pl_assign(PlFrame *fr, PlRef target, const Value *v) {
     Err *e = &fr->s->err;
     EvalCtx x;
     Value w;
+    int32_t k;
+    const CompositeType *row = field_of(fr, target, &k);
+    if (row) return assign_field(fr, target, row, k, v);
     PlSlot *slot = ref_slot(fr, target);
     if (!slot) {
         if (fr->records[target.var].assigned)

@@ -1,6 +1,7 @@
 /* pl_query.c - SQL statements of bodies: with variables as parameters, their results to variables. */
 #include "session/pl/pl_run_int.h"
 #include "session/core/plancache.h"
+#include "types/composite.h"
 
 #include <stdio.h>
 
@@ -250,8 +251,29 @@ static Status assign_composite(PlFrame *fr, int32_t var, Statement *st, int64_t 
     return ST_OK;
 }
 
+/* The variable of a composite type that is the only target, which takes the columns as its fields. */
+static const CompositeType *whole_target(const PlFrame *fr, const PlStmt *s) {
+    const PlVar *var = s->n_targets == 1 && !s->targets[0].field ? &fr->f->vars[s->targets[0].var] : NULL;
+    return var && var->kind == PLV_SCALAR ? composite_of(var->type) : NULL;
+}
+static Status assign_fields(PlFrame *fr, const PlStmt *s, const CompositeType *x, Statement *st, int64_t row) {
+    Value all = {.type = composite_type(x), .is_null = row < 0}, *fields = arena_array(fr->scratch, Value, x->n + 1);
+    EvalCtx e;
+    if (!fields) return err_oom(&fr->s->err);
+    pl_eval_ctx(fr, &e);
+    for (int32_t i = 0; i < x->n && row >= 0; i++) {
+        Value v = {.type = type_make(T_UNKNOWN), .is_null = true};
+        if (i < st->n_cols) TRY(pl_row_value(fr, st, row, i, &v));
+        TRY(eval_assign(&e, &v, x->fields[i].type, &fields[i]));
+    }
+    if (row >= 0) TRY(composite_build(fr->scratch, x->n, fields, &all.u.str, &fr->s->err));
+    return pl_assign(fr, s->targets[0], &all);
+}
+
 Status pl_assign_row(PlFrame *fr, const PlStmt *s, Statement *st, int64_t row) {
+    const CompositeType *x = whole_target(fr, s);
     if (s->is_row) return assign_composite(fr, s->targets[0].var, st, row);
+    if (x && !(st->n_cols == 1 && type_eq(st->types[0], composite_type(x)))) return assign_fields(fr, s, x, st, row);
     for (int32_t i = 0; i < s->n_targets; i++) {
         Value v = {.type = type_make(T_UNKNOWN), .is_null = true};
         if (row >= 0 && i < st->n_cols) TRY(pl_row_value(fr, st, row, i, &v));

@@ -542,7 +542,7 @@ static Status add_row(PlFrame *fr, const Value *row, int32_t n) {
 }
 
 /* The last statement of a function in SQL, whose columns the caller has defined. */
-static bool is_same_type(Type a, Type b) { return a.id == b.id && (a.id != T_ENUM || type_eq(a, b)); }
+static bool is_same_type(Type a, Type b) { return a.id == b.id && (!type_is_defined(a) || type_eq(a, b)); }
 
 static Status wrong_definition(const PlRows *rows, int32_t n, const Type *types, Err *e) {
     char a[TYPE_NAME_MAX], b[TYPE_NAME_MAX];

@@ -59,7 +59,6 @@ static Status make(Session *s, SqlText *text, int32_t n_params, const Type *para
     Status st = t && c ? ST_OK : err_oom(&s->err);
     if (st == ST_OK) {
         plan_ctx_init(s, a, c);
-        c->shows_rows = true;
         st = sql_bind(c, text->ast, n_params, param_types, &b);
     }
     if (st != ST_OK) {

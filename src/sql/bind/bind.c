@@ -61,7 +61,7 @@ static Status finish(Binder *b, Status st) {
 }
 
 static Status bind_query(Binder *b, const AstSelect *s, BoundStmt *out) {
-    SelectEnv env = {.rows_ok = b->c->shows_rows};
+    SelectEnv env = {0};
     Rel r;
     TRY(bind_select(b, &env, s, &r));
     TRY(bind_settle(b, &r));
@@ -121,7 +121,6 @@ static Status bind_statement(PlanCtx *c, const AstStmt *stmt, int32_t n_params, 
     Status st = ST_OK;
     b.top = statement_with(stmt);
     b.changes = sql_with_changes(b.top);
-    b.returning_rows = c->shows_rows;
     switch ((int)stmt->kind) {
     case AST_SELECT: st = bind_query(&b, AST_AS_CONST(AstSelect, stmt), s); break;
     case AST_INSERT: st = bind_insert(&b, AST_AS_CONST(AstInsert, stmt), NULL, s); break;

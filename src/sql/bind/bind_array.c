@@ -159,21 +159,24 @@ static Status chain(Binder *b, const AstSubscript *last, AstSubscripts *out, con
     return ST_OK;
 }
 
-Expr *bind_subscript(Binder *b, Query *q, const AstSubscript *s) {
-    AstSubscripts subs;
-    const AstExpr *of = NULL;
+Expr *bind_part(Binder *b, Query *q, Expr *base, const AstSubscripts *s, int64_t location) {
     Bounds at;
-    if (stack_check_at(b->err, bind_pos(b, s->location)) != ST_OK || chain(b, s, &subs, &of) != ST_OK) return NULL;
-    Expr *base = bind_expr(b, q, of);
     if (!base) return NULL;
-    if (base->type.id == T_JSONB) return bind_json_subscripts(b, q, &subs, base, s->location);
-    if (base->type.id != T_ARRAY) return not_an_array(b, base->type, s->location);
-    if (bind_bounds(b, q, &subs, s->location, &at) != ST_OK) return NULL;
+    if (base->type.id == T_JSONB) return bind_json_subscripts(b, q, s, base, location);
+    if (base->type.id != T_ARRAY) return not_an_array(b, base->type, location);
+    if (bind_bounds(b, q, s, location, &at) != ST_OK) return NULL;
     Expr **args = arena_array(b->a, Expr *, at.n + 1);
     if (!args) return NULL;
     args[0] = base;
     memcpy(args + 1, at.expr, sizeof *args * (size_t)at.n);
-    return bind_call(b, at.slice ? "array_part" : "array_subscript", false, at.n + 1, args, s->location);
+    return bind_call(b, at.slice ? "array_part" : "array_subscript", false, at.n + 1, args, location);
+}
+
+Expr *bind_subscript(Binder *b, Query *q, const AstSubscript *s) {
+    AstSubscripts subs;
+    const AstExpr *of = NULL;
+    if (stack_check_at(b->err, bind_pos(b, s->location)) != ST_OK || chain(b, s, &subs, &of) != ST_OK) return NULL;
+    return bind_part(b, q, bind_expr(b, q, of), &subs, s->location);
 }
 
 /* The value as what is assigned to a part of type `want` of the column `name`. */
@@ -256,7 +259,7 @@ static Status unify(Binder *b, const char *name, bool is_operator, bool same, co
         bool alike = t.id == x.id || (type_is_text(t) && type_is_text(x)) || (bind_is_numeric(t) && bind_is_numeric(x));
         if (same && t.id != T_UNKNOWN && !alike) fits = false;
         if (fits && t.id == T_UNKNOWN) t = x;
-        else if (!fits || !type_common(t, x, &t)) return no_such_call(b, name, is_operator, n, args, location);
+        else if (!fits || !bind_common_type(b, t, x, &t)) return no_such_call(b, name, is_operator, n, args, location);
     }
     if (t.id == T_UNKNOWN)
         return err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH,
@@ -266,7 +269,7 @@ static Status unify(Binder *b, const char *name, bool is_operator, bool same, co
         Type x = form[i] == 'a' ? type_array_of(t) : t;
         if (!(args[i] = bind_beside(b, args[i], x, location))) return ST_ERROR;
         x = args[i]->type;
-        if (!type_common(t, x.id == T_ARRAY ? type_element(x) : x, &t))
+        if (!bind_common_type(b, t, x.id == T_ARRAY ? type_element(x) : x, &t))
             return no_such_call(b, name, is_operator, n, args, location);
     }
     for (int i = 0; i < n && form[i]; i++) {

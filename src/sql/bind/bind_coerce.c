@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "sql/bind/bind_int.h"
+#include "types/composite.h"
 #include "types/dec.h"
 #include "types/enums.h"
 
@@ -21,8 +22,8 @@ Status bind_type(Binder *b, const AstTypeName *t, Type *out, const Domain **doma
     if (sql_bind_type(b->c->catalog, t, out, domain, b->err) == ST_OK) {
         if (domain && *domain && !vec_push(b->a, &b->c->domain_ids, (*domain)->id)) return ST_ERROR;
         const Type of = out->id == T_ARRAY ? type_element(*out) : *out;
-        const bool names = of.id == T_ENUM && !(domain && *domain);
-        return !names || vec_push(b->a, &b->c->enum_numbers, of.length) ? ST_OK : ST_ERROR;
+        const bool names = type_is_defined(of) && !(domain && *domain);
+        return !names || vec_push(b->a, &b->c->type_numbers, of.length) ? ST_OK : ST_ERROR;
     }
     if (!b->err->position) b->err->position = bind_pos(b, t->location);
     return ST_ERROR;
@@ -46,15 +47,19 @@ static Status bind_named_type(const Catalog *c, const AstTypeName *t, Type *out,
     *found = false;
     if (t->schema ? !is_public : type_from_name(slice_of(t->name), 0, NULL, &builtin, &none) == ST_OK) return ST_OK;
     const EnumType *x = enum_find(c->enums, slice_of(t->name));
-    const Domain *d = x ? NULL : catalog_domain(c, slice_of(t->name));
-    if (!x && !d) return ST_OK;
+    const CompositeType *row = x ? NULL : composite_find(c->rows, slice_of(t->name));
+    const Domain *d = x || row ? NULL : catalog_domain(c, slice_of(t->name));
+    const Table *table = x || row || d ? NULL : catalog_table(c, slice_of(t->name));
+    if (!x && !row && !d && !table) return ST_OK;
     *found = true;
     if (t->n_mods) return err_at(e, t->location, ERR_SYNTAX, "type modifier is not allowed for type \"%s\"", t->name);
     if (d && (t->array_dims || !domain))
         return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED,
                       t->array_dims ? "arrays of domains are not supported" : "a domain is not supported here");
     if (d) return *out = d->type, *domain = d, ST_OK;
-    *out = enum_type(x);
+    if (x) *out = enum_type(x);
+    else if (row) *out = composite_type(row);
+    else TRY(catalog_row_type(c, table, out, e));
     if (t->array_dims) *out = type_array_of(*out);
     return ST_OK;
 }
@@ -215,7 +220,7 @@ Expr *bind_param(Binder *b, int32_t number, int64_t location) {
 
 /* A type without the modifiers that a context must not impose on a parameter or literal. */
 static Type bare(Type t) {
-    if (t.id == T_ENUM) return t;
+    if (type_is_defined(t)) return t;
     if (t.id == T_ARRAY) return type_array_of(bare(type_element(t)));
     Type r = type_make((TypeId)t.id);
     if (t.id == T_CHAR) r.length = 0;
@@ -296,7 +301,7 @@ Expr *bind_coerce(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t location) {
     if (e->kind == EX_PARAM && e->type.id == T_UNKNOWN) {
         Type want = bare(to), *have = &b->params.items[e->u.param - 1];
         if (have->id == T_UNKNOWN) *have = want;
-        else if (have->id != want.id || (want.id == T_ENUM && have->length != want.length) ||
+        else if (have->id != want.id || (type_is_defined(want) && have->length != want.length) ||
                  (want.id == T_ARRAY && type_element(*have).id != type_element(want).id)) {
             err_at(b->err, bind_pos(b, e->location), ERR_AMBIGUOUS_PARAMETER,
                    "inconsistent types deduced for parameter $%d", e->u.param);
@@ -307,6 +312,9 @@ Expr *bind_coerce(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t location) {
         if (type_eq(e->type, to)) return e;
     }
     if (e->kind == EX_CONST && e->type.id == T_UNKNOWN) return literal_cast(b, e, to, ctx, location);
+    if (e->type.id == T_COMPOSITE && to.id == T_COMPOSITE) {
+        if (!(e = bind_row_as(b, e, to, ctx, location)) || type_eq(e->type, to)) return e;
+    }
     if (!cast_exists(e->type, to, ctx)) {
         cast_error(b, e->type, to, location);
         return NULL;
@@ -332,7 +340,8 @@ static Expr *coerce_arg(Binder *b, Expr *e, Type to, int64_t location) {
 
 Expr *bind_assign_base(Binder *b, Expr *e, const Column *col, int64_t location) {
     if (!e || type_eq(e->type, col->type)) return e;
-    if (e->type.id != T_UNKNOWN && !cast_exists(e->type, col->type, CAST_ASSIGNMENT)) {
+    const bool becomes = e->type.id == T_UNKNOWN || (composite_is_record(e->type) && col->type.id == T_COMPOSITE);
+    if (!becomes && !cast_exists(e->type, col->type, CAST_ASSIGNMENT)) {
         err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH,
                "column \"%s\" is of type %s but expression is of type %s", col->name, type_plain_name(col->type),
                type_plain_name(e->type));
@@ -414,7 +423,7 @@ Status bind_common(Binder *b, int64_t n, Expr **args, const char *what, Type *ou
         if (args[i]->type.id == T_UNKNOWN) continue;
         Type u;
         if (t.id == T_UNKNOWN) t = args[i]->type;
-        else if (type_common(t, args[i]->type, &u)) t = u;
+        else if (bind_common_type(b, t, args[i]->type, &u)) t = u;
         else
             return err_at(b->err, bind_pos(b, args[i]->location), ERR_DATATYPE_MISMATCH,
                           "%s types %s and %s cannot be matched", what, type_plain_name(t),

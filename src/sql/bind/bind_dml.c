@@ -9,6 +9,7 @@
  */
 #include "base/similar.h"
 #include "sql/bind/bind_int.h"
+#include "types/composite.h"
 
 enum { CHECKED_ROWS = 8 }; /* rows of VALUES up to which each cell has its domain's conditions */
 
@@ -97,7 +98,6 @@ static Status add_returning(Binder *b, Query *q, const AstTarget *list, int64_t 
     if (!n) return ST_OK;
     TargetVec targets = {0};
     q->clause = "RETURNING";
-    q->rows_ok = b->returning_rows;
     TRY(bind_targets(b, q, list, n, &targets));
     out->result = arena_array(b->a, ColId, targets.len);
     out->names = arena_array(b->a, const char *, targets.len);
@@ -188,7 +188,43 @@ static Status add_set(Binder *b, const Table *t, SetVec *sets, const char *name,
     return s.value && vec_push(b->a, sets, s) ? ST_OK : ST_ERROR;
 }
 
-/* SET a[i] = x, a[i:j] = x: the column, or what earlier items have made of it, with another element. */
+/* The value of a column with another part. base: the column's, or a part of it, that the steps lead on from. */
+static Expr *set_part(Binder *b, Query *q, Expr *base, int64_t n, const AstStep *steps, Expr *value, const char *column,
+                      int64_t location) {
+    if (!base || !value || stack_check_at(b->err, bind_pos(b, location)) != ST_OK) return NULL;
+    if (!steps->field) {
+        const AstSubscripts *s = &steps->subscripts;
+        Expr *item = n > 1 ? bind_part(b, q, bind_copy(b, base), s, location) : NULL;
+        if (n > 1) value = set_part(b, q, item, n - 1, steps + 1, value, column, location);
+        return bind_part_set(b, q, base, s, value, column, location);
+    }
+    const CompositeType *x = composite_of(base->type);
+    const int32_t k = composite_field(x, slice_of(steps->field));
+    if (!x) {
+        err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH,
+               "cannot assign to field \"%s\" of column \"%s\" because its type %s is not a composite type",
+               steps->field, column, type_plain_name(base->type));
+        return NULL;
+    }
+    if (k < 0) {
+        err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_COLUMN,
+               "cannot assign to field \"%s\" of column \"%s\" because there is no such column in data type %s",
+               steps->field, column, x->shown);
+        return NULL;
+    }
+    if (n == 1) return bind_field_set(b, base, k, value, location);
+    Expr *copy = bind_copy(b, base), *part = copy ? bind_field_at(b, copy, k, location) : NULL;
+    part = set_part(b, q, part, n - 1, steps + 1, value, x->fields[k].name, location);
+    return part ? bind_field_set(b, base, k, part, location) : NULL;
+}
+
+static Status part_default(Binder *b, const AstPath *path, int64_t location) {
+    return err_at(b->err, bind_pos(b, location), ERR_FEATURE_NOT_SUPPORTED,
+                  path->steps[path->n - 1].field ? "cannot set a subfield to DEFAULT"
+                                                 : "cannot set an array element to DEFAULT");
+}
+
+/* SET a[i] = x, a[i:j] = x, v.f = x: the column, or what earlier items have made of it, with another part. */
 static Status set_element(Binder *b, Query *q, const Table *t, const AstAssign *a, SetVec *sets) {
     int c = find_column(t, a->columns[0]);
     Set *before = NULL;
@@ -197,9 +233,7 @@ static Status set_element(Binder *b, Query *q, const Table *t, const AstAssign *
     if (before && !before->element)
         return err_at(b->err, bind_pos(b, a->location), ERR_SYNTAX, "multiple assignments to same column \"%s\"",
                       a->columns[0]);
-    if (a->value->kind == AST_DEFAULT)
-        return err_at(b->err, bind_pos(b, a->location), ERR_FEATURE_NOT_SUPPORTED,
-                      "cannot set an array element to DEFAULT");
+    if (a->value->kind == AST_DEFAULT) return part_default(b, &a->path, a->location);
     Expr *array = before ? before->value : NULL;
     for (int64_t i = 0; !array && i < q->ns.len; i++)
         if (q->ns.items[i].table == t &&
@@ -207,10 +241,8 @@ static Status set_element(Binder *b, Query *q, const Table *t, const AstAssign *
             array = expr_col(b->c, q->ns.items[i].cols[c].id);
     if (!array)
         return err_is_set(b->err) ? ST_ERROR : err_internal(b->err, "binder: the updated table is not in scope");
-    Expr *value = bind_expr(b, q, a->value);
-    Set s = {.col = c,
-             .value = bind_part_set(b, q, array, &a->subscripts, value, a->columns[0], a->location),
-             .element = true};
+    Set s = {.col = c, .element = true};
+    s.value = set_part(b, q, array, a->path.n, a->path.steps, bind_expr(b, q, a->value), a->columns[0], a->location);
     if (!s.value) return ST_ERROR;
     if (before) before->value = s.value;
     return before || vec_push(b->a, sets, s) ? ST_OK : ST_ERROR;
@@ -221,7 +253,7 @@ static Status bind_set(Binder *b, Query *q, const Table *t, const AstAssign *a, 
     int64_t loc = a->location;
     if (a->n_columns == 1) {
         if (find_column(t, a->columns[0]) < 0) return no_column(b, t, a->columns[0], loc);
-        if (a->subscripts.n) return set_element(b, q, t, a, sets);
+        if (a->path.n) return set_element(b, q, t, a, sets);
         if (a->value->kind == AST_DEFAULT) return add_set(b, t, sets, a->columns[0], NULL, loc);
         Expr *e = bind_expr(b, q, a->value);
         return e ? add_set(b, t, sets, a->columns[0], e, loc) : ST_ERROR;
@@ -283,12 +315,12 @@ static Status insert_columns(Binder *b, const AstInsert *s, const Table *t, int6
             int64_t loc = s->column_locations ? s->column_locations[i] : s->location;
             c = find_column(t, s->columns[i]);
             if (c < 0) return no_column(b, t, s->columns[i], loc);
-            if (seen[c] && !(part[c] && s->subscripts[i].n))
+            if (seen[c] && !(part[c] && s->paths[i].n))
                 return err_at(b->err, bind_pos(b, loc), ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once",
                               s->columns[i]);
         }
         seen[c] = true;
-        part[c] = s->n_columns && s->subscripts[i].n;
+        part[c] = s->n_columns && s->paths[i].n;
         (*map)[i] = c;
     }
     return ST_OK;
@@ -297,17 +329,17 @@ static Status insert_columns(Binder *b, const AstInsert *s, const Table *t, int6
 /* The value of item i of the columns' list: of its column, or of a part of that one, which is NULL or `before`. */
 static Expr *insert_value(Binder *b, Query *q, const AstInsert *s, int64_t i, const Column *col, bool base,
                           Expr *before, Expr *value, int64_t location) {
-    const AstSubscripts *parts = s->n_columns ? &s->subscripts[i] : NULL;
-    if (!parts || parts->n == 0)
+    const AstPath *path = s->n_columns ? &s->paths[i] : NULL;
+    if (!path || path->n == 0)
         return base ? bind_assign_base(b, value, col, location) : bind_assign(b, value, col, location);
     if (!before) before = bind_null(b, col->type);
-    return bind_part_set(b, q, before, parts, value, col->name, s->column_locations[i]);
+    return set_part(b, q, before, path->n, path->steps, value, col->name, s->column_locations[i]);
 }
 /* Columns of domains of which parts were set, when all of them have been. */
 static Status check_parts(Binder *b, const AstInsert *s, const Table *t, int64_t n_cols, const int *map, Expr **row) {
     for (int64_t i = 0; s->n_columns && i < n_cols; i++) {
         const Domain *d = catalog_domain_by_id(b->c->catalog, t->cols[map[i]].domain);
-        bool last = s->subscripts[i].n > 0 && row[map[i]];
+        bool last = s->paths[i].n > 0 && row[map[i]];
         for (int64_t k = i + 1; k < n_cols && last; k++) last = map[k] != map[i];
         if (last && !(row[map[i]] = bind_domain(b, row[map[i]], d, s->column_locations[i]))) return ST_ERROR;
     }
@@ -378,11 +410,8 @@ static Plan *insert_values(Binder *b, const AstInsert *s, Table *t, Cte *ctes, i
         if (!row) return NULL;
         for (int64_t i = 0; v && i < width; i++) {
             const AstExpr *ast = v->items[i];
-            if (ast->kind == AST_DEFAULT && s->n_columns && s->subscripts[i].n) {
-                err_at(b->err, bind_pos(b, s->column_locations[i]), ERR_FEATURE_NOT_SUPPORTED,
-                       "cannot set an array element to DEFAULT");
-                return NULL;
-            }
+            if (ast->kind == AST_DEFAULT && s->n_columns && s->paths[i].n)
+                return part_default(b, &s->paths[i], s->column_locations[i]), NULL;
             if (ast->kind == AST_DEFAULT) continue;
             Expr *e = bind_expr(b, q, ast);
             e = insert_value(b, q, s, i, &t->cols[map[i]], above, row[map[i]], e, ast->location);
@@ -429,7 +458,7 @@ static Plan *insert_select(Binder *b, const AstInsert *s, Table *t, Cte *ctes, i
     if (!row) return NULL;
     for (int32_t i = 0; i < r.n; i++) {
         const Column *col = &t->cols[map[i]];
-        const bool part = s->n_columns && s->subscripts[i].n;
+        const bool part = s->n_columns && s->paths[i].n;
         if (b->c->cols.items[r.cols[i]].type.id == T_UNKNOWN && !part &&
             bind_retype(b, r.plan, r.cols[i], col->type) != ST_OK)
             return NULL;

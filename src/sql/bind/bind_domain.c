@@ -99,11 +99,11 @@ static Expr *condition(Binder *b, const char *sql, Type type, const Expr *value)
     q->clause = "check constraints";
     q->no_subqueries = "check constraint";
     b->c->variables = NULL; /* VALUE is none */
-    const int64_t domains = b->c->domain_ids.len, enums = b->c->enum_numbers.len, routines = b->c->routine_ids.len;
+    const int64_t domains = b->c->domain_ids.len, enums = b->c->type_numbers.len, routines = b->c->routine_ids.len;
     Expr *e = bind_bool(b, bind_text_expr(b, q, sql, NULL), "CHECK", 0);
     if (b->c->own_names) {
         b->c->domain_ids.len = domains;
-        b->c->enum_numbers.len = enums;
+        b->c->type_numbers.len = enums;
         b->c->routine_ids.len = routines;
     }
     b->c->variables = variables;

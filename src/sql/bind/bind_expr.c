@@ -89,21 +89,6 @@ static Expr *bind_sql_value(Binder *b, const AstSqlValue *v) {
     return bind_coerce(b, e, t, CAST_EXPLICIT, v->location);
 }
 
-/* A row as its text, others as they are. */
-static Expr *bind_as_text(Binder *b, Query *q, const AstExpr *e) {
-    RowValue row;
-    bool is_row;
-    if (bind_row_value(b, q, e, true, &row, &is_row) != ST_OK) return NULL;
-    return is_row ? bind_row_text(b, &row, e->location) : bind_expr(b, q, e);
-}
-
-Expr **bind_texts(Binder *b, Query *q, AstExpr *const *items, int64_t n) {
-    Expr **e = arena_array(b->a, Expr *, n + 1);
-    for (int64_t i = 0; e && i < n; i++)
-        if (!(e[i] = bind_as_text(b, q, items[i]))) return NULL;
-    return e;
-}
-
 static Expr *bind_cast(Binder *b, Query *q, const AstCast *c) {
     Type t;
     const Domain *domain;
@@ -118,7 +103,7 @@ static Expr *bind_cast(Binder *b, Query *q, const AstCast *c) {
     } else if (c->arg->kind == AST_ARRAY && t.id == T_ARRAY) {
         arg = bind_array(b, q, AST_AS_CONST(AstList, c->arg), &t);
     } else {
-        arg = type_is_text(t) ? bind_as_text(b, q, c->arg) : bind_expr(b, q, c->arg);
+        arg = bind_expr(b, q, c->arg);
     }
     Expr *e = bind_coerce(b, arg, t, CAST_EXPLICIT, c->location);
     if (domain || !e || !e->domain) return bind_domain(b, e, domain, c->location);
@@ -130,10 +115,12 @@ static Expr *bind_is(Binder *b, Query *q, const AstIs *is) {
     if (is->test == AST_IS_NULL) {
         RowValue row;
         bool is_row;
-        if (bind_row_value(b, q, is->arg, false, &row, &is_row) != ST_OK) return NULL;
+        if (bind_row_value(b, q, is->arg, &row, &is_row) != ST_OK) return NULL;
         if (is_row) return bind_row_null(b, &row, is->negated, is->location);
         Expr *arg = bind_expr(b, q, is->arg);
         if (arg && bind_is_unknown(arg)) arg = bind_coerce(b, arg, type_make(T_TEXT), CAST_IMPLICIT, is->location);
+        if (arg && arg->type.id == T_COMPOSITE)
+            return bind_call(b, is->negated ? "row_is_not_null" : "row_is_null", false, 1, &arg, is->location);
         return bind_unary(b, is->negated ? EX_IS_NOT_NULL : EX_IS_NULL, arg, is->location);
     }
     static const char *const what[][2] = {[AST_IS_TRUE] = {"IS TRUE", "IS NOT TRUE"},
@@ -161,6 +148,12 @@ Expr *bind_distinct(Binder *b, bool negated, Expr *l, Expr *r, int64_t location)
     Expr *args[2] = {l, r};
     bool null = is_null_literal(l) || is_null_literal(r); /* asks whether the other is NULL */
     Type t;
+    if (bind_row_pair(b, args, location) != ST_OK) return NULL;
+    if (l->type.id == T_COMPOSITE && r->type.id == T_COMPOSITE) /* of one form now */
+        for (int i = 0; i < 2; i++)
+            if (bind_check_groupable(b, args[i]->type, location) != ST_OK ||
+                !(args[i] = bind_key(b, args[i], location)))
+                return NULL;
     if (bind_comparable(b, 2, args, negated ? "IS NOT DISTINCT FROM" : "IS DISTINCT FROM", &t) != ST_OK) {
         if (strcmp(b->err->sqlstate, ERR_DATATYPE_MISMATCH) != 0) return NULL;
         err_clear(b->err);
@@ -191,20 +184,7 @@ static Expr *bind_distinct_from(Binder *b, Query *q, const AstDistinctFrom *d) {
             if (!(x[i] = bind_distinct(b, d->negated, x[i], y[i], d->location))) return NULL;
         return bind_nary(b, d->negated ? EX_AND : EX_OR, l->n_items, x, d->location);
     }
-    RowValue x, y;
-    bool is_x = false, is_y = false;
-    if (bind_row_value(b, q, d->left, false, &x, &is_x) != ST_OK ||
-        (is_x && bind_row_value(b, q, d->right, false, &y, &is_y) != ST_OK))
-        return NULL;
-    if (is_x && is_y && bind_row_pair(b, &x, &y, d->location) != ST_OK) return NULL;
-    if (is_x && !is_y && d->right->kind != AST_NULL_LIT) {
-        bind_unsupported(b, d->location, "comparing a row with a value");
-        return NULL;
-    }
-    Expr *l = is_x ? bind_row_key(b, &x, d->location) : bind_expr(b, q, d->left),
-         *r = !l     ? NULL
-              : is_y ? bind_row_key(b, &y, d->location)
-                     : bind_expr(b, q, d->right);
+    Expr *l = bind_expr(b, q, d->left), *r = l ? bind_expr(b, q, d->right) : NULL;
     return bind_distinct(b, d->negated, l, r, d->location);
 }
 
@@ -336,21 +316,9 @@ static Expr *bind_operator(Binder *b, Query *q, const AstOp *o) {
         Expr *arg = bind_expr(b, q, o->right);
         return bind_call(b, o->op, true, 1, &arg, o->location);
     }
-    if (strcmp(o->op, "||") == 0) {
-        Expr *text = bind_as_text(b, q, o->left);
-        return bind_op(b, o->op, text, text ? bind_as_text(b, q, o->right) : NULL, o->location);
-    }
-    bool rows = o->left->kind == AST_ROW && o->right->kind == AST_ROW;
-    if (!rows && (o->left->kind == AST_COLUMN || o->right->kind == AST_COLUMN)) {
-        RowValue x, y;
-        bool is_x, is_y = false;
-        if (bind_row_value(b, q, o->left, false, &x, &is_x) != ST_OK ||
-            (is_x && bind_row_value(b, q, o->right, false, &y, &is_y) != ST_OK))
-            return NULL;
-        if (is_x && is_y) return bind_row_keys_op(b, o->op, &x, &y, o->location);
-    }
-    if (o->left->kind == AST_ROW || o->right->kind == AST_ROW)
-        return bind_row_op(b, q, o->op, o->left, o->right, o->location);
+    const bool rows = o->left->kind == AST_ROW && o->right->kind == AST_ROW;
+    const AstExpr *other = o->left->kind == AST_ROW ? o->right : o->right->kind == AST_ROW ? o->left : NULL;
+    if (rows || (other && other->kind == AST_SUBLINK)) return bind_row_op(b, q, o->op, o->left, o->right, o->location);
     Expr *l = bind_expr(b, q, o->left);
     return bind_op(b, o->op, l, l ? bind_expr(b, q, o->right) : NULL, o->location);
 }
@@ -385,6 +353,13 @@ static Expr *bind_collate(Binder *b, Query *q, const AstCollate *c) {
     return e && sql_check_collation(&c->collation, e->type, bind_pos(b, c->location), b->err) == ST_OK ? e : NULL;
 }
 
+static Expr *bind_column_or_row(Binder *b, Query *q, const AstExpr *e) {
+    RowValue row;
+    bool is_row;
+    if (bind_row_value(b, q, e, &row, &is_row) != ST_OK) return NULL;
+    return is_row ? bind_row_cell(b, &row, e->location) : bind_column(b, q, AST_AS_CONST(AstColumn, e));
+}
+
 static Expr *bind_node(Binder *b, Query *q, const AstExpr *e) {
     switch ((int)e->kind) {
     case AST_NULL_LIT:
@@ -395,7 +370,8 @@ static Expr *bind_node(Binder *b, Query *q, const AstExpr *e) {
     case AST_BITS_LIT: return bind_literal(b, e);
     case AST_CAST: return bind_cast(b, q, AST_AS_CONST(AstCast, e));
     case AST_PARAM: return bind_param(b, AST_AS_CONST(AstParam, e)->number, e->location);
-    case AST_COLUMN: return bind_column(b, q, AST_AS_CONST(AstColumn, e));
+    case AST_COLUMN:
+    case AST_ROW: return bind_column_or_row(b, q, e);
     case AST_STAR:
         err_at(b->err, bind_pos(b, e->location), ERR_SYNTAX, "row expansion via \"*\" is not supported here");
         return NULL;
@@ -418,7 +394,6 @@ static Expr *bind_node(Binder *b, Query *q, const AstExpr *e) {
     case AST_LEAST: return bind_minmax(b, q, AST_AS_CONST(AstList, e), "least");
     case AST_NULLIF: return bind_nullif(b, q, AST_AS_CONST(AstList, e));
     case AST_ARRAY: return bind_array(b, q, AST_AS_CONST(AstList, e), NULL);
-    case AST_ROW: bind_unsupported(b, e->location, "a row value outside of a comparison"); return NULL;
     case AST_GROUPING: return bind_grouping(b, q, AST_AS_CONST(AstList, e));
     case AST_LIKE: return bind_like(b, q, AST_AS_CONST(AstLike, e));
     case AST_FUNC: return bind_func(b, q, AST_AS_CONST(AstFunc, e));

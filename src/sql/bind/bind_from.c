@@ -5,6 +5,7 @@
  */
 #include "catalog/similar_names.h"
 #include "sql/bind/bind_int.h"
+#include "types/composite.h"
 #include "sql/plan/client_rows.h"
 
 Plan *bind_one_row(Binder *b) {
@@ -450,6 +451,22 @@ static Plan *from_user_table(Binder *b, Query *q, const AstFromFunc *f) {
     return from_outside(b, q, p, &f->alias, f->location);
 }
 
+/* Values of a composite type that one function makes: a column per field. */
+static Plan *field_columns(Binder *b, const AstFromFunc *f, Plan *p) {
+    if (!p || f->n_funcs != 1 || p->n_out != 1 + f->ordinality) return p;
+    const ColId of = p->out_cols[0], number = f->ordinality ? p->out_cols[1] : 0;
+    const CompositeType *x = composite_of(b->c->cols.items[of].type);
+    if (!x || x->kind == COMPOSITE_ANONYMOUS) return p;
+    Proj proj = {0};
+    for (int32_t i = 0; i < x->n; i++) {
+        Expr *row = expr_col(b->c, of), *e = row ? bind_field_at(b, row, i, f->funcs[0].call->location) : NULL;
+        if (!bind_proj_add(b, &proj, NULL, e, x->fields[i].name)) return NULL;
+    }
+    if (number && (!vec_push(b->a, &proj.ids, number) || !vec_push(b->a, &proj.exprs, expr_col(b->c, number))))
+        return NULL;
+    return bind_proj_plan(b, &proj, p);
+}
+
 static Plan *from_func(Binder *b, Query *q, const AstFromFunc *f) {
     if (f->n_funcs == 1 && !f->n_column_defs && bind_is_user_table(b, f->funcs[0].call))
         return from_user_table(b, q, f);
@@ -473,6 +490,7 @@ static Plan *from_func(Binder *b, Query *q, const AstFromFunc *f) {
         p = bind_from_rows(b, q, f);
     }
     q->clause = clause;
+    p = field_columns(b, f, p);
     NsItem item;
     bool scalar = f->n_funcs == 1 && !f->ordinality && !f->n_column_defs && !f->funcs[0].n_column_defs;
     if (!p || plan_item(b, p, alias, &item) != ST_OK || rename_columns(b, &f->alias, &item, f->location) != ST_OK ||

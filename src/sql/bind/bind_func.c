@@ -397,16 +397,6 @@ void bind_hint_function(Binder *b, const char *name, const char *what) {
         err_hint(b->err, "No %s matches the given name and argument types. Perhaps you meant \"%s\".", what, s.best);
 }
 
-/* count(row): rows are distinct as their keys are. */
-static Expr **count_args(Binder *b, Query *q, const AstFunc *f) {
-    RowValue row;
-    bool is_row;
-    Expr **args = arena_array(b->a, Expr *, 1);
-    if (!args || bind_row_value(b, q, f->args[0], false, &row, &is_row) != ST_OK) return NULL;
-    args[0] = is_row ? bind_row_key(b, &row, f->location) : bind_expr(b, q, f->args[0]);
-    return args[0] ? args : NULL;
-}
-
 Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     const char *name = f->name.name;
     if (f->star && strcmp(name, "count") != 0) {
@@ -425,9 +415,10 @@ Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
                                  : "aggregate function calls cannot contain window function calls";
     q->window_error = inside;
     bool row = false;
-    Expr **args = strcmp(name, "count") == 0 && f->n_args == 1 ? count_args(b, q, f)
-                  : bind_takes_json_rows(f)                    ? bind_json_args(b, q, f, &row)
-                                                               : bind_list(b, q, f->args, f->n_args);
+    Expr **args = bind_takes_json_rows(f) ? bind_json_args(b, q, f, &row) : bind_list(b, q, f->args, f->n_args);
+    if (args && f->distinct && strcmp(name, "count") == 0 && f->n_args == 1 && args[0]->type.id == T_COMPOSITE &&
+        !(args[0] = bind_key(b, args[0], f->location))) /* rows are distinct as their keys are */
+        return NULL;
     Expr *filter = NULL;
     q->window_error = "window functions are not allowed in FILTER";
     if (args && f->filter && !(filter = bind_bool(b, bind_expr(b, q, f->filter), "FILTER", f->filter->location)))
@@ -546,11 +537,8 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
     if (strcmp(name, "overlaps") == 0 && f->n_args == 4) return bind_overlaps(b, q, f);
     if (strcmp(name, "extract") == 0 && f->n_args == 2) return bind_extract(b, q, f);
     if (strcmp(name, "row_to_json") == 0) return bind_row_to_json(b, q, f);
-    bool texts = strcmp(name, "concat") == 0 || strcmp(name, "concat_ws") == 0 || strcmp(name, "format") == 0;
     bool row;
-    Expr **args = texts                     ? bind_texts(b, q, f->args, f->n_args)
-                  : bind_takes_json_rows(f) ? bind_json_args(b, q, f, &row)
-                                            : bind_list(b, q, f->args, f->n_args);
+    Expr **args = bind_takes_json_rows(f) ? bind_json_args(b, q, f, &row) : bind_list(b, q, f->args, f->n_args);
     if (!args) return NULL;
     if (f->n_args > 1664) {
         err_at(b->err, pos, ERR_PROGRAM_LIMIT, "cannot pass more than 1664 arguments to a function");

@@ -123,7 +123,6 @@ struct Query {
     bool no_columns;           /* LIMIT */
     bool is_default;           /* neither columns nor subqueries */
     const char *no_subqueries; /* what they are not allowed in: "check constraint"; NULL: they are */
-    bool rows_ok;              /* its select list is the statement's result: rows are shown as text */
     bool srf_ok;               /* set-returning functions are allowed: in the select list, GROUP BY, ORDER BY */
     bool srf_again;            /* a call equal to one of the level is that one: GROUP BY, ORDER BY */
     const char *srf_clause;    /* where they are not allowed, and clause is NULL */
@@ -183,7 +182,6 @@ typedef struct Binder {
     const AstSelect *step;  /* the recursive term of a query with SEARCH or CYCLE, ... */
     Cte *step_of;           /* ... which is that one */
     VEC(WithMember) members;
-    bool returning_rows; /* RETURNING is the statement's result, likewise */
     const ViewGuard *views;
     VEC(Type) params;
     bool params_ok;      /* false: $n is an error (defaults, checks) */
@@ -275,8 +273,7 @@ const char *bind_column_label(Binder *b, const Query *q, ColId id); /* "t.x" */
 /* ---- bind_expr.c, bind_func.c, bind_sub.c ---------------------------------------------- */
 Expr *bind_expr(Binder *b, Query *q, const AstExpr *e);
 Expr **bind_list(Binder *b, Query *q, AstExpr *const *items, int64_t n);
-Expr **bind_texts(Binder *b, Query *q, AstExpr *const *items, int64_t n); /* rows among them as their texts */
-const char *bind_target_name(const AstExpr *e);                           /* PostgreSQL's choice of a column's name */
+const char *bind_target_name(const AstExpr *e); /* PostgreSQL's choice of a column's name */
 Expr *bind_func(Binder *b, Query *q, const AstFunc *f);
 Expr *bind_compare_rows(Binder *b, const char *op, int64_t n, Expr **l, Expr **r, int64_t location);
 Expr *bind_row_op(Binder *b, Query *q, const char *op, const AstExpr *l, const AstExpr *r, int64_t location);
@@ -303,17 +300,24 @@ Plan *bind_stream_file(Binder *b, const AstFromTable *f);
 Plan *bind_stream_plan(Binder *b, const RowStream *s);
 
 /* ---- bind_row.c ---------------------------------------------------------------------------- */
-/* The fields of ROW(...) or a whole row; nested: rows in it are texts. */
-Status bind_row_value(Binder *b, Query *q, const AstExpr *e, bool nested, RowValue *out, bool *is_row);
-Expr *bind_row_text(Binder *b, const RowValue *r, int64_t location);
-Expr *bind_row_json(Binder *b, const RowValue *r, Expr *lines, int64_t location); /* type json; lines: on several */
-Expr *bind_row_key(Binder *b, const RowValue *r, int64_t location);
+/* The fields of ROW(...) or a whole row. */
+Status bind_row_value(Binder *b, Query *q, const AstExpr *e, RowValue *out, bool *is_row);
+Expr *bind_row_cell(Binder *b, const RowValue *r, int64_t location); /* as a value of a composite type */
+/* A record that becomes a value of a composite type, before bind_coerce() casts it: ROW(..) as a row of that type at
+ * once, so that untyped literals are read as its fields. Others are what they were. 42846 */
+Expr *bind_row_as(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t location);
+Expr *bind_row_json(Binder *b, const RowValue *r, Expr *lines, int64_t location);  /* type json; lines: on several */
 Expr *bind_row_null(Binder *b, const RowValue *r, bool negated, int64_t location); /* IS [NOT] NULL */
-/* Makes the fields of two rows comparable, in place; 42804. */
-Status bind_row_pair(Binder *b, RowValue *x, RowValue *y, int64_t location);
-/* As record_eq() and its like compare in PostgreSQL: NULLs are equal, and the greatest. */
-Expr *bind_row_keys_op(Binder *b, const char *op, const RowValue *l, const RowValue *r, int64_t location);
-Expr *bind_row_field(Binder *b, Query *q, const AstField *f);
+/* type_common(), and of records of as many fields one with their common types. */
+bool bind_common_type(Binder *b, Type x, Type y, Type *out);
+/* Gives two composite values, in place, fields whose keys compare; others are left alone. 42804 */
+Status bind_row_pair(Binder *b, Expr **args, int64_t location);
+Expr *bind_row_field(Binder *b, Query *q, const AstField *f);           /* (v).a */
+Expr *bind_field_at(Binder *b, Expr *row, int32_t k, int64_t location); /* field k, from 0, of a composite value */
+/* The row with that value, which is cast, as field k; of a NULL, a row of NULLs with it. 42804 */
+Expr *bind_field_set(Binder *b, Expr *row, int32_t k, Expr *value, int64_t location);
+/* (v).*; names NULL: not wanted. */
+Status bind_all_fields(Binder *b, Query *q, const AstField *f, ExprVec *out, const char ***names);
 
 /* ---- bind_window.c ------------------------------------------------------------------------- */
 bool bind_is_window_func(const char *name);
@@ -337,6 +341,8 @@ Expr *bind_array_of(Binder *b, int64_t n, Expr **items, int64_t location);
 /* The array or jsonb with `value` in place of what the subscripts name; name: of the column, for messages. */
 Expr *bind_part_set(Binder *b, Query *q, Expr *base, const AstSubscripts *s, Expr *value, const char *name,
                     int64_t location);
+/* What the subscripts name of an array or jsonb. */
+Expr *bind_part(Binder *b, Query *q, Expr *base, const AstSubscripts *s, int64_t location);
 /* Gives the arguments of a call that takes arrays a common element type, and || of arrays its function's name. */
 Status bind_array_args(Binder *b, const char **name, bool *is_operator, int n, Expr **args, int64_t location);
 /* ARRAY(subquery): the bound subquery becomes one row with the array of its values, in its order. */
@@ -394,8 +400,6 @@ Plan *bind_srf_plan(Binder *b, const Query *q, Plan *p, SrfStage stage);
 /* ---- bind_routine.c ------------------------------------------------------------------------- */
 /* A function of the catalog. NULL without an error: no such one, a builtin may be meant. */
 Expr *bind_routine_call(Binder *b, Query *q, const AstFunc *f);
-/* A call whose rows are records; *is_rows false: it is none. */
-Status bind_routine_records(Binder *b, Query *q, const AstFunc *f, RowsFunc *out, bool *is_rows);
 /* In FROM: its rows, out->routine NULL if there is no such one. out->n_cols 0: of whatever columns. */
 Status bind_rows_routine(Binder *b, Query *q, const AstFunc *f, const char *name, RowsFunc *out);
 /* A cell of an argument as a value, and back: of kernels that call routines. */
@@ -476,7 +480,6 @@ typedef struct SelectEnv {
     Query *outer;
     Query *sibling;
     Cte *ctes;
-    bool rows_ok;      /* it is the statement's result (Query.rows_ok) */
     bool keep_unknown; /* untyped literals of the select list stay untyped (set operations, INSERT) */
 } SelectEnv;
 Status bind_select(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out);

@@ -34,7 +34,7 @@ Expr **bind_json_args(Binder *b, Query *q, const AstFunc *f, bool *first_is_row)
     for (int64_t i = 0; args && i < f->n_args; i++) {
         RowValue row;
         bool is_row;
-        if (bind_row_value(b, q, f->args[i], false, &row, &is_row) != ST_OK) return NULL;
+        if (bind_row_value(b, q, f->args[i], &row, &is_row) != ST_OK) return NULL;
         args[i] = is_row ? bind_row_json(b, &row, expr_bool(b->c, false), f->location) : bind_expr(b, q, f->args[i]);
         if (!args[i] || check_typed(b, f, args[i]) != ST_OK) return NULL;
         *first_is_row |= is_row && i == 0;
@@ -45,7 +45,7 @@ Expr **bind_json_args(Binder *b, Query *q, const AstFunc *f, bool *first_is_row)
 Expr *bind_row_to_json(Binder *b, Query *q, const AstFunc *f) {
     RowValue row;
     bool is_row = false;
-    if (f->n_args && bind_row_value(b, q, f->args[0], false, &row, &is_row) != ST_OK) return NULL;
+    if (f->n_args && bind_row_value(b, q, f->args[0], &row, &is_row) != ST_OK) return NULL;
     if (!is_row || f->n_args > 2) {
         Expr **args = bind_list(b, q, f->args, f->n_args);
         return args ? bind_call(b, "row_to_json", false, (int)f->n_args, args, f->location) : NULL;

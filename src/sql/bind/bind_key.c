@@ -7,10 +7,14 @@
  * of arrays the one whose bytes do.
  */
 #include "sql/bind/bind_int.h"
+#include "types/composite.h"
 
 bool bind_groupable(Type t) { return !type_needs_key(t); }
 
-bool bind_is_incomparable(Type t) { return t.id == T_JSON || (t.id == T_ARRAY && type_element(t).id == T_JSON); }
+bool bind_is_incomparable(Type t) {
+    return t.id == T_JSON || (t.id == T_ARRAY && type_element(t).id == T_JSON) ||
+           composite_any(t, bind_is_incomparable);
+}
 
 Status bind_check_groupable(Binder *b, Type t, int64_t location) {
     if (!bind_is_incomparable(t)) return ST_OK;
@@ -18,8 +22,15 @@ Status bind_check_groupable(Binder *b, Type t, int64_t location) {
                   "could not identify an equality operator for type %s", type_plain_name(t));
 }
 
+/* Fields whose equal values row_trim_scale() cannot give equal bytes. */
+static bool is_inexact(Type t) { return t.id == T_INTERVAL || (t.id == T_ARRAY && type_needs_key(t)); }
+
 Status bind_check_least(Binder *b, Type t, int64_t location) {
     TRY(bind_check_groupable(b, t, location));
+    if (t.id == T_COMPOSITE && composite_any(t, is_inexact))
+        return bind_unsupported(b, location, "rows with intervals or arrays of values that have keys in such sets");
+    if (t.id == T_ARRAY && type_element(t).id == T_COMPOSITE)
+        return bind_unsupported(b, location, "arrays of rows in sets of distinct values");
     if (t.id != T_ARRAY || type_element(t).id != T_INTERVAL) return ST_OK;
     return bind_unsupported(b, location, "arrays of intervals in sets of distinct values");
 }
@@ -43,7 +54,10 @@ bool bind_sorts_by_key(Type t) { return t.id == T_ARRAY || bind_has_key(t); }
 
 Expr *bind_key(Binder *b, Expr *e, int64_t location) {
     if (!e || !bind_sorts_by_key(e->type)) return e;
-    const char *name = e->type.id == T_ARRAY ? "array_sort_key" : e->type.id == T_JSONB ? "jsonb_key" : "numeric_key";
+    const char *name = e->type.id == T_ARRAY       ? "array_sort_key"
+                       : e->type.id == T_JSONB     ? "jsonb_key"
+                       : e->type.id == T_COMPOSITE ? "composite_key"
+                                                   : "numeric_key";
     return bind_call(b, name, false, 1, &e, location);
 }
 
@@ -54,13 +68,31 @@ bool bind_is_comparison(const char *name) {
     return false;
 }
 
+/* Two rows, or one and an untyped literal, become their keys. */
+static Status bind_composite_args(Binder *b, Expr **args, int64_t location) {
+    for (int k = 0; k < 2; k++) {
+        if (args[k]->type.id != T_UNKNOWN) continue;
+        if (args[k]->kind == EX_CONST && !args[k]->u.value.is_null) /* to an operator of records it is one */
+            return err_at(b->err, bind_pos(b, args[k]->location), ERR_FEATURE_NOT_SUPPORTED,
+                          "input of anonymous composite types is not implemented");
+        if (!(args[k] = bind_coerce(b, args[k], args[1 - k]->type, CAST_IMPLICIT, location))) return ST_ERROR;
+    }
+    TRY(bind_row_pair(b, args, location));
+    for (int k = 0; k < 2; k++) {
+        TRY(bind_check_groupable(b, args[k]->type, location));
+        if (!(args[k] = bind_key(b, args[k], location))) return ST_ERROR;
+    }
+    return ST_OK;
+}
+
 Status bind_compare_keys(Binder *b, const char *name, const FuncDef *f, Expr **args, int64_t location, bool *changed) {
     *changed = false;
     if (!(f->flags & FN_OPERATOR) || f->nargs != 2 || !bind_has_key((Type){.id = f->args[0]}) ||
         !bind_is_comparison(name))
         return ST_OK;
     *changed = true;
-    for (int k = 0; k < 2; k++) {
+    if (f->args[0] == T_COMPOSITE) TRY(bind_composite_args(b, args, location));
+    for (int k = 0; k < 2 && f->args[0] != T_COMPOSITE; k++) {
         Expr *e = bind_coerce(b, args[k], type_make((TypeId)f->args[0]), CAST_IMPLICIT, location);
         if (!(args[k] = bind_key(b, e, location))) return ST_ERROR;
     }
@@ -89,9 +121,10 @@ Status bind_group_keys(Binder *b, Plan *agg) {
 }
 
 Expr *bind_least(Binder *b, Expr *e, int64_t location) {
-    const char *name = e->type.id == T_ARRAY   ? "array_trim_scale"
-                       : e->type.id == T_JSONB ? "jsonb_trim_scale"
-                                               : "trim_scale";
+    const char *name = e->type.id == T_ARRAY       ? "array_trim_scale"
+                       : e->type.id == T_JSONB     ? "jsonb_trim_scale"
+                       : e->type.id == T_COMPOSITE ? "row_trim_scale"
+                                                   : "trim_scale";
     return bind_call(b, name, false, 1, &e, location);
 }
 

@@ -35,7 +35,7 @@ bool sql_same_identity(const Routine *r, int n, const Type *types) {
         const Type x = t.id == T_ARRAY ? type_element(t) : t;
         if (k == n || t.id != types[k].id) return false;
         const Type y = t.id == T_ARRAY ? type_element(types[k]) : types[k];
-        if (x.id != y.id || (x.id == T_ENUM && !type_eq(x, y))) return false;
+        if (x.id != y.id || (type_is_defined(x) && !type_eq(x, y))) return false;
         k++;
     }
     return k == n;

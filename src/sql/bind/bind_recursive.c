@@ -64,7 +64,7 @@ static Status check_types(Binder *b, Cte *c, Rel *step, const Type *types) {
             TRY(bind_retype(b, step->plan, step->cols[i], types[i]));
             continue;
         }
-        if (!type_common(types[i], t, &u))
+        if (!bind_common_type(b, types[i], t, &u))
             return err_at(b->err, bind_pos(b, c->location), ERR_DATATYPE_MISMATCH,
                           "UNION types %s and %s cannot be matched", type_plain_name(types[i]), type_plain_name(t));
         if (u.id == types[i].id) continue;

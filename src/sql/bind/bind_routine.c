@@ -26,7 +26,7 @@ typedef struct Candidate {
 static bool narrows(Type from, Type to) { return from.id == T_DECIMAL && to.id == T_NUMERIC; }
 static bool implicit(Type from, Type to) {
     if (type_is_array(from) && type_is_array(to)) return implicit(type_element(from), type_element(to));
-    const bool same = from.id == to.id && from.id != T_ENUM; /* of these cast_exists knows one from another */
+    const bool same = from.id == to.id && !type_is_defined(from); /* of these cast_exists knows one from another */
     return from.id == T_UNKNOWN || same || cast_exists(from, to, CAST_IMPLICIT) || narrows(from, to);
 }
 
@@ -506,27 +506,6 @@ Status bind_rows_routine(Binder *b, Query *q, const AstFunc *f, const char *name
     TRY(bind_args(b, q, f, false, &r, &user, &args));
     if (user && !r->returns_set) return ST_OK;
     return r ? rows_func(b, r, args, name, f->location, out) : ST_OK;
-}
-
-Status bind_routine_records(Binder *b, Query *q, const AstFunc *f, RowsFunc *out, bool *is_rows) {
-    const Catalog *k = b->c->catalog;
-    bool some = false, all = true; /* of that name: arguments are bound once only */
-    for (int64_t i = 0; k && i < k->n_routines; i++) {
-        if (strcmp(k->routines[i]->name, f->name.name) != 0) continue;
-        some = true;
-        all &= k->routines[i]->returns_set && k->routines[i]->returns_record;
-    }
-    *is_rows = some && all && !f->within_group && !f->over;
-    if (!*is_rows) return ST_OK;
-    TRY(bind_rows_allowed(b, q, f->location));
-    TRY(bind_rows_routine(b, q, f, f->name.name, out));
-    if (out->routine && out->n_cols) return ST_OK;
-    if (out->routine)
-        return err_at(b->err, bind_pos(b, f->location), ERR_FEATURE_NOT_SUPPORTED,
-                      "set-valued function called in context that cannot accept a set");
-    err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_FUNCTION, "function %s does not exist with these arguments",
-           f->name.name);
-    return ST_ERROR;
 }
 
 Expr *bind_routine_call(Binder *b, Query *q, const AstFunc *f) {

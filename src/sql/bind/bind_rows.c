@@ -565,7 +565,11 @@ static Expr *add_srf(Binder *b, Query *q, Srf *s) {
 
 Expr *bind_srf(Binder *b, Query *q, const RowsFunc *f) {
     if (f->routine && f->routine->returns_record) {
-        bind_unsupported(b, f->location, "a set of records in a select list");
+        RowsFunc rows = *f;
+        RowValue row = {.location = f->location};
+        if (f->n_cols) return bind_srf_row(b, q, &rows, &row) == ST_OK ? bind_row_cell(b, &row, f->location) : NULL;
+        err_at(b->err, bind_pos(b, f->location), ERR_FEATURE_NOT_SUPPORTED,
+               "set-valued function called in context that cannot accept a set");
         return NULL;
     }
     q->srf_calls++;

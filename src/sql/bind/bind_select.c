@@ -44,6 +44,15 @@ Plan *bind_proj_plan(Binder *b, const Proj *proj, Plan *child) {
     return p;
 }
 
+static Status add_fields(Binder *b, Query *q, const AstField *f, TargetVec *out) {
+    ExprVec fields = {0};
+    const char **names;
+    TRY(bind_all_fields(b, q, f, &fields, &names));
+    for (int64_t k = 0; k < fields.len; k++)
+        if (!vec_push(b->a, out, ((Target){.expr = fields.items[k], .name = names[k]}))) return ST_ERROR;
+    return ST_OK;
+}
+
 Status bind_targets(Binder *b, Query *q, const AstTarget *t, int64_t n, TargetVec *out) {
     for (int64_t i = 0; i < n; i++) {
         if (t[i].expr->kind == AST_STAR) {
@@ -59,8 +68,12 @@ Status bind_targets(Binder *b, Query *q, const AstTarget *t, int64_t n, TargetVe
         }
         RowValue row;
         bool is_row = false;
-        if (q->rows_ok) TRY(bind_row_value(b, q, t[i].expr, true, &row, &is_row));
-        Target x = {.expr = is_row ? bind_row_text(b, &row, t[i].expr->location) : bind_expr(b, q, t[i].expr),
+        if (t[i].expr->kind == AST_FIELD && !AST_AS_CONST(AstField, t[i].expr)->name) {
+            TRY(add_fields(b, q, AST_AS_CONST(AstField, t[i].expr), out));
+            continue;
+        }
+        TRY(bind_row_value(b, q, t[i].expr, &row, &is_row));
+        Target x = {.expr = is_row ? bind_row_cell(b, &row, t[i].expr->location) : bind_expr(b, q, t[i].expr),
                     .name = t[i].alias ? t[i].alias : bind_target_name(t[i].expr),
                     .ast = t[i].expr};
         if (is_row && !(x.row = arena_new_of(b->a, RowValue))) return ST_ERROR;
@@ -249,7 +262,7 @@ Status bind_group_key(Binder *b, Query *q, const AstExpr *ast, const TargetVec *
             same = targets->items[i].expr;
             target_row = targets->items[i].row;
         }
-        if (!same) TRY(bind_row_value(b, q, ast, false, &row, &is_row));
+        if (!same) TRY(bind_row_value(b, q, ast, &row, &is_row));
         e = same ? same : is_row ? NULL : bind_expr(b, q, ast);
     } else {
         e = bind_expr(b, q, ast);
@@ -284,14 +297,6 @@ typedef struct OrderKey {
 } OrderKey;
 typedef VEC(OrderKey) OrderVec;
 
-/* A target that is a row's text is sorted by the row. */
-static Status order_row(Binder *b, const TargetVec *targets, OrderKey *key) {
-    const RowValue *row = targets->items[key->target].row;
-    if (!row) return ST_OK;
-    key->target = -1;
-    return (key->expr = bind_row_key(b, row, key->location)) ? ST_OK : ST_ERROR;
-}
-
 static Status order_key(Binder *b, Query *q, const AstOrderItem *o, const TargetVec *targets, OrderKey *key) {
     const AstExpr *ast = o->expr;
     *key = (OrderKey){.target = -1,
@@ -304,7 +309,7 @@ static Status order_key(Binder *b, Query *q, const AstOrderItem *o, const Target
             return err_at(b->err, bind_pos(b, ast->location), ERR_INVALID_COLUMN_REFERENCE,
                           "ORDER BY position %lld is not in select list", (long long)k);
         key->target = k - 1;
-        return order_row(b, targets, key);
+        return ST_OK;
     }
     if (ast->kind == AST_STRING_LIT || ast->kind == AST_NUMBER_LIT || ast->kind == AST_BOOL_LIT ||
         ast->kind == AST_NULL_LIT)
@@ -318,12 +323,9 @@ static Status order_key(Binder *b, Query *q, const AstOrderItem *o, const Target
                               name);
             if (key->target < 0) key->target = i;
         }
-        if (key->target >= 0) return order_row(b, targets, key);
+        if (key->target >= 0) return ST_OK;
     }
-    RowValue row;
-    bool is_row;
-    TRY(bind_row_value(b, q, ast, false, &row, &is_row));
-    Expr *e = is_row ? bind_row_key(b, &row, ast->location) : bind_expr(b, q, ast);
+    Expr *e = bind_expr(b, q, ast);
     if (e && e->type.id == T_UNKNOWN) e = bind_coerce(b, e, type_make(T_TEXT), CAST_IMPLICIT, ast->location);
     if (!e) return ST_ERROR;
     for (int64_t i = 0; i < targets->len && key->target < 0; i++)
@@ -672,12 +674,9 @@ static Status level_targets(Level *l, const SelectEnv *env) {
     const AstSelect *s = l->s;
     q->clause = NULL;
     q->srf_ok = q->window_ok = true;
-    q->rows_ok = env->rows_ok;
     TRY(bind_targets(b, q, s->targets, s->n_targets, &l->targets));
     if (b->step == s) TRY(bind_search_targets(b, q, &l->targets));
-    q->srf_ok = q->window_ok = q->rows_ok = false;
-    for (int64_t i = 0; s->distinct && !s->n_distinct_on && i < l->targets.len; i++)
-        if (l->targets.items[i].row) return bind_unsupported(b, l->targets.items[i].row->location, "DISTINCT of rows");
+    q->srf_ok = q->window_ok = false;
     bool keep = env->keep_unknown && !s->distinct && !s->n_order_by;
     for (int64_t i = 0; i < l->targets.len && !keep; i++) {
         Target *t = &l->targets.items[i];

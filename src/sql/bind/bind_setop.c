@@ -78,7 +78,10 @@ static int64_t select_location(const AstSelect *s) {
     return s->location;
 }
 
-static bool same_cells(Type a, Type b) { return a.id == b.id && a.scale == b.scale && type_phys(a) == type_phys(b); }
+static bool same_cells(Type a, Type b) {
+    return a.id == b.id && a.scale == b.scale && type_phys(a) == type_phys(b) &&
+           (!type_is_defined(a) || a.length == b.length);
+}
 
 static Status unify(Binder *b, const char *name, int64_t n, Rel *rels, const AstSelect *const *asts, int32_t col,
                     Type *out) {
@@ -88,7 +91,7 @@ static Status unify(Binder *b, const char *name, int64_t n, Rel *rels, const Ast
         Type c = b->c->cols.items[rels[i].cols[col]].type;
         if (c.id == T_UNKNOWN) literal = true;
         else if (t.id == T_UNKNOWN) t = c;
-        else if (type_common(t, c, &u)) t = u;
+        else if (bind_common_type(b, t, c, &u)) t = u;
         else
             return err_at(b->err, bind_pos(b, select_location(asts[i])), ERR_DATATYPE_MISMATCH,
                           "%s types %s and %s cannot be matched", name, type_plain_name(t), type_plain_name(c));
@@ -141,7 +144,6 @@ Status bind_setop(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out)
     }
     asts[0] = x;
     SelectEnv sub = *env;
-    sub.rows_ok = false;
     sub.keep_unknown = true;
     for (int64_t i = 0; i < n; i++) {
         uint8_t context = b->rec_context;

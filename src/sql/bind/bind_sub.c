@@ -162,6 +162,9 @@ static Expr *any_all(Binder *b, const char *op, bool all, bool list, Expr *x, in
     }
     Expr **parts = arena_array(b->a, Expr *, n);
     if (!parts) return NULL;
+    for (int64_t i = 0; i < n && n > 1 && x->type.id == T_COMPOSITE; i++) /* several have a common type */
+        if (bind_is_unknown(items[i]) && !(items[i] = bind_coerce(b, items[i], x->type, CAST_IMPLICIT, location)))
+            return NULL;
     for (int64_t i = 0; i < n; i++)
         if (!(parts[i] =
                   bind_bool(b, bind_op(b, op, i ? bind_copy(b, x) : x, items[i], location), "op ANY/ALL", location)))
@@ -169,27 +172,9 @@ static Expr *any_all(Binder *b, const char *op, bool all, bool list, Expr *x, in
     return bind_nary(b, all ? EX_AND : EX_OR, n, parts, location);
 }
 
-/* t IN (row, ...), where t is a whole row. */
-static Expr *row_in_list(Binder *b, Query *q, const RowValue *row, const AstInList *in) {
-    Expr **parts = arena_array(b->a, Expr *, in->n_items + 1);
-    for (int64_t i = 0; parts && i < in->n_items; i++) {
-        RowValue other;
-        bool is_row;
-        if (bind_row_value(b, q, in->items[i], false, &other, &is_row) != ST_OK) return NULL;
-        if (!is_row) return bind_unsupported(b, in->items[i]->location, "comparing a row with a value"), NULL;
-        if (!(parts[i] = bind_row_keys_op(b, "=", row, &other, in->location))) return NULL;
-    }
-    return parts ? bind_nary(b, EX_OR, in->n_items, parts, in->location) : NULL;
-}
-
 Expr *bind_in_list(Binder *b, Query *q, const AstInList *in) {
     Expr *e = NULL;
-    RowValue whole;
-    bool is_row = false;
-    if (in->arg->kind != AST_ROW && bind_row_value(b, q, in->arg, false, &whole, &is_row) != ST_OK) return NULL;
-    if (is_row) {
-        if (!(e = row_in_list(b, q, &whole, in))) return NULL;
-    } else if (in->arg->kind == AST_ROW) {
+    if (in->arg->kind == AST_ROW) {
         const AstList *row = AST_AS_CONST(AstList, in->arg);
         Expr **l = bind_list(b, q, row->items, row->n_items);
         Expr **parts = arena_array(b->a, Expr *, in->n_items);
@@ -401,7 +386,7 @@ Expr *bind_sublink(Binder *b, Query *q, const AstSubLink *s) {
         return NULL;
     }
     if (s->sub_kind == AST_SUB_ANY || s->sub_kind == AST_SUB_ALL) return bind_any_sub(b, q, s);
-    SelectEnv env = {.outer = q, .ctes = q->ctes, .rows_ok = s->sub_kind == AST_SUB_EXISTS};
+    SelectEnv env = {.outer = q, .ctes = q->ctes};
     Rel r;
     if (inner_select(b, &env, s->query, &r) != ST_OK) return NULL;
     if (s->sub_kind == AST_SUB_ARRAY && bind_array_rel(b, &r, s->location) != ST_OK) return NULL;

@@ -68,10 +68,7 @@ static WinDef *add_window(Binder *b, Query *q, const AstWindow *ast) {
 
 /* steps: RANGE counts distances of the key. Those of a numeric without (p,s) are what 38 digits hold. */
 static Status add_key(Binder *b, Query *q, const AstExpr *ast, bool steps, Expr **out) {
-    RowValue row;
-    bool is_row;
-    TRY(bind_row_value(b, q, ast, false, &row, &is_row));
-    Expr *e = is_row ? bind_row_key(b, &row, ast->location) : bind_expr(b, q, ast);
+    Expr *e = bind_expr(b, q, ast);
     if (e && e->type.id == T_UNKNOWN) e = bind_coerce(b, e, type_make(T_TEXT), CAST_IMPLICIT, ast->location);
     if (e) TRY(bind_check_groupable(b, e->type, ast->location));
     if (e && steps && e->type.id == T_DECIMAL) e = bind_coerce(b, e, type_make(T_NUMERIC), CAST_ASSIGNMENT, 0);

@@ -124,11 +124,7 @@ static Status bind_members(Binder *b, Query *outer, const AstWith *w, Cte **ctes
 }
 Status bind_with(Binder *b, Query *outer, const AstWith *w, Cte **ctes, Query *sibling) {
     if (!w) return ST_OK;
-    bool returning_rows = b->returning_rows;
-    b->returning_rows = false;
-    Status st = bind_members(b, outer, w, ctes, sibling);
-    b->returning_rows = returning_rows;
-    return st;
+    return bind_members(b, outer, w, ctes, sibling);
 }
 
 static Status stop_volatile(void *ctx, Expr **slot) {

@@ -95,18 +95,19 @@ typedef enum AstKind {
     AST_SHOW, /* AstShow */
     AST_EXPLAIN,
     AST_DESCRIBE,
-    AST_VACUUM,          /* AstVacuum: VACUUM and ANALYZE */
-    AST_CHECKPOINT,      /* AstStmt alone */
-    AST_DISCARD,         /* AstStmt alone: DISCARD ALL */
-    AST_CREATE_FUNCTION, /* AstCreateFunction: functions and procedures */
-    AST_DROP_FUNCTION,   /* AstDropFunction */
-    AST_CREATE_ENUM,     /* AstCreateEnum */
-    AST_ALTER_ENUM,      /* AstAlterEnum */
-    AST_CREATE_DOMAIN,   /* AstCreateDomain */
-    AST_ALTER_DOMAIN,    /* AstAlterDomain */
-    AST_CALL,            /* AstCall */
-    AST_DO,              /* AstDo */
-    AST_UNSUPPORTED,     /* AstUnsupported: parsed, but Stele has no such statement */
+    AST_VACUUM,           /* AstVacuum: VACUUM and ANALYZE */
+    AST_CHECKPOINT,       /* AstStmt alone */
+    AST_DISCARD,          /* AstStmt alone: DISCARD ALL */
+    AST_CREATE_FUNCTION,  /* AstCreateFunction: functions and procedures */
+    AST_DROP_FUNCTION,    /* AstDropFunction */
+    AST_CREATE_ENUM,      /* AstCreateEnum */
+    AST_ALTER_ENUM,       /* AstAlterEnum */
+    AST_CREATE_COMPOSITE, /* AstCreateComposite */
+    AST_CREATE_DOMAIN,    /* AstCreateDomain */
+    AST_ALTER_DOMAIN,     /* AstAlterDomain */
+    AST_CALL,             /* AstCall */
+    AST_DO,               /* AstDo */
+    AST_UNSUPPORTED,      /* AstUnsupported: parsed, but Stele has no such statement */
     AST_KIND_COUNT_
 } AstKind;
 
@@ -579,12 +580,22 @@ struct AstSelect {
 
 /* ---- data changes ---------------------------------------------------------------- */
 
+/* A part of a column that is assigned: .field, or [subscripts]. */
+typedef struct AstStep {
+    const char *field; /* NULL: */
+    AstSubscripts subscripts;
+} AstStep;
+typedef struct AstPath {
+    int64_t n; /* 0: the whole column */
+    AstStep *steps;
+} AstPath;
+
 /* One assignment of UPDATE or ON CONFLICT DO UPDATE. SET (a, b) = (1, 2) arrives as two
  * assignments; SET (a, b) = (SELECT ...) or = row as one with n_columns = 2. */
 typedef struct AstAssign {
     const char **columns;
     int64_t n_columns;
-    AstSubscripts subscripts; /* of one column */
+    AstPath path;   /* column[1:2].field = value, of one column */
     AstExpr *value; /* AST_DEFAULT possible; for n_columns > 1 an AST_SUBLINK (scalar kind) or another row expression */
     int64_t location;
 } AstAssign;
@@ -608,7 +619,7 @@ typedef struct AstInsert {
     const char *alias;
     const char **columns;
     int64_t *column_locations; /* n_columns entries */
-    AstSubscripts *subscripts; /* n_columns entries */
+    AstPath *paths;            /* likewise */
     int64_t n_columns;
     AstSelect *query;       /* VALUES or SELECT; NULL = DEFAULT VALUES */
     bool overriding_system; /* OVERRIDING SYSTEM VALUE */
@@ -841,7 +852,7 @@ typedef struct AstAlterCmd {
 } AstAlterCmd;
 typedef struct AstAlterTable {
     AST_STMT_HEAD;
-    AstObject object; /* TABLE, VIEW, INDEX, OTHER */
+    AstObject object; /* TABLE, VIEW, INDEX, TYPE, OTHER */
     AstName table;
     bool if_exists;
     AstAlterCmd *cmds;
@@ -952,7 +963,16 @@ typedef struct AstCreateEnum {
     int64_t n_labels;
 } AstCreateEnum;
 
-/* ALTER TYPE: ADD VALUE (label), RENAME VALUE (old_label, label), RENAME TO (new_name). */
+/* CREATE TYPE .. AS (..). ALTER TYPE .. ADD ATTRIBUTE and the like are AstAlterTable of AST_OBJ_TYPE, RENAME ATTRIBUTE
+ * is AstRename of a column of it. */
+typedef struct AstCreateComposite {
+    AST_STMT_HEAD;
+    AstName name;
+    AstColumnDef **cols;
+    int64_t n_cols;
+} AstCreateComposite;
+
+/* ALTER TYPE of enumerated types: ADD VALUE (label), RENAME VALUE (old_label, label), RENAME TO (new_name). */
 typedef struct AstAlterEnum {
     AST_STMT_HEAD;
     AstName name;

@@ -474,12 +474,21 @@ static void dump_select(Dump *d, const AstSelect *s) {
     put(d, ")");
 }
 
-static void dump_subscripts(Dump *d, const AstSubscripts *s) {
-    for (int64_t i = 0; i < s->n; i++) {
-        put(d, "[");
-        put_flag(d, "slice", s->items[i]->is_slice);
-        dump_opt(d, "lower", s->items[i]->lower);
-        dump_opt(d, "upper", s->items[i]->upper);
+static void dump_path(Dump *d, const AstPath *p) {
+    for (int64_t i = 0; i < p->n; i++) {
+        const AstSubscripts *s = &p->steps[i].subscripts;
+        if (p->steps[i].field) {
+            put(d, "[");
+            put(d, p->steps[i].field);
+            put(d, "] ");
+        }
+        for (int64_t k = 0; k < s->n; k++) {
+            put(d, "[");
+            put_flag(d, "slice", s->items[k]->is_slice);
+            dump_opt(d, "lower", s->items[k]->lower);
+            dump_opt(d, "upper", s->items[k]->upper);
+            put(d, "] ");
+        }
         put(d, "] ");
     }
 }
@@ -487,7 +496,7 @@ static void dump_assigns(Dump *d, const AstAssign *v, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         put_names(d, "set", v[i].columns, v[i].n_columns);
         put(d, " ");
-        dump_subscripts(d, &v[i].subscripts);
+        dump_path(d, &v[i].path);
         dump_expr(d, v[i].value);
     }
 }
@@ -572,7 +581,7 @@ static void dump_insert(Dump *d, const AstInsert *x) {
     put_name(d, "as=", x->alias);
     put_names(d, "columns", x->columns, x->n_columns);
     put(d, " ");
-    for (int64_t i = 0; i < x->n_columns; i++) dump_subscripts(d, &x->subscripts[i]);
+    for (int64_t i = 0; i < x->n_columns; i++) dump_path(d, &x->paths[i]);
     if (x->query) dump_select(d, x->query);
     else put(d, "default_values");
     if (x->on_conflict) {
@@ -732,6 +741,11 @@ static void dump_alter_enum(Dump *d, const AstAlterEnum *x) {
     put_name(d, "new=", x->new_name);
 }
 
+static void dump_create_composite(Dump *d, const AstCreateComposite *x) {
+    put_qualified(d, &x->name);
+    for (int64_t i = 0; i < x->n_cols; i++) dump_column_def(d, x->cols[i]);
+}
+
 static void dump_create_domain(Dump *d, const AstCreateDomain *x) {
     put_qualified(d, &x->name);
     dump_column_def(d, x->def);
@@ -792,6 +806,7 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
     case AST_CREATE_FUNCTION: dump_create_function(d, AST_AS_CONST(AstCreateFunction, s)); break;
     case AST_DROP_FUNCTION: dump_drop_function(d, AST_AS_CONST(AstDropFunction, s)); break;
     case AST_CREATE_ENUM: dump_create_enum(d, AST_AS_CONST(AstCreateEnum, s)); break;
+    case AST_CREATE_COMPOSITE: dump_create_composite(d, AST_AS_CONST(AstCreateComposite, s)); break;
     case AST_CREATE_DOMAIN: dump_create_domain(d, AST_AS_CONST(AstCreateDomain, s)); break;
     case AST_ALTER_DOMAIN: dump_alter_domain(d, AST_AS_CONST(AstAlterDomain, s)); break;
     case AST_ALTER_ENUM: dump_alter_enum(d, AST_AS_CONST(AstAlterEnum, s)); break;

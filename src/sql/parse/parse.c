@@ -182,6 +182,7 @@ const char *ast_kind_name(AstKind k) {
         [AST_DROP_FUNCTION] = "drop_function",
         [AST_CREATE_ENUM] = "create_enum",
         [AST_ALTER_ENUM] = "alter_enum",
+        [AST_CREATE_COMPOSITE] = "create_composite",
         [AST_CREATE_DOMAIN] = "create_domain",
         [AST_ALTER_DOMAIN] = "alter_domain",
         [AST_CALL] = "call",
@@ -224,6 +225,7 @@ static const char *drop_tag(const AstDrop *d) {
 }
 
 static const char *alter_tag(AstObject o) {
+    if (o == AST_OBJ_TYPE) return "ALTER TYPE";
     return object_tag(o, "ALTER TABLE", "ALTER VIEW", "ALTER MATERIALIZED VIEW", "ALTER INDEX", "ALTER SCHEMA");
 }
 
@@ -261,6 +263,7 @@ const char *ast_stmt_tag(const AstStmt *s) {
     case AST_DISCARD: return "DISCARD ALL";
     case AST_CREATE_FUNCTION:
         return AST_AS_CONST(AstCreateFunction, s)->is_procedure ? "CREATE PROCEDURE" : "CREATE FUNCTION";
+    case AST_CREATE_COMPOSITE:
     case AST_CREATE_ENUM: return "CREATE TYPE";
     case AST_ALTER_ENUM: return "ALTER TYPE";
     case AST_CREATE_DOMAIN: return "CREATE DOMAIN";

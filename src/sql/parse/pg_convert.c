@@ -1029,21 +1029,23 @@ static AstSelect *conv_select(Conv *c, SelectStmt *s) {
 
 /* ---- data changes ---------------------------------------------------------------------------- */
 
-/* SET a[i][j:k] = x, INSERT INTO t (a[i]): the subscripts; fields are refused, and subscripts of several columns that
- * get one value. */
-static bool conv_target_subscripts(Conv *c, ResTarget *t, int width, AstSubscripts *out) {
-    int n = list_length(t->indirection);
-    if (n == 0) return true;
-    if (!(out->items = new_array(c, n, (int64_t)sizeof(AstSubscript *)))) return false;
+/* The part of a column that is assigned: subscripts side by side are one step. */
+static bool conv_path(Conv *c, ResTarget *t, AstPath *out) {
+    const int n = list_length(t->indirection);
+    if (!(out->steps = new_array(c, n, (int64_t)sizeof(AstStep)))) return false;
     for (int i = 0; i < n; i++) {
         Node *x = list_nth(t->indirection, i);
-        if (width != 1 || !IsA(x, A_Indices))
-            return unsupported(c, t->location, "assignment to a field or to elements of several columns at once") !=
-                   NULL;
-        if (!(out->items[i] = conv_indices(c, (A_Indices *)x, pos_of(t->location)))) return false;
-        out->items[i]->chained = i > 0;
+        if (IsA(x, String)) {
+            if (!copy_str(c, strVal(x), &out->steps[out->n++].field)) return false;
+            continue;
+        }
+        if (!IsA(x, A_Indices)) return unsupported(c, t->location, "assignment to all fields at once") != NULL;
+        const bool chained = out->n > 0 && !out->steps[out->n - 1].field;
+        AstSubscripts *s = &out->steps[chained ? out->n - 1 : out->n++].subscripts;
+        if (!chained && !(s->items = new_array(c, n, (int64_t)sizeof(AstSubscript *)))) return false;
+        if (!(s->items[s->n] = conv_indices(c, (A_Indices *)x, pos_of(t->location)))) return false;
+        s->items[s->n++]->chained = chained;
     }
-    out->n = n;
     return true;
 }
 
@@ -1078,8 +1080,9 @@ static bool conv_assigns(Conv *c, List *l, AstAssign **out, int64_t *n_out) {
         if (!(x->columns = new_array(c, width, (int64_t)sizeof(char *)))) return false;
         for (int j = 0; j < width; j++) {
             ResTarget *u = list_nth(l, i + j);
-            if (!conv_target_subscripts(c, u, width, &x->subscripts) || !copy_str(c, u->name, &x->columns[j]))
-                return false;
+            if (width > 1 && u->indirection)
+                return unsupported(c, u->location, "assignment to a part of one of several columns") != NULL;
+            if (!conv_path(c, u, &x->path) || !copy_str(c, u->name, &x->columns[j])) return false;
         }
         if (!(x->value = conv_expr(c, value))) return false;
         i += width;
@@ -1128,11 +1131,11 @@ static AstStmt *conv_insert(Conv *c, InsertStmt *s) {
     x->n_columns = list_length(s->cols);
     if (!(x->columns = new_array(c, x->n_columns, (int64_t)sizeof(char *))) ||
         !(x->column_locations = new_array(c, x->n_columns, (int64_t)sizeof(int64_t))) ||
-        !(x->subscripts = new_array(c, x->n_columns, (int64_t)sizeof(AstSubscripts))))
+        !(x->paths = new_array(c, x->n_columns, (int64_t)sizeof(AstPath))))
         return NULL;
     for (int64_t i = 0; i < x->n_columns; i++) {
         ResTarget *t = list_nth(s->cols, (int)i);
-        if (!conv_target_subscripts(c, t, 1, &x->subscripts[i]) || !copy_str(c, t->name, &x->columns[i])) return NULL;
+        if (!conv_path(c, t, &x->paths[i]) || !copy_str(c, t->name, &x->columns[i])) return NULL;
         x->column_locations[i] = pos_of(t->location);
     }
     x->overriding_system = s->override == OVERRIDING_SYSTEM_VALUE;
@@ -1656,6 +1659,13 @@ static AstStmt *conv_rename_type(Conv *c, RenameStmt *s) {
     return x && object_names(c, s->object, &x->name) && copy_str(c, s->newname, &x->new_name) ? (AstStmt *)x : NULL;
 }
 
+static AstStmt *conv_create_composite(Conv *c, CompositeTypeStmt *s) {
+    AstCreateComposite *x = NEW(AstCreateComposite, AST_CREATE_COMPOSITE, s->typevar->location);
+    return x && conv_rangevar(c, s->typevar, &x->name) && conv_column_defs(c, s->coldeflist, &x->cols, &x->n_cols)
+               ? (AstStmt *)x
+               : NULL;
+}
+
 static AstStmt *conv_create_domain(Conv *c, CreateDomainStmt *s) {
     AstCreateDomain *x = NEW(AstCreateDomain, AST_CREATE_DOMAIN, -1);
     ColumnDef def = {.typeName = s->typeName, .collClause = s->collClause, .constraints = s->constraints};
@@ -1688,7 +1698,7 @@ static AstStmt *conv_rename(Conv *c, RenameStmt *s) {
     if (s->renameType == OBJECT_TYPE) return conv_rename_type(c, s);
     AstRename *x = NEW(AstRename, AST_RENAME, -1);
     if (!x) return NULL;
-    x->object = object_of(s->renameType);
+    x->object = s->renameType == OBJECT_ATTRIBUTE ? AST_OBJ_COLUMN : object_of(s->renameType);
     x->relation = object_of(s->relationType);
     x->if_exists = s->missing_ok;
     if (x->object == AST_OBJ_OTHER || (!s->relation && x->object != AST_OBJ_SCHEMA))
@@ -2022,7 +2032,6 @@ static const char *statement_name(Node *n) {
     case T_AlterFunctionStmt: return "ALTER FUNCTION";
     case T_CreateSeqStmt: return "CREATE SEQUENCE";
     case T_AlterSeqStmt: return "ALTER SEQUENCE";
-    case T_CompositeTypeStmt:
     case T_CreateRangeStmt: return "CREATE TYPE";
     case T_AlterTypeStmt: return "ALTER TYPE";
     case T_CreateTrigStmt: return "CREATE TRIGGER";
@@ -2112,6 +2121,7 @@ static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
     case T_DoStmt: return conv_do(c, (DoStmt *)n);
     case T_AlterTableStmt: return conv_alter_table(c, (AlterTableStmt *)n);
     case T_RenameStmt: return conv_rename(c, (RenameStmt *)n);
+    case T_CompositeTypeStmt: return conv_create_composite(c, (CompositeTypeStmt *)n);
     case T_CreateEnumStmt: return conv_create_enum(c, (CreateEnumStmt *)n);
     case T_AlterEnumStmt: return conv_alter_enum(c, (AlterEnumStmt *)n);
     case T_CreateDomainStmt: return conv_create_domain(c, (CreateDomainStmt *)n);

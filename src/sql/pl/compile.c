@@ -436,6 +436,7 @@ static bool body_has(const PlBody *b, PlStmtKind kind) {
 Status cp_declare(Cp *c) {
     const PlFunction *f = c->at.f;
     if (f->ret_domain) return cp_refuse(c, "its result is of a domain");
+    if (f->ret.id == T_COMPOSITE) return cp_refuse(c, "its result is of a composite type");
     if (!(c->at.var_of = arena_array(c->arena, int32_t, f->n_vars + 1)) ||
         !(c->at.records = arena_array(c->arena, CpRecord, f->n_vars + 1)))
         return cp_oom(c);
@@ -448,6 +449,8 @@ Status cp_declare(Cp *c) {
             bool in = i < f->n_params && f->param_modes[i] != PL_OUT;
             if ((later == 0) != in) continue;
             if (v->domain) return cp_refuse(c, "variable \"%s\" is of a domain", v->name ? v->name : "");
+            if (v->kind == PLV_SCALAR && v->type.id == T_COMPOSITE)
+                return cp_refuse(c, "variable \"%s\" is of a composite type", v->name ? v->name : "");
             if (v->kind == PLV_SCALAR && v->type.id == T_UNKNOWN) continue; /* CASE's: made there */
             if (v->kind == PLV_SCALAR) {
                 if ((c->at.var_of[i] = cp_var_new(c, v->name, v->type)) < 0) return ST_ERROR;

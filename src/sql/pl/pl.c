@@ -1,5 +1,6 @@
 /* pl.c - routines: signatures, from CREATE statement to tree, names of variables. See pl.h. */
 #include "sql/pl/pl_int.h"
+#include "types/composite.h"
 
 #include <stdlib.h>
 
@@ -32,7 +33,7 @@ int32_t pl_find_var(const PlFunction *f, int32_t block, const char *name) {
 }
 
 static bool as_ref(const PlFunction *f, int32_t var, const char *field, PlRef *out) {
-    if (var < 0 || (field && f->vars[var].kind == PLV_SCALAR)) return false;
+    if (var < 0 || (field && f->vars[var].kind == PLV_SCALAR && f->vars[var].type.id != T_COMPOSITE)) return false;
     *out = (PlRef){var, field};
     return true;
 }
@@ -63,13 +64,18 @@ static Status field_of(PlNames *n, PlRef r, bool is_column, int64_t position, bo
     const PlVar *v = &n->f->vars[r.var];
     bool assigned = true;
     *found = false;
-    if (v->kind == PLV_ROW) {
+    const CompositeType *row = v->kind == PLV_SCALAR ? composite_of(v->type) : NULL;
+    const int32_t k = composite_field(row, slice_of(r.field));
+    if (k >= 0) {
+        *found = true;
+        *type = row->fields[k].type;
+    } else if (v->kind == PLV_ROW) {
         for (int32_t i = 0; i < v->n_fields && !*found; i++)
             if (strcmp(v->field_names[i], r.field) == 0) {
                 *found = true;
                 *type = v->field_types[i];
             }
-    } else {
+    } else if (!row) {
         *found = n->field_type && n->field_type(n->ctx, r.var, r.field, type, &assigned);
     }
     if (*found || is_column) return ST_OK;
@@ -257,12 +263,10 @@ static Status result_type(Arena *a, const Catalog *c, const AstCreateFunction *x
     }
     Type ret;
     int64_t domain;
-    const Table *table = plain ? catalog_table(c, slice_of(t->name)) : NULL;
-    if (param_type(c, t, &ret, &domain, e) != ST_OK) {
-        if (!table || n_outs) return ST_ERROR;
-        err_clear(e);
-        return returns_table(a, table, r);
-    }
+    TRY(param_type(c, t, &ret, &domain, e));
+    const CompositeType *row = composite_of(ret);
+    if (row && row->kind == COMPOSITE_TABLE && n_outs == 0)
+        return returns_table(a, catalog_table(c, slice_of(row->name)), r);
     if (n_outs == 1 && ret.id != out_type.id && !(x->n_params && x->params[x->n_params - 1].mode == AST_PARAM_TABLE)) {
         char name[TYPE_NAME_MAX];
         return err_at(e, 0, ERR_INVALID_FUNCTION_DEFINITION,

@@ -6,6 +6,7 @@
  * that holds the body, when the body stands there as it is.
  */
 #include "sql/pl/pl_int.h"
+#include "types/composite.h"
 
 /* ---- tokens --------------------------------------------------------------------------- */
 
@@ -455,15 +456,15 @@ static Status read_type(PlParser *p, PlVar *v) {
         v->type = type_make(T_TEXT);
         return ST_OK;
     }
-    const Table *tab = t->array_dims ? NULL : catalog_table(p->c, slice_of(t->name));
     const Domain *domain;
     if (sql_bind_type(p->c, t, &v->type, &domain, p->e) != ST_OK) {
-        if (tab) {
-            err_clear(p->e);
-            return pl_row_of_table(p, tab, v) ? ST_OK : ST_ERROR;
-        }
         p->e->position = pl_position(p, start);
         return ST_ERROR;
+    }
+    const CompositeType *row = composite_of(v->type);
+    if (row && row->kind == COMPOSITE_TABLE) {
+        v->type = (Type){0};
+        return pl_row_of_table(p, catalog_table(p->c, slice_of(row->name)), v) ? ST_OK : ST_ERROR;
     }
     v->type = type_narrowed(v->type);
     v->domain = domain ? domain->id : 0;

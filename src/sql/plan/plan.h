@@ -98,14 +98,13 @@ typedef struct PlanCtx {
     bool sets_settings;                           /* set_config: rows are computed one by one, their values in order */
     const StreamFinder *streams;                  /* NULL: nothing outside the database can be read */
     bool reads_stream;                            /* the statement does: its plan and its shape are good for once */
-    bool shows_rows;                              /* the result is shown: rows in it may be texts (bind_row.c) */
     bool locks_rows;                              /* FOR UPDATE and the like */
     struct ClientRows **client_rows;              /* that names in FROM may mean (client_rows.h); NULL: none */
     bool (*resolve)(void *ctx, const char *name); /* the client may add some for a name that means nothing, or NULL */
     void *resolve_ctx;
     bool reads_client_rows;            /* names do mean such rows */
     VEC(int64_t) domain_ids;           /* domains that binding looked up by name */
-    VEC(int32_t) enum_numbers;         /* enumerated types, likewise */
+    VEC(int32_t) type_numbers;         /* enumerated and composite types, likewise */
     bool own_names;                    /* these and routine_ids: of the text itself, not of conditions of domains */
     VEC(int64_t) routine_ids;          /* which */
     VEC(const FuncDef *) routine_defs; /* of scalar calls, one per routine (bind_routine.c) */

@@ -1,0 +1,19 @@
+/* numbers.h - numbers by which Types name definitions that a database has made (enums.h, composite.h).
+ *
+ * The table of numbers is the process's: texts of values and names of types are wanted where no database is at hand.
+ * It is read without a lock, and what it refers to never changes: another definition takes its place. Numbers are
+ * never used again.
+ */
+#ifndef STELE_TYPES_NUMBERS_H
+#define STELE_TYPES_NUMBERS_H
+
+#include "base/base.h"
+#include "base/err.h"
+
+/* A new number, which refers to nothing yet. 54000: there are too many. */
+Status type_number_new(int32_t *out, Err *e);
+/* Of a number that type_number_new() gave; NULL takes it out. */
+void type_number_put(int32_t number, const void *definition);
+const void *type_number_get(int32_t number); /* NULL: none */
+
+#endif
