@@ -110,7 +110,7 @@ static Status rebuild(Session *s, Statement *st, Table *old, const TableDraft *d
     int64_t rows = 0;
     UndoLog *undo = s->undo;
     s->undo = NULL; /* the new table is undone as a whole */
-    Status out = fill_table(s, t, r.rows, a, &rows);
+    Status out = fill_table(s, t, &r, a, &rows);
     t->takes_over = false;
     s->undo = undo;
     query_free(r.query);

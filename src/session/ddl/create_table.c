@@ -325,11 +325,13 @@ Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
 
 /* ---- CREATE TABLE AS ------------------------------------------------------------------------- */
 
-/* A result's rows on their way into an empty table: each worker takes some runs at a time, which keep their place. */
-enum { FILL_ROWS = 2048, FILL_RUNS = 8 };
+/* A result's rows on their way into an empty table, a piece of the result after the other: each worker takes some runs
+ * of it at a time, which keep their place. */
+enum { FILL_ROWS = 2048, FILL_RUNS = 8, FILL_BYTES = 8 << 20 };
 typedef struct Fill {
     RowStore *rows;
     TableLoad *load;
+    int64_t before;   /* places of the pieces before */
     Vec *cells, *now; /* per worker and column: room for FILL_ROWS; as filled last */
     const _Atomic bool *cancel;
     _Atomic int64_t next;
@@ -364,7 +366,7 @@ static void fill_worker(void *ctx, int worker) {
         if (atomic_load(f->cancel)) r = err_set(&err, ERR_QUERY_CANCELED, "canceling statement due to user request");
         for (int64_t i = order * FILL_RUNS;
              r == ST_OK && i < MIN_OF((order + 1) * FILL_RUNS, runs) && !atomic_load(&f->failed); i++)
-            r = fill_run(f, worker, i, order, &err);
+            r = fill_run(f, worker, i, f->before + order, &err);
         if (atomic_load(&f->failed)) return;
         if (r == ST_OK) continue;
         if (!atomic_exchange(&f->failed, true)) err_copy(f->e, &err); /* read when all are done */
@@ -372,29 +374,44 @@ static void fill_worker(void *ctx, int worker) {
     }
 }
 
-Status fill_table(Session *s, Table *t, RowStore *rows, Arena *a, int64_t *count) {
-    const RowLayout *l = rows_layout(rows);
-    int64_t most = (rows_n_runs(rows) + FILL_RUNS - 1) / FILL_RUNS;
-    int workers = s->db->pool ? (int)MAX_OF(INT64_C(1), MIN_OF((int64_t)pool_threads(s->db->pool), most)) : 1;
-    Fill f = {.rows = rows, .cancel = &s->cancel, .e = &s->err};
-    f.cells = arena_array(a, Vec, (int64_t)workers * l->n_cols + 1);
-    f.now = arena_array(a, Vec, (int64_t)workers * l->n_cols + 1);
-    if (!f.cells || !f.now) return ST_ERROR;
+/* Room for the cells of each worker. */
+static Status fill_begin(Fill *f, int workers, Arena *a) {
+    const RowLayout *l = rows_layout(f->rows);
+    f->cells = arena_array(a, Vec, (int64_t)workers * l->n_cols + 1);
+    f->now = arena_array(a, Vec, (int64_t)workers * l->n_cols + 1);
+    if (!f->cells || !f->now) return ST_ERROR;
     for (int64_t i = 0; i < (int64_t)workers * l->n_cols; i++) {
         const CellSpec *c = &l->cols[i % l->n_cols];
-        f.cells[i] = (Vec){.data = arena_alloc(a, phys_size((Phys)c->phys) * FILL_ROWS),
-                           .valid = arena_alloc(a, FILL_ROWS),
-                           .phys = c->phys,
-                           .type = c->type};
-        if (!f.cells[i].data || !f.cells[i].valid) return ST_ERROR;
+        f->cells[i] = (Vec){.data = arena_alloc(a, phys_size((Phys)c->phys) * FILL_ROWS),
+                            .valid = arena_alloc(a, FILL_ROWS),
+                            .phys = c->phys,
+                            .type = c->type};
+        if (!f->cells[i].data || !f->cells[i].valid) return ST_ERROR;
     }
+    return ST_OK;
+}
+
+Status fill_table(Session *s, Table *t, RunOutput *r, Arena *a, int64_t *count) {
+    int64_t most = (rows_n_runs(r->rows) + FILL_RUNS - 1) / FILL_RUNS;
+    int64_t threads = s->db->pool ? (int64_t)pool_threads(s->db->pool) : 1;
+    int workers = (int)MAX_OF(INT64_C(1), r->more ? threads : MIN_OF(threads, most));
+    Fill f = {.rows = r->rows, .cancel = &s->cancel, .e = &s->err};
+    TRY(fill_begin(&f, workers, a));
     TRY(load_begin(t, workers, &f.load, &s->err));
-    if (workers > 1) pool_run(s->db->pool, workers, fill_worker, &f);
-    else fill_worker(&f, 0);
-    Status r = atomic_load(&f.failed) ? ST_ERROR : ST_OK;
-    if (r == ST_OK) r = load_finish(f.load, s->db->pool, s->undo, count, &s->err);
+    Status st = ST_OK;
+    for (bool more = true; more && st == ST_OK;) {
+        atomic_store(&f.next, 0);
+        if (workers > 1) pool_run(s->db->pool, workers, fill_worker, &f);
+        else fill_worker(&f, 0);
+        f.before += (rows_n_runs(f.rows) + FILL_RUNS - 1) / FILL_RUNS;
+        if (atomic_load(&f.failed)) st = ST_ERROR;
+        more = r->more;
+        if (st == ST_OK && more) st = query_next(r->query, FILL_BYTES, &r->more, &s->err);
+        f.rows = query_result(r->query);
+    }
+    if (st == ST_OK) st = load_finish(f.load, s->db->pool, s->undo, count, &s->err);
     load_cancel(f.load);
-    return r;
+    return st;
 }
 
 Status create_table_as(Session *s, Statement *st, const AstCreateTableAs *x) {
@@ -440,9 +457,9 @@ Status create_table_as(Session *s, Statement *st, const AstCreateTableAs *x) {
     }
     if (x->with_no_data) return ST_OK;
     RunOutput r;
-    TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &r));
+    TRY(session_run_pieces(s, &c, b, b->n_result, b->result, &st->account, &r));
     int64_t n = 0;
-    Status out = fill_table(s, t, r.rows, a, &n);
+    Status out = fill_table(s, t, &r, a, &n);
     query_free(r.query);
     st->affected = n;
     snprintf(st->tag, sizeof st->tag, "SELECT %lld", (long long)n);

@@ -43,8 +43,8 @@ Status foreign_keys(Session *s, Statement *st, const char *table, int64_t n, con
                     const char *column);
 /* Binds CHECKs and DEFAULTs once so that a bad one is refused at definition. */
 Status try_bind(Session *s, Arena *a, Table *t);
-/* Adds all rows to an empty table; *count of them. */
-Status fill_table(Session *s, Table *t, RowStore *rows, Arena *a, int64_t *count);
+/* Adds all rows of a result, which may come in pieces, to an empty table; *count of them. */
+Status fill_table(Session *s, Table *t, RunOutput *r, Arena *a, int64_t *count);
 
 /* ---- alter.c ---- */
 Status alter_table(Session *s, Statement *st, const AstAlterTable *x);
