@@ -19,7 +19,8 @@ enum {
     CATALOG_JSON = 8 /* and json and jsonb */,
     CATALOG_ENUMS = 9 /* and enumerated types */,
     CATALOG_DOMAINS = 10 /* and domains */,
-    CATALOG_COMPOSITES = 11 /* and composite types */
+    CATALOG_COMPOSITES = 11 /* and composite types */,
+    CATALOG_TIMETZ = 12 /* and timetz */
 };
 static_assert(sizeof(Type) == 8, "file format");
 
@@ -159,7 +160,10 @@ static void put_view_sources(BytesOut *o, const View *v) {
 /* The first format that has the type. */
 static int64_t format_of(Type t) {
     if (t.id == T_ARRAY) t = type_element(t);
-    return type_is_json(t) ? CATALOG_JSON : t.id == T_DECIMAL ? CATALOG_DECIMALS : CATALOG_FIRST;
+    return t.id == T_TIMETZ    ? CATALOG_TIMETZ
+           : type_is_json(t)   ? CATALOG_JSON
+           : t.id == T_DECIMAL ? CATALOG_DECIMALS
+                               : CATALOG_FIRST;
 }
 static int64_t format_of_types(const Catalog *c) {
     int64_t format = CATALOG_FIRST;
@@ -224,7 +228,8 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
         indexes |= has_indexes(c->tables[i]);
     }
     for (int64_t i = 0; i < c->n_views; i++) sources |= c->views[i]->n_sources > 0;
-    int64_t format = composites->n > 0          ? CATALOG_COMPOSITES
+    int64_t format = of_types == CATALOG_TIMETZ ? CATALOG_TIMETZ
+                     : composites->n > 0        ? CATALOG_COMPOSITES
                      : c->n_domains > 0         ? CATALOG_DOMAINS
                      : enum_nth(c->enums, 0)    ? CATALOG_ENUMS
                      : of_types > CATALOG_FIRST ? of_types
@@ -274,7 +279,8 @@ Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccoun
 
 static bool type_ok(Type t) {
     if (t.id == T_ARRAY) return t.length >= 0 && type_element(t).id != T_ARRAY && type_ok(type_element(t));
-    return ((t.id > T_UNKNOWN && t.id < T_VOID) || t.id == T_DECIMAL || type_is_json(t) || type_is_defined(t)) &&
+    return ((t.id > T_UNKNOWN && t.id < T_VOID) || t.id == T_DECIMAL || type_is_json(t) || type_is_defined(t) ||
+            t.id == T_TIMETZ) &&
            t.precision <= NUMERIC_MAX_PRECISION && t.scale <= NUMERIC_MAX_PRECISION && t.length >= 0 &&
            (t.id != T_NUMERIC || t.precision >= 1);
 }
@@ -575,7 +581,7 @@ Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *acc
     if (!checksum_matches(p, len - 8, sum)) return err_corrupted(e, path, 0, "checksum does not match");
     BytesIn in = {.p = p, .len = len - 8, .at = 8, .arena = a};
     int64_t format = bytes_get_i64(&in);
-    if (format < CATALOG_FIRST || format > CATALOG_COMPOSITES) return err_corrupted(e, path, 8, "unknown format");
+    if (format < CATALOG_FIRST || format > CATALOG_TIMETZ) return err_corrupted(e, path, 8, "unknown format");
     int64_t next_id = bytes_get_i64(&in);
     TypeMap types = {0};
     if (format >= CATALOG_ENUMS) TRY(load_enums(c, &in, path, &types, e));

@@ -125,8 +125,9 @@ static Status interval_bound(const RangeSearch *s, int64_t row, int128_t *out) {
 static Status int_bound(const RangeSearch *s, int64_t row, int128_t *out) {
     TypeId t = (TypeId)s->key->type.id;
     if (t == T_INTERVAL) return interval_bound(s, row, out);
-    if (t == T_TIME) {
-        *out = added(win_int(s->key, row), s->minus ? -(int128_t)s->interval.micros : s->interval.micros);
+    if (t == T_TIME || t == T_TIMETZ) {
+        const int128_t by = (int128_t)s->interval.micros * (t == T_TIMETZ ? TIMETZ_STEP : 1);
+        *out = added(win_int(s->key, row), s->minus ? -by : by);
         return ST_OK;
     }
     if (t != T_DATE && t != T_TIMESTAMP && t != T_TIMESTAMPTZ) {
@@ -179,7 +180,9 @@ static Status range_offset(RangeSearch *s, int32_t column, Type type, const char
     }
     if (type.id == T_INTERVAL) {
         memcpy(&s->interval, win_cell(c, 0), sizeof s->interval);
-        bool negative = s->key->type.id == T_TIME ? s->interval.micros < 0 : interval_cmp_value(&s->interval) < 0;
+        const uint8_t key = s->key->type.id;
+        bool negative =
+            key == T_TIME || key == T_TIMETZ ? s->interval.micros < 0 : interval_cmp_value(&s->interval) < 0;
         return negative ? bad_offset(b->e) : ST_OK;
     }
     int128_t v = 0;

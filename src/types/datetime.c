@@ -790,44 +790,73 @@ Status date_parse(Slice text, const SessionInfo *session, int32_t *out, Err *e) 
     return ST_OK;
 }
 
+/* A text of a time of day, with its day if it has one (*dated). */
+static Scan scan_clock(DateParse *p, Slice text, bool *dated, int64_t *days) {
+    /* "040506" and "0405" are times here, not dates. */
+    Slice t = text_trim(text);
+    int64_t n = 0, v;
+    while (n < t.len && is_digit(t.ptr[n])) n++;
+    Scan sc;
+    if ((n == 6 && (n == t.len || (t.ptr[n] != '/' && t.ptr[n] != ':'))) ||
+        (n == 4 && (n == t.len || t.ptr[n] == ' '))) {
+        p->s = t.ptr;
+        scan_digits(p, &v);
+        sc = set_packed_time(p, v, n);
+        if (sc == SC_OK && p->s < p->end) sc = scan_all(p);
+        else if (sc == SC_OK && (p->hour > 24 || p->minute > 59 || p->second > 60)) sc = SC_RANGE;
+    } else {
+        sc = scan_all(p);
+    }
+    *dated = p->have_year || p->month || p->day || p->have_julian;
+    if (sc != SC_OK || p->special == S_NOW) return sc;
+    if (!p->have_time || p->special) return SC_SYNTAX;
+    return *dated ? resolve_day(p, days) : SC_OK;
+}
+/* Zones whose offset depends on the day want one. */
+static bool wants_day(const DateParse *p) {
+    int32_t offset;
+    return p->have_zone && !p->zone.fixed && !p->zone.abbrev && !zone_is_constant(p->zone.zone, &offset);
+}
+
 Status time_parse(Slice text, int precision, const SessionInfo *session, int64_t *out, Err *e) {
-    int64_t us = 0;
+    int64_t us = 0, days;
+    bool dated;
     if (fast_time(text.ptr, text.len, &us)) {
         *out = round_micros(us, precision);
         return ST_OK;
     }
     DateParse p = {.start = text.ptr, .s = text.ptr, .end = text.ptr + text.len, .order = order_of(session), .e = e};
-    /* "040506" and "0405" are times here, not dates. */
-    Slice t = text_trim(text);
-    int64_t n = 0;
-    while (n < t.len && is_digit(t.ptr[n])) n++;
-    Scan sc;
-    if ((n == 6 && (n == t.len || (t.ptr[n] != '/' && t.ptr[n] != ':'))) ||
-        (n == 4 && (n == t.len || t.ptr[n] == ' '))) {
-        int64_t v;
-        p.s = t.ptr;
-        scan_digits(&p, &v);
-        sc = set_packed_time(&p, v, n);
-        if (sc == SC_OK && p.s < p.end) sc = scan_all(&p);
-        else if (sc == SC_OK && (p.hour > 24 || p.minute > 59 || p.second > 60)) sc = SC_RANGE;
-    } else {
-        sc = scan_all(&p);
-    }
-    if (sc == SC_OK && p.special == S_NOW) {
+    Scan sc = scan_clock(&p, text, &dated, &days);
+    if (sc == SC_OK && !dated && wants_day(&p)) sc = SC_SYNTAX;
+    if (sc) return scan_error(sc, "time", text, e);
+    if (p.special == S_NOW) day_of_word(&p, session, &us);
+    *out = round_micros(p.special == S_NOW ? us : time_of(&p), precision);
+    return ST_OK;
+}
+
+/* Without a zone it is the session's, of that day or of today. */
+Status timetz_parse(Slice text, int precision, const SessionInfo *session, int64_t *out, Err *e) {
+    int64_t days = 0, us;
+    int32_t offset;
+    bool dated;
+    DateParse p = {.start = text.ptr, .s = text.ptr, .end = text.ptr + text.len, .order = order_of(session), .e = e};
+    Scan sc = scan_clock(&p, text, &dated, &days);
+    if (sc == SC_OK && !dated && wants_day(&p)) sc = SC_SYNTAX;
+    if (sc) return scan_error(sc, "time with time zone", text, e);
+    if (p.special == S_NOW) {
         day_of_word(&p, session, &us);
-        *out = round_micros(us, precision);
+        *out = timetz_make(round_micros(us, precision), zone_offset_at(zone_of(session), now_micros(session)));
         return ST_OK;
     }
-    if (sc == SC_OK && (!p.have_time || p.special)) sc = SC_SYNTAX;
-    int64_t days;
-    int32_t offset;
-    const bool dated = p.have_year || p.month || p.day || p.have_julian;
-    if (sc == SC_OK && dated) sc = resolve_day(&p, &days);
-    if (sc == SC_OK && !dated && p.have_zone && !p.zone.fixed && !p.zone.abbrev &&
-        !zone_is_constant(p.zone.zone, &offset))
-        sc = SC_SYNTAX;
-    if (sc) return scan_error(sc, "time", text, e);
-    *out = round_micros(time_of(&p), precision);
+    us = time_of(&p);
+    if (!p.have_zone) p.zone = (ZoneRef){.zone = zone_of(session)};
+    if (!dated && !p.zone.fixed && !zone_is_constant(p.zone.zone, &offset)) {
+        int64_t now_us;
+        p.special = S_TODAY;
+        days = day_of_word(&p, session, &now_us);
+    }
+    if (days < DATE_MIN || days > ts_end / USECS_PER_DAY) days = 0; /* PostgreSQL has UTC there, and so a zone's rule */
+    *out = timetz_make(round_micros(us, precision), zone_ref_offset_of_local(&p.zone, days * USECS_PER_DAY + us));
     return ST_OK;
 }
 
@@ -1352,6 +1381,10 @@ static char *put_abbrev(char *p, const char *abbrev) {
     *p++ = ' ';
     memcpy(p, abbrev, MIN_OF(n, 10u));
     return p + MIN_OF(n, 10u);
+}
+
+int64_t timetz_format(int64_t cell, char *out) {
+    return put_offset(put_time(out, timetz_micros(cell)), timetz_offset(cell)) - out;
 }
 
 /* "Wed Dec 17 07:37:16 1997", or the day before the month. */

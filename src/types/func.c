@@ -100,7 +100,8 @@ char type_category(uint8_t id) {
     case T_DATE:
     case T_TIME:
     case T_TIMESTAMP:
-    case T_TIMESTAMPTZ: return 'D';
+    case T_TIMESTAMPTZ:
+    case T_TIMETZ: return 'D';
     case T_INTERVAL: return 'T';
     case T_BYTEA:
     case T_UUID:

@@ -38,9 +38,10 @@ static char cast_context(uint8_t from, uint8_t to) {
     case T_BOOL: return to == T_INT4 ? 'e' : 0;
     case T_INT4: return to == T_BOOL ? 'e' : 0;
     case T_DATE: return to == T_TIMESTAMP || to == T_TIMESTAMPTZ ? 'i' : 0;
-    case T_TIME: return to == T_INTERVAL ? 'i' : 0;
+    case T_TIME: return to == T_INTERVAL || to == T_TIMETZ ? 'i' : 0;
+    case T_TIMETZ: return to == T_TIME ? 'a' : 0;
     case T_TIMESTAMP: return to == T_TIMESTAMPTZ ? 'i' : to == T_DATE || to == T_TIME ? 'a' : 0;
-    case T_TIMESTAMPTZ: return to == T_TIMESTAMP || to == T_DATE || to == T_TIME ? 'a' : 0;
+    case T_TIMESTAMPTZ: return to == T_TIMESTAMP || to == T_DATE || to == T_TIME || to == T_TIMETZ ? 'a' : 0;
     case T_INTERVAL: return to == T_TIME ? 'a' : 0;
     case T_JSON: return to == T_JSONB ? 'a' : 0;
     case T_JSONB: return to == T_JSON ? 'a' : to == T_BOOL || type_is_number(type_make((TypeId)to)) ? 'e' : 0;
@@ -83,7 +84,8 @@ bool cast_is_noop(Type from, Type to) {
                type_phys(from) == type_phys(to);
     case T_TIME:
     case T_TIMESTAMP:
-    case T_TIMESTAMPTZ: return from.id == to.id && from.precision <= to.precision;
+    case T_TIMESTAMPTZ:
+    case T_TIMETZ: return from.id == to.id && from.precision <= to.precision;
     case T_INTERVAL:
         return from.id == T_INTERVAL && (to.length == 0 || to.length == from.length) &&
                (to.precision == 0 || (from.precision > 0 && from.precision <= to.precision));
@@ -331,6 +333,19 @@ K1F(ts_to_time, int64_t, int64_t, 0, {
 K1F(tz_to_time, int64_t, int64_t, 0, {
     if (ts_finite(x)) z = round_usecs(floor_mod(ctx_local(ctx, x), USECS_PER_DAY), ctx->ret.precision);
 })
+/* In the zone of today. */
+K1F(time_to_timetz, int64_t, int64_t, 0, {
+    const int64_t today = ctx_local(ctx, ctx_now(ctx)), day = today - floor_mod(today, USECS_PER_DAY);
+    z = timetz_make(round_usecs(x, ctx->ret.precision), zone_offset_of_local(ctx_zone(ctx), day + x));
+})
+K1F(tz_to_timetz, int64_t, int64_t, 0, {
+    const int32_t offset = ts_finite(x) ? zone_offset_at(ctx_zone(ctx), x) : 0;
+    const int64_t local = ts_finite(x) ? floor_mod(x + offset * USECS_PER_SEC, USECS_PER_DAY) : 0;
+    z = timetz_make(round_usecs(local, ctx->ret.precision), offset);
+})
+K1F(timetz_to_timetz, int64_t, int64_t, 0,
+    { z = timetz_make(round_usecs(timetz_micros(x), ctx->ret.precision), timetz_offset(x)); })
+K1F(timetz_to_time, int64_t, int64_t, 0, { z = round_usecs(timetz_micros(x), ctx->ret.precision); })
 K1F(time_to_time, int64_t, int64_t, 0, { z = round_usecs(x, ctx->ret.precision); })
 K1F(time_to_iv, int64_t, Interval, ((Interval){0, 0, 0}), {
     z.micros = x;
@@ -444,7 +459,9 @@ FuncKernel cast_kernel(Type from, Type to, CastCtx ctx_kind) {
         return from.id == T_TIMESTAMP     ? ts_to_time
                : from.id == T_TIMESTAMPTZ ? tz_to_time
                : from.id == T_TIME        ? time_to_time
+               : from.id == T_TIMETZ      ? timetz_to_time
                                           : iv_to_time;
+    case T_TIMETZ: return from.id == T_TIME ? time_to_timetz : from.id == T_TIMETZ ? timetz_to_timetz : tz_to_timetz;
     case T_TIMESTAMP: return from.id == T_DATE ? date_to_ts : from.id == T_TIMESTAMP ? ts_to_ts : tz_to_ts;
     case T_TIMESTAMPTZ: return from.id == T_DATE ? date_to_tz : from.id == T_TIMESTAMPTZ ? ts_to_ts : ts_to_tz;
     case T_INTERVAL: return from.id == T_INTERVAL ? iv_to_iv : time_to_iv;

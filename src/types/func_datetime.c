@@ -125,6 +125,16 @@ static bool time_part(DateField f, int64_t t, int128_t *v) {
     int64_t s = t / USECS_PER_SEC;
     return clock_part(f, (int)(s / 3600), (int)(s / 60 % 60), (int)(s % 60), (int)(t % USECS_PER_SEC), v);
 }
+static bool timetz_part(DateField f, int64_t cell, int128_t *v) {
+    const int32_t offset = timetz_offset(cell);
+    switch (f) {
+    case DF_EPOCH: *v = timetz_utc(cell); return true;
+    case DF_TIMEZONE: *v = MICRO(offset); return true;
+    case DF_TIMEZONE_HOUR: *v = MICRO(offset / 3600); return true;
+    case DF_TIMEZONE_MINUTE: *v = MICRO(offset / 60 % 60); return true;
+    default: return time_part(f, timetz_micros(cell), v);
+    }
+}
 static bool interval_part(DateField f, const Interval *iv, int128_t *v) {
     int64_t s = iv->micros / USECS_PER_SEC;
     if (f == DF_HOUR) return *v = MICRO(s / 3600), true;
@@ -219,6 +229,7 @@ static Status part_of(FuncCtx *ctx, const Vec *args, int64_t i, bool date_as_ts,
         break;
     }
     case T_TIME: ok = time_part(f, AT(int64_t, 1, i), v); break;
+    case T_TIMETZ: ok = timetz_part(f, AT(int64_t, 1, i), v); break;
     case T_INTERVAL: ok = interval_part(f, &AT(Interval, 1, i), v); break;
     default: break;
     }
@@ -543,6 +554,15 @@ static Status date_time(FuncCtx *ctx, int64_t i, int32_t d, int64_t t, int64_t *
 }
 K2F(add_date_time, int32_t, int64_t, int64_t, 0, { TRY(date_time(ctx, i, x, y, &z)); })
 K2F(add_time_date, int64_t, int32_t, int64_t, 0, { TRY(date_time(ctx, i, y, x, &z)); })
+/* The same instant of another day: the zone stays. */
+static int64_t timetz_shift(int64_t cell, int64_t by) {
+    return timetz_make(floor_mod(timetz_micros(cell) + by % USECS_PER_DAY, USECS_PER_DAY), timetz_offset(cell));
+}
+K2F(add_timetz_iv, int64_t, Interval, int64_t, 0, { z = timetz_shift(x, y.micros); })
+K2F(add_iv_timetz, Interval, int64_t, int64_t, 0, { z = timetz_shift(y, x.micros); })
+K2F(sub_timetz_iv, int64_t, Interval, int64_t, 0, { z = timetz_shift(x, -(y.micros % USECS_PER_DAY)); })
+K2F(add_date_timetz, int32_t, int64_t, int64_t, 0, { TRY(date_time(ctx, i, x, timetz_utc(y), &z)); })
+K2F(add_timetz_date, int64_t, int32_t, int64_t, 0, { TRY(date_time(ctx, i, y, timetz_utc(x), &z)); })
 K2F(sub_ts_ts, int64_t, int64_t, Interval, IV0, {
     FAIL_IF(!ts_finite(x) || !ts_finite(y), i, ERR_DATETIME_OVERFLOW, "cannot subtract infinite timestamps");
     if (__builtin_sub_overflow(x, y, &z.micros) || justify_hours(&z)) IV_RANGE(i);
@@ -604,6 +624,9 @@ K1F(age1_tz, int64_t, Interval, IV0, { TRY(age(ctx, i, local_midnight(ctx), loca
 NOW_KERNEL(now_tz, int64_t, ctx_now(ctx))
 NOW_KERNEL(now_local, int64_t, ctx_local(ctx, ctx_now(ctx)))
 NOW_KERNEL(now_date, int32_t, ts_date(ctx_local(ctx, ctx_now(ctx))))
+NOW_KERNEL(now_timetz, int64_t,
+           timetz_make(floor_mod(ctx_local(ctx, ctx_now(ctx)), USECS_PER_DAY),
+                       zone_offset_at(ctx_zone(ctx), ctx_now(ctx))))
 NOW_KERNEL(now_time, int64_t, floor_mod(ctx_local(ctx, ctx_now(ctx)), USECS_PER_DAY))
 KERNEL(clock_tz) {
     KERNEL_UNUSED();
@@ -726,8 +749,14 @@ static Status of_zone(FuncCtx *ctx, int64_t i, Str zone, int64_t local, int64_t 
     if (ts_finite(local) && !ts_in_range(*z)) TS_RANGE(i);
     return ST_OK;
 }
+static Status check_zone_interval(FuncCtx *ctx, int64_t i, const Interval *iv) {
+    char text[VALUE_TEXT_MAX];
+    if (!iv->months && !iv->days) return ST_OK;
+    const int n = (int)cell_to_text(type_make(T_INTERVAL), iv, ctx_form(ctx), text);
+    FAIL(i, ERR_INVALID_PARAMETER, "interval time zone \"%.*s\" must not include months or days", n, text);
+}
 static Status at_interval(FuncCtx *ctx, int64_t i, Interval iv, int64_t ts, int sign, int64_t *z) {
-    FAIL_IF(iv.months || iv.days, i, ERR_INVALID_PARAMETER, "interval time zone must not include months or days");
+    TRY(check_zone_interval(ctx, i, &iv));
     *z = ts;
     if (ts_finite(ts)) {
         if (__builtin_add_overflow(ts, sign * iv.micros, z) || !ts_in_range(*z)) TS_RANGE(i);
@@ -738,6 +767,22 @@ K2F(zone_ts, Str, int64_t, int64_t, 0, { TRY(of_zone(ctx, i, x, y, &z)); })
 K2F(zone_tz, Str, int64_t, int64_t, 0, { TRY(in_zone(ctx, i, x, y, &z)); })
 K2F(zone_iv_ts, Interval, int64_t, int64_t, 0, { TRY(at_interval(ctx, i, x, y, -1, &z)); })
 K2F(zone_iv_tz, Interval, int64_t, int64_t, 0, { TRY(at_interval(ctx, i, x, y, 1, &z)); })
+
+/* The zone's offset of now counts. */
+static int64_t timetz_at(int64_t cell, int32_t offset) {
+    return timetz_make(floor_mod(timetz_utc(cell) + offset * USECS_PER_SEC, USECS_PER_DAY), offset);
+}
+K2F(zone_timetz, Str, int64_t, int64_t, 0, {
+    const ZoneRef *ref = ref_of(ctx, i, x);
+    if (!ref) return ST_ERROR;
+    z = timetz_at(y, zone_ref_offset_at(ref, ctx_now(ctx)));
+})
+K2F(zone_iv_timetz, Interval, int64_t, int64_t, 0, {
+    const int64_t secs = x.micros / USECS_PER_SEC;
+    TRY(check_zone_interval(ctx, i, &x));
+    FAIL_IF(secs <= -168 * 3600 || secs >= 168 * 3600, i, ERR_TZ_DISPLACEMENT, "time zone displacement out of range");
+    z = timetz_at(y, (int32_t)secs);
+})
 
 /* (s1, e1) OVERLAPS (s2, e2) as PostgreSQL reads the standard: ends in any order, half-open, a period with one end is
  * that instant. */
@@ -821,6 +866,11 @@ static const FuncDef defs[] = {
     OP2("+", T_TIME, T_INTERVAL, T_TIME, add_time_iv, "later"),
     OP2("+", T_INTERVAL, T_TIME, T_TIME, add_iv_time, "later"),
     OP2("-", T_TIME, T_INTERVAL, T_TIME, sub_time_iv, "earlier"),
+    OP2("+", T_TIMETZ, T_INTERVAL, T_TIMETZ, add_timetz_iv, "later"),
+    OP2("+", T_INTERVAL, T_TIMETZ, T_TIMETZ, add_iv_timetz, "later"),
+    OP2("-", T_TIMETZ, T_INTERVAL, T_TIMETZ, sub_timetz_iv, "earlier"),
+    OP2("+", T_DATE, T_TIMETZ, T_TIMESTAMPTZ, add_date_timetz, "timestamp of date and time"),
+    OP2("+", T_TIMETZ, T_DATE, T_TIMESTAMPTZ, add_timetz_date, "timestamp of date and time"),
     OP2("-", T_TIME, T_TIME, T_INTERVAL, sub_time_time, "time between"),
     OP2("+", T_INTERVAL, T_INTERVAL, T_INTERVAL, add_iv, "sum"),
     OP2("-", T_INTERVAL, T_INTERVAL, T_INTERVAL, sub_iv, "difference"),
@@ -832,6 +882,7 @@ static const FuncDef defs[] = {
     EXTRACT_DEFS(T_TIMESTAMP, OP_DATE_PART),
     EXTRACT_DEFS(T_TIMESTAMPTZ, OP_NONE),
     EXTRACT_DEFS(T_TIME, OP_NONE),
+    EXTRACT_DEFS(T_TIMETZ, OP_NONE),
     EXTRACT_DEFS(T_INTERVAL, OP_NONE),
     DEF("date_trunc", SF, T_TIMESTAMP, 2, ARGS(T_TEXT, T_TIMESTAMP), OP_NONE, date_trunc_ts, NULL, "start of the unit"),
     DEF("date_trunc", SF, T_TIMESTAMPTZ, 2, ARGS(T_TEXT, T_TIMESTAMPTZ), OP_NONE, date_trunc_tz, NULL,
@@ -859,6 +910,8 @@ static const FuncDef defs[] = {
         "whether two periods overlap"),
     DEF("overlaps", 0, T_BOOL, 4, ARGS(T_TIMESTAMPTZ, T_TIMESTAMPTZ, T_TIMESTAMPTZ, T_TIMESTAMPTZ), OP_NONE,
         overlaps_i64, NULL, "whether two periods overlap"),
+    DEF("overlaps", 0, T_BOOL, 4, ARGS(T_TIMETZ, T_TIMETZ, T_TIMETZ, T_TIMETZ), OP_NONE, overlaps_i64, NULL,
+        "whether two periods overlap"),
     DEF("overlaps", 0, T_BOOL, 4, ARGS(T_TIME, T_TIME, T_TIME, T_TIME), OP_NONE, overlaps_i64, NULL,
         "whether two periods overlap"),
     DEF("interval_months", S_, T_INT4, 1, ARGS(T_INTERVAL), OP_NONE, interval_months_k, NULL,
@@ -876,7 +929,7 @@ static const FuncDef defs[] = {
     NOW_DEF("localtimestamp", T_TIMESTAMP, now_local, "start of the transaction, local"),
     NOW_DEF("current_date", T_DATE, now_date, "today"),
     NOW_DEF("localtime", T_TIME, now_time, "time of day"),
-    NOW_DEF("current_time", T_TIME, now_time, "time of day"),
+    NOW_DEF("current_time", T_TIMETZ, now_timetz, "time of day"),
     DEF("clock_timestamp", S_ | FN_VOLATILE, T_TIMESTAMPTZ, 0, ARGS(0), OP_NONE, clock_tz, NULL, "this instant"),
     DEF("make_date", SF, T_DATE, 3, ARGS(I4, I4, I4), OP_NONE, make_date_k, NULL, "year, month, day"),
     DEF("make_time", SF, T_TIME, 3, ARGS(I4, I4, T_FLOAT8), OP_NONE, make_time_k, NULL, "hour, minute, seconds"),
@@ -904,6 +957,8 @@ static const FuncDef defs[] = {
     DEF("isfinite", S_, T_BOOL, 1, ARGS(T_INTERVAL), OP_NONE, isfinite_iv, NULL, "always true"),
     DEF("timezone", SF, T_TIMESTAMPTZ, 2, ARGS(T_TEXT, T_TIMESTAMP), OP_NONE, zone_ts, NULL, "AT TIME ZONE"),
     DEF("timezone", SF, T_TIMESTAMP, 2, ARGS(T_TEXT, T_TIMESTAMPTZ), OP_NONE, zone_tz, NULL, "AT TIME ZONE"),
+    DEF("timezone", SF | FN_STABLE, T_TIMETZ, 2, ARGS(T_TEXT, T_TIMETZ), OP_NONE, zone_timetz, NULL, "AT TIME ZONE"),
+    DEF("timezone", SF, T_TIMETZ, 2, ARGS(T_INTERVAL, T_TIMETZ), OP_NONE, zone_iv_timetz, NULL, "AT TIME ZONE"),
     DEF("timezone", SF, T_TIMESTAMPTZ, 2, ARGS(T_INTERVAL, T_TIMESTAMP), OP_NONE, zone_iv_ts, NULL, "AT TIME ZONE"),
     DEF("timezone", SF, T_TIMESTAMP, 2, ARGS(T_INTERVAL, T_TIMESTAMPTZ), OP_NONE, zone_iv_tz, NULL, "AT TIME ZONE"),
 };

@@ -328,6 +328,7 @@ static const FuncDef defs[] = {
     CMP_DEFS(T_TIME),
     CMP_DEFS(T_TIMESTAMP),
     CMP_DEFS(T_TIMESTAMPTZ),
+    CMP_DEFS(T_TIMETZ),
     CMP_DEFS(T_INTERVAL),
     CMP_DEFS(T_UUID),
     CMP_DEFS(T_JSONB), /* of which the binder makes comparisons of keys */
@@ -405,6 +406,7 @@ static const FuncDef defs[] = {
     MIN_MAX(T_TIME),
     MIN_MAX(T_TIMESTAMP),
     MIN_MAX(T_TIMESTAMPTZ),
+    MIN_MAX(T_TIMETZ),
     MIN_MAX(T_INTERVAL),
     MIN_MAX(T_UUID),
     AGG1("bool_and", AGG_BOOL_AND, T_BOOL, T_BOOL, NULL, "whether all are true"),

@@ -56,7 +56,7 @@ static void hex_bytes(const char *p, int64_t len, char *o) {
 
 /* Its text is the same whatever the settings are. */
 static bool is_free_of_form(Type t) {
-    return type_is_integer(t) || t.id == T_NUMERIC || t.id == T_UUID || t.id == T_TIME;
+    return type_is_integer(t) || t.id == T_NUMERIC || t.id == T_UUID || t.id == T_TIME || t.id == T_TIMETZ;
 }
 
 static Status bytea_output(FuncCtx *ctx, Str s, Str *out) {

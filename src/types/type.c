@@ -23,7 +23,8 @@ Phys type_phys(Type t) {
     case T_INT8:
     case T_TIME:
     case T_TIMESTAMP:
-    case T_TIMESTAMPTZ: return PH_I64;
+    case T_TIMESTAMPTZ:
+    case T_TIMETZ: return PH_I64;
     case T_NUMERIC: return t.precision <= 18 ? PH_I64 : PH_I128;
     case T_FLOAT4: return PH_F32;
     case T_FLOAT8: return PH_F64;
@@ -77,6 +78,7 @@ static const char *const base_names[T_COUNT_] = {
     [T_JSONB] = "jsonb",
     [T_ENUM] = "anyenum",
     [T_COMPOSITE] = "record",
+    [T_TIMETZ] = "time with time zone",
 };
 static const char *const array_names[T_COUNT_] = {
     [T_UNKNOWN] = "anyarray",
@@ -102,6 +104,7 @@ static const char *const array_names[T_COUNT_] = {
     [T_JSONB] = "jsonb[]",
     [T_ENUM] = "anyenum[]",
     [T_COMPOSITE] = "record[]",
+    [T_TIMETZ] = "time with time zone[]",
 };
 
 const char *type_base_name(TypeId id) { return (unsigned)id < T_COUNT_ ? base_names[id] : "?"; }
@@ -167,9 +170,10 @@ const char *type_name(Type t, char (*room)[TYPE_NAME_MAX]) {
     case T_TIME:
     case T_TIMESTAMP:
     case T_TIMESTAMPTZ:
+    case T_TIMETZ:
         if (t.precision >= 6) break;
-        snprintf(buf, n, "%s(%d) %s time zone", t.id == T_TIME ? "time" : "timestamp", t.precision,
-                 t.id == T_TIMESTAMPTZ ? "with" : "without");
+        snprintf(buf, n, "%s(%d) %s time zone", t.id == T_TIME || t.id == T_TIMETZ ? "time" : "timestamp", t.precision,
+                 type_has_zone(t) ? "with" : "without");
         return buf;
     case T_INTERVAL:
         for (int64_t i = 0; i < ARRAY_LEN(interval_ranges); i++) {
@@ -223,6 +227,8 @@ static const struct {
     {"date", T_DATE},
     {"time", T_TIME},
     {"time without time zone", T_TIME},
+    {"timetz", T_TIMETZ},
+    {"time with time zone", T_TIMETZ},
     {"timestamp", T_TIMESTAMP},
     {"timestamp without time zone", T_TIMESTAMP},
     {"timestamptz", T_TIMESTAMPTZ},
@@ -313,11 +319,12 @@ Status type_from_name(Slice name, int n_mods, const int64_t *mods, Type *out, Er
     case T_TIME:
     case T_TIMESTAMP:
     case T_TIMESTAMPTZ:
+    case T_TIMETZ:
         if (n_mods != 1) return err_set(e, ERR_INVALID_PARAMETER, "invalid type modifier");
         if (mods[0] < 0) {
             return err_set(e, ERR_INVALID_PARAMETER, "%s(%lld)%s precision must not be negative",
-                           id == T_TIME ? "TIME" : "TIMESTAMP", (long long)mods[0],
-                           id == T_TIMESTAMPTZ ? " WITH TIME ZONE" : "");
+                           id == T_TIME || id == T_TIMETZ ? "TIME" : "TIMESTAMP", (long long)mods[0],
+                           type_has_zone(*out) ? " WITH TIME ZONE" : "");
         }
         out->precision = (uint8_t)MIN_OF(mods[0], 6); /* as PostgreSQL, which reduces it with a warning */
         return ST_OK;

@@ -17,6 +17,7 @@
  *   time         PH_I64   microseconds since midnight, 0 .. 86,400,000,000
  *   timestamp    PH_I64   microseconds since 2000-01-01 00:00; INT64_MIN / MAX are -/+infinity
  *   timestamptz  PH_I64   the same in UTC
+ *   timetz       PH_I64   the instant and the zone, in this order (timetz_make)
  *   interval     PH_INTERVAL   compared by PostgreSQL's rule (month = 30 days, day = 24 h)
  *   uuid         PH_UUID  16 bytes, memcmp order
  *   json, jsonb  PH_STR   JSON text as it was given, and in a canonical form (json.h)
@@ -60,6 +61,7 @@ typedef enum TypeId {
     T_JSONB,
     T_ENUM,
     T_COMPOSITE,
+    T_TIMETZ,
     T_COUNT_
 } TypeId;
 
@@ -99,9 +101,9 @@ static_assert(sizeof(Type) == 8, "Type is passed by value and stored in files");
 static inline Type type_make(TypeId id) {
     return (Type){.id = (uint8_t)id,
                   .flags = id == T_NUMERIC ? TF_UNCONSTRAINED : 0,
-                  .precision = id == T_NUMERIC                                              ? NUMERIC_MAX_PRECISION
-                               : (id == T_TIME || id == T_TIMESTAMP || id == T_TIMESTAMPTZ) ? 6
-                                                                                            : 0,
+                  .precision = id == T_NUMERIC ? NUMERIC_MAX_PRECISION
+                               : (id == T_TIME || id == T_TIMESTAMP || id == T_TIMESTAMPTZ || id == T_TIMETZ) ? 6
+                                                                                                              : 0,
                   .scale = id == T_NUMERIC ? NUMERIC_DEFAULT_SCALE : 0,
                   .length = id == T_CHAR ? 1 : 0};
 }
@@ -138,6 +140,11 @@ static inline Type type_element(Type t) {
 }
 /* Of a type that a definition of the database makes: `length` is its number (numbers.h). */
 static inline bool type_is_defined(Type t) { return t.id == T_ENUM || t.id == T_COMPOSITE; }
+/* Its values, or casts from and to it, depend on the session's time zone. */
+static inline bool type_has_zone(Type t) {
+    const uint8_t id = t.id == T_ARRAY ? type_element(t).id : t.id;
+    return id == T_TIMESTAMPTZ || id == T_TIMETZ;
+}
 static inline bool type_is_json(Type t) { return t.id == T_JSON || t.id == T_JSONB; }
 static inline bool type_is_number(Type t) { return (t.id >= T_INT2 && t.id <= T_FLOAT8) || t.id == T_DECIMAL; }
 /* Values that are equal may have different bytes: sort keys stand for them (sql/bind/bind_key.c). */
@@ -333,6 +340,17 @@ bool timestamp_add_interval(int64_t ts, const Interval *iv, int sign, int64_t *o
  * twice (zone_offset_of_local). */
 bool timestamptz_add_interval(const struct Zone *zone, int64_t ts, const Interval *iv, int sign, int64_t *out);
 int128_t interval_cmp_value(const Interval *iv); /* microseconds with month = 30 days */
+/* Cells of timetz: (microseconds of the day in UTC, below 0 and above a day too) * TIMETZ_STEP + the seconds that the
+ * zone is west of UTC, made positive. They compare as integers as PostgreSQL compares them: by the instant, then by the
+ * zone. Offsets are east of UTC, less than 168 hours. */
+#define TIMETZ_STEP (INT64_C(1) << 21)
+static inline int64_t timetz_make(int64_t micros, int32_t offset) {
+    return (micros - offset * USECS_PER_SEC) * TIMETZ_STEP + TIMETZ_STEP / 2 - offset;
+}
+static inline int32_t timetz_offset(int64_t cell) { return (int32_t)(TIMETZ_STEP / 2 - (cell & (TIMETZ_STEP - 1))); }
+static inline int64_t timetz_utc(int64_t cell) { return (cell - (cell & (TIMETZ_STEP - 1))) / TIMETZ_STEP; }
+/* On its own clocks: 0 to a day. */
+static inline int64_t timetz_micros(int64_t cell) { return timetz_utc(cell) + timetz_offset(cell) * USECS_PER_SEC; }
 /* Field names of EXTRACT / date_part / date_trunc. */
 typedef enum DateField {
     DF_YEAR,

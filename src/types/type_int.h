@@ -31,12 +31,14 @@ int64_t f32_format(float v, int cut, char *out);
 /* datetime.c */
 Status date_parse(Slice text, const struct SessionInfo *session, int32_t *out, Err *e);
 Status time_parse(Slice text, int precision, const struct SessionInfo *session, int64_t *out, Err *e);
+Status timetz_parse(Slice text, int precision, const struct SessionInfo *session, int64_t *out, Err *e);
 Status timestamp_parse(Slice text, int precision, bool with_tz, const struct SessionInfo *session, int64_t *out,
                        Err *e);
 Status interval_parse(Slice text, Type t, const struct SessionInfo *session, Interval *out, Err *e);
 void interval_fit(Type t, Interval *v); /* only the fields and fractional digits that the type keeps */
 int64_t date_format(int32_t days, TextForm form, char *out);
 int64_t time_format(int64_t micros, char *out);
+int64_t timetz_format(int64_t cell, char *out);
 int64_t timestamp_format(int64_t micros, bool with_tz, TextForm form, char *out);
 int64_t interval_format(const Interval *iv, TextForm form, char *out);
 

@@ -254,6 +254,7 @@ int64_t cell_to_text(Type t, const void *cell, TextForm form, char *out) {
     case T_FLOAT8: return f64_format(*(const double *)cell, form.float_cut, out);
     case T_DATE: return date_format(*(const int32_t *)cell, form, out);
     case T_TIME: return time_format(*(const int64_t *)cell, out);
+    case T_TIMETZ: return timetz_format(*(const int64_t *)cell, out);
     case T_TIMESTAMP: return timestamp_format(*(const int64_t *)cell, false, form, out);
     case T_TIMESTAMPTZ: return timestamp_format(*(const int64_t *)cell, true, form, out);
     case T_INTERVAL: return interval_format(cell, form, out);
@@ -436,6 +437,7 @@ Status cell_from_text(Type t, Slice text, const struct SessionInfo *session, Are
     case T_BYTEA: return bytea_parse(text, a, cell, e);
     case T_DATE: return date_parse(text, session, cell, e);
     case T_TIME: return time_parse(text, t.precision, session, cell, e);
+    case T_TIMETZ: return timetz_parse(text, t.precision, session, cell, e);
     case T_TIMESTAMP: return timestamp_parse(text, t.precision, false, session, cell, e);
     case T_TIMESTAMPTZ: return timestamp_parse(text, t.precision, true, session, cell, e);
     case T_INTERVAL: return interval_parse(text, t, session, cell, e);

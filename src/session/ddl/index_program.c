@@ -39,6 +39,7 @@ static bool text_changes(Type t, bool read) {
     case T_COMPOSITE:
     case T_ARRAY: return true;
     case T_TIME: return read;
+    case T_TIMETZ: return read;
     default: return false;
     }
 }
@@ -46,7 +47,7 @@ static bool cast_changes(Type from, Type to) {
     if (from.id == T_ARRAY && to.id == T_ARRAY) return cast_changes(type_element(from), type_element(to));
     if (is_text(from)) return !is_text(to) && text_changes(to, true);
     if (is_text(to)) return text_changes(from, false);
-    return from.id != to.id && (from.id == T_TIMESTAMPTZ || to.id == T_TIMESTAMPTZ);
+    return from.id != to.id && (from.id == T_TIMESTAMPTZ || type_has_zone(to));
 }
 static bool has_type(const Expr *e, TypeId id) {
     for (int32_t i = 0; i < e->n_args; i++)

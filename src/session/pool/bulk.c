@@ -882,6 +882,7 @@ static bool reads_time(const CallSite *x) {
     if (x->func) return x->func->flags & (FN_STABLE | FN_VOLATILE);
     bool text = false; /* words such as 'today' */
     for (int32_t i = 0; i < x->n_args; i++) text |= type_phys(x->arg_types[i]) == PH_STR;
+    if (x->ret.id == T_TIMETZ) return true; /* the zone's offset of today */
     return text && (x->ret.id == T_DATE || x->ret.id == T_TIME || x->ret.id == T_TIMESTAMP ||
                     x->ret.id == T_TIMESTAMPTZ || x->ret.id == T_ARRAY);
 }

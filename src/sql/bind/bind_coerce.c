@@ -240,9 +240,7 @@ static Expr *fold_cast(Binder *b, const Expr *e, Type to, CastCtx ctx) {
         return n;
     }
     /* What depends on the session's time zone is left to run time: a prepared plan may outlive the setting. */
-    if (e->type.id == T_TIMESTAMPTZ || to.id == T_TIMESTAMPTZ) return NULL;
-    if (e->type.id == T_ARRAY && type_element(e->type).id == T_TIMESTAMPTZ) return NULL;
-    if (to.id == T_ARRAY && type_element(to).id == T_TIMESTAMPTZ) return NULL;
+    if (type_has_zone(e->type) || type_has_zone(to)) return NULL;
     FuncKernel k = cast_kernel(e->type, to, ctx);
     if (!k) return NULL;
     Err tmp = {0};

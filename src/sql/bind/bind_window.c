@@ -128,6 +128,7 @@ static TypeId range_offset_type(TypeId key) {
     case T_TIME:
     case T_TIMESTAMP:
     case T_TIMESTAMPTZ:
+    case T_TIMETZ:
     case T_INTERVAL: return T_INTERVAL;
     default: return T_VOID;
     }

@@ -190,7 +190,7 @@ bool pl_error_field(const char *name, ErrField *out) {
 static Type without_modifiers(Type t) {
     Type r = t;
     if (t.id == T_CHAR || t.id == T_VARCHAR || t.id == T_NUMERIC || t.id == T_DECIMAL || t.id == T_TIME ||
-        t.id == T_TIMESTAMP || t.id == T_TIMESTAMPTZ || t.id == T_INTERVAL) {
+        t.id == T_TIMESTAMP || t.id == T_TIMESTAMPTZ || t.id == T_TIMETZ || t.id == T_INTERVAL) {
         r = type_make((TypeId)t.id);
         if (t.id == T_CHAR) r.length = 0;
     }
