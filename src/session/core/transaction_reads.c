@@ -18,9 +18,10 @@ static Expr *copy_filter(Arena *a, const Plan *scan, const Expr *e, bool *ok) {
     if (e->kind == EX_FUNC)
         known = e->u.func >= all && e->u.func < all + n && !(e->u.func->flags & (FN_VOLATILE | FN_STABLE)) &&
                 e->u.func->kernel;
-    if (e->kind == EX_CAST)
-        known = e->type.id != T_TIMESTAMPTZ &&
-                e->args[0]->type.id != T_TIMESTAMPTZ; /* of another time zone it would be another value */
+    /* In another time zone it would be another value, but for comparisons. */
+    bool zone = type_has_zone(e->type);
+    for (int32_t i = 0; i < e->n_args; i++) zone |= type_has_zone(e->args[i]->type);
+    if (e->kind == EX_CAST || (e->kind == EX_FUNC && e->type.id != T_BOOL)) known &= !zone;
     Expr *copy = known && !stack_stop() ? arena_new_of(a, Expr) : NULL;
     if (copy) {
         *copy = *e;
