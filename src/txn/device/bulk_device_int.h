@@ -1,6 +1,7 @@
-/* bulk_device_int.h - a bulk on a device: bulk_device.c (launches, failures), bulk_args.c (arguments), bulk_memory.c
- * (other memory and copies), bulk_foot.c (footprints), bulk_statement_locks.c (locks by statement) and bulk_texts.c
- * (strings) only. */
+/* bulk_device_int.h - a bulk on a device: bulk_device.c (launches), bulk_code.c (kernels), bulk_values.c (their
+ * parameters), bulk_failures.c (failed calls), bulk_args.c (arguments), bulk_memory.c (other memory and copies),
+ * bulk_foot.c (footprints), bulk_prefetch.c (the next bulk's), bulk_statement_locks.c (locks by statement) and
+ * bulk_texts.c (strings) only. */
 #ifndef STELE_TXN_DEVICE_BULK_DEVICE_INT_H
 #define STELE_TXN_DEVICE_BULK_DEVICE_INT_H
 
@@ -288,11 +289,15 @@ static inline int64_t foot_words(const Bulk *b) { return FW_SUMS + 2 * (int64_t)
 static inline int64_t keys_room(const BulkDevice *v) { return (v->failures.keys_bytes / 8 - 2) / KEY_WORDS; }
 static inline int64_t keys_listed(const BulkDevice *v) { return MIN_OF((int64_t)v->failures.keys[0], keys_room(v)); }
 
+/* bulk_code.c: the bulk's module, its kernels, and what of it depends on the bulk; *reason: why there is none. Numbers
+ * in the module of a procedure and of a table; -1: it is not there. */
+Status bulk_code_get(Bulk *b, const char **reason, Err *e);
+int32_t bulk_code_proc(const BulkCode *c, const Proc *proc);
+int32_t bulk_code_table(const BulkCode *c, int64_t id);
 /* bulk_args.c. b->args, Sends b->args unless they were prefetched; 53200, 58000. bulk_args_next prefetches the next
  * bulk's, once this one's calls are launched. */
 Status bulk_args_send(Bulk *b, Err *e);
 void bulk_args_next(Bulk *b);
-int32_t bulk_code_proc(const BulkCode *c, const Proc *proc); /* its number in the module; -1: it is not there */
 /* bulk_prefetch.c. bulk_foot_next queues the next bulk's footprints behind this one's last launch, where its arguments
  * have been sent and prefetching may work. bulk_foot_take, of that bulk, is true when they are the ones that it would
  * make: they come with its queue. bulk_foot_drop gives them up: it is called before anything else is launched for the
@@ -324,7 +329,6 @@ Status bulk_device_send_back(Bulk *b, Err *e);
 Status bulk_device_queue_state(Bulk *b, Err *e);
 Status bulk_device_take_state(Bulk *b, Err *e);
 Status bulk_device_queue_results(Bulk *b, Err *e);
-Status bulk_device_take_results(Bulk *b, Err *e);
 /* Results, unless they are here; waits. */
 Status bulk_device_fetch(Bulk *b, Err *e);
 /* Nothing was fetched: the machine takes calls from the first on. */
@@ -351,7 +355,17 @@ int64_t bulk_plan_items(Bulk *b); /* computes undo_bytes and scratch_bytes and, 
 bool bulk_uses_image(const Bulk *b, const Image *im);
 int64_t bulk_device_groups(const Bulk *b, int64_t calls);
 bool bulk_device_poll(void *ctx);
-int64_t bulk_device_lanes(const Bulk *b); /* PP_LANES */
+/* bulk_values.c: with statement locks, which calls share a warp; work-items of a launch of n calls; where counters of
+ * locks are on the device, 0: there are none. */
+void bulk_plan_together(Bulk *b);
+int64_t bulk_launch_items(const Bulk *b, int64_t n);
+uint64_t bulk_counters_at(const Bulk *b);
+bool bulk_in_partitions(const Bulk *b);
+/* bulk_failures.c: words failures of a launch or batch; how many calls the virtual machine has to run, in their order,
+ * and runs calls there that do not conflict. */
+int64_t bulk_word_failures(Bulk *b, uint32_t **calls);
+Status bulk_run_failures(Bulk *b, int64_t n, const uint32_t *calls, Err *e);
+int bulk_by_number(const void *a, const void *b); /* of calls, for qsort */
 /* bulk_statement_locks.c: whether the kernels are to have statement locks; whether this bulk uses them; values; room
  * for the log; after the calls: b->again when they were undone. 53200, 58000. */
 bool bulk_statement_locks_wanted(const Bulk *b);

@@ -373,7 +373,7 @@ Status bulk_device_queue_results(Bulk *b, Err *e) {
         TRY(ops->copy_out(v->queue, v->control.figures, v->plan.ranks.figures, 8, e));
     return ST_OK;
 }
-Status bulk_device_take_results(Bulk *b, Err *e) {
+static Status take_results(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     if (v->plan.ranked && v->plan.ranks.ops_left > 0) {
         b->schedule.width0 = v->control.figures[0];
@@ -397,7 +397,7 @@ Status bulk_device_fetch(Bulk *b, Err *e) {
         TRY(bulk_device_queue_results(b, e));
         TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
     }
-    TRY(bulk_device_take_results(b, e));
+    TRY(take_results(b, e));
     b->times.transfer_ns += clock_ns() - began;
     return ST_OK;
 }
