@@ -12,6 +12,18 @@
 #include "exec/device/dev_int.h"
 
 /* ---- runtime ------------------------------------------------------------------------------------ */
+/* All or none. */
+static bool make_locks(DevRuntime *r) {
+    Mutex *const plain[] = {&r->lock, &r->pipe_lock, &r->map_lock};
+    static const LockRank ranks[] = {RANK_DEV_RUNTIME, RANK_DEV_PIPE, RANK_DEV_MAP};
+    size_t n = 0;
+    if (!mutex_init_recursive(&r->res_lock, RANK_DEV_RESIDENCY)) return false;
+    while (n < ARRAY_LEN(plain) && mutex_init(plain[n], ranks[n])) n++;
+    if (n == ARRAY_LEN(plain)) return true;
+    while (n-- > 0) mutex_destroy(plain[n]);
+    mutex_destroy(&r->res_lock);
+    return false;
+}
 Status dev_runtime_new(Device *d, CodeCache *cache, MemAccount *account, DevRuntime **out, Err *e) {
     *out = NULL;
     DevRuntime *r = mem_calloc(account, (int64_t)sizeof *r, e);
@@ -20,29 +32,14 @@ Status dev_runtime_new(Device *d, CodeCache *cache, MemAccount *account, DevRunt
     r->cache = cache;
     r->account = account;
     r->map_limit = hostmap_limit();
-    if (!mutex_init_recursive(&r->res_lock, RANK_DEV_RESIDENCY)) goto fail;
-    if (!mutex_init(&r->lock, RANK_DEV_RUNTIME)) {
-        mutex_destroy(&r->res_lock);
-        goto fail;
-    }
-    if (!mutex_init(&r->pipe_lock, RANK_DEV_PIPE)) {
-        mutex_destroy(&r->lock);
-        mutex_destroy(&r->res_lock);
-        goto fail;
-    }
-    if (!mutex_init(&r->map_lock, RANK_DEV_MAP)) {
-        mutex_destroy(&r->pipe_lock);
-        mutex_destroy(&r->lock);
-        mutex_destroy(&r->res_lock);
-        goto fail;
+    if (!make_locks(r)) {
+        mem_free(account, r, (int64_t)sizeof *r);
+        return err_oom(e);
     }
     d->reclaim_ctx = r;
     d->reclaim = dev_mem_reclaim;
     *out = r;
     return ST_OK;
-fail:
-    mem_free(account, r, (int64_t)sizeof *r);
-    return err_oom(e);
 }
 
 void dev_runtime_free(DevRuntime *r) {
@@ -300,13 +297,10 @@ static Status start(DevQuery *q, Err *e) {
     int64_t bytes = q->control_words * 8;
     TRY(query_mem_get(q, bytes, &q->control, e));
     TRY(query_zero(q, q->control.p, bytes, e));
-    DState *lists[] = {q->joins, q->aggs, q->rows, q->staged, q->sorts};
-    int32_t lens[] = {q->plan->n_joins, q->plan->n_aggs, q->plan->n_rows, q->plan->n_rows, q->plan->n_sorts};
-    for (int k = 0; k < 5; k++)
-        for (int32_t i = 0; i < lens[k]; i++) {
-            lists[k][i].counter = q->control.p + (uint64_t)lists[k][i].counter_word * 8;
-            if (lists[k] == q->joins) lists[k][i].flags = lists[k][i].counter + 8;
-        }
+    for (int32_t i = 0; i < q->n_states; i++) {
+        q->states[i].counter = q->control.p + (uint64_t)q->states[i].counter_word * 8;
+        if (i < q->plan->n_joins) q->states[i].flags = q->states[i].counter + 8;
+    }
     TRY(params_prepare(q, e));
     q->started = true;
     return ST_OK;
@@ -395,13 +389,10 @@ void dev_query_free(DevQuery *q) {
     if (!q) return;
     DevRuntime *r = q->r;
     (void)query_settle(q);
-    DState *lists[] = {q->joins, q->aggs, q->rows, q->staged, q->sorts};
-    int32_t lens[] = {q->plan->n_joins, q->plan->n_aggs, q->plan->n_rows, q->plan->n_rows, q->plan->n_sorts};
-    for (int k = 0; k < 5; k++)
-        for (int32_t i = 0; lists[k] && i < lens[k]; i++) {
-            dev_mem_put(r, &lists[k][i].mem);
-            dev_mem_put(r, &lists[k][i].head);
-        }
+    for (int32_t i = 0; q->states && i < q->n_states; i++) {
+        dev_mem_put(r, &q->states[i].mem);
+        dev_mem_put(r, &q->states[i].head);
+    }
     for (int32_t i = 0; q->segs && i < q->n; i++) {
         DSegment *s = &q->segs[i];
         res_drop_own(q, s);

@@ -276,7 +276,9 @@ struct DevQuery {
     DSegment *segs;
     Pipe *pipes;
     int32_t n_pipes;
-    DState *joins, *aggs, *rows, *sorts, *staged; /* staged: of has_seq row stores, by row store */
+    DState *states; /* all of them, in this order: */
+    int32_t n_states;
+    DState *joins, *aggs, *rows, *staged, *sorts; /* staged: of has_seq row stores, by row store */
     bool started;                                 /* constants and control block are on the device */
     bool checked;                                 /* no kernel was started since the control block was looked at */
     bool side_busy;                               /* the same for the lane's other queue */
@@ -310,8 +312,6 @@ void lane_give(DevRuntime *r, Lane *l);
 void lane_free(DevRuntime *r, Lane *l);
 /* Waits for the query's queue; cancellation and deadline set the stop flags meanwhile: 57014 then. */
 Status query_sync(DevQuery *q, Err *e);
-/* The same for an event. */
-Status query_wait_event(DevQuery *q, DevEvent *ev, Err *e);
 /* Waits whatever happens, before memory that the queues may be using is freed. Cancellation ends kernels, but is no
  * error here. */
 Status query_settle(DevQuery *q);
@@ -405,11 +405,6 @@ const char *pipe_note(DevQuery *q, int32_t segment, double *model_ns);
 
 /* ---- dev_run.c ---- */
 int64_t tiles_of(const DevQuery *q, int64_t rows);
-/* Control block to q->seen, waiting for everything so far; raises the first data error found. */
-Status control_fetch(DevQuery *q, Err *e);
-
-/* ---- dev_move.c ---- */
-Status dev_translate(DevQuery *q, uint64_t address, int64_t len, Str *out, Err *e);
 
 /* ---- residency.c ---- */
 void res_free(DevRuntime *r);

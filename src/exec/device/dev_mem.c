@@ -250,7 +250,8 @@ Status query_sync(DevQuery *q, Err *e) {
     return q->stopping ? cancel_error(q, e) : ST_OK;
 }
 
-Status query_wait_event(DevQuery *q, DevEvent *ev, Err *e) {
+/* query_sync for an event. */
+static Status query_wait_event(DevQuery *q, DevEvent *ev, Err *e) {
     TRY(q->d->ops->event_sync(q->d, ev, poll_stop, q, e));
     return q->stopping ? cancel_error(q, e) : ST_OK;
 }

@@ -32,7 +32,7 @@ static const HostRange *range_of(const DevQuery *q, uint64_t address, int64_t le
     const HostRange *r = lo > 0 ? &q->ranges.items[lo - 1] : NULL;
     return r && address - r->base + (uint64_t)len <= (uint64_t)r->bytes ? r : NULL;
 }
-Status dev_translate(DevQuery *q, uint64_t address, int64_t len, Str *out, Err *e) {
+static Status translate(DevQuery *q, uint64_t address, int64_t len, Str *out, Err *e) {
     if (len == 0) {
         *out = str_make("", 0);
         return ST_OK;
@@ -136,7 +136,7 @@ static Status vector_of(DevQuery *q, const Down *c, Str *strs, int64_t first, in
         uint64_t cell[2];
         memcpy(cell, data + i * 16, 16);
         if (valid && !valid[i]) strs[i] = str_make("", 0);
-        else TRY(dev_translate(q, cell[0], (int64_t)cell[1], &strs[i], e));
+        else TRY(translate(q, cell[0], (int64_t)cell[1], &strs[i], e));
     }
     return ST_OK;
 }

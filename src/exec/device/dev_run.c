@@ -79,7 +79,8 @@ static Status check_words(DevQuery *q, Err *e) {
     return ST_OK;
 }
 
-Status control_fetch(DevQuery *q, Err *e) {
+/* Control block to q->seen, waiting for everything so far; raises the first data error found. */
+static Status control_fetch(DevQuery *q, Err *e) {
     TRY(q->d->ops->copy_out(q->lane->queue, q->seen, q->control.p, q->control_words * 8, e));
     TRY(query_sync(q, e));
     TRY(check_words(q, e));
@@ -227,9 +228,7 @@ static bool reads(DevQuery *q, const Program *p, const DState *st) {
 static void release_inputs(DevQuery *q, int32_t segment) {
     const QueryPlan *plan = q->plan;
     for (int32_t k = 0; k < plan->n_joins + plan->n_aggs + plan->n_rows; k++) {
-        DState *st = k < plan->n_joins                  ? &q->joins[k]
-                     : k < plan->n_joins + plan->n_aggs ? &q->aggs[k - plan->n_joins]
-                                                        : &q->rows[k - plan->n_joins - plan->n_aggs];
+        DState *st = &q->states[k];
         if ((!st->mem.bytes && !st->head.bytes) || st->kept || !reads(q, plan->segments[segment].program, st)) continue;
         bool wanted = false;
         for (int32_t i = 0; i < q->n && !wanted; i++) {

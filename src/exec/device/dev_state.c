@@ -25,12 +25,13 @@ static Status state_init(DevQuery *q, DState *st, SinkKind kind, int32_t id, int
 Status states_init(DevQuery *q, Err *e) {
     const QueryPlan *plan = q->plan;
     const EmitPlan *ep = q->ep;
-    q->joins = arena_array(q->arena, DState, plan->n_joins + 1);
-    q->aggs = arena_array(q->arena, DState, plan->n_aggs + 1);
-    q->rows = arena_array(q->arena, DState, plan->n_rows + 1);
-    q->staged = arena_array(q->arena, DState, plan->n_rows + 1);
-    q->sorts = arena_array(q->arena, DState, plan->n_sorts + 1);
-    if (!q->joins || !q->aggs || !q->rows || !q->staged || !q->sorts) return err_oom(e);
+    q->n_states = plan->n_joins + plan->n_aggs + 2 * plan->n_rows + plan->n_sorts;
+    if (!(q->states = arena_array(q->arena, DState, q->n_states + 1))) return err_oom(e);
+    q->joins = q->states;
+    q->aggs = q->joins + plan->n_joins;
+    q->rows = q->aggs + plan->n_aggs;
+    q->staged = q->rows + plan->n_rows;
+    q->sorts = q->staged + plan->n_rows;
     int64_t word = (int64_t)q->n * 2;
     for (int32_t i = 0; i < plan->n_joins; i++) {
         DState *st = &q->joins[i];
