@@ -152,64 +152,58 @@ static int64_t groups_of(const Bulk *b, int64_t calls, int64_t each) {
 }
 int64_t bulk_device_groups(const Bulk *b, int64_t calls) { return groups_of(b, calls, PROC_TILE); }
 
-/* Each image of the bulk's procedures, once: fn may fail. */
-bool bulk_uses_image(const Bulk *b, const Image *im) {
-    bool used = false;
+static bool uses(const Bulk *b, const Image *im) {
     for (int32_t k = 0; im && k < b->n_groups; k++)
         for (int32_t t = 0; t < b->groups[k].group->proc->n_tables; t++)
-            used |= b->groups[k].proc->body->tables[t].image == im;
-    return used;
+            if (b->groups[k].proc->body->tables[t].image == im) return true;
+    return false;
 }
-static Status each_image(Bulk *b, Status (*fn)(Bulk *b, Image *im, Err *e), Err *e) {
-    for (int64_t i = 0; i < b->images->n; i++)
-        if (bulk_uses_image(b, b->images->entries[i].image)) TRY(fn(b, b->images->entries[i].image, e));
-    return ST_OK;
+Image *bulk_next_image(const Bulk *b, int64_t *at) {
+    while (*at < b->images->n) {
+        Image *im = b->images->entries[(*at)++].image;
+        if (uses(b, im)) return im;
+    }
+    return NULL;
 }
 static int64_t all_rows(const Bulk *b) {
     int64_t rows = 0;
-    for (int64_t i = 0; i < b->images->n; i++)
-        if (bulk_uses_image(b, b->images->entries[i].image)) rows += atomic_load(&b->images->entries[i].image->rows);
+    const Image *im;
+    for (int64_t i = 0; (im = bulk_next_image(b, &i));) rows += atomic_load(&im->rows);
     return rows;
 }
-static Status use_device_copy(Bulk *b, Image *im, Err *e) {
-    int64_t entry = 0;
-    while (b->images->entries[entry].image != im) entry++;
-    const int64_t room = texts_room(b, &b->device->texts, entry);
-    if (b->args && b->args->foot && !device_copy_ready(im, room) && !images_wait_prefetch(b->images))
-        b->args->foot = NULL; /* kernels read what is going to move */
-    return device_copy_use(im, b->device->d, b->device->cache, b->device->queue, room, e);
+static int64_t all_bytes(const Bulk *b) {
+    int64_t bytes = 0;
+    const Image *im;
+    for (int64_t i = 0; (im = bulk_next_image(b, &i));) {
+        for (const RowPiece *p = im->pieces; p < im->pieces + ROW_PIECES; p++)
+            bytes += atomic_load(&im->rows) * p->stride;
+        for (int32_t k = 0; k < im->n_indexes; k++) bytes += (im->indexes[k].mask + 1) * 8;
+    }
+    return bytes;
 }
-static Status fetch_image(Bulk *b, Image *im, Err *e) {
-    (void)b;
-    return device_copy_fetch(im, e);
-}
-static Status commit_image(Bulk *b, Image *im, Err *e) {
-    (void)b, (void)e;
-    device_copy_commit(im);
-    device_copy_stale(im);
+static Status use_device_copies(Bulk *b, Err *e) {
+    Image *im;
+    for (int64_t i = 0; (im = bulk_next_image(b, &i));) {
+        const int64_t room = texts_room(b, &b->device->texts, i - 1);
+        if (b->args && b->args->foot && !device_copy_ready(im, room) && !images_wait_prefetch(b->images))
+            b->args->foot = NULL; /* kernels read what is going to move */
+        TRY(device_copy_use(im, b->device->d, b->device->cache, b->device->queue, room, e));
+    }
     return ST_OK;
 }
-static Status add_size(Bulk *b, Image *im, Err *e) {
-    int64_t row = 0, slots = 0;
-    (void)e;
-    for (const RowPiece *p = im->pieces; p < im->pieces + ROW_PIECES; p++) row += p->stride;
-    for (int32_t i = 0; i < im->n_indexes; i++) slots += im->indexes[i].mask + 1;
-    b->device->prefetch.image_bytes += atomic_load(&im->rows) * row + slots * 8;
-    return ST_OK;
-}
-/* All images or none. */
+/* All images or none; the device's copies are not used before the host's are sent again. */
 static Status bring_home(Bulk *b, Err *e) {
-    TRY(each_image(b, fetch_image, e));
-    return each_image(b, commit_image, e);
-}
-static Status check_newer(Bulk *b, Image *im, Err *e) {
-    (void)e;
-    if (device_copy_newer(im)) b->device->safe = -1;
+    Image *im;
+    for (int64_t i = 0; (im = bulk_next_image(b, &i));) TRY(device_copy_fetch(im, e));
+    for (int64_t i = 0; (im = bulk_next_image(b, &i));) {
+        device_copy_commit(im);
+        device_copy_stale(im);
+    }
     return ST_OK;
 }
-static Status drop_device_copy(Bulk *b, Image *im, Err *e) {
-    (void)b, (void)e;
-    device_copy_free(im);
+static Status copy_to_host(Bulk *b, Err *e) {
+    Image *im;
+    for (int64_t i = 0; (im = bulk_next_image(b, &i));) TRY(device_copy_to_host(im, e));
     return ST_OK;
 }
 /* Marks the arrays that the bodies write. */
@@ -287,8 +281,7 @@ Status bulk_device_begin(Bulk *b, Err *e) {
     v->params.values = arena_array(b->arena, uint64_t, m->n_params + 1);
     if (!v->params.values) return err_oom(e);
     if (v->d->info.native_threads) {
-        TRY(each_image(b, add_size, e));
-        v->prefetch.on = v->prefetch.image_bytes > IN_CACHE_BYTES;
+        v->prefetch.on = all_bytes(b) > IN_CACHE_BYTES;
         char *pieces = arena_calloc(b->arena, items * PROC_PIECES_AT(m->n_tables) + 64);
         if (!pieces) return err_oom(e);
         v->prefetch.pieces = pieces + (-(uintptr_t)pieces & 63);
@@ -317,8 +310,10 @@ Status bulk_device_begin(Bulk *b, Err *e) {
             return ST_ERROR;
         return ST_OK;
     }
-    TRY(each_image(b, check_newer, e));
-    TRY(each_image(b, use_device_copy, e));
+    const Image *im;
+    for (int64_t i = 0; (im = bulk_next_image(b, &i));)
+        if (device_copy_newer(im)) v->safe = -1;
+    TRY(use_device_copies(b, e));
     TRY(bulk_device_send(b, e));
     bulk_mark(b, BP_PLACE);
     return ST_OK;
@@ -360,7 +355,7 @@ static Status start(Bulk *b, Err *e) {
     if (v->plan.ranked && v->locks.on && !(b->schedule.order = arena_alloc(b->arena, b->n_calls * 4 + 4)))
         return err_oom(e);
     if (v->copies) {
-        TRY(each_image(b, use_device_copy, e)); /* there is room for inserts now */
+        TRY(use_device_copies(b, e)); /* there is room for inserts now */
         TRY(bulk_device_send_more(b, e));
         TRY(texts_take_room(b, &v->texts, e));
         TRY(v->d->ops->copy_in(v->queue, at(b, v->texts.heaps), v->texts.heaps, 2 * b->images->n * 8, e));
@@ -393,14 +388,10 @@ Status bulk_device_start(Bulk *b, const char **reason, Err *e) {
     return start(b, e) == ST_OK ? ST_OK : give_up(b, reason, e);
 }
 
-static Status foot_home(Bulk *b, Image *im, Err *e) {
-    (void)b;
-    return device_copy_to_host(im, e);
-}
 Status bulk_device_footprints(Bulk *b, BulkPlanned *how, const char **reason, Err *e) {
     *how = PLANNED_NOTHING;
     if (b->device->foot && bulk_foot_run(b, how, e) != ST_OK) TRY(give_up(b, reason, e));
-    if (b->device && b->device->copies && *how == PLANNED_NOTHING) TRY(each_image(b, foot_home, e));
+    if (b->device && b->device->copies && *how == PLANNED_NOTHING) TRY(copy_to_host(b, e));
     return ST_OK;
 }
 
@@ -408,7 +399,7 @@ Status bulk_device_counts(Bulk *b, bool *counted, const char **reason, Err *e) {
     *counted = false;
     if (!b->device->copies) return ST_OK;
     if (b->device->foot && bulk_foot_count(b, counted, e) != ST_OK) TRY(give_up(b, reason, e));
-    return b->device && !*counted ? each_image(b, foot_home, e) : ST_OK;
+    return b->device && !*counted ? copy_to_host(b, e) : ST_OK;
 }
 
 /* ---- failures --------------------------------------------------------------------------------------- */
@@ -470,7 +461,7 @@ static Status go_home(Bulk *b, int64_t done, Err *e) {
 static Status go_back(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     if (!v->copies || !v->on_host) return ST_OK;
-    TRY(each_image(b, use_device_copy, e));
+    TRY(use_device_copies(b, e));
     TRY(texts_take_room(b, &v->texts, e));
     v->locks.relaunched = true;
     TRY(bulk_device_send_back(b, e));
@@ -666,7 +657,8 @@ static Status start_again(Bulk *b, const Launch *l, int64_t n, Err *e) {
     err_clear(e);
     device_queue_drop(v->d, &v->queue); /* kernels may still use what is freed now */
     images_drop_prefetched(b->images);
-    (void)each_image(b, drop_device_copy, e);
+    Image *im;
+    for (int64_t i = 0; (im = bulk_next_image(b, &i));) device_copy_free(im);
     v->on_host = true;
     bulk_device_clear_outs(b);
     if (knows_no_order(b)) {

@@ -172,9 +172,8 @@ typedef struct BulkBuffers {
 
 /* Kernels on the host: whether they fetch rows into the cache before they use them. */
 typedef struct BulkPrefetch {
-    char *pieces;        /* PP_PIECES */
-    int64_t image_bytes; /* of all images */
-    bool on;             /* PP_FETCHES: the images are larger than caches */
+    char *pieces; /* PP_PIECES */
+    bool on;      /* PP_FETCHES: the images are larger than caches */
 } BulkPrefetch;
 
 /* OUT values and lists on their way back from a device with memory of its own. */
@@ -352,7 +351,8 @@ Status bulk_send_values(const Bulk *b, DevQueue *q, Err *e); /* and there */
 Status bulk_launch(const Bulk *b, DevQueue *q, DevKernel *k, int64_t groups, Err *e);
 int64_t bulk_plan_items(Bulk *b); /* computes undo_bytes and scratch_bytes and, with statement locks, which calls share
                                      a warp; returns how many work-items a launch has at most */
-bool bulk_uses_image(const Bulk *b, const Image *im);
+/* The images of the bulk's procedures, one after the other, from *at = 0 on; NULL: no more. Entry *at - 1. */
+Image *bulk_next_image(const Bulk *b, int64_t *at);
 int64_t bulk_device_groups(const Bulk *b, int64_t calls);
 bool bulk_device_poll(void *ctx);
 /* bulk_values.c: with statement locks, which calls share a warp; work-items of a launch of n calls; where counters of

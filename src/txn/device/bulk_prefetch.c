@@ -50,8 +50,8 @@ void bulk_constants_forget(ImageSet *s) {
 /* ---- footprints ---------------------------------------------------------------------------------------------- */
 static uint64_t images_uploaded(const Bulk *b) {
     uint64_t sum = 0;
-    for (int64_t i = 0; i < b->images->n; i++)
-        if (bulk_uses_image(b, b->images->entries[i].image)) sum += device_copy_uploaded(b->images->entries[i].image);
+    const Image *im;
+    for (int64_t i = 0; (im = bulk_next_image(b, &i));) sum += device_copy_uploaded(im);
     return sum;
 }
 
