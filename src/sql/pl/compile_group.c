@@ -46,6 +46,7 @@ static Status agg_row(Cp *c, void *ctx) {
             }
             TRY(cp_store(c, var, r));
         }
+        cp_flag(c, CP_WHOLE);
         while (open-- > 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }
     return ST_OK;
@@ -116,8 +117,10 @@ static Status key_row(Cp *c, void *ctx) {
     TRY(compare_key(c, g, g->best, done, better));
     TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     TRY(cp_control(c, OP_P_ENDBLOCK, 0, better));
-    for (int32_t i = 0; i < g->n_keys; i++)
+    for (int32_t i = 0; i < g->n_keys; i++) {
         TRY(cp_store(c, g->best[i], cp_lower_as(c, g->keys[i].expr, g->keys[i].expr->type)));
+        cp_flag(c, CP_WHOLE);
+    }
     TRY(cp_store_int(c, g->have, 1));
     return cp_control(c, OP_P_ENDBLOCK, 0, done);
 }
@@ -175,6 +178,7 @@ Status cp_group_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, vo
     TRY(cp_store_int(c, number, 0));
     TRY(cp_store_int(c, g->any, 0));
     TRY(cp_control(c, OP_P_LOOP, 0, loop));
+    cp_flag(c, CP_WHOLE);
     TRY(cp_store_int(c, g->have, 0));
     TRY(child_rows(c, p, needed, key_row, g));
     TRY(cp_leave_if(c, cp_test(c, OP_IS_FALSE, cp_load(c, g->have)), loop));

@@ -54,7 +54,8 @@ enum {
     CP_FOR_TOUCH = 2, /* computed for touches alone, unless something else uses it; P_IF, P_ENDIF: of touches alone */
     CP_FORMS = 4, /* P_IF: a change that writes, or (P_ELSE) one that adds; where the condition is not known, writes */
     CP_UNKNOWN = 8, /* the result is not known, whatever the operands are */
-    CP_WRITES = 16  /* CP_FORMS: found by the footprint: the condition is not known */
+    CP_WRITES = 16, /* CP_FORMS: found by the footprint: the condition is not known */
+    CP_WHOLE = 32 /* P_LOOP over rows that are read anew each time: open if a STORE in it with this mark is not known */
 };
 
 /* An item that a touch became in the footprint; the body with locks takes the same at the same touch. */
@@ -287,6 +288,9 @@ Status cp_oom(Cp *c);
 void cp_fresh(Cp *c); /* registers and shared expressions are forgotten: something was written or a new run begins */
 Status cp_control(Cp *c, Opcode op, Reg a, int64_t imm);
 Status cp_leave(Cp *c, int64_t block, bool to_step);
+static inline void cp_flag(Cp *c, int mark) { /* the last instruction gets the mark */
+    c->pipe.b.instrs.items[c->pipe.b.instrs.len - 1].flags |= (uint8_t)mark;
+}
 void cp_mark(Cp *c); /* instructions so far belong to the current line and place */
 
 /* ---- variables ---- */

@@ -351,7 +351,7 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
     TRY(cp_touch_read(c, s)); /* before it is looked at */
     if ((s->row = cp_var_new(c, NULL, type_make(T_INT8))) < 0) return ST_ERROR;
     Reg r = find_row(c, s, s->unique ? OP_ROW_FIND : OP_ROW_FIRST);
-    if (r && reads_whole(c, s)) c->pipe.b.instrs.items[c->pipe.b.instrs.len - 1].flags |= CP_UNKNOWN;
+    if (r && reads_whole(c, s)) cp_flag(c, CP_UNKNOWN);
     TRY(cp_store(c, s->row, r));
     if (s->outer) return scan_outer(c, s);
     if (!s->unique && !s->one) return scan_loop(c, s);
@@ -691,6 +691,7 @@ static Status sorted_row(Cp *c, void *ctx) {
         Expr *e = expr_col(&c->ctx, a->vars[2 * j]);
         if (!e) return cp_oom(c);
         TRY(cp_store(c, a->vars[2 * j + 1], cp_lower_as(c, e, c->vars.items[a->vars[2 * j + 1]].type)));
+        cp_flag(c, CP_WHOLE);
     }
     for (int32_t i = 0; i < a->n_ties; i++)
         TRY(cp_store(c, a->ties[2 * i], cp_load(c, c->query.rows.items[a->rows_from + i])));
@@ -747,6 +748,7 @@ static Status sorted_rows(Cp *c, Plan *sort, Plan *child, Expr *limit, Expr *off
     if (offset) TRY(row_number(c, offset, &n_skip, ERR_INVALID_OFFSET, "OFFSET must not be negative"));
     TRY(cp_store_int(c, a->any, 0));
     TRY(cp_control(c, OP_P_LOOP, 0, loop));
+    cp_flag(c, CP_WHOLE);
     if (limit) TRY(cp_leave_if(c, cp_cmp(c, OP_LE, PH_I64, cp_load(c, n_left), cp_int(c, PH_I64, 0)), loop));
     TRY(cp_store_int(c, a->best, 0));
     TRY(cp_rows_of(c, child, inner, &below, sorted_row, a, &several));
@@ -1286,7 +1288,7 @@ static Status change_either(Cp *c, Change *k) {
         if (!(exact = one)) return err_is_set(&c->scratch) ? cp_refuse_error(c) : ST_ERROR;
     }
     TRY(cp_control(c, OP_P_IF, cp_test(c, OP_NOT, cp_test(c, OP_IS_TRUE, exact)), 0));
-    c->pipe.b.instrs.items[c->pipe.b.instrs.len - 1].flags |= CP_FORMS;
+    cp_flag(c, CP_FORMS);
     use_form(k, true);
     TRY(change_row(c, k));
     TRY(cp_control(c, OP_P_ELSE, 0, 0));

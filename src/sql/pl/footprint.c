@@ -17,8 +17,9 @@
  *
  * Loops. What is known at the beginning of a loop is what stays known after each round, found by walking until nothing
  * changes. A loop stays one if it is known when it ends: all that leaves it in its head (before its P_ROUND; anywhere
- * if it has none) does so by known conditions, or, without a head, something does. Another loop is open: its body is
- * run once, for all rounds, with everything unknown that is assigned there.
+ * if it has none) does so by known conditions, or, without a head, something does. One that reads the same rows again
+ * and again, for groups or an order (CP_WHOLE), has to know them as well. Another loop is open: its body is run once,
+ * for all rounds, with everything unknown that is assigned there.
  *
  * Handlers. A block with handlers is run as if it came to its end; an error that is known to come leaves it. Then the
  * handlers are run, as branches that are not known. What is assigned in either is unknown.
@@ -40,6 +41,7 @@ typedef struct Label {
     int32_t depth; /* unknown conditions around it */
     int64_t clock; /* when it began */
     bool rounds;   /* its P_ROUND has been passed */
+    bool whole;    /* CP_WHOLE */
     bool open;     /* run once */
     LabelEnds is;
     Arrival left, next; /* at its end, at its P_STEP */
@@ -291,6 +293,10 @@ static void store(Foot *f, int32_t at) {
     f->vars[in->imm] = f->regs[in->a] && f->depth == f->home[in->imm];
     f->stamp[in->imm] = ++f->clock;
     if (f->vars[in->imm]) emit(f, *in);
+    int64_t i = f->labels.len - 1;
+    if (f->vars[in->imm] || !(in->flags & CP_WHOLE)) return;
+    while (i >= 0 && !f->labels.items[i].whole) i--;
+    if (i >= 0) f->labels.items[i].is.head_unknown = true;
 }
 
 /* ---- touches ------------------------------------------------------------------------------------- */
@@ -479,6 +485,7 @@ static Label one_round(Foot *f, int32_t at, bool open) {
     Label *l = push_label(f, OP_P_LOOP, f->code[at].imm);
     if (!l) return (Label){0};
     l->open = open;
+    l->whole = f->code[at].flags & CP_WHOLE;
     f->depth += open;
     run(f, at + 1, f->end[at]);
     f->depth -= open;
