@@ -15,9 +15,9 @@
 
 /* ---- columns of tables ---------------------------------------------------------------------- */
 uint32_t dev_form(const TabletColumn *c, bool in_place) {
-    if (c->encoding == ENC_STR) return in_place && c->is_delta && !c->patches ? DF_OPEN_STR : DF_STR;
+    if (c->encoding == ENC_STR) return in_place && c->is_delta ? DF_OPEN_STR : DF_STR;
     if (in_place && c->stride && c->stride != phys_size((Phys)c->phys)) return DF_STRIDED + c->phys;
-    if (c->encoding == ENC_PLAIN || c->patches) return DF_PLAIN + c->phys;
+    if (c->encoding == ENC_PLAIN) return DF_PLAIN + c->phys;
     switch (c->width) {
     case 0: return DF_FOR0;
     case 1: return DF_FOR1;
@@ -30,6 +30,8 @@ uint32_t dev_form(const TabletColumn *c, bool in_place) {
     default: return DF_FOR64;
     }
 }
+
+bool dev_patched(const TabletColumn *c, bool in_place) { return c->patches && (in_place || !c->is_delta); }
 
 /* Memory that a row's value takes, or touches. */
 static double form_bytes(uint32_t form, const TabletColumn *c, double width) {
@@ -53,6 +55,8 @@ const TabCol *emit_table_col(EmitForms *f, const Table *t, int64_t col) {
         uint32_t form = dev_form(tc, f->in_place);
         c.forms |= UINT64_C(1) << form;
         c.some_valid |= tc->validity != NULL;
+        c.patched |= dev_patched(tc, f->in_place);
+        c.cell_phys = tc->phys;
         c.base0 &= form > DF_FOR64 || tc->base == 0;
         bool in32 = tc->has_minmax ? tc->min >= INT32_MIN && tc->max <= INT32_MAX : tc->null_count == tab->rows;
         c.fits32 &= in32 && tc->encoding != ENC_STR && tc->phys <= PH_I64;

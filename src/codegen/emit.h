@@ -98,6 +98,7 @@ typedef struct DColumn {
     uint64_t var;            /* strings: bytes; data = u32 offsets */
     int64_t base;
     uint32_t form, stride; /* DevForm; bytes from cell to cell, when they are not side by side */
+    uint64_t patches;      /* new cells of single rows (exec/device/patch_map.h) or 0 */
 } DColumn;
 /* Forms of a tablet's column: frame of reference by width, cells by phys, packed strings, Str of the host, cells that
  * lie a stride apart. */
@@ -117,9 +118,10 @@ typedef enum DevForm {
     DF_STRIDED = 40 /* + Phys */,
     DF_COUNT_ = 50
 } DevForm;
-/* in_place (EmitTarget): else open strings are packed and strided cells put side by side on their way to the device, as
- * patched columns always are. */
+/* in_place (EmitTarget): else open columns, whose cells may be at a stride or patched, and open strings are put side by
+ * side on their way to the device. */
 uint32_t dev_form(const TabletColumn *c, bool in_place);
+bool dev_patched(const TabletColumn *c, bool in_place); /* kernels read its patches */
 
 /* ---- query-wide plan ---- */
 typedef struct DevCol {

@@ -323,6 +323,12 @@ static void load_pre(Em *m, Out *o, const PreCol *p) {
         if (several) out_w(m, o, "break;\n");
     }
     if (several) out_w(m, o, "}\n");
+    for (int32_t k = 0; k < m->loop.block; k++) {
+        char name[32], row[32];
+        snprintf(name, sizeof name, "q%d_%d", (int)c, (int)k);
+        snprintf(row, sizeof row, "row0 + %d", (int)k);
+        em_put_patch(m, o, p->tc, name, p->phys, row);
+    }
 }
 
 /* A range is tested by one comparison of unsigned differences, which needs lo <= hi: `some` says that this holds for

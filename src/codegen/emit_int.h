@@ -38,11 +38,13 @@ typedef struct RegForm {
 typedef struct TabCol { /* a column over all tablets of its table */
     const Table *table;
     int32_t col;
-    uint64_t forms;  /* bit DevForm */
-    bool some_valid; /* a tablet has NULLs */
-    bool fits32;     /* all values fit 32 bits */
-    bool base0;      /* packed codes are the values */
-    double bytes;    /* per row */
+    uint64_t forms;    /* bit DevForm */
+    bool some_valid;   /* a tablet has NULLs */
+    bool patched;      /* a tablet has patches, */
+    uint8_t cell_phys; /* whose cells are of this phys */
+    bool fits32;       /* all values fit 32 bits */
+    bool base0;        /* packed codes are the values */
+    double bytes;      /* per row */
 } TabCol;
 /* Some tablet has cells of this phys. */
 static inline bool col_has_cells(const TabCol *c, uint8_t phys) {
@@ -203,6 +205,7 @@ Status host_rows(Em *m); /* writes m->loop.stages */
 
 /* emit_seg.c */
 const TabCol *em_need_col(Em *m, int64_t col);
+void em_put_patch(Em *m, Out *o, const TabCol *tc, const char *name, uint8_t to, const char *row);
 void em_put_form(Em *m, Out *o, uint32_t form, int32_t c, uint8_t to, const char *row);
 void em_load(Em *m, const Instr *in);
 void em_filter_range(Em *m, const Instr *in);

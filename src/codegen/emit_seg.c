@@ -252,6 +252,11 @@ const TabCol *em_need_col(Em *m, int64_t col) {
     if (str) out_w(m, t, "const u64 cv%d = GRO_COL(%p, tno, var);\n", c, p);
     if (tc->forms >> DF_STRIDED) out_w(m, t, "const u64 cs%d = COL_STRIDE(%p, tno);\n", c, p);
     if (tc->forms & (tc->forms - 1)) out_w(m, t, "const u32 cf%d = (u32)GRO_COL(%p, tno, form);\n", c, p);
+    if (tc->patched) {
+        out_w(m, t, "const u64 pm%d = GRO_COL(%p, tno, patches);\n", c, p);
+        out_w(m, t, "const bool pt%d = patched_between(pm%d, %s);\n", c, c,
+              chan_writes(m->ep, m->prog) ? "from, to" : "first, end");
+    }
     return tc;
 }
 
@@ -289,6 +294,19 @@ void em_put_form(Em *m, Out *o, uint32_t form, int32_t c, uint8_t to, const char
     em_convert(m, o, phys, to, value);
 }
 
+/* Instead of what was loaded into `name`: the row's new cell, in tiles that have some. */
+void em_put_patch(Em *m, Out *o, const TabCol *tc, const char *name, uint8_t to, const char *row) {
+    uint8_t phys = tc->cell_phys;
+    char value[64];
+    if (!tc->patched) return;
+    if (phys == PH_I128) snprintf(value, sizeof value, "ldro_i128(cell)");
+    else snprintf(value, sizeof value, "%s(%s, cell)[0]", phys >= PH_STR ? "G" : "GRO", m_type[phys]);
+    out_w(m, o, "if (pt%d) {\nconst u64 cell = patch_cell(pm%d, %s, %d);\nif (cell != 0) %s = ", tc->col, tc->col, row,
+          (int32_t)phys_size((Phys)phys), name);
+    em_convert(m, o, phys, to, value);
+    out_w(m, o, ";\n}\n");
+}
+
 /* Declares `name` of variable phys `to` with the column's value at `row`. */
 static void load_column(Em *m, const char *name, const TabCol *tc, uint8_t to) {
     uint64_t forms = tc->forms;
@@ -306,9 +324,10 @@ static void load_column(Em *m, const char *name, const TabCol *tc, uint8_t to) {
         return;
     }
     if ((forms & (forms - 1)) == 0) {
-        w(m, "const %s %s = ", c_type[to], name);
+        w(m, tc->patched ? "%s %s = " : "const %s %s = ", c_type[to], name);
         em_put_form(m, &m->text.body, (uint32_t)__builtin_ctzll(forms), tc->col, to, "row");
         w(m, ";\n");
+        em_put_patch(m, &m->text.body, tc, name, to, "row");
         return;
     }
     w(m, "%s %s;\nswitch (cf%d) {\n", c_type[to], name, tc->col);
@@ -321,6 +340,7 @@ static void load_column(Em *m, const char *name, const TabCol *tc, uint8_t to) {
         w(m, "; break;\n");
     }
     w(m, "}\n");
+    em_put_patch(m, &m->text.body, tc, name, to, "row");
 }
 
 static void load_table(Em *m, const Instr *in) {

@@ -24,6 +24,12 @@
 #define LIKE_HEAD_WORDS 4
 #define LIKE_RUN_WORDS 6
 
+/* New cells of patched columns (exec/device/patch_map.h): rows of an entry, bytes of the head, and of an entry before
+ * its cells. */
+#define PATCH_MAP_SPAN_BITS 11
+#define PATCH_MAP_HEAD 272
+#define PATCH_MAP_CELLS 320
+
 /* Slots that a group takes at a time when it appends in chunks (kc_base.h, append_chunk; at most 65535 - 2 * group
  * size). */
 #define APPEND_CHUNK 512u

@@ -15,16 +15,38 @@ typedef struct DColumn {
     u64 data, validity, var;
     i64 base;
     u32 form, stride;
+    u64 patches;
 } DColumn;
 
-/* A field of column `tno`'s description: u64 0 data, 1 validity, 2 var, 3 base, 4 form | stride << 32. */
+/* A field of column `tno`'s description: u64 0 data, 1 validity, 2 var, 3 base, 4 form | stride << 32, 5 patches. */
 #define COL_data 0
 #define COL_validity 1
 #define COL_var 2
 #define COL_base 3
 #define COL_form 4
-#define GRO_COL(columns, tno, field) (GRO(u64, columns)[(u64)(tno)*5 + COL_##field])
+#define COL_patches 5
+#define GRO_COL(columns, tno, field) (GRO(u64, columns)[(u64)(tno)*6 + COL_##field])
 #define COL_STRIDE(columns, tno) (GRO_COL(columns, tno, form) >> 32)
+
+/* Patch maps (exec/device/patch_map.h). Whether one of rows [first, end) has a new cell, or shares an entry with one;
+ * 0: there is no map. */
+FN bool patched_between(u64 map, u64 first, u64 end) {
+    if (map == 0) return false;
+    bool some = false;
+    for (u64 i = first >> PATCH_MAP_SPAN_BITS; i << PATCH_MAP_SPAN_BITS < end; i++)
+        some = some || GRO(u32, map)[i] != 0;
+    return some;
+}
+/* The address of the row's new cell; 0: it has none. */
+FN u64 patch_cell(u64 map, u64 row, u32 size) {
+    const u64 at = GRO(u32, map)[row >> PATCH_MAP_SPAN_BITS];
+    if (at == 0) return 0;
+    const u32 word = (u32)(row >> 6) & 31u, bit = (u32)row & 63u;
+    const u64 bits = GRO(u64, map + at)[word];
+    if ((bits >> bit & 1) == 0) return 0;
+    const u32 nth = (u32)GRO(u16, map + at + 256)[word] + popc_u64(bits & ((U64C(1) << bit) - 1));
+    return map + at + PATCH_MAP_CELLS + (u64)nth * size;
+}
 FN u64 tablet_deleted(u64 tablets, u32 tno) { return GRO(u64, tablets)[(u64)tno * 4]; }
 /* Runs of live rows, for the host: the first live row from `row` on, and the first deleted one; `end` when there is
  * none before it. */

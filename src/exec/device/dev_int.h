@@ -72,6 +72,9 @@ typedef struct ResPiece {
     uint64_t checksum;
     ResChunk *chunk; /* NULL: the host's own bytes, or nothing to keep */
     DColumn desc;
+    DevPtr validity;   /* of the block, in the chunk; 0: none came, or there are newer bits beside the patches */
+    ResChunk *patches; /* of a patched column: the map, and validity bits; NULL: none */
+    uint64_t state;    /* of its patches; 0: it has none */
     uint32_t *offsets; /* packed delta strings: host copy, rows + 1 */
     int64_t rows;
 } ResPiece;
@@ -408,7 +411,7 @@ int64_t tiles_of(const DevQuery *q, int64_t rows);
 
 /* ---- residency.c ---- */
 void res_free(DevRuntime *r);
-/* The block that a packed column's bytes are known by, and a number for them, patches included; NULL: it is open. */
+/* The block that a packed column's bytes are known by, and a number for them; NULL: it is open. */
 const void *res_block_of(const Tablet *t, int32_t col, uint64_t *checksum);
 /* Frees unpinned columns, dictionaries and lists of tablets, least recently used first, until `bytes` are free or
  * nothing is left; true when something was. */

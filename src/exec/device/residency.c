@@ -7,8 +7,9 @@
  *
  * For devices with memory of their own delta strings, Str cells on the host, are packed to offsets and bytes like those
  * of main, and cells of a home (storage/row_home.h) put side by side; where memory is shared kernels read both where
- * they are. A patched column (storage/patches.h) is plain cells there, new ones in their places, known again by the
- * state of its patches.
+ * they are. Of a patched column (storage/patches.h) the packed bytes stay as they are; beside them lies a map of its
+ * new cells (patch_map.h), known again by the state of the patches, and the validity bits that go with it. So a table
+ * with a changed row moves that row.
  *
  * Versions. Queries that run at the same time may read different versions of a table, so a ResTable is one of them. A
  * column of a new one is made from that of another version: encoded tablets are the same bytes, counted, and what is
@@ -24,6 +25,7 @@
 #include "base/mutex.h"
 #include "exec/device/dev_int.h"
 #include "exec/device/device_rows.h"
+#include "exec/device/patch_map.h"
 #include "storage/table_version.h"
 #include "storage/tablet_block.h" /* blocks of tablets, by which bytes on the device are known again */
 
@@ -37,6 +39,7 @@ static void chunk_drop(DevRuntime *r, ResChunk *c) {
 
 static void piece_drop(DevRuntime *r, ResPiece *p) {
     chunk_drop(r, p->chunk);
+    chunk_drop(r, p->patches);
     if (p->offsets) mem_free(r->account, p->offsets, (p->rows + 1) * 4);
     *p = (ResPiece){0};
 }
@@ -205,11 +208,11 @@ typedef struct Areas {
     int64_t data_bytes, validity_bytes, var_bytes;
 } Areas;
 
-/* Its bytes are put side by side for the device. */
+/* An open column's cells are put side by side for the device. */
 static bool packs(const DevQuery *q, const TabletColumn *c) {
-    bool strings = c->encoding == ENC_STR && c->is_delta;
-    return c->patches || ((c->stride || strings) && !q->d->info.shares_memory);
+    return c->is_delta && !q->d->info.shares_memory && (c->stride || c->patches || c->encoding == ENC_STR);
 }
+static bool is_patched(const DevQuery *q, const TabletColumn *c) { return dev_patched(c, q->d->info.shares_memory); }
 static bool has_strings(const Column *c) { return !c->dict && type_phys(c->type) == PH_STR; }
 static int64_t string_bytes(const TabletColumn *c, int64_t rows) {
     int64_t n = 0;
@@ -226,7 +229,7 @@ static Areas areas_of(const DevQuery *q, const TabletColumn *c, int64_t rows) {
         a.data_bytes = (rows + 1) * 4;
         a.var = made ? NULL : c->var_base;
         a.var_bytes = made ? string_bytes(c, rows) : (int64_t)c->offsets[rows];
-    } else if (c->encoding == ENC_FOR && !c->patches) {
+    } else if (c->encoding == ENC_FOR) {
         a.data_bytes = (rows * c->width + 7) / 8;
     } else {
         a.data_bytes = rows * phys_size((Phys)c->phys);
@@ -262,7 +265,7 @@ static Status pack_strings(DevQuery *q, const TabletColumn *c, int64_t rows, Are
     return ST_OK;
 }
 
-/* Cells of a home or a patched column side by side, in memory of the query. */
+/* Cells of an open column side by side, in memory of the query. */
 static Status pack_cells(DevQuery *q, const Table *t, const Tablet *tab, int32_t col, const void **out, Err *e) {
     const TabletColumn *c = &tab->cols[col];
     char *cells = arena_alloc(q->arena, tab->rows * phys_size((Phys)c->phys) + 1);
@@ -280,10 +283,9 @@ static Status pack_column(DevQuery *q, const Table *t, const Tablet *tab, int32_
 }
 
 const void *res_block_of(const Tablet *t, int32_t col, uint64_t *checksum) {
-    const Patches *patches = t->cols[col].patches;
     *checksum = 0;
     if (t->cols[col].is_delta || !t->block || !t->block->bytes) return NULL;
-    *checksum = ((const TabletHeader *)t->block->bytes)->checksum + (patches ? patches->state : 0);
+    *checksum = ((const TabletHeader *)t->block->bytes)->checksum;
     return t->block->bytes;
 }
 
@@ -301,8 +303,7 @@ static Status upload(DevQuery *q, DevPtr to, const Upload *jobs, int64_t n, bool
 }
 
 static DColumn describe(const DevQuery *q, const TabletColumn *c) {
-    return (DColumn){
-        .base = c->patches ? 0 : c->base, .form = dev_form(c, q->d->info.shares_memory), .stride = (uint32_t)c->stride};
+    return (DColumn){.base = c->base, .form = dev_form(c, q->d->info.shares_memory), .stride = (uint32_t)c->stride};
 }
 /* Descriptors of the host's own bytes, or under which address the device reaches them. */
 static void describe_host(const TabletColumn *c, DColumn *d, uint64_t shift) {
@@ -354,95 +355,182 @@ static Status put_descriptors(DevQuery *q, ResColumn *c, bool own, Err *e) {
         const ResPiece *p = &c->pieces[i];
         desc[i] = p->desc;
         if (p->chunk && (i == 0 || c->pieces[i - 1].chunk != p->chunk)) c->bytes += p->chunk->mem.bytes;
+        if (p->patches && (i == 0 || c->pieces[i - 1].patches != p->patches)) c->bytes += p->patches->mem.bytes;
     }
     TRY(dev_mem_get(q->r, n * (int64_t)sizeof *desc + 64, &c->desc, e));
     Upload u = {desc, n * (int64_t)sizeof *desc, 0, false};
     return n > 0 ? upload(q, c->desc.p, &u, 1, !own, e) : ST_OK;
 }
 
-/* A column as `old` (may be NULL) has it plus what is new. One that is for this query alone need not be there yet when
- * this returns; `map`: read where it is. */
+/* What one column's tablets have that goes to the device together. Places in it count from 1: 0 is none. */
+typedef struct Sending {
+    ResChunk *chunk; /* made when there is something */
+    Upload *jobs;
+    int64_t n, total;
+} Sending;
+static Status join_sending(DevRuntime *r, Sending *s, ResChunk **out, Err *e) {
+    if (!s->chunk) {
+        if (!(s->chunk = mem_calloc(r->account, (int64_t)sizeof *s->chunk, e))) return ST_ERROR;
+        s->chunk->refs = 1; /* while it is being made */
+    }
+    *out = s->chunk;
+    s->chunk->refs++;
+    return ST_OK;
+}
+static DevPtr place_of(Sending *s, const void *p, int64_t bytes) {
+    return bytes ? put_area(s->jobs, &s->n, &s->total, p, bytes) + 1 : 0;
+}
+static void add_base(const Sending *s, DevPtr *place) {
+    if (*place) *place += s->chunk->mem.p - 1;
+}
+/* Cleared: kernels read whole words, and some behind the last row. */
+static Status sending_memory(DevQuery *q, const Sending *s, Err *e) {
+    TRY(dev_mem_get(q->r, s->total + GUARD, &s->chunk->mem, e));
+    return query_zero(q, s->chunk->mem.p, s->total + GUARD, e);
+}
+static Status send_all(DevQuery *q, const Sending *s, bool own, Err *e) {
+    TRY(upload(q, s->chunk->mem.p, s->jobs, s->n, !own, e));
+    q->bytes_in += s->total;
+    return ST_OK;
+}
+
+/* What `old` has of the tablet's cells; NULL: nothing. */
+static const ResPiece *same_cells(const ResColumn *old, int64_t i, const TabletColumn *c, const ResPiece *p) {
+    const ResPiece *x = old && p->block && i < old->n_tablets ? &old->pieces[i] : NULL;
+    bool same = x && x->block == p->block && x->checksum == p->checksum;
+    return same && (x->validity || !c->validity || c->patches) ? x : NULL; /* it may have come without its bits */
+}
+/* Cells of a tablet. Those of a patched column come without validity bits, since it has newer ones. */
+static Status make_cells(DevQuery *q, const Table *t, int64_t tablet, int32_t col, bool map, Sending *s, ResPiece *p,
+                         Err *e) {
+    Tablet *tab = t->tablets[tablet];
+    const TabletColumn *tc = &tab->cols[col];
+    bool direct = q->d->info.shares_memory;
+    uint64_t shift = 0;
+    p->desc = describe(q, tc);
+    if (tab->rows == 0) return ST_OK;
+    if (map && !direct && !tc->is_delta) TRY(hostmap_get(q, tab, true, &direct, &shift, e));
+    if (direct) {
+        describe_host(tc, &p->desc, shift);
+        return ST_OK;
+    }
+    TRY(join_sending(q->r, s, &p->chunk, e));
+    Areas a = areas_of(q, tc, tab->rows);
+    if (packs(q, tc)) TRY(pack_column(q, t, tab, col, &a, p, e));
+    p->desc.data = place_of(s, a.data, a.data_bytes);
+    p->desc.var = place_of(s, a.var, a.var_bytes);
+    if (!is_patched(q, tc)) p->validity = place_of(s, a.validity, a.validity_bytes);
+    return ST_OK;
+}
+/* Room for a tablet's new cells, and the validity bits that go with them. */
+static Status make_patches(DevQuery *q, const ResColumn *old, int64_t i, const Tablet *tab, const TabletColumn *tc,
+                           Sending *s, ResPiece *p, Err *e) {
+    bool shares = q->d->info.shares_memory;
+    const ResPiece *x = old && i < old->n_tablets ? &old->pieces[i] : NULL;
+    if (!is_patched(q, tc) || tab->rows == 0) return ST_OK;
+    p->state = tc->patches->state;
+    p->desc.validity = shares ? (uint64_t)(uintptr_t)tc->validity : 0;
+    if (x && x->patches && x->state == p->state) {
+        p->patches = x->patches;
+        p->patches->refs++;
+        p->desc.patches = x->desc.patches;
+        if (!shares) p->desc.validity = x->desc.validity;
+        return ST_OK;
+    }
+    TRY(join_sending(q->r, s, &p->patches, e));
+    p->desc.patches = place_of(s, NULL, patch_map_bytes(tc, shares));
+    if (!shares) p->desc.validity = place_of(s, NULL, tc->validity ? (tab->rows + 63) / 64 * 8 : 0);
+    return ST_OK;
+}
+/* Writes them, whose addresses are known now. */
+static Status write_patches(DevQuery *q, const Table *t, ResColumn *c, Sending *s, Err *e) {
+    bool shares = q->d->info.shares_memory;
+    for (int64_t i = 0; i < c->n_tablets; i++) {
+        const TabletColumn *tc = &t->tablets[i]->cols[c->col];
+        ResPiece *p = &c->pieces[i];
+        if (!p->patches || p->patches != s->chunk) continue;
+        int64_t bytes = patch_map_bytes(tc, shares), place = (int64_t)p->desc.patches - 1;
+        char *map = arena_alloc(q->arena, bytes);
+        if (!map) return err_oom(e);
+        add_base(s, &p->desc.patches);
+        patch_map_write(tc, shares ? 0 : p->desc.patches, map);
+        s->jobs[s->n++] = (Upload){map, bytes, place, false};
+        if (shares || !tc->validity) continue;
+        place = (int64_t)p->desc.validity - 1;
+        s->jobs[s->n++] = (Upload){tc->validity, (t->tablets[i]->rows + 63) / 64 * 8, place, false};
+        add_base(s, &p->desc.validity);
+    }
+    return ST_OK;
+}
+/* Sends the cells, whose addresses are known now. */
+static Status send_cells(DevQuery *q, ResColumn *c, const Sending *s, bool own, Err *e) {
+    TRY(sending_memory(q, s, e));
+    for (int64_t i = 0; i < c->n_tablets; i++) {
+        ResPiece *p = &c->pieces[i];
+        if (!p->chunk || p->chunk != s->chunk) continue;
+        add_base(s, &p->desc.data);
+        add_base(s, &p->desc.var);
+        add_base(s, &p->validity);
+        if (!p->patches) p->desc.validity = p->validity;
+    }
+    return send_all(q, s, own, e);
+}
+
+/* How a column is made: as `old` (may be NULL) has it plus what is new. own: for this query alone, so that it need not
+ * be there yet when this is done. map: read where it is. */
+typedef struct Making {
+    const ResColumn *old;
+    bool own, map;
+    Sending cells, patches;
+} Making;
+static Status make_pieces(DevQuery *q, const Table *t, ResColumn *c, Making *m, Err *e) {
+    for (int64_t i = 0; i < c->n_tablets; i++) {
+        const Tablet *tab = t->tablets[i];
+        const TabletColumn *tc = &tab->cols[c->col];
+        ResPiece *p = &c->pieces[i];
+        p->rows = tab->rows;
+        p->block = res_block_of(tab, c->col, &p->checksum);
+        const ResPiece *x = q->d->info.shares_memory ? NULL : same_cells(m->old, i, tc, p);
+        if (x) {
+            p->desc = x->desc;
+            p->desc.patches = 0;
+            p->desc.validity = p->validity = x->validity;
+            if ((p->chunk = x->chunk)) p->chunk->refs++;
+        } else {
+            TRY(make_cells(q, t, i, c->col, m->map, &m->cells, p, e));
+        }
+        TRY(make_patches(q, m->old, i, tab, tc, &m->patches, p, e));
+    }
+    if (m->cells.chunk) TRY(send_cells(q, c, &m->cells, m->own, e));
+    if (!m->patches.chunk) return ST_OK;
+    TRY(sending_memory(q, &m->patches, e));
+    TRY(write_patches(q, t, c, &m->patches, e));
+    return send_all(q, &m->patches, m->own, e);
+}
 static Status column_make(DevQuery *q, const Table *t, int32_t col, const ResColumn *old, bool own, bool map,
                           ResColumn **out, Err *e) {
     DevRuntime *r = q->r;
-    bool shares = q->d->info.shares_memory;
-    int64_t n = t->n_tablets, total = 0, jobs_n = 0;
-    ResChunk *chunk = NULL;
-    ResColumn *c = mem_calloc(r->account, (int64_t)sizeof *c, e);
+    int64_t n = t->n_tablets;
+    Making m = {.old = old, .own = own, .map = map};
+    m.cells.jobs = arena_array(q->arena, Upload, 3 * n + 1);
+    m.patches.jobs = arena_array(q->arena, Upload, 2 * n + 1);
+    if (!m.cells.jobs || !m.patches.jobs) return err_oom(e);
+    ResColumn *c = *out = mem_calloc(r->account, (int64_t)sizeof *c, e);
     if (!c) return ST_ERROR;
     c->col = col;
     Status st = ST_ERROR;
-    Upload *jobs = arena_array(q->arena, Upload, 3 * n + 1);
-    if (!jobs) {
-        err_oom(e);
-        goto done;
+    if (n == 0 || (c->pieces = mem_calloc(r->account, n * (int64_t)sizeof *c->pieces, e))) {
+        c->n_tablets = n;
+        st = is_made_of_rows(t, col) ? column_of_rows(q, t, col, c, &m.cells.chunk, e) : make_pieces(q, t, c, &m, e);
+        if (st == ST_OK) st = put_descriptors(q, c, own, e);
     }
-    if (n > 0 && !(c->pieces = mem_calloc(r->account, n * (int64_t)sizeof *c->pieces, e))) goto done;
-    c->n_tablets = n;
-    if (is_made_of_rows(t, col)) {
-        if (column_of_rows(q, t, col, c, &chunk, e) == ST_OK) st = put_descriptors(q, c, own, e);
-        goto done;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        const Tablet *tab = t->tablets[i];
-        const TabletColumn *tc = &tab->cols[col];
-        ResPiece *p = &c->pieces[i];
-        p->block = res_block_of(tab, col, &p->checksum);
-        if (old && p->block && i < old->n_tablets && old->pieces[i].block == p->block &&
-            old->pieces[i].checksum == p->checksum) {
-            *p = old->pieces[i];
-            if (p->chunk) p->chunk->refs++;
-            continue;
-        }
-        p->rows = tab->rows;
-        p->desc = describe(q, tc);
-        if (tab->rows == 0) continue;
-        bool direct = shares;
-        uint64_t shift = 0;
-        if (map && !shares && !tc->is_delta && !packs(q, tc) &&
-            hostmap_get(q, t->tablets[i], true, &direct, &shift, e) != ST_OK)
-            goto done;
-        if (direct && !packs(q, tc)) {
-            describe_host(tc, &p->desc, shift);
-            continue;
-        }
-        if (!chunk) {
-            if (!(chunk = mem_calloc(r->account, (int64_t)sizeof *chunk, e))) goto done;
-            chunk->refs = 1; /* while it is being made */
-        }
-        p->chunk = chunk;
-        chunk->refs++;
-        Areas a = areas_of(q, tc, tab->rows);
-        if (packs(q, tc) && pack_column(q, t, tab, col, &a, p, e) != ST_OK) goto done;
-        p->desc.data = put_area(jobs, &jobs_n, &total, a.data, a.data_bytes);
-        p->desc.var = put_area(jobs, &jobs_n, &total, a.var, a.var_bytes);
-        p->desc.validity = a.validity_bytes ? put_area(jobs, &jobs_n, &total, a.validity, a.validity_bytes) + 1
-                                            : 0; /* + 1: place 0 is one, too */
-    }
-    if (chunk) {
-        if (dev_mem_get(r, total + GUARD, &chunk->mem, e) != ST_OK) goto done;
-        if (query_zero(q, chunk->mem.p, total + GUARD, e) != ST_OK)
-            goto done; /* kernels read whole words, and some behind the last row */
-        if (upload(q, chunk->mem.p, jobs, jobs_n, !own, e) != ST_OK) goto done;
-        q->bytes_in += total;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        ResPiece *p = &c->pieces[i];
-        if (!p->chunk || p->chunk != chunk) continue;
-        p->desc.data += chunk->mem.p;
-        if (p->desc.var || p->desc.form == DF_STR) p->desc.var += chunk->mem.p;
-        if (p->desc.validity) p->desc.validity += chunk->mem.p - 1;
-    }
-    st = put_descriptors(q, c, own, e);
-done:
-    chunk_drop(r, chunk);
-    if (st != ST_OK) {
-        (void)query_settle(q);
-        column_free(r, c);
-        c = NULL;
-    }
-    *out = c;
-    return st;
+    chunk_drop(r, m.cells.chunk);
+    chunk_drop(r, m.patches.chunk);
+    if (st == ST_OK) return ST_OK;
+    (void)query_settle(q);
+    column_free(r, c);
+    *out = NULL;
+    return ST_ERROR;
 }
 
 /* ---- tables ------------------------------------------------------------------------------------------------- */
@@ -679,9 +767,16 @@ static Status moved_areas(DevQuery *q, const DSegment *s, int64_t tablet, DColum
         if (packs(q, tc)) TRY(pack_cells(q, t, tab, s->e.table_cols[i], &a.data, e));
         DColumn *d = &desc[i * t->n_tablets + tablet];
         *d = describe(q, tc);
-        const bool in_block = !tc->is_delta && !tc->patches; /* whose validity may be the tablet's own */
+        const bool in_block = !tc->is_delta;
         if (a.data_bytes) out[n++] = (Moved){a.data, a.data_bytes, &d->data, in_block};
-        if (a.validity_bytes) out[n++] = (Moved){a.validity, a.validity_bytes, &d->validity, in_block};
+        if (a.validity_bytes) /* of a patched column: the tablet's own */
+            out[n++] = (Moved){a.validity, a.validity_bytes, &d->validity, in_block && !tc->patches};
+        if (!is_patched(q, tc)) continue;
+        int64_t bytes = patch_map_bytes(tc, false);
+        char *map = arena_alloc(q->arena, bytes);
+        if (!map) return err_oom(e);
+        patch_map_write(tc, 0, map);
+        out[n++] = (Moved){map, bytes, &d->patches, false};
     }
     for (int64_t i = 1; i < n; i++) { /* by address */
         Moved m = out[i];
@@ -737,7 +832,7 @@ static Status registered_or_not(DevQuery *q, DSegment *s, Tablet *tab, bool *reg
 
 static Status stream_pieces(DevQuery *q, DSegment *s, Stream *x, DColumn *desc, Err *e) {
     const Table *t = s->p->source.table;
-    int64_t want = piece_bytes(q, s), jobs_n = 0, most = 2 * (int64_t)s->e.n_tables_cols;
+    int64_t want = piece_bytes(q, s), jobs_n = 0, most = 3 * (int64_t)s->e.n_tables_cols;
     x->pieces = arena_array(q->arena, Piece, s->n_list + 1);
     x->jobs = arena_array(q->arena, Upload, most * s->n_list + 1);
     Moved *areas = arena_array(q->arena, Moved, most + 1);
@@ -834,6 +929,7 @@ Status res_stream(DevQuery *q, DSegment *s, Status (*run)(void *ctx, int64_t fir
                 DColumn *d = &desc[i * n + s->list[j]];
                 d->data = d->data ? d->data + slot - 1 : slot;
                 if (d->validity) d->validity += slot - 1;
+                if (d->patches) d->patches += slot - 1;
             }
     }
     Upload u = {desc, bytes, 0, false};
@@ -945,6 +1041,18 @@ Status res_dict(DevQuery *q, const Dict *dict, const ResDict **out, Err *e) {
 }
 
 /* ---- strings back ------------------------------------------------------------------------------------------------ */
+/* Strings of a tablet's new cells. */
+static Status patch_ranges(DevQuery *q, const TabletColumn *tc, const ResPiece *p, Err *e) {
+    int64_t n = tc->patches->n, from;
+    Str *cells = arena_array(q->arena, Str, n + 1);
+    uint32_t *offsets = arena_array(q->arena, uint32_t, n + 1);
+    if (q->d->info.shares_memory) return ST_OK;
+    if (!cells || !offsets) return err_oom(e);
+    patch_map_strings(tc, cells, offsets, &from);
+    HostRange r = {
+        .base = p->desc.patches + (uint64_t)from, .bytes = offsets[n], .cells = cells, .off32 = offsets, .n = n};
+    return r.bytes == 0 || vec_push(q->arena, &q->ranges, r) ? ST_OK : err_oom(e);
+}
 static Status column_ranges(DevQuery *q, const Table *t, const ResColumn *c, Err *e) {
     for (int64_t i = 0; i < c->n_tablets; i++) {
         const ResPiece *p = &c->pieces[i];
@@ -964,6 +1072,7 @@ static Status column_ranges(DevQuery *q, const Table *t, const ResColumn *c, Err
             r.host = tc->var_base;
         }
         if (r.bytes > 0 && !vec_push(q->arena, &q->ranges, r)) return err_oom(e);
+        if (p->patches) TRY(patch_ranges(q, tc, p, e));
     }
     return ST_OK;
 }
@@ -1013,6 +1122,7 @@ static int64_t column_bytes(const DevQuery *q, const Table *t, int32_t col) {
     for (int64_t i = 0; i < t->n_tablets; i++) {
         Areas a = areas_of(q, &t->tablets[i]->cols[col], t->tablets[i]->rows);
         n += room(a.data_bytes) + room(a.validity_bytes) + room(a.var_bytes);
+        if (is_patched(q, &t->tablets[i]->cols[col])) n += room(patch_map_bytes(&t->tablets[i]->cols[col], false));
     }
     return n;
 }

@@ -10,9 +10,10 @@ static bool is_valid(const ResTable *x, const ResColumn *c, const Table *t, int6
     if (x->version == t->version) return true;
     const ResPiece *p = &c->pieces[tablet];
     const Tablet *tab = t->tablets[tablet];
+    const Patches *patches = tab->cols[c->col].patches;
     uint64_t checksum;
     const void *block = res_block_of(tab, c->col, &checksum);
-    return block && p->block == block && p->checksum == checksum;
+    return block && p->block == block && p->checksum == checksum && p->state == (patches ? patches->state : 0);
 }
 bool dev_runtime_has(DevRuntime *r, const Table *t, int64_t tablet, int32_t col) {
     mutex_lock(&r->res_lock);

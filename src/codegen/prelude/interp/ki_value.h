@@ -134,7 +134,12 @@ FN bool column_ok(u64 columns, u32 tno, u64 row) {
     return v == 0 || bit_at(v, (i64)row);
 }
 FN_BIG val column_value(u64 columns, u32 tno, u64 row, PRIV u32 *phys) {
-    u64 data = GRO_COL(columns, tno, data);
+    u64 data = GRO_COL(columns, tno, data), map = GRO_COL(columns, tno, patches);
+    u64 patch = map != 0 ? patch_cell(map, row, GRO(u32, map)[65]) : 0;
+    if (patch != 0) {
+        *phys = GRO(u32, map)[64];
+        return load_cell(*phys, patch, 0);
+    }
     u32 form = (u32)GRO_COL(columns, tno, form);
     *phys = KI_I64;
     if (form < KI_FORM_PLAIN) {
