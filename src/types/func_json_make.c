@@ -256,7 +256,8 @@ KNF(json_object_arrays, Str, STR0, {
 
 /* args[1]: the value is a row. */
 MAKE(json_entry, {
-    bool line = !arg_null(&args[0], i) && (args[0].type.id == T_ARRAY || AT(uint8_t, 1, i));
+    bool many = args[0].type.id == T_ARRAY || args[0].type.id == T_COMPOSITE;
+    bool line = !arg_null(&args[0], i) && (many || AT(uint8_t, 1, i));
     json_put(&o, &(char){line ? ENTRY_LINE : ENTRY_PLAIN}, 1);
     if (put_arg(ctx, &o, &args[0], i) != ST_OK) return FAILED(i);
 })

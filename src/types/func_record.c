@@ -9,6 +9,7 @@
  * keys are equal, and then it is the same.
  */
 #include "types/array.h"
+#include "types/composite.h"
 #include "types/func_int.h"
 
 static uint32_t last_u32(Str s) {
@@ -60,18 +61,18 @@ Str record_shown(Type t, Str s) {
 /* ---- text ------------------------------------------------------------------- */
 
 static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-/* s as a part of a row's or an array's text; p NULL: how long that is. */
-static int64_t put_part(char *p, Str s, bool of_row) {
+/* s as a part of an array's text; p NULL: how long that is. */
+static int64_t put_element(char *p, Str s) {
     bool quote = s.len == 0;
     int64_t n = 0;
     for (uint32_t i = 0; i < s.len && !quote; i++)
-        quote = is_space(s.ptr[i]) || (s.ptr[i] && strchr(of_row ? "\"\\()," : "\"\\{},", s.ptr[i]));
+        quote = is_space(s.ptr[i]) || (s.ptr[i] && strchr("\"\\{},", s.ptr[i]));
     if (quote && p) p[n] = '"';
     n += quote;
     for (uint32_t i = 0; i < s.len; i++) {
         char c = s.ptr[i];
         if (c == '"' || c == '\\') {
-            if (p) p[n] = of_row ? c : '\\';
+            if (p) p[n] = '\\';
             n++;
         }
         if (p) p[n] = c;
@@ -106,7 +107,7 @@ static Status make_record(FuncCtx *ctx, const Vec *args, int first, int nargs, i
         if (arg_null(&args[k], row)) continue;
         TRY(func_put_value_key(ctx, &key, args[k].type, (Phys)args[k].phys, c));
         TRY(func_cell_output(ctx, args[k].type, c, &texts[n]));
-        text += put_part(NULL, texts[n], true);
+        text += composite_put_field(NULL, texts[n]);
     }
     char *p = ctx_alloc(ctx, key.len + text + 4);
     if (!p) return ST_ERROR;
@@ -128,7 +129,7 @@ static Status make_record(FuncCtx *ctx, const Vec *args, int first, int nargs, i
         p[key.len++] = null ? 2 : 1;
         if (null) continue;
         TRY(func_put_value_key(ctx, &key, args[k].type, (Phys)args[k].phys, c));
-        at += put_part(t + at, texts[n], true);
+        at += composite_put_field(t + at, texts[n]);
     }
     t[at++] = ')';
     memcpy(t + at, &bytes, 4);
@@ -171,7 +172,7 @@ KERNEL(record_first) {
 /* ---- arrays ------------------------------------------------------------------------- */
 
 static bool add_record(FuncCtx *ctx, const Records *all, const Record *r, Str *out) {
-    int64_t part = put_part(NULL, r->text, false), text = MAX_OF(all->text.len, 2) + (all->n > 0) + part,
+    int64_t part = put_element(NULL, r->text), text = MAX_OF(all->text.len, 2) + (all->n > 0) + part,
             tail = 4 * ((int64_t)all->n + 2), len = all->key_bytes + 1 + r->key.len + 1 + text + tail;
     uint32_t count = all->n + 1;
     char *p = len <= UINT32_MAX ? ctx_alloc(ctx, len) : NULL, *q = p;
@@ -188,7 +189,7 @@ static bool add_record(FuncCtx *ctx, const Records *all, const Record *r, Str *o
         q += all->text.len - 2;
         *q++ = ',';
     }
-    q += put_part(q, r->text, false);
+    q += put_element(q, r->text);
     *q++ = '}';
     if (all->n) memcpy(q, all->lens, 4 * (size_t)all->n);
     q += 4 * (int64_t)all->n;

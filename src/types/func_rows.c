@@ -130,69 +130,6 @@ KERNEL(check_limit) {
     return ST_OK;
 }
 
-/* ---- rows as values (sql/bind/bind_row.c) ----------------------------------------------------------- */
-
-typedef struct Text {
-    char *p;
-    int64_t len, cap;
-} Text;
-static bool text_add(FuncCtx *ctx, Text *t, char c) {
-    if (t->len == t->cap && !vec_grow_(ctx->arena, (void **)&t->p, t->len, &t->cap, 1)) return false;
-    t->p[t->len++] = c;
-    return true;
-}
-static bool text_field(FuncCtx *ctx, Text *t, Str s) {
-    bool quote = s.len == 0, ok = true;
-    for (int64_t k = 0; k < s.len; k++) quote |= s.ptr[k] == 0 || strchr("\",()\\ \t\n\r\v\f", s.ptr[k]) != NULL;
-    if (quote) ok = text_add(ctx, t, '"');
-    for (int64_t k = 0; ok && k < s.len; k++) {
-        if (s.ptr[k] == '"' || s.ptr[k] == '\\') ok = text_add(ctx, t, s.ptr[k]);
-        ok = ok && text_add(ctx, t, s.ptr[k]);
-    }
-    return ok && (!quote || text_add(ctx, t, '"'));
-}
-/* (1,"a b",) */
-KERNEL(row_text) {
-    for (int64_t i = 0; i < n; i++) {
-        Text t = {0};
-        bool ok = true;
-        for (int k = 0; ok && k < nargs; k++) {
-            Str s;
-            ok = text_add(ctx, &t, k ? ',' : '(');
-            if (!ok || arg_null(&args[k], i)) continue;
-            if (func_cell_output(ctx, args[k].type, arg_cell(&args[k], i), &s) != ST_OK) return FAILED(i);
-            ok = text_field(ctx, &t, s);
-        }
-        if (!ok || !text_add(ctx, &t, ')')) return err_oom(ctx->err);
-        out->valid[i] = 1;
-        ((Str *)out->data)[i] = str_make(t.p, t.len);
-    }
-    return ST_OK;
-}
-
-/* Bytes that compare as rows of these types do: a byte, 1 or (NULL, the greatest) 2, and the key of each field. */
-static Status put_row(FuncCtx *ctx, KeyOut *o, int64_t i, const Vec *args, int nargs) {
-    for (int k = 0; k < nargs; k++) {
-        bool null = arg_null(&args[k], i);
-        if (o->p) o->p[o->len] = null ? 2 : 1;
-        o->len++;
-        if (null) continue;
-        TRY(func_put_value_key(ctx, o, args[k].type, (Phys)args[k].phys, arg_cell(&args[k], i)));
-    }
-    return ST_OK;
-}
-KERNEL(row_key) {
-    for (int64_t i = 0; i < n; i++) {
-        KeyOut size = {0}, key = {0};
-        if (put_row(ctx, &size, i, args, nargs) != ST_OK || !(key.p = ctx_alloc(ctx, size.len)) ||
-            put_row(ctx, &key, i, args, nargs) != ST_OK)
-            return FAILED(i);
-        out->valid[i] = 1;
-        ((Str *)out->data)[i] = str_make(key.p, key.len);
-    }
-    return ST_OK;
-}
-
 /* ---- TABLESAMPLE ------------------------------------------------------------------------------------ */
 
 enum { SAMPLE_BLOCK = 128 }; /* rows that SYSTEM takes or leaves together */
@@ -239,10 +176,6 @@ static const FuncDef defs[] = {
         "internal: a row count that is not negative"),
     DEF("sample_row", FN_CAN_FAIL, T_BOOL, 4, ARGS(T_INT8, T_BOOL, T_FLOAT4, T_FLOAT8), OP_NONE, sample_row, NULL,
         "internal: the row is in the sample"),
-    DEF("row_text", FN_VARIADIC | FN_CAN_FAIL | FN_ANY_NUMERIC_SCALE, T_TEXT, 1, ARGS(T_ANY), OP_NONE, row_text, NULL,
-        "internal: a row's text"),
-    DEF("row_key", FN_VARIADIC | FN_CAN_FAIL | FN_ANY_NUMERIC_SCALE, T_BYTEA, 1, ARGS(T_ANY), OP_NONE, row_key, NULL,
-        "internal: bytes that compare as the row does"),
     DEF("row_column", 0, T_BYTEA, 2, ARGS(T_BYTEA, T_INT4), OP_NONE, row_column, NULL,
         "internal: column of a row that is an element's bytes"),
     DEF("row_column", 0, T_BYTEA, 2, ARGS(T_COMPOSITE, T_INT4), OP_NONE, row_column, NULL, "internal: field of a row"),

@@ -1,6 +1,7 @@
 /* pl_call.c - calls: frames, CALL, DO, functions in queries, ends of transactions. */
 #include "session/pl/pl_run_int.h"
 #include "session/core/transaction.h"
+#include "types/composite.h"
 
 #include <stdio.h>
 
@@ -513,7 +514,21 @@ static Status row_of(PlFrame *fr, Arena *a, int32_t *n, Value *values) {
 typedef struct Scalar {
     Arena *arena;
     Value *out;
+    Type type; /* of the result */
 } Scalar;
+static Status record_value(PlFrame *fr, Arena *a, Type t, int32_t n, const Value *row, Value *out) {
+    const CompositeType *x = composite_of(t);
+    Value *fields = arena_array(a, Value, x->n + 1);
+    EvalCtx e;
+    if (!fields) return err_oom(&fr->s->err);
+    pl_eval_ctx(fr, &e);
+    for (int32_t i = 0; i < x->n; i++) {
+        fields[i] = (Value){.type = x->fields[i].type, .is_null = true};
+        if (i < n) TRY(eval_assign(&e, &row[i], x->fields[i].type, &fields[i]));
+    }
+    *out = (Value){.type = t};
+    return composite_build(a, x->n, fields, &out->u.str, &fr->s->err);
+}
 static Status take_scalar(void *ctx, PlFrame *fr) {
     Scalar *x = ctx;
     const PlFunction *f = fr->f;
@@ -526,6 +541,7 @@ static Status take_scalar(void *ctx, PlFrame *fr) {
     if (row_width(fr) > PL_MAX_PARAMS)
         return err_set(&fr->s->err, ERR_TOO_MANY_COLUMNS, "a record of more than %d columns as a value", PL_MAX_PARAMS);
     TRY(row_of(fr, x->arena, &n, row));
+    if (f->returns_record && x->type.id == T_COMPOSITE) return record_value(fr, x->arena, x->type, n, row, x->out);
     if (f->returns_record) return record_text(fr, x->arena, n, row, x->out);
     *x->out = row[0];
     return ST_OK;
@@ -576,7 +592,7 @@ Status pl_call_function(void *ctx, int64_t id, int n, const Value *args, Type re
         if (e != &s->err) err_copy(e, &s->err);
         return st;
     }
-    Scalar x = {a, out};
+    Scalar x = {a, out, ret};
     Status st = inside_begin(&in, id, n);
     if (st == ST_OK) {
         st = pl_run(s, in.r, args, NULL, take_scalar, &x);
@@ -622,13 +638,13 @@ Status pl_lone_call(Session *s, Statement *st, const AstSelect *x, int32_t n_par
     if (!args || !value || !type || !name) return err_oom(&s->err);
     TRY(statement_params(s, a, b, n_params, params, &e));
     TRY(eval_args(s, b, &e, args));
-    Scalar scalar = {a, value};
+    TRY(sql_result_type(&s->db->catalog, q, a, type, &s->err));
+    Scalar scalar = {a, value, *type};
     value->is_null = true;
     TRY(outer_begin(s, true, &outer));
     Status status = pl_run(s, r, args, NULL, take_scalar, &scalar);
     outer_end(s, &outer);
     TRY(status);
-    *type = q->returns_record || q->returns_void ? type_make(T_TEXT) : q->ret;
     value->type = *type;
     if (!(*name = arena_strdup(a, x->targets[0].alias ? x->targets[0].alias : q->name))) return err_oom(&s->err);
     st->n_cols = 1;
@@ -777,7 +793,7 @@ static Status take_result(void *ctx, PlFrame *fr) {
     Outs *o = ctx;
     if (fr->f->has_outs || fr->f->is_procedure) return take_outs(ctx, fr);
     Value v;
-    Scalar x = {o->arena, &v};
+    Scalar x = {.arena = o->arena, .out = &v}; /* a record as its text */
     TRY(take_scalar(&x, fr));
     return value_copy(o->arena, &v, o->values) == ST_OK ? ST_OK : err_oom(&fr->s->err);
 }

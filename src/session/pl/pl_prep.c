@@ -183,11 +183,32 @@ static Status assign_field(PlFrame *fr, PlRef target, const CompositeType *x, in
     return pl_assign(fr, (PlRef){.var = target.var}, &all);
 }
 
+/* A row or record variable as a value, in the scratch; of no type when it is not assigned. NULL: no memory. */
+static const Value *whole_value(PlFrame *fr, int32_t var) {
+    const PlRecord *rec = &fr->records[var];
+    const CompositeType *x = composite_of(fr->f->vars[var].type);
+    Value *out = arena_calloc(fr->scratch, (int64_t)sizeof *out), *values = arena_array(fr->scratch, Value, rec->n + 1);
+    CompositeField *fields = arena_array(fr->scratch, CompositeField, rec->n + 1);
+    if (!out || !values || !fields) return NULL;
+    *out = (Value){.type = type_make(T_UNKNOWN), .is_null = true};
+    if (!rec->assigned) return out;
+    for (int32_t i = 0; i < rec->n; i++) {
+        values[i] = rec->slots[i].v;
+        if (values[i].type.id == T_UNKNOWN) values[i].type = type_make(T_TEXT);
+        fields[i] = (CompositeField){rec->names[i], values[i].type};
+    }
+    Err *e = &fr->s->err;
+    if (!x && composite_shared(fr->s->db->catalog.rows, NULL, rec->n, fields, &x, e) != ST_OK) return NULL;
+    *out = (Value){.type = composite_type(x)};
+    return composite_build(fr->scratch, rec->n, values, &out->u.str, e) == ST_OK ? out : NULL;
+}
+
 const Value *pl_ref_value(PlFrame *fr, PlRef r) {
     int32_t k;
     const CompositeType *row = field_of(fr, r, &k);
     const Value *fields = k >= 0 ? composite_fields(fr, r.var, row) : NULL;
     if (row) return fields ? &fields[k] : NULL;
+    if (!r.field && fr->f->vars[r.var].kind != PLV_SCALAR) return whole_value(fr, r.var);
     const PlSlot *x = ref_slot(fr, r);
     return x ? &x->v : NULL;
 }
@@ -241,8 +262,10 @@ static bool field_type(void *ctx, int32_t var, const char *field, Type *out, boo
     return v != NULL;
 }
 static Type var_type(void *ctx, int32_t var) {
-    const PlFrame *fr = ctx;
+    PlFrame *fr = ctx;
     Type t = fr->f->vars[var].type;
+    const Value *record = fr->f->vars[var].kind == PLV_RECORD ? pl_ref_value(fr, (PlRef){.var = var}) : NULL;
+    if (record) return record->type;
     return t.id == T_UNKNOWN ? fr->slots[var].v.type : t;
 }
 

@@ -251,6 +251,16 @@ static Status assign_composite(PlFrame *fr, int32_t var, Statement *st, int64_t 
     return ST_OK;
 }
 
+Status pl_record_take(PlFrame *fr, PlRecord *rec, Statement *st) {
+    TRY(shape_record(fr, rec, st));
+    for (int32_t i = 0; i < rec->n; i++) {
+        Value v;
+        TRY(pl_row_value(fr, st, 0, i, &v));
+        TRY(pl_slot_set(fr->s, &rec->slots[i], &v));
+    }
+    return ST_OK;
+}
+
 /* The variable of a composite type that is the only target, which takes the columns as its fields. */
 static const CompositeType *whole_target(const PlFrame *fr, const PlStmt *s) {
     const PlVar *var = s->n_targets == 1 && !s->targets[0].field ? &fr->f->vars[s->targets[0].var] : NULL;

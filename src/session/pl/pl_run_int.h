@@ -165,6 +165,8 @@ Status pl_run_dynamic(PlFrame *fr, const PlStmt *s, Statement *st);
 bool pl_returns_rows(const Statement *st);
 Status pl_row_value(PlFrame *fr, Statement *st, int64_t row, int32_t col, Value *out);
 /* Assigns a row (row < 0: NULLs) to the statement's targets. */
+/* The record takes the columns of the result's first row. */
+Status pl_record_take(PlFrame *fr, PlRecord *rec, Statement *st);
 Status pl_assign_row(PlFrame *fr, const PlStmt *s, Statement *st, int64_t row);
 
 /* ---- pl_call.c ------------------------------------------------------------------------------- */

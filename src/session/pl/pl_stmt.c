@@ -308,6 +308,32 @@ static Status record_result(PlFrame *fr, int32_t var, Statement *st) {
     return ST_OK;
 }
 
+/* The fields of a composite value as the one row of a result; NULL: no row. 0A000 of others, which as PostgreSQL has it
+ * are read as records from their texts. */
+static Status composite_result(PlFrame *fr, const Value *v, Statement *st) {
+    const CompositeType *x = composite_of(v->type);
+    Arena *a = fr->scratch;
+    *st = (Statement){.session = fr->s, .show_rows = true};
+    if (!x && !v->is_null)
+        return err_set(&fr->s->err, ERR_FEATURE_NOT_SUPPORTED, "input of anonymous composite types is not implemented");
+    if (v->is_null) return ST_OK;
+    Value *values = arena_array(a, Value, x->n + 1);
+    Type *types = arena_array(a, Type, x->n + 1);
+    const char **names = arena_array(a, const char *, x->n + 1);
+    if (!values || !types || !names) return err_oom(&fr->s->err);
+    TRY(composite_read(x, v->u.str, values, &fr->s->err));
+    for (int32_t i = 0; i < x->n; i++) {
+        types[i] = x->fields[i].type;
+        names[i] = x->fields[i].name;
+    }
+    st->n_cols = x->n;
+    st->names = names;
+    st->types = types;
+    st->values = values;
+    st->n_rows = 1;
+    return ST_OK;
+}
+
 static Status exec_assign(PlFrame *fr, const PlStmt *s) {
     Value v;
     if (s->n_subscripts) return pl_assign_part(fr, s);
@@ -315,10 +341,18 @@ static Status exec_assign(PlFrame *fr, const PlStmt *s) {
     if (s->is_row) {
         Statement st;
         int32_t from = whole_record(fr, s->expr);
-        if (from < 0)
-            return err_set(&fr->s->err, ERR_FEATURE_NOT_SUPPORTED, "a row value as an expression is not supported");
-        TRY(record_result(fr, from, &st));
-        return pl_assign_row(fr, s, &st, 0);
+        if (from >= 0) {
+            TRY(record_result(fr, from, &st));
+            return pl_assign_row(fr, s, &st, 0);
+        }
+        TRY(pl_eval(fr, s->expr, any_type, &v));
+        const Type own = fr->f->vars[t.var].type;
+        Value row = v;
+        EvalCtx x;
+        pl_eval_ctx(fr, &x);
+        if (own.id == T_COMPOSITE && v.type.id != T_COMPOSITE) TRY(eval_assign(&x, &v, own, &row));
+        TRY(composite_result(fr, &row, &st));
+        return pl_assign_row(fr, s, &st, row.is_null ? -1 : 0);
     }
     const Value *old = t.field ? pl_ref_value(fr, t) : NULL;
     Type want = t.field ? (old ? old->type : any_type) : fr->f->vars[t.var].type;
@@ -587,6 +621,35 @@ Status pl_check_row(PlFrame *fr, const PlRows *rows, int32_t n, const Type *type
     return same ? ST_OK : wrong_structure(fr, rows, n, types, message);
 }
 
+/* The type of the one value of a row of the function, which the columns of a query are the fields of; NULL: they are
+ * the row itself. */
+static const CompositeType *row_value_type(const PlRows *rows, const Statement *st) {
+    const CompositeType *x = rows && rows->n_cols == 1 && !rows->defined ? composite_of(rows->types[0]) : NULL;
+    return x && !(st->n_cols == 1 && type_eq(st->types[0], rows->types[0])) ? x : NULL;
+}
+static Status check_query(PlFrame *fr, const PlRows *rows, const CompositeType *x, const Statement *st) {
+    PlRows as = {.n_cols = x ? x->n : rows->n_cols, .types = rows->types};
+    Type *types = x ? arena_array(fr->scratch, Type, x->n + 1) : NULL;
+    if (x && !types) return err_oom(&fr->s->err);
+    for (int32_t i = 0; x && i < x->n; i++) types[i] = x->fields[i].type;
+    if (x) as.types = types;
+    return pl_check_row(fr, x ? &as : rows, st->n_cols, st->types,
+                        "structure of query does not match function result type");
+}
+static Status add_query_row(PlFrame *fr, const CompositeType *x, int32_t n, Value *row) {
+    Value all = {.type = {0}};
+    EvalCtx e;
+    if (!x) return add_row(fr, row, n);
+    pl_eval_ctx(fr, &e);
+    for (int32_t i = 0; i < n; i++) {
+        const Value v = row[i];
+        TRY(eval_assign(&e, &v, x->fields[i].type, &row[i]));
+    }
+    all.type = composite_type(x);
+    TRY(composite_build(fr->scratch, n, row, &all.u.str, &fr->s->err));
+    return add_row(fr, &all, 1);
+}
+
 static Status return_query(PlFrame *fr, const PlStmt *s) {
     Statement *st;
     PlRows *rows = fr->rows;
@@ -597,13 +660,13 @@ static Status return_query(PlFrame *fr, const PlStmt *s) {
     if (r == ST_OK && !rows)
         r = err_set(&fr->s->err, ERR_FEATURE_NOT_SUPPORTED,
                     "set-valued function called in context that cannot accept a set");
-    if (r == ST_OK)
-        r = pl_check_row(fr, rows, st->n_cols, st->types, "structure of query does not match function result type");
+    const CompositeType *fields = r == ST_OK ? row_value_type(rows, st) : NULL;
+    if (r == ST_OK) r = check_query(fr, rows, fields, st);
     Value *row = r == ST_OK ? arena_array(st->run_arena, Value, st->n_cols + 1) : NULL;
     if (r == ST_OK && !row) r = err_oom(&fr->s->err);
     for (int64_t i = 0; r == ST_OK && i < st->n_rows; i++) {
         for (int32_t k = 0; r == ST_OK && k < st->n_cols; k++) r = pl_row_value(fr, st, i, k, &row[k]);
-        if (r == ST_OK) r = add_row(fr, row, st->n_cols);
+        if (r == ST_OK) r = add_query_row(fr, fields, st->n_cols, row);
     }
     if (r == ST_OK) {
         fr->row_count = st->n_rows;
@@ -633,7 +696,28 @@ static Status return_next(PlFrame *fr, const PlStmt *s) {
     }
     Value v;
     TRY(pl_eval(fr, s->expr, fr->rows && fr->rows->n_cols == 1 ? fr->rows->types[0] : any_type, &v));
+    if (f->returns_record && composite_of(v.type) && !v.is_null) {
+        Statement st;
+        TRY(composite_result(fr, &v, &st));
+        if (fr->rows && (fr->rows->defined || st.n_cols != fr->rows->n_cols))
+            TRY(pl_check_row(fr, fr->rows, st.n_cols, st.types, "wrong record type supplied in RETURN NEXT"));
+        return add_row(fr, st.values, st.n_cols);
+    }
     return add_row(fr, &v, 1);
+}
+
+/* RETURN of an expression whose value is a row, in the record behind those of the variables. */
+static Status return_composite(PlFrame *fr, const PlExpr *x) {
+    Value v;
+    Statement st;
+    fr->ret_record = fr->f->n_vars;
+    TRY(pl_eval(fr, x, any_type, &v));
+    if (!composite_of(v.type) || v.is_null)
+        return err_set(&fr->s->err, v.is_null ? ERR_FEATURE_NOT_SUPPORTED : ERR_DATATYPE_MISMATCH,
+                       v.is_null ? "RETURN of NULL as a record is not supported"
+                                 : "cannot return non-composite value from function returning composite type");
+    TRY(composite_result(fr, &v, &st));
+    return pl_record_take(fr, &fr->records[fr->ret_record], &st);
 }
 
 static PlOutcome exec_return(PlFrame *fr, const PlStmt *s) {
@@ -644,8 +728,7 @@ static PlOutcome exec_return(PlFrame *fr, const PlStmt *s) {
     if (f->returns_record) {
         int32_t rec = whole_record(fr, s->expr);
         Statement st;
-        if (rec < 0)
-            return of(err_set(&fr->s->err, ERR_FEATURE_NOT_SUPPORTED, "a row value as an expression is not supported"));
+        if (rec < 0) return return_composite(fr, s->expr) == ST_OK ? PLO_RETURN : PLO_ERROR;
         if (record_result(fr, rec, &st) != ST_OK) return PLO_ERROR;
         fr->ret_record = rec;
         return PLO_RETURN;

@@ -63,6 +63,9 @@ Status sql_bulk_columns(Arena *a, const Routine *r, int32_t *n, const char ***na
 /* The type of a routine's parameter, result or variable, also table.column%TYPE: numeric without (p,s) is
  * numeric(38,16) there, which bulks hold in registers of 128 bits. *domain: that it is of, or 0. */
 Status sql_routine_type(const Catalog *c, const AstTypeName *t, Type *out, int64_t *domain, Err *e);
+/* Of a function's result as a value: that of a record of its columns; text where a call says what they are, and of void
+ * functions. The arena is for what is made on the way. */
+Status sql_result_type(const Catalog *c, const Routine *r, Arena *a, Type *out, Err *e);
 /* Input parameters of these types are the routine's: overloads differ in them. */
 bool sql_same_identity(const Routine *r, int n, const Type *types);
 /* The routine that a text names: f, f(int, text). 42883, 42725; without a position. */

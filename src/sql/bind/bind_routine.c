@@ -10,6 +10,7 @@
 
 #include "catalog/user_function.h"
 #include "sql/bind/bind_int.h"
+#include "types/composite.h"
 #include "types/array.h"
 
 enum { ARGS_MAX = 100, CANDIDATES_MAX = 64 };
@@ -376,9 +377,26 @@ static Expr *user_call(Binder *b, const UserFunction *f, Expr **args, int64_t lo
     return e;
 }
 
+Status sql_result_type(const Catalog *c, const Routine *r, Arena *a, Type *out, Err *e) {
+    CompositeField *fields = arena_array(a, CompositeField, r->n_params + 1);
+    const CompositeType *x;
+    int32_t n = 0;
+    if (!fields) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    for (int i = 0; i < r->n_params; i++) {
+        if (r->param_modes[i] == 'i') continue;
+        fields[n].type = composite_field_type(r->param_types[i]);
+        fields[n].name = r->param_names[i] ? r->param_names[i] : arena_printf(a, "column%d", n + 1);
+        if (!fields[n++].name) return err_oom(e);
+    }
+    *out = r->returns_record || r->returns_void ? type_make(T_TEXT) : r->ret;
+    if (!r->returns_record || n == 0) return ST_OK;
+    TRY(composite_shared(c->rows, NULL, n, fields, &x, e));
+    return *out = composite_type(x), ST_OK;
+}
+
 static Expr *scalar_call(Binder *b, const Routine *r, Expr **args, int64_t location) {
-    /* A record is shown as its text. */
-    Type ret = r->returns_record || r->returns_void ? type_make(T_TEXT) : r->ret;
+    Type ret;
+    if (sql_result_type(b->c->catalog, r, b->a, &ret, b->err) != ST_OK) return NULL;
     Expr *e = expr_new(b->c, EX_FUNC, ret, r->n_args + 1);
     if (!e || !(e->u.func = def_of(b, r, ret)) || !(e->args[0] = bind_int8_const(b, r->id))) return NULL;
     for (int i = 0; i < r->n_args; i++) e->args[i + 1] = args[i];

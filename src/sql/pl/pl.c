@@ -98,9 +98,11 @@ static int32_t find_variable(PlanVariables *hook, const char *schema, const char
         if (!found) return 0;
     } else if (v->kind != PLV_SCALAR) {
         if (is_column) return 0;
-        err_at(e, position, ERR_FEATURE_NOT_SUPPORTED, "a whole record as a value (variable \"%s\") is not supported",
-               v->name);
-        return -1;
+        *type = n->var_type ? n->var_type(n->ctx, r.var) : v->type;
+        if (type->id != T_COMPOSITE)
+            err_at(e, position, ERR_FEATURE_NOT_SUPPORTED,
+                   "a whole record as a value (variable \"%s\") is not supported", v->name);
+        if (type->id != T_COMPOSITE) return -1;
     } else {
         *type = n->var_type ? n->var_type(n->ctx, r.var) : v->type;
     }

@@ -145,6 +145,7 @@ static int32_t add_scalar(PlParser *p, const char *name, Type t, int32_t line) {
 
 bool pl_row_of_table(PlParser *p, const Table *t, PlVar *v) {
     v->kind = PLV_ROW;
+    if (catalog_row_type(p->c, t, &v->type, p->e) != ST_OK) return false;
     v->row_table = arena_strdup(p->a, t->name);
     v->n_fields = t->n_cols;
     v->field_names = arena_array(p->a, const char *, t->n_cols + 1);
@@ -462,10 +463,8 @@ static Status read_type(PlParser *p, PlVar *v) {
         return ST_ERROR;
     }
     const CompositeType *row = composite_of(v->type);
-    if (row && row->kind == COMPOSITE_TABLE) {
-        v->type = (Type){0};
+    if (row && row->kind == COMPOSITE_TABLE)
         return pl_row_of_table(p, catalog_table(p->c, slice_of(row->name)), v) ? ST_OK : ST_ERROR;
-    }
     v->type = type_narrowed(v->type);
     v->domain = domain ? domain->id : 0;
     return ST_OK;
