@@ -490,9 +490,10 @@ static Plan *from_func(Binder *b, Query *q, const AstFromFunc *f) {
         p = bind_from_rows(b, q, f);
     }
     q->clause = clause;
+    const Plan *values = p;
     p = field_columns(b, f, p);
     NsItem item;
-    bool scalar = f->n_funcs == 1 && !f->ordinality && !f->n_column_defs && !f->funcs[0].n_column_defs;
+    bool scalar = p == values && f->n_funcs == 1 && !f->ordinality && !f->n_column_defs && !f->funcs[0].n_column_defs;
     if (!p || plan_item(b, p, alias, &item) != ST_OK || rename_columns(b, &f->alias, &item, f->location) != ST_OK ||
         add_item(b, q, &item, f->location) != ST_OK)
         return NULL;
