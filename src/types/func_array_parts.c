@@ -194,6 +194,17 @@ static Status bounds(int64_t n, const Vec *args, Vec *out, Bound what) {
 KERNEL(array_length) { return (void)ctx, (void)nargs, bounds(n, args, out, B_LENGTH); }
 KERNEL(array_lower) { return (void)ctx, (void)nargs, bounds(n, args, out, B_LOWER); }
 KERNEL(array_upper) { return (void)ctx, (void)nargs, bounds(n, args, out, B_UPPER); }
+/* Of generate_subscripts: the subscripts of a dimension, from its end where args[2] is true. */
+KNF(subscripts_array, Str, STR0, {
+    const ArrayView v = array_view(AT(Str, 0, i));
+    const int32_t k = AT(int32_t, 1, i);
+    const bool reverse = nargs > 2 && AT(uint8_t, 2, i);
+    const ArrayDim d = k >= 1 && k <= v.n_dims ? array_dim(&v, k - 1) : (ArrayDim){0, 1};
+    Cells c;
+    if (!cells_init(ctx, &c, PH_I32, d.len)) return no_memory(ctx, i);
+    for (int32_t j = 0; j < d.len; j++) *(int32_t *)cells_add(&c, true) = d.low + (reverse ? d.len - 1 - j : j);
+    if (cells_done(ctx, &c, &z) != ST_OK) return FAILED(i);
+})
 K1(array_cardinality, Str, int32_t, array_view(x).n)
 KERNEL(array_ndims) {
     KERNEL_UNUSED();
@@ -319,6 +330,9 @@ KERNEL(array_fill) {
 #define AA ARGS(T_ARRAY, T_ARRAY)
 #define AE ARGS(T_ARRAY, T_ANY)
 #define AI ARGS(T_ARRAY, T_INT4)
+static Type tf_int4s(const FuncDef *f, int nargs, const Type *a) {
+    return (void)f, (void)nargs, (void)a, type_array_of(type_make(T_INT4));
+}
 static const FuncDef defs[] = {
     DEF("array_make", FN_VARIADIC | FN_CAN_FAIL, T_ARRAY, 1, ARGS(T_ANY), OP_NONE, array_make, tf_array_of,
         "internal: ARRAY[...]"),
@@ -344,6 +358,10 @@ static const FuncDef defs[] = {
         "number of elements of a dimension, NULL when there is none"),
     DEF("array_upper", FN_NULL_ARGS, T_INT4, 2, AI, OP_NONE, array_upper, NULL, "last subscript of a dimension"),
     DEF("array_lower", FN_NULL_ARGS, T_INT4, 2, AI, OP_NONE, array_lower, NULL, "first subscript of a dimension"),
+    DEF("subscripts_array", SF, T_ARRAY, 2, AI, OP_NONE, subscripts_array, tf_int4s,
+        "internal: subscripts of a dimension"),
+    DEF("subscripts_array", SF, T_ARRAY, 3, ARGS(T_ARRAY, T_INT4, T_BOOL), OP_NONE, subscripts_array, tf_int4s,
+        "internal: subscripts of a dimension, in either direction"),
     DEF("array_ndims", FN_NULL_ARGS, T_INT4, 1, ARGS(T_ARRAY), OP_NONE, array_ndims, NULL, "number of dimensions"),
     DEF("array_dims", FN_NULL_ARGS, T_TEXT, 1, ARGS(T_ARRAY), OP_NONE, array_dims, NULL, "subscripts as text"),
     DEF("array_append", FN_CAN_FAIL, T_ARRAY, 2, AE, OP_NONE, array_append, tf_first,

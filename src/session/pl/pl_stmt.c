@@ -232,6 +232,55 @@ static PlOutcome exec_for_query(PlFrame *fr, const PlStmt *s) {
     return o;
 }
 
+/* What FOREACH goes over: elements, or slices of the last dimensions. */
+typedef struct Foreach {
+    ArrayView all;
+    Type array;
+    ArrayShape shape; /* of a slice; n = 0: elements */
+    int64_t step, n;  /* elements of one, how many there are */
+} Foreach;
+
+/* The slice's dimensions, and whether the variable takes what it gives. */
+static Status foreach_begin(PlFrame *fr, const PlStmt *s, Type t, Str blob, Foreach *x) {
+    Err *e = &fr->s->err;
+    Value slice = {0};
+    *x = (Foreach){.all = array_view(blob), .array = t, .step = 1};
+    if (s->expr2) TRY(pl_eval(fr, s->expr2, type_make(T_INT4), &slice));
+    const int32_t n = slice.u.i32;
+    if (n < 0 || n > x->all.n_dims)
+        return err_set(e, ERR_ARRAY_SUBSCRIPT, "slice dimension (%d) is out of the valid range 0..%d", n,
+                       x->all.n_dims);
+    const PlVar *var = s->targets[0].field ? NULL : &fr->f->vars[s->targets[0].var];
+    if (var && n > 0 && var->type.id != T_ARRAY)
+        return err_set(e, ERR_DATATYPE_MISMATCH, "FOREACH ... SLICE loop variable must be of an array type");
+    if (var && n == 0 && var->type.id == T_ARRAY)
+        return err_set(e, ERR_DATATYPE_MISMATCH, "FOREACH loop variable must not be of an array type");
+    x->shape.n = n;
+    for (int32_t k = 0; k < n; k++) {
+        x->shape.dims[k] = array_dim(&x->all, x->all.n_dims - n + k);
+        x->step *= x->shape.dims[k].len;
+    }
+    x->n = x->all.n / x->step;
+    return ST_OK;
+}
+static Status foreach_value(PlFrame *fr, const Foreach *x, int64_t i, Value *out) {
+    if (x->shape.n == 0) {
+        *out = (Value){.type = type_element(x->array), .is_null = array_is_null(&x->all, i)};
+        if (!out->is_null) array_get(&x->all, i, value_cell(out));
+        return ST_OK;
+    }
+    const int64_t size = phys_size(x->all.phys);
+    char *cells = arena_calloc(fr->scratch, x->step * size);
+    uint8_t *valid = arena_alloc(fr->scratch, x->step);
+    if (!cells || !valid) return err_oom(&fr->s->err);
+    for (int64_t k = 0; k < x->step; k++) {
+        valid[k] = !array_is_null(&x->all, i * x->step + k);
+        if (valid[k]) array_get(&x->all, i * x->step + k, cells + k * size);
+    }
+    *out = (Value){.type = x->array};
+    return array_build_shaped(fr->scratch, x->all.phys, &x->shape, cells, valid, &out->u.str, &fr->s->err);
+}
+
 static PlOutcome exec_foreach(PlFrame *fr, const PlStmt *s) {
     Value v;
     PlOutcome o = PLO_NEXT;
@@ -245,14 +294,13 @@ static PlOutcome exec_foreach(PlFrame *fr, const PlStmt *s) {
     Value copy = v;
     if (!own) return PLO_ERROR;
     if (value_copy(own, &v, &copy) != ST_OK) o = of(stack_failed(e));
-    ArrayView a = {0};
-    if (o == PLO_NEXT) a = array_view(copy.u.str);
-    Type element = type_element(v.type);
+    Foreach a = {0};
+    if (o == PLO_NEXT) o = of(foreach_begin(fr, s, v.type, copy.u.str, &a));
     for (int64_t i = 0; i < a.n && o == PLO_NEXT; i++) {
-        Value x = {.type = element, .is_null = array_is_null(&a, i)};
-        if (!x.is_null) array_get(&a, i, value_cell(&x));
+        Value x;
         arena_reset(fr->scratch);
-        if (tick(fr->s) != ST_OK || pl_assign(fr, s->targets[0], &x) != ST_OK) o = PLO_ERROR;
+        if (tick(fr->s) != ST_OK || foreach_value(fr, &a, i, &x) != ST_OK || pl_assign(fr, s->targets[0], &x) != ST_OK)
+            o = PLO_ERROR;
         else o = exec_body(fr, &s->body);
         if (!loop_goes_on(fr, s, &o)) break;
     }

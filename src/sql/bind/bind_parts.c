@@ -1,5 +1,5 @@
-/* bind_parts.c - functions whose rows are parts of a text or a JSON value: regexp_matches, regexp_split_to_table,
- * string_to_table, json_array_elements, json_object_keys.
+/* bind_parts.c - functions whose rows are parts of a text, a JSON value or an array: regexp_matches,
+ * regexp_split_to_table, string_to_table, json_array_elements, json_object_keys, generate_subscripts.
  *
  * They are unnest (bind_rows.c) over functions that give all parts as an array.
  */
@@ -21,6 +21,7 @@ static const PartsFunc parts_funcs[] = {
     {"jsonb_array_elements_text", "jsonb_array_elements_text_array", false, 1, 1, "value"},
     {"json_object_keys", "json_object_keys_array", false, 1, 1, NULL},
     {"jsonb_object_keys", "jsonb_object_keys_array", false, 1, 1, NULL},
+    {"generate_subscripts", "subscripts_array", false, 2, 3, NULL},
 };
 
 static const PartsFunc *parts_func(const AstFunc *f) {

@@ -28,6 +28,8 @@ static const ListedFunction functions[] = {
     {"generate_series", "timestamp, timestamp, interval", "timestamp", "the same"},
     {"generate_series", "timestamptz, timestamptz, interval", "timestamptz", "the same"},
     {"unnest", "anyarray, ...", "any", "a row for each element; in FROM of several arrays side by side"},
+    {"generate_subscripts", "anyarray, integer, boolean", "integer",
+     "a row for each subscript of a dimension, the last first where the third is true"},
     {"regexp_matches", "text, text, text", "text[]", "a row for each match (with flag g) of a pattern"},
     {"regexp_split_to_table", "text, text, text", "text", "a row for each part between matches of a pattern"},
     {"string_to_table", "text, text, text", "text", "a row for each part between delimiters; the third is NULL"},

@@ -469,6 +469,7 @@ static Status for_numbers(Cp *c, const PlStmt *s) {
 static Status foreach_statement(Cp *c, const PlStmt *s) {
     LoopRun k[1] = {{.s = s, .loop = c->flow.next_block++}};
     if (s->is_row || (k->var = cp_ref(c, s->targets[0])) < 0) return cp_refuse(c, "FOREACH into a record");
+    if (s->expr2) return cp_refuse(c, "FOREACH over slices");
     int32_t found = c->at.var_of[c->at.f->found];
     Expr *e = cp_expr(c, s->expr, type_make(T_UNKNOWN));
     if (!e) return ST_ERROR;

@@ -929,6 +929,7 @@ static Status read_for(PlParser *p, const char *label, PlStmt *s) {
 }
 
 static Status read_foreach(PlParser *p, const char *label, PlStmt *s) {
+    static const char *const in_words[] = {"in", NULL};
     PlLoop loop;
     pl_advance(p);
     Tok t = p->tok;
@@ -936,12 +937,9 @@ static Status read_foreach(PlParser *p, const char *label, PlStmt *s) {
     if (s->is_row || s->n_targets != 1)
         return err_at(p->e, pl_position(p, t.start), ERR_SYNTAX,
                       "loop variable of FOREACH must be a known variable or list of variables");
-    if (accept_word(p, "slice")) {
+    if (accept_word(p, "slice")) { /* expr2: of how many dimensions */
         if (p->tok.kind != TOK_NUMBER) return syntax(p);
-        if (p->tok.end - p->tok.start != 1 || p->body.ptr[p->tok.start] != '0')
-            return err_at(p->e, pl_position(p, p->tok.start), ERR_FEATURE_NOT_SUPPORTED,
-                          "SLICE of a FOREACH loop is not supported");
-        pl_advance(p);
+        TRY(read_expr(p, 0, in_words, "IN", &s->expr2));
     }
     TRY(expect_word(p, "in"));
     TRY(expect_word(p, "array"));
