@@ -5,6 +5,7 @@
  */
 #include "catalog/catalog.h"
 
+#include "catalog/routine_instance.h"
 #include "catalog/user_function.h"
 #include "types/composite.h"
 
@@ -212,10 +213,15 @@ void catalog_remove_routine(Catalog *c, const Routine *r) {
         return;
     }
 }
-Routine *catalog_routine_by_id(const Catalog *c, int64_t id) {
+static Routine *own_routine(const Catalog *c, int64_t id) {
     for (int64_t i = 0; i < c->n_routines; i++)
         if (c->routines[i]->id == id) return c->routines[i];
     return NULL;
+}
+Routine *catalog_routine_by_id(const Catalog *c, int64_t id) {
+    if (!routine_is_instance(id)) return own_routine(c, id);
+    Routine *r = routine_instance_by_id(c->instances, id);
+    return r && own_routine(c, r->generic) ? r : NULL;
 }
 
 /* One block, as a view. */

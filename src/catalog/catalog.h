@@ -53,6 +53,7 @@ typedef struct Routine {
     bool is_procedure;
     bool returns_set, returns_void, returns_record, strict;
     bool may_write;     /* its body changes data, or calls something that may */
+    bool variadic;      /* its last IN parameter is an array whose elements callers may give one by one */
     char volatility;    /* 'i', 's', 'v' */
     int n_params;       /* all: IN, OUT, INOUT, TABLE, result columns */
     char **param_names; /* NULL: none */
@@ -64,7 +65,8 @@ typedef struct Routine {
     Type ret;                           /* T_VOID for procedures and void functions */
     int64_t *param_domains, ret_domain; /* that they are of; 0: none */
     char *language;
-    char *sql; /* the CREATE statement */
+    char *sql;       /* the CREATE statement */
+    int64_t generic; /* an instance (routine_instance.h): the id of the polymorphic routine; else 0 */
 } Routine;
 
 typedef struct DomainCheck {
@@ -89,10 +91,11 @@ typedef struct Domain {
 struct UserFunctions;
 typedef struct Catalog {
     Arena *arena;
-    _Atomic int64_t version;         /* grows with every change: prepared plans check it (catalog_definitions) */
-    struct EnumSpace *enums;         /* enumerated types, which all versions share (types/enums.h) */
-    struct CompositeSpace *rows;     /* composite types, likewise (types/composite.h) */
-    struct UserFunctions *functions; /* of clients, of the same database (user_function.h); NULL: none */
+    _Atomic int64_t version;            /* grows with every change: prepared plans check it (catalog_definitions) */
+    struct EnumSpace *enums;            /* enumerated types, which all versions share (types/enums.h) */
+    struct CompositeSpace *rows;        /* composite types, likewise (types/composite.h) */
+    struct UserFunctions *functions;    /* of clients, of the same database (user_function.h); NULL: none */
+    struct RoutineInstances *instances; /* of polymorphic routines, which all versions share (routine_instance.h) */
     int64_t next_id;
     int64_t n_tables, cap_tables;
     Table **tables;
@@ -151,6 +154,19 @@ char *domain_shown(Arena *a, const Domain *d);
 bool domain_is_of(const Catalog *c, const Domain *d, const Domain *x);
 /* The type of the table's rows. */
 Status catalog_row_type(const Catalog *c, const Table *t, Type *out, Err *e);
+/* The parameter that is VARIADIC, the last of IN; -1: none. */
+static inline int routine_variadic_param(const Routine *r) {
+    int last = -1;
+    for (int i = 0; r->variadic && i < r->n_params; i++)
+        if (r->param_modes[i] == 'i') last = i;
+    return last;
+}
+/* Whether a parameter has a polymorphic type. */
+static inline bool routine_is_polymorphic(const Routine *r) {
+    bool is = false;
+    for (int i = 0; i < r->n_params; i++) is = is || type_is_poly(r->param_types[i]);
+    return is;
+}
 /* True when parameter i is one that callers give a value for; overloads differ in these. */
 static inline bool routine_is_arg(const Routine *r, int i) {
     return r->param_modes[i] == 'i' || r->param_modes[i] == 'b' || (r->is_procedure && r->param_modes[i] == 'o');

@@ -20,7 +20,8 @@ enum {
     CATALOG_ENUMS = 9 /* and enumerated types */,
     CATALOG_DOMAINS = 10 /* and domains */,
     CATALOG_COMPOSITES = 11 /* and composite types */,
-    CATALOG_TIMETZ = 12 /* and timetz */
+    CATALOG_TIMETZ = 12 /* and timetz */,
+    CATALOG_POLYMORPHIC = 13 /* and polymorphic and variadic routines */
 };
 static_assert(sizeof(Type) == 8, "file format");
 
@@ -133,9 +134,10 @@ static void put_routine(BytesOut *o, const Routine *r) {
     bytes_put_bool(o, r->may_write);
     bytes_put(o, &r->volatility, 1);
     bytes_put_i64(o, r->n_params);
+    const int variadic = routine_variadic_param(r);
     for (int i = 0; i < r->n_params; i++) {
         bytes_put_text(o, r->param_names[i]);
-        bytes_put(o, &r->param_modes[i], 1);
+        bytes_put(o, i == variadic ? "v" : &r->param_modes[i], 1);
         bytes_put(o, &r->param_types[i], (int64_t)sizeof(Type));
     }
     bytes_put_i64(o, r->n_args);
@@ -221,14 +223,17 @@ static void put_domains(BytesOut *o, const Catalog *c) {
 static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *composites) {
     BytesOut o = *out;
     bytes_put(&o, CATALOG_MAGIC, 8);
-    bool expects = false, sources = false, indexes = false;
+    bool expects = false, sources = false, indexes = false, polymorphic = false;
     int64_t of_types = format_of_types(c);
     for (int64_t i = 0; i < c->n_tables; i++) {
         expects |= c->tables[i]->expected_rows > 0;
         indexes |= has_indexes(c->tables[i]);
     }
     for (int64_t i = 0; i < c->n_views; i++) sources |= c->views[i]->n_sources > 0;
-    int64_t format = of_types == CATALOG_TIMETZ ? CATALOG_TIMETZ
+    for (int64_t i = 0; i < c->n_routines; i++)
+        polymorphic |= c->routines[i]->variadic || routine_is_polymorphic(c->routines[i]);
+    int64_t format = polymorphic                ? CATALOG_POLYMORPHIC
+                     : of_types == CATALOG_TIMETZ ? CATALOG_TIMETZ
                      : composites->n > 0        ? CATALOG_COMPOSITES
                      : c->n_domains > 0         ? CATALOG_DOMAINS
                      : enum_nth(c->enums, 0)    ? CATALOG_ENUMS
@@ -284,6 +289,7 @@ static bool type_ok(Type t) {
            t.precision <= NUMERIC_MAX_PRECISION && t.scale <= NUMERIC_MAX_PRECISION && t.length >= 0 &&
            (t.id != T_NUMERIC || t.precision >= 1);
 }
+static bool poly_ok(Type t) { return type_is_poly(t) && t.length > 0 && t.length <= POLY_COMPATIBLE_NONARRAY; }
 /* Numbers of types in the file, and the types here. */
 typedef struct TypeMap {
     int64_t n, *there;
@@ -511,10 +517,14 @@ static Status load_one_routine(const TypeMap *m, Catalog *c, BytesIn *in, const 
         r.param_names[i] = bytes_get_text(in, true);
         bytes_get(in, &r.param_modes[i], 1);
         bytes_get(in, &r.param_types[i], (int64_t)sizeof(Type));
-        if (!type_ok(r.param_types[i]) || !type_read(m, &r.param_types[i]) || !r.param_modes[i] ||
-            !strchr("iobtc", r.param_modes[i]))
+        if (!(type_ok(r.param_types[i]) || poly_ok(r.param_types[i])) || !type_read(m, &r.param_types[i]) ||
+            !r.param_modes[i] || !strchr("iobtcv", r.param_modes[i])) {
             in->failed = true;
-        else args += routine_is_arg(&r, i);
+            break;
+        }
+        r.variadic |= r.param_modes[i] == 'v';
+        if (r.param_modes[i] == 'v') r.param_modes[i] = 'i';
+        args += routine_is_arg(&r, i);
     }
     r.n_args = (int)bytes_get_count(in, r.n_params);
     r.n_defaults = (int)bytes_get_count(in, r.n_args);
@@ -522,7 +532,8 @@ static Status load_one_routine(const TypeMap *m, Catalog *c, BytesIn *in, const 
     r.language = bytes_get_text(in, false);
     r.sql = bytes_get_text(in, false);
     if (in->failed || r.id <= 0 || r.n_args != args || (r.ret.id != T_VOID && !type_ok(r.ret)) ||
-        !type_read(m, &r.ret) || !r.volatility || !strchr("isv", r.volatility))
+        (type_is_poly(r.ret) && !poly_ok(r.ret)) || !type_read(m, &r.ret) || !r.volatility ||
+        !strchr("isv", r.volatility))
         return err_corrupted(e, path, in->at, "routine is invalid");
     Routine *copy = routine_new(&r, e);
     if (!copy) return ST_ERROR;
@@ -581,7 +592,7 @@ Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *acc
     if (!checksum_matches(p, len - 8, sum)) return err_corrupted(e, path, 0, "checksum does not match");
     BytesIn in = {.p = p, .len = len - 8, .at = 8, .arena = a};
     int64_t format = bytes_get_i64(&in);
-    if (format < CATALOG_FIRST || format > CATALOG_TIMETZ) return err_corrupted(e, path, 8, "unknown format");
+    if (format < CATALOG_FIRST || format > CATALOG_POLYMORPHIC) return err_corrupted(e, path, 8, "unknown format");
     int64_t next_id = bytes_get_i64(&in);
     TypeMap types = {0};
     if (format >= CATALOG_ENUMS) TRY(load_enums(c, &in, path, &types, e));

@@ -6,19 +6,16 @@
  *     i64 next table id
  *     format 9 and up: i64 types, each: i64 number, by which Types in this file name it, text name, i64 labels, each:
  *         i64 code, text label; codes ascend
- *     format 11: i64 types, each: i64 number, likewise, u8 row type of a table, text name, i64 fields, each: text name,
- *         Type; those that others have in their fields come first
- *     i64 tables, each: i64 id, text name,
- *         i64 columns, each: text name, Type (8 bytes as in types/type.h), u8 not null, text default (NULL allowed)
- *         i64 keys, each: text name, u8 primary, i64 columns, i64 column number ...
- *         i64 checks, each: text name, text expression
- *     i64 views, each: text name, text query, i64 column names, text name (NULL allowed) ...
- *     format 2 and up: i64 foreign keys, each: text name, text table, text referenced table, u8 on delete,
- *         u8 on update (a r c n d), i64 columns, each: text column, text referenced column
- *     format 3 and up: i64 routines, each: i64 id, text name, u8 procedure, u8 returns set, u8 void, u8 record,
- *         u8 strict, u8 may write, u8 volatility (i s v),
- *         i64 parameters, each: text name (NULL allowed), u8 mode (i o b t c), Type
- *         i64 arguments, i64 of them with defaults, Type result (void: T_VOID), text language, text CREATE statement
+ *     format 11 and up: i64 types, each: i64 number, likewise, u8 row type of a table, text name, i64 fields, each:
+ * text name, Type; those that others have in their fields come first i64 tables, each: i64 id, text name, i64 columns,
+ * each: text name, Type (8 bytes as in types/type.h), u8 not null, text default (NULL allowed) i64 keys, each: text
+ * name, u8 primary, i64 columns, i64 column number ... i64 checks, each: text name, text expression i64 views, each:
+ * text name, text query, i64 column names, text name (NULL allowed) ... format 2 and up: i64 foreign keys, each: text
+ * name, text table, text referenced table, u8 on delete, u8 on update (a r c n d), i64 columns, each: text column, text
+ * referenced column format 3 and up: i64 routines, each: i64 id, text name, u8 procedure, u8 returns set, u8 void, u8
+ * record, u8 strict, u8 may write, u8 volatility (i s v), i64 parameters, each: text name (NULL allowed), u8 mode (i o
+ * b t c; format 12 and up: v, an i that is VARIADIC), Type (format 12 and up: polymorphic ones, T_VOID with a PolyType
+ * as length) i64 arguments, i64 of them with defaults, Type result (void: T_VOID), text language, text CREATE statement
  *     format 4 and up: i64 expected rows of each table, in the order of the tables (0: none)
  *     format 5 and up: for each view, in their order: i64 sources, each: i64 location in the query's text (1-based
  *         byte), text relation, i64 columns, each: text column of the relation, text its name in the query. A view

@@ -62,6 +62,7 @@ static DatabaseVersion *version_new(Database *db, Err *e) {
     v->catalog.version = atomic_load(&c->version);
     v->catalog.next_id = c->next_id;
     v->catalog.functions = c->functions;
+    v->catalog.instances = c->instances;
     v->catalog.enums = c->enums;
     v->catalog.rows = c->rows;
     v->catalog.tables = (Table **)(void *)at;

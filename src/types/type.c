@@ -107,6 +107,14 @@ static const char *const array_names[T_COUNT_] = {
     [T_TIMETZ] = "time with time zone[]",
 };
 
+static const char *const poly_names[] = {"void",    "anyelement",    "anyarray",           "anynonarray",
+                                         "anyenum", "anycompatible", "anycompatiblearray", "anycompatiblenonarray"};
+PolyType type_poly_named(Slice name) {
+    for (int i = POLY_ELEMENT; i < ARRAY_LEN(poly_names); i++)
+        if (slice_eq(name, slice_of(poly_names[i]))) return (PolyType)i;
+    return POLY_NONE;
+}
+
 const char *type_base_name(TypeId id) { return (unsigned)id < T_COUNT_ ? base_names[id] : "?"; }
 const char *type_plain_name(Type t) {
     if (type_is_record(t)) return t.flags & TF_RECORDS ? "record[]" : "record";
@@ -114,6 +122,7 @@ const char *type_plain_name(Type t) {
     const CompositeType *row = composite_of(t.id == T_ARRAY ? type_element(t) : t);
     if (x) return t.id == T_ARRAY ? x->array_shown : x->shown;
     if (row) return t.id == T_ARRAY ? row->array_shown : row->shown;
+    if (type_is_poly(t)) return poly_names[t.length];
     if (t.id != T_ARRAY) return type_base_name((TypeId)t.id);
     const char *name = array_names[type_element(t).id];
     return name ? name : "?";
@@ -142,7 +151,7 @@ const char *type_name(Type t, char (*room)[TYPE_NAME_MAX]) {
     const char *base = type_base_name((TypeId)t.id);
     char *buf = *room;
     const size_t n = sizeof *room;
-    if (type_is_record(t) || type_is_defined(t)) base = type_plain_name(t);
+    if (type_is_record(t) || type_is_defined(t) || type_is_poly(t)) base = type_plain_name(t);
     switch ((TypeId)t.id) {
     case T_ARRAY:
         if (type_element(t).id == T_UNKNOWN) return snprintf(buf, n, "anyarray"), buf;

@@ -113,6 +113,22 @@ static inline Type type_numeric(int precision, int scale) {
 /* As elements of arrays, which have no keys, and in routines, which have registers of 128 bits: a numeric without (p,s)
  * is numeric(38,16) there. */
 static inline Type type_narrowed(Type t) { return t.id == T_DECIMAL && t.length == 0 ? type_make(T_NUMERIC) : t; }
+/* Polymorphic types, which parameters and results of routines are declared with: T_VOID with one of these as length. A
+ * call has actual types in their place (sql/bind/bind_poly.h). */
+typedef enum PolyType {
+    POLY_NONE,
+    POLY_ELEMENT, /* anyelement */
+    POLY_ARRAY,
+    POLY_NONARRAY,
+    POLY_ENUM,
+    POLY_COMPATIBLE, /* anycompatible: the common type of all that are so declared */
+    POLY_COMPATIBLE_ARRAY,
+    POLY_COMPATIBLE_NONARRAY
+} PolyType;
+static inline Type type_poly(PolyType p) { return (Type){.id = T_VOID, .length = p}; }
+static inline bool type_is_poly(Type t) { return t.id == T_VOID && t.length != POLY_NONE; }
+/* POLY_NONE: it is the name of none. */
+PolyType type_poly_named(Slice name);
 static inline bool type_eq(Type a, Type b) {
     return a.id == b.id && a.precision == b.precision && a.scale == b.scale && a.length == b.length &&
            a.flags == b.flags;

@@ -95,13 +95,15 @@ void session_notice_text(Session *s, const char *severity, const char *sqlstate,
 
 char *routine_arguments_text(Arena *a, const Routine *r) {
     char *t = arena_strdup(a, ""), type[TYPE_NAME_MAX];
+    const int variadic = routine_variadic_param(r);
     for (int i = 0, n = 0; t && i < r->n_params; i++) {
         char m = r->param_modes[i];
         if (m == 't' || m == 'c') continue;
         t = arena_printf(a, "%s%s%s%s%s%s", t, n++ ? ", " : "",
-                         m == 'o'   ? "OUT "
-                         : m == 'b' ? "INOUT "
-                                    : "",
+                         m == 'o'        ? "OUT "
+                         : m == 'b'      ? "INOUT "
+                         : i == variadic ? "VARIADIC "
+                                         : "",
                          r->param_names[i] ? r->param_names[i] : "", r->param_names[i] ? " " : "",
                          type_name(r->param_types[i], &type));
     }
@@ -135,6 +137,10 @@ static int identity(const Routine *r, Type *out) {
     return n;
 }
 
+static bool differ(Type a, Type b) {
+    return a.id != b.id || ((type_is_defined(b) || type_is_poly(a) || type_is_poly(b)) && !type_eq(a, b));
+}
+
 /* What OR REPLACE may not change, since others rely on it. */
 static Status check_replace(Session *s, Arena *a, const Routine *old, const Routine *r) {
     Err *e = &s->err;
@@ -155,14 +161,12 @@ static Status check_replace(Session *s, Arena *a, const Routine *old, const Rout
         if (old->param_modes[i] == 'i') continue;
         while (r->param_modes[k] == 'i') k++;
         outs_differ =
-            old->param_types[i].id != r->param_types[k].id ||
-            (type_is_defined(r->param_types[k]) && !type_eq(old->param_types[i], r->param_types[k])) ||
+            differ(old->param_types[i], r->param_types[k]) ||
             (old->param_names[i] && (!r->param_names[k] || strcmp(old->param_names[i], r->param_names[k]) != 0));
         k++;
     }
     bool ret_differs = old->returns_set != r->returns_set || old->returns_void != r->returns_void ||
-                       old->returns_record != r->returns_record || old->ret.id != r->ret.id ||
-                       (type_is_defined(r->ret) && !type_eq(old->ret, r->ret));
+                       old->returns_record != r->returns_record || differ(old->ret, r->ret);
     if (ret_differs || outs_differ) {
         err_set(e, ERR_INVALID_FUNCTION_DEFINITION,
                 r->is_procedure && n_old != n_new ? "cannot change whether a procedure has output parameters"
@@ -270,7 +274,8 @@ Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
         Expr *e;
         plan_ctx_init(s, a, &pc);
         pc.literals = &kept;
-        if (x->params[i].def) TRY(sql_bind_scalar(&pc, x->params[i].def, r.param_types[i], &e));
+        const Type t = type_is_poly(r.param_types[i]) ? type_make(T_UNKNOWN) : r.param_types[i];
+        if (x->params[i].def) TRY(sql_bind_scalar(&pc, x->params[i].def, t, &e));
     }
     r.may_write = pl_may_write(f);
     const char *sql;
@@ -292,7 +297,7 @@ Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
         routine_free(own);
         return ST_ERROR;
     }
-    if (!f->is_sql || !s->settings.client.check_bodies) return ST_OK;
+    if (!f->is_sql || !s->settings.client.check_bodies || routine_is_polymorphic(own)) return ST_OK;
     if (check_sql_body(s, a, own, f) == ST_OK) return ST_OK; /* it may call itself */
     s->err.position = s->err.position && x->body_offset >= 0 ? x->body_offset + s->err.position : 0;
     return ST_ERROR;

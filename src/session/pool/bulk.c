@@ -115,6 +115,7 @@ static Status hub_compile(Session *s, const BulkHub *h, HubCode *out) {
         const HubStatement *q = i < c->n_routines ? NULL : h->statements[i - c->n_routines];
         if (q && q->refused) continue;
         const Routine *r = q ? &q->routine : c->routines[i];
+        if (routine_is_polymorphic(r)) continue;
         if ((q ? pl_of_statement(x.arena, c, r, q->sql, &f, &e) : pl_of_routine(x.arena, c, r, &f, &e)) != ST_OK)
             continue; /* a type or table of it is gone: calling it says so */
         x.functions[x.n] = f;

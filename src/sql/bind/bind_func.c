@@ -513,10 +513,7 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
         err_at(b->err, pos, ERR_UNDEFINED_FUNCTION, "function %s.%s does not exist", f->name.schema, name);
         return NULL;
     }
-    if (f->variadic) {
-        bind_unsupported(b, f->location, "VARIADIC");
-        return NULL;
-    }
+    if (f->variadic) return bind_variadic(b, q, f);
     if (f->arg_names) return bind_named(b, q, f);
     if (bind_check_ordered(b, f) != ST_OK) return NULL;
     if (func_is_aggregate(slice_of(name))) return bind_agg(b, q, f);

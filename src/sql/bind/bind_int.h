@@ -333,6 +333,8 @@ Plan *bind_window_plan(Binder *b, Query *q, Plan *child);
 /* ---- bind_array.c ------------------------------------------------------------------------- */
 /* ARRAY[...]; want: the array type it is cast to at once, or NULL. */
 Expr *bind_array(Binder *b, Query *q, const AstList *l, const Type *want);
+/* A builtin function whose last argument is VARIADIC array. */
+Expr *bind_variadic(Binder *b, Query *q, const AstFunc *f);
 Expr *bind_subscript(Binder *b, Query *q, const AstSubscript *s);
 /* The array with another element, as a[index] = value makes it; of the array's type. name: the column or variable, for
  * messages. NULL passes. */

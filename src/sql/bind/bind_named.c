@@ -7,6 +7,10 @@
 enum { PARAMS_MAX = 100 };
 
 Status sql_routine_type(const Catalog *c, const AstTypeName *t, Type *out, int64_t *domain, Err *e) {
+    const PolyType poly =
+        t->schema || t->array_dims || t->percent_type ? POLY_NONE : type_poly_named(slice_of(t->name));
+    *domain = 0;
+    if (poly != POLY_NONE) return *out = type_poly(poly), ST_OK;
     if (!t->percent_type) {
         const Domain *d;
         TRY(sql_bind_type(c, t, out, &d, e));
@@ -33,7 +37,7 @@ bool sql_same_identity(const Routine *r, int n, const Type *types) {
         if (r->param_modes[i] != 'i' && r->param_modes[i] != 'b') continue;
         Type t = r->param_types[i];
         const Type x = t.id == T_ARRAY ? type_element(t) : t;
-        if (k == n || t.id != types[k].id) return false;
+        if (k == n || t.id != types[k].id || (type_is_poly(t) && !type_eq(t, types[k]))) return false;
         const Type y = t.id == T_ARRAY ? type_element(types[k]) : types[k];
         if (x.id != y.id || (type_is_defined(x) && !type_eq(x, y))) return false;
         k++;

@@ -5,13 +5,18 @@
  * calls back into the session (SessionInfo.call_routine). A call in FROM with fixed arguments becomes LP_VALUES whose
  * rows the session fills in before the plan runs (PlanValues.routine_id); one with columns as arguments, or beside
  * others, an EX_FUNC that gives its rows as an array (call_routine_rows; bind_rows.c).
+ *
+ * Of a polymorphic routine the call means an instance (catalog/routine_instance.h): behind bind_args() nothing knows
+ * the difference. Arguments of a VARIADIC parameter become an array there.
  */
 #include <stdio.h>
 
+#include "catalog/routine_instance.h"
 #include "catalog/user_function.h"
 #include "sql/bind/bind_int.h"
-#include "types/composite.h"
+#include "sql/bind/bind_poly.h"
 #include "types/array.h"
+#include "types/composite.h"
 
 enum { ARGS_MAX = 100, CANDIDATES_MAX = 64 };
 
@@ -19,13 +24,15 @@ typedef struct Candidate {
     const Routine *r;
     UserFunction *user; /* that it is the signature of; NULL: a routine of the catalog */
     int *slots;         /* per given argument: which of the routine's arguments it is */
-    Type *types;        /* and its type */
+    Type *types;        /* and its type; polymorphic until there is an instance */
     int n_default;
+    bool expanded; /* the last slot's arguments are elements of its array */
 } Candidate;
 
 /* Both are numeric in SQL. */
 static bool narrows(Type from, Type to) { return from.id == T_DECIMAL && to.id == T_NUMERIC; }
 static bool implicit(Type from, Type to) {
+    if (type_is_poly(to)) return true; /* poly_fits() looks at them together */
     if (type_is_array(from) && type_is_array(to)) return implicit(type_element(from), type_element(to));
     const bool same = from.id == to.id && !type_is_defined(from); /* of these cast_exists knows one from another */
     return from.id == T_UNKNOWN || same || cast_exists(from, to, CAST_IMPLICIT) || narrows(from, to);
@@ -44,15 +51,18 @@ static Expr *domain_argument(Binder *b, const Routine *r, int k, Expr *e, int64_
     return bind_domain(b, e, catalog_domain_by_id(b->c->catalog, r->param_domains[i]), location);
 }
 
-/* Arguments to parameters; false: the routine does not take them. */
-static bool place_args(const Routine *r, int64_t n, const char *const *names, Candidate *c) {
+/* Arguments to parameters; false: the routine does not take them. variadic: the last one is the array of a VARIADIC
+ * parameter. */
+static bool place_args(const Routine *r, int64_t n, const char *const *names, bool variadic, Candidate *c) {
     bool used[ARGS_MAX] = {false};
     int param[ARGS_MAX], n_args = 0;
-    if (r->n_args > ARGS_MAX || n > r->n_args) return false;
+    c->expanded = r->variadic && !variadic && n >= r->n_args;
+    if (r->n_args > ARGS_MAX || (n > r->n_args && !c->expanded) || (r->variadic && !variadic && names)) return false;
     for (int i = 0; i < r->n_params; i++)
         if (routine_is_arg(r, i)) param[n_args++] = i;
     for (int64_t i = 0; i < n; i++) {
-        int k = (int)i;
+        int k = (int)MIN_OF(i, n_args - 1);
+        const bool element = c->expanded && k == n_args - 1;
         if (names && names[i]) {
             for (k = 0; k < n_args; k++) {
                 const char *own = r->param_names[param[k]];
@@ -60,15 +70,15 @@ static bool place_args(const Routine *r, int64_t n, const char *const *names, Ca
             }
             if (k == n_args) return false;
         }
-        if (used[k]) return false;
+        if (used[k] && !element) return false;
         used[k] = true;
         c->slots[i] = k;
-        c->types[i] = r->param_types[param[k]];
+        c->types[i] = element ? poly_element_of(r->param_types[param[k]]) : r->param_types[param[k]];
     }
     for (int k = 0; k < n_args; k++)
         if (!used[k] && k < n_args - r->n_defaults) return false;
     c->r = r;
-    c->n_default = n_args - (int)n;
+    c->n_default = MAX_OF(n_args - (int)n, 0);
     return true;
 }
 
@@ -113,7 +123,7 @@ static int narrow(Candidate **c, int n, int64_t n_args, Expr *const *args) {
         }
         n = keep_best(c, n, score);
     }
-    for (int i = 0; n > 1 && i < n; i++) score[i] = ARGS_MAX - c[i]->n_default;
+    for (int i = 0; n > 1 && i < n; i++) score[i] = ARGS_MAX - c[i]->n_default + (c[i]->expanded ? 0 : ARGS_MAX + 1);
     return n > 1 ? keep_best(c, n, score) : n;
 }
 
@@ -127,11 +137,15 @@ static const char *call_text(Binder *b, const char *name, int64_t n, Expr *const
 
 /* The routine that a call means, and where its arguments go. *found false, ST_OK: there is none for these arguments. */
 static Status find_routine(Binder *b, const char *name, bool procedure, int64_t n, Expr **args,
-                           const char *const *names, int64_t location, Candidate *out, bool *found) {
+                           const char *const *names, bool variadic, int64_t location, Candidate *out, bool *found) {
     const Catalog *k = b->c->catalog;
     Candidate *list[CANDIDATES_MAX];
     UserFunction **users = NULL;
     int n_list = 0, wrong_kind = 0, n_users;
+    Type *given = arena_array(b->a, Type, n + 1);
+    Poly poly;
+    if (!given) return ST_ERROR;
+    for (int64_t i = 0; i < n; i++) given[i] = args[i]->type;
     *found = false;
     TRY(user_functions_find(k->functions, name, b->a, &n_users, &users));
     for (int64_t i = 0; i < k->n_routines + n_users && n_list < CANDIDATES_MAX; i++) {
@@ -141,9 +155,9 @@ static Status find_routine(Binder *b, const char *name, bool procedure, int64_t 
         Candidate *c = arena_new_of(b->a, Candidate);
         if (!c || !(c->slots = arena_array(b->a, int, n + 1)) || !(c->types = arena_array(b->a, Type, n + 1)))
             return ST_ERROR;
-        bool ok = place_args(r, n, names, c);
+        bool ok = place_args(r, n, names, variadic, c);
         for (int64_t j = 0; ok && j < n; j++) ok = implicit(args[j]->type, c->types[j]);
-        if (!ok) continue;
+        if (!ok || !poly_fits((int)n, c->types, given, &poly)) continue;
         c->user = user;
         if (r->is_procedure != procedure) {
             wrong_kind++;
@@ -200,8 +214,9 @@ static Status fill_defaults(Binder *b, const Routine *r, Expr **args) {
     for (int i = 0, k = 0; i < r->n_params && i < x->n_params; i++) {
         if (!routine_is_arg(r, i)) continue;
         if (!args[k] && x->params[i].def) {
+            const Type t = r->param_types[i];
             Expr *e = bind_expr(b, q, x->params[i].def);
-            args[k] = e ? bind_coerce(b, e, r->param_types[i], CAST_ASSIGNMENT, 0) : NULL;
+            args[k] = e && !type_is_poly(t) ? bind_coerce(b, e, t, CAST_ASSIGNMENT, 0) : e;
             if (!args[k]) return ST_ERROR;
         }
         k++;
@@ -231,7 +246,7 @@ Status bind_user_args(Binder *b, const AstFunc *f, int64_t n, Expr **given, User
     Candidate c;
     bool found;
     *out = NULL;
-    TRY(find_routine(b, f->name.name, false, n, given, f->arg_names, f->location, &c, &found));
+    TRY(find_routine(b, f->name.name, false, n, given, f->arg_names, false, f->location, &c, &found));
     if (!found || !c.user) {
         const char *call = call_text(b, f->name.name, n, given, f->arg_names);
         err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_FUNCTION, "function %s does not exist", call);
@@ -254,8 +269,70 @@ static Status note_routine(Binder *b, const Routine *r) {
     c->calls_routine = true;
     c->writes_routine |= r->may_write;
     for (int64_t i = 0; i < c->routine_ids.len && !known; i++) known = c->routine_ids.items[i] == r->id;
+    if (!known && r->generic && /* views and the like depend on that one */
+        (!vec_push(b->a, &c->routine_ids, r->generic) || !vec_push(b->a, &c->routine_defs, later)))
+        return ST_ERROR;
     if (!known && (!vec_push(b->a, &c->routine_ids, r->id) || !vec_push(b->a, &c->routine_defs, later)))
         return ST_ERROR;
+    return ST_OK;
+}
+
+/* The instance of a polymorphic routine that a call means. args: in the routine's order, as they were bound, defaults
+ * included. */
+static Status find_instance(Binder *b, const AstFunc *f, Candidate *c, Expr *const *given, Expr *const *args) {
+    const Routine *r = c->r;
+    Type declared[2 * ARGS_MAX], actual[2 * ARGS_MAX], *types = arena_array(b->a, Type, r->n_params + 1), ret;
+    bool is_given[ARGS_MAX] = {false};
+    int n = 0;
+    Poly poly;
+    if (!types) return ST_ERROR;
+    for (int64_t i = 0; i < f->n_args; i++, n++) {
+        declared[n] = c->types[i];
+        actual[n] = given[i]->type;
+        is_given[c->slots[i]] = true;
+    }
+    for (int i = 0, k = 0; i < r->n_params; i++) {
+        if (!routine_is_arg(r, i)) continue;
+        if (!is_given[k]) {
+            declared[n] = r->param_types[i];
+            actual[n++] = args[k]->type;
+        }
+        k++;
+    }
+    if (!poly_fits(n, declared, actual, &poly)) {
+        err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_FUNCTION, "function %s does not exist",
+               call_text(b, r->name, f->n_args, given, f->arg_names));
+        return ST_ERROR;
+    }
+    TRY(poly_settle(&poly, b->err));
+    for (int i = 0; i < r->n_params; i++) TRY(poly_type(&poly, r->param_types[i], &types[i], b->err));
+    TRY(poly_type(&poly, r->ret, &ret, b->err));
+    for (int64_t i = 0; i < f->n_args; i++) TRY(poly_type(&poly, c->types[i], &c->types[i], b->err));
+    return routine_instance(b->c->catalog->instances, r, types, ret, &c->r, b->err);
+}
+
+/* args: in the routine's order, cast, defaults and the array of a VARIADIC parameter included. */
+static Status place_values(Binder *b, const AstFunc *f, Candidate *c, Expr *const *given, Expr **args) {
+    const int last = c->r->n_args - 1;
+    Expr **items = arena_array(b->a, Expr *, f->n_args + 1);
+    int64_t n_items = 0;
+    if (!items) return ST_ERROR;
+    for (int64_t i = 0; i < f->n_args; i++) args[c->slots[i]] = given[i];
+    if (c->n_default > 0) TRY(fill_defaults(b, c->r, args));
+    if (routine_is_polymorphic(c->r)) TRY(find_instance(b, f, c, given, args));
+    for (int i = 0, k = 0; c->n_default > 0 && i < c->r->n_params; i++)
+        if (routine_is_arg(c->r, i)) {
+            const bool open = args[k] && !type_eq(args[k]->type, c->r->param_types[i]);
+            if (open && !(args[k] = bind_coerce(b, args[k], c->r->param_types[i], CAST_ASSIGNMENT, 0))) return ST_ERROR;
+            k++;
+        }
+    for (int64_t i = 0; i < f->n_args; i++) {
+        Expr *e = argument(b, given[i], c->types[i], f->args[i]->location);
+        if (!e) return ST_ERROR;
+        if (c->expanded && c->slots[i] == last) items[n_items++] = e;
+        else args[c->slots[i]] = e;
+    }
+    if (c->expanded && !(args[last] = bind_array_of(b, n_items, items, f->location))) return ST_ERROR;
     return ST_OK;
 }
 
@@ -279,7 +356,7 @@ static Status bind_args(Binder *b, Query *q, const AstFunc *f, bool procedure, c
     Candidate c;
     bool found;
     if (!given) return ST_ERROR;
-    TRY(find_routine(b, name, procedure, f->n_args, given, f->arg_names, f->location, &c, &found));
+    TRY(find_routine(b, name, procedure, f->n_args, given, f->arg_names, f->variadic, f->location, &c, &found));
     if (!found) return ST_OK;
     const char *wrong = f->star         ? "(*)"
                         : f->distinct   ? "DISTINCT"
@@ -292,9 +369,7 @@ static Status bind_args(Binder *b, Query *q, const AstFunc *f, bool procedure, c
                       "%s specified, but %s is not an aggregate function", wrong, name);
     Expr **args = arena_array(b->a, Expr *, c.r->n_args + 1);
     if (!args) return ST_ERROR;
-    for (int64_t i = 0; i < f->n_args; i++)
-        if (!(args[c.slots[i]] = argument(b, given[i], c.types[i], f->args[i]->location))) return ST_ERROR;
-    if (c.n_default > 0) TRY(fill_defaults(b, c.r, args));
+    TRY(place_values(b, f, &c, given, args));
     for (int k = 0; !c.user && k < c.r->n_args; k++)
         if (!(args[k] = domain_argument(b, c.r, k, args[k], args[k]->location))) return ST_ERROR;
     if (c.user) b->c->one_thread |= c.user->one_thread;
@@ -407,9 +482,8 @@ static Expr *scalar_call(Binder *b, const Routine *r, Expr **args, int64_t locat
 
 bool bind_calls_strict_routine(const PlanCtx *c, const Expr *e) {
     if (e->u.func->kernel != call_kernel) return false;
-    for (int64_t i = 0; i < c->catalog->n_routines; i++)
-        if (c->catalog->routines[i]->id == e->args[0]->u.value.u.i64) return c->catalog->routines[i]->strict;
-    return false;
+    const Routine *r = catalog_routine_by_id(c->catalog, e->args[0]->u.value.u.i64);
+    return r && r->strict;
 }
 
 /* ---- rows --------------------------------------------------------------------------------------- */

@@ -18,6 +18,7 @@ const Routine *cp_routine(Cp *c, const Expr *e) {
 static const PlFunction *function_of(Cp *c, const Routine *r) {
     const char *name = pl_signature_text(c->arena, r);
     if (!name) return (void)cp_oom(c), NULL;
+    if (r->generic) return (void)cp_refuse(c, "a call of %s, which is polymorphic", name), NULL;
     for (int32_t i = 0; i < c->reg->n_functions; i++)
         if (strcmp(c->reg->functions[i]->signature, name) == 0) return c->reg->functions[i];
     return (void)cp_refuse(c, "a call of %s, which cannot be read", name), NULL;

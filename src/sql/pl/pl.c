@@ -269,7 +269,8 @@ static Status result_type(Arena *a, const Catalog *c, const AstCreateFunction *x
     const CompositeType *row = composite_of(ret);
     if (row && row->kind == COMPOSITE_TABLE && n_outs == 0)
         return returns_table(a, catalog_table(c, slice_of(row->name)), r);
-    if (n_outs == 1 && ret.id != out_type.id && !(x->n_params && x->params[x->n_params - 1].mode == AST_PARAM_TABLE)) {
+    if (n_outs == 1 && (ret.id != out_type.id || type_is_poly(ret) != type_is_poly(out_type)) &&
+        !(x->n_params && x->params[x->n_params - 1].mode == AST_PARAM_TABLE)) {
         char name[TYPE_NAME_MAX];
         return err_at(e, 0, ERR_INVALID_FUNCTION_DEFINITION,
                       "function result type must be %s because of OUT parameters", type_name(out_type, &name));
@@ -279,12 +280,29 @@ static Status result_type(Arena *a, const Catalog *c, const AstCreateFunction *x
     return ST_OK;
 }
 
+/* An argument of its family tells which type a polymorphic result is. */
+static Status check_poly_result(const Routine *r, Type t, Err *e) {
+    if (!type_is_poly(t)) return ST_OK;
+    const bool common = t.length >= POLY_COMPATIBLE;
+    for (int i = 0; i < r->n_params; i++) {
+        const Type x = r->param_types[i];
+        const bool given = r->param_modes[i] == 'i' || r->param_modes[i] == 'b';
+        if (given && type_is_poly(x) && (x.length >= POLY_COMPATIBLE) == common) return ST_OK;
+    }
+    err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "cannot determine result data type");
+    err_detail(e, "A result of type %s requires at least one input of type %s.", type_plain_name(t),
+               common ? "anycompatible, anycompatiblearray, anycompatiblenonarray, anycompatiblerange, or "
+                        "anycompatiblemultirange"
+                      : "anyelement, anyarray, anynonarray, anyenum, anyrange, or anymultirange");
+    return ST_ERROR;
+}
+
 Status pl_signature(Arena *a, const Catalog *c, const AstCreateFunction *x, Routine *r, Err *e) {
     static const char modes[] = {[AST_PARAM_IN] = 'i',
                                  [AST_PARAM_OUT] = 'o',
                                  [AST_PARAM_INOUT] = 'b',
                                  [AST_PARAM_TABLE] = 't',
-                                 [AST_PARAM_VARIADIC] = 'v'};
+                                 [AST_PARAM_VARIADIC] = 'i'};
     *r = (Routine){.is_procedure = x->is_procedure, .strict = x->strict, .volatility = x->volatility};
     if (x->unsupported) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "%s is not supported", x->unsupported);
     if (x->sql_body) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "a routine's body without quotes is not supported");
@@ -308,8 +326,12 @@ Status pl_signature(Arena *a, const Catalog *c, const AstCreateFunction *x, Rout
     Type out_type = type_make(T_VOID);
     for (int i = 0; i < r->n_params; i++) {
         const AstFuncParam *p = &x->params[i];
-        if (p->mode == AST_PARAM_VARIADIC)
-            return err_at(e, p->location, ERR_FEATURE_NOT_SUPPORTED, "VARIADIC parameters are not supported");
+        const bool is_variadic = p->mode == AST_PARAM_VARIADIC, in = p->mode == AST_PARAM_IN || is_variadic;
+        const bool takes = in || p->mode == AST_PARAM_INOUT;
+        if (r->variadic && takes)
+            return err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "VARIADIC parameter must be the last input parameter");
+        if (r->variadic && r->is_procedure)
+            return err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "VARIADIC parameter must be the last parameter");
         if (p->type->setof)
             return err_at(e, p->location, ERR_INVALID_FUNCTION_DEFINITION,
                           x->is_procedure ? "procedures cannot accept set arguments"
@@ -317,23 +339,28 @@ Status pl_signature(Arena *a, const Catalog *c, const AstCreateFunction *x, Rout
         r->param_names[i] = (char *)(uintptr_t)p->name;
         r->param_modes[i] = modes[p->mode];
         TRY(param_type(c, p->type, &r->param_types[i], &r->param_domains[i], e));
+        if (is_variadic) {
+            const Type t = r->param_types[i];
+            r->variadic = true;
+            if (t.id != T_ARRAY && !(type_is_poly(t) && (t.length == POLY_ARRAY || t.length == POLY_COMPATIBLE_ARRAY)))
+                return err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "VARIADIC parameter must be an array");
+        }
         for (int k = 0; p->name && k < i; k++)
             if (r->param_names[k] && strcmp(r->param_names[k], p->name) == 0 &&
                 (r->param_modes[k] == 't') == (r->param_modes[i] == 't'))
                 return err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "parameter name \"%s\" used more than once",
                                p->name);
-        bool in = p->mode == AST_PARAM_IN || p->mode == AST_PARAM_INOUT;
-        if (p->mode != AST_PARAM_IN) {
+        if (!in) {
             n_outs++;
             if (n_outs == 1) out_type = r->param_types[i];
         }
         if (routine_is_arg(r, i)) r->n_args++;
-        if (p->def && !in)
+        if (p->def && !takes)
             return err_at(e, 0, ERR_INVALID_FUNCTION_DEFINITION, "only input parameters can have default values");
         if (p->def) {
             r->n_defaults++;
             no_default = true;
-        } else if (in && no_default) {
+        } else if (takes && no_default) {
             return err_set(e, ERR_INVALID_FUNCTION_DEFINITION,
                            "input parameters after one with a default value must also have defaults");
         } else if (routine_is_arg(r, i) && no_default) {
@@ -341,7 +368,10 @@ Status pl_signature(Arena *a, const Catalog *c, const AstCreateFunction *x, Rout
                            "procedure OUT parameters cannot appear after one with a default value");
         }
     }
-    return result_type(a, c, x, n_outs, out_type, r, e);
+    TRY(result_type(a, c, x, n_outs, out_type, r, e));
+    for (int i = 0; i < r->n_params; i++)
+        if (r->param_modes[i] != 'i' && r->param_modes[i] != 'b') TRY(check_poly_result(r, r->param_types[i], e));
+    return check_poly_result(r, r->ret, e);
 }
 
 char *pl_signature_text(Arena *a, const Routine *r) {
@@ -532,7 +562,18 @@ Status pl_of_routine(Arena *a, const Catalog *c, const Routine *r, PlFunction **
     TRY(sql_parse(a, slice_of(sql), &list, &n, e));
     if (n != 1 || list[0]->kind != AST_CREATE_FUNCTION)
         return err_internal(e, "routine \"%s\" has no CREATE statement", r->name);
-    return pl_of_create(a, c, AST_AS_CONST(AstCreateFunction, list[0]), out, e);
+    const AstCreateFunction *x = AST_AS_CONST(AstCreateFunction, list[0]);
+    if (!r->generic) return pl_of_create(a, c, x, out, e);
+    /* an instance: the text has polymorphic types where it has actual ones */
+    Routine sig;
+    Status st = pl_signature(a, c, x, &sig, e);
+    const char *signature = st == ST_OK ? pl_signature_text(a, &sig) : NULL;
+    if (!signature || sig.n_params != r->n_params) return finish(a, ST_ERROR, e);
+    sig.param_types = r->param_types;
+    sig.ret = r->ret;
+    st = make(a, c, &sig, x, x->body, x->body_offset, out, e);
+    if (st == ST_OK) (*out)->signature = signature;
+    return finish(a, st, e);
 }
 
 /* ---- does it change data -------------------------------------------------------------------------- */
