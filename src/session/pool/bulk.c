@@ -265,6 +265,9 @@ Status session_bulk_routine(Session *s, Slice name, const Routine **out) {
     if (st == ST_OK && (*out)->returns_set)
         st = err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "function \"%s\" returns a set, and cannot be called in a bulk",
                      (*out)->name);
+    else if (st == ST_OK && routine_is_polymorphic(*out))
+        st = err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "%s \"%s\" is polymorphic, and cannot be called in a bulk",
+                     (*out)->is_procedure ? "procedure" : "function", (*out)->name);
     arena_free(a);
     return st;
 }
