@@ -232,18 +232,18 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
     for (int64_t i = 0; i < c->n_views; i++) sources |= c->views[i]->n_sources > 0;
     for (int64_t i = 0; i < c->n_routines; i++)
         polymorphic |= c->routines[i]->variadic || routine_is_polymorphic(c->routines[i]);
-    int64_t format = polymorphic                ? CATALOG_POLYMORPHIC
+    int64_t format = polymorphic                  ? CATALOG_POLYMORPHIC
                      : of_types == CATALOG_TIMETZ ? CATALOG_TIMETZ
-                     : composites->n > 0        ? CATALOG_COMPOSITES
-                     : c->n_domains > 0         ? CATALOG_DOMAINS
-                     : enum_nth(c->enums, 0)    ? CATALOG_ENUMS
-                     : of_types > CATALOG_FIRST ? of_types
-                     : indexes                  ? CATALOG_INDEXES
-                     : sources                  ? CATALOG_SOURCES
-                     : expects                  ? CATALOG_EXPECTED
-                     : c->n_routines            ? CATALOG_ROUTINES
-                     : c->n_foreign             ? CATALOG_FOREIGN
-                                                : CATALOG_FIRST;
+                     : composites->n > 0          ? CATALOG_COMPOSITES
+                     : c->n_domains > 0           ? CATALOG_DOMAINS
+                     : enum_nth(c->enums, 0)      ? CATALOG_ENUMS
+                     : of_types > CATALOG_FIRST   ? of_types
+                     : indexes                    ? CATALOG_INDEXES
+                     : sources                    ? CATALOG_SOURCES
+                     : expects                    ? CATALOG_EXPECTED
+                     : c->n_routines              ? CATALOG_ROUTINES
+                     : c->n_foreign               ? CATALOG_FOREIGN
+                                                  : CATALOG_FIRST;
     bytes_put_i64(&o, format);
     bytes_put_i64(&o, c->next_id);
     if (format >= CATALOG_ENUMS) put_enums(&o, c->enums);
