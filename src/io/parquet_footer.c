@@ -48,7 +48,8 @@ ParquetFooter *parquet_footer_open(Vfs *vfs, MemAccount *account, const char *pa
     parquet_memory_begin(&f->memory, e);
     f->reader = carquet_reader_open(path, &o, &why);
     parquet_memory_end();
-    if (f->reader) return f;
+    /* the library may go on without memory that it was refused, and leave something of the footer out */
+    if (f->reader && !err_is_set(e)) return f;
     failed(e, path, &why);
 failed:
     parquet_footer_close(f);
