@@ -2,6 +2,7 @@
  * formats of dates, pauses, what is kept of Arrow files. */
 #include "unit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -378,7 +379,7 @@ static void check_memory(const char *path) {
         mem_fail_at(n);
         const RowStream *s = open_files(a, NULL, 1, &path, &e);
         StreamRun *r = NULL;
-        bool wanted[] = {true, true};
+        bool wanted[] = {true, true, true, true};
         Err other = {0};
         StreamUse use = {.threads = 2, .account = &account, .vfs = vfs_posix(), .session = &session, .wanted = wanted};
         Status st = s ? s->begin(s, &use, &r, &e) : ST_ERROR;
@@ -401,8 +402,26 @@ static void check_memory(const char *path) {
         }
     }
 }
+/* A file of the corpus for fuzzing, whose first byte is the target's. */
+static const char *corpus_file(const char *name, const char *as) {
+    static const char *const roots[] = {".", "..", "../..", "../../.."};
+    const char *root = getenv("STELE_SOURCE_DIR");
+    char path[1024], bytes[4096];
+    FILE *f = NULL;
+    for (size_t i = 0; !f && i < sizeof roots / sizeof *roots; i++) {
+        snprintf(path, sizeof path, "%s/tests/fuzz/corpus/files/%s", root ? root : roots[i], name);
+        f = fopen(path, "rb");
+    }
+    assert_non_null(f);
+    size_t n = fread(bytes, 1, sizeof bytes, f);
+    fclose(f);
+    assert_true(n > 1 && n < sizeof bytes);
+    return write_bytes(as, (const uint8_t *)bytes + 1, (int64_t)n - 1);
+}
 static void test_memory(void **state) {
     (void)state;
+    check_memory(corpus_file("parquet_nested", "nested.parquet"));
+    check_memory(corpus_file("arrow_nested", "nested.arrow"));
     check_memory(write_file("memory.csv", "a,b\n1,x\n2,\"y\"\"\"\n"));
     check_memory(write_arrow("memory.arrow", 1));
 }
