@@ -240,6 +240,12 @@ static Status list_values(ParquetOut *o, OutColumn *c, Str blob, int64_t *at, in
         int128_t i128;
         uint8_t bytes[16];
     } cell;
+    if (!array_is_plain(&a)) {
+        err_set(o->e, ERR_FEATURE_NOT_SUPPORTED,
+                "an array of several dimensions, or whose first subscript is not 1, has no form in Parquet");
+        err_hint(o->e, "Cast the column to text, or take a[:] of arrays of one dimension.");
+        return ST_ERROR;
+    }
     for (int64_t k = 0; k < a.n; k++) {
         reps[k] = k > 0;
         defs[k] = array_is_null(&a, k) ? LIST_ELEMENT : LIST_VALUE;
