@@ -17,9 +17,9 @@
  *
  * Loops. What is known at the beginning of a loop is what stays known after each round, found by walking until nothing
  * changes. A loop stays one if it is known when it ends: all that leaves it in its head (before its P_ROUND; anywhere
- * if it has none) does so by known conditions, or, without a head, something does. One that reads the same rows again
- * and again, for groups or an order (CP_WHOLE), has to know them as well. Another loop is open: its body is run once,
- * for all rounds, with everything unknown that is assigned there.
+ * if it has none) does so by known conditions, which change, or, without a head, something does. One that reads the
+ * same rows again and again, for groups or an order (CP_WHOLE), has to know them as well. Another loop is open: its
+ * body is run once, for all rounds, with everything unknown that is assigned there.
  *
  * Handlers. A block with handlers is run as if it came to its end; an error that is known to come leaves it. Then the
  * handlers are run, as branches that are not known. What is assigned in either is unknown.
@@ -33,7 +33,7 @@ typedef struct Arrival {
     int64_t since; /* what was assigned later than this is not known; INT64_MAX: all is */
 } Arrival;
 typedef struct LabelEnds {
-    bool head, head_unknown, ends; /* left in its head; by a condition that is not known; left for sure somewhere */
+    bool head, head_unknown, ends; /* left in its head; by a condition that is not known; left for sure elsewhere */
 } LabelEnds;
 typedef struct Label {
     uint16_t op; /* P_LOOP, P_BLOCK, or P_TRY */
@@ -150,6 +150,9 @@ static bool *known_copy(Foot *f) {
 static void known_drop(Foot *f, bool *k) {
     if (k && k != f->vars && !vec_push(f->arena, &f->spare, k)) f->oom = true;
 }
+static void known_set(const Foot *f, const bool *k) {
+    if (k != f->vars) memcpy(f->vars, k, (size_t)f->n_vars); /* without memory there is no copy */
+}
 static void known_meet(const Foot *f, const bool *k) {
     for (int32_t v = 0; v < f->n_vars; v++) f->vars[v] &= k[v];
 }
@@ -164,7 +167,7 @@ static void leaves_for(Foot *f, Arrival *a, int64_t since) {
 /* Control arrives here from there as well. */
 static void arrive(Foot *f, Arrival *a) {
     if (!a->known) return;
-    if (f->dead) memcpy(f->vars, a->known, (size_t)f->n_vars);
+    if (f->dead) known_set(f, a->known);
     else known_meet(f, a->known);
     forget_since(f, a->since);
     f->dead = false;
@@ -385,11 +388,12 @@ static void leave(Foot *f, const Instr *in) {
     for (int64_t k = i + (step || !loop); k < f->labels.len; k++)
         if (f->labels.items[k].op == OP_P_LOOP) since = MIN_OF(since, f->labels.items[k].clock);
     leaves_for(f, step ? &l->next : &l->left, sure ? INT64_MAX : since);
-    if (!step && loop && !l->rounds) {
+    bool head = !step && loop && !l->rounds;
+    if (head) {
         l->is.head = true;
         l->is.head_unknown |= !sure;
     }
-    if (sure) ends_loops(f, i + (step || !loop));
+    if (sure) ends_loops(f, i + (step || !loop || head));
     if (sure) emit(f, *in);
     f->dead = true;
 }
@@ -427,7 +431,7 @@ static void branches(Foot *f, int32_t at, bool known) {
     if (known) emit(f, f->code[at]);
     run(f, at + 1, middle >= 0 ? middle : end);
     bool *after = f->dead ? NULL : known_copy(f);
-    memcpy(f->vars, before, (size_t)f->n_vars);
+    known_set(f, before);
     f->dead = false;
     if (known && middle >= 0) emit(f, f->code[middle]);
     if (middle >= 0) run(f, middle + 1, end);
@@ -435,7 +439,7 @@ static void branches(Foot *f, int32_t at, bool known) {
     f->depth -= !known;
     known_drop(f, before);
     if (!after) return;
-    if (f->dead) memcpy(f->vars, after, (size_t)f->n_vars);
+    if (f->dead) known_set(f, after);
     else known_meet(f, after);
     f->dead = false;
     known_drop(f, after);
@@ -489,7 +493,7 @@ static Label one_round(Foot *f, int32_t at, bool open) {
     f->depth += open;
     run(f, at + 1, f->end[at]);
     f->depth -= open;
-    if (f->dead) memcpy(f->vars, before, (size_t)f->n_vars);
+    if (f->dead) known_set(f, before);
     else known_meet(f, before);
     f->dead = false;
     known_drop(f, before);
@@ -514,6 +518,18 @@ static Label settle_loop(Foot *f, int32_t at, bool open) {
     f->trial--;
     return l;
 }
+/* The loop assigns a variable that its head reads: else it is left there in its first round or never. */
+static bool head_changes(const Foot *f, int32_t at) {
+    for (int32_t i = at + 1; i < f->end[at]; i++) {
+        if (f->code[i].op == OP_P_ROUND && f->code[i].imm == f->code[at].imm) return false;
+        for (int32_t k = at + 1; f->code[i].op == OP_LOAD && k < f->end[at]; k++)
+            if (f->code[k].op == OP_STORE && f->code[k].imm == f->code[i].imm) return true;
+    }
+    return false;
+}
+static bool is_loop(const Foot *f, int32_t at, LabelEnds is) {
+    return is.head ? !is.head_unknown && (is.ends || head_changes(f, at)) : is.ends;
+}
 static void run_loop(Foot *f, int32_t at) {
     bool *before = known_copy(f), no = false;
     int64_t n = f->labels.len;
@@ -522,12 +538,12 @@ static void run_loop(Foot *f, int32_t at) {
     for (int64_t i = 0; i < n && around; i++) around[i] = f->labels.items[i].is;
     Label l = settle_loop(f, at, false);
     if (f->oom || f->bad) return;
-    bool known = l.is.head ? !l.is.head_unknown : l.is.ends;
+    bool known = is_loop(f, at, l.is);
     if (!known) {
         for (int64_t i = 0; i < n; i++) f->labels.items[i].is = around[i];
         f->loops.items[f->loops.len - 1] = true;
         f->open++;
-        memcpy(f->vars, before, (size_t)f->n_vars);
+        known_set(f, before);
         known_drop(f, l.left.known);
         l = settle_loop(f, at, true);
     }
@@ -540,7 +556,7 @@ static void run_loop(Foot *f, int32_t at) {
     if (known) emit(f, f->code[f->end[at]]);
     f->open -= !known;
     f->loops.len--;
-    memcpy(f->vars, start, (size_t)f->n_vars);
+    known_set(f, start);
     f->dead = known; /* it is left as something in it says; an open one perhaps at its beginning */
     if (!known) forget_since(f, l.clock);
     arrive(f, &l.left);
