@@ -131,6 +131,17 @@ static bool is_added(const Search *o, int32_t table) {
     return adds;
 }
 
+/* A call that may look at the first row without taking it has no place among those that take rows: its footprint reads
+ * the group, where theirs write it. */
+static bool always_takes(const Proc *p, int32_t table) {
+    const Program *foot = p->footprint;
+    for (int32_t i = 0; foot && i < foot->n_instrs; i++) {
+        const ItemSite *it = foot->instrs[i].op == OP_ITEM ? foot->instrs[i].aux : NULL;
+        if (it && (int32_t)it->table == table && it->kind == OPK_READ) return false;
+    }
+    return true;
+}
+
 void proc_find_dequeues(Proc *p) {
     Search o = {p, p->body};
     QueueKey key = {0};
@@ -138,7 +149,7 @@ void proc_find_dequeues(Proc *p) {
     for (int32_t t = 0; t < p->n_tables; t++) {
         QueueKey k;
         p->tables[t].dequeue = DEQUEUE_NOT;
-        if (!find_queue(&o, t, &k)) continue;
+        if (!find_queue(&o, t, &k) || !always_takes(p, t)) continue;
         p->queue = p->queue >= 0 ? p->n_tables : t;
         key = k;
     }
