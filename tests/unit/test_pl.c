@@ -9,6 +9,7 @@
 #include "sql/parse/parse.h"
 #include "sql/pl/pl.h"
 #include "stele/stele.h"
+#include "types/composite.h"
 #include "unit.h"
 
 /* ---- trees ------------------------------------------------------------------------------ */
@@ -26,6 +27,7 @@ static void fixture_init(Fixture *f) {
     f->a = arena_new(&f->acct, &f->err);
     assert_non_null(f->a);
     f->c.arena = f->a;
+    assert_int_equal(composite_space_new(&f->acct, &f->c.rows, &f->err), ST_OK);
     ColumnDef cols[] = {{.name = "id", .type = type_make(T_INT4)}, {.name = "name", .type = type_make(T_TEXT)}};
     Table *t;
     assert_int_equal(table_new(&f->acct, "t", 2, cols, 0, NULL, 0, NULL, &t, &f->err), ST_OK);
@@ -33,6 +35,7 @@ static void fixture_init(Fixture *f) {
 }
 static void fixture_free(Fixture *f) {
     table_free(f->c.tables[0]);
+    composite_space_free(f->c.rows);
     arena_free(f->a);
     assert_int_equal(f->acct.used, 0);
 }
