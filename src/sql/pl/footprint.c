@@ -404,14 +404,12 @@ static void leave_procedure(Foot *f) {
     }
     f->dead = true;
 }
-/* An error: to the handlers, or out of the procedure. */
+/* An error: to the handlers. Out of the procedure the footprint goes on as if it did not happen, so that a call which
+ * fails between two statements has the operations of both: it holds their item as one that does not fail. */
 static void fail(Foot *f) {
     int64_t i = f->labels.len - 1;
     while (i >= 0 && f->labels.items[i].op != OP_P_TRY) i--;
-    if (i < 0) {
-        leave_procedure(f);
-        return;
-    }
+    if (i < 0) return;
     if (f->depth == f->labels.items[i].depth) {
         ends_loops(f, i + 1);
         emit_op(f, OP_P_LEAVE, f->labels.items[i].number);
