@@ -75,10 +75,14 @@ static const FuncDef *func_find(Slice name, int64_t *count) {
     return t + lo;
 }
 
-bool func_is_aggregate(Slice name) {
+const FuncDef *func_named(Slice name) {
     int64_t n;
     const FuncDef *f = func_find(name, &n);
-    return n > 0 && (f->flags & FN_AGGREGATE);
+    return n > 0 ? f : NULL;
+}
+bool func_is_aggregate(Slice name) {
+    const FuncDef *f = func_named(name);
+    return f && (f->flags & FN_AGGREGATE);
 }
 
 /* ---- types ----------------------------------------------------------------- */

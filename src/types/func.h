@@ -193,6 +193,7 @@ Status func_resolve(Slice name, bool is_operator, int nargs, const Type *args, i
 Type func_arg_type(const FuncDef *f, int k);
 char type_category(uint8_t id); /* PostgreSQL's categories of types, for choosing among overloads */
 bool type_preferred(uint8_t id);
+const FuncDef *func_named(Slice name); /* the first of its overloads; NULL: there is none */
 bool func_is_aggregate(Slice name);
 /* An SQL name that needs no quotes, as quote_ident() has it. */
 bool name_is_plain(Str s);

@@ -751,6 +751,16 @@ static Status prepare(Lister *l) {
 
 /* ---- types ---- */
 
+static Status add_type(Lister *l, const char *name, const char *shown, Text *create) {
+    return add(l, (Definition){.kind = "TYPE",
+                               .name = name,
+                               .table = "",
+                               .target = "",
+                               .create = text_take(create),
+                               .drop = arena_printf(l->a, "DROP TYPE %s", shown),
+                               .drop_if_exists = arena_printf(l->a, "DROP TYPE IF EXISTS %s", shown),
+                               .problem = ""});
+}
 static int by_enum_name(const void *x, const void *y) {
     return strcmp((*(const EnumType *const *)x)->name, (*(const EnumType *const *)y)->name);
 }
@@ -775,14 +785,7 @@ static Status add_enums(Lister *l) {
             text_put(&t, "'");
         }
         text_put(&t, ")");
-        TRY(add(l, (Definition){.kind = "TYPE",
-                                .name = x->name,
-                                .table = "",
-                                .target = "",
-                                .create = text_take(&t),
-                                .drop = arena_printf(l->a, "DROP TYPE %s", x->shown),
-                                .drop_if_exists = arena_printf(l->a, "DROP TYPE IF EXISTS %s", x->shown),
-                                .problem = ""}));
+        TRY(add_type(l, x->name, x->shown, &t));
     }
     return ST_OK;
 }
@@ -928,14 +931,7 @@ static Status add_composites(Lister *l) {
             text_put(&t, type_name(x->fields[k].type, &type));
         }
         text_put(&t, x->n ? "\n)" : ")");
-        TRY(add(l, (Definition){.kind = "TYPE",
-                                .name = x->name,
-                                .table = "",
-                                .target = "",
-                                .create = text_take(&t),
-                                .drop = arena_printf(l->a, "DROP TYPE %s", x->shown),
-                                .drop_if_exists = arena_printf(l->a, "DROP TYPE IF EXISTS %s", x->shown),
-                                .problem = ""}));
+        TRY(add_type(l, x->name, x->shown, &t));
     }
     return ST_OK;
 }

@@ -8,13 +8,6 @@
 
 static const Type any_type = {.id = T_UNKNOWN};
 
-static const FuncDef *function(const char *name) {
-    int64_t n;
-    const FuncDef *f = func_table(&n);
-    for (int64_t i = 0; i < n; i++)
-        if (strcmp(f[i].name, name) == 0) return &f[i];
-    return NULL;
-}
 static Value int_value(int32_t i) {
     Value v = {.type = type_make(T_INT4)};
     v.u.i32 = i;
@@ -59,7 +52,7 @@ static Status assigned(PlFrame *fr, const PlStmt *s, Type want, Value *out) {
 
 static Status call(PlFrame *fr, const PlStmt *s, const char *name, Type t, int32_t n, const Value *args) {
     Value out = {.type = t};
-    TRY(func_eval(function(name), NULL, &fr->s->info, fr->scratch, t, n, args, &out, &fr->s->err));
+    TRY(func_eval(func_named(slice_of(name)), NULL, &fr->s->info, fr->scratch, t, n, args, &out, &fr->s->err));
     return pl_assign(fr, s->targets[0], &out);
 }
 

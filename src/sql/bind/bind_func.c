@@ -77,18 +77,10 @@ static Expr *bind_overlaps(Binder *b, Query *q, const AstFunc *f) {
     return bind_call(b, "overlaps", false, 4, args, f->location);
 }
 
-static bool is_builtin(const char *name) {
-    int64_t n;
-    const FuncDef *f = func_table(&n);
-    for (int64_t i = 0; i < n; i++)
-        if (strcmp(f[i].name, name) == 0) return true;
-    return false;
-}
-
 /* make_interval(days => 3): the function's arguments by position. */
 static Expr *bind_named(Binder *b, Query *q, const AstFunc *f) {
     static const char *const names[] = {"years", "months", "weeks", "days", "hours", "mins", "secs"};
-    if (!is_builtin(f->name.name)) { /* 42883 */
+    if (!func_named(slice_of(f->name.name))) { /* 42883 */
         Expr **given = bind_list(b, q, f->args, f->n_args);
         Expr **cast = given ? arena_array(b->a, Expr *, f->n_args + 1) : NULL;
         UserFunction *none;

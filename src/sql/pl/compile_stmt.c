@@ -368,19 +368,12 @@ static Reg add64(Cp *c, Opcode op, Reg a, Reg b) {
     return r;
 }
 
-static const FuncDef *function(const char *name) {
-    int64_t n;
-    const FuncDef *f = func_table(&n);
-    for (int64_t i = 0; i < n; i++)
-        if (strcmp(f[i].name, name) == 0) return &f[i];
-    return NULL;
-}
 /* Element `cur` of all of the array's; cur: bigint. */
 static Expr *element_expr(Cp *c, int32_t array, int32_t cur) {
     Expr *a = expr_col(&c->ctx, c->vars.items[array].col), *i = expr_col(&c->ctx, c->vars.items[cur].col);
     Expr *e = a && i ? expr_new(&c->ctx, EX_FUNC, type_element(a->type), 2) : NULL;
     if (!e) return c->oom = true, NULL;
-    e->u.func = function("array_element");
+    e->u.func = func_named(slice_of("array_element"));
     e->args[0] = a;
     return (e->args[1] = cp_cast(c, i, type_make(T_INT4))) ? e : NULL;
 }
@@ -484,7 +477,7 @@ static Status foreach_statement(Cp *c, const PlStmt *s) {
     TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     Expr *n = expr_new(&c->ctx, EX_FUNC, type_make(T_INT4), 1);
     if (!n || !(n->args[0] = expr_col(&c->ctx, c->vars.items[k->array].col))) return cp_oom(c);
-    n->u.func = function("cardinality");
+    n->u.func = func_named(slice_of("cardinality"));
     TRY(store64(c, k->hi, n));
     TRY(cp_store_int(c, k->cur, 1));
     TRY(cp_store_int(c, k->by, 1));
@@ -818,7 +811,7 @@ static Status assign_element(Cp *c, const PlStmt *s) {
     if (!(x = cp_expr(c, s->expr, type_make(T_UNKNOWN))) || !(x = cp_cast(c, x, type_element(t)))) return ST_ERROR;
     Expr *old = expr_col(&c->ctx, c->vars.items[array].col), *e = old ? expr_new(&c->ctx, EX_FUNC, t, 3) : NULL;
     if (!e) return cp_oom(c);
-    e->u.func = function("array_set");
+    e->u.func = func_named(slice_of("array_set"));
     e->args[0] = old;
     e->args[1] = at;
     e->args[2] = x;
