@@ -138,8 +138,8 @@ ALONE_UNIT = ("test_pipe",)
 SLOW_UNIT = ("test_emit", "test_emit_proc", "test_interp", "test_rank_device", "test_replay")
 
 
-def unit_program(path):
-    rc, out, s = run([path])
+def unit_program(path, env):
+    rc, out, s = run([path], env)
     ok = len(re.findall(r"^\[       OK \]", out, re.M))
     bad = len(set(re.findall(r"^\[  FAILED  \] (\w+)", out, re.M)))
     if rc != 0 and bad == 0:
@@ -151,12 +151,12 @@ def unit(parts, build, skip=()):
     for path in sorted(glob.glob(os.path.join(build, "tests", "test_*"))):
         name = os.path.basename(path)
         if os.access(path, os.X_OK) and name not in skip and name not in ALONE_UNIT:
-            parts.add(unit_program, path)
+            parts.add(unit_program, path, cache_env(build))
 
 
 def unit_alone(build):
     for name in ALONE_UNIT:
-        unit_program(os.path.join(build, "tests", name))
+        unit_program(os.path.join(build, "tests", name), cache_env(build))
 
 
 def corpus(build, name, args, small=(), env=None):

@@ -624,7 +624,7 @@ static bool host_new(Host *h, const char *device, Pool *pool, QueryOptions *q) {
         devices_close(h->devices);
         return false;
     }
-    if (code_cache_new(NULL, INT64_C(64) << 20, &h->cache, &err) != ST_OK ||
+    if (code_cache_new(NULL, -1, &h->cache, &err) != ST_OK ||
         dev_runtime_new(h->device, h->cache, &devices_account, &h->runtime, &err) != ST_OK)
         fail_msg("%s", err.message);
     q->device = (DeviceUse){.runtime = h->runtime, .wait = true};

@@ -29,7 +29,7 @@ static int setup(void **state) {
     assert_non_null(pool = pool_new(2, &e));
     assert_int_equal(devices_open(pool, &root, &devices, &e), ST_OK);
     assert_int_equal(devices_get(devices, id ? id : "host", &device, &e), ST_OK);
-    assert_int_equal(code_cache_new(NULL, INT64_C(64) << 20, &cache, &e), ST_OK);
+    assert_int_equal(code_cache_new(NULL, -1, &cache, &e), ST_OK);
     assert_int_equal(dev_runtime_new(device, cache, &root, &runtime, &e), ST_OK);
     return 0;
 }

@@ -58,7 +58,7 @@ static int setup(void **state) {
         if (answer(queries[i], &expected[i]) != ST_OK) fail_msg("%s: %s", queries[i], session->err.message);
         assert_true(expected[i].rows > 0);
     }
-    device_open(NULL, INT64_C(64) << 20);
+    device_open(NULL, -1);
     set("executor", "pipelined");
     set("device_wait", "on");
     set("device_strict", "on");

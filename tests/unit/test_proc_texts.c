@@ -223,7 +223,7 @@ static bool host_open(Host *h, const char *device) {
         devices_close(h->devices);
         return false;
     }
-    if (code_cache_new(NULL, INT64_C(64) << 20, &h->cache, &err) != ST_OK ||
+    if (code_cache_new(NULL, -1, &h->cache, &err) != ST_OK ||
         dev_runtime_new(h->device, h->cache, &db->account, &h->runtime, &err) != ST_OK)
         fail_msg("%s", err.message);
     return true;

@@ -728,7 +728,7 @@ static int setup(void **state) {
     assert_non_null(pool = pool_new(1, &e));
     assert_int_equal(devices_open(pool, &root, &devices, &e), ST_OK);
     assert_int_equal(devices_get(devices, "host", &inner, &e), ST_OK);
-    assert_int_equal(code_cache_new(NULL, INT64_C(64) << 20, &cache, &e), ST_OK);
+    assert_int_equal(code_cache_new(NULL, -1, &cache, &e), ST_OK);
     log_set(listen, NULL);
     return 0;
 }

@@ -11,9 +11,13 @@
  * Conditions. A P_IF whose condition is known stays. Where it is not known both branches are walked, one after the
  * other, and are run both: a variable that is assigned there is unknown afterwards, and not assigned in the footprint.
  * A P_LEAVE, P_RETURN or error under such a condition may or may not happen: control goes on as if it did not, and what
- * is assigned from there to the place where it would have led is unknown behind that place. Which conditions count
- * depends on where they stand: a variable whose uses all follow its first assignment in one branch is assigned there
- * (its home), and a block that lies in the branch as a whole is left there.
+ * is assigned from there to the place where it would have led is unknown behind that place. Until that place nothing is
+ * left for one that lies farther, since control may be there already: a P_LEAVE, P_RETURN or error that is known to
+ * come leads to the nearest such place instead. In a loop that counts for earlier instructions, too, which run again in
+ * a later round, and in a block with handlers for all, each of which may have failed. A branch under a condition that is
+ * not known becomes a P_BLOCK, and its end is such a place. Which conditions count depends on where they stand: a
+ * variable whose uses all follow its first assignment in one branch is assigned there (its home), and a block that lies
+ * in the branch as a whole is left there.
  *
  * Loops. What is known at the beginning of a loop is what stays known after each round, found by walking until nothing
  * changes. A loop stays one if it is known when it ends: all that leaves it in its head (before its P_ROUND; anywhere
@@ -36,7 +40,7 @@ typedef struct LabelEnds {
     bool head, head_unknown, ends; /* left in its head; by a condition that is not known; left for sure elsewhere */
 } LabelEnds;
 typedef struct Label {
-    uint16_t op; /* P_LOOP, P_BLOCK, or P_TRY */
+    uint16_t op; /* P_LOOP, P_BLOCK, P_TRY; P_IF: a branch whose condition is not known */
     int64_t number;
     int32_t depth; /* unknown conditions around it */
     int64_t clock; /* when it began */
@@ -67,7 +71,8 @@ typedef struct Foot {
     bool dead;         /* control does not come here */
     VEC(bool *) spare; /* copies of `vars` that are not in use */
     VEC(Label) labels;
-    VEC(bool) loops; /* around: open */
+    VEC(int64_t) doubtful; /* numbers of labels whose ends something may lead to */
+    VEC(bool) loops;       /* around: open */
     bool oom, bad;
 } Foot;
 
@@ -375,46 +380,97 @@ static void run(Foot *f, int32_t from, int32_t to);
 static void ends_loops(Foot *f, int64_t to) {
     for (int64_t i = f->labels.len - 1; i >= to; i--) f->labels.items[i].is.ends = true;
 }
-static void leave(Foot *f, const Instr *in) {
-    int64_t i = f->labels.len - 1;
-    while (i >= 0 && (f->labels.items[i].op == OP_P_TRY || f->labels.items[i].number != in->imm)) i--;
-    if (i < 0) {
-        f->bad = true; /* program_finish reports it */
-        return;
+static bool is_doubtful(const Foot *f, int64_t number) {
+    for (int64_t i = 0; i < f->doubtful.len; i++)
+        if (f->doubtful.items[i] == number) return true;
+    return false;
+}
+static void note_doubtful(Foot *f, const Label *l) {
+    if (l->op == OP_P_TRY || is_doubtful(f, l->number)) return; /* a P_TRY's number is new in each walk */
+    if (!vec_push(f->arena, &f->doubtful, l->number)) f->oom = true;
+}
+static bool may_come(const Arrival *a) { return a->known && a->since != INT64_MAX; }
+/* The nearest label inside of number `to` (-1: all), or its own P_STEP, where control may be already; -1 none. */
+static int64_t nearer_place(const Foot *f, int64_t to, bool to_step, bool *step) {
+    bool loop = false; /* further in, or the label itself */
+    for (int64_t i = f->labels.len - 1; i >= MAX_OF(to, INT64_C(0)); i--) {
+        const Label *l = &f->labels.items[i];
+        if (i == to && to_step) break;
+        loop |= l->op == OP_P_LOOP;
+        *step = may_come(&l->next);
+        if (*step) return i;
+        if (i == to) break;
+        if (l->op == OP_P_TRY || l->op == OP_P_IF || may_come(&l->left) || (loop && is_doubtful(f, l->number)))
+            return i;
     }
+    return -1;
+}
+static void emit_leave(Foot *f, int64_t number, bool step) {
+    emit(f, (Instr){.op = OP_P_LEAVE, .imm = number, .aux = step ? (void *)(uintptr_t)f->c->at.f : NULL});
+}
+/* Control leaves for the end of label i, or its P_STEP, if it is not at a place in between. */
+static void leave_for(Foot *f, int64_t i, bool step, bool sure) {
     Label *l = &f->labels.items[i];
-    bool step = in->aux != NULL, sure = f->depth == l->depth && !l->open, loop = l->op == OP_P_LOOP;
+    const bool loop = l->op == OP_P_LOOP;
     int64_t since = f->clock;
+    sure &= f->depth == l->depth && !l->open;
     for (int64_t k = i + (step || !loop); k < f->labels.len; k++)
         if (f->labels.items[k].op == OP_P_LOOP) since = MIN_OF(since, f->labels.items[k].clock);
     leaves_for(f, step ? &l->next : &l->left, sure ? INT64_MAX : since);
-    bool head = !step && loop && !l->rounds;
+    if (!sure && !step) note_doubtful(f, l);
+    const bool head = !step && loop && !l->rounds;
     if (head) {
         l->is.head = true;
         l->is.head_unknown |= !sure;
     }
-    if (sure) ends_loops(f, i + (step || !loop || head));
-    if (sure) emit(f, *in);
-    f->dead = true;
+    if (!sure) return;
+    ends_loops(f, i + (step || !loop || head));
+    emit_leave(f, l->number, step);
 }
-static void leave_procedure(Foot *f) {
-    if (f->depth == 0) {
+/* For the end of label i, its P_STEP, or (-1) the end of the procedure. */
+static void leave_to(Foot *f, int64_t i, bool step) {
+    bool near_step = false;
+    const int64_t near = nearer_place(f, i, step, &near_step);
+    if (i >= 0) leave_for(f, i, step, near < 0);
+    if (near >= 0 && f->labels.items[near].op == OP_P_IF) {
+        ends_loops(f, near + 1); /* the end of the branch comes for calls that do not take this way */
+        emit_leave(f, f->labels.items[near].number, false);
+    } else if (near >= 0) {
+        leave_for(f, near, near_step, true);
+    } else if (i < 0 && f->depth == 0) {
         ends_loops(f, 0);
         emit_op(f, OP_P_RETURN, 0);
     }
     f->dead = true;
 }
-/* An error: to the handlers. Out of the procedure the footprint goes on as if it did not happen, so that a call which
- * fails between two statements has the operations of both: it holds their item as one that does not fail. */
+static void leave(Foot *f, const Instr *in) {
+    int64_t i = f->labels.len - 1;
+    while (i >= 0 && (f->labels.items[i].op == OP_P_TRY || f->labels.items[i].number != in->imm)) i--;
+    if (i >= 0) leave_to(f, i, in->aux != NULL);
+    else f->bad = true; /* program_finish reports it */
+}
+/* An error: to the handlers, or out of the procedure. */
 static void fail(Foot *f) {
     int64_t i = f->labels.len - 1;
     while (i >= 0 && f->labels.items[i].op != OP_P_TRY) i--;
-    if (i < 0) return;
-    if (f->depth == f->labels.items[i].depth) {
-        ends_loops(f, i + 1);
-        emit_op(f, OP_P_LEAVE, f->labels.items[i].number);
-    }
-    f->dead = true;
+    leave_to(f, i, false);
+}
+/* A part that is run whether the condition that leads to it holds or not. */
+static void begin_part(Foot *f) {
+    const int64_t number = f->to->flow.next_block++;
+    emit_op(f, OP_P_BLOCK, number);
+    (void)push_label(f, OP_P_IF, number);
+}
+static void end_part(Foot *f) {
+    if (f->labels.len == 0 || f->labels.items[f->labels.len - 1].op != OP_P_IF) return; /* ended at its P_STEP */
+    emit_op(f, OP_P_ENDBLOCK, f->labels.items[--f->labels.len].number);
+}
+static void run_part(Foot *f, int32_t from, int32_t to) {
+    f->depth++;
+    begin_part(f);
+    if (!f->oom) run(f, from, to);
+    end_part(f);
+    f->depth--;
 }
 static void branches(Foot *f, int32_t at, bool known) {
     int32_t middle = f->middle[at], end = f->end[at];
@@ -425,16 +481,16 @@ static void branches(Foot *f, int32_t at, bool known) {
         return;
     }
     bool *before = known_copy(f);
-    f->depth += !known;
     if (known) emit(f, f->code[at]);
-    run(f, at + 1, middle >= 0 ? middle : end);
+    if (known) run(f, at + 1, middle >= 0 ? middle : end);
+    else run_part(f, at + 1, middle >= 0 ? middle : end);
     bool *after = f->dead ? NULL : known_copy(f);
     known_set(f, before);
     f->dead = false;
     if (known && middle >= 0) emit(f, f->code[middle]);
-    if (middle >= 0) run(f, middle + 1, end);
+    if (middle >= 0 && known) run(f, middle + 1, end);
+    else if (middle >= 0) run_part(f, middle + 1, end);
     if (known) emit(f, f->code[end]);
-    f->depth -= !known;
     known_drop(f, before);
     if (!after) return;
     if (f->dead) known_set(f, after);
@@ -471,13 +527,11 @@ static void run_try(Foot *f, int32_t at) {
     emit_op(f, OP_P_ENDBLOCK, number);
     f->dead = false;
     forget_since(f, clock);
-    f->depth++;
     f->open++;
     f->handlers++;
-    run(f, f->middle[at] + 1, f->end[at]);
+    run_part(f, f->middle[at] + 1, f->end[at]);
     f->handlers--;
     f->open--;
-    f->depth--;
     f->dead = false;
     forget_since(f, clock);
 }
@@ -489,7 +543,9 @@ static Label one_round(Foot *f, int32_t at, bool open) {
     l->open = open;
     l->whole = f->code[at].flags & CP_WHOLE;
     f->depth += open;
-    run(f, at + 1, f->end[at]);
+    if (open) begin_part(f);
+    if (!f->oom) run(f, at + 1, f->end[at]);
+    if (open) end_part(f);
     f->depth -= open;
     if (f->dead) known_set(f, before);
     else known_meet(f, before);
@@ -506,11 +562,12 @@ static Label settle_loop(Foot *f, int32_t at, bool open) {
     for (int64_t i = 0; i < n && around; i++) around[i] = f->labels.items[i].is;
     f->trial++;
     for (bool again = true; again && !f->oom && !f->bad;) {
+        const int64_t n_doubtful = f->doubtful.len;
         bool *before = known_copy(f);
         for (int64_t i = 0; i < n; i++) f->labels.items[i].is = around[i];
         known_drop(f, l.left.known);
         l = one_round(f, at, open);
-        again = memcmp(before, f->vars, (size_t)f->n_vars) != 0;
+        again = memcmp(before, f->vars, (size_t)f->n_vars) != 0 || n_doubtful != f->doubtful.len;
         known_drop(f, before);
     }
     f->trial--;
@@ -562,11 +619,13 @@ static void run_loop(Foot *f, int32_t at) {
     known_drop(f, before);
 }
 static void begin_round(Foot *f, const Instr *in) {
-    Label *l = &f->labels.items[f->labels.len - 1];
+    const bool part = f->labels.items[f->labels.len - 1].op == OP_P_IF;
+    Label *l = &f->labels.items[f->labels.len - 1 - part];
     l->rounds = true;
     if (!l->open) emit(f, *in);
 }
 static void step(Foot *f, const Instr *in) {
+    end_part(f);
     Label *l = &f->labels.items[f->labels.len - 1];
     arrive(f, &l->next);
     if (!l->open) emit(f, *in);
@@ -586,7 +645,7 @@ static int32_t run_one(Foot *f, int32_t i) {
     case OP_P_LOOP: run_loop(f, i); return f->end[i] + 1;
     case OP_P_ROUND: begin_round(f, in); break;
     case OP_P_LEAVE: leave(f, in); break;
-    case OP_P_RETURN: leave_procedure(f); break;
+    case OP_P_RETURN: leave_to(f, -1, false); break;
     case OP_RAISE:
     case OP_RERAISE: fail(f); break;
     case OP_STORE: store(f, i); break;
