@@ -1006,7 +1006,7 @@ class Calm(Gen):
             f"select v0, w0 into x0, b0 from {t} where k0 = {k};",
             f"select x into x1 from {l} where k0 = {k} and k1 = abs(x0); if not found then x1 := p1; end if;",
             f"select count(*)::int, coalesce(sum(x), 0) into x1, b0 from {l} where k0 = {k};",
-            f"for r0 in select k1, x from {l} where k0 = {k} loop select v1 into x0 from {t} where k0 = {k}; x1 := (x1 + r0.x + coalesce(x0, 0)) % 1000; end loop;",
+            f"for r0 in select k1, x from {l} where k0 = {k} loop select v1 into x0 from {t} where k0 = {k}; x1 := ((x1 + r0.x + coalesce(x0, 0)) % 1000 + 1000) % 1000; end loop;", # whatever the order of rows
             f"if {self.value()} % 3 = 1 then {self.look(loop) if self.chance(0.3) else 'x1 := x0;'} end if;",
         ])
 
