@@ -160,13 +160,15 @@ static bool surely_null(const Opt *o, const Expr *e) {
     return null;
 }
 /* Whether the value of a constant call is the one that it has where it stands: not when it looked at settings
- * (zone_reads before it) and the statement changes some. */
-static bool is_lasting(const Opt *o, int64_t zone) { return !o->c->sets_settings || zone_reads == zone; }
+ * (zone_reads before it) and the statement changes some, or is not the only one. */
+static bool is_lasting(const Opt *o, int64_t zone) {
+    return !(o->c->sets_settings || o->c->lasts) || zone_reads == zone;
+}
 static Expr *fold_func(Opt *o, Expr *e) {
     const FuncDef *f = e->u.func;
     if (f->flags & (FN_VOLATILE | FN_AGGREGATE)) return e;
     if ((f->flags & (FN_STRICT | FN_NULL_ARGS)) && surely_null(o, e)) return opt_null(o, e->type);
-    if (all_const(e) && f->kernel) {
+    if (all_const(e) && f->kernel && !(o->c->lasts && f->flags & FN_STABLE)) {
         Value *args = arena_array(o->a, Value, e->n_args + 1), out;
         if (!args) return NULL;
         for (int32_t i = 0; i < e->n_args; i++) args[i] = e->args[i]->u.value;

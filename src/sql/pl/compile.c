@@ -408,6 +408,7 @@ Expr *cp_expr(Cp *c, const PlExpr *x, Type want) {
         return (void)cp_refuse(c, "an expression that is a query"), NULL;
     const bool *read = cp_tables_read(c, p);
     int64_t from = c->query.write_tables.len;
+    if (!(e = sql_fold(&c->ctx, e))) return (void)cp_refuse_error(c), NULL;
     if (cp_settle(c, &e) != ST_OK || cp_check_changed(c, read, from) != ST_OK) return NULL;
     return want.id == T_UNKNOWN ? e : cp_cast(c, e, want);
 }
@@ -523,7 +524,7 @@ static Cp *lower_body(Registry *reg, const PlFunction *f, Proc *proc, bool dry, 
               .uses_found = *uses_found,
               .flow.next_block = 1};
     c->err = &c->scratch;
-    c->ctx = (PlanCtx){.arena = a, .err = &c->scratch, .catalog = reg->catalog, .session = reg->session};
+    c->ctx = (PlanCtx){.arena = a, .err = &c->scratch, .catalog = reg->catalog, .session = reg->session, .lasts = true};
     if (!vec_push(a, &c->ctx.cols, ((ColInfo){0}))) return NULL;
     c->low = (Lower){.c = &c->ctx, .arena = a, .err = &c->scratch};
     builder_init(&c->pipe.b, a);

@@ -14,8 +14,8 @@
  * is assigned from there to the place where it would have led is unknown behind that place. Until that place nothing is
  * left for one that lies farther, since control may be there already: a P_LEAVE, P_RETURN or error that is known to
  * come leads to the nearest such place instead. In a loop that counts for earlier instructions, too, which run again in
- * a later round, and in a block with handlers for all, each of which may have failed. A branch under a condition that is
- * not known becomes a P_BLOCK, and its end is such a place. Which conditions count depends on where they stand: a
+ * a later round, and in a block with handlers for all, each of which may have failed. A branch under a condition that
+ * is not known becomes a P_BLOCK, and its end is such a place. Which conditions count depends on where they stand: a
  * variable whose uses all follow its first assignment in one branch is assigned there (its home), and a block that lies
  * in the branch as a whole is left there.
  *

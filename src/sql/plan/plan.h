@@ -96,6 +96,7 @@ typedef struct PlanCtx {
     bool bulk_stays;   /* the bulk's changes need not be in tables behind it, if nothing else in the plan reads these */
     bool reads_system; /* system relations */
     bool sets_settings;                           /* set_config: rows are computed one by one, their values in order */
+    bool lasts;                                   /* the plan is kept for later statements: no stable call is folded */
     const StreamFinder *streams;                  /* NULL: nothing outside the database can be read */
     bool reads_stream;                            /* the statement does: its plan and its shape are good for once */
     bool locks_rows;                              /* FOR UPDATE and the like */
