@@ -78,15 +78,11 @@ bool json_index(Slice text, int32_t *out) {
     return v == *out;
 }
 
-typedef enum PartForm {
-    PART_JSON,
-    PART_NULLS, /* JSON, but null is NULL */
-    PART_TEXT   /* likewise */
-} PartForm;
+typedef enum PartForm { PART_JSON, PART_TEXT /* and null is NULL */ } PartForm;
 static Status put_part(FuncCtx *ctx, Vec *out, int64_t i, bool found, Slice v, PartForm form) {
     Str *z = (Str *)out->data + i;
     *z = STR0;
-    out->valid[i] = found && !(form != PART_JSON && json_type(v) == JT_NULL);
+    out->valid[i] = found && !(form == PART_TEXT && json_type(v) == JT_NULL);
     if (!out->valid[i]) return ST_OK;
     if (form == PART_TEXT) return json_as_text(ctx->arena, v, z, ctx->err);
     *z = str_make(v.ptr, v.len);
@@ -135,7 +131,6 @@ static Status get_element(FuncCtx *ctx, int64_t n, const Vec *args, Vec *out, Pa
 }
 KERNEL(json_get_member) { return (void)nargs, get_member(ctx, n, args, out, PART_JSON); }
 KERNEL(json_get_member_text) { return (void)nargs, get_member(ctx, n, args, out, PART_TEXT); }
-KERNEL(json_record_part) { return (void)nargs, get_member(ctx, n, args, out, PART_NULLS); }
 KERNEL(json_get_element) { return (void)nargs, get_element(ctx, n, args, out, PART_JSON); }
 KERNEL(json_get_element_text) { return (void)nargs, get_element(ctx, n, args, out, PART_TEXT); }
 
@@ -339,7 +334,6 @@ static const FuncDef defs[] = {
     DEF("jsonb_typeof", S_, T_TEXT, 1, ARGS(T_JSONB), OP_NONE, json_typeof, NULL, "object, array, string, number .."),
     DEF("json_array_length", SF, T_INT4, 1, ARGS(T_JSON), OP_NONE, json_array_length, NULL, "number of elements"),
     DEF("jsonb_array_length", SF, T_INT4, 1, ARGS(T_JSONB), OP_NONE, json_array_length, NULL, "number of elements"),
-    BOTH("json_record_part", NF, T_JSON, T_JSONB, T_TEXT, json_record_part, "internal: member of a key, null as NULL"),
     DEF("jsonb_key", SF, T_BYTEA, 1, ARGS(T_JSONB), OP_NONE, jsonb_key_of, NULL,
         "internal: bytes that compare as the value does"),
     DEF("jsonb_trim_scale", SF, T_JSONB, 1, ARGS(T_JSONB), OP_NONE, jsonb_trim_scale, NULL,

@@ -167,18 +167,10 @@ Status bind_json_record(Binder *b, const AstFunc *f, Expr *const *args, RowsFunc
     return rows_of_parts(b, f, args, out);
 }
 
-/* As the type reads its text; a text is cut nowhere. */
 Expr *bind_json_member(Binder *b, Expr *object, const char *name, Type t, int64_t location) {
-    Expr *args[2] = {object, bind_text_const(b, slice_of(name), location)};
-    if (!args[1]) return NULL;
-    if (t.id == T_ARRAY) {
-        bind_unsupported(b, location, "an array as a column of JSON");
-        return NULL;
-    }
-    if (type_is_json(t)) {
-        Expr *part = bind_call(b, "json_record_part", false, 2, args, location);
-        return part ? bind_coerce(b, part, t, CAST_ASSIGNMENT, location) : NULL;
-    }
-    Expr *text = bind_call(b, "->>", true, 2, args, location);
-    return text ? bind_coerce(b, text, t, type_is_text(t) ? CAST_ASSIGNMENT : CAST_EXPLICIT, location) : NULL;
+    const Value none = {.type = t, .is_null = true};
+    Expr *args[3] = {object, bind_text_const(b, slice_of(name), location), expr_const(b->c, &none)};
+    if (!args[1] || !args[2]) return NULL;
+    const char *call = object->type.id == T_JSONB ? "jsonb_populate_member" : "json_populate_member";
+    return bind_coerce(b, bind_call(b, call, false, 3, args, location), t, CAST_ASSIGNMENT, location);
 }

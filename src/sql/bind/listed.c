@@ -47,6 +47,8 @@ static const ListedFunction functions[] = {
     {"jsonb_to_record", "jsonb", "record", "the same"},
     {"json_to_recordset", "json", "record", "a row for each object of an array, of the columns that follow"},
     {"jsonb_to_recordset", "jsonb", "record", "the same"},
+    {"json_populate_recordset", "anyelement, json", "anyelement", "a row of the first argument's type for each object"},
+    {"jsonb_populate_recordset", "anyelement, jsonb", "anyelement", "the same"},
     {"row_to_json", "record, boolean", "json", "a row as JSON, its members on lines of their own if so wanted"},
     {"bulk_call", "text, text", "record", "calls of a procedure for the rows of a query, as a bulk; a row for each"},
     {"read_arrow", "text, ...", "record", "rows of Arrow files and streams; options by name"},
