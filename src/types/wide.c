@@ -2,6 +2,8 @@
  */
 #include "types/wide.h"
 
+#include <math.h>
+
 #include "types/type.h"
 
 /* ---- integers ---------------------------------------------------------------------- */
@@ -173,11 +175,21 @@ bool wide_quotient(const Wide *a, const Wide *b, int128_t *out) {
     return to_i128(&q, out);
 }
 
-/* floor(sqrt(a)) by Newton's steps from above. */
+/* At least floor(sqrt(a)), and more by less than a 2^-48th and 2: of the root of the first 62 or 63 bits as a double,
+ * whose last bits may be wrong. */
+static Wide root_above(const Wide *a) {
+    enum { FRACTION = 21, WRONG = 8 };
+    const int bits = wide_bits(a), cut = bits > 63 ? (bits - 62) & ~1 : 0, up = cut / 2 - FRACTION;
+    const Wide top = wide_shift(a, -cut), one = wide_of(1);
+    Wide x = wide_of((uint64_t)(sqrt((double)top.w[0]) * (1 << FRACTION)) + WRONG);
+    x = wide_shift(&x, up);
+    if (up < 0) wide_add(&x, &one, &x);
+    return x;
+}
+/* floor(sqrt(a)) by Newton's steps from above, each of which doubles the number of right bits. */
 static Wide floor_root(const Wide *a) {
-    int bits = wide_bits(a);
-    if (!bits) return *a;
-    Wide one = wide_of(1), x = wide_shift(&one, (bits + 1) / 2);
+    if (!wide_bits(a)) return *a;
+    Wide x = root_above(a);
     for (;;) {
         Wide y;
         wide_div(a, &x, &y, NULL);
