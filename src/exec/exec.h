@@ -18,6 +18,17 @@ Status query_run(Query *q, Err *e);
  * next call. *more: there may be others; without, this is the last one, and may have no rows. Tables and dictionaries
  * that the plan reads must stay as they are as long as there is more. After an error only query_free. */
 Status query_next(Query *q, int64_t bytes, bool *more, Err *e);
+/* Takes rows as vectors where they are made: cols[i] of the result's column i, valid until it returns, integers perhaps
+ * of another size than the column's. `order` is the rows' place in the result, with rows of equal order as they come;
+ * a worker's never falls. Called by workers 0 .. QueryOptions.threads - 1 at the same time. */
+typedef struct RowSink {
+    Status (*add)(void *ctx, int worker, int64_t order, int64_t n, const Vec *cols, Err *e);
+    void *ctx;
+} RowSink;
+/* Before the first query_next, which then gives it rows instead of keeping them for query_result where that can be:
+ * not those that a device has made, that are sorted or limited, or that wait for partitions of a join. In the result,
+ * rows that a call of query_next has given come before those of its piece. `to` outlives the query's run. */
+void query_set_sink(Query *q, const RowSink *to);
 void query_set_deadline(Query *q, int64_t deadline_ns); /* between two of those: QueryOptions.deadline_ns */
 void query_free(Query *q);
 /* query_run has failed because it came to rows that only a device has (exec/device/device_rows.h), where it could not

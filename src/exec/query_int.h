@@ -16,9 +16,11 @@ typedef struct SegmentRun SegmentRun;
 /* What is computed in pieces (query_next.c). */
 typedef struct QueryPieces {
     bool begun;
-    int32_t at;         /* the next segment */
-    SegmentRun *run;    /* that fills the result; NULL: none has begun */
-    SegmentRun *reader; /* of rows that `run` leaves for a LIMIT; NULL: `run` fills the result itself */
+    int32_t at;          /* the next segment */
+    SegmentRun *run;     /* that fills the result; NULL: none has begun */
+    const RowSink *to;   /* takes rows of the result; NULL: a row store has them */
+    int64_t first_order; /* of the first segment that gives it some; -1: none has yet */
+    SegmentRun *reader;  /* of rows that `run` leaves for a LIMIT; NULL: `run` fills the result itself */
 } QueryPieces;
 
 struct Query {
@@ -73,6 +75,7 @@ struct SegmentRun {
     /* in pieces */
     int64_t most;      /* bytes in the sink's row store that end a piece; 0: all in one */
     _Atomic bool full; /* it has them: workers begin no other morsel */
+    const RowSink *to; /* takes the rows instead, all in one; NULL: the row store */
 };
 
 /* The run of a segment from its beginning: states, program, morsels. NULL with an error. piece_bytes: it will be run in

@@ -9,6 +9,9 @@
  * enough, and one that reads them. When nothing else reads that store, a piece of the first is followed by the second
  * over it (`reader`), which skips and counts across pieces.
  *
+ * Who takes rows as vectors (RowSink) gets those of a segment that can give them where they are made, all of the
+ * segment at once: they are in no piece.
+ *
  * All at once, in one piece: what runs on a device, since a failure of the device starts the query again, and sorted
  * rows that are the result as they are.
  *
@@ -105,7 +108,7 @@ static Status run_piece(Query *q, int64_t bytes, bool *done, Err *e) {
     Sink sink = {.kind = SINK_ROWS, .id = result};
     TRY(query_make_state(q, &sink, e));
     q->segment = p->run->index;
-    p->run->most = bytes;
+    p->run->most = p->run->to ? 0 : bytes;
     TRY(segment_run(p->run, done, e));
     if (p->reader) TRY(read_piece(q, done, e));
     return rows_finish(q->rows[result], q->plan->rows[result].ordered, e);
@@ -150,6 +153,11 @@ Status query_next(Query *q, int64_t bytes, bool *more, Err *e) {
     Sink none = {.kind = SINK_ROWS, .id = q->plan->result};
     TRY(query_make_state(q, &none, e));
     return query_finish_state(q, &none, e);
+}
+
+void query_set_sink(Query *q, const RowSink *to) {
+    q->pieces.to = to;
+    q->pieces.first_order = -1;
 }
 
 void query_set_deadline(Query *q, int64_t deadline_ns) {

@@ -35,6 +35,8 @@ static Status sink_vector(Frame *f) {
     TRY(collect(f, s->n_regs, s->regs, f->sink_regs));
     switch (s->kind) {
     case SINK_ROWS: {
+        if (g->to)
+            return g->to->add(g->to->ctx, f->worker, f->order - q->pieces.first_order, f->n, f->sink_regs, &f->err);
         TRY(rows_append(q->rows[s->id], f->worker, f->order, f->n, f->sink_regs, &f->err));
         if (g->most > 0 && made_bytes(q->rows[s->id]) >= g->most) atomic_store(&g->full, true);
         if (s->limit >= 0 && atomic_fetch_add(&g->out_rows, f->n) + f->n >= s->limit) atomic_store(&g->stop, true);
@@ -512,6 +514,14 @@ static void free_run(SegmentRun *g) {
     arena_free(g->arena);
 }
 
+/* Rows of the result need not be kept: they come once, in an order that does not fall for a worker. */
+static bool gives_rows(const SegmentRun *g) {
+    const Query *q = g->q;
+    const Sink *s = &g->p->sink;
+    return q->pieces.to && g->most > 0 && s->kind == SINK_ROWS && s->id == q->plan->result && s->limit < 0 &&
+           !rows_limited(&q->plan->rows[s->id]) && !g->vm->has_partitioned;
+}
+
 static Status prepare(SegmentRun *g, const Program *p) {
     Query *q = g->q;
     SegmentStats *stats = &q->stats[g->index];
@@ -534,6 +544,11 @@ static Status prepare(SegmentRun *g, const Program *p) {
                  .ctx = g};
     if (!(g->frames = arena_array(g->arena, Frame *, q->threads))) return err_oom(g->err);
     TRY(vm_new(p, &env, &g->vm, g->err));
+    if (gives_rows(g)) {
+        g->to = q->pieces.to;
+        g->most = 0;
+        if (q->pieces.first_order < 0) q->pieces.first_order = (int64_t)g->index << 40;
+    }
     TRY(make_morsels(g, stats));
     if (p->sink.kind == SINK_ROWS && p->sink.limit == 0) g->n_morsels = 0;
     /* LIMIT over sorted rows must take a prefix: with several workers the stop could leave a hole in an earlier morsel.

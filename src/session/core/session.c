@@ -1131,8 +1131,8 @@ Status session_run_member(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const
     return plan_and_run(s, c, b, n, ids, acct, start, out);
 }
 
-Status session_run_pieces(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct,
-                          RunOutput *out) {
+Status session_begin_pieces(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct,
+                            RunOutput *out) {
     memset(out, 0, sizeof *out);
     if (b->n_members > 0 || c->calls_routine || c->n_bulks > 0 || sql_subqueries_can_fail(b))
         return session_run_plan(s, c, b, n, ids, acct, out);
@@ -1140,11 +1140,23 @@ Status session_run_pieces(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const
     TRY(session_resolve_limits(s, c, b->plan, acct));
     TRY(plan_lowered(s, c, b, n, ids, start, out));
     TRY(session_query_new(s, out->plan, acct, &s->info, NULL, NULL, out));
-    if (query_next(out->query, RESULT_PIECE_BYTES, &out->more, &s->err) == ST_OK) {
-        out->rows = query_result(out->query);
-        return ST_OK;
+    out->more = true;
+    return ST_OK;
+}
+
+Status session_next_piece(Session *s, int64_t bytes, RunOutput *out) {
+    if (query_next(out->query, bytes, &out->more, &s->err) != ST_OK) {
+        s->read.again |= query_needs_host(out->query);
+        return ST_ERROR;
     }
-    s->read.again |= query_needs_host(out->query);
+    out->rows = query_result(out->query);
+    return ST_OK;
+}
+
+Status session_run_pieces(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct,
+                          RunOutput *out) {
+    TRY(session_begin_pieces(s, c, b, n, ids, acct, out));
+    if (!out->more || session_next_piece(s, RESULT_PIECE_BYTES, out) == ST_OK) return ST_OK;
     query_free(out->query);
     return ST_ERROR;
 }

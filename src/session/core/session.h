@@ -408,7 +408,7 @@ typedef struct RunOutput {
     Query *query;
     RowStore *rows;
     int64_t plan_ns, run_ns;
-    bool more; /* of session_run_pieces: `rows` are the first, and query_next gives others */
+    bool more; /* of pieces: session_next_piece gives others than `rows` */
 } RunOutput;
 enum { RESULT_PIECE_BYTES = 4 << 20 };
 /* A query of a lowered plan, ready to run: out->query. info: the session's; keep, keep_account: see DeviceUse. */
@@ -444,7 +444,11 @@ void session_device_limits(Session *s); /* device_memory_limit has changed: what
 bool device_setting_valid(const char *v);
 Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct,
                         RunOutput *out);
-/* ... or, where nothing speaks against it, computes the first piece of the rows. */
+/* ... or, where nothing speaks against it, makes a query of which nothing has run: rows NULL, more. */
+Status session_begin_pieces(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct,
+                            RunOutput *out);
+Status session_next_piece(Session *s, int64_t bytes, RunOutput *out);
+/* ... and computes the first piece of the rows. */
 Status session_run_pieces(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct,
                           RunOutput *out);
 /* ... without the members of its WITH that change data. */

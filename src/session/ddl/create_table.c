@@ -325,19 +325,26 @@ Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
 
 /* ---- CREATE TABLE AS ------------------------------------------------------------------------- */
 
-/* A result's rows on their way into an empty table, a piece of the result after the other: each worker takes some runs
- * of it at a time, which keep their place. */
+/* A result's rows on their way into an empty table: as vectors where they are made, or a piece of the result after the
+ * other, of which each worker takes some runs at a time. All keep their place. */
 enum { FILL_ROWS = 2048, FILL_RUNS = 8, FILL_BYTES = 8 << 20 };
 typedef struct Fill {
     RowStore *rows;
     TableLoad *load;
-    int64_t before;   /* places of the pieces before */
-    Vec *cells, *now; /* per worker and column: room for FILL_ROWS; as filled last */
+    int64_t before;   /* places of what has come before */
+    int64_t *after;   /* per worker: behind the place of vectors that came last */
+    Vec *cells, *now; /* per worker and column: room for FILL_ROWS; as filled last. NULL: there were no pieces yet */
     const _Atomic bool *cancel;
     _Atomic int64_t next;
     _Atomic bool failed;
     Err *e;
 } Fill;
+
+static Status fill_vectors(void *ctx, int worker, int64_t order, int64_t n, const Vec *cols, Err *e) {
+    Fill *f = ctx;
+    f->after[worker] = f->before + order + 1;
+    return load_add(f->load, worker, f->before + order, n, cols, e);
+}
 
 static Status fill_run(Fill *f, int worker, int64_t i, int64_t order, Err *e) {
     const RowLayout *l = rows_layout(f->rows);
@@ -391,23 +398,30 @@ static Status fill_begin(Fill *f, int workers, Arena *a) {
     return ST_OK;
 }
 
+static Status fill_piece(Session *s, Fill *f, RowStore *rows, int workers, Arena *a) {
+    int64_t takes = (rows_n_runs(rows) + FILL_RUNS - 1) / FILL_RUNS;
+    f->rows = rows;
+    if (takes == 0) return ST_OK;
+    if (!f->cells) TRY(fill_begin(f, workers, a));
+    atomic_store(&f->next, 0);
+    if (workers > 1) pool_run(s->db->pool, workers, fill_worker, f);
+    else fill_worker(f, 0);
+    f->before += takes;
+    return atomic_load(&f->failed) ? ST_ERROR : ST_OK;
+}
+
 Status fill_table(Session *s, Table *t, RunOutput *r, Arena *a, int64_t *count) {
-    int64_t most = (rows_n_runs(r->rows) + FILL_RUNS - 1) / FILL_RUNS;
-    int64_t threads = s->db->pool ? (int64_t)pool_threads(s->db->pool) : 1;
-    int workers = (int)MAX_OF(INT64_C(1), r->more ? threads : MIN_OF(threads, most));
-    Fill f = {.rows = r->rows, .cancel = &s->cancel, .e = &s->err};
-    TRY(fill_begin(&f, workers, a));
+    int workers = s->db->pool ? pool_threads(s->db->pool) : 1; /* a query has no more */
+    Fill f = {.after = arena_array(a, int64_t, workers), .cancel = &s->cancel, .e = &s->err};
+    if (!f.after) return ST_ERROR;
     TRY(load_begin(t, workers, &f.load, &s->err));
-    Status st = ST_OK;
-    for (bool more = true; more && st == ST_OK;) {
-        atomic_store(&f.next, 0);
-        if (workers > 1) pool_run(s->db->pool, workers, fill_worker, &f);
-        else fill_worker(&f, 0);
-        f.before += (rows_n_runs(f.rows) + FILL_RUNS - 1) / FILL_RUNS;
-        if (atomic_load(&f.failed)) st = ST_ERROR;
-        more = r->more;
-        if (st == ST_OK && more) st = query_next(r->query, FILL_BYTES, &r->more, &s->err);
-        f.rows = query_result(r->query);
+    const RowSink sink = {fill_vectors, &f};
+    if (!r->rows) query_set_sink(r->query, &sink);
+    Status st = r->rows ? fill_piece(s, &f, r->rows, workers, a) : ST_OK;
+    while (st == ST_OK && r->more) {
+        st = session_next_piece(s, FILL_BYTES, r);
+        for (int w = 0; w < workers; w++) f.before = MAX_OF(f.before, f.after[w]);
+        if (st == ST_OK) st = fill_piece(s, &f, r->rows, workers, a);
     }
     if (st == ST_OK) st = load_finish(f.load, s->db->pool, s->undo, count, &s->err);
     load_cancel(f.load);
@@ -457,7 +471,7 @@ Status create_table_as(Session *s, Statement *st, const AstCreateTableAs *x) {
     }
     if (x->with_no_data) return ST_OK;
     RunOutput r;
-    TRY(session_run_pieces(s, &c, b, b->n_result, b->result, &st->account, &r));
+    TRY(session_begin_pieces(s, &c, b, b->n_result, b->result, &st->account, &r));
     int64_t n = 0;
     Status out = fill_table(s, t, &r, a, &n);
     query_free(r.query);
