@@ -1,6 +1,7 @@
 /* stats.c - statistics of columns.
  *
- * stats_compute reads every live row once per column, columns in parallel. Distinct counts are exact where a
+ * stats_compute reads every live row once per column, columns in parallel, but no more of a column that has had every
+ * value of its range and is in no order. Distinct counts are exact where a
  * bitmap over the domain is affordable (dictionary codes, most integers) and HyperLogLog estimates
  * otherwise. `unique` is never guessed: it comes from a bitmap, a strict order, a set of all hashes
  * (two equal hashes count as two equal values, which only loses the property), or a key constraint.
@@ -123,31 +124,50 @@ typedef struct ColumnJob {
     double bytes;
 } ColumnJob;
 
-static void read_ints(ColumnJob *j, const int64_t *v, const uint8_t *valid, int64_t n) {
-    bool hash = !j->bitmap;
-    for (int64_t i = 0; i < n; i++) {
-        if (valid && !valid[i]) continue;
-        int64_t x = v[i];
-        if (!j->have) {
-            j->min = j->max = x;
-            j->have = true;
-        } else {
-            j->sorted = j->sorted && x >= j->prev;
-            j->strict = j->strict && x > j->prev;
-            j->min = x < j->min ? x : j->min;
-            j->max = x > j->max ? x : j->max;
-        }
-        j->prev = x;
-        j->non_null++;
-        if (hash) {
-            hll_add(&j->hll, hash_u64((uint64_t)x));
-        } else {
-            uint64_t b = (uint64_t)x - (uint64_t)j->domain_min;
-            uint64_t bit = UINT64_C(1) << (b & 63), *w = &j->bitmap[b >> 6];
-            j->marked += !(*w & bit);
-            *w |= bit;
-        }
+static void check_order(ColumnJob *j, const int64_t *v, int64_t n) {
+    bool sorted = !j->have || v[0] >= j->prev, strict = !j->have || v[0] > j->prev;
+    for (int64_t i = 1; i < n; i++) {
+        sorted &= v[i] >= v[i - 1];
+        strict &= v[i] > v[i - 1];
     }
+    j->sorted = sorted;
+    j->strict = j->strict && strict;
+    j->prev = v[n - 1];
+}
+/* Only a value that is new can be the least or greatest so far. */
+static void mark_ints(ColumnJob *j, const int64_t *v, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t b = (uint64_t)v[i] - (uint64_t)j->domain_min;
+        uint64_t bit = UINT64_C(1) << (b & 63), *w = &j->bitmap[b >> 6];
+        if (*w & bit) continue;
+        *w |= bit;
+        j->marked++;
+        j->min = MIN_OF(j->min, v[i]);
+        j->max = MAX_OF(j->max, v[i]);
+    }
+}
+static void hash_ints(ColumnJob *j, const int64_t *v, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        j->min = MIN_OF(j->min, v[i]);
+        j->max = MAX_OF(j->max, v[i]);
+        hll_add(&j->hll, hash_u64((uint64_t)v[i]));
+    }
+}
+static void read_ints(ColumnJob *j, const int64_t *v, const uint8_t *valid, int64_t n) {
+    int64_t dense[BATCH], m = 0;
+    for (int64_t i = 0; valid && i < n; i++) {
+        dense[m] = v[i];
+        m += valid[i] != 0;
+    }
+    if (valid) v = dense;
+    else m = n;
+    if (m == 0) return;
+    if (j->sorted) check_order(j, v, m);
+    if (!j->have) j->min = j->max = v[0];
+    j->have = true;
+    j->non_null += m;
+    if (j->bitmap) mark_ints(j, v, m);
+    else hash_ints(j, v, m);
 }
 static void read_strings(ColumnJob *j, const Str *v, const uint8_t *valid, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
@@ -188,24 +208,37 @@ static void read_cells(ColumnJob *j, const char *v, int64_t size, const uint8_t 
 
 /* Calls the reader for all live rows. `buf` has room for BATCH cells of 16 bytes. */
 typedef void (*BatchFn)(ColumnJob *j, const void *cells, const uint8_t *valid, int64_t n, void *ctx);
-static void each_batch(ColumnJob *j, uint8_t phys, char *buf, BatchFn fn, void *ctx) {
+static void tablet_batches(ColumnJob *j, const Tablet *tab, uint8_t phys, char *buf, BatchFn fn, void *ctx) {
     int32_t pos[BATCH];
     uint8_t valid[BATCH];
-    for (int64_t n = j->first; n < j->t->n_tablets; n++) {
-        const Tablet *tab = j->t->tablets[n];
-        for (int64_t first = 0; first < tab->rows; first += BATCH) {
-            bool identity, nulls;
-            int64_t m = tablet_live_rows(tab, first, MIN_OF(BATCH, tab->rows - first), pos, &identity);
-            tablet_decode(j->t, tab, j->col, first, identity ? NULL : pos, m, phys, buf, valid, &nulls);
-            fn(j, buf, nulls ? valid : NULL, m, ctx);
-        }
+    for (int64_t first = 0; first < tab->rows; first += BATCH) {
+        bool identity, nulls;
+        int64_t m = tablet_live_rows(tab, first, MIN_OF(BATCH, tab->rows - first), pos, &identity);
+        tablet_decode(j->t, tab, j->col, first, identity ? NULL : pos, m, phys, buf, valid, &nulls);
+        fn(j, buf, nulls ? valid : NULL, m, ctx);
     }
+}
+static void each_batch(ColumnJob *j, uint8_t phys, char *buf, BatchFn fn, void *ctx) {
+    for (int64_t n = j->first; n < j->t->n_tablets; n++) tablet_batches(j, j->t->tablets[n], phys, buf, fn, ctx);
 }
 static void batch_read(ColumnJob *j, const void *cells, const uint8_t *valid, int64_t n, void *ctx) {
     (void)ctx;
     if (j->phys == PH_I64) read_ints(j, cells, valid, n);
     else if (j->phys == PH_STR) read_strings(j, cells, valid, n);
     else read_cells(j, cells, phys_size((Phys)j->phys), valid, n);
+}
+
+/* The rows of a tablet can say no more than how many are not NULL, and the tablet knows that. */
+static bool says_nothing_new(const ColumnJob *j, const Tablet *tab) {
+    return j->bitmap && !j->sorted && j->marked == j->domain && tab->n_deleted == 0 && !tablet_has_open(tab) &&
+           !tablet_has_patches(tab);
+}
+static void read_rows(ColumnJob *j, char *buf) {
+    for (int64_t n = j->first; n < j->t->n_tablets; n++) {
+        const Tablet *tab = j->t->tablets[n];
+        if (says_nothing_new(j, tab)) j->non_null += tab->rows - tab->cols[j->col].null_count;
+        else tablet_batches(j, tab, j->phys, buf, batch_read, NULL);
+    }
 }
 
 /* A set of 64-bit hashes: `repeated` when one came twice. */
@@ -390,9 +423,10 @@ static void column_job(ColumnJob *j) {
             bitmap_bytes = ((int64_t)span / 64 + 1) * 8;
             j->bitmap = mem_calloc(a, bitmap_bytes, &ignored); /* without it: estimates */
             j->domain_min = min;
+            j->domain = (int64_t)span + 1;
         }
     }
-    each_batch(j, j->phys, buf, batch_read, NULL);
+    read_rows(j, buf);
 
     ColumnStats *o = &j->out;
     int64_t rows = j->rows;
@@ -431,15 +465,21 @@ done:
     if (sample) mem_free(a, sample, sample_bytes);
 }
 
+/* Plain strings take longest and come first, so that workers end together. */
 typedef struct StatsRun {
     ColumnJob *jobs;
     int n;
-    _Atomic int next;
+    _Atomic int next; /* twice n: plain strings, then the others */
 } StatsRun;
 static void stats_worker(void *ctx, int worker) {
     (void)worker;
     StatsRun *r = ctx;
-    for (int i; (i = atomic_fetch_add(&r->next, 1)) < r->n;) column_job(&r->jobs[i]);
+    for (int i; (i = atomic_fetch_add(&r->next, 1)) < 2 * r->n;) {
+        ColumnJob *j = &r->jobs[i % r->n];
+        const Column *c = &j->t->cols[j->col];
+        bool plain_strings = type_phys(c->type) == PH_STR && !c->dict;
+        if (plain_strings == (i < r->n)) column_job(j);
+    }
 }
 
 static void allow_return(const Table *t, int col, ColumnStats *s) {
