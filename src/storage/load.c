@@ -499,27 +499,45 @@ static inline uint32_t cache_slot(Str s) {
     if (s.len > 4) memcpy(&tail, s.ptr + s.len - 4, 4);
     return (uint32_t)(((uint64_t)(s.prefix ^ tail * 31u) + s.len) * UINT64_C(0x9e3779b97f4a7c15) >> 56);
 }
+/* -1: failed. */
+static int32_t code_of(LoadDict *d, LoadCacheCell *cache, Str x, Err *e) {
+    LoadCacheCell *k = &cache[cache_slot(x)];
+    if (k->s.ptr && str_eq(k->s, x)) return k->code;
+    uint32_t hash = hash_constant ? 0 : (uint32_t)(hash_bytes(x.ptr, x.len) >> 32);
+    int64_t slot;
+    int32_t code = load_dict_probe(d, atomic_load_explicit(&d->slots, memory_order_acquire), x, hash, &slot);
+    if (code < 0) code = load_dict_insert(d, x, hash, e);
+    if (code < 0) return -1;
+    k->s = load_dict_entry(d, code);
+    k->code = code;
+    return code;
+}
+/* Strings of one call that lie in the same place, as those of a file's dictionary do, are looked at once. */
 static Status add_codes(LoadDict *d, LoadCacheCell *cache, const Str *s, bool is_const, const uint8_t *valid, int64_t n,
                         int32_t *out, Err *e) {
+    enum { PLACES = 64, GIVE_UP = 128 };
+    struct {
+        const char *ptr;
+        uint32_t len;
+        int32_t code;
+    } places[PLACES] = {{0}};
+    int64_t missed = 0;
     for (int64_t i = 0; i < n; i++) {
         if (valid && !valid[i]) {
             out[i] = 0;
             continue;
         }
         Str x = s[is_const ? 0 : i];
-        LoadCacheCell *k = &cache[cache_slot(x)];
-        if (k->s.ptr && str_eq(k->s, x)) {
-            out[i] = k->code;
+        int64_t k = (int64_t)((uint64_t)(uintptr_t)x.ptr * UINT64_C(0x9e3779b97f4a7c15) >> 58);
+        if (missed < GIVE_UP && places[k].ptr == x.ptr && places[k].len == x.len) {
+            out[i] = places[k].code;
             continue;
         }
-        uint32_t hash = hash_constant ? 0 : (uint32_t)(hash_bytes(x.ptr, x.len) >> 32);
-        int64_t slot;
-        int32_t code = load_dict_probe(d, atomic_load_explicit(&d->slots, memory_order_acquire), x, hash, &slot);
-        if (code < 0) code = load_dict_insert(d, x, hash, e);
-        if (code < 0) return ST_ERROR;
-        k->s = load_dict_entry(d, code);
-        k->code = code;
-        out[i] = code;
+        if ((out[i] = code_of(d, cache, x, e)) < 0) return ST_ERROR;
+        if (missed++ >= GIVE_UP) continue;
+        places[k].ptr = x.ptr;
+        places[k].len = x.len;
+        places[k].code = out[i];
     }
     return ST_OK;
 }
