@@ -16,7 +16,7 @@ bool strheap_add(StrHeap *h, Str s, Str *out, Err *e) {
         int64_t need = (int64_t)sizeof(StrChunk) + s.len;
         bool own = need > size;
         if (own) size = need;
-        StrChunk *c = mem_alloc(h->acct, size, e);
+        StrChunk *c = mem_alloc_raw(h->acct, size, e);
         if (!c) return false;
         c->size = size;
         h->total += size;

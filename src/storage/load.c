@@ -300,7 +300,9 @@ static Status encode_pieces(TableLoad *l, const LoadPiece *p, int64_t n, LoadPro
         }
         if (st != ST_OK) goto done;
     }
-    st = ST_OK;
+    st = tablet_lay_out(table_part(l->t, TABLE_PACKED), l->t->id, rows, l->n_cols, pr->cols, &pr->tablet, e);
+    if (st != ST_OK) goto done;
+    for (int c = 0; c < l->n_cols; c++) enc_release(a, &pr->cols[c]);
     *out = pr;
     pr = NULL;
 done:

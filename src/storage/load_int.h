@@ -68,13 +68,14 @@ typedef struct LoadWorker {
     _Atomic bool started;
     LoadCacheCell *caches; /* CACHE per column, strings only */
 } LoadWorker;
-typedef struct LoadProto { /* a tablet's columns before they are one block */
+typedef struct LoadProto { /* a tablet whose dictionaries are not final yet */
     int group;             /* 0 absorbed, 1 loaded */
     int64_t order, seq, start;
     int64_t rows;
-    Tablet *tablet; /* finished */
-    EncCol cols[];
+    Tablet *tablet; /* string columns: codes of the load's dictionary, or plain; no checksum */
+    EncCol cols[];  /* those with COL_REPLACES in `flags` come in place of the tablet's */
 } LoadProto;
+enum { COL_REPLACES = 0x80 };
 struct TableLoad {
     Table *t;
     MemAccount *acct;

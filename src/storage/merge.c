@@ -4,7 +4,8 @@
  *     old rows are fed through the same load (absorbed) and everything becomes new. In between, new tablets are added
  *     and the dictionaries get an unordered tail. A merge is an absorption with no new rows.
  *  2. Each string column gets its final form: a sorted dictionary, the table's own, or plain strings. Codes of the
- *     load's dictionaries are rewritten and blocks laid out, a tablet to a worker.
+ *     load's dictionaries are rewritten, a tablet to a worker: where they are, unless a column gets another form or
+ *     width, which takes a new block.
  *  3. Key indexes and statistics are built, and the new state is swapped in as a whole, or nothing changes.
  *
  * Thread rules: one thread, which runs the steps on the pool; the table is changed by it alone.
@@ -123,36 +124,22 @@ done:
     return st;
 }
 
-static TabletColumn enc_view(const EncCol *c) {
-    return (TabletColumn){.encoding = c->encoding,
-                          .width = c->width,
-                          .phys = c->phys,
-                          .base = c->base,
-                          .data = c->data,
-                          .offsets = c->encoding == ENC_STR ? c->data : NULL,
-                          .var_base = c->var,
-                          .validity = c->validity};
-}
 /* Strings of a finished plain column into the table's dictionary: one thread. */
 static Status intern_plain(TableLoad *l, int c, LoadProto *p, Err *e) {
-    TabletColumn v = enc_view(&p->cols[c]);
+    const TabletColumn *v = &p->tablet->cols[c];
     int64_t bytes = MAX_OF(p->rows, 1) * 5;
     int32_t *codes = mem_alloc(l->acct, bytes, e);
     if (!codes) return ST_ERROR;
     uint8_t *valid = (uint8_t *)(codes + p->rows);
     Status st = ST_OK;
     for (int64_t r = 0; r < p->rows && st == ST_OK; r++) {
-        valid[r] = column_row_valid(&v, r);
-        codes[r] = valid[r] ? dict_add(l->final[c], column_str(&v, r), e) : 0;
+        valid[r] = column_row_valid(v, r);
+        codes[r] = valid[r] ? dict_add(l->final[c], column_str(v, r), e) : 0;
         if (codes[r] < 0) st = ST_ERROR;
     }
-    EncCol out;
-    ColSeg seg = {codes, p->cols[c].validity ? valid : NULL, p->rows};
-    if (st == ST_OK) st = enc_codes(l->acct, NULL, &seg, 1, p->rows, &out, e);
-    if (st == ST_OK) {
-        enc_release(l->acct, &p->cols[c]);
-        p->cols[c] = out;
-    }
+    ColSeg seg = {codes, v->validity ? valid : NULL, p->rows};
+    if (st == ST_OK) st = enc_codes(l->acct, NULL, &seg, 1, p->rows, &p->cols[c], e);
+    if (st == ST_OK) p->cols[c].flags |= COL_REPLACES;
     mem_free(l->acct, codes, bytes);
     return st;
 }
@@ -181,43 +168,75 @@ static Status decide_dicts(TableLoad *l, bool fresh, int64_t rows, Err *e) {
             if (l->remap[c][i] < 0) return ST_ERROR;
         }
         for (int64_t i = 0; i < l->n_protos; i++) {
-            EncCol *col = &l->protos[i]->cols[c];
-            if (col->encoding == ENC_STR) {
-                TRY(intern_plain(l, c, l->protos[i], e));
-                col->flags |= 0x80; /* these codes are final already */
-            }
+            LoadProto *p = l->protos[i];
+            if (p->tablet->cols[c].encoding == ENC_STR) TRY(intern_plain(l, c, p, e));
         }
     }
     return ST_OK;
 }
 
-/* Provisional codes of a proto's column to final codes or to plain strings. */
+/* Provisional codes of a proto's column to final codes, in the tablet if they are as wide, or to plain strings. */
 static Status finish_codes(TableLoad *l, int c, LoadProto *p, Err *e) {
-    EncCol *col = &p->cols[c];
-    if (col->flags & 0x80) {
-        col->flags &= 0x7f;
+    const TabletColumn *v = &p->tablet->cols[c];
+    bool plain = l->final[c] == NULL;
+    EncCol now = tablet_packed_column(p->tablet, c);
+    if (!plain && enc_remap_bytes(&now, p->rows, l->remap[c])) {
+        tablet_put_codes(p->tablet, c, &now);
         return ST_OK;
     }
-    TabletColumn v = enc_view(col);
-    bool plain = l->final[c] == NULL;
     int64_t cell = plain ? (int64_t)sizeof(Str) : 4, bytes = MAX_OF(p->rows, 1) * (cell + 1);
     char *mem = mem_alloc(l->acct, bytes, e);
     if (!mem) return ST_ERROR;
     uint8_t *valid = (uint8_t *)mem + p->rows * cell;
     for (int64_t r = 0; r < p->rows; r++) {
-        int32_t code = (int32_t)((uint64_t)v.base + for_code(&v, r));
-        valid[r] = column_row_valid(&v, r);
+        int32_t code = (int32_t)((uint64_t)v->base + for_code(v, r));
+        valid[r] = column_row_valid(v, r);
         if (!plain) ((int32_t *)(void *)mem)[r] = code;
         else ((Str *)(void *)mem)[r] = valid[r] ? load_dict_entry(&l->dicts[c], code) : (Str){"", 0, 0};
     }
-    ColSeg seg = {mem, col->validity ? valid : NULL, p->rows};
+    ColSeg seg = {mem, v->validity ? valid : NULL, p->rows};
     EncCol out;
     Status st = plain ? enc_strings(l->acct, &seg, 1, p->rows, &out, e)
                       : enc_codes(l->acct, l->remap[c], &seg, 1, p->rows, &out, e);
     mem_free(l->acct, mem, bytes);
     if (st != ST_OK) return st;
-    enc_release(l->acct, col);
-    *col = out;
+    if (!plain && out.width == v->width) {
+        tablet_put_codes(p->tablet, c, &out);
+        enc_release(l->acct, &out);
+        return ST_OK;
+    }
+    p->cols[c] = out;
+    p->cols[c].flags |= COL_REPLACES;
+    return ST_OK;
+}
+/* The tablet anew with the columns that replace others. */
+static Status replace_columns(TableLoad *l, LoadProto *p, Err *e) {
+    int64_t bytes = l->n_cols * (int64_t)sizeof(EncCol);
+    EncCol *cols = mem_alloc(l->acct, bytes, e);
+    if (!cols) return ST_ERROR;
+    for (int c = 0; c < l->n_cols; c++) {
+        cols[c] = p->cols[c].flags & COL_REPLACES ? p->cols[c] : tablet_packed_column(p->tablet, c);
+        cols[c].flags &= (uint8_t)~COL_REPLACES;
+    }
+    Tablet *tab;
+    Status st = tablet_lay_out(table_part(l->t, TABLE_PACKED), l->t->id, p->rows, l->n_cols, cols, &tab, e);
+    mem_free(l->acct, cols, bytes);
+    if (st != ST_OK) return ST_ERROR;
+    tablet_free(p->tablet);
+    p->tablet = tab;
+    for (int c = 0; c < l->n_cols; c++) enc_release(l->acct, &p->cols[c]);
+    return ST_OK;
+}
+static Status finish_proto(TableLoad *l, LoadProto *p, Err *e) {
+    bool replaced = false;
+    for (int c = 0; c < l->n_cols; c++) {
+        bool is_final = !load_is_str(l, c) || p->tablet->cols[c].encoding == ENC_STR;
+        if (!is_final) TRY(finish_codes(l, c, p, e));
+        replaced |= (p->cols[c].flags & COL_REPLACES) != 0;
+    }
+    if (replaced) TRY(replace_columns(l, p, e));
+    tablet_seal(p->tablet);
+    tablet_join(l->t, p->tablet);
     return ST_OK;
 }
 static void finish_worker(void *ctx, int worker) {
@@ -225,18 +244,9 @@ static void finish_worker(void *ctx, int worker) {
     TableLoad *l = ctx;
     Err e = {0};
     for (int64_t i; !atomic_load(&l->failed) && (i = atomic_fetch_add(&l->next_proto, 1)) < l->n_protos;) {
-        LoadProto *p = l->protos[i];
-        Status st = ST_OK;
-        for (int c = 0; c < l->n_cols && st == ST_OK; c++)
-            if (p->cols[c].flags & TABLET_COL_CODES) st = finish_codes(l, c, p, &e);
-        if (st == ST_OK)
-            st = tablet_build(table_part(l->t, TABLE_PACKED), l->t->id, p->rows, l->n_cols, p->cols, &p->tablet, &e);
-        if (st == ST_OK) tablet_join(l->t, p->tablet);
-        if (st != ST_OK) {
-            step_failed(l, &e);
-            return;
-        }
-        for (int c = 0; c < l->n_cols; c++) enc_release(l->acct, &p->cols[c]);
+        if (finish_proto(l, l->protos[i], &e) == ST_OK) continue;
+        step_failed(l, &e);
+        return;
     }
 }
 static int proto_cmp(const void *x, const void *y) {

@@ -51,7 +51,7 @@ int32_t dict_add(Dict *d, Str s, Err *e);
 /* Room for n entries, so that adding them costs no rehashing. */
 Status dict_reserve(Dict *d, int64_t n, Err *e);
 
-/* ---- encoding (tablet.c) ---- */
+/* ---- encoding (encode.c) ---- */
 typedef struct ColSeg {   /* a run of rows of one column, to be encoded */
     const void *cells;    /* of the column's phys; Str for strings; int32 codes */
     const uint8_t *valid; /* bytes or NULL */
@@ -73,9 +73,21 @@ Status enc_codes(MemAccount *a, const int32_t *remap, const ColSeg *segs, int64_
                  Err *e);
 Status enc_strings(MemAccount *a, const ColSeg *segs, int64_t n_segs, int64_t rows, EncCol *out, Err *e);
 void enc_release(MemAccount *a, EncCol *c);
+/* Codes become remap[code] where they are. False: they stay, since they would get another width, have more than 8 bits,
+ * or some are NULL. */
+bool enc_remap_bytes(EncCol *c, int64_t rows, const int32_t *remap);
+/* ---- blocks (tablet.c) ---- */
 /* One block of the columns' bytes; the columns are copied and stay the caller's. */
 Status tablet_build(MemAccount *a, int64_t table_id, int64_t rows, int n_cols, const EncCol *cols, Tablet **out,
                     Err *e);
+/* The same, but for the block's checksum: its codes may still change, then it is sealed. */
+Status tablet_lay_out(MemAccount *a, int64_t table_id, int64_t rows, int n_cols, const EncCol *cols, Tablet **out,
+                      Err *e);
+void tablet_seal(Tablet *t);
+/* Other codes of a column that has codes: as many, of the same width, and NULL where these are. */
+void tablet_put_codes(Tablet *t, int col, const EncCol *c);
+/* A column that is still packed, as the block has it: bytes are the block's. */
+EncCol tablet_packed_column(const Tablet *tab, int col);
 /* Takes over `bytes` (mem_alloc, size) on success. XX001 with the offset inside the block when malformed. `what` names
  * the file. */
 Status tablet_open_block(MemAccount *a, void *bytes, int64_t size, const char *what, int64_t at, Tablet **out, Err *e);

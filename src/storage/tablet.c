@@ -1,8 +1,7 @@
-/* tablet.c - encoding columns, building and opening main tablets, and delta tablets.
+/* tablet.c - building and opening main tablets, and delta tablets.
  *
- * Encoding is in two steps. enc_*() turn runs of raw cells into one column's final bytes; tablet_build()
- * lays the columns out as tablet.h says and adds header and checksum. Bulk loads keep the columns apart until
- * their dictionaries are known.
+ * tablet_lay_out() puts encoded columns (encode.c) into a block as tablet.h says. Bulk loads change codes in it once
+ * their dictionaries are known; then tablet_seal() adds the checksum.
  *
  * Delta tablets have no block: plain cells, validity bitmaps that appear with the first NULL, and a
  * heap of strings. They grow up to TABLET_ROWS rows. Cells of NULL rows are zero there too.
@@ -10,253 +9,6 @@
 
 #include "base/mutex.h"
 #include "storage/storage_int.h"
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3") /* min/max and packing loops are worth vectorising */
-#endif
-
-enum { CHUNK = 1024 };
-
-/* ---- integers of any stored type ---- */
-static void load_i64(uint8_t phys, const void *cells, int64_t first, int64_t n, int64_t *restrict out) {
-    switch (phys) {
-    case PH_BOOL:
-        for (int64_t i = 0; i < n; i++) out[i] = ((const uint8_t *)cells)[first + i];
-        break;
-    case PH_I16:
-        for (int64_t i = 0; i < n; i++) out[i] = ((const int16_t *)cells)[first + i];
-        break;
-    case PH_I32:
-        for (int64_t i = 0; i < n; i++) out[i] = ((const int32_t *)cells)[first + i];
-        break;
-    case PH_I64: memcpy(out, (const int64_t *)cells + first, (size_t)n * 8); break;
-    default:
-        for (int64_t i = 0; i < n; i++) out[i] = (int64_t)((const int128_t *)cells)[first + i];
-    }
-}
-
-static int64_t count_nulls(const ColSeg *segs, int64_t n_segs) {
-    int64_t nulls = 0;
-    for (int64_t s = 0; s < n_segs; s++) {
-        if (!segs[s].valid) continue;
-        for (int64_t i = 0; i < segs[s].n; i++) nulls += !segs[s].valid[i];
-    }
-    return nulls;
-}
-
-static int width_for(uint64_t range) {
-    if (range == 0) return 0;
-    int bits = 64 - __builtin_clzll(range);
-    static const int widths[] = {1, 2, 4, 8, 16, 24, 32};
-    for (int i = 0; i < ARRAY_LEN(widths); i++)
-        if (bits <= widths[i]) return widths[i];
-    return 64;
-}
-
-static void *enc_alloc(MemAccount *a, int64_t bytes, Err *e) { return mem_calloc(a, bytes + TABLET_GUARD, e); }
-
-static Status enc_validity(MemAccount *a, const ColSeg *segs, int64_t n_segs, int64_t rows, EncCol *out, Err *e) {
-    out->null_count = count_nulls(segs, n_segs);
-    if (out->null_count == 0) return ST_OK;
-    out->validity_bytes = (rows + 63) / 64 * 8;
-    out->validity = enc_alloc(a, out->validity_bytes, e);
-    if (!out->validity) return ST_ERROR;
-    int64_t row = 0;
-    for (int64_t s = 0; s < n_segs; s++) {
-        for (int64_t i = 0; i < segs[s].n; i++, row++)
-            if (!segs[s].valid || segs[s].valid[i]) out->validity[row >> 6] |= UINT64_C(1) << (row & 63);
-    }
-    return ST_OK;
-}
-
-/* Packs n codes at `row`; the target is zeroed, codes fit the width. */
-static void pack(int width, int64_t base, const int64_t *restrict v, int64_t n, int64_t row, uint8_t *restrict d) {
-    uint64_t b = (uint64_t)base;
-    switch (width) {
-    case 0: break;
-    case 1:
-        for (int64_t i = 0; i < n; i++) d[(row + i) >> 3] |= (uint8_t)(((uint64_t)v[i] - b) << ((row + i) & 7));
-        break;
-    case 2:
-        for (int64_t i = 0; i < n; i++) d[(row + i) >> 2] |= (uint8_t)(((uint64_t)v[i] - b) << (((row + i) & 3) * 2));
-        break;
-    case 4:
-        for (int64_t i = 0; i < n; i++) d[(row + i) >> 1] |= (uint8_t)(((uint64_t)v[i] - b) << (((row + i) & 1) * 4));
-        break;
-    case 8:
-        for (int64_t i = 0; i < n; i++) d[row + i] = (uint8_t)((uint64_t)v[i] - b);
-        break;
-    case 16: {
-        uint16_t *o = (uint16_t *)(void *)d + row;
-        for (int64_t i = 0; i < n; i++) o[i] = (uint16_t)((uint64_t)v[i] - b);
-        break;
-    }
-    case 24: {
-        uint8_t *o =
-            d + 3 * row; /* the fourth byte of each store is overwritten by the next; the last spills into the guard */
-        for (int64_t i = 0; i < n; i++) {
-            uint32_t c = (uint32_t)((uint64_t)v[i] - b);
-            memcpy(o + 3 * i, &c, 4);
-        }
-        break;
-    }
-    case 32: {
-        uint32_t *o = (uint32_t *)(void *)d + row;
-        for (int64_t i = 0; i < n; i++) o[i] = (uint32_t)((uint64_t)v[i] - b);
-        break;
-    }
-    default: {
-        uint64_t *o = (uint64_t *)(void *)d + row;
-        for (int64_t i = 0; i < n; i++) o[i] = (uint64_t)v[i] - b;
-    }
-    }
-}
-
-static Status enc_for(MemAccount *a, uint8_t phys, const int32_t *remap, const ColSeg *segs, int64_t n_segs,
-                      int64_t rows, EncCol *out, Err *e) {
-    int64_t tmp[CHUNK], min = INT64_MAX, max = INT64_MIN;
-    for (int64_t s = 0; s < n_segs; s++) {
-        for (int64_t i = 0; i < segs[s].n; i += CHUNK) {
-            int64_t n = MIN_OF(CHUNK, segs[s].n - i);
-            const uint8_t *valid = segs[s].valid ? segs[s].valid + i : NULL;
-            load_i64(phys, segs[s].cells, i, n, tmp);
-            if (remap)
-                for (int64_t j = 0; j < n; j++) tmp[j] = valid && !valid[j] ? 0 : remap[tmp[j]];
-            if (valid) {
-                for (int64_t j = 0; j < n; j++) {
-                    if (!valid[j]) continue;
-                    min = MIN_OF(min, tmp[j]);
-                    max = MAX_OF(max, tmp[j]);
-                }
-            } else {
-                for (int64_t j = 0; j < n; j++) {
-                    min = tmp[j] < min ? tmp[j] : min;
-                    max = tmp[j] > max ? tmp[j] : max;
-                }
-            }
-        }
-    }
-    out->encoding = ENC_FOR;
-    out->phys = phys;
-    if (min <= max) {
-        out->flags |= TABLET_COL_HAS_MINMAX;
-        out->base = out->min = min;
-        out->max = max;
-        out->width = (uint8_t)width_for((uint64_t)max - (uint64_t)min);
-    }
-    int64_t bits = out->width;
-    out->data_bytes = (rows * bits + 7) / 8;
-    if (out->width == 0) return ST_OK;
-    out->data = enc_alloc(a, out->data_bytes, e);
-    if (!out->data) return ST_ERROR;
-    int64_t row = 0;
-    for (int64_t s = 0; s < n_segs; s++) {
-        for (int64_t i = 0; i < segs[s].n; i += CHUNK) {
-            int64_t n = MIN_OF(CHUNK, segs[s].n - i);
-            const uint8_t *valid = segs[s].valid ? segs[s].valid + i : NULL;
-            load_i64(phys, segs[s].cells, i, n, tmp);
-            if (remap)
-                for (int64_t j = 0; j < n; j++) tmp[j] = valid && !valid[j] ? 0 : remap[tmp[j]];
-            if (valid)
-                for (int64_t j = 0; j < n; j++) tmp[j] = valid[j] ? tmp[j] : min;
-            pack(out->width, min, tmp, n, row, out->data);
-            row += n;
-        }
-    }
-    return ST_OK;
-}
-
-static bool i128_fits(const ColSeg *segs, int64_t n_segs) {
-    for (int64_t s = 0; s < n_segs; s++) {
-        const int128_t *c = segs[s].cells;
-        for (int64_t i = 0; i < segs[s].n; i++)
-            if ((!segs[s].valid || segs[s].valid[i]) && c[i] != (int64_t)c[i]) return false;
-    }
-    return true;
-}
-
-Status enc_fixed(MemAccount *a, uint8_t phys, const ColSeg *segs, int64_t n_segs, int64_t rows, EncCol *out, Err *e) {
-    memset(out, 0, sizeof *out);
-    if (enc_validity(a, segs, n_segs, rows, out, e) != ST_OK) goto fail;
-    if (phys_is_int(phys) && (phys != PH_I128 || i128_fits(segs, n_segs))) {
-        if (enc_for(a, phys, NULL, segs, n_segs, rows, out, e) != ST_OK) goto fail;
-        return ST_OK;
-    }
-    int64_t size = phys_size((Phys)phys);
-    out->encoding = ENC_PLAIN;
-    out->phys = phys;
-    out->data_bytes = rows * size;
-    out->data = enc_alloc(a, out->data_bytes, e);
-    if (!out->data) goto fail;
-    char *d = out->data;
-    for (int64_t s = 0; s < n_segs; s++) {
-        if (segs[s].n) memcpy(d, segs[s].cells, (size_t)(segs[s].n * size));
-        if (segs[s].valid)
-            for (int64_t i = 0; i < segs[s].n; i++)
-                if (!segs[s].valid[i]) memset(d + i * size, 0, (size_t)size);
-        d += segs[s].n * size;
-    }
-    return ST_OK;
-fail:
-    enc_release(a, out);
-    return ST_ERROR;
-}
-
-Status enc_codes(MemAccount *a, const int32_t *remap, const ColSeg *segs, int64_t n_segs, int64_t rows, EncCol *out,
-                 Err *e) {
-    memset(out, 0, sizeof *out);
-    if (enc_validity(a, segs, n_segs, rows, out, e) != ST_OK ||
-        enc_for(a, PH_I32, remap, segs, n_segs, rows, out, e) != ST_OK) {
-        enc_release(a, out);
-        return ST_ERROR;
-    }
-    out->flags |= TABLET_COL_CODES;
-    return ST_OK;
-}
-
-Status enc_strings(MemAccount *a, const ColSeg *segs, int64_t n_segs, int64_t rows, EncCol *out, Err *e) {
-    memset(out, 0, sizeof *out);
-    int64_t bytes = 0, row = 0;
-    if (enc_validity(a, segs, n_segs, rows, out, e) != ST_OK) goto fail;
-    for (int64_t s = 0; s < n_segs; s++) {
-        const Str *c = segs[s].cells;
-        for (int64_t i = 0; i < segs[s].n; i++) bytes += !segs[s].valid || segs[s].valid[i] ? (int64_t)c[i].len : 0;
-    }
-    if (bytes > UINT32_MAX) {
-        err_set(e, ERR_PROGRAM_LIMIT, "strings of one tablet exceed 4 GiB");
-        goto fail;
-    }
-    out->encoding = ENC_STR;
-    out->phys = PH_STR;
-    out->var_bytes = bytes;
-    out->data_bytes = (rows + 1) * 4;
-    out->data = mem_alloc(a, out->data_bytes + TABLET_GUARD, e);
-    out->var = mem_alloc(a, bytes + TABLET_GUARD, e);
-    if (!out->data || !out->var) goto fail;
-    uint32_t *off = out->data, at = 0;
-    for (int64_t s = 0; s < n_segs; s++) {
-        const Str *c = segs[s].cells;
-        for (int64_t i = 0; i < segs[s].n; i++, row++) {
-            off[row] = at;
-            if (segs[s].valid && !segs[s].valid[i]) continue;
-            if (c[i].len) memcpy(out->var + at, c[i].ptr, c[i].len);
-            at += c[i].len;
-        }
-    }
-    off[row] = at;
-    memset(out->var + at, 0, TABLET_GUARD);
-    return ST_OK;
-fail:
-    enc_release(a, out);
-    return ST_ERROR;
-}
-
-void enc_release(MemAccount *a, EncCol *c) {
-    if (c->data) mem_free(a, c->data, c->data_bytes + TABLET_GUARD);
-    if (c->validity) mem_free(a, c->validity, c->validity_bytes + TABLET_GUARD);
-    if (c->var) mem_free(a, c->var, c->var_bytes + TABLET_GUARD);
-    memset(c, 0, sizeof *c);
-}
 
 /* ---- main tablets ---- */
 static Tablet *tablet_alloc(MemAccount *a, int n_cols, Err *e) {
@@ -374,8 +126,16 @@ static void attach(Tablet *t) {
 
 static int64_t area(int64_t bytes) { return align_up(bytes + TABLET_GUARD, TABLET_ALIGN); }
 
-Status tablet_build(MemAccount *a, int64_t table_id, int64_t rows, int n_cols, const EncCol *cols, Tablet **out,
-                    Err *e) {
+/* An area's bytes, and zeros to its end, which is returned. */
+static int64_t put_area(char *block, int64_t at, const void *data, int64_t bytes) {
+    int64_t end = at + area(bytes);
+    if (bytes) memcpy(block + at, data, (size_t)bytes);
+    memset(block + at + bytes, 0, (size_t)(end - at - bytes));
+    return end;
+}
+
+Status tablet_lay_out(MemAccount *a, int64_t table_id, int64_t rows, int n_cols, const EncCol *cols, Tablet **out,
+                      Err *e) {
     int64_t header = (int64_t)(sizeof(TabletHeader) + sizeof(TabletColDesc) * (size_t)n_cols);
     int64_t fixed = align_up(header, TABLET_ALIGN), var = fixed;
     for (int i = 0; i < n_cols; i++) {
@@ -387,13 +147,14 @@ Status tablet_build(MemAccount *a, int64_t table_id, int64_t rows, int n_cols, c
         if (cols[i].encoding == ENC_STR) size += area(cols[i].var_bytes);
     Tablet *t = tablet_alloc(a, n_cols, e);
     if (!t) return ST_ERROR;
-    t->block->bytes = mem_calloc(a, size, e);
+    t->block->bytes = mem_alloc_raw(a, size, e);
     if (!t->block->bytes) {
         tablet_free(t);
         return ST_ERROR;
     }
     t->block->size = size;
     char *p = t->block->bytes;
+    memset(p, 0, (size_t)fixed);
     TabletHeader *h = t->block->bytes;
     memcpy(h->magic, TABLET_MAGIC, sizeof h->magic);
     h->format = TABLET_FORMAT;
@@ -421,24 +182,43 @@ Status tablet_build(MemAccount *a, int64_t table_id, int64_t rows, int n_cols, c
         d->null_count = c->null_count;
         d->data_offset = (uint64_t)at;
         d->data_bytes = (uint64_t)c->data_bytes;
-        if (c->data) memcpy(p + at, c->data, (size_t)c->data_bytes);
-        at += area(c->data_bytes);
+        at = put_area(p, at, c->data, c->data_bytes);
         if (c->validity) {
             d->validity_offset = (uint64_t)at;
-            memcpy(p + at, c->validity, (size_t)c->validity_bytes);
-            at += area(c->validity_bytes);
+            at = put_area(p, at, c->validity, c->validity_bytes);
         }
         if (c->encoding == ENC_STR) {
             d->var_offset = (uint64_t)var_at;
             d->var_bytes = (uint64_t)c->var_bytes;
-            if (c->var_bytes) memcpy(p + var_at, c->var, (size_t)c->var_bytes);
-            var_at += area(c->var_bytes);
+            var_at = put_area(p, var_at, c->var, c->var_bytes);
         }
     }
-    h->checksum = checksum64(p + TABLET_CHECKSUM_FROM, size - TABLET_CHECKSUM_FROM);
     attach(t);
     *out = t;
     return ST_OK;
+}
+
+void tablet_seal(Tablet *t) {
+    char *p = t->block->bytes;
+    TabletHeader *h = t->block->bytes;
+    h->checksum = checksum64(p + TABLET_CHECKSUM_FROM, t->block->size - TABLET_CHECKSUM_FROM);
+}
+
+Status tablet_build(MemAccount *a, int64_t table_id, int64_t rows, int n_cols, const EncCol *cols, Tablet **out,
+                    Err *e) {
+    TRY(tablet_lay_out(a, table_id, rows, n_cols, cols, out, e));
+    tablet_seal(*out);
+    return ST_OK;
+}
+
+void tablet_put_codes(Tablet *t, int col, const EncCol *c) {
+    char *p = t->block->bytes;
+    TabletColDesc *d = (TabletColDesc *)(void *)(p + sizeof(TabletHeader)) + col;
+    TabletColumn *v = &t->cols[col];
+    if (c->data_bytes) memmove(p + d->data_offset, c->data, (size_t)c->data_bytes);
+    v->base = d->base = c->base;
+    v->min = d->min = c->min;
+    v->max = d->max = c->max;
 }
 
 /* ---- checking foreign bytes ---- */
@@ -780,8 +560,7 @@ Status tablet_patch_cell(const Table *t, Tablet *tab, int col, int64_t row, void
     return st;
 }
 
-/* A column that is still packed, as the block has it: bytes are the block's. */
-static EncCol packed_column(const Tablet *tab, int col) {
+EncCol tablet_packed_column(const Tablet *tab, int col) {
     char *p = tab->block->bytes;
     const TabletHeader *h = tab->block->bytes;
     const TabletColDesc *d = (const TabletColDesc *)(const void *)(p + sizeof *h) + col;
@@ -829,7 +608,7 @@ Status tablet_encode(const Table *t, const Tablet *tab, MemAccount *a, Tablet **
     uint8_t *valid = mem_alloc(a, TABLET_ROWS, e);
     if (!enc || !valid) st = ST_ERROR;
     for (int i = 0; st == ST_OK && i < t->n_cols; i++) {
-        if (is_as_built(tab, i)) enc[i] = packed_column(tab, i);
+        if (is_as_built(tab, i)) enc[i] = tablet_packed_column(tab, i);
         else st = encode_column(t, tab, i, a, valid, &enc[i], e);
     }
     if (st == ST_OK) st = tablet_build(a, t->id, tab->rows, t->n_cols, enc, out, e);

@@ -157,6 +157,28 @@ static void check_codes(const Col *c, int64_t n_codes) {
     free(mask);
 }
 
+/* Codes 0 .. mask in other order stay as wide; three times as far apart they do not. */
+static void check_remap(const EncCol *enc, const Col *c, int64_t mask) {
+    static uint8_t data[ROWS + TABLET_GUARD];
+    int32_t other[256], wide[256];
+    for (int i = 0; i < 256; i++) {
+        other[i] = 300 - i;
+        wide[i] = 3 * i;
+    }
+    EncCol now = *enc;
+    if (enc->data) memcpy(data, enc->data, (size_t)enc->data_bytes);
+    now.data = data;
+    if (mask > 0) assert_false(enc_remap_bytes(&now, ROWS, wide));
+    if (enc->data) assert_memory_equal(data, enc->data, enc->data_bytes);
+    assert_int_equal(enc_remap_bytes(&now, ROWS, other), !c->nulls && enc->width <= 8);
+    if (c->nulls || enc->width > 8) return;
+    assert_int_equal(now.width, enc->width);
+    assert_int_equal(now.min, 300 - mask);
+    assert_int_equal(now.max, 300);
+    TabletColumn v = {.encoding = ENC_FOR, .width = now.width, .base = now.base, .data = data};
+    for (int i = 0; i < ROWS; i++) assert_int_equal(now.base + (int64_t)for_code(&v, i), 300 - c->v[i]);
+}
+
 static void run_widths(bool nulls) {
     static const int widths[] = {0, 1, 2, 4, 8, 16, 24, 32, 64};
     static Col c;
@@ -180,6 +202,7 @@ static void run_widths(bool nulls) {
             Table *t = table_of(T_INT8, 0);
             assert_int_equal(enc_fixed(&root, (uint8_t)stored, segs, 2, ROWS, &enc, &e), ST_OK);
             assert_int_equal(enc.width, width);
+            if (b == 0 && width <= 8) check_remap(&enc, &c, (int64_t)mask);
             assert_int_equal(tablet_build(&root, 1, ROWS, 1, &enc, &c.tab, &e), ST_OK);
             enc_release(&root, &enc);
             check_column(t, &c, bases[b], width, stored);
