@@ -1,10 +1,11 @@
-"""Parquet files as tables: Stele and DuckDB on the same files, in turn, with the same threads.
+"""Files as tables: Stele and DuckDB on the same files, in turn, with the same threads; and the shell's start.
 
-    parquet.py [--stele build/release/stele] [--threads 2] [--runs 5] [--json OUT] FILE...
+    files.py [--stele build/release/stele] [--threads 2] [--runs 5] [--only STATEMENT] [--json OUT] FILE...
 
-FILE: lineitem of TPC-H as a Parquet file. Every statement runs in a process of its own; the time is the statement's.
-Times of processors are what busy machines can compare; Stele's are of the whole process. The least of the runs is
-shown, all are in the JSON file. Needs the Python package duckdb.
+FILE: lineitem of TPC-H as a Parquet or CSV file (with a header). Every statement runs in a process of its own; the time
+is the statement's, with what it takes to find out what is in the file. Times of processors are what busy machines can
+compare; Stele's are of the whole process. The least of the runs is shown, all are in the JSON file. Needs the Python
+package duckdb.
 """
 import argparse
 import json
@@ -65,6 +66,16 @@ def run_duckdb(threads, sql):
     return float(wall), float(cpu)
 
 
+def start_of_shell(shell, runs):
+    """Seconds from nothing to the end of a shell that was given one statement."""
+    times = []
+    for _ in range(runs):
+        t = time.monotonic()
+        subprocess.run([shell, "-c", "SELECT 1"], capture_output=True, check=True)
+        times.append(time.monotonic() - t)
+    return times
+
+
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("--stele", default="build/release/stele")
@@ -94,6 +105,8 @@ def main():
                 line += f"{s:8.3f}{d:8.3f}{s / d:7.2f} "
             print(line, flush=True)
             out["seconds"].setdefault(os.path.basename(f), {})[name] = {"stele": stele, "duckdb": duck}
+    out["start of the shell"] = start_of_shell(o.stele, 5 * o.runs)
+    print(f"start of the shell {min(out['start of the shell']) * 1000:8.1f} ms")
     if o.json:
         with open(o.json, "w") as h:
             json.dump(out, h, indent=1)

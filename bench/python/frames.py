@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 """How long the Python package takes: import, data frames of a million rows in and out, rows, a bulk from a frame.
 
-    bench/python/frames.py [--build build] [--rows 1000000]
+    bench/python/frames.py [--build build] [--rows 1000000] [--json OUT]
 
 Prints the least of some runs, by the clock and in processor time (of all threads). Nothing else should run.
 """
 import argparse
+import json
 import os
 import subprocess
 import sys
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+LEAST_MS = {}  # by the clock, of processors
 
 
 def best(what, call, runs=5, before=None):
@@ -22,6 +25,7 @@ def best(what, call, runs=5, before=None):
         t, c = time.perf_counter(), time.process_time()
         call()
         clock, cpu = min(clock, time.perf_counter() - t), min(cpu, time.process_time() - c)
+    LEAST_MS[what] = [clock * 1e3, cpu * 1e3]
     print(f"{what:44s} {clock * 1e3:8.1f} ms {cpu * 1e3:8.1f} ms of processor time", flush=True)
 
 
@@ -29,12 +33,14 @@ def main():
     a = argparse.ArgumentParser()
     a.add_argument("--build", default=os.path.join(ROOT, "build"))
     a.add_argument("--rows", type=int, default=1_000_000)
+    a.add_argument("--json")
     o = a.parse_args()
     os.environ["STELE_LIBRARY"] = os.path.join(os.path.abspath(o.build), "release", "libstele.so.0")
     sys.path.insert(0, os.path.join(ROOT, "python"))
     timed = "import time; t = time.perf_counter(); import stele; print((time.perf_counter() - t) * 1e3)"
     env = {**os.environ, "PYTHONPATH": sys.path[0]}
     times = [float(subprocess.run([sys.executable, "-c", timed], env=env, capture_output=True, check=True).stdout) for _ in range(9)]
+    LEAST_MS["import stele"] = [min(times)]
     print(f"{'import stele':44s} {min(times):8.1f} ms")
 
     import numpy as np
@@ -59,6 +65,9 @@ def main():
             "create procedure pay(a int, amount bigint) language plpgsql as $$ begin update account set balance = balance + amount where id = a; end $$")
     calls = pd.DataFrame({"a": rng.integers(0, 10_000, n), "amount": rng.integers(1, 9, n)})
     best("a bulk: a call per row, results as a frame", lambda: con.bulk("pay", calls).df(), runs=3)
+    if o.json:
+        with open(o.json, "w") as h:
+            json.dump({"load": os.getloadavg()[0], "cpus": os.cpu_count(), "rows": n, "least ms": LEAST_MS}, h, indent=1)
 
 
 if __name__ == "__main__":
