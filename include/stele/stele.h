@@ -115,9 +115,16 @@ STELE_API void stele_disconnect(stele_conn *conn);
 
 /* The last failed call on this connection; valid until its next call. */
 STELE_API void stele_error(stele_conn *conn, stele_error_info *out);
-/* Cancels the statement now running on the connection (57014). From any thread; no effect when idle. Async-signal-safe.
- */
+/* Cancels the statement now running on the connection (57014). From any thread; async-signal-safe. No effect when idle:
+ * a call of this library forgets what came before it began. A group of calls is not idle between them. */
 STELE_API void stele_interrupt(stele_conn *conn);
+/* A group: the calls between them are one for stele_interrupt. It may come while one of them runs or between two; the
+ * next that runs a statement, and each after it, fails with 57014 until the group ends. For what a user sees as one
+ * request and a program makes of several calls (prepare, bind, run, step), which an interrupt from another thread or
+ * from a signal's handler is to end wherever it is. stele_exec is a group by itself. Groups nest: the outermost counts.
+ * An end without a begin has no effect. */
+STELE_API void stele_calls_begin(stele_conn *conn);
+STELE_API void stele_calls_end(stele_conn *conn);
 /* Measures the rates of this machine's CPU and usable devices (device NULL), or of one of them ("cpu", "cuda:0", as
  * SHOW devices lists them), and writes them to the machine's profile ($STELE_PROFILE, else ~/.config/stele/profile),
  * from which placement and EXPLAIN take them. Seconds per device; `quick` a fraction of one, with rough results.

@@ -307,6 +307,7 @@ class Connection:
         at, end = ctypes.addressof(whole), ctypes.addressof(whole) + len(raw)
         result: Optional[_T] = None
         self._scope = frame
+        lib.stele_calls_begin(conn)  # interrupt() ends it wherever it is
         try:
             while at < end:
                 statement, tail = c_void_p(), c_void_p()
@@ -331,6 +332,7 @@ class Connection:
                         lib.stele_finalize(statement)
                 at = tail.value or end
         finally:
+            lib.stele_calls_end(conn)
             self._scope = None
             for name in self._borrowed:
                 lib.stele_unregister(conn, name)
@@ -497,7 +499,8 @@ class Connection:
             self._simple("rollback")
 
     def interrupt(self) -> None:
-        """Cancels the statement that runs (57014). From any thread."""
+        """Cancels the call that runs on the connection, wherever it is: sql(), for instance, fails with 57014. From any
+        thread; no effect when none runs."""
         lib.stele_interrupt(self._live())
 
     def close(self) -> None:

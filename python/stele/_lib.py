@@ -148,6 +148,8 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "disconnect": (None, [c_void_p]),
     "error": (None, [c_void_p, POINTER(ErrorInfo)]),
     "interrupt": (None, [c_void_p]),
+    "calls_begin": (None, [c_void_p]),
+    "calls_end": (None, [c_void_p]),
     "set_progress": (None, [c_void_p, Progress, c_void_p]),
     "set_notice": (None, [c_void_p, OnNotice, c_void_p]),
     "transaction_state": (c_char, [c_void_p]),

@@ -260,7 +260,28 @@ class Threads(Case):
         done.set()
         thread.join()
 
+    def test_interrupt_between(self):
+        """Before the statement runs, but within sql()."""
+        self.con.sql("create table t (a int)")
+
+        class Scalar:
+            """As NumPy's: its value is asked for when the statement has been prepared."""
+            dtype = "int32"
+
+            def __init__(self, con):
+                self.con = con
+
+            def item(self):
+                self.con.interrupt()
+                return 1
+        with self.fails(stele.OperationalError, "57014"):
+            self.con.sql("insert into t values (?)", [Scalar(self.con)])
+        self.con.interrupt()  # idle: no effect
+        self.assertEqual(self.one("select count(*) from t"), 0)
+
     def test_control_c(self):
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background may ignore it
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         done = threading.Event()
 
         def stop():

@@ -363,10 +363,12 @@ AdbcStatusCode adbc_statement_execute(struct AdbcStatement *s, struct ArrowArray
     AdbcStmt *x = s->private_data;
     int64_t n = 0;
     if (out) memset(out, 0, sizeof *out);
+    stele_calls_begin(x->c->conn); /* one for cancel */
     AdbcStatusCode code = x->target ? adbc_begin(x->c, e) : adbc_statement_prepare(s, e);
     if (code == ADBC_STATUS_OK && !x->target) code = adbc_begin(x->c, e);
     x->c->progress = 0;
     if (code == ADBC_STATUS_OK) code = x->target ? ingest(x, &n, e) : execute(x, out, &n, e);
+    stele_calls_end(x->c->conn);
     if (code == ADBC_STATUS_OK) x->c->progress = 1000000;
     if (rows) *rows = code == ADBC_STATUS_OK ? n : -1;
     client_rows_unref(x->rows); /* a binding is for one execution */

@@ -177,6 +177,13 @@ void stele_interrupt(stele_conn *c) {
     Session *leads = atomic_load(&c->s->leads); /* lives as long as the database */
     if (leads) atomic_store(&leads->cancel, true);
 }
+void stele_calls_begin(stele_conn *c) {
+    session_forget_interrupt(c->s);
+    c->s->groups++;
+}
+void stele_calls_end(stele_conn *c) {
+    if (c->s->groups > 0) c->s->groups--;
+}
 stele_status stele_calibrate(stele_conn *c, const char *device, bool quick) {
     err_clear(&c->s->err);
     return session_calibrate(c->s, device, quick) == ST_OK ? STELE_OK : STELE_ERROR;
@@ -455,8 +462,10 @@ stele_status stele_exec(stele_conn *c, const char *sql,
                         bool (*row)(void *ctx, int64_t n, const char *const *values, const char *const *names),
                         void *ctx) {
     err_clear(&c->s->err);
+    stele_calls_begin(c);
     stele_status r = session_enter(c->s) == ST_OK ? exec_all(c, sql, row, ctx) : STELE_ERROR;
     session_leave(c->s);
+    stele_calls_end(c);
     return r;
 }
 
@@ -464,7 +473,7 @@ stele_status stele_exec(stele_conn *c, const char *sql,
 
 bool api_look_begin(Session *s, bool locked) {
     err_clear(&s->err);
-    atomic_store(&s->cancel, false);
+    session_forget_interrupt(s);
     if (session_enter(s) == ST_OK && (locked ? session_lock(s, LOCK_SHARED) : session_read(s, true)) == ST_OK)
         return true;
     session_leave(s);

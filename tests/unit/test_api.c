@@ -350,6 +350,45 @@ static void interrupted(void **state) {
     refused(conn, endless, "57014", "", -1);
     run(conn, "reset statement_timeout");
 }
+static bool interrupts(void *ctx, int64_t n, const char *const *values, const char *const *names) {
+    (void)n, (void)names;
+    int *rows = ctx;
+    ++*rows;
+    if (strcmp(values[0], "stop") == 0) stele_interrupt(conn);
+    return false;
+}
+/* An interrupt that comes between two calls of a group, or between two statements of stele_exec, is not forgotten. */
+static void interrupted_between(void **state) {
+    (void)state;
+    stele_stmt *s;
+    int rows = 0;
+    run(conn, "create table between_calls (a int)");
+    assert_int_equal(stele_exec(conn, "select 'stop'; insert into between_calls values (1)", interrupts, &rows),
+                     STELE_ERROR);
+    stele_error_info e;
+    stele_error(conn, &e);
+    assert_string_equal(e.sqlstate, "57014");
+    assert_int_equal(rows, 1);
+    gives(conn, "select count(*) from between_calls", "0");
+
+    stele_calls_begin(conn);
+    assert_int_equal(stele_prepare(conn, "insert into between_calls values (1)", -1, &s, NULL), STELE_OK);
+    stele_calls_begin(conn);
+    stele_interrupt(conn);
+    stele_calls_end(conn); /* the outer one goes on */
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(stele_run(s), STELE_ERROR);
+        stele_error(conn, &e);
+        assert_string_equal(e.sqlstate, "57014");
+    }
+    stele_calls_end(conn);
+    gives(conn, "select count(*) from between_calls", "0");
+    stele_interrupt(conn); /* no group: the next call forgets it */
+    assert_int_equal(stele_run(s), STELE_DONE);
+    stele_finalize(s);
+    stele_calls_end(conn); /* without a begin */
+    run(conn, "drop table between_calls");
+}
 static int64_t calls;
 static bool on_progress(void *ctx, double fraction) {
     (void)ctx;
@@ -1209,6 +1248,7 @@ int main(void) {
         cmocka_unit_test(changed_table),
         cmocka_unit_test(errors),
         cmocka_unit_test(interrupted),
+        cmocka_unit_test(interrupted_between),
         cmocka_unit_test(progress),
         cmocka_unit_test(transactions),
         cmocka_unit_test(concurrent_updates),

@@ -922,7 +922,7 @@ static Status make_params(Session *s, Statement *st) {
 
 StackWatch session_call_begin(Session *s) {
     err_clear(&s->err);
-    atomic_store(&s->cancel, false);
+    session_forget_interrupt(s);
     s->deadline_ns =
         s->settings.txn.statement_timeout_ms > 0 ? clock_ns() + s->settings.txn.statement_timeout_ms * 1000000 : 0;
     return stack_watch_begin(&s->cancel, s->deadline_ns);
@@ -1325,7 +1325,7 @@ static Status run_once(Statement *st) {
     s->block.read_adds = s->block.defers = false;
     s->read.since_ns = clock_ns();
     Value *vals = arena_array(st->run_arena, Value, st->n_params + 1);
-    Status r = vals ? ST_OK : ST_ERROR;
+    Status r = vals ? stack_check(&s->err) : ST_ERROR; /* interrupted by now: nothing begins */
     for (int32_t i = 0; r == ST_OK && i < st->n_params; i++) {
         vals[i] = st->params[i];
         if (vals[i].is_null) vals[i].type = st->param_types[i];

@@ -229,6 +229,7 @@ typedef struct Session {
     bool in_foreign;     /* an action of a foreign key runs: its caller checks the keys on what it changes */
     int64_t deadline_ns; /* statement_timeout */
     _Atomic bool cancel;
+    int32_t groups; /* of calls that are one for interrupts, begun and not ended: session_forget_interrupt */
     _Atomic(struct Session *) leads; /* the pool's session, while this one's thread runs a bulk on it: it is canceled
                                         with this one (callpool.c) */
     SessionDevice device;
@@ -300,8 +301,13 @@ static inline Value statement_column_cell(const Statement *st, int64_t row, int6
 
 Status session_new(Database *db, Session **out, Err *e);
 void session_free(Session *s);
-/* Begins a call of the library for the session: no error, not canceled, statement_timeout from now on; recursive walks
- * and planning look at that (base/stack.h) until stack_watch_end(). */
+/* Where a call of the library begins: an interrupt from before was for what is over, unless the call is one of a group
+ * (s->groups): there it is for this call, and for those after it. */
+static inline void session_forget_interrupt(Session *s) {
+    if (s->groups == 0) atomic_store(&s->cancel, false);
+}
+/* Begins a call of the library for the session: no error, earlier interrupts forgotten, statement_timeout from now on;
+ * recursive walks and planning look at that (base/stack.h) until stack_watch_end(). */
 StackWatch session_call_begin(Session *s);
 /* What the statement has done will stand, and is not undone by its failure: from now on to its end it is not cancelled,
  * nor is statement_timeout looked at. */
