@@ -29,9 +29,11 @@ typedef enum ArrowLayout {
     ARROW_STRINGS,     /* validity, offsets, bytes */
     ARROW_VIEWS,       /* validity, views, any number of buffers of bytes, and in memory their sizes */
     ARROW_LISTS,       /* validity, offsets; a child */
+    ARROW_LIST_VIEWS,  /* validity, offsets, sizes: lists in any order, which may share elements; a child */
     ARROW_FIXED_LISTS, /* lists of one length: validity; a child */
     ARROW_STRUCTS,     /* validity; children */
     ARROW_MAPS,        /* as lists; the child is a struct of key and value */
+    ARROW_RUNS,        /* no buffers; children: where each run of equal values ends, and the values */
     ARROW_SPARSE,      /* unions: which child by row; children */
     ARROW_DENSE        /* unions: which child, and which row of it; children */
 } ArrowLayout;
@@ -43,6 +45,7 @@ typedef struct ArrowFormat {
     Type type; /* in SQL, where it has one; what is nested has that of its values (arrow_type) */
 } ArrowFormat;
 static inline bool arrow_is_nested(ArrowLayout l) { return l >= ARROW_LISTS; }
+static inline bool arrow_is_list(ArrowLayout l) { return l >= ARROW_LISTS && l <= ARROW_FIXED_LISTS; }
 static inline bool arrow_is_union(ArrowLayout l) { return l >= ARROW_SPARSE; }
 extern const uint8_t arrow_buffers[]; /* how many buffers a layout has; views have more */
 /* false: it is not known, *out is zeros */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/stack.h"
+#include "io/half.h"
 #include "types/dec.h"
 
 enum { EPOCH_DAYS = 10957 }; /* 1970-01-01 to 2000-01-01 */
@@ -49,18 +50,19 @@ static const struct {
     char format[4];
     uint8_t layout, width, type; /* T_ARRAY: nested; T_NUMERIC: of 20 digits */
 } formats[] = {
-    {"n", ARROW_NULLS, 0, T_TEXT},       {"b", ARROW_FIXED, 0, T_BOOL},       {"c", ARROW_FIXED, 1, T_INT2},
-    {"C", ARROW_FIXED, 1, T_INT2},       {"s", ARROW_FIXED, 2, T_INT2},       {"S", ARROW_FIXED, 2, T_INT4},
-    {"i", ARROW_FIXED, 4, T_INT4},       {"I", ARROW_FIXED, 4, T_INT8},       {"l", ARROW_FIXED, 8, T_INT8},
-    {"L", ARROW_FIXED, 8, T_NUMERIC},    {"f", ARROW_FIXED, 4, T_FLOAT4},     {"g", ARROW_FIXED, 8, T_FLOAT8},
-    {"u", ARROW_STRINGS, 4, T_TEXT},     {"U", ARROW_STRINGS, 8, T_TEXT},     {"z", ARROW_STRINGS, 4, T_BYTEA},
-    {"Z", ARROW_STRINGS, 8, T_BYTEA},    {"vu", ARROW_VIEWS, 16, T_TEXT},     {"vz", ARROW_VIEWS, 16, T_BYTEA},
-    {"+l", ARROW_LISTS, 4, T_ARRAY},     {"+L", ARROW_LISTS, 8, T_ARRAY},     {"+s", ARROW_STRUCTS, 0, T_ARRAY},
-    {"+m", ARROW_MAPS, 4, T_ARRAY},      {"tdD", ARROW_FIXED, 4, T_DATE},     {"tdm", ARROW_FIXED, 8, T_DATE},
-    {"tts", ARROW_FIXED, 4, T_TIME},     {"ttm", ARROW_FIXED, 4, T_TIME},     {"ttu", ARROW_FIXED, 8, T_TIME},
-    {"ttn", ARROW_FIXED, 8, T_TIME},     {"tDs", ARROW_FIXED, 8, T_INTERVAL}, {"tDm", ARROW_FIXED, 8, T_INTERVAL},
-    {"tDu", ARROW_FIXED, 8, T_INTERVAL}, {"tDn", ARROW_FIXED, 8, T_INTERVAL}, {"tiM", ARROW_FIXED, 4, T_INTERVAL},
-    {"tiD", ARROW_FIXED, 8, T_INTERVAL}, {"tin", ARROW_FIXED, 16, T_INTERVAL}};
+    {"n", ARROW_NULLS, 0, T_TEXT},       {"b", ARROW_FIXED, 0, T_BOOL},         {"c", ARROW_FIXED, 1, T_INT2},
+    {"C", ARROW_FIXED, 1, T_INT2},       {"s", ARROW_FIXED, 2, T_INT2},         {"S", ARROW_FIXED, 2, T_INT4},
+    {"i", ARROW_FIXED, 4, T_INT4},       {"I", ARROW_FIXED, 4, T_INT8},         {"l", ARROW_FIXED, 8, T_INT8},
+    {"L", ARROW_FIXED, 8, T_NUMERIC},    {"f", ARROW_FIXED, 4, T_FLOAT4},       {"g", ARROW_FIXED, 8, T_FLOAT8},
+    {"e", ARROW_FIXED, 2, T_FLOAT4},     {"u", ARROW_STRINGS, 4, T_TEXT},       {"U", ARROW_STRINGS, 8, T_TEXT},
+    {"z", ARROW_STRINGS, 4, T_BYTEA},    {"Z", ARROW_STRINGS, 8, T_BYTEA},      {"vu", ARROW_VIEWS, 16, T_TEXT},
+    {"vz", ARROW_VIEWS, 16, T_BYTEA},    {"+l", ARROW_LISTS, 4, T_ARRAY},       {"+L", ARROW_LISTS, 8, T_ARRAY},
+    {"+s", ARROW_STRUCTS, 0, T_ARRAY},   {"+vl", ARROW_LIST_VIEWS, 4, T_ARRAY}, {"+vL", ARROW_LIST_VIEWS, 8, T_ARRAY},
+    {"+r", ARROW_RUNS, 0, T_ARRAY},      {"+m", ARROW_MAPS, 4, T_ARRAY},        {"tdD", ARROW_FIXED, 4, T_DATE},
+    {"tdm", ARROW_FIXED, 8, T_DATE},     {"tts", ARROW_FIXED, 4, T_TIME},       {"ttm", ARROW_FIXED, 4, T_TIME},
+    {"ttu", ARROW_FIXED, 8, T_TIME},     {"ttn", ARROW_FIXED, 8, T_TIME},       {"tDs", ARROW_FIXED, 8, T_INTERVAL},
+    {"tDm", ARROW_FIXED, 8, T_INTERVAL}, {"tDu", ARROW_FIXED, 8, T_INTERVAL},   {"tDn", ARROW_FIXED, 8, T_INTERVAL},
+    {"tiM", ARROW_FIXED, 4, T_INTERVAL}, {"tiD", ARROW_FIXED, 8, T_INTERVAL},   {"tin", ARROW_FIXED, 16, T_INTERVAL}};
 
 /* d:precision,scale of 128 bits */
 static bool decimal_format(const char *f, int *precision, int *scale) {
@@ -113,8 +115,8 @@ bool arrow_format(const char *f, ArrowFormat *out) {
 static bool is_int_format(const char *f) { return f[0] && !f[1] && strchr("cCsSiIlL", f[0]); }
 
 const uint8_t arrow_buffers[] = {
-    [ARROW_FIXED] = 2,   [ARROW_STRINGS] = 3, [ARROW_VIEWS] = 3,  [ARROW_LISTS] = 2, [ARROW_FIXED_LISTS] = 1,
-    [ARROW_STRUCTS] = 1, [ARROW_MAPS] = 2,    [ARROW_SPARSE] = 1, [ARROW_DENSE] = 2};
+    [ARROW_FIXED] = 2,       [ARROW_STRINGS] = 3, [ARROW_VIEWS] = 3, [ARROW_LISTS] = 2,  [ARROW_LIST_VIEWS] = 3,
+    [ARROW_FIXED_LISTS] = 1, [ARROW_STRUCTS] = 1, [ARROW_MAPS] = 2,  [ARROW_SPARSE] = 1, [ARROW_DENSE] = 2};
 
 Status arrow_check(const ArrowColumn *c, Err *e) {
     const struct ArrowSchema *s = c->schema;
@@ -143,7 +145,8 @@ Status arrow_check(const ArrowColumn *c, Err *e) {
         return ST_OK;
     }
     if (n > 0 && a->null_count > 0 && !a->buffers[0]) return arrow_malformed(c, "it has NULLs but no validity", e);
-    for (int64_t i = 1; i < (view ? a->n_buffers : 2) && n > 1 && c->n > 0; i++)
+    int64_t needed = view ? a->n_buffers : format.layout == ARROW_LIST_VIEWS ? n : 2;
+    for (int64_t i = 1; i < needed && n > 1 && c->n > 0; i++)
         if (!a->buffers[i] && (i == 1 || a->n_buffers > n)) return arrow_malformed(c, "a buffer is missing", e);
     return ST_OK;
 }
@@ -164,17 +167,20 @@ Status arrow_check_batch(const struct ArrowSchema *schema, const struct ArrowArr
     return ST_OK;
 }
 
-/* [from, to) of a row of a column of variable size. */
 Status arrow_bounds(const ArrowColumn *c, int64_t i, bool wide, int64_t *from, int64_t *to, Err *e) {
     const void *o = c->array->buffers[1];
     int64_t at = c->first + i;
-    if (wide) *from = ((const int64_t *)o)[at], *to = ((const int64_t *)o)[at + 1];
+    if (strncmp(c->schema->format, "+v", 2) == 0) {
+        const void *sizes = c->array->buffers[2];
+        int64_t n = wide ? ((const int64_t *)sizes)[at] : ((const int32_t *)sizes)[at];
+        *from = wide ? ((const int64_t *)o)[at] : ((const int32_t *)o)[at];
+        *to = n < 0 || n > OFFSET_MAX || *from > OFFSET_MAX ? -1 : *from + n;
+    } else if (wide) *from = ((const int64_t *)o)[at], *to = ((const int64_t *)o)[at + 1];
     else *from = ((const int32_t *)o)[at], *to = ((const int32_t *)o)[at + 1];
     return *from < 0 || *to < *from || *to > OFFSET_MAX ? arrow_malformed(c, "its offsets", e) : ST_OK;
 }
 
-/* An integer of any width; false: an unsigned one beyond 64 bits signed. */
-static bool int_at(char format, const void *d, int64_t at, int64_t *v) {
+bool arrow_int_at(char format, const void *d, int64_t at, int64_t *v) {
     switch (format) {
     case 'c': *v = ((const int8_t *)d)[at]; return true;
     case 'C': *v = ((const uint8_t *)d)[at]; return true;
@@ -197,7 +203,7 @@ static Status ints(const ArrowColumn *c, char *cells, const uint8_t *valid, Err 
     if (!is_int_format(c->schema->format)) return arrow_mismatch(c, e);
     for (int64_t i = 0; i < c->n; i++) {
         if (!valid[i]) continue;
-        if (!int_at(c->schema->format[0], c->array->buffers[1], c->first + i, &v) || v < lo[c->type.id] ||
+        if (!arrow_int_at(c->schema->format[0], c->array->buffers[1], c->first + i, &v) || v < lo[c->type.id] ||
             v > hi[c->type.id])
             return out_of_range(c, i, e);
         memcpy(cells + i * size, &v, (size_t)size); /* little-endian */
@@ -216,7 +222,7 @@ static Status numerics(const ArrowColumn *c, char *cells, const uint8_t *valid, 
         int64_t n;
         if (!valid[i]) continue;
         if (whole) {
-            if (!int_at(f[0], c->array->buffers[1], c->first + i, &n)) v = (int128_t)(uint64_t)n;
+            if (!arrow_int_at(f[0], c->array->buffers[1], c->first + i, &n)) v = (int128_t)(uint64_t)n;
             else v = n;
         } else {
             memcpy(&v, (const char *)c->array->buffers[1] + 16 * (c->first + i), 16);
@@ -229,14 +235,18 @@ static Status numerics(const ArrowColumn *c, char *cells, const uint8_t *valid, 
     return ST_OK;
 }
 
+/* Of 16, 32 and 64 bits: 'e', 'f', 'g'. */
+static bool is_float_format(const char *f) { return f[0] && !f[1] && strchr("efg", f[0]); }
+static double float_at(char format, const void *d, int64_t at) {
+    if (format == 'e') return (double)half_value((const uint16_t *)d + at);
+    return format == 'f' ? (double)((const float *)d)[at] : ((const double *)d)[at];
+}
 static Status floats(const ArrowColumn *c, char *cells, const uint8_t *valid, Err *e) {
     const char *f = c->schema->format;
-    bool single = strcmp(f, "f") == 0;
-    if (!single && strcmp(f, "g") != 0) return arrow_mismatch(c, e);
+    if (!is_float_format(f)) return arrow_mismatch(c, e);
     for (int64_t i = 0; i < c->n; i++) {
         if (!valid[i]) continue;
-        double v = single ? (double)((const float *)c->array->buffers[1])[c->first + i]
-                          : ((const double *)c->array->buffers[1])[c->first + i];
+        double v = float_at(f[0], c->array->buffers[1], c->first + i);
         float r = (float)v;
         if (c->type.id == T_FLOAT8) memcpy(cells + i * 8, &v, 8);
         else memcpy(cells + i * 4, &r, 4);
@@ -417,9 +427,10 @@ static Status decimal_at(const ArrowColumn *c, const ArrowFormat *format, int64_
     const void *data = c->array->buffers[1];
     int precision = 0, scale = 0;
     int64_t at = c->first + i, n;
-    if (is_int_format(f)) return dec_from_i128(a, int_at(f[0], data, at, &n) ? n : (int128_t)(uint64_t)n, 0, out, e);
-    if (strcmp(f, "f") == 0) return dec_from_f32(a, ((const float *)data)[at], out, e);
+    if (is_int_format(f))
+        return dec_from_i128(a, arrow_int_at(f[0], data, at, &n) ? n : (int128_t)(uint64_t)n, 0, out, e);
     if (strcmp(f, "g") == 0) return dec_from_f64(a, ((const double *)data)[at], out, e);
+    if (is_float_format(f)) return dec_from_f32(a, (float)float_at(f[0], data, at), out, e);
     if (format->type.id == T_TEXT) {
         Slice s;
         TRY(string_at(c, format, i, &s, e));
@@ -479,7 +490,7 @@ static Status coded(const ArrowColumn *c, Arena *a, char *cells, uint8_t *valid,
     TRY(words_of(c, a, &w, e));
     for (int64_t i = 0; i < c->n; i++) {
         if (!valid[i]) continue;
-        if (!int_at(c->schema->format[0], c->array->buffers[1], c->first + i, &code) || code < 0 || code >= w.n)
+        if (!arrow_int_at(c->schema->format[0], c->array->buffers[1], c->first + i, &code) || code < 0 || code >= w.n)
             return arrow_malformed(c, "a code that is not in its dictionary", e);
         valid[i] = w.valid[code];
         if (valid[i]) memcpy(cells + i * size, w.cells + code * size, (size_t)size);
@@ -489,6 +500,7 @@ static Status coded(const ArrowColumn *c, Arena *a, char *cells, uint8_t *valid,
 
 /* Cells (zeroed) and valid[] of the column, which has been checked. */
 Status arrow_convert(const ArrowColumn *c, Arena *a, void *cells, uint8_t *valid, Err *e) {
+    if (strcmp(c->schema->format, "+r") == 0) return arrow_runs(c, a, cells, valid, e);
     if (c->schema->format[0] == '+' && type_is_json(c->type)) return arrow_json(c, a, cells, valid, e);
     if (strcmp(c->schema->format, "n") == 0) {
         memset(valid, 0, (size_t)c->n);
@@ -560,17 +572,23 @@ static Type type_of_elements(const ArrowFormat *f, const struct ArrowSchema *s) 
 
 static Status type_in(const struct ArrowSchema *column, const struct ArrowSchema *s, int depth, Type *out, Err *e);
 
+/* Whether values are nested, or runs of nested ones. Its type is known. */
+static bool has_members(const struct ArrowSchema *s) {
+    while (!s->dictionary && strcmp(s->format, "+r") == 0) s = s->children[1];
+    return !s->dictionary && s->format[0] == '+';
+}
+
 /* Of what is nested: an array, or jsonb where all that it has within has a type. */
 static Status nested_type_in(const struct ArrowSchema *column, const struct ArrowSchema *s, ArrowLayout layout,
                              int depth, Type *out, Err *e) {
     Type item = {0};
-    bool list = layout == ARROW_LISTS || layout == ARROW_FIXED_LISTS;
+    bool list = arrow_is_list(layout);
     for (int64_t i = 0; i < s->n_children; i++) TRY(type_in(column, s->children[i], depth + 1, &item, e));
     *out = type_make(T_JSONB);
     const struct ArrowSchema *child = list ? s->children[0] : NULL;
-    if (!list || item.id == T_ARRAY || (child->format[0] == '+' && !child->dictionary)) return ST_OK;
+    if (!list || item.id == T_ARRAY || has_members(child)) return ST_OK;
     ArrowFormat format;
-    bool plain = !child->dictionary && arrow_format(child->format, &format);
+    bool plain = !child->dictionary && arrow_format(child->format, &format) && format.has_type;
     *out = type_array_of(plain ? type_of_elements(&format, child) : item);
     return ST_OK;
 }
@@ -587,7 +605,11 @@ static Status type_in(const struct ArrowSchema *column, const struct ArrowSchema
         return ST_OK;
     }
     bool nested = known && arrow_is_nested(format.layout) && (v->children || v->n_children == 0);
-    if (nested && (format.layout == ARROW_LISTS || format.layout == ARROW_FIXED_LISTS)) nested = v->n_children == 1;
+    if (nested && arrow_is_list(format.layout)) nested = v->n_children == 1;
+    if (nested && format.layout == ARROW_RUNS) {
+        if (v->n_children == 2) return type_in(column, v->children[1], depth + 1, out, e);
+        nested = false;
+    }
     if (nested && format.layout == ARROW_MAPS)
         nested = v->n_children == 1 && v->children[0] && v->children[0]->n_children == 2;
     if (nested && arrow_is_union(format.layout)) nested = v->n_children > 0;

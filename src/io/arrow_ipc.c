@@ -23,6 +23,11 @@ static const char *int_format(Flatbuf *b, int64_t type) {
     }
 }
 
+static const char *float_format(int precision) {
+    static const char *const formats[] = {"e", "f", "g"};
+    return precision >= 0 && precision < ARRAY_LEN(formats) ? formats[precision] : NULL;
+}
+
 static const char *unit_format(Arena *a, const char *head, int unit, const char *tail, int64_t n) {
     if (unit < 0 || unit > 3) return NULL;
     return arena_printf(a, "%s%c%.*s", head, "smun"[unit], (int)n, tail);
@@ -50,14 +55,25 @@ static const char *union_format(Flatbuf *b, int64_t type, int64_t n_children, Ar
 
 /* In the words of the C data interface; NULL: it has none that is wanted. */
 static const char *format_of(Flatbuf *b, int kind, int64_t type, int64_t n_children, Arena *a) {
-    static const char *const plain[] = {
-        [AT_NULL] = "n",         [AT_BINARY] = "z",       [AT_UTF8] = "u",       [AT_BOOL] = "b",
-        [AT_LIST] = "+l",        [AT_LARGE_BINARY] = "Z", [AT_LARGE_UTF8] = "U", [AT_LARGE_LIST] = "+L",
-        [AT_BINARY_VIEW] = "vz", [AT_UTF8_VIEW] = "vu",   [AT_STRUCT] = "+s",    [AT_MAP] = "+m"};
+    static const char *const plain[] = {[AT_NULL] = "n",
+                                        [AT_BINARY] = "z",
+                                        [AT_UTF8] = "u",
+                                        [AT_BOOL] = "b",
+                                        [AT_LIST] = "+l",
+                                        [AT_LARGE_BINARY] = "Z",
+                                        [AT_LARGE_UTF8] = "U",
+                                        [AT_LARGE_LIST] = "+L",
+                                        [AT_RUNS] = "+r",
+                                        [AT_LIST_VIEW] = "+vl",
+                                        [AT_LARGE_LIST_VIEW] = "+vL",
+                                        [AT_BINARY_VIEW] = "vz",
+                                        [AT_UTF8_VIEW] = "vu",
+                                        [AT_STRUCT] = "+s",
+                                        [AT_MAP] = "+m"};
     if (kind > 0 && kind < ARRAY_LEN(plain) && plain[kind]) return plain[kind];
     switch (kind) {
     case AT_INT: return int_format(b, type);
-    case AT_FLOAT: return fb_i16(b, type, 0, 0) == 1 ? "f" : fb_i16(b, type, 0, 0) == 2 ? "g" : NULL;
+    case AT_FLOAT: return float_format(fb_i16(b, type, 0, 0));
     case AT_DECIMAL:
         return fb_i32(b, type, 2, 128) != 128
                    ? NULL
@@ -435,7 +451,9 @@ static Status check_sizes(const ArrowField *f, const ArrowHeld *h, int64_t count
         return ST_OK;
     }
     if (n == 0) return ST_OK;
-    if (n >= sizes[1] / (form.wide ? 8 : 4)) return too_short(e);
+    int64_t width = form.wide ? 8 : 4;
+    if (form.layout == ARROW_LIST_VIEWS) return MIN_OF(sizes[1], sizes[2]) / width < n ? too_short(e) : ST_OK;
+    if (n >= sizes[1] / width) return too_short(e);
     int64_t most = form.layout == ARROW_STRINGS ? sizes[2] : h->children[0].array.length;
     if (!offsets_fit(h->pointers[1], form.wide, n, most))
         return err_set(e, ERR_BAD_COPY, "the offsets of its values are not in order");

@@ -37,7 +37,9 @@ enum {
     AT_LARGE_LIST,
     AT_RUNS,
     AT_BINARY_VIEW,
-    AT_UTF8_VIEW
+    AT_UTF8_VIEW,
+    AT_LIST_VIEW,
+    AT_LARGE_LIST_VIEW
 };
 
 typedef struct ArrowField {

@@ -48,6 +48,40 @@ static Status list_ends(const ArrowColumn *c, Arena *a, int64_t **ends, int64_t 
     return ST_OK;
 }
 
+/* Lists that lie apart: the range of the child's rows that those have that are there, where each is in it, and which
+ * elements are in one. */
+static Status view_ends(const ArrowColumn *c, const uint8_t *valid, Arena *a, NestedRows *r, int64_t *first, int64_t *n,
+                        const uint8_t **within, Err *e) {
+    int64_t *starts = arena_array(a, int64_t, c->n + 1), *ends = arena_array(a, int64_t, c->n + 1);
+    int64_t low = INT64_MAX, high = 0;
+    ArrowFormat f;
+    (void)arrow_format(c->schema->format, &f);
+    if (!starts || !ends) return no_memory(e);
+    for (int64_t i = 0; i < c->n; i++) {
+        if (!valid[i]) continue;
+        TRY(arrow_bounds(c, i, f.wide, &starts[i], &ends[i + 1], e));
+        if (starts[i] == ends[i + 1]) continue;
+        low = MIN_OF(low, starts[i]);
+        high = MAX_OF(high, ends[i + 1]);
+    }
+    low = MIN_OF(low, high);
+    if (high > c->array->children[0]->length) return arrow_malformed(c, "its offsets", e);
+    uint8_t *used = arena_calloc(a, high - low + 1);
+    if (!used) return no_memory(e);
+    for (int64_t i = 0; i < c->n; i++) {
+        bool some = valid[i] && ends[i + 1] > starts[i];
+        starts[i] = some ? starts[i] - low : 0;
+        ends[i + 1] = some ? ends[i + 1] - low : 0;
+        memset(used + starts[i], 1, (size_t)(ends[i + 1] - starts[i]));
+    }
+    r->starts = starts;
+    r->ends = ends;
+    *first = low;
+    *n = high - low;
+    *within = used;
+    return ST_OK;
+}
+
 /* By element, whether the list that it is in is there. */
 static Status mask_of(const int64_t *ends, int64_t n, const uint8_t *valid, Arena *a, const uint8_t **out, Err *e) {
     uint8_t *within;
@@ -57,6 +91,23 @@ static Status mask_of(const int64_t *ends, int64_t n, const uint8_t *valid, Aren
     for (int64_t i = 0; i < n; i++)
         if (ends[i + 1] > ends[i]) memset(within + ends[i], valid[i], (size_t)(ends[i + 1] - ends[i]));
     *out = within;
+    return ST_OK;
+}
+
+/* Which elements each row has, of those of *item. */
+static Status elements_of(const ArrowColumn *c, const uint8_t *valid, Arena *a, NestedRows *r, ArrowColumn *item,
+                          Err *e) {
+    int64_t *ends, first = 0, n = 0;
+    const uint8_t *within = NULL;
+    if (!c->array->children[0]) return arrow_malformed(c, "the number of its children", e);
+    if (c->schema->format[1] == 'v') {
+        TRY(view_ends(c, valid, a, r, &first, &n, &within, e));
+    } else {
+        TRY(list_ends(c, a, &ends, &first, &n, e));
+        TRY(mask_of(ends, c->n, valid, a, &within, e));
+        r->ends = ends;
+    }
+    *item = child_of(c, c->schema->children[0], c->array->children[0], first, n, within);
     return ST_OK;
 }
 
@@ -86,30 +137,22 @@ static Status make_children(NestedField *f, NestedRows *r, int64_t n, Arena *a, 
 }
 
 static Status take_list(const ArrowColumn *c, Arena *a, NestedField *f, NestedRows *r, Err *e) {
-    int64_t *ends, first, n;
-    const uint8_t *within;
+    ArrowColumn item;
     f->kind = NESTED_LIST;
-    TRY(list_ends(c, a, &ends, &first, &n, e));
-    TRY(mask_of(ends, c->n, r->valid, a, &within, e));
-    r->ends = ends;
-    ArrowColumn item = child_of(c, c->schema->children[0], c->array->children[0], first, n, within);
+    TRY(elements_of(c, r->valid, a, r, &item, e));
     return take(&item, a, f->children, r->rows, e);
 }
 
 /* The child is a struct, whose members are the keys and the values. */
 static Status take_map(const ArrowColumn *c, Arena *a, NestedField *f, NestedRows *r, Err *e) {
-    int64_t *ends, first, n;
-    const uint8_t *within;
+    ArrowColumn pair;
     f->kind = NESTED_MAP;
-    TRY(list_ends(c, a, &ends, &first, &n, e));
-    TRY(mask_of(ends, c->n, r->valid, a, &within, e));
-    r->ends = ends;
-    ArrowColumn pair = child_of(c, c->schema->children[0], c->array->children[0], first, n, within);
+    TRY(elements_of(c, r->valid, a, r, &pair, e));
     TRY(arrow_check(&pair, e));
     if (strcmp(pair.schema->format, "+s") != 0 || pair.schema->n_children != 2)
         return arrow_malformed(c, "the number of its children", e);
     for (int k = 0; k < 2; k++) {
-        ArrowColumn x = child_of(c, pair.schema->children[k], pair.array->children[k], pair.first, n, within);
+        ArrowColumn x = child_of(c, pair.schema->children[k], pair.array->children[k], pair.first, pair.n, pair.within);
         TRY(take(&x, a, &f->children[k], &r->rows[k], e));
     }
     return ST_OK;
@@ -204,7 +247,7 @@ static Status take(const ArrowColumn *c, Arena *a, NestedField *f, NestedRows *r
     r->n = c->n;
     if (utf8_check(f->name, (int64_t)strlen(f->name)) >= 0)
         return err_set(e, ERR_CHAR_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\"");
-    if (s->format[0] != '+') {
+    if (s->format[0] != '+' || strcmp(s->format, "+r") == 0) {
         Type type;
         TRY(arrow_type(s, &type, e));
         return take_values(c, type, a, f, r, e);
@@ -233,16 +276,12 @@ Status arrow_json(const ArrowColumn *c, Arena *a, Str *cells, uint8_t *valid, Er
 }
 
 static Status take_array(const ArrowColumn *c, const uint8_t *valid, Arena *a, NestedField *f, NestedRows *r, Err *e) {
-    int64_t *ends, first, n;
-    const uint8_t *within;
+    ArrowColumn item;
     *f = (NestedField){.kind = NESTED_LIST, .type = c->type};
     r->n = c->n;
     r->valid = valid;
     TRY(make_children(f, r, 1, a, e));
-    TRY(list_ends(c, a, &ends, &first, &n, e));
-    TRY(mask_of(ends, c->n, valid, a, &within, e));
-    r->ends = ends;
-    ArrowColumn item = child_of(c, c->schema->children[0], c->array->children[0], first, n, within);
+    TRY(elements_of(c, valid, a, r, &item, e));
     TRY(arrow_check(&item, e));
     return take_values(&item, type_element(c->type), a, f->children, r->rows, e);
 }
@@ -253,7 +292,7 @@ Status arrow_lists(const ArrowColumn *c, Arena *a, Str *cells, uint8_t *valid, E
     NestedRows r = {0};
     ArrowFormat form;
     if (!arrow_format(c->schema->format, &form)) return arrow_mismatch(c, e);
-    if (form.layout != ARROW_LISTS && form.layout != ARROW_FIXED_LISTS) return arrow_mismatch(c, e);
+    if (!arrow_is_list(form.layout)) return arrow_mismatch(c, e);
     TRY(stack_check(e));
     Arena *tmp = arena_new(arena_account(a), e);
     Status st = tmp ? take_array(c, valid, tmp, &f, &r, e) : ST_ERROR;

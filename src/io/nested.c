@@ -29,8 +29,8 @@ static Status put(JsonOut *o, const NestedField *f, const NestedRows *r, int64_t
 
 static Status put_list(JsonOut *o, const NestedField *f, const NestedRows *r, int64_t i, Err *e) {
     json_put_text(o, "[");
-    for (int64_t k = r->ends[i]; k < r->ends[i + 1]; k++) {
-        if (k > r->ends[i]) json_put_text(o, ",");
+    for (int64_t k = nested_start(r, i); k < r->ends[i + 1]; k++) {
+        if (k > nested_start(r, i)) json_put_text(o, ",");
         TRY(put(o, f->children, r->rows, k, e));
     }
     json_put_text(o, "]");
@@ -53,9 +53,9 @@ static Status put_map(JsonOut *o, const NestedField *f, const NestedRows *r, int
     const NestedField *key = &f->children[0];
     bool object = key->kind == NESTED_VALUE && type_is_text(key->type);
     json_put(o, object ? "{" : "[", 1);
-    for (int64_t k = r->ends[i]; k < r->ends[i + 1]; k++) {
+    for (int64_t k = nested_start(r, i); k < r->ends[i + 1]; k++) {
         if (is_null(key, &r->rows[0], k)) return err_set(e, ERR_NULL_NOT_ALLOWED, "a key of a map is NULL");
-        if (k > r->ends[i]) json_put_text(o, ",");
+        if (k > nested_start(r, i)) json_put_text(o, ",");
         if (!object) json_put_text(o, "{\"key\":");
         TRY(put(o, key, &r->rows[0], k, e));
         if (object) json_put_text(o, ":");
@@ -101,7 +101,7 @@ static Status json_cell(const NestedField *f, const NestedRows *r, int64_t i, Ar
 static Status array_cell(const NestedField *f, const NestedRows *r, int64_t i, Arena *a, Str *cell, Err *e) {
     const NestedRows *items = r->rows;
     Phys phys = type_phys(f->children->type);
-    int64_t from = r->ends[i], n = r->ends[i + 1] - from;
+    int64_t from = nested_start(r, i), n = r->ends[i + 1] - from;
     const uint8_t *valid = items->valid ? items->valid + from : NULL;
     return array_build(a, phys, n, (const char *)items->cells + from * phys_size(phys), valid, cell, e);
 }

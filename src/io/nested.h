@@ -41,10 +41,12 @@ typedef struct NestedRows {
     const uint8_t *valid;    /* by value; NULL: all are there */
     const void *cells;       /* NESTED_VALUE: of the type's phys */
     const int64_t *ends;     /* lists and maps: elements ends[i] .. ends[i + 1] are those of value i; n + 1 of them */
+    const int64_t *starts;   /* NULL, or they are starts[i] .. ends[i + 1], in any order and perhaps shared */
     const int32_t *members;  /* unions: which child, */
     const int64_t *places;   /* and which of its values */
     struct NestedRows *rows; /* of the children */
 } NestedRows;
+static inline int64_t nested_start(const NestedRows *r, int64_t i) { return r->starts ? r->starts[i] : r->ends[i]; }
 /* Rows `from` .. `from + n` as cells (PH_STR) of the field's type; valid[] says where there are any, and the others are
  * empty. Strings are in the arena. 22004 for a map's key that is NULL, 54000 for arrays and texts that are too large,
  * 22003, 22P05: what jsonb cannot have. */

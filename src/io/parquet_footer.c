@@ -126,10 +126,10 @@ static bool column_form(ParquetColumn *c, const carquet_logical_type_t *l) {
         return true;
     }
     case PP_FIXED: {
-        bool uuid = id == CARQUET_LOGICAL_UUID && c->length == 16;
-        c->form = uuid ? PF_UUID : PF_FIXED;
-        c->type = type_make(uuid ? T_UUID : T_BYTEA);
-        return c->length > 0 && id != CARQUET_LOGICAL_FLOAT16 && id != CARQUET_LOGICAL_INTERVAL;
+        bool uuid = id == CARQUET_LOGICAL_UUID && c->length == 16, half = id == CARQUET_LOGICAL_FLOAT16;
+        c->form = uuid ? PF_UUID : half ? PF_F16 : PF_FIXED;
+        c->type = type_make(uuid ? T_UUID : half ? T_FLOAT4 : T_BYTEA);
+        return half ? c->length == 2 : c->length > 0 && id != CARQUET_LOGICAL_INTERVAL;
     }
     case PP_INT32:
     case PP_INT64: break;

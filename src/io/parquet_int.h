@@ -43,6 +43,7 @@ typedef enum ParquetForm { /* how values become cells */
                            PF_U32,
                            PF_I64,
                            PF_U64,
+                           PF_F16,
                            PF_F32,
                            PF_F64,
                            PF_DATE,

@@ -4,6 +4,7 @@
  * say that one is wrong, and the slow loop finds out which. Loads go up to 8 bytes beyond a value, which the padding
  * behind every buffer allows.
  */
+#include "io/half.h"
 #include "io/parquet_int.h"
 
 #include "types/json.h"
@@ -95,6 +96,7 @@ static Status cell_of(const ParquetColumn *c, const uint8_t *p, void *cell, Err 
     case PF_TIME: return time_of(c, v, cell, e);
     case PF_STAMP: return stamp_of(c, v, cell, e);
     case PF_INT96: return int96_of(p, cell, e);
+    case PF_F16: *(float *)cell = half_value(p); return ST_OK;
     case PF_FIXED: *(Str *)cell = str_make((const char *)p, c->length); return ST_OK;
     case PF_UUID: memcpy(cell, p, 16); return ST_OK;
     case PF_DECIMAL: break;

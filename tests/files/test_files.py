@@ -343,6 +343,31 @@ def damaged():
     P.check("damaged files", "all done" in out and "XX000" not in err, (code, err[-500:]))
 
 
+def arrow_views_and_runs(t, want):
+    """Lists that share elements and lie in any order, and runs of equal values, within others too."""
+    def runs(ends, values):
+        return pa.RunEndEncodedArray.from_arrays(pa.array(ends, pa.int16()), values)
+    views = pa.ListViewArray.from_arrays(pa.array([2, 0, 1, 0], pa.int32()), pa.array([2, 2, 0, 3], pa.int32()),
+                                         pa.array([1, None, 3, 4]))
+    wide = pa.LargeListViewArray.from_arrays(pa.array([1, 0, 0, 0], pa.int64()), pa.array([1, 1, 0, 2], pa.int64()),
+                                             pa.array([{"a": 1}, None]), mask=pa.array([False, False, True, False]))
+    some = runs([1, 3, 4], pa.array(["é", None, "z"]))
+    deep = runs([2, 4], pa.array([[1], None], pa.list_(pa.int32())))
+    ends = pa.array([0, 2, 2, 3, 4], pa.int32())
+    columns = {
+        "lv": (views, ["{3,4}", "{1,NULL}", "{}", "{1,NULL,3}"]),
+        "lw": (wide, ["[null]", '[{"a": 1}]', None, '[{"a": 1}, null]']),
+        "r": (some, ["é", None, None, "z"]),
+        "rd": (deep, ["{1}", "{1}", None, None]),
+        "rs": (pa.StructArray.from_arrays([some, deep], ["a", "b"]),
+               ['{"a": "é", "b": [1]}', '{"a": null, "b": [1]}', '{"a": null, "b": null}', '{"a": "z", "b": null}']),
+        "rl": (pa.ListArray.from_arrays(ends, some), ["{é,NULL}", "{}", "{NULL}", "{z}"])}
+    for name, (values, shown) in columns.items():
+        t = t.append_column(name, values)
+        want[name] = shown
+    return t, want
+
+
 def arrow_nested():
     """Lists, structs, maps, unions; in one batch, in slices of it, compressed."""
     t, want = nested()
@@ -356,6 +381,7 @@ def arrow_nested():
     t = t.append_column("sd", pa.StructArray.from_arrays([words], ["w"]))
     want |= {"ud": ["5", '"x"', "6", None], "us": ["5", None, "7", '["y", "z"]'], "ld": ["{p,q}", "{}", "{p}", "{NULL}"],
              "sd": ['{"w": "p"}', '{"w": "q"}', '{"w": "p"}', '{"w": null}']}
+    t, want = arrow_views_and_runs(t, want)
     check_nested("Arrow, nested", write_arrow("nested", t), want)
     path = os.path.join(P.dir, "nested_slices.arrow")
     options = pa.ipc.IpcWriteOptions(compression="zstd")
@@ -391,8 +417,16 @@ def arrow_more():
     t = pa.table({"n": pa.nulls(2), "ln": pa.array([[None], []], pa.list_(pa.null()))})
     code, out, err = P.sh("--csv", "-c", f"select n, ln from '{write_arrow('nothing', t)}'")
     P.check("nothing", out == "n,ln\n,{NULL}\n,{}\n", err or out)
-    t = pa.table({"s": pa.array([{"a": 1}], pa.struct([("a", pa.float16())]))})
-    code, out, err = P.sh("-c", f"select * from '{write_arrow('half', t)}'")
+    halves = [0.0, -0.0, 1.5, -2.25, 65504.0, 2.0**-24, 2.0**-14, float("inf"), float("-inf"), float("nan"), None]
+    t = pa.table({"h": pa.array(halves, pa.float16()), "f": pa.array(halves, pa.float32()),
+                  "s": pa.array([{"a": x} for x in halves], pa.struct([("a", pa.float16())]))})
+    pq.write_table(t, os.path.join(P.dir, "half.parquet"))
+    for path in (write_arrow("half", t), os.path.join(P.dir, "half.parquet")):
+        code, out, err = P.sh("--csv", "-c", "\\t", "-c", "select pg_typeof(h), count(*), count(h), bool_and(h::text = f::text)"
+                              f", bool_and((s->>'a')::real is not distinct from f) from '{path}' group by 1")
+        P.check("half", out.splitlines()[1:] == ["real,11,10,t,t"], err or out)
+    t = pa.table({"s": pa.array([{"a": 1}], pa.struct([("a", pa.decimal256(50))]))})
+    code, out, err = P.sh("-c", f"select * from '{write_arrow('wide', t)}'")
     P.check("what has no type is refused", code == 1 and 'column "s" of Arrow file' in err and "0A000" in err, err)
     whole = open(os.path.join(P.dir, "arrow_zstd.arrow"), "rb").read()
     path = os.path.join(P.dir, "cut.arrow")
