@@ -233,7 +233,7 @@ class Connection:
         self.notices.append((n.severity.decode(), n.message.decode("utf-8", "replace")))
 
     def _progress(self, fraction: float) -> bool:
-        """Ctrl-C: Python's handler runs here, on the main thread, and its exception cancels the statement."""
+        """Ctrl-C: the handler in place for the call (_interrupt.py) runs here, on the main thread; the statement ends."""
         return self._interrupted
 
     def _resolve(self, name: bytes) -> bool:
@@ -376,7 +376,8 @@ class Connection:
             raise self._error()
 
     def _waits(self, call: Any) -> int:
-        return _interruptible(self, call)
+        from ._interrupt import interruptible  # with modules that importing the package does without
+        return interruptible(self, call)
 
     def _result(self, statement: c_void_p) -> Result:
         batch = Batch()
@@ -461,7 +462,7 @@ class Connection:
             else:
                 self._add_rows(bulk, calls)
             self._begin(b"")
-            if _interruptible(self, lambda: lib.stele_bulk_run(bulk)) != OK:
+            if self._waits(lambda: lib.stele_bulk_run(bulk)) != OK:
                 raise self._error()
             results, info = Batch(), _BulkInfo()
             self._check(lib.stele_bulk_get_arrow(bulk, byref(results.schema), byref(results.array)))
@@ -657,28 +658,3 @@ def _find_frame(frame: Any, name: str) -> Any:
             return None
         frame = frame.f_back
     return None
-
-
-def _interruptible(con: Connection, call: Any) -> int:
-    """Runs a call of the library so that Ctrl-C ends it: signals wait until the call returns, but for the progress
-    function, which is Python, on the same thread."""
-    import signal
-    import threading
-    con._interrupted = False
-    if threading.current_thread() is not threading.main_thread():
-        return int(call())
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler:
-        return int(call())
-
-    def note(number: int, frame: Any) -> None:
-        con._interrupted = True
-        lib.stele_interrupt(con._handle)
-    signal.signal(signal.SIGINT, note)
-    try:
-        status = int(call())
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if con._interrupted and status == ERROR:
-        raise KeyboardInterrupt
-    return status

@@ -283,6 +283,7 @@ class Threads(Case):
         before = signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background may ignore it
         self.addCleanup(signal.signal, signal.SIGINT, before)
         done = threading.Event()
+        self.addCleanup(done.set)
 
         def stop():
             while not done.wait(0.05):
@@ -298,6 +299,26 @@ class Threads(Case):
             done.set()
             thread.join()
         self.assertEqual(self.one("select 1"), 1)
+
+    def test_control_c_of_lock(self):
+        """A statement that waits for another transaction calls nothing of Python's: without the signal it would wait
+        until the lock's time is up, and fail with 55P03."""
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+        self.con.sql("create table t (a int primary key, b int); insert into t values (1, 1)")
+        with self.con.connect() as other:
+            for con in (self.con, other):
+                con.sql("set default_transaction_isolation = 'read committed'; set lock_timeout = '20s'")
+            other.begin()
+            other.sql("update t set b = 2 where a = 1")
+            timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+            with self.assertRaises(KeyboardInterrupt):
+                timer.start()
+                self.con.sql("update t set b = 3 where a = 1")
+            timer.join()
+            self.assertNotEqual(self.con._error().sqlstate, "55P03")  # it has not waited that long
+            self.assertEqual(self.con.sql("select b from t").fetchall(), [(1,)])
+            other.rollback()
 
     def test_connections(self):
         self.con.sql("create table t (a int, b int)")
