@@ -55,6 +55,7 @@ static Status literal_texts(Binder *b, const AstExpr *e, int32_t *n, const char 
 static Plan *stream_plan(Binder *b, const StreamCall *call) {
     if (!b->c->streams) {
         bind_unsupported(b, call->position, "a file in this statement");
+        err_hint(b->err, "CREATE TABLE .. AS SELECT .. FROM the file makes a table of it.");
         return NULL;
     }
     const RowStream *s;
@@ -104,6 +105,19 @@ static Status stream_columns(Binder *b, const AstFromFunc *f, StreamCall *call) 
     return ST_OK;
 }
 
+/* Argument i and its name; NULL: it has none. Since no columns are in sight, `header = true` is `header => true`. */
+static const AstExpr *option_of(const AstFunc *f, int64_t i, const char **name) {
+    const AstExpr *e = f->args[i];
+    *name = f->arg_names ? f->arg_names[i] : NULL;
+    if (*name || i == 0 || e->kind != AST_OP) return e;
+    const AstOp *o = AST_AS_CONST(AstOp, e);
+    if (strcmp(o->op, "=") != 0 || !o->left || o->left->kind != AST_COLUMN) return e;
+    const AstColumn *column = AST_AS_CONST(AstColumn, o->left);
+    if (column->schema || column->table) return e;
+    *name = column->name;
+    return o->right;
+}
+
 /* The first argument is the path, or an array of paths; the others have names. */
 Plan *bind_stream_call(Binder *b, const AstFromFunc *from) {
     const AstFunc *f = AST_AS_CONST(AstFunc, from->funcs[0].call);
@@ -115,7 +129,8 @@ Plan *bind_stream_call(Binder *b, const AstFromFunc *from) {
         return NULL;
     }
     for (int64_t i = 0; i < f->n_args; i++) {
-        const char *name = f->arg_names ? f->arg_names[i] : NULL;
+        const char *name;
+        const AstExpr *arg = option_of(f, i, &name);
         int32_t n;
         const char *const *values;
         if (!name != (i == 0)) {
@@ -123,9 +138,9 @@ Plan *bind_stream_call(Binder *b, const AstFromFunc *from) {
                    "%s takes a path, or an array of paths, and options as name => value", call.function);
             return NULL;
         }
-        if (literal_texts(b, f->args[i], &n, &values) != ST_OK) return NULL;
+        if (literal_texts(b, arg, &n, &values) != ST_OK) return NULL;
         if (i > 0) {
-            options[call.n_options++] = (StreamOption){name, bind_pos(b, f->args[i]->location), n, values};
+            options[call.n_options++] = (StreamOption){name, bind_pos(b, arg->location), n, values};
             continue;
         }
         call.n_paths = n;
