@@ -241,8 +241,8 @@ static void collect_argument(const char *line) {
 }
 
 static bool is_file_command(const char *line) {
-    static const char *const names[] = {"\\i ",    "\\ir ",  "\\o ",     "\\w ",   "\\e ",     "\\cd ",
-                                        "\\bulk ", ".read ", ".import ", ".open ", ".output ", ".cd "};
+    static const char *const names[] = {"\\i ",   "\\ir ",    "\\o ",   "\\w ",     "\\e ",   "\\cd ", "\\bulk ",
+                                        ".read ", ".import ", ".open ", ".output ", ".once ", ".cd "};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strncmp(line, names[i], strlen(names[i])) == 0) return true;
     return false;

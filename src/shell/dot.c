@@ -90,6 +90,13 @@ static bool output_dot(Shell *sh, const Words *w) {
     return (path && strcmp(path, "stdout") != 0 ? open_output(sh, path) : true) && ok;
 }
 
+static bool once_dot(Shell *sh, const Words *w) {
+    if (!word(w, 1)) return usage(w);
+    free(sh->once);
+    sh->once = strdup(word(w, 1));
+    return sh->once != NULL || say_no_memory();
+}
+
 static bool show_dot(Shell *sh, const Words *w) {
     (void)w;
     fprintf(sh->out,
@@ -171,7 +178,6 @@ typedef struct Import {
     const char *file, *table;
     char separator;
     int skip;
-    bool header; /* the first line of what is left has the names */
 } Import;
 
 static bool table_exists(Shell *sh, const char *name, bool *there) {
@@ -183,67 +189,33 @@ static bool table_exists(Shell *sh, const char *name, bool *there) {
     return true;
 }
 
-/* A field of a line of CSV, with its quotes taken off; returns what is behind it. */
-static const char *header_field(const char *s, char separator, char *out, size_t size) {
-    size_t n = 0;
-    bool quoted = false;
-    for (; *s && (quoted || (*s != separator && *s != '\n' && *s != '\r')); s++) {
-        if (*s == '"' && (!quoted || s[1] != '"')) quoted = !quoted;
-        else {
-            if (*s == '"') s++;
-            if (n < size - 1) out[n++] = *s;
-        }
-    }
-    out[n] = 0;
-    return s;
-}
-
-/* CREATE TABLE with the names of the file's first line; all columns are text. */
-static bool create_from_header(Shell *sh, const Import *m) {
-    FILE *f = fopen(m->file, "r");
-    char *line = NULL, *sql = NULL, field[256];
-    size_t cap = 0, size = 0;
-    bool ok = f != NULL;
-    for (int i = 0; i <= m->skip && ok; i++) ok = getline(&line, &cap, f) >= 0;
-    if (!ok) say_error("Error: cannot read \"%s\"%s%s\n", m->file, errno ? ": " : "", errno ? strerror(errno) : "");
-    FILE *to = ok ? open_memstream(&sql, &size) : NULL;
-    char *table = sql_quoted_always(m->table);
-    ok = ok && ((to && table) || say_no_memory());
-    if (ok) fprintf(to, "create table %s (", table);
-    bool first = true;
-    for (const char *s = line; ok; s++) {
-        s = header_field(s, m->separator, field, sizeof field);
-        char *name = sql_quoted_always(field);
-        if (name) fprintf(to, "%s%s text", first ? "" : ", ", name);
-        ok = name || say_no_memory();
-        free(name);
-        first = false;
-        if (*s != m->separator) break;
-    }
-    if (to) {
-        fputc(')', to);
-        if (fclose(to) != 0) ok = say_no_memory();
-    }
-    ok = ok && run_quietly(sh, sql);
-    free(sql);
+/* A new table, with names from the first line behind those that are skipped, and the types that the values have. */
+static bool create_import(Shell *sh, const Import *m) {
+    const char separator[2] = {m->separator, 0};
+    char *table = sql_quoted_always(m->table), *file = sql_quoted_text(m->file), *sql = NULL,
+         *sep = sql_quoted_text(separator);
+    bool ok = table && file && sep &&
+              asprintf(&sql, "create table %s as select * from read_csv(%s, header => true, delim => %s, skip => %d)",
+                       table, file, sep, m->skip) >= 0;
+    ok = ok ? run_quietly(sh, sql) : say_no_memory();
     free(table);
-    free(line);
-    if (f) fclose(f);
+    free(file);
+    free(sep);
+    free(sql);
     return ok;
 }
 
 static bool copy_import(Shell *sh, const Import *m) {
-    if (m->skip > 1 || (m->skip == 1 && m->header)) {
-        say_error("Error: of lines before the data only one can be skipped, with names or without\n");
+    if (m->skip > 1) {
+        say_error("Error: where the table is there, only one line before the data can be skipped\n");
         return false;
     }
     const char separator[2] = {m->separator, 0};
     char *table = sql_quoted_always(m->table), *file = sql_quoted_text(m->file), *sql = NULL,
          *sep = sql_quoted_text(separator);
-    bool header = m->header || m->skip > 0;
     bool ok = table && file && sep &&
               asprintf(&sql, "copy %s from %s with (format csv, header %s, delimiter %s)", table, file,
-                       header ? "true" : "false", sep) >= 0;
+                       m->skip > 0 ? "true" : "false", sep) >= 0;
     ok = ok ? run_quietly(sh, sql) : say_no_memory();
     free(table);
     free(file);
@@ -275,9 +247,7 @@ static bool import_dot(Shell *sh, const Words *w) {
                                                                        : ',';
     bool there;
     if (!table_exists(sh, m.table, &there)) return false;
-    m.header = !there;
-    if (!there && !create_from_header(sh, &m)) return false;
-    return copy_import(sh, &m);
+    return there ? copy_import(sh, &m) : create_import(sh, &m);
 }
 
 /* ---- the rest --------------------------------------------------------------------------------------------------- */
@@ -352,6 +322,7 @@ const Dot dots[] = {
     {"indices", "[TABLE]", NULL, indexes_dot},
     {"mode", "[MODE [TABLE]]", "form of results: box, csv, html, insert, json, jsonlines, line, list ...", mode_dot},
     {"nullvalue", "TEXT", "what NULL looks like", nullvalue_dot},
+    {"once", "FILE", "results of the next statement to a file", once_dot},
     {"open", "[DATABASE]", "close the database, which is saved, and open another", open_dot},
     {"output", "[FILE]", "results to a file, or back to the terminal", output_dot},
     {"print", "TEXT...", "print a line", print_dot},

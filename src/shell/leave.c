@@ -160,6 +160,21 @@ bool close_output(Shell *sh) {
     return ok;
 }
 
+bool output_begin(Shell *sh, const char *path, OutputBefore *before) {
+    (void)check_output(sh);
+    *before = (OutputBefore){sh->out, sh->output};
+    sh->output = (Output){0};
+    sh->out = stdout;
+    return open_output(sh, path);
+}
+bool output_end(Shell *sh, OutputBefore *before) {
+    bool ok = close_output(sh);
+    before->output.lost |= sh->output.lost;
+    sh->out = before->out;
+    sh->output = before->output;
+    return ok;
+}
+
 /* ---- saving ----------------------------------------------------------------------------------------- */
 
 static void show_save_error(const Shell *sh, const stele_error_info *e) {
@@ -261,6 +276,7 @@ int leave(Shell *sh, int status) {
     status = close_database(sh, status);
     free(sh->query.text);
     free(sh->last);
+    free(sh->once);
     free(sh->own_path);
     free(sh->copy.line);
     free(sh->error.text);

@@ -128,19 +128,12 @@ static bool go_command(Shell *sh, Args *a) {
     while (*a->at == ' ' || *a->at == '\t') a->at++;
     if (*a->at == '(') ok = read_options(sh, a, next_arg(a, ARG_PLAIN));
     const char *path = ok ? next_arg(a, ARG_FILE) : NULL;
-    FILE *outer_out = sh->out;
-    Output outer_output = sh->output;
     if (ok && path) {
-        ok = check_output(sh);
-        sh->output = (Output){0};
-        sh->out = stdout;
-        ok = open_output(sh, path);
+        OutputBefore before;
+        ok = output_begin(sh, path, &before);
         if (ok) ok = run_with(sh, USE_PRINT, NULL);
         else drop_query(sh);
-        ok &= close_output(sh);
-        outer_output.lost |= sh->output.lost;
-        sh->out = outer_out;
-        sh->output = outer_output;
+        ok &= output_end(sh, &before);
     } else if (ok) {
         ok = run_with(sh, USE_PRINT, NULL);
     }

@@ -285,10 +285,23 @@ static bool run_statement(Shell *sh, const char *sql, const char *end, const cha
     return ok;
 }
 
+/* Likewise, with its results where .once has said. */
+static bool run_next(Shell *sh, const char *sql, const char *end, const char **tail) {
+    char *path = sh->once;
+    if (!path) return run_statement(sh, sql, end, tail);
+    OutputBefore before;
+    sh->once = NULL;
+    *tail = end;
+    bool ok = output_begin(sh, path, &before) && run_statement(sh, sql, end, tail);
+    ok &= output_end(sh, &before);
+    free(path);
+    return ok;
+}
+
 bool run_sql(Shell *sh, const char *sql, size_t len) {
     const char *p = sql, *end = sql + len;
     bool ok = true;
-    while (ok && p < end && !sh->quit && !shell_stop && !shell_ends(sh)) ok = run_statement(sh, p, end, &p);
+    while (ok && p < end && !sh->quit && !shell_stop && !shell_ends(sh)) ok = run_next(sh, p, end, &p);
     return ok;
 }
 

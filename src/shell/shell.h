@@ -99,6 +99,7 @@ struct Shell {
     bool asked;   /* that unsaved changes go has been agreed to */
     FILE *out;    /* stdout or the file of \o */
     Output output;
+    char *once;         /* where the next statement's results go (.once); NULL: to out */
     bool out_of_memory; /* a value's text could not be made */
     Collected query;
     char *last; /* last statement run, for \e, \g, \p */
@@ -168,9 +169,16 @@ void statement_ends(void);
 bool shell_ends(const Shell *sh);              /* a signal, or output that cannot be written */
 bool check_output(Shell *sh);                  /* what was printed has been written; says why not */
 bool open_output(Shell *sh, const char *path); /* to a file, or a program's input: "|program" */
-bool close_output(Shell *sh);                  /* back from the file of \o to standard output */
-bool ask_to_leave(Shell *sh);                  /* at the prompt, when changes would go; false: the shell stays */
-bool save_at_prompt(Shell *sh);                /* before the prompt is left; false: the shell stays */
-int leave(Shell *sh, int status);              /* saves and closes the database: the exit status */
+/* Between them output goes to `path`. The end is always called, also where the begin has failed. */
+typedef struct OutputBefore {
+    FILE *out;
+    Output output;
+} OutputBefore;
+bool output_begin(Shell *sh, const char *path, OutputBefore *before);
+bool output_end(Shell *sh, OutputBefore *before);
+bool close_output(Shell *sh);     /* back from the file of \o to standard output */
+bool ask_to_leave(Shell *sh);     /* at the prompt, when changes would go; false: the shell stays */
+bool save_at_prompt(Shell *sh);   /* before the prompt is left; false: the shell stays */
+int leave(Shell *sh, int status); /* saves and closes the database: the exit status */
 
 #endif

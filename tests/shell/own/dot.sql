@@ -57,6 +57,7 @@ select null as n;
 .shell printf '1,"a, b"\n2,c\n' > data.csv
 .import data.csv t2
 select * from t2;
+\d t2
 create table t3(a int, b text);
 .import --csv data.csv t3
 .import --skip 1 data.csv t3
@@ -72,6 +73,13 @@ select * from "table";
 select 1 as in_file;
 .output
 \! cat out.txt
+.once once.txt
+select 1 as first;
+select 2 as second;
+\! cat once.txt
+.once
+.once /nowhere/x
+select 3 as third;
 .shell printf 'select 2 as included;\n' > inc.sql
 .read inc.sql
 .read missing.sql
