@@ -196,7 +196,7 @@ static Status scalar_to_client(const Value *v, Arena *a, stele_value *out) {
     default: break;
     }
     out->type = v->type.id == T_BYTEA ? STELE_TYPE_BYTEA : STELE_TYPE_TEXT;
-    if (!type_is_defined(v->type) && v->type.id != T_TIMETZ) {
+    if (!type_is_defined(v->type) && v->type.id != T_TIMETZ && !type_is_bits(v->type)) {
         out->u.text.data = v->u.str.ptr;
         out->u.text.size = v->u.str.len;
         return ST_OK;

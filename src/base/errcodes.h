@@ -33,6 +33,7 @@
     X(CHAR_NOT_IN_REPERTOIRE, "22021", "character_not_in_repertoire")                      \
     X(INVALID_PARAMETER, "22023", "invalid_parameter_value")                               \
     X(INVALID_ESCAPE, "22025", "invalid_escape_sequence")                                  \
+    X(STRING_LENGTH_MISMATCH, "22026", "string_data_length_mismatch")                      \
     X(ARRAY_SUBSCRIPT, "2202E", "array_subscript_error")                                   \
     X(INVALID_SAMPLE_REPEAT, "2202G", "invalid_tablesample_repeat")                        \
     X(INVALID_SAMPLE_ARGUMENT, "2202H", "invalid_tablesample_argument")                    \
@@ -143,6 +144,7 @@
 #define ERR_CHAR_NOT_IN_REPERTOIRE "22021"
 #define ERR_INVALID_PARAMETER "22023"
 #define ERR_INVALID_ESCAPE "22025"
+#define ERR_STRING_LENGTH_MISMATCH "22026"
 #define ERR_ARRAY_SUBSCRIPT "2202E"
 #define ERR_INVALID_SAMPLE_REPEAT "2202G"
 #define ERR_INVALID_SAMPLE_ARGUMENT "2202H"

@@ -21,7 +21,8 @@ enum {
     CATALOG_DOMAINS = 10 /* and domains */,
     CATALOG_COMPOSITES = 11 /* and composite types */,
     CATALOG_TIMETZ = 12 /* and timetz */,
-    CATALOG_POLYMORPHIC = 13 /* and polymorphic and variadic routines */
+    CATALOG_POLYMORPHIC = 13 /* and polymorphic and variadic routines */,
+    CATALOG_BITS = 14 /* and bit strings */
 };
 static_assert(sizeof(Type) == 8, "file format");
 
@@ -162,13 +163,18 @@ static void put_view_sources(BytesOut *o, const View *v) {
 /* The first format that has the type. */
 static int64_t format_of(Type t) {
     if (t.id == T_ARRAY) t = type_element(t);
-    return t.id == T_TIMETZ    ? CATALOG_TIMETZ
+    return type_is_bits(t)     ? CATALOG_BITS
+           : t.id == T_TIMETZ  ? CATALOG_TIMETZ
            : type_is_json(t)   ? CATALOG_JSON
            : t.id == T_DECIMAL ? CATALOG_DECIMALS
                                : CATALOG_FIRST;
 }
-static int64_t format_of_types(const Catalog *c) {
+static int64_t format_of_types(const Catalog *c, const CompositeList *composites) {
     int64_t format = CATALOG_FIRST;
+    for (int64_t i = 0; i < composites->n; i++)
+        for (int32_t k = 0; k < composites->items[i]->n; k++)
+            format = MAX_OF(format, format_of(composites->items[i]->fields[k].type));
+    for (int64_t i = 0; i < c->n_domains; i++) format = MAX_OF(format, format_of(c->domains[i]->type));
     for (int64_t i = 0; i < c->n_tables; i++)
         for (int k = 0; k < c->tables[i]->n_cols; k++) format = MAX_OF(format, format_of(c->tables[i]->cols[k].type));
     for (int64_t i = 0; i < c->n_routines; i++) {
@@ -224,7 +230,7 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
     BytesOut o = *out;
     bytes_put(&o, CATALOG_MAGIC, 8);
     bool expects = false, sources = false, indexes = false, polymorphic = false;
-    int64_t of_types = format_of_types(c);
+    int64_t of_types = format_of_types(c, composites);
     for (int64_t i = 0; i < c->n_tables; i++) {
         expects |= c->tables[i]->expected_rows > 0;
         indexes |= has_indexes(c->tables[i]);
@@ -232,7 +238,8 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
     for (int64_t i = 0; i < c->n_views; i++) sources |= c->views[i]->n_sources > 0;
     for (int64_t i = 0; i < c->n_routines; i++)
         polymorphic |= c->routines[i]->variadic || routine_is_polymorphic(c->routines[i]);
-    int64_t format = polymorphic                  ? CATALOG_POLYMORPHIC
+    int64_t format = of_types == CATALOG_BITS     ? CATALOG_BITS
+                     : polymorphic                ? CATALOG_POLYMORPHIC
                      : of_types == CATALOG_TIMETZ ? CATALOG_TIMETZ
                      : composites->n > 0          ? CATALOG_COMPOSITES
                      : c->n_domains > 0           ? CATALOG_DOMAINS
@@ -285,7 +292,7 @@ Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccoun
 static bool type_ok(Type t) {
     if (t.id == T_ARRAY) return t.length >= 0 && type_element(t).id != T_ARRAY && type_ok(type_element(t));
     return ((t.id > T_UNKNOWN && t.id < T_VOID) || t.id == T_DECIMAL || type_is_json(t) || type_is_defined(t) ||
-            t.id == T_TIMETZ) &&
+            t.id == T_TIMETZ || type_is_bits(t)) &&
            t.precision <= NUMERIC_MAX_PRECISION && t.scale <= NUMERIC_MAX_PRECISION && t.length >= 0 &&
            (t.id != T_NUMERIC || t.precision >= 1);
 }
@@ -592,7 +599,7 @@ Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *acc
     if (!checksum_matches(p, len - 8, sum)) return err_corrupted(e, path, 0, "checksum does not match");
     BytesIn in = {.p = p, .len = len - 8, .at = 8, .arena = a};
     int64_t format = bytes_get_i64(&in);
-    if (format < CATALOG_FIRST || format > CATALOG_POLYMORPHIC) return err_corrupted(e, path, 8, "unknown format");
+    if (format < CATALOG_FIRST || format > CATALOG_BITS) return err_corrupted(e, path, 8, "unknown format");
     int64_t next_id = bytes_get_i64(&in);
     TypeMap types = {0};
     if (format >= CATALOG_ENUMS) TRY(load_enums(c, &in, path, &types, e));

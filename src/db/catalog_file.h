@@ -2,7 +2,8 @@
  *
  *     "STELECAT", i64 format = 1 (2: with foreign keys, 3: with routines, 4: with expected rows, 5: with what views
  *         read, 6: with unique indexes, 7: with numerics of any length, 8: with json; these are in a
- *         Type; 9: with enumerated types; 10: with domains; 11: with composite types): the lowest that has all there is
+ *         Type; 9: with enumerated types; 10: with domains; 11: with composite types; 12: with timetz,
+ *         13: with polymorphic and variadic routines, 14: with bit strings): the lowest that has all there is
  *     i64 next table id
  *     format 9 and up: i64 types, each: i64 number, by which Types in this file name it, text name, i64 labels, each:
  *         i64 code, text label; codes ascend

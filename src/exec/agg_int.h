@@ -48,7 +48,7 @@ struct AggCol {
 typedef struct StrCell {
     Str s;
     int64_t cap;
-} StrCell; /* MIN, MAX, ANY of copied strings; sums of numerics without (p,s) */
+} StrCell; /* MIN, MAX, ANY of copied strings; sums of numerics without (p,s); BIT_AND and the like of bit strings */
 typedef struct JoinCell {
     char *buf;
     int64_t len, cap, skip;
@@ -70,6 +70,10 @@ Status agg_put_str(const AggCol *c, AggHeap *h, char *cell, Str v, Err *e);
 
 /* Sums of numerics without (p,s) (agg_dec.c). */
 Status agg_dec_update(const AggCol *c, AggHeap *h, int64_t n, char *const *rows, const Vec *in, const Vec *in2, Err *e);
+
+/* bit_and, bit_or and bit_xor of bit strings (agg_bits.c). */
+Status agg_bits_update(const AggCol *c, AggHeap *h, int64_t n, char *const *rows, const Vec *in, const Vec *in2,
+                       Err *e);
 
 /* Sets everything but the offsets. */
 Status agg_col_init(AggCol *c, const AggCell *cell, bool always_seen, Err *e);

@@ -686,12 +686,23 @@ static AggUpdate max_update(uint8_t phys) {
 #define BY_WIDTH(phys, a, b, c, d) \
     ((phys) == PH_BOOL ? (a) : (phys) == PH_I16 ? (b) : (phys) == PH_I32 ? (c) : (phys) == PH_I64 ? (d) : NULL)
 
+/* BIT_AND, BIT_OR, BIT_XOR of bit strings. */
+static Status bits_init(AggCol *c, const AggCell *cell) {
+    c->update = agg_bits_update;
+    c->merge = merge_value;
+    c->copy = !cell->stable_str;
+    c->seen = 0;
+    return ST_OK;
+}
+
 Status agg_col_init(AggCol *c, const AggCell *cell, bool always_seen, Err *e) {
     *c = (AggCol){.op = cell->op, .in = cell->in_phys, .out = cell->out_phys, .arg = cell->arg, .seen = -1};
     uint8_t in = cell->in_phys;
     bool counts = cell->op == AO_COUNT || cell->op == AO_COUNT_STAR;
     if (!counts && in >= PH_COUNT_) goto bad;
     bool seen = cell->in_nullable || always_seen;
+    if (in == PH_STR && (cell->op == AO_BIT_AND || cell->op == AO_BIT_OR || cell->op == AO_BIT_XOR))
+        return bits_init(c, cell);
     switch ((AggOp)cell->op) {
     case AO_COUNT_STAR:
     case AO_COUNT:
@@ -825,7 +836,7 @@ int32_t agg_cell_bytes(const AggCol *c) {
 
 void agg_cell_template(const AggCol *c, char *row) {
     char *p = row + c->off;
-    if (c->op == AO_BIT_AND) memset(p, 0xff, (size_t)phys_size((Phys)c->in));
+    if (c->op == AO_BIT_AND && c->in != PH_STR) memset(p, 0xff, (size_t)phys_size((Phys)c->in));
     if (c->op == AO_BOOL_AND) *p = 1;
     if (c->op == AO_CLIENT) memcpy(p, c->func->agg_ops->fresh, (size_t)c->func->agg_ops->state_bytes);
     if (c->op != AO_MIN && c->op != AO_MAX) return;

@@ -8,6 +8,7 @@
 
 #include "program/operands.h"
 #include "program/stream.h"
+#include "types/bits.h"
 
 typedef struct Text {
     Arena *a;
@@ -67,6 +68,11 @@ static void put_reg(Text *t, const Program *p, Reg r) {
     }
     if (ri->value.is_null) {
         put(t, "NULL");
+    } else if (ri->phys == PH_STR && type_is_bits(ri->type)) {
+        const int64_t n = bits_length(ri->value.u.str);
+        put(t, "B'");
+        for (int64_t i = 0; i < MIN_OF(n, INT64_C(40)); i++) put(t, "%d", bits_get(ri->value.u.str, i));
+        put(t, n > 40 ? "...'" : "'");
     } else if (ri->phys == PH_STR) {
         int64_t n = MIN_OF((int64_t)ri->value.u.str.len, INT64_C(40));
         put(t, "'");

@@ -33,11 +33,11 @@ static int def_cmp(const void *a, const void *b) {
 
 static void func_build(void) {
     const FuncDefs *const tables[] = {
-        &func_defs_numeric,     &func_defs_text,       &func_defs_regex,        &func_defs_datetime,
-        &func_defs_format,      &func_defs_format_num, &func_defs_misc,         &func_defs_sorted,
-        &func_defs_array,       &func_defs_percentile, &func_defs_rows,         &func_defs_record,
-        &func_defs_array_parts, &func_defs_composite,  &func_defs_dec,          &func_defs_json,
-        &func_defs_json_set,    &func_defs_json_make,  &func_defs_json_populate};
+        &func_defs_numeric,     &func_defs_text,       &func_defs_regex,         &func_defs_datetime,
+        &func_defs_format,      &func_defs_format_num, &func_defs_misc,          &func_defs_sorted,
+        &func_defs_array,       &func_defs_percentile, &func_defs_rows,          &func_defs_record,
+        &func_defs_array_parts, &func_defs_composite,  &func_defs_dec,           &func_defs_json,
+        &func_defs_json_set,    &func_defs_json_make,  &func_defs_json_populate, &func_defs_bits};
     int64_t total = 0;
     for (int64_t t = 0; t < ARRAY_LEN(tables); t++) total += tables[t]->count;
     if (total > FUNC_TABLE_MAX) { /* all are refused, so that no function goes missing unseen */
@@ -113,6 +113,8 @@ char type_category(uint8_t id) {
     case T_JSON:
     case T_JSONB: return 'U';
     case T_ARRAY: return 'A';
+    case T_BIT:
+    case T_VARBIT: return 'V';
     case T_ENUM: return 'E';
     case T_COMPOSITE: return 'C';
     default: return 'P';
@@ -120,7 +122,7 @@ char type_category(uint8_t id) {
 }
 
 bool type_preferred(uint8_t id) {
-    return id == T_BOOL || id == T_FLOAT8 || id == T_TEXT || id == T_TIMESTAMPTZ || id == T_INTERVAL;
+    return id == T_BOOL || id == T_FLOAT8 || id == T_TEXT || id == T_TIMESTAMPTZ || id == T_INTERVAL || id == T_VARBIT;
 }
 
 Type type_as_numeric(Type t) {
@@ -174,7 +176,7 @@ bool type_common(Type a, Type b, Type *out) {
     if (!type_preferred(a.id) && implicit(a.id, b.id) && !implicit(b.id, a.id)) r = b, other = a;
     if (!implicit(other.id, r.id)) return false;
     if (r.id == T_NUMERIC) r = numeric_common(type_as_numeric(r), type_as_numeric(other));
-    else if (type_is_text(r)) r = arg_type_of(r.id);
+    else if (type_is_text(r) || type_is_bits(r)) r = arg_type_of(r.id);
     *out = r;
     return true;
 }

@@ -36,7 +36,10 @@ static char cast_context(uint8_t from, uint8_t to) {
 #undef NUMS
     switch ((TypeId)from) {
     case T_BOOL: return to == T_INT4 ? 'e' : 0;
-    case T_INT4: return to == T_BOOL ? 'e' : 0;
+    case T_INT4: return to == T_BOOL || to == T_BIT ? 'e' : 0;
+    case T_INT8: return to == T_BIT ? 'e' : 0;
+    case T_BIT: return to == T_VARBIT ? 'i' : to == T_INT4 || to == T_INT8 ? 'e' : 0;
+    case T_VARBIT: return to == T_BIT ? 'i' : 0;
     case T_DATE: return to == T_TIMESTAMP || to == T_TIMESTAMPTZ ? 'i' : 0;
     case T_TIME: return to == T_INTERVAL || to == T_TIMETZ ? 'i' : 0;
     case T_TIMETZ: return to == T_TIME ? 'a' : 0;
@@ -92,6 +95,8 @@ bool cast_is_noop(Type from, Type to) {
     case T_DECIMAL:
         return from.id == T_DECIMAL && !(to.flags & ~from.flags & TF_LEAST_SCALE) &&
                (to.length == 0 || to.length == from.length);
+    case T_BIT: return type_is_bits(from) && (to.length == 0 || (from.id == T_BIT && from.length == to.length));
+    case T_VARBIT: return type_is_bits(from) && (to.length == 0 || (from.length > 0 && from.length <= to.length));
     case T_JSONB: return from.id == T_JSONB && !(to.flags & ~from.flags & TF_LEAST_SCALE);
     case T_ARRAY:
         return from.id == T_ARRAY && type_phys(type_element(from)) == type_phys(type_element(to)) &&
@@ -438,7 +443,12 @@ FuncKernel cast_kernel(Type from, Type to, CastCtx ctx_kind) {
         return ctx_kind == CAST_EXPLICIT ? array_cast_explicit : array_cast_assign;
     if (to.id == T_CHAR || to.id == T_VARCHAR || to.id == T_TEXT)
         return ctx_kind == CAST_EXPLICIT ? to_text_explicit : to_text_assign;
-    if (type_is_text(from)) return from_text;
+    if (type_is_text(from)) return type_is_bits(to) ? func_text_to_bits : from_text;
+    if (type_is_bits(to))
+        return !type_is_bits(from)         ? func_int_to_bits
+               : ctx_kind == CAST_EXPLICIT ? func_bits_to_bits_explicit
+                                           : func_bits_to_bits;
+    if (type_is_bits(from)) return func_bits_to_int;
     if (to.id == T_JSONB) return func_to_jsonb;
     if (from.id == T_JSONB) return to.id == T_JSON ? copy_cells : func_jsonb_to_scalar;
     bool from_int = type_is_integer(from), from_float = from.id == T_FLOAT4 || from.id == T_FLOAT8;

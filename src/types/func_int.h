@@ -24,7 +24,7 @@ typedef struct FuncDefs {
 extern const FuncDefs func_defs_numeric, func_defs_text, func_defs_regex, func_defs_datetime, func_defs_format,
     func_defs_format_num, func_defs_misc, func_defs_sorted, func_defs_array, func_defs_array_parts,
     func_defs_percentile, func_defs_rows, func_defs_record, func_defs_composite, func_defs_dec, func_defs_json,
-    func_defs_json_set, func_defs_json_make, func_defs_json_populate;
+    func_defs_json_set, func_defs_json_make, func_defs_json_populate, func_defs_bits;
 
 /* Longest string a function may build. */
 #define STR_MAX_BYTES INT64_C(1073741823)
@@ -159,6 +159,14 @@ Status func_number_to_dec(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, V
 Status func_dec_to_int(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
 Status func_dec_to_float(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
 Status func_dec_to_numeric(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
+
+/* Casts of bit strings (func_bits.c): to another length, as explicit casts do it, or else an error; of texts, to the
+ * length too; of integers, integer and bigint. */
+Status func_bits_to_bits_explicit(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
+Status func_bits_to_bits(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
+Status func_text_to_bits(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
+Status func_int_to_bits(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
+Status func_bits_to_int(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
 
 /* Casts of JSON (func_json.c). */
 Status func_to_jsonb(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);

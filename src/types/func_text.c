@@ -8,6 +8,7 @@
 #include <utf8proc.h>
 
 #include "base/hash.h"
+#include "types/bits.h"
 #include "types/dec.h"
 #include "types/array.h"
 #include "types/chars.h"
@@ -85,6 +86,13 @@ Status func_cell_output(FuncCtx *ctx, Type t, const void *cell, Str *out) {
             return dec_format(ctx->arena, &d, out, ctx->err);
         }
         if (t.id == T_BYTEA) return bytea_output(ctx, s, out);
+        if (type_is_bits(t)) {
+            const int64_t n = bits_length(s);
+            char *p = ctx_alloc(ctx, n);
+            if (!p) return ST_ERROR;
+            bits_to_text(s, p);
+            return *out = str_make(p, n), ST_OK;
+        }
         int64_t pad = t.id == T_CHAR && t.length > 0 ? t.length - chars(s) : 0;
         if (pad > 0) {
             char *p = ctx_alloc(ctx, s.len + pad);

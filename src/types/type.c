@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "types/bits.h"
 #include "types/composite.h"
 #include "types/dec.h"
 #include "types/enums.h"
@@ -40,6 +41,8 @@ Phys type_phys(Type t) {
     case T_JSON:
     case T_JSONB:
     case T_COMPOSITE:
+    case T_BIT:
+    case T_VARBIT:
     case T_COUNT_: break;
     }
     return PH_STR;
@@ -79,6 +82,8 @@ static const char *const base_names[T_COUNT_] = {
     [T_ENUM] = "anyenum",
     [T_COMPOSITE] = "record",
     [T_TIMETZ] = "time with time zone",
+    [T_BIT] = "bit",
+    [T_VARBIT] = "bit varying",
 };
 static const char *const array_names[T_COUNT_] = {
     [T_UNKNOWN] = "anyarray",
@@ -105,6 +110,8 @@ static const char *const array_names[T_COUNT_] = {
     [T_ENUM] = "anyenum[]",
     [T_COMPOSITE] = "record[]",
     [T_TIMETZ] = "time with time zone[]",
+    [T_BIT] = "bit[]",
+    [T_VARBIT] = "bit varying[]",
 };
 
 static const char *const poly_names[] = {"void",    "anyelement",    "anyarray",           "anynonarray",
@@ -176,6 +183,15 @@ const char *type_name(Type t, char (*room)[TYPE_NAME_MAX]) {
         if (t.length <= 0) break;
         snprintf(buf, n, "character varying(%d)", t.length);
         return buf;
+    case T_BIT:
+        /* bit without a length, in quotes, is a bit string of any length; without quotes it is bit(1) */
+        if (t.length <= 0) base = "\"bit\"";
+        else return snprintf(buf, n, "bit(%d)", t.length), buf;
+        break;
+    case T_VARBIT:
+        if (t.length <= 0) break;
+        snprintf(buf, n, "bit varying(%d)", t.length);
+        return buf;
     case T_TIME:
     case T_TIMESTAMP:
     case T_TIMESTAMPTZ:
@@ -244,6 +260,9 @@ static const struct {
     {"timestamp with time zone", T_TIMESTAMPTZ},
     {"interval", T_INTERVAL},
     {"uuid", T_UUID},
+    {"bit", T_BIT},
+    {"varbit", T_VARBIT},
+    {"bit varying", T_VARBIT},
     {"json", T_JSON},
     {"jsonb", T_JSONB},
     {"void", T_VOID},
@@ -272,12 +291,11 @@ static Status numeric_modifiers(int n_mods, const int64_t *mods, Type *out, Err 
     return ST_OK;
 }
 
-static Status length_modifier(const char *name, int n_mods, const int64_t *mods, Type *out, Err *e) {
+static Status length_modifier(const char *name, int64_t most, int n_mods, const int64_t *mods, Type *out, Err *e) {
     if (n_mods != 1) return err_set(e, ERR_INVALID_PARAMETER, "invalid type modifier");
     if (mods[0] < 1) return err_set(e, ERR_INVALID_PARAMETER, "length for type %s must be at least 1", name);
-    if (mods[0] > CHAR_LENGTH_MAX) {
-        return err_set(e, ERR_INVALID_PARAMETER, "length for type %s cannot exceed %d", name, CHAR_LENGTH_MAX);
-    }
+    if (mods[0] > most)
+        return err_set(e, ERR_INVALID_PARAMETER, "length for type %s cannot exceed %lld", name, (long long)most);
     out->length = (int32_t)mods[0];
     return ST_OK;
 }
@@ -322,8 +340,10 @@ Status type_from_name(Slice name, int n_mods, const int64_t *mods, Type *out, Er
     }
     switch (id) {
     case T_DECIMAL: return numeric_modifiers(n_mods, mods, out, e);
-    case T_CHAR: return length_modifier("char", n_mods, mods, out, e);
-    case T_VARCHAR: return length_modifier("varchar", n_mods, mods, out, e);
+    case T_CHAR: return length_modifier("char", CHAR_LENGTH_MAX, n_mods, mods, out, e);
+    case T_VARCHAR: return length_modifier("varchar", CHAR_LENGTH_MAX, n_mods, mods, out, e);
+    case T_BIT: return length_modifier("bit", BITS_TYPE_MAX, n_mods, mods, out, e);
+    case T_VARBIT: return length_modifier("varbit", BITS_TYPE_MAX, n_mods, mods, out, e);
     case T_INTERVAL: return interval_modifiers(n_mods, mods, out, e);
     case T_TIME:
     case T_TIMESTAMP:

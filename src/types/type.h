@@ -20,6 +20,7 @@
  *   timetz       PH_I64   the instant and the zone, in this order (timetz_make)
  *   interval     PH_INTERVAL   compared by PostgreSQL's rule (month = 30 days, day = 24 h)
  *   uuid         PH_UUID  16 bytes, memcmp order
+ *   bit(n), bit varying(n)   PH_STR, in a form that compares as its bits do (bits.h)
  *   json, jsonb  PH_STR   JSON text as it was given, and in a canonical form (json.h)
  *   enumerated   PH_I32   a label's code; `length` is the number of the type (enums.h)
  *   composite    PH_STR   a row: a blob (composite.h); `length` is the number of the type
@@ -62,6 +63,8 @@ typedef enum TypeId {
     T_ENUM,
     T_COMPOSITE,
     T_TIMETZ,
+    T_BIT,
+    T_VARBIT,
     T_COUNT_
 } TypeId;
 
@@ -92,7 +95,7 @@ typedef struct Type {
     uint8_t precision; /* numeric: 1..38; time and timestamps: fractional digits 0..6 (6 default); interval: those and
                           1, 0 = all */
     uint8_t scale;     /* numeric: 0..38 */
-    int32_t length;    /* char, varchar: characters, 0 = unlimited; interval: PostgreSQL's field mask, 0 = all;
+    int32_t length;    /* char, varchar: characters, bits: how many, 0 = any; interval: PostgreSQL's fields, 0 = all;
                           array: element TypeId | element length << 5, the other fields are the element's */
 } Type;
 static_assert(T_COUNT_ <= 32, "an array's Type has five bits for its element's id");
@@ -136,6 +139,16 @@ static inline bool type_eq(Type a, Type b) {
 static inline bool type_is_record(Type t) { return t.id == T_BYTEA && (t.flags & (TF_RECORD | TF_RECORDS)); }
 static inline bool type_is_text(Type t) {
     return t.id == T_CHAR || t.id == T_VARCHAR || t.id == T_TEXT || t.id == T_UNKNOWN;
+}
+static inline bool type_is_bits(Type t) { return t.id == T_BIT || t.id == T_VARBIT; }
+/* Its `length` is that of values; 0: any. */
+static inline bool type_has_length(Type t) {
+    return t.id == T_CHAR || t.id == T_VARCHAR || t.id == T_BIT || t.id == T_VARBIT;
+}
+/* Types of strings whose values are compared as they are, whichever of them each has. */
+static inline bool type_same_strings(Type a, Type b) {
+    return (type_is_bits(a) && type_is_bits(b)) ||
+           (type_is_text(a) && type_is_text(b) && a.id != T_CHAR && b.id != T_CHAR);
 }
 static inline bool type_is_integer(Type t) { return t.id == T_INT2 || t.id == T_INT4 || t.id == T_INT8; }
 static inline bool type_is_array(Type t) { return t.id == T_ARRAY; }

@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "types/array.h"
+#include "types/bits.h"
 #include "types/chars.h"
 #include "types/composite.h"
 #include "types/enums.h"
@@ -271,6 +272,8 @@ int64_t cell_to_text(Type t, const void *cell, TextForm form, char *out) {
     case T_JSON:
     case T_JSONB:
     case T_COMPOSITE:
+    case T_BIT:
+    case T_VARBIT:
     case T_COUNT_: break;
     }
     return 0;
@@ -319,6 +322,13 @@ char *value_to_text_form(Arena *a, const Value *v, TextForm form, int64_t *len_o
                 p[2 + 2 * i] = hex_chars[c >> 4];
                 p[3 + 2 * i] = hex_chars[c & 15];
             }
+            p[n] = 0;
+        }
+    } else if (type_is_bits(v->type)) {
+        n = bits_length(v->u.str);
+        p = arena_alloc(a, n + 1);
+        if (p) {
+            bits_to_text(v->u.str, p);
             p[n] = 0;
         }
     } else if (v->type.id == T_ARRAY) {
@@ -435,6 +445,8 @@ Status cell_from_text(Type t, Slice text, const struct SessionInfo *session, Are
     case T_VARCHAR:
     case T_TEXT: return text_cell(t, text, cell, e);
     case T_BYTEA: return bytea_parse(text, a, cell, e);
+    case T_BIT:
+    case T_VARBIT: return bits_parse(t, text, a, cell, e);
     case T_DATE: return date_parse(text, session, cell, e);
     case T_TIME: return time_parse(text, t.precision, session, cell, e);
     case T_TIMETZ: return timetz_parse(text, t.precision, session, cell, e);
@@ -599,6 +611,7 @@ bool type_same_cells(Type want, Type have) {
     int scale = exact_scale(want);
     if (scale >= 0) return exact_scale(have) == scale;
     if (type_is_text(want)) return type_is_text(have);
+    if (type_is_bits(want)) return type_is_bits(have);
     if (want.id != T_ARRAY) return have.id == want.id && (!type_is_defined(want) || have.length == want.length);
     if (have.id != T_ARRAY) return false;
     Type x = type_element(want), y = type_element(have);

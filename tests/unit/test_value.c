@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "types/bits.h"
 #include "types/type.h"
 
 static Arena *arena;
@@ -52,6 +53,11 @@ static void test_types(void **state) {
     assert_string_equal(type_name(named("numeric", 2, 3, -2), &buf), "numeric(3,-2)");
     bad_type("varchar", 1, 0, 0, ERR_INVALID_PARAMETER);
     bad_type("int4", 1, 3, 0, ERR_INVALID_PARAMETER);
+    assert_string_equal(type_name(named("bit", 1, 3, 0), &buf), "bit(3)");
+    assert_string_equal(type_name(named("bit", 0, 0, 0), &buf), "\"bit\"");
+    assert_string_equal(type_name(named("varbit", 1, 83886080, 0), &buf), "bit varying(83886080)");
+    assert_int_equal(type_element(type_array_of(named("varbit", 1, 83886080, 0))).length, 83886080);
+    bad_type("bit", 1, 83886081, 0, ERR_INVALID_PARAMETER);
     assert_int_equal(type_phys(type_numeric(18, 2)), PH_I64);
     assert_int_equal(type_phys(type_numeric(19, 2)), PH_I128);
     for (int p = 0; p < PH_COUNT_; p++) assert_true(phys_size((Phys)p) > 0 && phys_name((Phys)p));
@@ -226,14 +232,53 @@ static void test_order_and_hash(void **state) {
     assert_memory_equal(copy.u.str.ptr, "hello", 5);
 }
 
+/* Stored forms of bit strings compare as their texts do: all of up to 9 bits, and some longer ones. */
+static void test_bits(void **state) {
+    (void)state;
+    enum { SHORT = 1023, LONG = 300, N = SHORT + LONG, WIDEST = 40 };
+    static Str stored[N], text[N];
+    int64_t n = 0;
+    for (int len = 0; len <= 9; len++)
+        for (int bits = 0; bits < 1 << len; bits++, n++) {
+            char *t = arena_alloc(arena, len + 1);
+            for (int k = 0; k < len; k++) t[k] = (char)('0' + (bits >> (len - 1 - k) & 1));
+            text[n] = str_make(t, len);
+        }
+    uint64_t seed = 1;
+    for (; n < N; n++) {
+        char *t = arena_alloc(arena, WIDEST);
+        const int len = (int)(n % (WIDEST + 1));
+        for (int k = 0; k < len; k++) {
+            seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407U;
+            t[k] = (char)('0' + (seed >> 60 == 0));
+        }
+        text[n] = str_make(t, len);
+    }
+    for (int64_t i = 0; i < N; i++) {
+        Value v;
+        Err e = {0};
+        int64_t len;
+        assert_int_equal(value_from_text(type_make(T_VARBIT), (Slice){text[i].ptr, text[i].len}, NULL, arena, &v, &e),
+                         ST_OK);
+        stored[i] = v.u.str;
+        assert_int_equal(bits_length(v.u.str), text[i].len);
+        assert_int_equal(v.u.str.len, bits_bytes(text[i].len));
+        const char *shown = value_to_text(arena, &v, &len);
+        assert_int_equal(len, text[i].len);
+        assert_memory_equal(shown, text[i].ptr, (size_t)len);
+    }
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < N; i++)
+        for (int64_t j = 0; j < N; j++) wrong += str_cmp(stored[i], stored[j]) != str_cmp(text[i], text[j]);
+    assert_int_equal(wrong, 0);
+}
+
 int main(void) {
     Err e = {0};
     arena = arena_new(NULL, &e);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_float_round_trip),
-        cmocka_unit_test(test_order_and_hash),
+        cmocka_unit_test(test_types),          cmocka_unit_test(test_text), cmocka_unit_test(test_float_round_trip),
+        cmocka_unit_test(test_order_and_hash), cmocka_unit_test(test_bits),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     arena_free(arena);

@@ -78,10 +78,14 @@ static Status describe(Session *s, Statement *st, const AstDescribe *x) {
 typedef struct Measure {
     const char *head, *sql; /* %s is the column */
     bool numbers;           /* of numbers only */
+    const char *of_bits;    /* instead of sql, of bit strings, whose min and max have other names */
 } Measure;
-static const Measure measures[] = {
-    {"min", "min(%s)", false}, {"max", "max(%s)", false},   {"distinct", "count(distinct %s)", false},
-    {"avg", "avg(%s)", true},  {"std", "stddev(%s)", true}, {"count", "count(%s)", false}};
+static const Measure measures[] = {{"min", "min(%s)", false, "min_bits(%s)"},
+                                   {"max", "max(%s)", false, "max_bits(%s)"},
+                                   {"distinct", "count(distinct %s)", false, NULL},
+                                   {"avg", "avg(%s)", true, NULL},
+                                   {"std", "stddev(%s)", true, NULL},
+                                   {"count", "count(%s)", false, NULL}};
 enum { MEASURES = sizeof measures / sizeof *measures, HEADS = MEASURES + 3 };
 
 /* select count(*), min("a")::text, ... from (query) s */
@@ -92,9 +96,11 @@ static char *summary_sql(Session *s, Arena *a, const AstDescribe *x, const PlanC
     put(&o, "select count(*)");
     for (int32_t i = 0; i < b->n_result; i++)
         for (int m = 0; m < MEASURES; m++) {
-            bool fits = !measures[m].numbers || type_is_number(c->cols.items[b->result[i]].type);
+            const Type t = c->cols.items[b->result[i]].type;
+            const bool fits = !measures[m].numbers || type_is_number(t);
             snprintf(col, sizeof col, "c%d", (int)i);
-            snprintf(call, sizeof call, measures[m].sql, col);
+            snprintf(call, sizeof call, type_is_bits(t) && measures[m].of_bits ? measures[m].of_bits : measures[m].sql,
+                     col);
             put(&o, ", cast(");
             put(&o, fits ? call : "null");
             put(&o, " as text)");

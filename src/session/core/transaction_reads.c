@@ -104,7 +104,7 @@ static bool equals(const Table *t, int col, const Value *v, ReadCond *out) {
     if (type_phys(want) == PH_STR) {
         out->is_text = true;
         out->text = v->u.str;
-        return type_is_text(v->type) && type_is_text(want) && want.id != T_CHAR && v->type.id != T_CHAR;
+        return type_same_strings(v->type, want);
     }
     bool same = type_eq(v->type, want) || (type_is_integer(v->type) && type_is_integer(want));
     if (!same || type_phys(want) > PH_I128 || !cell_as_i64(type_phys(v->type), value_cell_const(v), &n)) return false;

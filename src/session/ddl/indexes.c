@@ -58,10 +58,11 @@ static char *choose_name(const Session *s, Arena *a, const AstCreateIndex *x) {
  * collation. */
 static Status check_index_elem(Session *s, const Table *t, const AstIndexElem *e) {
     static const char *const classes[] = {
-        "text_ops", "varchar_ops", "bpchar_ops", "text_pattern_ops", "varchar_pattern_ops", "bpchar_pattern_ops",
-        "int2_ops", "int4_ops",    "int8_ops",   "numeric_ops",      "float4_ops",          "float8_ops",
-        "date_ops", "time_ops",    "timetz_ops", "timestamp_ops",    "timestamptz_ops",     "interval_ops",
-        "uuid_ops", "bool_ops",    "bytea_ops",  "array_ops"};
+        "text_ops",           "varchar_ops",     "bpchar_ops",   "text_pattern_ops", "varchar_pattern_ops",
+        "bpchar_pattern_ops", "int2_ops",        "int4_ops",     "int8_ops",         "numeric_ops",
+        "float4_ops",         "float8_ops",      "date_ops",     "time_ops",         "timetz_ops",
+        "timestamp_ops",      "timestamptz_ops", "interval_ops", "uuid_ops",         "bool_ops",
+        "bytea_ops",          "array_ops",       "bit_ops",      "varbit_ops"};
     int col = e->column ? table_find_column(t, slice_of(e->column)) : -1;
     if (e->column && col < 0)
         return err_at(&s->err, e->location, ERR_UNDEFINED_COLUMN, "column \"%s\" does not exist", e->column);

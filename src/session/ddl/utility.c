@@ -320,6 +320,7 @@ static Status bind_prepared(Session *s, Arena *a, SqlText *t, int64_t n_types, A
     for (int64_t i = 0; i < n_types; i++) {
         const Domain *d;
         TRY(sql_bind_type(session_catalog(s), types[i], &given[i], &d, &s->err));
+        if (type_has_length(given[i])) given[i].length = 0; /* as PostgreSQL has it */
         if (d) domains[i] = d->id;
     }
     PlanCtx c;

@@ -135,8 +135,7 @@ static int32_t scan_column(const Look *l, const Expr *e) {
     if (e->kind == EX_CAST) {
         Type to = e->type, from = e->args[0]->type;
         bool wider = type_is_integer(to) && type_is_integer(from) && to.id > from.id;
-        bool same =
-            type_is_text(to) && type_is_text(from) && to.id != T_CHAR && from.id != T_CHAR && cast_is_noop(from, to);
+        bool same = type_same_strings(to, from) && cast_is_noop(from, to);
         if (wider || same) e = e->args[0];
     }
     return e->kind == EX_COL && l->p->defs[e->u.col].kind == DEF_SCAN ? l->p->defs[e->u.col].col : -1;
@@ -150,8 +149,7 @@ static const Expr *equal_to(const Look *l, const Expr *cond, int32_t col) {
         const Expr *own = cond->args[i], *other = cond->args[1 - i];
         bool proposed = l->p->b->hit && other->kind == EX_COL && l->p->defs[other->u.col].kind == DEF_EXPR;
         if (scan_column(l, own) != col || (!proposed && !eval_can(other, 0))) continue;
-        if (type_eq(other->type, t) ||
-            (type_is_text(other->type) && t.id != T_CHAR && other->type.id != T_CHAR && type_is_text(t)) ||
+        if (type_eq(other->type, t) || type_same_strings(other->type, t) ||
             (type_is_integer(t) && type_is_integer(other->type)))
             return other;
     }

@@ -177,7 +177,10 @@ Expr *bind_literal(Binder *b, const AstExpr *ast) {
         if (natural_numeric(b, l->text, ast->location, &v) != ST_OK) return NULL;
         break;
     case AST_STRING_LIT: v.u.str = str_make(l->text.ptr, l->text.len); break;
-    default: bind_unsupported(b, ast->location, "a bit string"); return NULL;
+    default:
+        if (value_from_text(type_make(T_BIT), l->text, NULL, b->a, &v, b->err) == ST_OK) break;
+        if (!b->err->position) b->err->position = bind_pos(b, ast->location);
+        return NULL;
     }
     return constant(b, &v, ast->location);
 }
@@ -274,7 +277,7 @@ static Expr *literal_cast(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t loca
     if (e->u.value.is_null) return constant(b, &v, e->location);
     Type in = to;
     Type last = to.id == T_ARRAY ? type_element(to) : to;
-    bool cut = ctx == CAST_EXPLICIT && (last.id == T_CHAR || last.id == T_VARCHAR) && last.length > 0;
+    bool cut = ctx == CAST_EXPLICIT && type_has_length(last) && last.length > 0;
     if (cut) {
         last.length = 0;
         in = to.id == T_ARRAY ? type_array_of(last) : last;
@@ -428,7 +431,7 @@ Status bind_common(Binder *b, int64_t n, Expr **args, const char *what, Type *ou
                           type_plain_name(args[i]->type));
     }
     if (t.id == T_UNKNOWN) t = type_make(T_TEXT);
-    else if (literal && (t.id == T_CHAR || t.id == T_VARCHAR)) t.length = 0;
+    else if (literal && type_has_length(t)) t.length = 0;
     for (int64_t i = 0; i < n; i++)
         if (!(args[i] = bind_coerce(b, args[i], t, CAST_IMPLICIT, args[i]->location))) return ST_ERROR;
     *out = t;

@@ -266,7 +266,7 @@ static Expr *bind_nullif(Binder *b, Query *q, const AstList *l) {
     for (int i = 0; i < 2; i++)
         if (bind_is_unknown(args[i]) && (i == 1 || bind_is_unknown(args[1]))) {
             Type t = bind_is_unknown(args[0]) ? type_make(T_TEXT) : args[0]->type;
-            if (t.id == T_CHAR || t.id == T_VARCHAR) t.length = 0;
+            if (type_has_length(t)) t.length = 0;
             if (t.id == T_NUMERIC) t = type_make(T_NUMERIC);
             if (!(args[i] = bind_coerce(b, args[i], t, CAST_IMPLICIT, l->location))) return NULL;
         }

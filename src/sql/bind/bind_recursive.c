@@ -50,7 +50,7 @@ static Status own_columns(Binder *b, const AstCte *a, Cte *c, const Rel *base, T
     for (int32_t i = 0; i < base->n; i++) {
         types[i] = b->c->cols.items[base->cols[i]].type;
         if (types[i].id == T_NUMERIC) types[i] = type_make(T_DECIMAL);
-        if (types[i].id == T_VARCHAR) types[i].length = 0;
+        if (types[i].id == T_VARCHAR || type_is_bits(types[i])) types[i].length = 0;
         c->names[i] = i < a->n_columns ? a->columns[i] : base->names[i];
         if (!(c->cols[i] = plan_new_col(b->c, c->names[i], types[i], true))) return ST_ERROR;
     }

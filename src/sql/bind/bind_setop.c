@@ -97,7 +97,7 @@ static Status unify(Binder *b, const char *name, int64_t n, Rel *rels, const Ast
                           "%s types %s and %s cannot be matched", name, type_plain_name(t), type_plain_name(c));
     }
     if (t.id == T_UNKNOWN) t = type_make(T_TEXT);
-    if (literal && (t.id == T_CHAR || t.id == T_VARCHAR)) t.length = 0;
+    if (literal && type_has_length(t)) t.length = 0;
     for (int64_t i = 0; literal && i < n; i++) TRY(literals_type(b, rels[i].plan, rels[i].cols[col], &t));
     for (int64_t i = 0; i < n; i++)
         if (b->c->cols.items[rels[i].cols[col]].type.id == T_UNKNOWN)

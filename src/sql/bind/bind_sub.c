@@ -270,7 +270,7 @@ static Status array_items(Binder *b, Query *q, const AstExpr *array, const Expr 
         TRY(split_array(b, AST_AS_CONST(AstLiteral, array)->text, array->location, out));
         Type t = left->type;
         if (t.id == T_UNKNOWN) t = type_make(T_TEXT);
-        if (t.id == T_CHAR || t.id == T_VARCHAR) t.length = 0;
+        if (type_has_length(t)) t.length = 0;
         if (t.id == T_NUMERIC) return ST_OK;
         for (int64_t i = from; i < out->len; i++)
             if (!(out->items[i] = bind_coerce(b, out->items[i], t, CAST_IMPLICIT, array->location))) return ST_ERROR;

@@ -1272,8 +1272,9 @@ static Status lower_agg_call(Lower *l, const Plan *p, Pipe *cp, Pipe *np, int32_
         const RegInfo *ri = lower_info(cp, w->reg);
         cell->in_nullable = ri->nullable;
         /* these make bytes of their own */
+        const bool bits = cell->op == AO_BIT_AND || cell->op == AO_BIT_OR || cell->op == AO_BIT_XOR;
         cell->stable_str =
-            ri->stable_str && cell->op != AO_STRING_AGG && cell->op != AO_SUM_DEC && cell->op != AO_CLIENT;
+            ri->stable_str && cell->op != AO_STRING_AGG && cell->op != AO_SUM_DEC && cell->op != AO_CLIENT && !bits;
         if (p->agg.n_keys > 0 && !ri->nullable && a->kind != AGG_VAR_SAMP && a->kind != AGG_STDDEV_SAMP &&
             cell->op != AO_REGR && cell->op != AO_CLIENT)
             w->nullable = false;

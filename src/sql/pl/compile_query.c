@@ -48,9 +48,7 @@ ColId cp_scan_col(const Plan *p, int32_t col) {
     return 0;
 }
 int32_t cp_scan_column(const Plan *p, const Expr *e) {
-    while (e->kind == EX_CAST && type_is_text(e->type) && type_is_text(e->args[0]->type) && e->type.length == 0 &&
-           e->type.id != T_CHAR && e->args[0]->type.id != T_CHAR)
-        e = e->args[0];
+    while (e->kind == EX_CAST && type_same_strings(e->type, e->args[0]->type) && e->type.length == 0) e = e->args[0];
     if (e->kind != EX_COL) return -1;
     for (int32_t i = 0; i < p->n_out; i++)
         if (p->out_cols[i] == e->u.col) return p->scan.cols[i];
@@ -77,6 +75,7 @@ static bool uses_scan(Cp *c, const Plan *p, const Expr *e) {
 }
 static bool same_cells(Type a, Type b) {
     if (type_is_text(a) && type_is_text(b)) return a.id != T_CHAR || b.id == T_CHAR;
+    if (type_is_bits(a) && type_is_bits(b)) return true;
     return a.id == b.id && a.scale == b.scale && type_phys(a) == type_phys(b);
 }
 

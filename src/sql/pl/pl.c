@@ -191,8 +191,8 @@ bool pl_error_field(const char *name, ErrField *out) {
 /* Parameters and results have no lengths and scales, as in PostgreSQL. */
 static Type without_modifiers(Type t) {
     Type r = t;
-    if (t.id == T_CHAR || t.id == T_VARCHAR || t.id == T_NUMERIC || t.id == T_DECIMAL || t.id == T_TIME ||
-        t.id == T_TIMESTAMP || t.id == T_TIMESTAMPTZ || t.id == T_TIMETZ || t.id == T_INTERVAL) {
+    if (type_has_length(t) || t.id == T_NUMERIC || t.id == T_DECIMAL || t.id == T_TIME || t.id == T_TIMESTAMP ||
+        t.id == T_TIMESTAMPTZ || t.id == T_TIMETZ || t.id == T_INTERVAL) {
         r = type_make((TypeId)t.id);
         if (t.id == T_CHAR) r.length = 0;
     }
