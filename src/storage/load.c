@@ -15,7 +15,7 @@
  */
 #include "base/mutex.h"
 #include "storage/load_int.h"
-#include "storage/row_errors.h"
+#include "storage/row_change.h"
 
 enum {
     RAW_HEAP_MAX = 32 << 20, /* a buffer with so many string bytes is full */
@@ -641,11 +641,7 @@ Status load_add(TableLoad *l, int worker, int64_t order, int64_t n, const Vec *c
     LoadWorker *w = &l->workers[worker];
     if (worker < 0 || worker >= l->n_workers) return err_internal(e, "bulk load has no worker %d", worker);
     dbg_assert(!cols || table_vecs_agree(l->t, l->n_cols, NULL, n, cols));
-    for (int c = 0; c < l->n_cols; c++) {
-        if (!l->t->cols[c].not_null || !cols || !cols[c].valid || n <= 0) continue;
-        const uint8_t *bad = memchr(cols[c].valid, 0, cols[c].is_const ? 1 : (size_t)n);
-        if (bad) return row_null_error_at(l->t, c, cols, bad - cols[c].valid, e);
-    }
+    if (n > 0) TRY(rows_check(l->t, &(NewRows){.n = n, .n_cols = l->n_cols, .vals = cols}, NULL, e));
     if (!atomic_load(&w->started)) {
         atomic_store(&w->order, order);
         atomic_store(&w->started, true);

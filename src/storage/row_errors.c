@@ -53,14 +53,6 @@ Status row_null_error(const Table *t, int col, const void *const *cells, Err *e)
     return ST_ERROR;
 }
 
-Status row_null_error_at(const Table *t, int col, const Vec *cols, int64_t r, Err *e) {
-    Arena *a = arena_new(NULL, NULL);
-    Err none = {0};
-    (void)row_null_error(t, col, a ? row_cells_of(a, t, cols, r, &none) : NULL, e);
-    arena_free(a);
-    return ST_ERROR;
-}
-
 Status row_check_error(const Table *t, const char *name, const void *const *cells, Err *e) {
     err_set(e, ERR_CHECK_VIOLATION, ROW_CHECK_TEXT, t->name, name);
     err_of_constraint(e, t->name, name);
@@ -107,32 +99,4 @@ Status row_key_error_stored(const Table *t, int key, int64_t rowid, Err *e) {
     else (void)row_duplicate_error(t, k->name, NULL, NULL, e);
     arena_free(a);
     return ST_ERROR;
-}
-
-const void *const *row_cells_of(Arena *a, const Table *t, const Vec *cols, int64_t r, Err *e) {
-    const void **cells = arena_array(a, const void *, t->n_cols + 1);
-    if (!cells) return err_oom(e), NULL;
-    for (int i = 0; i < t->n_cols; i++) {
-        const int64_t at = cols[i].is_const ? 0 : r;
-        const bool null = cols[i].valid && !cols[i].valid[at];
-        cells[i] = null ? NULL : (const char *)cols[i].data + at * phys_size((Phys)cols[i].phys);
-    }
-    return cells;
-}
-
-const void *const *row_cells_updated(Arena *a, const Table *t, int64_t rowid, int32_t n_set, const int32_t *set_cols,
-                                     const Vec *vals, int64_t r, Err *e) {
-    const void **cells = arena_array(a, const void *, t->n_cols + 1);
-    Value *old = arena_array(a, Value, t->n_cols + 1);
-    if (!cells || !old) return err_oom(e), NULL;
-    for (int i = 0; i < t->n_cols; i++) {
-        table_value(t, rowid, i, &old[i]);
-        cells[i] = old[i].is_null ? NULL : value_cell_const(&old[i]);
-    }
-    for (int32_t k = 0; k < n_set; k++) {
-        const int64_t at = vals[k].is_const ? 0 : r;
-        const bool null = vals[k].valid && !vals[k].valid[at];
-        cells[set_cols[k]] = null ? NULL : (const char *)vals[k].data + at * phys_size((Phys)vals[k].phys);
-    }
-    return cells;
 }

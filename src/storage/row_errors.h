@@ -16,8 +16,6 @@
 /* 23502: column `col` of the row is NULL. `cells` NULL: without "Failing row contains", where the rest of the row is
  * not known, or may be changing under another call. */
 Status row_null_error(const Table *t, int col, const void *const *cells, Err *e);
-/* ... row r of vectors of all columns. */
-Status row_null_error_at(const Table *t, int col, const Vec *cols, int64_t r, Err *e);
 /* 23514: of CHECK constraint `name`. `cells` as above. */
 Status row_check_error(const Table *t, const char *name, const void *const *cells, Err *e);
 /* 23505: another row has the row's values of key number `key`. Only cells of its columns are read. */
@@ -26,11 +24,5 @@ Status row_key_error(const Table *t, int key, const void *const *cells, Err *e);
 Status row_key_error_stored(const Table *t, int key, int64_t rowid, Err *e);
 /* 23505 of a unique index: its columns and the values that two rows have there, as texts (NULL: without a detail). */
 Status row_duplicate_error(const Table *t, const char *name, const char *columns, const char *values, Err *e);
-
-/* The row as these want it, in the arena; NULL and *e: 53200. Row r of vectors of all columns: */
-const void *const *row_cells_of(Arena *a, const Table *t, const Vec *cols, int64_t r, Err *e);
-/* ... and what an update makes of a stored row: set_cols[] become row r of vals[]. */
-const void *const *row_cells_updated(Arena *a, const Table *t, int64_t rowid, int32_t n_set, const int32_t *set_cols,
-                                     const Vec *vals, int64_t r, Err *e);
 
 #endif

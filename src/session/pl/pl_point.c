@@ -13,8 +13,9 @@
 
 #include <stdio.h>
 
+#include "session/core/changes.h"
 #include "session/core/transaction.h"
-#include "storage/row_errors.h"
+#include "storage/row_change.h"
 #include "storage/undo_rows.h"
 #include "session/pool/bulk.h"
 
@@ -391,8 +392,8 @@ static Status passes(Run *r, bool *yes) {
     return ST_OK;
 }
 
-/* Vectors of one row of what a change stores. */
-static Status new_values(Run *r, Arena *a, int32_t n, const ColId *ids, const int32_t *cols, Vec **out) {
+/* A row as vectors of one cell: column i has the value of column ids[i] of the plan. */
+static Status one_row(Run *r, Arena *a, int32_t n, const ColId *ids, const int32_t *cols, const Vec **out) {
     const Table *t = r->p->b->table;
     Vec *v = arena_array(a, Vec, n + 1);
     Value *cells = arena_array(a, Value, n + 1);
@@ -414,24 +415,21 @@ static Status new_values(Run *r, Arena *a, int32_t n, const ColId *ids, const in
     *out = v;
     return ST_OK;
 }
-
-/* A value that is NULL where none may be: the storage tells, before anything else is looked at. */
-static bool lacks_value(const Table *t, int32_t n, const int32_t *cols, const Vec *vals) {
-    for (int32_t i = 0; i < n; i++)
-        if (t->cols[cols ? cols[i] : i].not_null && vals[i].valid && !vals[i].valid[0]) return true;
-    return false;
-}
-/* CHECKs number from .. to - 1. vals: what is inserted, or (set) what the row gets. */
-static Status checks(Run *r, int32_t from, int32_t to, bool set, const Vec *vals) {
+/* What is inserted or proposed, or (set) what the row gets: checked, keys apart. */
+static Status new_row(Run *r, Arena *a, bool set, NewRows *x) {
     const BoundStmt *b = r->p->b;
+    const int32_t from = b->hit && set ? b->n_checks / 2 : 0, to = b->hit && !set ? b->n_checks / 2 : b->n_checks;
+    const int64_t *rowid = set ? &r->rowid : NULL;
+    *x = (NewRows){.n = 1, .n_cols = set ? b->n_set : b->table->n_cols, .cols = set ? b->set_cols : NULL};
+    TRY(one_row(r, a, x->n_cols, b->hit && set ? b->set_values : b->values, x->cols, &x->vals));
+    TRY(rows_check(b->table, x, rowid, r->x.err)); /* NOT NULL, before any CHECK is computed */
     for (int32_t i = from; i < to; i++) {
         const Value *v;
         TRY(column(r, b->checks[i], &v));
         if (v->is_null || v->u.b) continue;
-        const void *const *row =
-            set ? row_cells_updated(r->x.arena, b->table, r->rowid, b->n_set, b->set_cols, vals, 0, r->x.err)
-                : row_cells_of(r->x.arena, b->table, vals, 0, r->x.err);
-        return row ? row_check_error(b->table, b->check_names[i], row, r->x.err) : ST_ERROR;
+        const Vec no = {.data = (void *)(uintptr_t)&v->u.b, .phys = PH_BOOL, .type = v->type};
+        x->checks = (RowChecks){1, &no, &b->check_names[i]};
+        return rows_check(b->table, x, rowid, r->x.err);
     }
     return ST_OK;
 }
@@ -471,19 +469,19 @@ static void tell_reads(Session *s, const BoundStmt *b, StmtKind kind, const Vec 
     }
 }
 
-static Status store(Session *s, const Run *r, StmtKind kind, const Vec *vals) {
+/* x: what is stored; of a DELETE nothing. */
+static Status store(Session *s, const Run *r, StmtKind kind, const NewRows *x) {
     const BoundStmt *b = r->p->b;
     const bool adds = r->p->adds && s->state == 'T';
     int64_t mark = undo_mark(s->undo), done = 1;
     Status out;
     if (adds) TRY(undo_reserve_adds(b->table, r->rowid, b->n_set, b->set_cols, &s->err));
-    if (kind == STMT_INSERT) out = table_append(b->table, 1, vals, s->undo, NULL, &s->err);
-    else if (kind == STMT_UPDATE)
-        out = table_update(b->table, 1, &r->rowid, b->n_set, b->set_cols, vals, s->undo, &s->err);
+    if (kind == STMT_INSERT) out = rows_insert(b->table, x, s->undo, NULL, &s->err);
+    else if (kind == STMT_UPDATE) out = rows_update(b->table, x, &r->rowid, s->undo, &s->err);
     else out = table_delete(b->table, 1, &r->rowid, s->undo, &done, &s->err);
     if (out != ST_OK) {
         undo_rollback(s->undo, mark);
-        tell_reads(s, b, kind, vals);
+        tell_reads(s, b, kind, x->vals);
     } else if (adds && !undo_make_adds(s->undo, mark)) { /* it was or is NULL: it was read */
         transaction_reads_row(s, r->table->id, r->rowid);
         return transaction_reads_key(s, r->table, r->p->key, r->key);
@@ -513,55 +511,30 @@ static Status defer(Session *s, Run *r, const Vec *vals) {
     }
     return ST_OK;
 }
-static Status change(Session *s, Run *r, Statement *st) {
+/* An INSERT, or an UPDATE or DELETE of the row in hand. *done false: ON CONFLICT leaves the row as it is. */
+static Status change(Session *s, Run *r, Statement *st, bool *done) {
     const BoundStmt *b = r->p->b;
-    const Table *t = b->table;
-    Vec *vals = NULL;
-    int32_t n = b->kind == STMT_INSERT ? t->n_cols : b->kind == STMT_UPDATE ? b->n_set : 0;
-    const int32_t *cols = b->kind == STMT_UPDATE ? b->set_cols : NULL;
-    TRY(session_table_idle(s, b->table,
-                           b->kind == STMT_INSERT   ? "INSERT into"
-                           : b->kind == STMT_UPDATE ? "UPDATE"
-                                                    : "DELETE from"));
-    if (n > 0) TRY(new_values(r, st->run_arena, n, b->values, cols, &vals));
-    if (!lacks_value(t, n, cols, vals)) {
-        TRY(checks(r, 0, b->n_checks, b->kind == STMT_UPDATE, vals));
-        if (b->n_result) TRY(results(r, st));
-        if (s->block.defers) return defer(s, r, vals);
+    StmtKind kind = b->kind;
+    NewRows x = {0};
+    bool there = false;
+    TRY(change_allowed(s, b));
+    if (kind != STMT_DELETE) TRY(new_row(r, st->run_arena, kind == STMT_UPDATE, &x));
+    if (b->hit) TRY(locate(r, &there));
+    if (there) {
+        const Value *hit;
+        TRY(column(r, b->hit, &hit));
+        if (hit->is_null || !hit->u.b) return *done = false, ST_OK;
+        kind = STMT_UPDATE;
+        TRY(new_row(r, st->run_arena, true, &x));
     }
-    if (s->block.defers) return s->block.defers = false, ST_OK; /* the storage says what is wrong */
-    return store(s, r, b->kind, vals);
-}
-/* ON CONFLICT DO UPDATE. What is proposed must be possible even when it conflicts. */
-static Status upsert(Session *s, Run *r, Statement *st, bool *done) {
-    const BoundStmt *b = r->p->b;
-    Vec *vals, *sets;
-    const Value *hit;
-    bool there;
-    *done = true;
-    TRY(session_table_idle(s, b->table, "INSERT into"));
-    TRY(new_values(r, st->run_arena, b->table->n_cols, b->values, NULL, &vals));
-    if (lacks_value(b->table, b->table->n_cols, NULL, vals)) return store(s, r, STMT_INSERT, vals);
-    TRY(checks(r, 0, b->n_checks / 2, false, vals));
-    TRY(locate(r, &there));
-    if (!there) {
-        if (b->n_result) TRY(results(r, st));
-        return store(s, r, STMT_INSERT, vals);
-    }
-    TRY(column(r, b->hit, &hit));
-    if (hit->is_null || !hit->u.b) return *done = false, ST_OK;
-    TRY(new_values(r, st->run_arena, b->n_set, b->set_values, b->set_cols, &sets));
-    if (!lacks_value(b->table, b->n_set, b->set_cols, sets)) {
-        TRY(checks(r, b->n_checks / 2, b->n_checks, true, sets));
-        if (b->n_result) TRY(results(r, st));
-    }
-    return store(s, r, STMT_UPDATE, sets);
+    if (b->n_result) TRY(results(r, st));
+    return s->block.defers ? defer(s, r, x.vals) : store(s, r, kind, &x);
 }
 
 Status pl_point_run(Session *s, Arena *scratch, const PlPoint *p, int32_t n_params, const Value *const *params,
                     Statement *st) {
     const BoundStmt *b = p->b;
-    bool yes;
+    bool yes = true;
     Run r = {.s = s, .p = p, .table = p->table};
     if (p->table && (p->of_version || session_reads_version(s))) r.table = session_catalog(s)->tables[p->table_at];
     if (!s->block.defers) { /* else it looks at the tables, and changes nothing there */
@@ -580,13 +553,11 @@ Status pl_point_run(Session *s, Arena *scratch, const PlPoint *p, int32_t n_para
     st->names = b->names;
     st->types = p->types;
     st->show_rows = b->kind == STMT_SELECT || b->n_result > 0;
-    if (b->hit) {
-        TRY(upsert(s, &r, st, &yes));
-    } else {
+    if (!b->hit) { /* else what is proposed is checked first */
         TRY(locate(&r, &yes));
         if (yes) TRY(passes(&r, &yes));
     }
-    if (yes && !b->hit) TRY(b->kind == STMT_SELECT ? results(&r, st) : change(s, &r, st));
+    if (yes) TRY(b->kind == STMT_SELECT ? results(&r, st) : change(s, &r, st, &yes));
     st->affected = yes;
     st->n_rows = yes && st->show_rows;
     pl_point_tag(b, yes, st->tag, (int64_t)sizeof st->tag);
