@@ -246,17 +246,23 @@ Status enc_strings(MemAccount *a, const ColSeg *segs, int64_t n_segs, int64_t ro
     out->data = enc_alloc(a, out->data_bytes, false, e);
     out->var = enc_alloc(a, bytes, false, e);
     if (!out->data || !out->var) goto fail;
-    uint32_t *off = out->data, at = 0;
+    uint32_t *off = out->data, at = 0, copied = 0; /* copied .. at lie one after the other before `end`, as in a heap */
+    const char *end = NULL;
     for (int64_t s = 0; s < n_segs; s++) {
         const Str *c = segs[s].cells;
         for (int64_t i = 0; i < segs[s].n; i++, row++) {
             off[row] = at;
-            if (segs[s].valid && !segs[s].valid[i]) continue;
-            if (c[i].len) memcpy(out->var + at, c[i].ptr, c[i].len);
+            if ((segs[s].valid && !segs[s].valid[i]) || c[i].len == 0) continue;
+            if (c[i].ptr != end && at > copied) {
+                memcpy(out->var + copied, end - (at - copied), at - copied);
+                copied = at;
+            }
             at += c[i].len;
+            end = c[i].ptr + c[i].len;
         }
     }
     off[row] = at;
+    if (at > copied) memcpy(out->var + copied, end - (at - copied), at - copied);
     memset(out->var + at, 0, TABLET_GUARD);
     return ST_OK;
 fail:

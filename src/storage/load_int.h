@@ -107,7 +107,7 @@ static inline int64_t load_cell_size(const TableLoad *l, int c) { return phys_si
 
 /* Ends the pieces and orders of all workers. */
 Status load_seal(TableLoad *l, Err *e);
-/* Encodes the waiting pieces that make full tablets; with `flush` all of them. */
+/* Encodes the waiting pieces that make full tablets; with `flush` all of them. Several threads may share in it. */
 Status load_encode(TableLoad *l, bool flush, Err *e);
 
 #endif

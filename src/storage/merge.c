@@ -38,6 +38,13 @@ static Status run_step(TableLoad *l, Pool *pool, PoolFn fn, Err *e) {
     return ST_ERROR;
 }
 
+/* The pieces that are left. */
+static void encode_worker(void *ctx, int worker) {
+    (void)worker;
+    Err e = {0};
+    if (load_encode(ctx, true, &e) != ST_OK) step_failed(ctx, &e);
+}
+
 /* ---- absorbing the table's rows ---- */
 enum { ABSORB_BATCH = 2048 };
 static Status absorb_tablet(TableLoad *l, int worker, int64_t tn, Vec *cols, Err *e) {
@@ -84,7 +91,7 @@ static Status absorb(TableLoad *l, Pool *pool, Err *e) {
     l->any_taken = false;
     TRY(run_step(l, pool, absorb_worker, e));
     TRY(load_seal(l, e));
-    return load_encode(l, true, e);
+    return run_step(l, pool, encode_worker, e);
 }
 
 /* ---- final form ---- */
@@ -350,7 +357,7 @@ static Status finish(TableLoad *l, Pool *pool, UndoLog *undo, bool rebuild, int6
     if (rows == 0 && !rebuild) return ST_OK;
     bool fresh = rebuild || t->n_tablets == 0 || t->live_rows <= 2 * rows;
     if (!fresh && l->n_protos == 0 && rows < SMALL_LOAD) return append_small(l, undo, e);
-    TRY(load_encode(l, true, e));
+    TRY(run_step(l, pool, encode_worker, e));
     if (fresh && t->live_rows > 0) TRY(absorb(l, pool, e));
     if (l->n_protos) qsort(l->protos, (size_t)l->n_protos, sizeof *l->protos, proto_cmp);
     TRY(decide_dicts(l, fresh, fresh ? rows + t->live_rows : rows, e));
