@@ -127,6 +127,7 @@ static RawBuf *buf_take(TableLoad *l, Err *e) {
     r->used = 0;
     r->refs = 1;
     for (int c = 0; c < l->n_cols; c++) {
+        atomic_store_explicit(&r->cols[c].nulls, false, memory_order_relaxed);
         r->cols[c].codes = load_is_str(l, c) && !atomic_load_explicit(&l->dicts[c].given_up, memory_order_relaxed);
     }
     return r;
@@ -254,7 +255,8 @@ static Status plain_segs(TableLoad *l, int c, const LoadPiece *p, int64_t n, Col
 
 /* A piece's buffer may still be filled behind it by its worker: only its own rows are looked at. */
 static const uint8_t *piece_valid(const RawCol *r, const LoadPiece *p) {
-    return r->valid && memchr(r->valid + p->start, 0, (size_t)p->n) ? r->valid + p->start : NULL;
+    const uint8_t *valid = load_valid(r, p->start);
+    return valid && memchr(valid, 0, (size_t)p->n) ? valid : NULL;
 }
 
 static Status encode_pieces(TableLoad *l, const LoadPiece *p, int64_t n, LoadProto **out, Err *e) {
@@ -574,7 +576,11 @@ static Status add_column(TableLoad *l, LoadWorker *w, int c, const Vec *v, int64
         if (v->is_const) valid = v->valid[0] ? NULL : v->valid;
         else if (memchr(v->valid + first, 0, (size_t)n)) valid = v->valid + first;
     }
-    if (r->valid) {
+    if (valid && r->valid && !r->nulls) {
+        memset(r->valid, 1, (size_t)at);
+        atomic_store_explicit(&r->nulls, true, memory_order_release);
+    }
+    if (r->nulls) {
         if (!valid) memset(r->valid + at, 1, (size_t)n);
         else if (v->is_const) memset(r->valid + at, 0, (size_t)n);
         else memcpy(r->valid + at, valid, (size_t)n);

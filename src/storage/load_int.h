@@ -40,8 +40,9 @@ static inline Str load_dict_entry(const LoadDict *d, int32_t code) {
 }
 
 typedef struct RawCol {
-    void *cells;    /* RAW_ROWS of them; strings: Str, or int32 codes */
-    uint8_t *valid; /* RAW_ROWS bytes; NULL for columns that are NOT NULL */
+    void *cells;        /* RAW_ROWS of them; strings: Str, or int32 codes */
+    uint8_t *valid;     /* RAW_ROWS bytes; NULL for columns that are NOT NULL */
+    _Atomic bool nulls; /* there are some: before, valid says nothing */
     bool codes;
     StrHeap heap;
 } RawCol;
@@ -102,6 +103,10 @@ struct TableLoad {
     Mutex err_mu;
 };
 
+/* By row from number `first` on; NULL: no row that is there is NULL. */
+static inline const uint8_t *load_valid(const RawCol *r, int64_t first) {
+    return atomic_load_explicit(&r->nulls, memory_order_acquire) ? r->valid + first : NULL;
+}
 static inline bool load_is_str(const TableLoad *l, int c) { return type_phys(l->t->cols[c].type) == PH_STR; }
 static inline int64_t load_cell_size(const TableLoad *l, int c) { return phys_size(type_phys(l->t->cols[c].type)); }
 

@@ -329,7 +329,7 @@ static Status append_small(TableLoad *l, UndoLog *undo, Err *e) {
         for (int c = 0; c < l->n_cols; c++) {
             const RawCol *r = &p->buf->cols[c];
             cols[c] = (Vec){.phys = (uint8_t)type_phys(t->cols[c].type), .type = t->cols[c].type};
-            cols[c].valid = r->valid ? r->valid + p->start : NULL;
+            cols[c].valid = (uint8_t *)load_valid(r, p->start);
             cols[c].data = (char *)r->cells + p->start * load_cell_size(l, c);
             if (!r->codes) continue;
             Str *out = strs + (int64_t)c * RAW_ROWS;
