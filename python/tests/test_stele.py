@@ -551,6 +551,15 @@ class Bulks(Case):
         df = self.con.bulk("transfer", calls).df()
         self.assertEqual(df["sqlstate"].isna().tolist(), [True, False, True])
         self.assertEqual(df["rest"].tolist()[::2], [90, 80])
+        self.con.sql("create table paid (i int, x numeric(8,2));"
+                     "create procedure pay(i int, x numeric) language plpgsql as $$ begin insert into paid values (i, x); end $$")
+        for dtype in ("float64", "float32"):
+            pays = pd.DataFrame({"i": range(4), "x": pd.Series([0.1, 2.675, None, -1234.5], dtype=dtype)})
+            self.con.bulk("pay", pays)
+        self.assertEqual(self.con.sql("select x::text from paid order by i").fetchall(),
+                         [(x,) for x in ("0.10", "0.10", "2.68", "2.68", None, None, "-1234.50", "-1234.50")])
+        with self.fails(stele.DataError, "22003"):
+            self.con.bulk("pay", pd.DataFrame({"i": [1], "x": [1e30]}))
 
 
 class Functions(Case):

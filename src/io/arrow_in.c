@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/stack.h"
 #include "io/half.h"
@@ -211,17 +212,38 @@ static Status ints(const ArrowColumn *c, char *cells, const uint8_t *valid, Err 
     return ST_OK;
 }
 
+/* Of 16, 32 and 64 bits: 'e', 'f', 'g'. */
+static bool is_float_format(const char *f) { return f[0] && !f[1] && strchr("efg", f[0]); }
+static double float_at(char format, const void *d, int64_t at) {
+    if (format == 'e') return (double)half_value((const uint16_t *)d + at);
+    return format == 'f' ? (double)((const float *)d)[at] : ((const double *)d)[at];
+}
+
+/* A float as a cast to numeric(p,s) has it; true: it is out of range. */
+static bool numeric_of_float(const ArrowColumn *c, int64_t at, int128_t *v) {
+    char digits[32], f = c->schema->format[0];
+    double d = float_at(f, c->array->buffers[1], at);
+    if (f != 'g') { /* the digits that a real has, not those of its double */
+        snprintf(digits, sizeof digits, "%.6g", d);
+        d = strtod(digits, NULL);
+    }
+    return numeric_from_f64(d, c->type.scale, v);
+}
+
 static Status numerics(const ArrowColumn *c, char *cells, const uint8_t *valid, Err *e) {
     const char *f = c->schema->format;
     int precision = 0, scale = 0;
-    bool whole = is_int_format(f);
-    if (!whole && !decimal_format(f, &precision, &scale)) return arrow_mismatch(c, e);
+    bool whole = is_int_format(f), real = is_float_format(f);
+    if (!whole && !real && !decimal_format(f, &precision, &scale)) return arrow_mismatch(c, e);
     int64_t size = phys_size(type_phys(c->type));
     for (int64_t i = 0; i < c->n; i++) {
-        int128_t v, scaled;
+        int128_t v = 0, scaled;
         int64_t n;
         if (!valid[i]) continue;
-        if (whole) {
+        if (real) {
+            if (numeric_of_float(c, c->first + i, &v)) return out_of_range(c, i, e);
+            scale = c->type.scale;
+        } else if (whole) {
             if (!arrow_int_at(f[0], c->array->buffers[1], c->first + i, &n)) v = (int128_t)(uint64_t)n;
             else v = n;
         } else {
@@ -235,12 +257,6 @@ static Status numerics(const ArrowColumn *c, char *cells, const uint8_t *valid, 
     return ST_OK;
 }
 
-/* Of 16, 32 and 64 bits: 'e', 'f', 'g'. */
-static bool is_float_format(const char *f) { return f[0] && !f[1] && strchr("efg", f[0]); }
-static double float_at(char format, const void *d, int64_t at) {
-    if (format == 'e') return (double)half_value((const uint16_t *)d + at);
-    return format == 'f' ? (double)((const float *)d)[at] : ((const double *)d)[at];
-}
 static Status floats(const ArrowColumn *c, char *cells, const uint8_t *valid, Err *e) {
     const char *f = c->schema->format;
     if (!is_float_format(f)) return arrow_mismatch(c, e);
