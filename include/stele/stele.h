@@ -657,10 +657,10 @@ STELE_API stele_status stele_bulk_add_columns(stele_bulk *bulk, int64_t n, const
                                               const unsigned char *const *valid);
 /* More calls from a record batch (a struct array), a column per parameter in order; names do not count. Integers of any
  * width for smallint, integer, bigint and numeric; utf8 for char, varchar and text; float and double for real, double
- * precision and numeric, rounded as casts do; else as above, lists of these for arrays, what is nested for json and jsonb, null for any. Values
- * are copied, the batch stays the caller's, to release. Everything is checked except that buffers are as long as the
- * lengths say. On an error no call of it was added: 22023 the batch is malformed, 42804 a column's type, 22003 a value
- * out of range, 22001 a text too long, 22021 text that is not UTF-8. */
+ * precision and numeric, rounded as casts do; else as above, lists of these for arrays, what is nested for json and
+ * jsonb, null for any. Values are copied, the batch stays the caller's, to release. Everything is checked except that
+ * buffers are as long as the lengths say. On an error no call of it was added: 22023 the batch is malformed, 42804 a
+ * column's type, 22003 a value out of range, 22001 a text too long, 22021 text that is not UTF-8. */
 STELE_API stele_status stele_bulk_add_arrow(stele_bulk *bulk, const struct ArrowSchema *schema,
                                             const struct ArrowArray *batch);
 STELE_API int64_t stele_bulk_count(const stele_bulk *bulk);

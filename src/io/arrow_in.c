@@ -65,15 +65,36 @@ static const struct {
     {"tDm", ARROW_FIXED, 8, T_INTERVAL}, {"tDu", ARROW_FIXED, 8, T_INTERVAL},   {"tDn", ARROW_FIXED, 8, T_INTERVAL},
     {"tiM", ARROW_FIXED, 4, T_INTERVAL}, {"tiD", ARROW_FIXED, 8, T_INTERVAL},   {"tin", ARROW_FIXED, 16, T_INTERVAL}};
 
-/* d:precision,scale of 128 bits */
-static bool decimal_format(const char *f, int *precision, int *scale) {
-    int bits = 128;
-    return sscanf(f, "d:%d,%d,%d", precision, scale, &bits) >= 2 && bits == 128 && *precision >= 1 &&
-           *precision <= NUMERIC_MAX_PRECISION && *scale >= 0 && *scale <= NUMERIC_MAX_PRECISION;
+/* d:precision,scale of 128 bits, or d:precision,scale,bits */
+typedef struct DecimalFormat {
+    int precision, scale, bits;
+} DecimalFormat;
+static bool decimal_format(const char *f, DecimalFormat *d) {
+    d->bits = 128;
+    return sscanf(f, "d:%d,%d,%d", &d->precision, &d->scale, &d->bits) >= 2 &&
+           (d->bits == 32 || d->bits == 64 || d->bits == 128 || d->bits == 256) && d->precision >= 1 &&
+           d->precision <= NUMERIC_MAX_PRECISION && d->scale >= 0 && d->scale <= NUMERIC_MAX_PRECISION;
+}
+/* False: it has more digits than the format says. */
+static bool decimal_value(const DecimalFormat *d, const void *values, int64_t at, int128_t *v) {
+    const char *p = (const char *)values + d->bits / 8 * at;
+    int128_t high;
+    if (d->bits == 32) {
+        *v = ((const int32_t *)values)[at];
+    } else if (d->bits == 64) {
+        *v = ((const int64_t *)values)[at];
+    } else {
+        memcpy(v, p, 16);
+    }
+    if (d->bits == 256) {
+        memcpy(&high, p + 16, 16);
+        if (high != (*v < 0 ? -1 : 0)) return false;
+    }
+    return !numeric_exceeds(*v, d->precision);
 }
 
 bool arrow_format(const char *f, ArrowFormat *out) {
-    int precision = 0, decimals = 0;
+    DecimalFormat decimal;
     int64_t width = 0;
     *out = (ArrowFormat){0};
     for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
@@ -86,9 +107,10 @@ bool arrow_format(const char *f, ArrowFormat *out) {
                              .type = type == T_NUMERIC ? type_numeric(20, 0) : type_make(type)};
         return true;
     }
-    if (decimal_format(f, &precision, &decimals)) {
-        *out = (ArrowFormat){.layout = ARROW_FIXED, .width = 16, .has_type = decimals <= precision};
-        if (out->has_type) out->type = type_numeric(precision, decimals);
+    if (decimal_format(f, &decimal)) {
+        *out = (ArrowFormat){
+            .layout = ARROW_FIXED, .width = decimal.bits / 8, .has_type = decimal.scale <= decimal.precision};
+        if (out->has_type) out->type = type_numeric(decimal.precision, decimal.scale);
         return true;
     }
     if (strncmp(f, "ts", 2) == 0 && f[2] && f[3] == ':') {
@@ -232,9 +254,10 @@ static bool numeric_of_float(const ArrowColumn *c, int64_t at, int128_t *v) {
 
 static Status numerics(const ArrowColumn *c, char *cells, const uint8_t *valid, Err *e) {
     const char *f = c->schema->format;
-    int precision = 0, scale = 0;
+    DecimalFormat decimal = {0};
     bool whole = is_int_format(f), real = is_float_format(f);
-    if (!whole && !real && !decimal_format(f, &precision, &scale)) return arrow_mismatch(c, e);
+    if (!whole && !real && !decimal_format(f, &decimal)) return arrow_mismatch(c, e);
+    int scale = real ? c->type.scale : decimal.scale;
     int64_t size = phys_size(type_phys(c->type));
     for (int64_t i = 0; i < c->n; i++) {
         int128_t v = 0, scaled;
@@ -242,13 +265,11 @@ static Status numerics(const ArrowColumn *c, char *cells, const uint8_t *valid, 
         if (!valid[i]) continue;
         if (real) {
             if (numeric_of_float(c, c->first + i, &v)) return out_of_range(c, i, e);
-            scale = c->type.scale;
         } else if (whole) {
             if (!arrow_int_at(f[0], c->array->buffers[1], c->first + i, &n)) v = (int128_t)(uint64_t)n;
             else v = n;
-        } else {
-            memcpy(&v, (const char *)c->array->buffers[1] + 16 * (c->first + i), 16);
-            if (numeric_exceeds(v, precision)) return out_of_range(c, i, e);
+        } else if (!decimal_value(&decimal, c->array->buffers[1], c->first + i, &v)) {
+            return out_of_range(c, i, e);
         }
         if (numeric_rescale(v, scale, c->type.scale, &scaled) || numeric_exceeds(scaled, c->type.precision))
             return out_of_range(c, i, e);
@@ -441,7 +462,7 @@ static Status texts(const ArrowColumn *c, Arena *a, Str *cells, const uint8_t *v
 static Status decimal_at(const ArrowColumn *c, const ArrowFormat *format, int64_t i, Arena *a, Dec *out, Err *e) {
     const char *f = c->schema->format;
     const void *data = c->array->buffers[1];
-    int precision = 0, scale = 0;
+    DecimalFormat decimal;
     int64_t at = c->first + i, n;
     if (is_int_format(f))
         return dec_from_i128(a, arrow_int_at(f[0], data, at, &n) ? n : (int128_t)(uint64_t)n, 0, out, e);
@@ -453,10 +474,9 @@ static Status decimal_at(const ArrowColumn *c, const ArrowFormat *format, int64_
         return dec_parse(a, s, out, e);
     }
     int128_t v;
-    if (!decimal_format(f, &precision, &scale)) return arrow_mismatch(c, e);
-    memcpy(&v, (const char *)data + 16 * at, 16);
-    if (numeric_exceeds(v, precision)) return out_of_range(c, i, e);
-    return dec_from_i128(a, v, scale, out, e);
+    if (!decimal_format(f, &decimal)) return arrow_mismatch(c, e);
+    if (!decimal_value(&decimal, data, at, &v)) return out_of_range(c, i, e);
+    return dec_from_i128(a, v, decimal.scale, out, e);
 }
 static Status decimals(const ArrowColumn *c, Arena *a, Str *cells, const uint8_t *valid, Err *e) {
     ArrowFormat format;

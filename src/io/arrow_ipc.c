@@ -75,9 +75,8 @@ static const char *format_of(Flatbuf *b, int kind, int64_t type, int64_t n_child
     case AT_INT: return int_format(b, type);
     case AT_FLOAT: return float_format(fb_i16(b, type, 0, 0));
     case AT_DECIMAL:
-        return fb_i32(b, type, 2, 128) != 128
-                   ? NULL
-                   : arena_printf(a, "d:%d,%d", (int)fb_i32(b, type, 0, 0), (int)fb_i32(b, type, 1, 0));
+        return arena_printf(a, "d:%d,%d,%d", (int)fb_i32(b, type, 0, 0), (int)fb_i32(b, type, 1, 0),
+                            (int)fb_i32(b, type, 2, 128));
     case AT_DATE: return fb_i16(b, type, 0, 1) == 0 ? "tdD" : "tdm";
     case AT_TIME: return unit_format(a, "tt", fb_i16(b, type, 0, 1), "", 0);
     case AT_TIMESTAMP: return timestamp_format(b, type, a);

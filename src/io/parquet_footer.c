@@ -185,9 +185,16 @@ typedef struct SchemaWalk {
 static Status bad_schema(const ParquetFooter *f, Err *e) {
     return err_set(e, ERR_BAD_COPY, "the schema of Parquet file \"%s\" is damaged", f->path);
 }
-static Status lacks_type(const ParquetFooter *f, const char *column, Err *e) {
-    return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "column \"%s\" of Parquet file \"%s\" has a type that Stele lacks",
-                   column, f->path);
+static Status lacks_type(const ParquetFooter *f, const char *column, const carquet_logical_type_t *l, Err *e) {
+    char what[64] = "a type that";
+    carquet_logical_type_id_t id = l ? l->id : CARQUET_LOGICAL_UNKNOWN;
+    if (id == CARQUET_LOGICAL_DECIMAL)
+        snprintf(what, sizeof what, "type DECIMAL(%d,%d), which", (int)l->params.decimal.precision,
+                 (int)l->params.decimal.scale);
+    else if (id == CARQUET_LOGICAL_INTERVAL || id == CARQUET_LOGICAL_VARIANT)
+        snprintf(what, sizeof what, "type %s, which", id == CARQUET_LOGICAL_VARIANT ? "VARIANT" : "INTERVAL");
+    return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "column \"%s\" of Parquet file \"%s\" has %s Stele lacks", column,
+                   f->path, what);
 }
 
 /* The names on the way to the next leaf, which are the elements' own; 0: there is no leaf. */
@@ -245,7 +252,8 @@ static Status read_leaf(const ParquetFooter *f, const Element *x, const char *co
     if (physical < PP_BOOLEAN || physical > PP_FIXED)
         return err_set(e, ERR_BAD_COPY, "column \"%s\" of Parquet file \"%s\" has no type", column, f->path);
     c->length = value_length(c, x->node);
-    return column_form(c, carquet_schema_node_logical_type(x->node)) ? ST_OK : lacks_type(f, column, e);
+    const carquet_logical_type_t *l = carquet_schema_node_logical_type(x->node);
+    return column_form(c, l) ? ST_OK : lacks_type(f, column, l, e);
 }
 
 /* ---- nested columns ---------------------------------------------------------------------------------------------- */
@@ -315,7 +323,8 @@ static Status make_field(TreeMaker *m, const Element *x, bool element, int32_t i
         int32_t item = new_fields(m, f, 1);
         TRY(make_field(m, whole ? child : &child->children.items[0], whole, item, elements, e));
     } else {
-        if (logical_id(x) == CARQUET_LOGICAL_VARIANT) return lacks_type(m->f, m->column, e);
+        if (logical_id(x) == CARQUET_LOGICAL_VARIANT)
+            return lacks_type(m->f, m->column, carquet_schema_node_logical_type(x->node), e);
         f->kind = NESTED_STRUCT;
         int32_t first = new_fields(m, f, (int32_t)x->children.len);
         for (int32_t k = 0; k < f->n_children; k++)

@@ -425,6 +425,16 @@ def arrow_more():
         code, out, err = P.sh("--csv", "-c", "\\t", "-c", "select pg_typeof(h), count(*), count(h), bool_and(h::text = f::text)"
                               f", bool_and((s->>'a')::real is not distinct from f) from '{path}' group by 1")
         P.check("half", out.splitlines()[1:] == ["real,11,10,t,t"], err or out)
+    sums = [decimal.Decimal(x) if x else None for x in ("1.50", "-999.99", None, "0.01", "-0.01")]
+    t = pa.table({f"d{k}": pa.array(sums, type(5, 2)) for k, type in enumerate((pa.decimal32, pa.decimal64, pa.decimal256))}
+                 | {"l": pa.array([[x] for x in sums], pa.list_(pa.decimal64(9, 4)))})
+    code, out, err = P.sh("--csv", "-c", f"select *, pg_typeof(l) from '{write_arrow('sums', t)}'")
+    shown = [str(x) if x else "" for x in sums]
+    P.check("decimals of other widths", out.splitlines()[1:] == [
+        f"{x},{x},{x},{{{x + '00' if x else 'NULL'}}},numeric[]" for x in shown], err or out)
+    pq.write_table(pa.table({"x": pa.array([1], pa.decimal256(50, 2))}), os.path.join(P.dir, "wide.parquet"))
+    code, out, err = P.sh("-c", f"select * from '{os.path.join(P.dir, 'wide.parquet')}'")
+    P.check("refused by its name", "0A000" in err and 'column "x" of' in err and "type DECIMAL(50,2)" in err, err)
     t = pa.table({"s": pa.array([{"a": 1}], pa.struct([("a", pa.decimal256(50))]))})
     code, out, err = P.sh("-c", f"select * from '{write_arrow('wide', t)}'")
     P.check("what has no type is refused", code == 1 and 'column "s" of Arrow file' in err and "0A000" in err, err)
