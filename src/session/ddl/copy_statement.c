@@ -153,8 +153,13 @@ static Status copy_rows_in(Session *s, Statement *st, const AstCopy *x, const Co
                      copy_progress,
                      s,
                      &rejected};
-    TRY(copy_from(&to, &o, s->db->vfs, x->path, x->path ? NULL : s->client.copy_read, s->client.copy_ctx, s->undo, rows,
-                  &s->err));
+    if (copy_from(&to, &o, s->db->vfs, x->path, x->path ? NULL : s->client.copy_read, s->client.copy_ctx, s->undo, rows,
+                  &s->err) != ST_OK) {
+        if (x->path && x->n_options == 0 && strncmp(s->err.sqlstate, "22", 2) == 0 && !*s->err.hint)
+            err_hint(&s->err, "Without options a file has values between tabs and no header. COPY .. FROM .. (FORMAT "
+                              "auto) finds out what it has.");
+        return ST_ERROR;
+    }
     if (rejected > 0)
         session_notice_text(s, "NOTICE", "00000", "%lld row%s skipped due to data type incompatibility",
                             (long long)rejected, rejected == 1 ? " was" : "s were");

@@ -35,6 +35,10 @@ alter table ordrs add x int;
 create table c(o int references ordrs(id));
 set statment_timeout = 1;
 show no_such_parameter_at_all;
+create table from_csv (a int, b text); -- a CSV file without options
+\! printf 'a,b\n1,x\n' > with_header.csv
+copy from_csv (a) from 'with_header.csv';
+copy from_csv from 'with_header.csv' (format csv);
 select 1 +;
 select (1;
 select 'x;
