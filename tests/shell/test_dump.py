@@ -242,7 +242,7 @@ create table none();
 create table x1(a boolean, b text default 'x');
 alter table x1 alter a set default true and false;
 insert into b_parent values (1, E'it''s \\\\ a\\ttab\\nand a line'), (2, null);
-insert into a_child values (1, 1, 1.5, -0.0::float8, true, '\\x00ff', '{1,null}', '101', '{1,null,xff}', X'a'), (2, null, null, 'NaN', null, null, null);
+insert into a_child values (1, 1, 1.5, -0.0::float8, true, '\\x00ff', '{1,null}', '101', '{1,null,xff}', X'a'), (2, null, null, 'NaN', null, null, null, null, null, null);
 insert into "Odd ""name" values ('v'), (E'returns\\r\\nand \\\\ one');
 create view b_view as select id, t from b_parent where f(id) = 1;
 create view a_view as select * from b_view;
@@ -271,7 +271,7 @@ def options(server):
     check("schema and data apart", sh("parts", "--quiet", "-v", "ON_ERROR_STOP=1", stdin=schema + data) == (0, "", "") and sh("dump", "parts") == (0, full, ""))
     rc, inserts, err = sh("dump", "d", "--inserts")
     check("--inserts", rc == 0 and "COPY" not in inserts and "INSERT INTO b_parent (id, t) VALUES (1, 'it''s \\ a\ttab\nand a line');\nINSERT INTO b_parent (id, t) VALUES (2, NULL);\n" in inserts, (rc, inserts, err))
-    check("--inserts: literals", "VALUES (1, 1, 1.50, '-0', 't', '\\x00ff', '{1,NULL}', 1);" in inserts and "VALUES (2, NULL, NULL, 'NaN', NULL," in inserts, inserts)
+    check("--inserts: literals", "VALUES (1, 1, 1.50, '-0', 't', '\\x00ff', '{1,NULL}', '101', '{1,NULL,11111111}', '1010', 1);" in inserts and "VALUES (2, NULL, NULL, 'NaN', NULL," in inserts, inserts)
     make("names", "create domain numeric_code as text; create type numericals as enum ('a, b'); "
                   "create table \"a \"\" (\"(i numeric, c numeric_code, e numericals); insert into \"a \"\" (\" values ('NaN', '1); drop table x; --', 'a, b'), (-1.5, '2', null);")
     rc, out, err = sh("dump", "names", "--inserts")
@@ -348,7 +348,9 @@ def errors():
     file = glob.glob(os.path.join(DIR, "damaged", "g*", "catalog"))[0]
     with open(file, "r+b") as f:
         f.seek(100)
-        f.write(b"\xff\xff")
+        old = f.read(2)
+        f.seek(100)
+        f.write(bytes(b ^ 0xff for b in old))
     rc, out, err = sh("dump", "damaged")
     check("a damaged directory", rc == 1 and out == "" and "XX001" in err, (rc, out, err))
     make("broken", "create table t(a int); create function f() returns setof t language sql as $$ select 1 $$; create view v as select * from f(); alter table t rename to u;")

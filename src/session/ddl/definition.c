@@ -635,7 +635,6 @@ static Status read_routine(Lister *l, RoutineItem *x) {
 /* With modes and types, as DROP names it. */
 static const char *drop_signature(Lister *l, const Routine *r) {
     Text x = {.a = l->a};
-    char type[TYPE_NAME_MAX];
     bool any = false;
     text_name(&x, r->name);
     text_put(&x, "(");
@@ -645,7 +644,7 @@ static const char *drop_signature(Lister *l, const Routine *r) {
         if (any) text_put(&x, ", ");
         any = true;
         if (r->is_procedure && m != 'i') text_put(&x, m == 'o' ? "OUT " : "INOUT ");
-        text_put(&x, type_name(r->param_types[i], &type));
+        text_put(&x, type_plain_name(r->param_types[i]));
     }
     text_put(&x, ")");
     return text_take(&x);

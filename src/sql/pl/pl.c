@@ -375,11 +375,11 @@ Status pl_signature(Arena *a, const Catalog *c, const AstCreateFunction *x, Rout
 }
 
 char *pl_signature_text(Arena *a, const Routine *r) {
-    char *s = arena_printf(a, "%s(", r->name), name[TYPE_NAME_MAX];
+    char *s = arena_printf(a, "%s(", r->name);
     bool any = false;
     for (int i = 0; s && i < r->n_params; i++) {
         if (r->param_modes[i] != 'i' && r->param_modes[i] != 'b') continue;
-        s = arena_printf(a, "%s%s%s", s, any ? "," : "", type_name(r->param_types[i], &name));
+        s = arena_printf(a, "%s%s%s", s, any ? "," : "", type_plain_name(r->param_types[i]));
         any = true;
     }
     return s ? arena_printf(a, "%s)", s) : NULL;
