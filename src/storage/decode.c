@@ -343,26 +343,22 @@ static void decode_patched(const TabletColumn *c, int64_t first, const int32_t *
     decode_ints(c, first, pos, n, PH_I64, out);
     patch_ints(c, first, pos, n, PH_I64, out);
 }
-/* Rows without patches. */
+/* Rows without patches, of a packed column. */
 static int64_t range_unpatched(const TabletColumn *c, int64_t first, const int32_t *pos, int64_t n, int64_t lo,
                                int64_t hi, bool negate, int32_t *out) {
     const Bounds packed = {c->patches->has_minmax, c->patches->min, c->patches->max};
     int64_t k;
-    if (c->encoding != ENC_FOR) return range_plain(c, first, pos, n, lo, hi, negate, out);
     if (range_is_clear(&packed, first, pos, n, lo, hi, negate, out, &k)) return k;
     return range_for(c, &packed, first, pos, n, lo, hi, negate, out);
 }
-static int64_t range_patched(const TabletColumn *c, int64_t first, const int32_t *pos, int64_t n, int64_t lo,
-                             int64_t hi, bool negate, int32_t *out) {
-    const bool wide = c->encoding == ENC_PLAIN && c->phys == PH_I128;
+static int64_t range_for_patched(const TabletColumn *c, int64_t first, const int32_t *pos, int64_t n, int64_t lo,
+                                 int64_t hi, bool negate, int32_t *out) {
     int64_t v[PATCH_BLOCK], k = 0;
     for (int64_t i = 0; i < n; i += PATCH_BLOCK) {
         const int64_t at = first + i, m = MIN_OF(n - i, (int64_t)PATCH_BLOCK);
         const int32_t *p = pos ? pos + i : NULL;
-        const bool patched = any_patched(c, at, p, m);
-        if (!patched || wide) {
-            k += patched ? range_by_row(c, at, p, m, lo, hi, negate, out + k)
-                         : range_unpatched(c, at, p, m, lo, hi, negate, out + k);
+        if (!any_patched(c, at, p, m)) {
+            k += range_unpatched(c, at, p, m, lo, hi, negate, out + k);
             continue;
         }
         decode_patched(c, at, p, m, v);
@@ -372,6 +368,22 @@ static int64_t range_patched(const TabletColumn *c, int64_t first, const int32_t
         }
     }
     return k;
+}
+/* Plain cells side by side are looked at where they are, from patch to patch. */
+static int64_t range_plain_patched(const TabletColumn *c, int64_t first, const int32_t *pos, int64_t n, int64_t lo,
+                                   int64_t hi, bool negate, int32_t *out) {
+    PatchScan s = {.p = c->patches, .first = first, .pos = pos, .n = n};
+    int64_t k = 0, done = 0, i;
+    for (const void *cell; (cell = patch_scan_next(&s, &i)); done = i + 1) {
+        const int32_t row = pos ? pos[i] : (int32_t)(first + i);
+        int128_t v;
+        if (c->phys == PH_I128) memcpy(&v, cell, sizeof v);
+        else v = cell_i64(c->phys, cell);
+        k += range_plain(c, first + done, pos ? pos + done : NULL, i - done, lo, hi, negate, out + k);
+        out[k] = row;
+        k += (v >= lo && v <= hi) != negate;
+    }
+    return k + range_plain(c, first + done, pos ? pos + done : NULL, n - done, lo, hi, negate, out + k);
 }
 
 int64_t tablet_filter_range(const Tablet *tab, int col, int64_t first, const int32_t *pos, int64_t n, int64_t lo,
@@ -383,7 +395,8 @@ int64_t tablet_filter_range(const Tablet *tab, int col, int64_t first, const int
     if (range_is_clear(&bounds, first, pos, n, lo, hi, negate, out, &k)) {
         /* every cell is on one side */
     } else if (c->patches) {
-        k = range_patched(c, first, pos, n, lo, hi, negate, out);
+        k = c->encoding == ENC_FOR ? range_for_patched(c, first, pos, n, lo, hi, negate, out)
+                                   : range_plain_patched(c, first, pos, n, lo, hi, negate, out);
     } else if (c->encoding == ENC_FOR) {
         k = range_for(c, &bounds, first, pos, n, lo, hi, negate, out);
     } else {

@@ -155,8 +155,7 @@ static const void *next_of_range(PatchScan *s, int64_t *i) {
     }
     return NULL;
 }
-const void *patch_scan_next(PatchScan *s, int64_t *i) {
-    if (!s->pos) return next_of_range(s, i);
+static const void *next_of_list(PatchScan *s, int64_t *i) {
     for (; s->i < s->n; s->i++) {
         int64_t row = s->pos[s->i], offset = row & (PATCH_SPAN - 1);
         const PatchRun *r = s->p->runs[row >> PATCH_SPAN_BITS];
@@ -169,6 +168,37 @@ const void *patch_scan_next(PatchScan *s, int64_t *i) {
         return patch_cell(s->p, r, s->at);
     }
     return NULL;
+}
+/* The first of pos[i..n) that is not below `row`; they ascend. */
+static int64_t skip_below(const int32_t *pos, int64_t i, int64_t n, int64_t row) {
+    while (i < n && pos[i] < row) i++;
+    return i;
+}
+/* Of ascending rows: from patch to patch, not from row to row. */
+static const void *next_ascending(PatchScan *s, int64_t *i) {
+    while (s->i < s->n) {
+        const int64_t row = s->pos[s->i], span = row & ~(int64_t)(PATCH_SPAN - 1);
+        const PatchRun *r = s->p->runs[row >> PATCH_SPAN_BITS];
+        if (r && r != s->run) s->at = patch_run_find(r, row - span);
+        s->run = r;
+        while (r && s->at < r->n && span + r->offsets[s->at] < row) s->at++;
+        const int64_t next = r && s->at < r->n ? span + r->offsets[s->at] : span + PATCH_SPAN;
+        s->i = skip_below(s->pos, s->i, s->n, next);
+        if (s->i == s->n || s->pos[s->i] != next || next == span + PATCH_SPAN) continue;
+        *i = s->i++;
+        return patch_cell(s->p, r, s->at); /* the next row may be the same one */
+    }
+    return NULL;
+}
+static bool ascends(const int32_t *pos, int64_t n) {
+    int32_t back = 0;
+    for (int64_t i = 1; i < n; i++) back |= pos[i] < pos[i - 1];
+    return back == 0;
+}
+const void *patch_scan_next(PatchScan *s, int64_t *i) {
+    if (!s->pos) return next_of_range(s, i);
+    if (s->order == PATCH_ORDER_UNKNOWN) s->order = ascends(s->pos, s->n) ? PATCH_ASCENDING : PATCH_ANY_ORDER;
+    return s->order == PATCH_ASCENDING ? next_ascending(s, i) : next_of_list(s, i);
 }
 
 bool patches_verify(const Patches *p, int64_t rows) {

@@ -70,6 +70,7 @@ static inline const void *patches_find(const Patches *p, int64_t row) {
     return r && i < r->n && r->offsets[i] == offset ? patch_cell(p, r, i) : NULL;
 }
 
+typedef enum PatchOrder { PATCH_ORDER_UNKNOWN, PATCH_ASCENDING, PATCH_ANY_ORDER } PatchOrder;
 /* Over the patched rows among pos[0..n) (in any order; quickest ascending), or, pos NULL, among [first, first + n):
  * begin with the other fields zero. */
 typedef struct PatchScan {
@@ -80,6 +81,7 @@ typedef struct PatchScan {
     int64_t i; /* where to go on: in pos, or from first on */
     const PatchRun *run;
     int32_t at; /* in run */
+    PatchOrder order;
 } PatchScan;
 /* The next one's cell, and *i: the row is pos[*i], or first + *i. NULL: there is none. */
 const void *patch_scan_next(PatchScan *s, int64_t *i);
