@@ -35,6 +35,14 @@ Status change_apply(Session *s, Arena *a, Change *x);
 Status change_foreign(Session *s, Statement *st, const Change *x);
 void change_result(Statement *st, const Change *x);
 
+/* ---- foreign keys of one row (ddl/foreign.c) ---- */
+/* The change may take a key away that rows of other tables, or of the same, refer to: it is for foreign_after_change.
+ */
+bool foreign_may_orphan(const Catalog *k, const BoundStmt *b);
+/* As foreign_after_change, of another change of one row, by its values: of all columns (kind INSERT), or of b's
+ * set_cols (UPDATE, also of ON CONFLICT). */
+Status foreign_after_row(Session *s, Statement *st, const BoundStmt *b, StmtKind kind, const Vec *vals);
+
 /* A statement with members of WITH that change data: fills the statement's result. */
 Status session_with_changes(Session *s, Statement *st, PlanCtx *c, BoundStmt *b);
 /* ... a SELECT; columns ids of its plan. */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "catalog/similar_names.h"
-#include "session/core/session.h"
+#include "session/core/changes.h"
 #include "session/core/transaction.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
@@ -166,29 +166,48 @@ static bool as_parent(Phys from, const void *cell, Type to, Value *out) {
     }
 }
 
-/* *missing: some of the rows may lack a parent. Columns of f stand at `at` in the store; -1: unknown. */
-static Status look_up(Session *s, const ForeignKey *f, const Table *parent, RowStore *rows, const int32_t *at,
-                      int32_t rowid_at, const int64_t *row_map, int64_t n, bool *missing) {
+/* What a statement has written: n rows of its plan's store, or one row. */
+typedef struct Written {
+    StmtKind kind;
+    RowStore *rows; /* NULL: */
+    const Vec *vals;
+    int32_t first; /* column of the first value: of the table's first column, or of set_cols[0] */
+    const int64_t *map;
+    int64_t n;
+} Written;
+static Status written_cell(const Written *w, int64_t row, int32_t i, const void **cell, bool *null, Err *e) {
+    if (w->rows) return rows_cell(w->rows, row, w->first + i, cell, null, e);
+    *null = w->vals[i].valid && !w->vals[i].valid[0];
+    *cell = w->vals[i].data;
+    return ST_OK;
+}
+static Phys written_phys(const Written *w, int32_t i) {
+    return (Phys)(w->rows ? rows_layout(w->rows)->cols[w->first + i].phys : w->vals[i].phys);
+}
+
+/* *missing: some of the rows may lack a parent. at: f's columns among the values. may_be_updated: rows of ON CONFLICT
+ * DO UPDATE, with a row number in front. */
+static Status look_up(Session *s, const ForeignKey *f, const Table *parent, const Written *w, const int32_t *at,
+                      bool may_be_updated, bool *missing) {
     int k = parent_key(parent, f);
-    const RowLayout *l = rows_layout(rows);
     *missing = k < 0;
-    for (int64_t i = 0; i < n && !*missing; i++) {
-        int64_t row = row_map ? row_map[i] : i;
+    for (int64_t i = 0; i < w->n && !*missing; i++) {
+        int64_t row = w->map ? w->map[i] : i;
         bool inserted = row < 0; /* although a row had its key */
         if (inserted) row = -1 - row;
         Value key[32];
         const void *cell;
         bool null = false, any_null = false, fits = true;
-        if (rowid_at >= 0) { /* ON CONFLICT DO UPDATE: rows that were updated are not what was proposed */
-            TRY(rows_cell(rows, row, rowid_at, &cell, &null, &s->err));
+        if (may_be_updated) { /* rows that were updated are not what was proposed */
+            TRY(rows_cell(w->rows, row, 0, &cell, &null, &s->err));
             if (!null && !inserted) continue;
         }
         for (int j = 0; j < f->n_cols && !any_null; j++) {
             const Column *col = &parent->cols[parent->keys[k].cols[j]];
             int c = 0;
             while (strcmp(f->ref_cols[c], col->name) != 0) c++;
-            TRY(rows_cell(rows, row, at[c], &cell, &any_null, &s->err));
-            if (!any_null) fits &= as_parent((Phys)l->cols[at[c]].phys, cell, col->type, &key[j]);
+            TRY(written_cell(w, row, at[c], &cell, &any_null, &s->err));
+            if (!any_null) fits &= as_parent(written_phys(w, at[c]), cell, col->type, &key[j]);
         }
         *missing = !any_null && (!fits || table_lookup(parent, k, key) < 0);
         if (!any_null && fits)
@@ -198,26 +217,44 @@ static Status look_up(Session *s, const ForeignKey *f, const Table *parent, RowS
 }
 
 /* Rows that the statement wrote into the referencing side. */
-static Status check_written(Session *s, Statement *st, const BoundStmt *b, const ForeignKey *f, RowStore *rows,
-                            const int64_t *row_map, int64_t n) {
+static Status check_written(Session *s, Statement *st, const BoundStmt *b, const ForeignKey *f, const Written *w) {
     const Table *t = b->table, *parent = catalog_table(&s->db->catalog, slice_of(f->ref_table));
+    const bool insert = w->kind == STMT_INSERT, some_set = !insert || (b->hit && w->rows);
     int32_t at[32];
-    bool query = !parent, touched = b->kind == STMT_INSERT;
+    bool query = !parent, touched = insert;
     for (int i = 0; i < f->n_cols; i++) {
         int col = table_find_column(t, slice_of(f->cols[i]));
-        at[i] = b->kind == STMT_INSERT ? (b->hit ? 1 : 0) + col : -1;
-        for (int32_t j = 0; j < b->n_set; j++) {
+        at[i] = insert ? col : -1;
+        for (int32_t j = 0; some_set && j < b->n_set; j++) {
             if (b->set_cols[j] != col) continue;
             touched = true;
-            if (b->kind == STMT_UPDATE) at[i] = 1 + j;
-            else query = true;
+            if (insert) query = true;
+            else at[i] = j;
         }
     }
     if (!touched) return ST_OK;
     for (int i = 0; i < f->n_cols; i++) query |= at[i] < 0;
     bool missing = true;
-    if (!query) TRY(look_up(s, f, parent, rows, at, b->hit ? 0 : -1, row_map, n, &missing));
+    if (!query) TRY(look_up(s, f, parent, w, at, b->hit && w->rows, &missing));
     return missing ? check_children(s, st, f) : ST_OK;
+}
+static Status check_all_written(Session *s, Statement *st, const BoundStmt *b, const Written *w) {
+    const Catalog *k = &s->db->catalog;
+    for (int64_t i = 0; i < k->n_foreign; i++)
+        if (strcmp(k->foreign[i]->table, b->table->name) == 0) TRY(check_written(s, st, b, k->foreign[i], w));
+    return ST_OK;
+}
+
+bool foreign_may_orphan(const Catalog *k, const BoundStmt *b) {
+    for (int64_t i = 0; i < k->n_foreign; i++) {
+        const ForeignKey *f = k->foreign[i];
+        if (strcmp(f->ref_table, b->table->name) != 0) continue;
+        if (b->kind == STMT_DELETE) return true;
+        for (int c = 0; c < f->n_cols; c++)
+            for (int32_t j = 0; j < b->n_set; j++)
+                if (strcmp(b->table->cols[b->set_cols[j]].name, f->ref_cols[c]) == 0) return true;
+    }
+    return false;
 }
 
 typedef struct Changed {
@@ -226,21 +263,12 @@ typedef struct Changed {
 } Changed;
 
 /* foreign_after_change, for tables that have foreign keys. */
-static Status after_change(Session *s, Statement *st, const BoundStmt *b, RowStore *rows, const int64_t *row_map,
-                           int64_t n) {
+static Status after_change(Session *s, Statement *st, const BoundStmt *b, const Written *w) {
     const Catalog *k = &s->db->catalog;
     Arena *a = st->run_arena;
-    for (int64_t i = 0; i < k->n_foreign && b->kind != STMT_DELETE && !s->in_foreign; i++)
-        if (strcmp(k->foreign[i]->table, b->table->name) == 0)
-            TRY(check_written(s, st, b, k->foreign[i], rows, row_map, n));
-    if (s->in_foreign || (b->kind == STMT_INSERT && !b->hit)) return ST_OK;
-    /* a key that other tables refer to changed only if one of its columns did */
-    bool referenced = b->kind == STMT_DELETE;
-    for (int64_t i = 0; i < k->n_foreign && !referenced; i++)
-        for (int c = 0; c < k->foreign[i]->n_cols && strcmp(k->foreign[i]->ref_table, b->table->name) == 0; c++)
-            for (int32_t j = 0; j < b->n_set; j++)
-                referenced |= strcmp(b->table->cols[b->set_cols[j]].name, k->foreign[i]->ref_cols[c]) == 0;
-    if (!referenced) return ST_OK;
+    if (s->in_foreign) return ST_OK;
+    if (b->kind != STMT_DELETE) TRY(check_all_written(s, st, b, w));
+    if (!foreign_may_orphan(k, b)) return ST_OK;
     VEC(Changed) list = {0};
     if (!vec_push(a, &list, ((Changed){b->table->name, b->kind == STMT_DELETE}))) return ST_ERROR;
     for (int64_t at = 0; at < list.len; at++) {
@@ -282,9 +310,21 @@ static Status after_change(Session *s, Statement *st, const BoundStmt *b, RowSto
 Status foreign_after_change(Session *s, Statement *st, const BoundStmt *b, RowStore *rows, const int64_t *row_map,
                             int64_t n, int64_t changed) {
     if (s->db->catalog.n_foreign == 0 || changed == 0) return ST_OK;
+    const Written w = {
+        .kind = b->kind, .rows = rows, .first = b->kind == STMT_UPDATE || b->hit, .map = row_map, .n = n};
     const bool keeps_read = s->block.keeps_read;
     s->block.keeps_read = true; /* what was found must still be so at COMMIT, at every level */
-    Status done = after_change(s, st, b, rows, row_map, n);
+    Status done = after_change(s, st, b, &w);
+    s->block.keeps_read = keeps_read;
+    return done;
+}
+
+Status foreign_after_row(Session *s, Statement *st, const BoundStmt *b, StmtKind kind, const Vec *vals) {
+    if (s->db->catalog.n_foreign == 0 || kind == STMT_DELETE) return ST_OK;
+    const Written w = {.kind = kind, .vals = vals, .n = 1};
+    const bool keeps_read = s->block.keeps_read;
+    s->block.keeps_read = true;
+    Status done = check_all_written(s, st, b, &w);
     s->block.keeps_read = keeps_read;
     return done;
 }

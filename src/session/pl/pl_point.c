@@ -6,8 +6,8 @@
  * it, down to the row's; it is computed at its first use, once.
  *
  * Only plans of PROJECT, FILTER, SORT and LIMIT (none, or at least one row) over one SCAN or one row of VALUES qualify,
- * or over both for INSERT ... ON CONFLICT DO UPDATE, without subqueries and aggregates; tables with foreign keys are
- * left to session_dml.
+ * or over both for INSERT ... ON CONFLICT DO UPDATE, without subqueries and aggregates; keys that foreign keys refer to
+ * are left to session_dml.
  */
 #include "session/pl/pl_run_int.h"
 
@@ -226,7 +226,8 @@ static bool is_addition(const Look *l, const Expr *e, int32_t col) {
 static bool only_adds(const Look *l) {
     const PlPoint *p = l->p;
     const BoundStmt *b = p->b;
-    if (b->kind != STMT_UPDATE || !p->table || b->hit || p->n_conds > 0 || b->n_checks > 0 || b->n_result > 0)
+    if (b->kind != STMT_UPDATE || !p->table || b->hit || p->n_conds > 0 || b->n_checks > 0 || b->n_result > 0 ||
+        has_foreign(l->c->catalog, b->table))
         return false;
     for (int32_t i = 0; i < b->n_set; i++) {
         const ColDef *d = &p->defs[b->values[i]];
@@ -248,7 +249,7 @@ void pl_point_tag(const BoundStmt *b, bool found, char *tag, int64_t size) {
 
 PlPoint *pl_point_of(Session *s, Arena *a, const PlanCtx *c, const BoundStmt *b) {
     if (b->n_members > 0) return NULL;
-    if (b->on_conflict_nothing || (b->table && (has_foreign(&s->db->catalog, b->table) || b->table->n_cols > 1600)))
+    if (b->on_conflict_nothing || (b->table && (foreign_may_orphan(&s->db->catalog, b) || b->table->n_cols > 1600)))
         return NULL;
     PlPoint *p = arena_new_of(a, PlPoint);
     Look l = {.a = a, .c = c, .p = p};
@@ -271,8 +272,8 @@ PlPoint *pl_point_of(Session *s, Arena *a, const PlanCtx *c, const BoundStmt *b)
     if (ok && b->table && p->table && p->table != b->table) ok = false; /* INSERT ... SELECT of one row */
     p->adds = ok && only_adds(&l);
     p->locks = c->locks_rows;
-    p->appends =
-        ok && b->kind == STMT_INSERT && !p->table && !b->hit && b->n_result == 0 && table_indexes(b->table) == 0;
+    p->appends = ok && b->kind == STMT_INSERT && !p->table && !b->hit && b->n_result == 0 &&
+                 table_indexes(b->table) == 0 && !has_foreign(c->catalog, b->table);
     if (l.failed) err_oom(&s->err);
     p->of_version = session_reads_version(s);
     while (p->table && p->table_at < c->catalog->n_tables && c->catalog->tables[p->table_at] != p->table) p->table_at++;
@@ -470,7 +471,7 @@ static void tell_reads(Session *s, const BoundStmt *b, StmtKind kind, const Vec 
 }
 
 /* x: what is stored; of a DELETE nothing. */
-static Status store(Session *s, const Run *r, StmtKind kind, const NewRows *x) {
+static Status store(Session *s, const Run *r, Statement *st, StmtKind kind, const NewRows *x) {
     const BoundStmt *b = r->p->b;
     const bool adds = r->p->adds && s->state == 'T';
     int64_t mark = undo_mark(s->undo), done = 1;
@@ -479,6 +480,7 @@ static Status store(Session *s, const Run *r, StmtKind kind, const NewRows *x) {
     if (kind == STMT_INSERT) out = rows_insert(b->table, x, s->undo, NULL, &s->err);
     else if (kind == STMT_UPDATE) out = rows_update(b->table, x, &r->rowid, s->undo, &s->err);
     else out = table_delete(b->table, 1, &r->rowid, s->undo, &done, &s->err);
+    if (out == ST_OK) out = foreign_after_row(s, st, b, kind, x->vals);
     if (out != ST_OK) {
         undo_rollback(s->undo, mark);
         tell_reads(s, b, kind, x->vals);
@@ -528,7 +530,7 @@ static Status change(Session *s, Run *r, Statement *st, bool *done) {
         TRY(new_row(r, st->run_arena, true, &x));
     }
     if (b->n_result) TRY(results(r, st));
-    return s->block.defers ? defer(s, r, x.vals) : store(s, r, kind, &x);
+    return s->block.defers ? defer(s, r, x.vals) : store(s, r, st, kind, &x);
 }
 
 Status pl_point_run(Session *s, Arena *scratch, const PlPoint *p, int32_t n_params, const Value *const *params,
