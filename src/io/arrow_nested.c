@@ -66,14 +66,19 @@ static Status view_ends(const ArrowColumn *c, const uint8_t *valid, Arena *a, Ne
     }
     low = MIN_OF(low, high);
     if (high > c->array->children[0]->length) return arrow_malformed(c, "its offsets", e);
-    uint8_t *used = arena_calloc(a, high - low + 1);
-    if (!used) return no_memory(e);
+    /* lists that begin less those that end; in a sum over all before, how many have an element */
+    if (high - low > INT64_MAX / 16) return err_oom(e);
+    int64_t *begun = arena_array(a, int64_t, high - low + 1), in = 0;
+    uint8_t *used = arena_alloc(a, high - low + 1);
+    if (!begun || !used) return no_memory(e);
     for (int64_t i = 0; i < c->n; i++) {
         bool some = valid[i] && ends[i + 1] > starts[i];
         starts[i] = some ? starts[i] - low : 0;
         ends[i + 1] = some ? ends[i + 1] - low : 0;
-        memset(used + starts[i], 1, (size_t)(ends[i + 1] - starts[i]));
+        begun[starts[i]]++;
+        begun[ends[i + 1]]--;
     }
+    for (int64_t i = 0; i < high - low; i++) used[i] = (in += begun[i]) > 0;
     r->starts = starts;
     r->ends = ends;
     *first = low;
