@@ -337,7 +337,7 @@ static const char *agg_reason(Planner *pl, const AggSpec *s, const Sink *sink, c
         if (c->op == AO_REGR) return "regression";
         if (c->op == AO_BIT_XOR) return "bit_xor";
         if ((c->op == AO_BIT_AND || c->op == AO_BIT_OR) && c->in_phys == PH_STR)
-            return "bit_and and bit_or of bit strings";
+            return c->op == AO_BIT_AND ? "bit_and of bit strings" : "bit_or of bit strings";
         if (c->op == AO_CLIENT) return "an aggregate of the client";
         if ((c->op == AO_MIN || c->op == AO_MAX) && wide) {
             const char *t =

@@ -118,7 +118,7 @@ def parse_csv(text):
 
 FAMILY = {
     "smallint": "int", "integer": "int", "bigint": "int", "real": "flt", "double precision": "flt", "text": "txt", "boolean": "bool", "date": "date",
-    "time": "time", "timestamp": "ts", "timestamptz": "tstz", "interval": "ival", "uuid": "uuid", "bytea": "bytea",
+    "time": "time", "timestamp": "ts", "timestamptz": "tstz", "interval": "ival", "uuid": "uuid", "bytea": "bytea", "varbit": "bits", "bit(3)": "bits",
 }
 WORDS = ["", "a", "b", "ab", "abc", "Abc", "foo", "bar", "foobar", "x%y", "x_y", "  sp", "é", "日本", "zz", "longer than twelve bytes", "another rather long string value", "0", "10"]
 
@@ -163,7 +163,7 @@ class Gen:
             return "boolean"
         if k < 0.87:
             return "date"
-        return self.pick(["timestamp", "timestamp", "time", "timestamptz", "interval", "uuid", "bytea"])
+        return self.pick(["timestamp", "timestamp", "time", "timestamptz", "interval", "uuid", "bytea", "varbit", "bit(3)"])
 
     def value(self, t):
         """A literal of type t (typed by its context), from a small domain so that joins and groups meet."""
@@ -196,6 +196,8 @@ class Gen:
             return self.pick(["'1 day'", "'2 days'", "'03:00:00'", "'1 mon'", "'1 year'", "'-1 day'", "'5 days 02:30:00'", "'0'"])
         if f == "uuid":
             return f"'{r.choice(['a0eebc99', '00000000', 'ffffffff'])}-9c0b-4ef8-bb6d-6bb9bd380a1{r.randint(0, 2)}'"
+        if f == "bits":
+            return f"B'{r.randint(0, 7):03b}'" if t == "bit(3)" else "B'" + self.pick(["", "0", "1", "10", "101", "0000000", "00000000", "10000001", "100000010"]) + "'"
         return self.pick(["'\\x00ff'", "'\\x'", "'\\x616263'", "'\\x61'"])
 
     def stored(self, t):
@@ -205,12 +207,14 @@ class Gen:
 
     def literal(self, f):
         t = {"int": "integer", "num": "numeric(10,2)", "flt": "double precision", "txt": "text", "bool": "boolean", "date": "date", "time": "time",
-             "ts": "timestamp", "tstz": "timestamptz", "ival": "interval", "uuid": "uuid", "bytea": "bytea", "chr": "char(6)"}[f]
+             "ts": "timestamp", "tstz": "timestamptz", "ival": "interval", "uuid": "uuid", "bytea": "bytea", "chr": "char(6)", "bits": "varbit"}[f]
         v = self.value(t)
         if f in ("int", "num", "bool"):
             return f"({v})" if v.startswith("-") else v
         if f == "flt":
             return f"({v})::float8"
+        if f == "bits":
+            return v
         if f == "txt":
             return v + "::text" if self.chance(0.3) else v
         return f"{t} {v}" if f != "chr" else f"{v}::char(6)"
@@ -320,6 +324,10 @@ class Gen:
             return f"({e(f)} + {e('ival', 0)})"
         if f == "time":
             return f"({e('ts')})::time"
+        if f == "bits":
+            return self.pick([lambda: f"({e(f)} || {e(f)})", lambda: f"(~ {e(f)})", lambda: f"({e(f)} {self.pick(['<<', '>>'])} {self.r.randint(-2, 9)})",
+                              lambda: f"substring({e(f)} from {self.r.randint(-1, 4)} for {self.r.randint(0, 9)})",
+                              lambda: f"(({e(f)})::bit(5) {self.pick('&|#')} ({e(f)})::bit(5))", lambda: f"({e('int')})::int::bit(9)"])()
         c = self.column(f, scopes)
         return c or self.literal(f)
 
@@ -444,7 +452,7 @@ class Gen:
 
     def aggregate(self, scopes):
         """(sql, family) of an aggregate call."""
-        k = self.pick(["count*", "count", "countd", "sum", "sum", "avg", "minmax", "minmax", "bool", "sumd", "str", "var"])
+        k = self.pick(["count*", "count", "countd", "sum", "sum", "avg", "minmax", "minmax", "bool", "sumd", "str", "var", "bits"])
         flt = f" filter (where {self.cond(scopes, 1)})" if self.chance(0.15) else ""
         if k == "count*":
             return f"count(*){flt}", "int"
@@ -468,6 +476,8 @@ class Gen:
             if self.chance(0.2):
                 return f"string_agg(distinct {x}, '-'{self.pick(['', f' order by {x}', f' order by {x} desc'])}){flt}", "txt"
             return f"string_agg({x}, '-' order by {by}{x}{self.pick(['', ' desc'])}){flt}", "txt"
+        if k == "bits":
+            return f"{self.pick(['bit_and', 'bit_or', 'bit_xor'])}(({self.expr('bits', scopes, 1)})::bit(5)){flt}", "bits"
         if k == "bool":
             return f"{self.pick(['bool_and', 'bool_or'])}({self.cond(scopes, 1)}){flt}", "bool"
         f = self.pick(["int", "num", "flt", "txt", "date", "ts", "time", "tstz"])
@@ -644,7 +654,8 @@ class Gen:
             names = [f"x{i}" for i in range(len(s.families))]
             save = self.tables
             w = self.new_alias("w")
-            fam_type = {"int": "integer", "num": "numeric(10,2)", "flt": "double precision", "txt": "text", "bool": "boolean", "date": "date", "ts": "timestamp", "tstz": "timestamptz", "ival": "interval", "chr": "char(6)"}
+            fam_type = {"int": "integer", "num": "numeric(10,2)", "flt": "double precision", "txt": "text", "bool": "boolean", "date": "date", "ts": "timestamp", "tstz": "timestamptz", "ival": "interval", "chr": "char(6)",
+                        "bits": "varbit"}
             head = f"with {w}({', '.join(names)}) as ({s.render()}) "
             self.tables = save + [(w, [(n, fam_type.get(f, f)) for n, f in zip(names, s.families)])] * 2
             body = self.select([])
