@@ -127,6 +127,98 @@ Status patches_put(Patches **patches, int64_t row, const void *now, void **cell,
     *cell = c;
     return ST_OK;
 }
+
+/* ---- many rows at once ---- */
+enum { SPAN_WORDS = PATCH_SPAN / 64 };
+void row_bits_clear(RowBits *b) {
+    for (uint64_t left = b->spans; left; left &= left - 1)
+        memset(b->rows + __builtin_ctzll(left) * SPAN_WORDS, 0, SPAN_WORDS * sizeof *b->rows);
+    b->spans = 0;
+}
+/* The bits of a span's rows; how many there are. */
+static int64_t span_bits(const PatchRows *r, int64_t span, uint64_t bits[SPAN_WORDS]) {
+    const int64_t first = span << PATCH_SPAN_BITS;
+    int64_t n = 0;
+    if (!(r->set->spans >> span & 1)) return 0;
+    for (int64_t w = 0; w < SPAN_WORDS; w++) {
+        const int64_t left = r->rows - first - 64 * w;
+        bits[w] = left > 0 ? r->set->rows[first / 64 + w] : 0;
+        if (left > 0 && left < 64) bits[w] &= (UINT64_C(1) << left) - 1;
+        if (bits[w]) n += __builtin_popcountll(bits[w]);
+    }
+    return n;
+}
+/* Of n rows with bits, those that are not in the run (NULL: none is). */
+static int64_t fresh_rows(const PatchRun *run, int64_t n, const uint64_t *bits) {
+    for (int32_t i = 0; run && i < run->n; i++) n -= bits[run->offsets[i] >> 6] >> (run->offsets[i] & 63) & 1;
+    return n;
+}
+int64_t patches_count_rows(const Patches *p, const PatchRows *r, int64_t *fresh) {
+    uint64_t bits[SPAN_WORDS];
+    int64_t all = 0;
+    *fresh = 0;
+    for (int64_t s = 0; s << PATCH_SPAN_BITS < r->rows; s++) {
+        const int64_t n = span_bits(r, s, bits);
+        all += n;
+        if (n > 0) *fresh += fresh_rows(p ? p->runs[s] : NULL, n, bits);
+    }
+    return all;
+}
+/* What is constant where this is called gives a loop of its own. */
+ALWAYS_INLINE void copy_entry(int64_t size, PatchRun *to, int64_t at, int64_t offset, const char *cell) {
+    to->offsets[at] = (uint16_t)offset;
+    memcpy(to->cells + at * size, cell, (size_t)size);
+}
+ALWAYS_INLINE int32_t merge_cells(int64_t size, const PatchRun *from, const uint64_t *bits, const char *cells,
+                                  int64_t stride, PatchRun *to) {
+    const int32_t n_from = from ? from->n : 0;
+    int32_t k = 0, n = 0;
+    for (int64_t w = 0; w < SPAN_WORDS; w++)
+        for (uint64_t left = bits[w]; left; left &= left - 1, n++) {
+            const int64_t offset = 64 * w + __builtin_ctzll(left);
+            for (; k < n_from && from->offsets[k] < offset; k++, n++)
+                copy_entry(size, to, n, from->offsets[k], from->cells + k * size);
+            k += k < n_from && from->offsets[k] == offset;
+            copy_entry(size, to, n, offset, cells + offset * stride);
+        }
+    for (; k < n_from; k++, n++) copy_entry(size, to, n, from->offsets[k], from->cells + k * size);
+    return n;
+}
+/* The run `to` gets, in order, the entries of `from` (NULL: none) whose rows have no bit, and the rows that have one:
+ * of cells from `cells` on. */
+static void merge_run(int64_t size, const PatchRun *from, const uint64_t *bits, const char *cells, int64_t stride,
+                      PatchRun *to) {
+    switch (size) {
+    case 1: to->n = merge_cells(1, from, bits, cells, stride, to); break;
+    case 2: to->n = merge_cells(2, from, bits, cells, stride, to); break;
+    case 4: to->n = merge_cells(4, from, bits, cells, stride, to); break;
+    case 8: to->n = merge_cells(8, from, bits, cells, stride, to); break;
+    default: to->n = merge_cells(16, from, bits, cells, stride, to);
+    }
+}
+Status patches_with_rows(const Patches *p, const PatchRows *r, Patches **out, Err *e) {
+    uint64_t bits[SPAN_WORDS];
+    Patches *x;
+    TRY(copy_patches(p, false, &x, e));
+    x->state = next_state();
+    for (int64_t s = 0; s << PATCH_SPAN_BITS < r->rows; s++) {
+        const PatchRun *from = p->runs[s];
+        const int64_t n = span_bits(r, s, bits), fresh = n > 0 ? fresh_rows(from, n, bits) : 0;
+        if (n == 0) continue;
+        PatchRun *run = run_new(x, NULL, (from ? from->n : 0) + fresh, e);
+        if (!run) {
+            patches_drop(x);
+            return ST_ERROR;
+        }
+        merge_run(x->cell_size, from, bits, r->cells + (s << PATCH_SPAN_BITS) * r->stride, r->stride, run);
+        run_drop(x, x->runs[s]);
+        x->runs[s] = run;
+        x->n += fresh;
+    }
+    *out = x;
+    return ST_OK;
+}
+
 void *patches_own_cell(Patches *p, int64_t row) {
     const PatchRun *r = p->runs[row >> PATCH_SPAN_BITS];
     int64_t offset = row & (PATCH_SPAN - 1);

@@ -23,6 +23,7 @@
 #ifndef STELE_STORAGE_PATCHES_H
 #define STELE_STORAGE_PATCHES_H
 
+#include <assert.h>
 #include <stdatomic.h>
 
 #include "base/mem.h"
@@ -94,6 +95,29 @@ void patches_drop(Patches *p); /* gives up one count; NULL is fine */
 /* *p has the row, in cells that no version shares: *cell, which the caller writes. A row that it did not have has `now`
  * there first. 53200: *p is equal to what it was. */
 Status patches_put(Patches **p, int64_t row, const void *now, void **cell, Err *e);
+/* A set of a tablet's rows. */
+typedef struct RowBits {
+    uint64_t spans; /* a bit for each PATCH_SPAN rows among which some are in the set */
+    uint64_t rows[PATCH_RUNS * PATCH_SPAN / 64];
+} RowBits;
+static_assert(PATCH_RUNS == 64, "a bit for each span");
+static inline void row_bits_add(RowBits *b, int64_t row) {
+    b->spans |= UINT64_C(1) << (row >> PATCH_SPAN_BITS);
+    b->rows[row >> 6] |= UINT64_C(1) << (row & 63);
+}
+void row_bits_clear(RowBits *b);
+
+/* Those of the first `rows` that are in the set, and where their cells lie: `stride` bytes apart, from row 0 on. */
+typedef struct PatchRows {
+    const RowBits *set;
+    int64_t rows;
+    const char *cells;
+    int64_t stride;
+} PatchRows;
+/* How many of them there are; *fresh: how many have no cell in p (NULL: empty). */
+int64_t patches_count_rows(const Patches *p, const PatchRows *r, int64_t *fresh);
+/* What p is with these cells, in runs of its own where there are any; the other runs are shared. p stays as it is. */
+Status patches_with_rows(const Patches *p, const PatchRows *r, Patches **out, Err *e);
 /* The cell of a row that patches_put was called for since these patches were last shared, as undo logs need it; to be
  * written. */
 void *patches_own_cell(Patches *p, int64_t row);

@@ -380,6 +380,7 @@ static Status update_cell(const Table *t, Tablet *tab, int col, int64_t row, con
     if (is_in_place(tab, col, row)) *cell = delta_cell(&tab->block->delta[col], row);
     else TRY(v ? place_patch(t, tab, col, row, v, i, cell, e) : tablet_patch_cell(t, tab, col, row, cell, e));
     DeltaCol *d = &tab->block->delta[col];
+    delta_note_change(d, row);
     d->updated = true;
     d->updated_cells |= is_in_place(tab, col, row);
     tab->block->changes++;

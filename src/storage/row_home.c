@@ -17,9 +17,11 @@ static void drop_cells(struct TabletBlock *b, DeltaCol *d) {
     else if (d->share) shared_drop(d->share);
     else if (d->cells) mem_free(b->open, d->cells, b->cap * d->cell_size);
     if (d->spare) mem_free(b->open, d->spare, b->cap * d->cell_size);
+    if (d->changed) mem_free(b->versions, d->changed, (int64_t)sizeof(RowBits));
     d->cells = d->spare = NULL;
     d->share = NULL;
     d->home = NULL;
+    d->changed = NULL;
 }
 static void place_cells(Tablet *tab, int col, const HomeCells *at) {
     DeltaCol *d = &tab->block->delta[col];
@@ -67,6 +69,73 @@ Status tablet_leave_home(Tablet *tab, int col, Err *e) {
     return ST_OK;
 }
 
+/* ---- copies for versions ---- */
+enum { PATCHED_SHARE = 32 }; /* of the rows: more patches would cost scans more than a copy now and then */
+
+/* The patches of `before`, and those of the rows; none of these: the same. */
+static Status patch_more(const Tablet *tab, int col, Patches *before, int64_t n, const PatchRows *r, Patches **out,
+                         Err *e) {
+    const TabletColumn *c = &tab->cols[col];
+    Patches *none = NULL;
+    *out = before;
+    if (n == 0) {
+        if (before) atomic_fetch_add_explicit(&before->refs, 1, memory_order_relaxed);
+        return ST_OK;
+    }
+    if (!before) {
+        if (!(none = patches_new(tab->block->versions, tab->block->delta[col].cell_size, e))) return ST_ERROR;
+        none->has_minmax = c->has_minmax; /* they take in all cells that there were */
+        none->min = c->min;
+        none->max = c->max;
+    }
+    Status st = patches_with_rows(before ? before : none, r, out, e);
+    patches_drop(none);
+    return st;
+}
+/* The cells that `before` has are good for patches of n rows, and have room for the rows behind them. */
+static Status copy_more(const Tablet *tab, int col, const HomeCopy *before, int64_t n, const PatchRows *changed,
+                        HomeCopy *out, int64_t *bytes, Err *e) {
+    const int64_t more = tab->rows - before->rows, size = tab->block->delta[col].cell_size;
+    HomeCopy x = {.cells = before->cells, .rows = tab->rows};
+    TRY(patch_more(tab, col, before->patches, n, changed, &x.patches, e));
+    char *behind = (char *)x.cells->bytes + before->rows * size;
+    if (more > 0) column_copy_cells(&tab->cols[col], before->rows, more, behind, NULL);
+    atomic_fetch_add_explicit(&x.cells->refs, 1, memory_order_relaxed);
+    *bytes += (more + n) * size;
+    *out = x;
+    return ST_OK;
+}
+static Status copy_all(const Tablet *tab, int col, HomeCopy *out, int64_t *bytes, Err *e) {
+    const struct TabletBlock *b = tab->block;
+    const int64_t size = b->delta[col].cell_size, room = MAX_OF(MAX_OF(b->cap, tab->rows), 1) * size;
+    char *cells = mem_alloc_raw(b->versions, room, e);
+    SharedBytes *share = cells ? shared_new(b->versions, cells, room, e) : NULL;
+    if (!share) {
+        mem_free(b->versions, cells, room);
+        return ST_ERROR;
+    }
+    column_copy_cells(&tab->cols[col], 0, tab->rows, cells, NULL);
+    *bytes += tab->rows * size;
+    *out = (HomeCopy){.cells = share, .rows = tab->rows};
+    return ST_OK;
+}
+Status home_copy_make(Tablet *tab, int col, const HomeCopy *before, HomeCopy *out, int64_t *bytes, Err *e) {
+    DeltaCol *d = &tab->block->delta[col];
+    PatchRows changed = {.set = d->changed, .cells = d->cells, .stride = d->stride};
+    int64_t n = 0, fresh = 0;
+    bool shares = before && d->changed && tab->rows * d->cell_size <= before->cells->size;
+    if (shares) {
+        changed.rows = before->rows;
+        n = patches_count_rows(before->patches, &changed, &fresh);
+        shares = (fresh + (before->patches ? before->patches->n : 0)) * PATCHED_SHARE <= tab->rows;
+    }
+    if (!d->changed && !(d->changed = mem_calloc(tab->block->versions, (int64_t)sizeof(RowBits), e))) return ST_ERROR;
+    TRY(shares ? copy_more(tab, col, before, n, &changed, out, bytes, e) : copy_all(tab, col, out, bytes, e));
+    row_bits_clear(d->changed);
+    return ST_OK;
+}
+
+/* ---- what changes in homes ---- */
 /* Bounds of cells of a home: of all, and of rows that are there. */
 typedef struct HomeSums {
     CellSummary all, live;
@@ -163,6 +232,7 @@ Status tablet_home_changed(Tablet *tab, int col, int64_t n, const int32_t *rows,
         delta_set_valid(d, rows[i], is);
         c->null_count += is ? -1 : 1;
     }
+    for (int64_t i = 0; d->changed && i < n; i++) delta_note_change(d, rows[i]);
     sum_cells(c->phys, d, &(HomeRange){.n = n, .rows = rows}, &sums);
     tablet_widen(tab, col, &sums.all);
     merge(s, &sums.live);

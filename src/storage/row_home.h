@@ -8,7 +8,10 @@
  *
  * Only columns of a fixed width without a dictionary have a home; strings stay the tablet's.
  *
- * Versions (table_version.h) do not share cells of a home; they have copies.
+ * Versions (table_version.h) do not share cells of a home, which change in place; they share copies of them (HomeCopy).
+ * Each version's is made at a boundary, of what has changed since the one before: bits say which rows that are, for as
+ * long as versions have copies. So a boundary costs the rows that bulks have changed and not the table's size, readers
+ * look at memory that is not written, and bulks, on all executors, write without looking at readers.
  *
  * Thread rules: as table.h, by the table's writer; the memory of a home may move only while nothing reads the table.
  */
@@ -41,6 +44,19 @@ Status tablet_settle(Tablet *tab, int col, RowHome *h, const HomeCells *at, Err 
 void tablet_home_moved(Tablet *tab, int col, const HomeCells *at);
 /* The tablet gets its own cells again. 53200: it is as it was. */
 Status tablet_leave_home(Tablet *tab, int col, Err *e);
+
+/* Cells of a column with a home as of a boundary, side by side; behind them is room for rows that are not there yet.
+ * Versions share them by count, and add patches (patches.h) of the rows that have changed since the copy was made. When
+ * more than one row in 32 has, or there is no room, the next version gets a copy of its own. */
+typedef struct HomeCopy {
+    SharedBytes *cells;
+    Patches *patches; /* NULL: none */
+    int64_t rows;
+} HomeCopy;
+/* The copy for a version, as the tablet is now; both counted. before: what the version has that was made of the tablet
+ * last, borrowed; NULL: there is none, and bits tell nothing. *bytes grows by what is copied. The bits are cleared.
+ * 53200: they are lost, so that the next copy must be made without `before`. By the table's writer. */
+Status home_copy_make(Tablet *tab, int col, const HomeCopy *before, HomeCopy *out, int64_t *bytes, Err *e);
 
 /* What a run of new cells of one column looks like. */
 typedef struct CellSummary {

@@ -12,6 +12,7 @@
 #include "base/mutex.h"
 #include "storage/table_version.h"
 
+#include "storage/row_home.h"
 #include "storage/storage_int.h"
 
 /* A tablet as of some version: what readers see. */
@@ -161,21 +162,17 @@ static int64_t place(int64_t *at, int64_t bytes) { /* in an allocation */
     *at = align_up(here + bytes, 64);
     return here;
 }
-/* Cells of a home, side by side: they change in place there. */
-static Status copy_home(VersionTablet *h, int col, Err *e) {
-    const Tablet *origin = h->origin;
-    MemAccount *acct = origin->block->versions;
+/* Cells of a home: what `last` (NULL: none) has of them, and what has changed since. */
+static Status copy_home(VersionTablet *h, const VersionTablet *last, int col, Err *e) {
     TabletColumn *c = &h->tab.cols[col];
-    int64_t size = phys_size((Phys)c->phys), bytes = MAX_OF(origin->rows, 1) * size;
-    char *cells = mem_alloc_raw(acct, bytes, e);
-    if (!cells) return ST_ERROR;
-    if (!(h->cells[col] = shared_new(acct, cells, bytes, e))) {
-        mem_free(acct, cells, bytes);
-        return ST_ERROR;
-    }
-    column_copy_cells(&origin->cols[col], 0, origin->rows, cells, NULL);
-    h->home_bytes += bytes;
-    c->data = cells;
+    HomeCopy copy, before = {0};
+    const bool had = last && last->cells; /* else no column was open then */
+    if (had)
+        before = (HomeCopy){.cells = last->cells[col], .patches = last->tab.cols[col].patches, .rows = last->tab.rows};
+    TRY(home_copy_make(h->origin, col, had ? &before : NULL, &copy, &h->home_bytes, e));
+    h->cells[col] = copy.cells;
+    c->patches = copy.patches;
+    c->data = copy.cells->bytes;
     c->stride = 0;
     return ST_OK;
 }
@@ -189,8 +186,9 @@ static Status share_patches(VersionTablet *h, int col, bool logs, Err *e) {
     return ST_OK;
 }
 /* Validity of open and patched columns; shares their cells. logs: undo logs name the table, and may write to cells that
- * were updated. */
-static Status open_columns(VersionTablet *h, char *cells, char *validity, bool logs, Err *e) {
+ * were updated. last: the header that was made of the tablet last; NULL: it is not known. */
+static Status open_columns(VersionTablet *h, const VersionTablet *last, char *cells, char *validity, bool logs,
+                           Err *e) {
     Tablet *origin = h->origin;
     const struct TabletBlock *b = origin->block;
     int64_t validity_bytes = b->cap / 8;
@@ -200,7 +198,7 @@ static Status open_columns(VersionTablet *h, char *cells, char *validity, bool l
         SharedBytes *share = b->delta[c].share;
         if (share) atomic_fetch_add_explicit(&share->refs, 1, memory_order_relaxed);
         h->cells[c] = share;
-        if (b->delta[c].home) TRY(copy_home(h, c, e));
+        if (b->delta[c].home) TRY(copy_home(h, last, c, e));
         TRY(share_patches(h, c, logs, e));
         if (!b->delta[c].validity) continue;
         memcpy(validity, b->delta[c].validity, (size_t)validity_bytes);
@@ -209,9 +207,11 @@ static Status open_columns(VersionTablet *h, char *cells, char *validity, bool l
     }
     return ST_OK;
 }
-/* logs: undo logs name the table. */
-static Status header_new(Tablet *origin, bool logs, VersionTablet **out, Err *e) {
+/* before: of the version before, of the same tablet; NULL: it had none. logs: undo logs name the table. */
+static Status header_new(Tablet *origin, const VersionTablet *before, bool logs, VersionTablet **out, Err *e) {
     struct TabletBlock *b = origin->block;
+    const VersionTablet *last = before == b->shown ? before : NULL; /* others may have been made, and discarded */
+    b->shown = NULL;
     int64_t bytes = 0, n_validity = 0;
     if (origin->is_delta && logs) TRY(tablet_ensure_deleted(origin, e)); /* rows that are undone stay, deleted */
     for (int c = 0; b->delta && c < b->n_cols; c++) n_validity += b->delta[c].validity != NULL;
@@ -236,21 +236,35 @@ static Status header_new(Tablet *origin, bool logs, VersionTablet **out, Err *e)
     h->tab.cols = (TabletColumn *)(void *)(p + cols);
     memcpy(h->tab.cols, origin->cols, sizeof(TabletColumn) * (size_t)b->n_cols);
     for (int c = 0; c < b->n_cols; c++) h->tab.cols[c].patches = NULL; /* until they are counted */
-    if (b->delta && open_columns(h, p + cells, p + validity, logs, e) != ST_OK) {
+    if (b->delta && open_columns(h, last, p + cells, p + validity, logs, e) != ST_OK) {
         header_drop(h);
         return ST_ERROR;
     }
     b->published = MAX_OF(b->published, origin->rows);
+    b->shown = h;
     *out = h;
     return ST_OK;
 }
-/* The header that version `before` has for the same tablet when that has not changed since; counted. NULL: none. */
-static VersionTablet *header_again(const TableVersion *before, const Tablet *origin, int64_t i) {
+/* The header that version `before` has for the same tablet; NULL: none. */
+static VersionTablet *header_before(const TableVersion *before, const Tablet *origin, int64_t i) {
     if (!before || i >= before->view.n_tablets) return NULL;
     VersionTablet *h = (VersionTablet *)(void *)before->view.tablets[i];
-    if (h->origin != origin || h->changes != origin->block->changes) return NULL;
-    atomic_fetch_add_explicit(&h->refs, 1, memory_order_relaxed);
-    return h;
+    return h->origin == origin ? h : NULL;
+}
+/* The tablet's header for version v: the one of the version before, when it has not changed since, or a new one. */
+static Status header_of(TableVersion *v, const TableVersion *before, const Table *t, int64_t i, VersionTablet **out,
+                        Err *e) {
+    VersionTablet *h = header_before(before, t->tablets[i], i);
+    if (h && h->changes == h->origin->block->changes) {
+        atomic_fetch_add_explicit(&h->refs, 1, memory_order_relaxed);
+        *out = h;
+        return ST_OK;
+    }
+    TRY(header_new(t->tablets[i], h, table_has_undo(t), &h, e));
+    v->cost.bytes += h->bytes + h->home_bytes + h->copied;
+    v->cost.home_bytes += h->home_bytes;
+    *out = h;
+    return ST_OK;
 }
 
 /* ---- making versions ---- */
@@ -347,12 +361,8 @@ Status table_version_prepare(Table *t, TableVersion **out, Err *e) {
     for (int k = 0; k < t->n_keys; k++)
         if (keyindex_freeze(t->keys[k].index, v->view.keys[k].index, e) != ST_OK) goto fail;
     for (int64_t i = 0; i < t->n_tablets; i++) {
-        VersionTablet *h = header_again(before, t->tablets[i], i);
-        if (!h) {
-            if (header_new(t->tablets[i], table_has_undo(t), &h, e) != ST_OK) goto fail;
-            v->cost.bytes += h->bytes + h->home_bytes + h->copied;
-            v->cost.home_bytes += h->home_bytes;
-        }
+        VersionTablet *h;
+        if (header_of(v, before, t, i, &h, e) != ST_OK) goto fail;
         v->view.tablets[i] = &h->tab;
         v->view.n_tablets = i + 1;
     }

@@ -23,6 +23,7 @@
  *   updated there. Updates of few published rows become patches beside the array; the one that is too many, and growth,
  *   copy the array for the writer (tablet.c, delta_unshare). Validity bitmaps are copied at publishing. Strings never
  *   move.
+ * - Cells of homes (row_home.h): a copy, by count, and patches of rows that have changed since it was made.
  * - Dictionaries: entries below the published number and the hash table, by count. Both are only added to, and a
  *   lookup passes over codes that its version does not have.
  * - Statistics: copied, with the most common values; without the estimator's registers.
@@ -53,7 +54,8 @@ Status table_versions_enable(Table *t, EpochDomain *d, Err *e);
  * nothing has changed. */
 Status table_version_prepare(Table *t, TableVersion **out, Err *e);
 void table_version_discard(TableVersion *v); /* not installed; NULL is fine */
-/* Bytes that making a version has copied, and how many of them are cells of homes (row_home.h). */
+/* Bytes that making a version has copied, and how many of them are cells of homes (row_home.h): all of a column, or of
+ * rows that have changed or come. */
 typedef struct VersionCost {
     int64_t bytes, home_bytes;
 } VersionCost;

@@ -83,6 +83,7 @@ void tablet_free(Tablet *t) {
             else if (b->delta[i].cells) mem_free(open, b->delta[i].cells, b->cap * b->delta[i].cell_size);
             if (b->delta[i].spare) mem_free(open, b->delta[i].spare, b->cap * b->delta[i].cell_size);
             patches_drop(b->delta[i].patches);
+            if (b->delta[i].changed) mem_free(b->versions, b->delta[i].changed, (int64_t)sizeof(RowBits));
             if (b->delta[i].validity) mem_free(open, b->delta[i].validity, b->cap / 8);
         }
         mem_free(open, b->delta, (int64_t)sizeof(DeltaCol) * b->n_cols);

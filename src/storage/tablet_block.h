@@ -56,7 +56,8 @@ typedef struct DeltaCol {
     bool updated_cells;   /* and of those some that are in `cells` */
     uint64_t *validity;
     int64_t cell_size;
-    bool wide; /* held a value beyond 64 bits: no min and max */
+    bool wide;        /* held a value beyond 64 bits: no min and max */
+    RowBits *changed; /* of a home: rows whose cells changed since `shown` was made; NULL: no version has copies */
 } DeltaCol;
 struct TabletBlock {
     MemAccount *acct;     /* of `bytes` */
@@ -70,6 +71,7 @@ struct TabletBlock {
     int64_t cap;       /* rows that fit into open columns; a main tablet's do not grow */
     int64_t published; /* rows that some version may have */
     bool has_home;     /* some column's cells are a home's: what is appended goes to other tablets */
+    const void *shown; /* what was last made of it for a version (table_version.c); may be gone */
     DeltaCol *delta;   /* by column; without cells: not open. NULL: none is open or patched */
     StrHeap heap;
     uint64_t *deleted; /* TABLET_ROWS bits once there is one */
@@ -81,6 +83,11 @@ static inline void delta_set_valid(const DeltaCol *d, int64_t row, bool valid) {
     uint64_t bit = UINT64_C(1) << (row & 63);
     if (d->validity) d->validity[row >> 6] = valid ? d->validity[row >> 6] | bit : d->validity[row >> 6] & ~bit;
     if (d->valid_bytes) d->valid_bytes[row * d->stride] = valid;
+}
+
+/* A cell of the column is written in place. */
+static inline void delta_note_change(const DeltaCol *d, int64_t row) {
+    if (d->changed) row_bits_add(d->changed, row);
 }
 
 static inline bool tablet_row_deleted(const Tablet *t, int64_t row) {

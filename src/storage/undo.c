@@ -150,6 +150,7 @@ static void drop_rows(UndoRecord *r, bool hidden) {
 static void *own_cell(Tablet *tab, int col, int64_t row) {
     DeltaCol *d = &tab->block->delta[col];
     tab->block->changes++;
+    delta_note_change(d, row);
     if (column_patch(&tab->cols[col], row)) return patches_own_cell(d->patches, row);
     Status st = row < tab->block->published ? delta_unshare(tab, col, NULL) : ST_OK;
     dbg_assert(st == ST_OK);

@@ -3,12 +3,14 @@
 #include "unit.h"
 #include "unit_random.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/hash.h"
 #include "storage/row_home.h"
+#include "storage/table_version.h"
 #include "txn/store/image.h"
 
 enum { ID, CODE, GRP, AMOUNT, NAME, NOTE, FLAG, BIG, SIDE, N_COLS };
@@ -494,6 +496,152 @@ static void at_home(void **state) {
         assert_int_equal(atomic_load(&root.used), 0);
     }
     assert_true(homed > 0 && left > 0);
+}
+
+/* ---- versions of tables whose cells are in the image's rows ---- */
+static uint64_t digest(const Table *t) {
+    uint64_t sum = 0;
+    for (int64_t k = 0; k < t->n_tablets; k++)
+        for (int64_t r = 0; r < t->tablets[k]->rows; r++)
+            for (int c = 0; c < t->n_cols && !tablet_row_deleted(t->tablets[k], r); c++) {
+                Value v;
+                table_value(t, k << 32 | r, c, &v);
+                const bool text = !v.is_null && type_phys(v.type) == PH_STR;
+                const int64_t bytes = v.is_null ? 0 : text ? v.u.str.len : phys_size(type_phys(v.type));
+                sum = sum * 31 + hash_bytes(text ? v.u.str.ptr : value_cell_const(&v), bytes) + v.is_null;
+            }
+    return sum;
+}
+enum { PINS = 4 };
+typedef struct Pins {
+    EpochDomain *domain;
+    EpochSlot *slot[PINS];
+    const Table *version[PINS];
+    uint64_t want[PINS];
+    int64_t patched, copied, out_of_memory; /* columns of versions at home, publications that found no memory */
+} Pins;
+static void count_copies(Pins *p, const Table *t, const Table *version) {
+    for (int64_t k = 0; k < t->n_tablets; k++)
+        for (int c = 0; c < t->n_cols; c++)
+            if (tablet_home(t->tablets[k], c)) {
+                const TabletColumn *x = &version->tablets[k]->cols[c];
+                assert_true(x->stride == 0 && x->data != t->tablets[k]->cols[c].data);
+                if (x->patches) p->patched++;
+                else p->copied++;
+            }
+}
+/* A version of the table as it is, which one of the pins sees from now on. */
+static void publish(Pins *p, Table *t) {
+    TableVersion *v = NULL;
+    const int i = (int)rnd_below(PINS);
+    for (int64_t fail_at = rnd() % 4 ? 0 : 1 + rnd_below(40);; fail_at = 0) {
+        mem_fail_at(fail_at);
+        Status st = table_version_prepare(t, &v, &err);
+        mem_fail_at(0);
+        if (st == ST_OK && rnd() % 8) break;
+        if (st == ST_OK) table_version_discard(v);
+        else p->out_of_memory++;
+        err_clear(&err);
+    }
+    if (p->version[i]) {
+        assert_true(digest(p->version[i]) == p->want[i]);
+        epoch_unpin(p->slot[i]);
+    }
+    table_versions_install(p->domain, 1, &v);
+    epoch_pin(p->slot[i], "statement", 0);
+    p->version[i] = table_version_at(t, p->slot[i]);
+    p->want[i] = digest(p->version[i]);
+    assert_true(p->want[i] == digest(t));
+    if (table_version_verify(p->version[i], &err) != ST_OK) fail_msg("%s", err.message);
+    count_copies(p, t, p->version[i]);
+}
+/* A row by SQL, in the image's cells: it stands, or is undone. */
+static void update_by_sql(Table *t) {
+    if (t->n_tablets == 0) return;
+    const int64_t k = rnd_below(t->n_tablets), row = rnd_below(t->tablets[k]->rows + 1), amount = rnd_below(1000);
+    if (row == t->tablets[k]->rows || tablet_row_deleted(t->tablets[k], row)) return;
+    UndoLog *u = undo_new(&root, &err);
+    Vec v = {.data = (void *)(uintptr_t)&amount, .phys = PH_I64, .type = type_make(T_INT8)};
+    int64_t rowid = k << 32 | row;
+    Value id;
+    table_value(t, rowid, ID, &id);
+    assert_int_equal(table_update(t, 1, &rowid, 1, (int[]){AMOUNT}, &v, u, &err), ST_OK);
+    if (rnd() % 2) undo_rollback(u, 0);
+    else model[id.u.i64].amount = amount;
+    undo_free(u);
+}
+/* Another thread looks at the current version again and again, while the writer goes on. */
+typedef struct Looker {
+    pthread_t thread;
+    const Table *table;
+    EpochSlot *slot;
+    _Atomic bool stop;
+    int64_t looks, wrong;
+} Looker;
+static void *look(void *arg) {
+    Looker *l = arg;
+    while (!atomic_load(&l->stop)) {
+        epoch_pin(l->slot, "statement", 0);
+        const Table *v = table_version_at(l->table, l->slot);
+        l->wrong += v && digest(v) != digest(v);
+        l->looks += v != NULL;
+        epoch_unpin(l->slot);
+    }
+    return NULL;
+}
+/* What a version holds stays, whatever calls and SQL change in the cells that it was made of; and it costs copies of
+ * columns only when much has changed. */
+static void versions_at_home(void **state) {
+    (void)state;
+    Pins p = {0};
+    for (int round = 0; round < 2; round++) {
+        Pool *pool = pool_new(2, &err);
+        assert_int_equal(epoch_domain_new(&root, &p.domain, &err), ST_OK);
+        for (int i = 0; i < PINS; i++) assert_int_equal(epoch_register(p.domain, 1, &p.slot[i], &err), ST_OK);
+        memset(p.version, 0, sizeof p.version);
+        memset(model, 0, sizeof model);
+        Table *t = make_table(3);
+        assert_int_equal(table_versions_enable(t, p.domain, &err), ST_OK);
+        add_rows(t, 0, 2000, round & 1);
+        publish(&p, t);
+        Looker l = {.table = t};
+        assert_int_equal(epoch_register(p.domain, 1, &l.slot, &err), ST_OK);
+        assert_int_equal(pthread_create(&l.thread, NULL, look, &l), 0);
+        Image *im = make_image(t, true, pool);
+        for (int step = 0; step < 60; step++) {
+            const int64_t much = rnd() % 10 == 0 ? 300 : 12;
+            assert_int_equal(image_reserve(im, 400, &err), ST_OK);
+            for (int64_t i = rnd_below(much); i > 0; i--) random_insert(im);
+            for (int64_t i = rnd_below(much); i > 0; i--) random_update(im);
+            for (int64_t i = rnd_below(4); i > 0; i--) random_delete(im);
+            table_agrees(im);
+            if (rnd() % 10 == 0 && home_is_settled(im)) assert_int_equal(home_leave(im, &err), ST_OK);
+            else if (!home_is_settled(im)) settle(im);
+            if (rnd() % 6 == 0) {
+                update_by_sql(t);
+                image_free(im);
+                check_table(t);
+                im = make_image(t, true, pool);
+                settle(im);
+            }
+            publish(&p, t);
+        }
+        atomic_store(&l.stop, true);
+        pthread_join(l.thread, NULL);
+        assert_true(l.looks > 0 && l.wrong == 0);
+        epoch_unregister(l.slot);
+        image_free(im);
+        for (int i = 0; i < PINS; i++) {
+            if (p.version[i]) assert_true(digest(p.version[i]) == p.want[i]);
+            epoch_unpin(p.slot[i]);
+            epoch_unregister(p.slot[i]);
+        }
+        table_free(t);
+        epoch_domain_free(p.domain);
+        pool_free(pool);
+        assert_int_equal(atomic_load(&root.used), 0);
+    }
+    assert_true(p.patched > 20 && p.copied > 20 && p.out_of_memory > 0);
 }
 
 static void small_tables(void **state) {
@@ -1336,10 +1484,19 @@ static void failing_memory(void **state) {
 int main(void) {
     mem_account_init(&root, NULL, "test", 0, NULL);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_operations), cmocka_unit_test(at_home),        cmocka_unit_test(small_tables),
-        cmocka_unit_test(many_tablets),      cmocka_unit_test(gaps_close),     cmocka_unit_test(queues),
-        cmocka_unit_test(threads_insert),    cmocka_unit_test(dense_rows),     cmocka_unit_test(dense_rows_apart),
-        cmocka_unit_test(expected_rows),     cmocka_unit_test(failing_memory), cmocka_unit_test(claimed_rows),
+        cmocka_unit_test(random_operations),
+        cmocka_unit_test(at_home),
+        cmocka_unit_test(versions_at_home),
+        cmocka_unit_test(small_tables),
+        cmocka_unit_test(many_tablets),
+        cmocka_unit_test(gaps_close),
+        cmocka_unit_test(queues),
+        cmocka_unit_test(threads_insert),
+        cmocka_unit_test(dense_rows),
+        cmocka_unit_test(dense_rows_apart),
+        cmocka_unit_test(expected_rows),
+        cmocka_unit_test(failing_memory),
+        cmocka_unit_test(claimed_rows),
         cmocka_unit_test(numbers_follow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
