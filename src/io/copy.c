@@ -14,6 +14,7 @@
 
 #include "base/mutex.h"
 #include "io/blocks.h"
+#include "storage/row_change.h"
 
 enum { VALUE_SHOWN = 100 }; /* bytes of a value or line in a message's context */
 
@@ -163,27 +164,15 @@ static Status flush(Worker *w) {
     CopyParser *p = &w->parser;
     const Table *t = l->t->table;
     if (p->n == 0) return ST_OK;
-    int64_t bad = p->n;
-    for (int i = 0; i < p->n_cols; i++) {
-        CopyCol *k = &p->cols[i];
-        Vec *v = &w->vecs[l->t->cols[i]];
-        v->valid = k->has_nulls ? k->valid : NULL;
-        if (!k->has_nulls || !t->cols[l->t->cols[i]].not_null) continue;
-        const uint8_t *z = memchr(k->valid, 0, (size_t)bad);
-        if (z) bad = z - k->valid;
-    }
-    for (int c = 0; c < t->n_cols; c++)
-        if (w->vecs[c].is_const && w->vecs[c].valid && t->cols[c].not_null) bad = 0;
+    for (int i = 0; i < p->n_cols; i++) w->vecs[l->t->cols[i]].valid = p->cols[i].has_nulls ? p->cols[i].valid : NULL;
+    NewRows x = {.n = p->n, .n_cols = t->n_cols, .vals = w->vecs};
+    const int64_t bad = rows_passing(t, &x);
     Err e;
     e.sqlstate[0] = 0;
-    if (bad < p->n) { /* let storage word the error for that row */
-        for (int i = 0; i < p->n_cols; i++) {
-            Vec *v = &w->vecs[l->t->cols[i]];
-            v->data = (char *)v->data + bad * p->cols[i].cell_size;
-            if (v->valid) v->valid += bad;
-        }
-        if (load_add(l->load, w->number, w->order, 1, w->vecs, &e) == ST_OK)
-            err_internal(&e, "NULL was accepted in a NOT NULL column");
+    if (bad < p->n) {
+        x.first = bad;
+        x.n = 1;
+        (void)rows_check(t, &x, NULL, &e);
         fail(w, w->order, &e, p->rows[bad], NULL, NULL);
         return ST_ERROR;
     }

@@ -22,8 +22,7 @@ static int64_t first_refused(const Vec *check, int64_t first, int64_t n) {
     while (no && !refuses(check, first + (no - yes))) no = memchr(no + 1, 0, (size_t)(yes + n - no - 1));
     return no ? no - yes : n;
 }
-/* How many of the rows pass NOT NULL and CHECK before the first that does not. */
-static int64_t rows_passing(const Table *t, const NewRows *x) {
+int64_t rows_passing(const Table *t, const NewRows *x) {
     int64_t n = x->n;
     for (int32_t i = 0; i < x->n_cols; i++) {
         const Vec *v = &x->vals[i];

@@ -32,6 +32,8 @@ Status rows_insert(Table *t, const NewRows *x, UndoLog *undo, int64_t *rowids, E
 /* Stores the cells into the rows of numbers rowids[first ..]; those that are deleted are left out. Checks and errors as
  * of rows_insert, keys as if all rows changed at once. Rows stay where they are, but as table_update says. */
 Status rows_update(Table *t, const NewRows *x, const int64_t *rowids, UndoLog *undo, Err *e);
+/* How many of the rows pass NOT NULL and CHECK before the first that does not. */
+int64_t rows_passing(const Table *t, const NewRows *x);
 /* NOT NULL and CHECK of the rows, and nothing else: the error is that of the first that is refused. rowids: as of
  * rows_update; NULL: the rows are new. */
 Status rows_check(const Table *t, const NewRows *x, const int64_t *rowids, Err *e);
