@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "codegen/emit_int.h"
+#include "types/range_errors.h"
 
 /* ---- columns of tables ---------------------------------------------------------------------- */
 uint32_t dev_form(const TabletColumn *c, bool in_place) {
@@ -633,12 +634,8 @@ Status emit_data_error(const Program *p, int32_t segment, uint64_t word, Err *e)
     case KE_ZERO_DIV: return err_set(e, ERR_DIVISION_BY_ZERO, "division by zero");
     case KE_UNDERFLOW: return err_set(e, ERR_NUMERIC_RANGE, "value out of range: underflow");
     case KE_NUMERIC: {
-        err_set(e, ERR_NUMERIC_RANGE, "numeric field overflow");
-        int prec = in ? NUM_IMM_PREC(in->imm) : 0, scale = in ? NUM_IMM_TO(in->imm) : 0;
-        if (prec >= 1 && prec < NUMERIC_MAX_PRECISION)
-            err_detail(e, "A field with precision %d, scale %d must round to an absolute value less than %s%d.", prec,
-                       scale, prec > scale ? "10^" : "", prec > scale ? prec - scale : 1);
-        return ST_ERROR;
+        int prec = in ? NUM_IMM_PREC(in->imm) : 0;
+        return numeric_range_error(e, prec < NUMERIC_MAX_PRECISION ? prec : 0, in ? NUM_IMM_TO(in->imm) : 0);
     }
     case RK_NUMERIC38: return err_set(e, ERR_NUMERIC_RANGE, "numeric field overflow");
     case RK_BIGINT: return err_set(e, ERR_NUMERIC_RANGE, "bigint out of range");

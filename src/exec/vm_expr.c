@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "exec/vm_frame.h"
+#include "types/range_errors.h"
 
 /* ---- validity ----------------------------------------------------------------------------- */
 static inline void and_bytes(int64_t n, const uint8_t *restrict a, const uint8_t *restrict b, uint8_t *restrict d) {
@@ -162,10 +163,7 @@ static inline bool store_int(uint8_t phys, void *p, int64_t i, int128_t v) {
     return (int64_t)v != v;
 }
 static RunResult raise_numeric(Frame *f, int precision, int scale) {
-    err_set(&f->err, ERR_NUMERIC_RANGE, "numeric field overflow");
-    if (precision < NUMERIC_MAX_PRECISION)
-        err_detail(&f->err, "A field with precision %d, scale %d must round to an absolute value less than %s%d.",
-                   precision, scale, precision > scale ? "10^" : "", precision > scale ? precision - scale : 1);
+    (void)numeric_range_error(&f->err, precision < NUMERIC_MAX_PRECISION ? precision : 0, scale);
     return RUN_FAILED;
 }
 static inline int precision_of(int64_t imm) {

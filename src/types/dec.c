@@ -11,6 +11,7 @@
 
 #include "types/dec_int.h"
 #include "types/type_int.h"
+#include "types/range_errors.h"
 
 enum {
     CLASS_NEG_INF = 1,
@@ -673,13 +674,10 @@ Status dec_fit(Arena *a, Type t, Dec *x, Err *e) {
         int precision = dec_typmod_precision(t.length), scale = dec_typmod_scale(t.length), whole = precision - scale;
         TRY(dec_round(a, x, scale, true, x, e));
         bool over = x->kind != DEC_FINITE || (x->n && dec_exponent(x) >= whole);
+        if (over && x->kind == DEC_FINITE) return numeric_range_error(e, precision, scale);
         if (over) {
-            err_set(e, ERR_NUMERIC_RANGE, "numeric field overflow");
-            if (x->kind != DEC_FINITE)
-                err_detail(e, "A field with precision %d, scale %d cannot hold an infinite value.", precision, scale);
-            else
-                err_detail(e, "A field with precision %d, scale %d must round to an absolute value less than %s%d.",
-                           precision, scale, whole ? "10^" : "", whole ? whole : 1);
+            (void)numeric_range_error(e, 0, 0);
+            err_detail(e, "A field with precision %d, scale %d cannot hold an infinite value.", precision, scale);
             return ST_ERROR;
         }
     }

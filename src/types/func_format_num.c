@@ -10,6 +10,7 @@
 
 #include "types/dec.h"
 #include "types/func_format_int.h"
+#include "types/range_errors.h"
 
 /* ---- templates ---------------------------------------------------------------------------------- */
 
@@ -677,9 +678,7 @@ static Status text_to_num(FuncCtx *ctx, int64_t i, Str s, Str fmt, int128_t *v, 
     int most = x.f.pre + x.f.multi; /* digits before the point */
     int128_t whole = *scale < 38 ? (*v < 0 ? -*v : *v) / pow10_i128[*scale] : 0;
     if (most < 38 && whole >= pow10_i128[most]) {
-        err_set(ctx->err, ERR_NUMERIC_RANGE, "numeric field overflow");
-        err_detail(ctx->err, "A field with precision %d, scale %d must round to an absolute value less than %s%d.",
-                   most + x.post, x.post, most ? "10^" : "", most ? most : 1);
+        (void)numeric_range_error(ctx->err, most + x.post, x.post);
         return FAILED(i);
     }
     for (int k = 0; k < x.f.multi && *scale < 38; k++) ++*scale; /* V: the number is that many digits longer */

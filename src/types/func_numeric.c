@@ -22,6 +22,7 @@
 
 #include "types/func_int.h"
 #include "types/wide.h"
+#include "types/range_errors.h"
 
 #define OUT_OF_RANGE(i, what) FAIL(i, ERR_NUMERIC_RANGE, what " out of range")
 #define DIV_ZERO(cond, i) FAIL_IF(cond, i, ERR_DIVISION_BY_ZERO, "division by zero")
@@ -36,13 +37,16 @@ bool num_put(const FuncCtx *ctx, Vec *out, int64_t i, int128_t v, int scale) {
     return true;
 }
 
+Status numeric_range_error(Err *e, int precision, int scale) {
+    err_set(e, ERR_NUMERIC_RANGE, "numeric field overflow");
+    if (precision > 0)
+        err_detail(e, "A field with precision %d, scale %d must round to an absolute value less than %s%d.", precision,
+                   scale, precision > scale ? "10^" : "", precision > scale ? precision - scale : 1);
+    return ST_ERROR;
+}
 Status num_overflow(FuncCtx *ctx, int64_t i) {
     ctx->error_row = i;
-    err_set(ctx->err, ERR_NUMERIC_RANGE, "numeric field overflow");
-    err_detail(ctx->err, "A field with precision %d, scale %d must round to an absolute value less than %s%d.",
-               ctx->ret.precision, ctx->ret.scale, ctx->ret.precision == ctx->ret.scale ? "" : "10^",
-               ctx->ret.precision == ctx->ret.scale ? 1 : ctx->ret.precision - ctx->ret.scale);
-    return ST_ERROR;
+    return numeric_range_error(ctx->err, ctx->ret.precision, ctx->ret.scale);
 }
 
 /* ---- integers ---------------------------------------------------------------- */

@@ -15,6 +15,7 @@
 #include "types/json.h"
 #include "types/type.h"
 #include "types/type_int.h"
+#include "types/range_errors.h"
 
 /* ---- float input --------------------------------------------------------------------- */
 
@@ -384,13 +385,7 @@ static Status numeric_cell(Type t, Slice text, void *cell, Err *e) {
     bool too_big = st != ST_OK && fresh && strcmp(e->sqlstate, ERR_NUMERIC_RANGE) == 0;
     if (too_big && !(t.flags & TF_UNCONSTRAINED)) err_clear(e); /* retold with the type's limits */
     else if (st != ST_OK) return st;
-    if (too_big || numeric_exceeds(v, t.precision)) {
-        err_set(e, ERR_NUMERIC_RANGE, "numeric field overflow");
-        int whole = t.precision - t.scale;
-        err_detail(e, "A field with precision %d, scale %d must round to an absolute value less than %s%d.",
-                   t.precision, t.scale, whole ? "10^" : "", whole ? whole : 1);
-        return ST_ERROR;
-    }
+    if (too_big || numeric_exceeds(v, t.precision)) return numeric_range_error(e, t.precision, t.scale);
     if (t.precision <= 18) {
         *(int64_t *)cell = (int64_t)v;
     } else {

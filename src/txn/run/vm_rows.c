@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "storage/row_errors.h"
 #include "txn/run/calls_int.h"
+#include "types/range_errors.h"
 
 enum { ROW_KEYS_MAX = 32, INSERTS_MAX = 1 << 20 /* of a call into a table */ };
 
@@ -377,11 +378,7 @@ static void set_range_error(Err *e, Type t) {
                                  : "bigint");
         return;
     }
-    err_set(e, ERR_NUMERIC_RANGE, "numeric field overflow");
-    if (t.precision < NUMERIC_MAX_PRECISION)
-        err_detail(e, "A field with precision %d, scale %d must round to an absolute value less than %s%d.",
-                   t.precision, t.scale, t.precision > t.scale ? "10^" : "",
-                   t.precision > t.scale ? t.precision - t.scale : 1);
+    (void)numeric_range_error(e, t.precision < NUMERIC_MAX_PRECISION ? t.precision : 0, t.scale);
 }
 
 /* ---- changing -------------------------------------------------------------------------------------------- */

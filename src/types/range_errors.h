@@ -1,0 +1,11 @@
+/* range_errors.h - errors of values that a type cannot hold: one wording for casts, operators, executors and bulks. */
+#ifndef STELE_TYPES_RANGE_ERRORS_H
+#define STELE_TYPES_RANGE_ERRORS_H
+
+#include "base/err.h"
+
+/* 22003: a value of too many digits for numeric(precision, scale). precision 0: of no declared type, without a detail.
+ * Returns ST_ERROR. */
+Status numeric_range_error(Err *e, int precision, int scale);
+
+#endif
