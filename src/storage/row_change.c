@@ -28,7 +28,11 @@ int64_t rows_passing(const Table *t, const NewRows *x) {
         const Vec *v = &x->vals[i];
         if (!v->valid || !t->cols[column_of(x, i)].not_null) continue;
         const uint8_t *valid = v->valid + (v->is_const ? 0 : x->first);
-        const uint8_t *bad = memchr(valid, 0, (size_t)(v->is_const ? MIN_OF(n, 1) : n));
+        if (n == 1 || (v->is_const && n > 0)) { /* a call costs as much as the rest */
+            n = *valid ? n : 0;
+            continue;
+        }
+        const uint8_t *bad = n > 0 ? memchr(valid, 0, (size_t)n) : NULL;
         if (bad) n = bad - valid;
     }
     for (int32_t k = 0; k < x->checks.n; k++) n = first_refused(&x->checks.vals[k], x->first, n);
