@@ -561,7 +561,7 @@ static void update_by_sql(Table *t) {
     const int64_t k = rnd_below(t->n_tablets), row = rnd_below(t->tablets[k]->rows + 1), amount = rnd_below(1000);
     if (row == t->tablets[k]->rows || tablet_row_deleted(t->tablets[k], row)) return;
     UndoLog *u = undo_new(&root, &err);
-    Vec v = {.data = (void *)(uintptr_t)&amount, .phys = PH_I64, .type = type_make(T_INT8)};
+    Vec v = {.data = (void *)(uintptr_t)&amount, .phys = PH_I64, .type = t->cols[AMOUNT].type};
     int64_t rowid = k << 32 | row;
     Value id;
     table_value(t, rowid, ID, &id);
