@@ -42,11 +42,10 @@ typedef struct LabelEnds {
 typedef struct Label {
     uint16_t op; /* P_LOOP, P_BLOCK, P_TRY; P_IF: a branch whose condition is not known */
     int64_t number;
-    int32_t depth; /* unknown conditions around it */
     int64_t clock; /* when it began */
     bool rounds;   /* its P_ROUND has been passed */
     bool whole;    /* CP_WHOLE */
-    bool open;     /* run once */
+    bool may_end;  /* an earlier round may have left it */
     LabelEnds is;
     Arrival left, next; /* at its end, at its P_STEP */
 } Label;
@@ -71,8 +70,7 @@ typedef struct Foot {
     bool dead;         /* control does not come here */
     VEC(bool *) spare; /* copies of `vars` that are not in use */
     VEC(Label) labels;
-    VEC(int64_t) doubtful; /* numbers of labels whose ends something may lead to */
-    VEC(bool) loops;       /* around: open */
+    VEC(bool) loops; /* around: open */
     bool oom, bad;
 } Foot;
 
@@ -180,12 +178,7 @@ static void arrive(Foot *f, Arrival *a) {
     a->known = NULL;
 }
 static Label *push_label(Foot *f, uint16_t op, int64_t number) {
-    Label l = {.op = op,
-               .number = number,
-               .depth = f->depth,
-               .clock = f->clock,
-               .left.since = INT64_MAX,
-               .next.since = INT64_MAX};
+    Label l = {.op = op, .number = number, .clock = f->clock, .left.since = INT64_MAX, .next.since = INT64_MAX};
     if (!vec_push(f->arena, &f->labels, l)) return f->oom = true, NULL;
     return &f->labels.items[f->labels.len - 1];
 }
@@ -380,28 +373,17 @@ static void run(Foot *f, int32_t from, int32_t to);
 static void ends_loops(Foot *f, int64_t to) {
     for (int64_t i = f->labels.len - 1; i >= to; i--) f->labels.items[i].is.ends = true;
 }
-static bool is_doubtful(const Foot *f, int64_t number) {
-    for (int64_t i = 0; i < f->doubtful.len; i++)
-        if (f->doubtful.items[i] == number) return true;
-    return false;
-}
-static void note_doubtful(Foot *f, const Label *l) {
-    if (l->op == OP_P_TRY || is_doubtful(f, l->number)) return; /* a P_TRY's number is new in each walk */
-    if (!vec_push(f->arena, &f->doubtful, l->number)) f->oom = true;
-}
 static bool may_come(const Arrival *a) { return a->known && a->since != INT64_MAX; }
-/* The nearest label inside of number `to` (-1: all), or its own P_STEP, where control may be already; -1 none. */
+/* The nearest label inside of number `to` (-1: all), or its own P_STEP, where control may be already; -1 none. Labels
+ * around a loop keep what arrives from it through its rounds. */
 static int64_t nearer_place(const Foot *f, int64_t to, bool to_step, bool *step) {
-    bool loop = false; /* further in, or the label itself */
     for (int64_t i = f->labels.len - 1; i >= MAX_OF(to, INT64_C(0)); i--) {
         const Label *l = &f->labels.items[i];
         if (i == to && to_step) break;
-        loop |= l->op == OP_P_LOOP;
         *step = may_come(&l->next);
         if (*step) return i;
         if (i == to) break;
-        if (l->op == OP_P_TRY || l->op == OP_P_IF || may_come(&l->left) || (loop && is_doubtful(f, l->number)))
-            return i;
+        if (l->op == OP_P_TRY || l->op == OP_P_IF || l->may_end || may_come(&l->left)) return i;
     }
     return -1;
 }
@@ -413,11 +395,9 @@ static void leave_for(Foot *f, int64_t i, bool step, bool sure) {
     Label *l = &f->labels.items[i];
     const bool loop = l->op == OP_P_LOOP;
     int64_t since = f->clock;
-    sure &= f->depth == l->depth && !l->open;
     for (int64_t k = i + (step || !loop); k < f->labels.len; k++)
         if (f->labels.items[k].op == OP_P_LOOP) since = MIN_OF(since, f->labels.items[k].clock);
     leaves_for(f, step ? &l->next : &l->left, sure ? INT64_MAX : since);
-    if (!sure && !step) note_doubtful(f, l);
     const bool head = !step && loop && !l->rounds;
     if (head) {
         l->is.head = true;
@@ -437,7 +417,7 @@ static void leave_to(Foot *f, int64_t i, bool step) {
         emit_leave(f, f->labels.items[near].number, false);
     } else if (near >= 0) {
         leave_for(f, near, near_step, true);
-    } else if (i < 0 && f->depth == 0) {
+    } else if (i < 0) {
         ends_loops(f, 0);
         emit_op(f, OP_P_RETURN, 0);
     }
@@ -461,9 +441,9 @@ static void begin_part(Foot *f) {
     emit_op(f, OP_P_BLOCK, number);
     (void)push_label(f, OP_P_IF, number);
 }
+static bool in_part(const Foot *f) { return f->labels.len > 0 && f->labels.items[f->labels.len - 1].op == OP_P_IF; }
 static void end_part(Foot *f) {
-    if (f->labels.len == 0 || f->labels.items[f->labels.len - 1].op != OP_P_IF) return; /* ended at its P_STEP */
-    emit_op(f, OP_P_ENDBLOCK, f->labels.items[--f->labels.len].number);
+    if (in_part(f)) emit_op(f, OP_P_ENDBLOCK, f->labels.items[--f->labels.len].number); /* else there is no memory */
 }
 static void run_part(Foot *f, int32_t from, int32_t to) {
     f->depth++;
@@ -523,7 +503,7 @@ static void run_try(Foot *f, int32_t at) {
     emit_op(f, OP_P_BLOCK, number);
     if (!push_label(f, OP_P_TRY, number)) return;
     run(f, at + 1, f->middle[at]);
-    f->labels.len--;
+    known_drop(f, f->labels.items[--f->labels.len].left.known);
     emit_op(f, OP_P_ENDBLOCK, number);
     f->dead = false;
     forget_since(f, clock);
@@ -535,12 +515,13 @@ static void run_try(Foot *f, int32_t at) {
     f->dead = false;
     forget_since(f, clock);
 }
-/* One time through the loop; what is known then is what was known before and is known after it. */
-static Label one_round(Foot *f, int32_t at, bool open) {
+/* One time through the loop; what is known then is what was known before and is known after it. An open one is a part
+ * up to its P_STEP, and another from there. */
+static Label one_round(Foot *f, int32_t at, bool open, bool may_end) {
     bool *before = known_copy(f);
     Label *l = push_label(f, OP_P_LOOP, f->code[at].imm);
     if (!l) return (Label){0};
-    l->open = open;
+    l->may_end = may_end;
     l->whole = f->code[at].flags & CP_WHOLE;
     f->depth += open;
     if (open) begin_part(f);
@@ -553,7 +534,13 @@ static Label one_round(Foot *f, int32_t at, bool open) {
     known_drop(f, before);
     return f->labels.items[--f->labels.len];
 }
-/* Until nothing changes. What it says of labels around counts for the last time only. */
+/* Labels around, the first n, where something may arrive. */
+static int64_t count_arrivals(const Foot *f, int64_t n) {
+    int64_t k = 0;
+    for (int64_t i = 0; i < n; i++) k += may_come(&f->labels.items[i].left) + may_come(&f->labels.items[i].next);
+    return k;
+}
+/* Until nothing changes. What it says of the ends of labels around counts for the last time only. */
 static Label settle_loop(Foot *f, int32_t at, bool open) {
     Label l = {0};
     int64_t n = f->labels.len;
@@ -562,12 +549,14 @@ static Label settle_loop(Foot *f, int32_t at, bool open) {
     for (int64_t i = 0; i < n && around; i++) around[i] = f->labels.items[i].is;
     f->trial++;
     for (bool again = true; again && !f->oom && !f->bad;) {
-        const int64_t n_doubtful = f->doubtful.len;
+        const int64_t arrivals = count_arrivals(f, n);
+        const bool may_end = l.may_end | may_come(&l.left);
         bool *before = known_copy(f);
         for (int64_t i = 0; i < n; i++) f->labels.items[i].is = around[i];
         known_drop(f, l.left.known);
-        l = one_round(f, at, open);
-        again = memcmp(before, f->vars, (size_t)f->n_vars) != 0 || n_doubtful != f->doubtful.len;
+        l = one_round(f, at, open, may_end);
+        again = memcmp(before, f->vars, (size_t)f->n_vars) != 0 || arrivals != count_arrivals(f, n) ||
+                (may_come(&l.left) && !may_end);
         known_drop(f, before);
     }
     f->trial--;
@@ -606,7 +595,7 @@ static void run_loop(Foot *f, int32_t at) {
     if (known) emit(f, f->code[at]);
     if (f->trial == 0) {
         known_drop(f, l.left.known);
-        l = one_round(f, at, !known);
+        l = one_round(f, at, !known, l.may_end);
     }
     if (known) emit(f, f->code[f->end[at]]);
     f->open -= !known;
@@ -619,16 +608,16 @@ static void run_loop(Foot *f, int32_t at) {
     known_drop(f, before);
 }
 static void begin_round(Foot *f, const Instr *in) {
-    const bool part = f->labels.items[f->labels.len - 1].op == OP_P_IF;
-    Label *l = &f->labels.items[f->labels.len - 1 - part];
-    l->rounds = true;
-    if (!l->open) emit(f, *in);
+    const bool open = in_part(f);
+    f->labels.items[f->labels.len - 1 - open].rounds = true;
+    if (!open) emit(f, *in);
 }
 static void step(Foot *f, const Instr *in) {
+    const bool open = in_part(f);
     end_part(f);
-    Label *l = &f->labels.items[f->labels.len - 1];
-    arrive(f, &l->next);
-    if (!l->open) emit(f, *in);
+    arrive(f, &f->labels.items[f->labels.len - 1].next);
+    if (open) begin_part(f);
+    else emit(f, *in);
 }
 
 /* One instruction or what its bracket encloses; the number of what follows. */
