@@ -177,8 +177,9 @@ static Expr *fold_func(Opt *o, Expr *e) {
         err_clear(&err);
         memset(&out, 0, sizeof out);
         const int64_t zone = zone_reads;
-        if (func_eval(f, NULL, o->c->session, o->a, e->type, e->n_args, args, &out, &err) == ST_OK)
-            return is_lasting(o, zone) ? const_of(o, e->type, &out) : e;
+        const Status st = func_eval(f, NULL, o->c->session, o->a, e->type, e->n_args, args, &out, &err);
+        if (st == ST_OK && is_lasting(o, zone)) return const_of(o, e->type, &out);
+        zone_reads = zone; /* the value is not used */
         if (strcmp(err.sqlstate, "53200") == 0 || strcmp(err.sqlstate, "53400") == 0) {
             err_copy(o->err, &err);
             return NULL;
@@ -214,6 +215,7 @@ static Expr *fold_cast(Opt *o, Expr *e) {
     const int64_t zone = zone_reads;
     if (func_eval(NULL, k, o->c->session, o->a, e->type, 1, &in, &out, &err) == ST_OK && is_lasting(o, zone))
         return const_of(o, e->type, &out);
+    zone_reads = zone; /* the value is not used */
     return e;
 }
 
