@@ -290,7 +290,7 @@ Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccoun
 }
 
 static bool type_ok(Type t) {
-    if (t.id == T_ARRAY) return t.length >= 0 && type_element(t).id != T_ARRAY && type_ok(type_element(t));
+    if (t.id == T_ARRAY) return type_element(t).id != T_ARRAY && type_ok(type_element(t));
     return ((t.id > T_UNKNOWN && t.id < T_VOID) || t.id == T_DECIMAL || type_is_json(t) || type_is_defined(t) ||
             t.id == T_TIMETZ || type_is_bits(t)) &&
            t.precision <= NUMERIC_MAX_PRECISION && t.scale <= NUMERIC_MAX_PRECISION && t.length >= 0 &&

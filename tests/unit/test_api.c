@@ -1096,6 +1096,27 @@ static void discards(void **state) {
     assert_int_equal(system(command), 0);
 }
 
+/* Types whose descriptions are at their limits are read again as they were written. */
+static void reopens(void **state) {
+    (void)state;
+    char path[] = "/tmp/stele-api-XXXXXX";
+    assert_non_null(mkdtemp(path));
+    for (int again = 0; again < 2; again++) {
+        stele_db *d;
+        stele_conn *c;
+        assert_int_equal(stele_open(path, NULL, &d, NULL), STELE_OK);
+        assert_int_equal(stele_connect(d, &c), STELE_OK);
+        assert_int_equal(
+            stele_exec(c, again ? "insert into t values ('{}')" : "create table t(a bit(70000000)[])", NULL, NULL),
+            STELE_OK);
+        stele_disconnect(c);
+        assert_int_equal(stele_close(d, NULL), STELE_OK);
+    }
+    char command[64];
+    snprintf(command, sizeof command, "rm -r %s", path);
+    assert_int_equal(system(command), 0);
+}
+
 /* Inserts less and less, until there is no room for a row. */
 static void fill(stele_conn *c, const char *table) {
     for (int64_t rows = 100000; rows > 0;) {
@@ -1256,6 +1277,7 @@ int main(void) {
         cmocka_unit_test(copy_streams),
         cmocka_unit_test(options),
         cmocka_unit_test(discards),
+        cmocka_unit_test(reopens),
         cmocka_unit_test(at_the_limit),
         cmocka_unit_test(little_room),
         cmocka_unit_test(rolled_back),
