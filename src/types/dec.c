@@ -675,11 +675,7 @@ Status dec_fit(Arena *a, Type t, Dec *x, Err *e) {
         TRY(dec_round(a, x, scale, true, x, e));
         bool over = x->kind != DEC_FINITE || (x->n && dec_exponent(x) >= whole);
         if (over && x->kind == DEC_FINITE) return numeric_range_error(e, precision, scale);
-        if (over) {
-            (void)numeric_range_error(e, 0, 0);
-            err_detail(e, "A field with precision %d, scale %d cannot hold an infinite value.", precision, scale);
-            return ST_ERROR;
-        }
+        if (over) return numeric_infinite_error(e, precision, scale);
     }
     if ((t.flags & TF_LEAST_SCALE) && x->kind == DEC_FINITE) x->scale = dec_min_scale(x);
     return ST_OK;

@@ -211,6 +211,10 @@ bool cast_exists(Type from, Type to, CastCtx ctx);
 /* True when cells of `from` are cells of `to` as they are (varchar -> text, numeric(9,2) -> numeric(12,2)):
  * the binder relabels and nothing is computed. */
 bool cast_is_noop(Type from, Type to);
+/* The same of strings. */
+static inline bool cast_keeps_string(Type from, Type to) {
+    return type_both_strings(from, to) && cast_is_noop(from, to);
+}
 /* The kernel of a cast: one argument, strict; ctx->ret is the target type. Numerics are rescaled, rounding half
  * away from zero (22003 when they do not fit). Strings longer than varchar(n) or char(n) are cut when ctx_kind is
  * CAST_EXPLICIT and otherwise raise 22001, unless only blanks would be lost. NULL when no such cast exists. */

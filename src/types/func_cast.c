@@ -212,18 +212,12 @@ KERNEL(to_numeric) {
         if (from == T_NUMERIC) {
             v = num_at(&args[0], i);
         } else if (from == T_FLOAT4 || from == T_FLOAT8) {
-            double d = from == T_FLOAT8 ? AT(double, 0, i) : 0;
-            if (from == T_FLOAT4) {
-                /* The digits that a real has, not those of its double. */
-                char b[32];
-                float f = AT(float, 0, i);
-                snprintf(b, sizeof b, "%.6g", (double)f);
-                d = strtod(b, NULL);
-            }
+            const double d = from == T_FLOAT8 ? AT(double, 0, i) : (double)AT(float, 0, i);
             FAIL_IF(isnan(d), i, ERR_NUMERIC_RANGE, "cannot convert NaN to numeric");
             FAIL_IF(isinf(d), i, ERR_NUMERIC_RANGE, "cannot convert infinity to numeric");
-            if (numeric_from_f64(d, ctx->ret.scale, &v) || !num_put(ctx, out, i, v, ctx->ret.scale))
-                return num_overflow(ctx, i);
+            const int scale = ctx->ret.scale;
+            const bool over = from == T_FLOAT8 ? numeric_from_f64(d, scale, &v) : numeric_from_f32((float)d, scale, &v);
+            if (over || !num_put(ctx, out, i, v, ctx->ret.scale)) return num_overflow(ctx, i);
             continue;
         } else {
             INT_SOURCE(i, k);

@@ -9,6 +9,7 @@
 
 #include "types/dec.h"
 #include "types/func_int.h"
+#include "types/range_errors.h"
 
 /* ---- rows -------------------------------------------------------------------------------- */
 
@@ -330,9 +331,7 @@ Status func_dec_to_numeric(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, 
         FAIL_IF(x.kind == DEC_NAN, i, ERR_FEATURE_NOT_SUPPORTED, "numeric(%d,%d) cannot hold NaN", ctx->ret.precision,
                 ctx->ret.scale);
         if (!dec_is_finite(&x)) {
-            err_set(ctx->err, ERR_NUMERIC_RANGE, "numeric field overflow");
-            err_detail(ctx->err, "A field with precision %d, scale %d cannot hold an infinite value.",
-                       ctx->ret.precision, ctx->ret.scale);
+            (void)numeric_infinite_error(ctx->err, ctx->ret.precision, ctx->ret.scale);
             return FAILED(i);
         }
         if (dec_to_i128(&x, ctx->ret.scale, &v) || !num_put(ctx, out, i, v, ctx->ret.scale))

@@ -25,6 +25,11 @@ static inline Status json_finish(FuncCtx *ctx, const JsonOut *o, Str *z) {
 }
 /* A text as an index, as C's strtol reads it; false: it is none, or it is beyond 32 bits. */
 bool json_index(Slice text, int32_t *i);
+/* What json_to_recordset and the like take: 22023 unless it is an array of objects. name: of the function, len bytes.
+ */
+Status json_check_records(const char *name, int len, bool jsonb, Slice json, Err *e);
+/* What becomes a row: 22023 unless it is an object. */
+Status json_check_row(Slice json, Err *e);
 /* Any cell as JSON text, as to_json() has it: func_json_make.c. */
 Status json_put_cell(FuncCtx *ctx, JsonOut *o, Type t, const void *cell);
 

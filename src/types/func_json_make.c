@@ -356,24 +356,35 @@ PARTS(json_elements_text, PARTS_TEXTS)
 PARTS(json_keys, PARTS_KEYS)
 PARTS(json_pairs, PARTS_PAIRS)
 
-/* json_to_recordset: the elements, which must be objects; json_to_record: an array of the one object. */
+Status json_check_row(Slice json, Err *e) {
+    const JsonType t = json_type(json);
+    if (t == JT_OBJECT) return ST_OK;
+    return err_set(e, ERR_INVALID_PARAMETER, "cannot call populate_composite on %s",
+                   t == JT_ARRAY ? "an array" : "a scalar");
+}
+Status json_check_records(const char *name, int len, bool jsonb, Slice json, Err *e) {
+    const JsonType t = json_type(json);
+    if (t != JT_ARRAY)
+        return err_set(e, ERR_INVALID_PARAMETER, "cannot call %.*s on %s", len, name,
+                       jsonb            ? "a non-array"
+                       : t == JT_OBJECT ? "an object"
+                                        : "a scalar");
+    Slice key, part;
+    JsonIter it = json_iter(json);
+    while (json_next(&it, &key, &part))
+        if (json_type(part) != JT_OBJECT)
+            return err_set(e, ERR_INVALID_PARAMETER, "argument of %.*s must be an array of objects", len, name);
+    return ST_OK;
+}
+/* json_to_recordset: the elements; json_to_record: an array of the one object. */
 static Status records(FuncCtx *ctx, int64_t i, const Vec *args, bool set, Str *z) {
-    Slice v = json_arg(args, 0, i), key, part;
+    const Slice v = json_arg(args, 0, i);
     const char *name = ctx->func->name;
-    int len = (int)strlen(name) - (int)strlen("_array");
-    bool jsonb = args[0].type.id == T_JSONB;
-    JsonType t = json_type(v);
-    if (!jsonb && json_check_escapes(ctx->arena, v, ctx->err) != ST_OK) return FAILED(i);
-    FAIL_IF(set && t != JT_ARRAY, i, ERR_INVALID_PARAMETER, "cannot call %.*s on %s", len, name,
-            jsonb            ? "a non-array"
-            : t == JT_OBJECT ? "an object"
-                             : "a scalar");
-    FAIL_IF(!set && t != JT_OBJECT, i, ERR_INVALID_PARAMETER, "cannot call populate_composite on %s",
-            t == JT_ARRAY ? "an array" : "a scalar");
-    JsonIter it = json_iter(v);
-    while (set && json_next(&it, &key, &part))
-        FAIL_IF(json_type(part) != JT_OBJECT, i, ERR_INVALID_PARAMETER, "argument of %.*s must be an array of objects",
-                len, name);
+    const int len = (int)strlen(name) - (int)strlen("_array");
+    const bool jsonb = args[0].type.id == T_JSONB;
+    Status st = jsonb ? ST_OK : json_check_escapes(ctx->arena, v, ctx->err);
+    if (st == ST_OK) st = set ? json_check_records(name, len, jsonb, v, ctx->err) : json_check_row(v, ctx->err);
+    if (st != ST_OK) return FAILED(i);
     Str one = str_make(v.ptr, v.len);
     return set ? parts(ctx, i, args, PARTS_ELEMENTS, z) : array_build(ctx->arena, PH_STR, 1, &one, NULL, z, ctx->err);
 }

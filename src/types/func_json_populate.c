@@ -132,10 +132,7 @@ static Status populate_row(Populate *p, Type t, const Value *before, Slice objec
     const CompositeType *x = composite_of(t);
     if (!x) return err_internal(ctx->err, "populate_row: not a type of rows");
     TRY(stack_check_depth(ctx->err));
-    const JsonType kind = json_type(object);
-    if (kind != JT_OBJECT)
-        return err_set(ctx->err, ERR_INVALID_PARAMETER, "cannot call populate_composite on %s",
-                       kind == JT_ARRAY ? "an array" : "a scalar");
+    TRY(json_check_row(object, ctx->err));
     Value *fields = arena_array(ctx->arena, Value, x->n + 1);
     if (!fields) return no_memory(ctx->err);
     for (int32_t i = 0; i < x->n; i++) fields[i] = (Value){.type = x->fields[i].type, .is_null = true};
@@ -195,40 +192,33 @@ KERNEL(populate_record) {
     return ST_OK;
 }
 
-static Status record_set(FuncCtx *ctx, int64_t i, const Vec *args, Str *z) {
+static Status record_set(FuncCtx *ctx, int64_t i, const Vec *args, const char *name, Str *z) {
     Populate p;
     Slice json, key, part;
     const Value before = row_arg(&args[0], i);
     const Type row = type_element(ctx->ret);
-    const char *name = args[1].type.id == T_JSONB ? "jsonb_populate_recordset" : "json_populate_recordset";
-    TRY(check_row(ctx, row, name));
     TRY(populate_begin(ctx, args, 1, i, &p, &json));
-    const JsonType kind = json_type(json);
-    if (kind != JT_ARRAY)
-        return err_set(ctx->err, ERR_INVALID_PARAMETER, "cannot call %s on %s", name,
-                       p.jsonb             ? "a non-array"
-                       : kind == JT_OBJECT ? "an object"
-                                           : "a scalar");
+    TRY(json_check_records(name, (int)strlen(name), p.jsonb, json, ctx->err));
     Str *rows = arena_array(ctx->arena, Str, json_count(json) + 1);
     if (!rows) return no_memory(ctx->err);
     int64_t n = 0;
     JsonIter it = json_iter(json);
-    while (json_next(&it, &key, &part)) {
+    for (; json_next(&it, &key, &part); n++) {
         Value v = {.type = row};
-        if (json_type(part) != JT_OBJECT)
-            return err_set(ctx->err, ERR_INVALID_PARAMETER, "argument of %s must be an array of objects", name);
         TRY(populate_row(&p, row, &before, part, &v));
-        rows[n++] = v.u.str;
+        rows[n] = v.u.str;
     }
     return array_build(ctx->arena, PH_STR, n, rows, NULL, z, ctx->err);
 }
 KERNEL(populate_recordset) {
     KERNEL_UNUSED();
+    const char *name = args[1].type.id == T_JSONB ? "jsonb_populate_recordset" : "json_populate_recordset";
+    TRY(check_row(ctx, type_element(ctx->ret), name));
     for (int64_t i = 0; i < n; i++) {
         Str *z = &((Str *)out->data)[i];
         *z = (Str){0};
         out->valid[i] = !arg_null(&args[1], i);
-        if (out->valid[i] && record_set(ctx, i, args, z) != ST_OK) return FAILED(i);
+        if (out->valid[i] && record_set(ctx, i, args, name, z) != ST_OK) return FAILED(i);
     }
     return ST_OK;
 }

@@ -44,6 +44,11 @@ Status numeric_range_error(Err *e, int precision, int scale) {
                    scale, precision > scale ? "10^" : "", precision > scale ? precision - scale : 1);
     return ST_ERROR;
 }
+Status numeric_infinite_error(Err *e, int precision, int scale) {
+    (void)numeric_range_error(e, 0, 0);
+    err_detail(e, "A field with precision %d, scale %d cannot hold an infinite value.", precision, scale);
+    return ST_ERROR;
+}
 Status num_overflow(FuncCtx *ctx, int64_t i) {
     ctx->error_row = i;
     return numeric_range_error(ctx->err, ctx->ret.precision, ctx->ret.scale);

@@ -485,7 +485,7 @@ void json_put_string(JsonOut *o, Slice text) {
 
 Status json_done(const JsonOut *o, Str *out, Err *e) {
     if (o->failed) return err_is_set(e) ? ST_ERROR : err_oom(e);
-    if (o->len > UINT32_MAX / 4)
+    if (o->len > JSON_BYTES_MAX)
         return err_set(e, ERR_PROGRAM_LIMIT, "a JSON value of %lld bytes is too long", (long long)o->len);
     *out = str_make(o->p ? o->p : "", o->len);
     return ST_OK;

@@ -61,6 +61,7 @@ Status json_as_text(Arena *a, Slice value, Str *out, Err *e);
 int json_key_cmp(Slice a, Slice b);
 
 /* ---- text under construction -------------------------------------------------------------------- */
+#define JSON_BYTES_MAX (UINT32_MAX / 4)
 /* Starts as {.a = arena}. Out of memory is remembered: json_done() tells it. */
 typedef struct JsonOut {
     Arena *a;
@@ -75,6 +76,8 @@ void json_put_string(JsonOut *o, Slice text); /* quoted, with the escapes that i
 /* A cell of any type as to_json() has it with default settings and time zone UTC (func_json_make.c). */
 Status json_put_value(JsonOut *o, Type t, const void *cell, Err *e);
 Status json_done(const JsonOut *o, Str *out, Err *e);
+/* Nothing more need be put: json_done will fail. */
+static inline bool json_is_over(const JsonOut *o) { return o->failed || o->len > JSON_BYTES_MAX; }
 
 /* Members that come in any order, to be put in jsonb's: begin with {0} and the object's brace in `o`. */
 typedef struct JsonPair {

@@ -281,6 +281,11 @@ bool numeric_from_f64(double d, int scale, int128_t *out) {
     if (d < 0) m = -m;
     return numeric_rescale(m, -exp, scale, out);
 }
+bool numeric_from_f32(float f, int scale, int128_t *out) {
+    char digits[32];
+    snprintf(digits, sizeof digits, "%.6g", (double)f);
+    return numeric_from_f64(strtod(digits, NULL), scale, out);
+}
 
 /* ---- text ------------------------------------------------------------------------ */
 

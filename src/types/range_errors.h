@@ -7,5 +7,7 @@
 /* 22003: a value of too many digits for numeric(precision, scale). precision 0: of no declared type, without a detail.
  * Returns ST_ERROR. */
 Status numeric_range_error(Err *e, int precision, int scale);
+/* 22003: infinity for numeric(precision, scale). Returns ST_ERROR. */
+Status numeric_infinite_error(Err *e, int precision, int scale);
 
 #endif

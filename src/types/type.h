@@ -145,10 +145,13 @@ static inline bool type_is_bits(Type t) { return t.id == T_BIT || t.id == T_VARB
 static inline bool type_has_length(Type t) {
     return t.id == T_CHAR || t.id == T_VARCHAR || t.id == T_BIT || t.id == T_VARBIT;
 }
+/* Both of texts, or both of bits. */
+static inline bool type_both_strings(Type a, Type b) {
+    return (type_is_text(a) && type_is_text(b)) || (type_is_bits(a) && type_is_bits(b));
+}
 /* Types of strings whose values are compared as they are, whichever of them each has. */
 static inline bool type_same_strings(Type a, Type b) {
-    return (type_is_bits(a) && type_is_bits(b)) ||
-           (type_is_text(a) && type_is_text(b) && a.id != T_CHAR && b.id != T_CHAR);
+    return type_both_strings(a, b) && a.id != T_CHAR && b.id != T_CHAR;
 }
 static inline bool type_is_integer(Type t) { return t.id == T_INT2 || t.id == T_INT4 || t.id == T_INT8; }
 static inline bool type_is_array(Type t) { return t.id == T_ARRAY; }
@@ -287,6 +290,8 @@ static inline bool numeric_exceeds(int128_t v, int precision) {
 double numeric_to_f64(int128_t v, int scale);
 /* From a double, rounded; true on overflow, NaN or infinity. */
 bool numeric_from_f64(double d, int scale, int128_t *out);
+/* Likewise: of the six digits that a real has, not those of its double. */
+bool numeric_from_f32(float f, int scale, int128_t *out);
 /* Parses [+-]digits[.digits][e[+-]n]. For a literal (scale < 0) sets *out_scale to the digits after the
  * point. Blank-trimmed. 22P02 malformed, 22003 out of range. */
 Status numeric_parse(Slice text, int scale, int128_t *out, int *out_scale, Err *e);

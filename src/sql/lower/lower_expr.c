@@ -452,8 +452,7 @@ static Reg lower_cast(Lower *l, Pipe *p, Expr *e) {
             return k ? arith(l, p, OP_MUL, to, r, k) : 0;
         }
     }
-    if (type_is_text(from) && (to.id == T_TEXT || (to.id == T_VARCHAR && to.length == 0))) return r;
-    if (type_is_bits(from) && type_is_bits(to) && cast_is_noop(from, to)) return r;
+    if (cast_keeps_string(from, to)) return r;
     FuncKernel k = cast_kernel(from, to, (CastCtx)e->cast_ctx);
     if (!k) return err_internal(l->err, "no cast kernel"), 0;
     r = lower_canonical(l, p, r, from);

@@ -95,8 +95,7 @@ static bool eval(Eval *x, const Expr *e, Value *out) {
     case EX_FUNC: return eval_func(x, e, out);
     case EX_CAST: {
         if (!eval(x, e->args[0], &a)) return false;
-        if ((type_is_text(a.type) && (e->type.id == T_TEXT || (e->type.id == T_VARCHAR && !e->type.length))) ||
-            (type_is_bits(a.type) && cast_is_noop(a.type, e->type))) {
+        if (cast_keeps_string(a.type, e->type)) {
             *out = a;
             out->type = e->type;
             return true;
@@ -214,9 +213,7 @@ static bool cheap_match(const Expr *e) { /* comparisons and LIKE against constan
     case EX_IS_NULL:
     case EX_IS_NOT_NULL: break;
     case EX_CAST:
-        if ((!type_is_text(e->type) || !type_is_text(e->args[0]->type)) &&
-            !type_same_strings(e->type, e->args[0]->type))
-            return false;
+        if (!type_both_strings(e->type, e->args[0]->type)) return false;
         break;
     case EX_FUNC:
         if (!op_is_comparison(e->u.func->opcode) && strcmp(e->u.func->name, "~~") != 0 &&
@@ -468,9 +465,7 @@ Status lower_scan_filter(Lower *l, Pipe *p, Expr *cond, bool *done) {
             a = b;
             b = t;
         }
-        while (
-            a->kind == EX_CAST && a->type.length == 0 &&
-            ((type_is_text(a->type) && type_is_text(a->args[0]->type)) || type_same_strings(a->type, a->args[0]->type)))
+        while (a->kind == EX_CAST && a->type.length == 0 && type_both_strings(a->type, a->args[0]->type))
             a = a->args[0];
         if (a->kind == EX_COL && b->kind == EX_CONST && !b->u.value.is_null) {
             int32_t code = dict_find(dict, b->u.value.u.str);
