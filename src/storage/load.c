@@ -533,7 +533,7 @@ static Status add_codes(LoadDict *d, LoadCacheCell *cache, const Str *s, bool is
         }
         Str x = s[is_const ? 0 : i];
         int64_t k = (int64_t)((uint64_t)(uintptr_t)x.ptr * UINT64_C(0x9e3779b97f4a7c15) >> 58);
-        if (missed < GIVE_UP && places[k].ptr == x.ptr && places[k].len == x.len) {
+        if (missed < GIVE_UP && x.ptr && places[k].ptr == x.ptr && places[k].len == x.len) {
             out[i] = places[k].code;
             continue;
         }
@@ -646,7 +646,7 @@ static Status next_buf(TableLoad *l, LoadWorker *w, Err *e) {
 Status load_add(TableLoad *l, int worker, int64_t order, int64_t n, const Vec *cols, Err *e) {
     LoadWorker *w = &l->workers[worker];
     if (worker < 0 || worker >= l->n_workers) return err_internal(e, "bulk load has no worker %d", worker);
-    dbg_assert(!cols || table_vecs_agree(l->t, l->n_cols, NULL, n, cols));
+    dbg_assert(!cols || table_vecs_agree(l->t, l->n_cols, NULL, 0, n, cols));
     if (n > 0) TRY(rows_check(l->t, &(NewRows){.n = n, .n_cols = l->n_cols, .vals = cols}, NULL, e));
     if (!atomic_load(&w->started)) {
         atomic_store(&w->order, order);

@@ -259,11 +259,12 @@ static Status log_end(RowLog *c, Status st, int64_t rows) {
     return st;
 }
 
-bool table_vecs_agree(const Table *t, int n_cols, const int *cols, int64_t n, const Vec *vecs) {
+bool table_vecs_agree(const Table *t, int n_cols, const int *cols, int64_t first, int64_t n, const Vec *vecs) {
     for (int i = 0; i < n_cols; i++) {
         const Vec *v = &vecs[i];
-        if (!cells_agree(t->cols[cols ? cols[i] : i].type, v->type, (Phys)v->phys, v->is_const ? 1 : n, v->data,
-                         v->valid))
+        const int64_t from = v->is_const ? 0 : first;
+        if (!cells_agree(t->cols[cols ? cols[i] : i].type, v->type, (Phys)v->phys, v->is_const ? 1 : n,
+                         (const char *)v->data + from * phys_size((Phys)v->phys), v->valid ? v->valid + from : NULL))
             return false;
     }
     return true;
@@ -271,7 +272,7 @@ bool table_vecs_agree(const Table *t, int n_cols, const int *cols, int64_t n, co
 
 Status rows_insert(Table *t, const NewRows *x, UndoLog *undo, int64_t *rowids, Err *e) {
     if (x->n <= 0) return ST_OK;
-    dbg_assert(x->n_cols == t->n_cols && table_vecs_agree(t, t->n_cols, NULL, x->first + x->n, x->vals));
+    dbg_assert(x->n_cols == t->n_cols && table_vecs_agree(t, t->n_cols, NULL, x->first, x->n, x->vals));
     const int64_t n = rows_passing(t, x);
     int64_t one, *ids = rowids, *mem = NULL;
     if (!ids && n == 1) ids = &one;
@@ -576,7 +577,7 @@ static Status update_rows(Table *t, int64_t n, const NewRows *x, const int64_t *
 
 Status rows_update(Table *t, const NewRows *x, const int64_t *rowids, UndoLog *undo, Err *e) {
     if (x->n <= 0 || x->n_cols <= 0) return ST_OK;
-    dbg_assert(table_vecs_agree(t, x->n_cols, x->cols, x->first + x->n, x->vals));
+    dbg_assert(table_vecs_agree(t, x->n_cols, x->cols, x->first, x->n, x->vals));
     const int64_t n = rows_passing(t, x);
     Arena *tmp = arena_new(&t->account, e);
     if (!tmp) return ST_ERROR;

@@ -29,8 +29,9 @@ typedef struct NewRows {
 /* Stores the rows: NOT NULL (23502), CHECK (23514), unique indexes (23505). rowids: the rows' numbers; may be NULL. An
  * error leaves nothing of the call, in the table or in `undo`. undo NULL: it cannot be undone later. */
 Status rows_insert(Table *t, const NewRows *x, UndoLog *undo, int64_t *rowids, Err *e);
-/* Stores the cells into the rows of numbers rowids[first ..]; those that are deleted are left out. Checks and errors as
- * of rows_insert, keys as if all rows changed at once. Rows stay where they are, but as table_update says. */
+/* Stores the cells into the rows of numbers rowids[first ..]; those that are deleted are checked and left out. Checks
+ * and errors as of rows_insert, keys as if all rows changed at once. Rows stay where they are, but as table_update
+ * says. */
 Status rows_update(Table *t, const NewRows *x, const int64_t *rowids, UndoLog *undo, Err *e);
 /* How many of the rows pass NOT NULL and CHECK before the first that does not. */
 int64_t rows_passing(const Table *t, const NewRows *x);

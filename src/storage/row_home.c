@@ -96,7 +96,7 @@ static Status patch_more(const Tablet *tab, int col, Patches *before, int64_t n,
 static Status copy_more(const Tablet *tab, int col, const HomeCopy *before, int64_t n, const PatchRows *changed,
                         HomeCopy *out, int64_t *bytes, Err *e) {
     const int64_t more = tab->rows - before->rows, size = tab->block->delta[col].cell_size;
-    HomeCopy x = {.cells = before->cells, .rows = tab->rows};
+    HomeCopy x = {.cells = before->cells};
     TRY(patch_more(tab, col, before->patches, n, changed, &x.patches, e));
     char *behind = (char *)x.cells->bytes + before->rows * size;
     if (more > 0) column_copy_cells(&tab->cols[col], before->rows, more, behind, NULL);
@@ -116,7 +116,7 @@ static Status copy_all(const Tablet *tab, int col, HomeCopy *out, int64_t *bytes
     }
     column_copy_cells(&tab->cols[col], 0, tab->rows, cells, NULL);
     *bytes += tab->rows * size;
-    *out = (HomeCopy){.cells = share, .rows = tab->rows};
+    *out = (HomeCopy){.cells = share};
     return ST_OK;
 }
 Status home_copy_make(Tablet *tab, int col, const HomeCopy *before, HomeCopy *out, int64_t *bytes, Err *e) {

@@ -51,7 +51,7 @@ Status tablet_leave_home(Tablet *tab, int col, Err *e);
 typedef struct HomeCopy {
     SharedBytes *cells;
     Patches *patches; /* NULL: none */
-    int64_t rows;
+    int64_t rows;     /* of `before`: that it has */
 } HomeCopy;
 /* The copy for a version, as the tablet is now; both counted. before: what the version has that was made of the tablet
  * last, borrowed; NULL: there is none, and bits tell nothing. *bytes grows by what is copied. The bits are cleared.

@@ -232,8 +232,9 @@ void table_state_free(Table *t, TableState *s);
 Status table_add_tablet(Table *t, Tablet *tab, Err *e);
 Status undo_add_state(UndoLog *u, Table *t, TableState *s, Err *e);
 Status undo_add_tablets(UndoLog *u, Table *t, int64_t old_n, int64_t new_n, int64_t rows, Err *e);
-/* Debug: vectors are cells of the columns cols[] (NULL: of all, in order) as they are. */
-bool table_vecs_agree(const Table *t, int n_cols, const int *cols, int64_t n, const Vec *vecs);
+/* Debug: rows first .. first + n - 1 of vectors are cells of the columns cols[] (NULL: of all, in order) as they are.
+ */
+bool table_vecs_agree(const Table *t, int n_cols, const int *cols, int64_t first, int64_t n, const Vec *vecs);
 
 /* ---- statistics (stats.c) ---- */
 void stats_reset(Table *t);

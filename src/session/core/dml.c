@@ -274,7 +274,7 @@ static Status apply_rows(Apply *y, int64_t k, int64_t seen) {
     if (b->kind == STMT_UPDATE) return gather(y, 0, k); /* keys are compared as if all rows changed at once */
     const NewRows rows = new_rows(y, 0, k, false);
     if (!y->load) return rows_insert(b->table, &rows, s->undo, NULL, &s->err);
-    TRY(rows_check(b->table, &rows, NULL, &s->err));
+    if (rows.checks.n > 0) TRY(rows_check(b->table, &rows, NULL, &s->err)); /* the load looks for NULLs */
     return load_add(y->load, 0, y->n_chunks++, k, rows.vals, &s->err);
 }
 static Status apply_run(Apply *y, const RowRun *run, int64_t seen) {
@@ -291,7 +291,7 @@ static Status apply_run(Apply *y, const RowRun *run, int64_t seen) {
 Status change_apply(Session *s, Arena *a, Change *x) {
     Apply y = {.s = s, .a = a, .x = x, .b = x->b, .l = rows_layout(x->rows)};
     const int64_t total = rows_count(x->rows), mark = undo_mark(s->undo);
-    int64_t seen = 0, loaded;
+    int64_t seen = 0;
     Status st = apply_begin(&y, total);
     for (int64_t i = 0; st == ST_OK && i < rows_n_runs(x->rows); i++) {
         RowRun run;
@@ -303,7 +303,7 @@ Status change_apply(Session *s, Arena *a, Change *x) {
         rows_run_close(x->rows, &run);
     }
     if (st == ST_OK) st = update_gathered(&y);
-    if (st == ST_OK && y.load) st = load_finish(y.load, s->db->pool, s->undo, &loaded, &s->err);
+    if (st == ST_OK && y.load) st = load_finish(y.load, s->db->pool, s->undo, NULL, &s->err);
     load_cancel(y.load);
     x->n_shown = is_on_conflict(x->b) ? x->done : leaves_out(x) ? x->n_kept : total;
     if (st != ST_OK) undo_rollback(s->undo, mark);

@@ -404,7 +404,8 @@ static Status fill_piece(Session *s, Fill *f, RowStore *rows, int workers, Arena
     if (takes == 0) return ST_OK;
     if (!f->cells) TRY(fill_begin(f, workers, a));
     atomic_store(&f->next, 0);
-    if (workers > 1) pool_run(s->db->pool, workers, fill_worker, f);
+    const int n = (int)MIN_OF((int64_t)workers, takes);
+    if (n > 1) pool_run(s->db->pool, n, fill_worker, f);
     else fill_worker(f, 0);
     f->before += takes;
     return atomic_load(&f->failed) ? ST_ERROR : ST_OK;
