@@ -193,12 +193,7 @@ Status arrow_check_batch(const struct ArrowSchema *schema, const struct ArrowArr
 Status arrow_bounds(const ArrowColumn *c, int64_t i, bool wide, int64_t *from, int64_t *to, Err *e) {
     const void *o = c->array->buffers[1];
     int64_t at = c->first + i;
-    if (strncmp(c->schema->format, "+v", 2) == 0) {
-        const void *sizes = c->array->buffers[2];
-        int64_t n = wide ? ((const int64_t *)sizes)[at] : ((const int32_t *)sizes)[at];
-        *from = wide ? ((const int64_t *)o)[at] : ((const int32_t *)o)[at];
-        *to = n < 0 || n > OFFSET_MAX || *from > OFFSET_MAX ? -1 : *from + n;
-    } else if (wide) *from = ((const int64_t *)o)[at], *to = ((const int64_t *)o)[at + 1];
+    if (wide) *from = ((const int64_t *)o)[at], *to = ((const int64_t *)o)[at + 1];
     else *from = ((const int32_t *)o)[at], *to = ((const int32_t *)o)[at + 1];
     return *from < 0 || *to < *from || *to > OFFSET_MAX ? arrow_malformed(c, "its offsets", e) : ST_OK;
 }
@@ -243,13 +238,9 @@ static double float_at(char format, const void *d, int64_t at) {
 
 /* A float as a cast to numeric(p,s) has it; true: it is out of range. */
 static bool numeric_of_float(const ArrowColumn *c, int64_t at, int128_t *v) {
-    char digits[32], f = c->schema->format[0];
-    double d = float_at(f, c->array->buffers[1], at);
-    if (f != 'g') { /* the digits that a real has, not those of its double */
-        snprintf(digits, sizeof digits, "%.6g", d);
-        d = strtod(digits, NULL);
-    }
-    return numeric_from_f64(d, c->type.scale, v);
+    const char form = c->schema->format[0];
+    const double d = float_at(form, c->array->buffers[1], at);
+    return form == 'g' ? numeric_from_f64(d, c->type.scale, v) : numeric_from_f32((float)d, c->type.scale, v);
 }
 
 static Status numerics(const ArrowColumn *c, char *cells, const uint8_t *valid, Err *e) {
@@ -281,9 +272,10 @@ static Status numerics(const ArrowColumn *c, char *cells, const uint8_t *valid, 
 static Status floats(const ArrowColumn *c, char *cells, const uint8_t *valid, Err *e) {
     const char *f = c->schema->format;
     if (!is_float_format(f)) return arrow_mismatch(c, e);
+    const char form = f[0]; /* the cells may not be taken for its text */
     for (int64_t i = 0; i < c->n; i++) {
         if (!valid[i]) continue;
-        double v = float_at(f[0], c->array->buffers[1], c->first + i);
+        double v = float_at(form, c->array->buffers[1], c->first + i);
         float r = (float)v;
         if (c->type.id == T_FLOAT8) memcpy(cells + i * 8, &v, 8);
         else memcpy(cells + i * 4, &r, 4);

@@ -10,7 +10,7 @@ Status arrow_malformed(const ArrowColumn *c, const char *what, Err *e); /* 22023
 Status arrow_mismatch(const ArrowColumn *c, Err *e);                    /* 42804 */
 /* valid[] of a column that has a buffer for it, or none at all. */
 void arrow_valid(const ArrowColumn *c, uint8_t *valid);
-/* [from, to) of row i of a column of variable size, or of lists that lie apart. */
+/* [from, to) of row i of a column of variable size. */
 Status arrow_bounds(const ArrowColumn *c, int64_t i, bool wide, int64_t *from, int64_t *to, Err *e);
 /* An integer of format cCsSiIlL; false: an unsigned one beyond 64 bits signed. */
 bool arrow_int_at(char format, const void *values, int64_t at, int64_t *v);

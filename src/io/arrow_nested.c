@@ -48,6 +48,16 @@ static Status list_ends(const ArrowColumn *c, Arena *a, int64_t **ends, int64_t 
     return ST_OK;
 }
 
+/* [from, to) of row i of lists that lie apart. */
+static Status view_bounds(const ArrowColumn *c, int64_t i, bool wide, int64_t *from, int64_t *to, Err *e) {
+    const void *starts = c->array->buffers[1], *sizes = c->array->buffers[2];
+    const int64_t at = c->first + i, most = INT64_C(1) << ARROW_OFFSET_BITS;
+    const int64_t n = wide ? ((const int64_t *)sizes)[at] : ((const int32_t *)sizes)[at];
+    *from = wide ? ((const int64_t *)starts)[at] : ((const int32_t *)starts)[at];
+    if (*from < 0 || *from > most || n < 0 || n > most - *from) return arrow_malformed(c, "its offsets", e);
+    *to = *from + n;
+    return ST_OK;
+}
 /* Lists that lie apart: the range of the child's rows that those have that are there, where each is in it, and which
  * elements are in one. */
 static Status view_ends(const ArrowColumn *c, const uint8_t *valid, Arena *a, NestedRows *r, int64_t *first, int64_t *n,
@@ -59,7 +69,7 @@ static Status view_ends(const ArrowColumn *c, const uint8_t *valid, Arena *a, Ne
     if (!starts || !ends) return no_memory(e);
     for (int64_t i = 0; i < c->n; i++) {
         if (!valid[i]) continue;
-        TRY(arrow_bounds(c, i, f.wide, &starts[i], &ends[i + 1], e));
+        TRY(view_bounds(c, i, f.wide, &starts[i], &ends[i + 1], e));
         if (starts[i] == ends[i + 1]) continue;
         low = MIN_OF(low, starts[i]);
         high = MAX_OF(high, ends[i + 1]);

@@ -1,6 +1,5 @@
 /* dot.c - commands with a dot, as SQLite's and DuckDB's shells have them. A line that begins with a dot is one, when
  * nothing is being typed. Most do what a backslash command does. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -189,33 +188,23 @@ static bool table_exists(Shell *sh, const char *name, bool *there) {
     return true;
 }
 
-/* A new table, with names from the first line behind those that are skipped, and the types that the values have. */
-static bool create_import(Shell *sh, const Import *m) {
-    const char separator[2] = {m->separator, 0};
-    char *table = sql_quoted_always(m->table), *file = sql_quoted_text(m->file), *sql = NULL,
-         *sep = sql_quoted_text(separator);
-    bool ok = table && file && sep &&
-              asprintf(&sql, "create table %s as select * from read_csv(%s, header => true, delim => %s, skip => %d)",
-                       table, file, sep, m->skip) >= 0;
-    ok = ok ? run_quietly(sh, sql) : say_no_memory();
-    free(table);
-    free(file);
-    free(sep);
-    free(sql);
-    return ok;
-}
-
-static bool copy_import(Shell *sh, const Import *m) {
-    if (m->skip > 1) {
+/* Into a table that is there; or a new one, with names from the first line behind those that are skipped, and the types
+ * that the values have. */
+static bool run_import(Shell *sh, const Import *m, bool there) {
+    if (there && m->skip > 1) {
         say_error("Error: where the table is there, only one line before the data can be skipped\n");
         return false;
     }
     const char separator[2] = {m->separator, 0};
     char *table = sql_quoted_always(m->table), *file = sql_quoted_text(m->file), *sql = NULL,
          *sep = sql_quoted_text(separator);
-    bool ok = table && file && sep &&
-              asprintf(&sql, "copy %s from %s with (format csv, header %s, delimiter %s)", table, file,
-                       m->skip > 0 ? "true" : "false", sep) >= 0;
+    bool ok = table && file && sep;
+    if (ok && there)
+        ok = asprintf(&sql, "copy %s from %s with (format csv, header %s, delimiter %s)", table, file,
+                      m->skip > 0 ? "true" : "false", sep) >= 0;
+    else if (ok)
+        ok = asprintf(&sql, "create table %s as select * from read_csv(%s, header => true, delim => %s, skip => %d)",
+                      table, file, sep, m->skip) >= 0;
     ok = ok ? run_quietly(sh, sql) : say_no_memory();
     free(table);
     free(file);
@@ -247,7 +236,7 @@ static bool import_dot(Shell *sh, const Words *w) {
                                                                        : ',';
     bool there;
     if (!table_exists(sh, m.table, &there)) return false;
-    return there ? copy_import(sh, &m) : create_import(sh, &m);
+    return run_import(sh, &m, there);
 }
 
 /* ---- the rest --------------------------------------------------------------------------------------------------- */
