@@ -307,8 +307,8 @@ class Connection:
         at, end = ctypes.addressof(whole), ctypes.addressof(whole) + len(raw)
         result: Optional[_T] = None
         self._scope = frame
-        lib.stele_calls_begin(conn)  # interrupt() ends it wherever it is
         try:
+            lib.stele_calls_begin(conn)  # interrupt() ends it wherever it is
             while at < end:
                 statement, tail = c_void_p(), c_void_p()
                 self._check(lib.stele_prepare(conn, at, end - at, byref(statement), byref(tail)))
@@ -453,9 +453,10 @@ class Connection:
         columns are the parameters in their order (names do not count), or a sequence of rows. The result is that of
         running them one by one; a call that fails leaves no change. A frame per call comes back: sqlstate and message
         of those that failed, and the OUT values of the others."""
-        bulk = c_void_p()
-        self._check(lib.stele_bulk_new(self._live(), routine.encode(), byref(bulk)))
+        bulk, conn = c_void_p(), self._live()
         try:
+            lib.stele_calls_begin(conn)
+            self._check(lib.stele_bulk_new(conn, routine.encode(), byref(bulk)))
             if is_frame(calls):
                 for schema, batch in Stream(calls):
                     self._check(lib.stele_bulk_add_arrow(bulk, byref(schema), byref(batch)))
@@ -468,6 +469,7 @@ class Connection:
             self._check(lib.stele_bulk_get_arrow(bulk, byref(results.schema), byref(results.array)))
             lib.stele_bulk_get_info(bulk, byref(info))
         finally:
+            lib.stele_calls_end(conn)
             lib.stele_bulk_free(bulk)
         columns = [results.schema.children[k].contents for k in range(results.schema.n_children)]
         result = BulkResult(results, [_type_of(c) for c in columns], f"CALL {len(results)}", len(results))

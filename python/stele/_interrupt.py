@@ -31,21 +31,22 @@ class _Watch:
     def _drain(self) -> bytes:
         try:
             return os.read(self.read_end, 1024)
-        except BlockingIOError:
+        except OSError:  # there is nothing, or it is closed
             return b""
 
     def _wait(self) -> None:
         import select
+        poll = select.poll()
+        poll.register(self.read_end, select.POLLIN)
         while True:
-            select.select([self.read_end], [], [])
-            with self.lock:  # a signal of a call that has ended is drained by then
+            poll.poll()
+            with self.lock:  # the signal of a call that has ended is drained by then (forget)
                 if signal.SIGINT in self._drain() and self.connection is not None:
                     lib.stele_interrupt(self.connection._handle)
 
     def begin(self, connection: Any) -> bool:
         """False: another file is in use. On the main thread only."""
         with self.lock:
-            self._drain()
             self.connection = connection
         before = signal.set_wakeup_fd(self.write_end, warn_on_full_buffer=False)
         if before == -1:
@@ -60,13 +61,28 @@ class _Watch:
         with self.lock:
             self.connection = None
 
+    def forget(self) -> None:
+        """A signal that came is the ended call's."""
+        with self.lock:
+            self._drain()
+
+    def close(self) -> None:
+        """In a child process: the thread is not there, and may have had the lock."""
+        self.lock = threading.Lock()
+        if self.connection is not None:
+            signal.set_wakeup_fd(-1)
+        os.close(self.read_end)
+        os.close(self.write_end)
+        self.read_end = -1
+
 
 _watch: Optional[_Watch] = None
 
 
 def _forget() -> None:
-    """In a child process: the thread is not there."""
     global _watch
+    if _watch is not None:
+        _watch.close()
     _watch = None
 
 
@@ -96,7 +112,9 @@ def interruptible(connection: Any, call: Callable[[], Any]) -> int:
         status = int(call())
     finally:
         watch.end(began)
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, before)  # runs `note` first for a signal that has come
+        if connection._interrupted:
+            watch.forget()
     if connection._interrupted:
         raise KeyboardInterrupt
     return status
