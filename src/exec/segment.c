@@ -68,6 +68,22 @@ static Status run_plain(Frame *f, int64_t first, int64_t n) {
     return ST_OK;
 }
 
+/* Forms of the columns that the program reads of a table's tablet, for SegmentStats. */
+static void count_forms(Frame *f, const Tablet *tab, int64_t rows) {
+    const Program *p = f->vm->p;
+    bool open = false, patched = false;
+    for (int32_t i = 0; i < p->n_instrs && !open; i++) {
+        const Instr *in = &p->instrs[i];
+        if (in->op != OP_LOAD && in->op != OP_LOAD_CODE && in->op != OP_FILTER_RANGE && in->op != OP_FILTER_CODES)
+            continue;
+        const TabletColumn *c = &tab->cols[in->imm];
+        open = c->is_delta;
+        patched |= c->patches != NULL;
+    }
+    if (open) f->open_rows += rows;
+    else if (patched) f->patched_rows += rows;
+}
+
 static Status scan_tablet(Frame *f, const Table *t, const Morsel *m, int32_t *buf) {
     const Vm *vm = f->vm;
     const Tablet *tab = t->tablets[m->tablet];
@@ -75,8 +91,7 @@ static Status scan_tablet(Frame *f, const Table *t, const Morsel *m, int32_t *bu
     f->src.tablet = tab;
     f->src.unit = m->tablet;
     f->rows_in += m->rows;
-    if (tablet_has_open(tab)) f->open_rows += m->rows;
-    else if (tablet_has_patches(tab)) f->patched_rows += m->rows;
+    count_forms(f, tab, m->rows);
     if (vm->n_leading == 0 && tab->n_deleted == 0) return run_plain(f, m->first, m->rows);
     int64_t have = 0, end = (int64_t)m->first + m->rows;
     for (int64_t i = m->first; i < end; i += vs) {

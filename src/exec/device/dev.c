@@ -427,14 +427,19 @@ static int64_t stored_rows(const DevQuery *q, const DState *st) {
     return (int64_t)(w[0] - (w[2] >> 32));
 }
 
-/* Rows of the listed tablets that are open, and patched; counted for EXPLAIN ANALYZE only. */
+/* Rows of the listed tablets, of whose columns that are read one is open, or patched; for EXPLAIN ANALYZE only. */
 static void count_forms(const DevQuery *q, const DSegment *s, SegmentStats *out) {
     out->open_rows = out->patched_rows = 0;
     if (!q->opt.device.timing || s->p->source.kind != SRC_TABLE) return;
     for (int64_t i = 0; i < s->n_list; i++) {
         const Tablet *t = s->p->source.table->tablets[s->list[i]];
-        if (tablet_has_open(t)) out->open_rows += t->rows;
-        else if (tablet_has_patches(t)) out->patched_rows += t->rows;
+        bool open = false, patched = false;
+        for (int32_t k = 0; k < s->e.n_tables_cols; k++) {
+            open |= t->cols[s->e.table_cols[k]].is_delta;
+            patched |= t->cols[s->e.table_cols[k]].patches != NULL;
+        }
+        if (open) out->open_rows += t->rows;
+        else if (patched) out->patched_rows += t->rows;
     }
 }
 

@@ -97,8 +97,8 @@ typedef struct DeviceStats { /* of a segment; all zero when no device was reques
 } DeviceStats;
 typedef struct SegmentStats {
     int64_t wall_ns, rows_in, rows_out, tablets_skipped, spilled_bytes;
-    int64_t open_rows;    /* of rows_in, those of a table's tablets with open columns */
-    int64_t patched_rows; /* of tablets with patched but no open columns; the others are packed */
+    int64_t open_rows;    /* of rows_in, those of tablets in which a column that is read is open */
+    int64_t patched_rows; /* in which one is patched and none open; the others are packed */
     int workers;
     const char *note;
     DeviceStats device;
