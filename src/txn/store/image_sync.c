@@ -21,7 +21,7 @@ typedef enum Change {
     CHANGE_GONE,   /* of rows that are not there: the table has it no more */
     CHANGE_DELETE, /* ... and has to delete it */
     CHANGE_UPDATE, /* all columns that bulks write are copied */
-    CHANGE_TEXTS,  /* at home: its strings are */
+    CHANGE_TEXTS,  /* at home: strings that are not those of the table are */
     CHANGE_INSERT,
     CHANGE_NONE,
 } Change;
@@ -42,8 +42,8 @@ typedef struct Sync {
     Err *e;
     Arena *tmp; /* for the whole of it */
     Arena *batch;
-    int n_set, *set; /* columns that bulks write and that can be at home */
-    bool texts;      /* they write others, too */
+    int n_set, *set;     /* columns that bulks write and that can be at home */
+    int n_texts, *texts; /* that they write and that cannot: strings */
     int64_t n_spans;
     Span *spans;
     _Atomic int64_t next; /* span */
@@ -91,6 +91,19 @@ static Change row_change(const Span *p, const Image *im, int64_t r) {
     if (!stored) return CHANGE_INSERT;
     return mark & DIRTY_UPDATED ? CHANGE_UPDATE : CHANGE_NONE;
 }
+/* The row, at home, has another string in the column than the table. A mark says only that some cell has changed. */
+static bool text_differs(const Image *im, int32_t col, int64_t r) {
+    const HomeCells at = home_cells(im, col, r);
+    const bool valid = !at.valid || *at.valid;
+    Value old;
+    table_value(im->table, stored_rowid(im, r), col, &old);
+    return valid == old.is_null || (valid && !str_eq(*(const Str *)at.cells, old.u.str));
+}
+static bool texts_differ(const Sync *s, int64_t r) {
+    int i = 0;
+    while (i < s->n_texts && !text_differs(s->im, s->texts[i], r)) i++;
+    return i < s->n_texts;
+}
 static Status list_row(Span *p, const Image *im, Change c, int64_t r, Err *e) {
     if (!p->arena) p->arena = arena_new(im->account, e);
     if (!p->arena) return ST_ERROR;
@@ -105,7 +118,8 @@ static Status span_rows(const Sync *s, Span *p, int64_t n, const int64_t *rows, 
         Change c = row_change(p, im, rows[i]);
         if (c == CHANGE_TEXTS) at_home[k++] = (int32_t)(rows[i] - p->from);
         if (c == CHANGE_INSERT && rows[i] >= fresh_from) p->fresh++;
-        else if (c != CHANGE_NONE && (c != CHANGE_TEXTS || s->texts)) TRY(list_row(p, im, c, rows[i], e));
+        else if (c != CHANGE_NONE && (c != CHANGE_TEXTS || texts_differ(s, rows[i])))
+            TRY(list_row(p, im, c, rows[i], e));
     }
     for (int i = 0; k > 0 && i < s->n_set; i++)
         TRY(tablet_home_changed(p->home, s->set[i], k, at_home, &p->sums[i], e));
@@ -172,10 +186,13 @@ static void free_lists(Sync *s) {
 }
 static Status list_changes(Sync *s) {
     const Image *im = s->im;
-    if (!(s->set = arena_array(s->tmp, int, im->n_cols))) return ST_ERROR;
+    s->set = arena_array(s->tmp, int, im->n_cols);
+    s->texts = arena_array(s->tmp, int, im->n_cols);
+    if (!s->set || !s->texts) return ST_ERROR;
     for (int32_t c = 0; c < im->n_cols; c++) {
-        if (im->impl->writes[c] && home_takes(im, c)) s->set[s->n_set++] = c;
-        else s->texts |= im->impl->writes[c];
+        if (!im->impl->writes[c]) continue;
+        if (home_takes(im, c)) s->set[s->n_set++] = c;
+        else s->texts[s->n_texts++] = c;
     }
     TRY(cut_spans(s));
     int workers = im->impl->pool ? (int)MIN_OF((int64_t)pool_threads(im->impl->pool), s->n_spans / 2) : 1;
@@ -236,18 +253,31 @@ static Status update_batch(Sync *s, int64_t n, const int64_t *rows, int64_t *ids
         return err_internal(e, "rows of table \"%s\" came from nowhere in an update", t->name);
     return ST_OK;
 }
+/* Columns of rows at home in which one of the rows has another string. */
+static int changed_texts(const Sync *s, int64_t n, const int64_t *rows, int *set) {
+    int n_set = 0;
+    for (int k = 0; k < s->n_texts; k++) {
+        int64_t i = 0;
+        while (i < n && !text_differs(s->im, s->texts[k], rows[i])) i++;
+        if (i < n) set[n_set++] = s->texts[k];
+    }
+    return n_set;
+}
 /* Columns that bulks write; home: of rows whose cells are the table's, only strings. */
 static Status sync_updates(Sync *s, bool home, Err *e) {
     const Image *im = s->im;
-    Change c = home ? CHANGE_TEXTS : CHANGE_UPDATE;
-    int64_t n = s->n[c];
+    const Change c = home ? CHANGE_TEXTS : CHANGE_UPDATE;
     int *set = arena_array(s->tmp, int, im->n_cols), n_set = 0;
     Vec *vals = arena_array(s->tmp, Vec, im->n_cols);
     if (!set || !vals) return ST_ERROR;
     for (int32_t k = 0; k < im->n_cols; k++)
-        if (im->impl->writes[k] && !(home && home_takes(im, k))) set[n_set++] = k;
-    for (int64_t first = 0; n_set > 0 && first < n; first += SYNC_ROWS)
-        TRY(update_batch(s, MIN_OF(SYNC_ROWS, n - first), s->rows[c] + first, s->ids[c] + first, n_set, set, vals, e));
+        if (im->impl->writes[k]) set[n_set++] = k;
+    for (int64_t first = 0, n; first < s->n[c]; first += n) {
+        const int64_t *rows = s->rows[c] + first;
+        n = MIN_OF(SYNC_ROWS, s->n[c] - first);
+        if (home) n_set = changed_texts(s, n, rows, set);
+        if (n_set > 0) TRY(update_batch(s, n, rows, s->ids[c] + first, n_set, set, vals, e));
+    }
     return ST_OK;
 }
 
