@@ -10,6 +10,9 @@
  * run looks for the next job for SPIN_NS before it sleeps, the caller for as long whether its workers are done, and
  * threads that are awake take the lock, which is held for moments only, by trying. With more threads than processors no
  * thread spins.
+ *
+ * An urgent job goes before all others in the queue. Threads that are busy with other jobs see by `urgent` that one is
+ * there, and run a worker's share of it on top of what they are doing (pool_help).
  */
 #include "base/cond.h"
 #include "base/mutex.h"
@@ -35,16 +38,17 @@ typedef struct Job {
     int wanted;          /* workers in all */
     int joined;          /* worker numbers given out, the caller's 0 included */
     _Atomic int running; /* pool threads inside fn; changes under the lock */
-    bool queued;
+    bool queued, urgent;
     pthread_cond_t done;
 } Job;
 
 struct Pool {
     Mutex lock;
     pthread_cond_t wake;
-    Job *first, *last;
+    Job *first;           /* the queue, urgent ones first */
     _Atomic bool waiting; /* a job is there, or the end; for threads that spin */
-    int sleeping;
+    _Atomic int urgent;   /* urgent jobs in the queue */
+    _Atomic int sleeping;
     bool stop, spins;
     int threads; /* caller included */
     int at_once;
@@ -59,6 +63,10 @@ struct Pool {
 #define PAUSE() ((void)0)
 #endif
 
+static _Thread_local int urgent_depth; /* what this thread runs is urgent */
+void pool_urgent_begin(void) { urgent_depth++; }
+void pool_urgent_end(void) { urgent_depth--; }
+
 static void lock_soon(Pool *p) {
     for (int i = 0; p->spins && i < TRIES; i++) {
         if (mutex_try(&p->lock)) return;
@@ -69,14 +77,11 @@ static void lock_soon(Pool *p) {
 
 static void unlink_job(Pool *p, Job *job) {
     if (!job->queued) return;
-    Job **at = &p->first, *prev = NULL;
-    while (*at != job) {
-        prev = *at;
-        at = &prev->next;
-    }
+    Job **at = &p->first;
+    while (*at != job) at = &(*at)->next;
     *at = job->next;
-    if (p->last == job) p->last = prev;
     job->queued = false;
+    if (job->urgent) p->urgent--;
     atomic_store_explicit(&p->waiting, p->first || p->stop, memory_order_relaxed);
 }
 
@@ -87,6 +92,34 @@ static void look_out(Pool *p) {
     while (!atomic_load_explicit(&p->waiting, memory_order_relaxed) && clock_ns() < end)
         for (int i = 0; i < 16; i++) PAUSE();
     lock_soon(p);
+}
+
+/* The first job's next worker, with the lock held before and afterwards. */
+static void run_first(Pool *p) {
+    Job *job = p->first;
+    const bool urgent = job->urgent;
+    int worker = job->joined++;
+    job->running++;
+    if (job->joined == job->wanted) unlink_job(p, job);
+    mutex_unlock(&p->lock);
+    urgent_depth += urgent;
+    job->fn(job->ctx, worker);
+    urgent_depth -= urgent;
+    lock_soon(p);
+    /* Signalled under the lock: the job's stack frame is gone as soon as its owner sees 0 under it. */
+    if (--job->running == 0) pthread_cond_signal(&job->done);
+}
+void pool_help(Pool *p) {
+    static _Thread_local int64_t own_until; /* clock_ns; the thread's own work is as long as what it helped with */
+    if (!p || atomic_load_explicit(&p->urgent, memory_order_relaxed) == 0 || urgent_depth > 0) return;
+    if (atomic_load_explicit(&p->sleeping, memory_order_relaxed) > 0) return; /* there are others, who are woken */
+    const int64_t began = clock_ns();
+    if (began < own_until) return;
+    lock_soon(p);
+    if (p->first && p->first->urgent) run_first(p);
+    mutex_unlock(&p->lock);
+    const int64_t now = clock_ns();
+    own_until = now + (now - began);
 }
 
 static void *worker_main(void *arg) {
@@ -101,16 +134,8 @@ static void *worker_main(void *arg) {
             p->sleeping--;
         }
         worked = true;
-        Job *job = p->first;
-        if (!job) break; /* stop, and nothing left to join */
-        int worker = job->joined++;
-        job->running++;
-        if (job->joined == job->wanted) unlink_job(p, job);
-        mutex_unlock(&p->lock);
-        job->fn(job->ctx, worker);
-        lock_soon(p);
-        /* Signalled under the lock: the job's stack frame is gone as soon as its owner sees 0 under it. */
-        if (--job->running == 0) pthread_cond_signal(&job->done);
+        if (!p->first) break; /* stop, and nothing left to join */
+        run_first(p);
     }
     mutex_unlock(&p->lock);
     return NULL;
@@ -169,15 +194,14 @@ void pool_run(Pool *p, int workers, PoolFn fn, void *ctx) {
         fn(ctx, 0);
         return;
     }
-    Job job = {.fn = fn, .ctx = ctx, .wanted = workers, .joined = 1, .queued = true};
+    Job job = {.fn = fn, .ctx = ctx, .wanted = workers, .joined = 1, .queued = true, .urgent = urgent_depth > 0};
     pthread_cond_init(&job.done, NULL);
     lock_soon(p);
-    if (p->last) {
-        p->last->next = &job;
-    } else {
-        p->first = &job;
-    }
-    p->last = &job;
+    Job **at = &p->first;
+    while (*at && (!job.urgent || (*at)->urgent)) at = &(*at)->next;
+    job.next = *at;
+    *at = &job;
+    if (job.urgent) p->urgent++;
     atomic_store_explicit(&p->waiting, true, memory_order_relaxed);
     if (workers - 1 >= p->sleeping) {
         if (p->sleeping > 0) pthread_cond_broadcast(&p->wake);

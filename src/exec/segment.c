@@ -553,6 +553,7 @@ static Status prepare(SegmentRun *g, const Program *p) {
                  .workers = q->threads,
                  .cancel = q->opt.cancel,
                  .stop = &g->stop,
+                 .pool = q->opt.pool,
                  .deadline_ns = q->opt.deadline_ns,
                  .tick = q->opt.progress ? tick : NULL,
                  .sink = sink_vector,

@@ -65,6 +65,7 @@ bool frame_stopped(Frame *f) {
         if (!err_is_set(&f->err)) (void)query_stop_error(&stop, &f->err);
         return true;
     }
+    pool_help(env->pool);
     if (env->tick && f->worker == 0 && (++f->ticks & 63) == 0) env->tick(env->ctx);
     return false;
 }

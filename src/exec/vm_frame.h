@@ -75,6 +75,7 @@ typedef struct VmEnv {
     int workers;
     _Atomic bool *cancel;    /* may be NULL */
     _Atomic bool *stop;      /* may be NULL: the segment ends early */
+    Pool *pool;              /* may be NULL: nothing urgent is helped with (pool_help) */
     int64_t deadline_ns;     /* 0 = none */
     void (*tick)(void *ctx); /* called now and then on worker 0; may be NULL */
     Status (*sink)(Frame *f);
@@ -156,7 +157,8 @@ const Vec *frame_dense(Frame *f, Reg r);
 
 /* ---- between the files ---- */
 void *frame_alloc(Frame *f, int64_t bytes); /* 64-byte aligned, as long as the frame; sets f->err */
-bool frame_stopped(Frame *f);               /* cancelled (sets f->err) or ended elsewhere (env->stop) */
+/* Cancelled (sets f->err) or ended elsewhere (env->stop). Between vectors: helps with what is urgent, too. */
+bool frame_stopped(Frame *f);
 RunResult frame_run_range(Frame *f, int32_t from, int32_t to);
 Status frame_run_from(Frame *f, int32_t pc);
 /* Keeps rows sel[0..m) of the carried registers and positions. */

@@ -80,6 +80,49 @@ static void test_nested(void **state) {
     pool_free(p);
 }
 
+/* An urgent job gets a worker although all threads of the pool are busy with another one, which goes on afterwards. */
+typedef struct Busy {
+    Pool *pool;
+    _Atomic int arrived; /* workers of the urgent job */
+    _Atomic int busy;    /* workers of the other one */
+    _Atomic bool over;
+} Busy;
+static void busy_worker(void *ctx, int worker) {
+    Busy *b = ctx;
+    (void)worker;
+    atomic_fetch_add(&b->busy, 1);
+    while (!atomic_load(&b->over)) pool_help(b->pool);
+}
+static void *busy_thread(void *ctx) {
+    pool_run(((Busy *)ctx)->pool, 2, busy_worker, ctx);
+    return NULL;
+}
+static void meet(void *ctx, int worker) {
+    Busy *b = ctx;
+    (void)worker;
+    atomic_fetch_add(&b->arrived, 1);
+    for (int64_t end = clock_ns() + INT64_C(60000000000); atomic_load(&b->arrived) < 2 && clock_ns() < end;)
+        pool_help(b->pool); /* does nothing: this is urgent itself */
+}
+static void test_urgent(void **state) {
+    (void)state;
+    Err e = {0};
+    pthread_t t;
+    Busy b = {.pool = pool_new(2, &e)};
+    assert_int_equal(pthread_create(&t, NULL, busy_thread, &b), 0);
+    while (atomic_load(&b.busy) < 2) usleep(100);
+    pool_urgent_begin();
+    for (int i = 0; i < 100; i++) {
+        atomic_store(&b.arrived, 0);
+        pool_run(b.pool, 2, meet, &b);
+        assert_int_equal(atomic_load(&b.arrived), 2);
+    }
+    pool_urgent_end();
+    atomic_store(&b.over, true);
+    pthread_join(t, NULL);
+    pool_free(b.pool);
+}
+
 static void test_hash(void **state) {
     (void)state;
     assert_int_equal(crc32c(0, "123456789", 9), 0xE3069283u);
@@ -164,8 +207,8 @@ static void test_files(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run),  cmocka_unit_test(test_concurrent), cmocka_unit_test(test_nested),
-        cmocka_unit_test(test_hash), cmocka_unit_test(test_files),
+        cmocka_unit_test(test_run),    cmocka_unit_test(test_concurrent), cmocka_unit_test(test_nested),
+        cmocka_unit_test(test_urgent), cmocka_unit_test(test_hash),       cmocka_unit_test(test_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

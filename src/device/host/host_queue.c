@@ -176,6 +176,7 @@ Status host_event_ns(Device *d, DevEvent *from, DevEvent *to, int64_t *ns, Err *
 
 typedef struct Launch {
     const Item *item;
+    Pool *pool;
     int64_t chunk;
     _Atomic int64_t next;
 } Launch;
@@ -185,6 +186,7 @@ static void run_groups(void *arg, int worker) {
     const Item *it = l->item;
     KernelCtx ctx = {.ngroups = (uint64_t)it->n, .lmem = it->lmem ? it->lmem + worker * it->lmem_stride : NULL};
     for (;;) {
+        pool_help(l->pool);
         int64_t at = atomic_fetch_add_explicit(&l->next, l->chunk, memory_order_relaxed);
         if (at >= it->n) break;
         int64_t end = MIN_OF(it->n, at + l->chunk);
@@ -202,7 +204,7 @@ static void run_item(DevQueue *q, Item *it) {
     case ITEM_LAUNCH: {
         HostDevice *h = q->host;
         int64_t workers = MIN_OF(it->n, h->threads), chunk = it->n / (workers * CHUNKS_PER_WORKER);
-        Launch l = {.item = it, .chunk = chunk < 1 ? 1 : MIN_OF(chunk, CHUNK_MAX)};
+        Launch l = {.item = it, .pool = h->pool, .chunk = chunk < 1 ? 1 : MIN_OF(chunk, CHUNK_MAX)};
         if (workers > 1) {
             pool_run(h->pool, (int)workers, run_groups, &l);
         } else {

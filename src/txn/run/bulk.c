@@ -1144,8 +1144,11 @@ static Status run_once(ImageSet *images, int32_t n_groups, const CallGroup *grou
 Status bulk_run(ImageSet *images, int32_t n_groups, const CallGroup *groups, const BulkOptions *opt, BulkResult **out,
                 Err *e) {
     bool again = false;
-    TRY(run_once(images, n_groups, groups, opt, false, &again, out, e));
-    return again ? run_once(images, n_groups, groups, opt, true, &again, out, e) : ST_OK;
+    pool_urgent_begin();
+    Status st = run_once(images, n_groups, groups, opt, false, &again, out, e);
+    if (st == ST_OK && again) st = run_once(images, n_groups, groups, opt, true, &again, out, e);
+    pool_urgent_end();
+    return st;
 }
 
 /* ---- footprints alone ---------------------------------------------------------------------------------- */

@@ -251,13 +251,14 @@ Status images_home(ImageSet *s, Err *e) {
 }
 /* Everything comes to the host before the first table changes: a device that is lost on the way leaves all tables as
  * they were. */
+/* Urgent, as bulks are: other statements wait for it. */
 Status images_sync(ImageSet *s, UndoLog *undo, Err *e) {
-    TRY(images_home(s, e));
-    for (int64_t i = 0; i < s->n; i++) {
-        ImageEntry *x = &s->entries[i];
-        if (is_ahead(x)) TRY(image_sync(x->image, undo, e));
-    }
-    return ST_OK;
+    pool_urgent_begin();
+    Status st = images_home(s, e);
+    for (int64_t i = 0; i < s->n && st == ST_OK; i++)
+        if (is_ahead(&s->entries[i])) st = image_sync(s->entries[i].image, undo, e);
+    pool_urgent_end();
+    return st;
 }
 
 Status images_settle(ImageSet *s, int32_t n, const Proc *const *procs, Err *e) {
