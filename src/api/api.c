@@ -9,6 +9,7 @@
 #include "session/core/idle.h"
 #include "session/core/result_stream.h"
 #include "session/core/transaction.h"
+#include "session/core/upkeep.h"
 #include "session/ddl/definition.h"
 #include "session/ddl/index_program.h"
 #include "sql/bind/bind.h"
@@ -115,6 +116,7 @@ stele_status stele_open(const char *path, const stele_options *options, stele_db
         return STELE_ERROR;
     }
     d->db->temp_directory = d->temp_dir;
+    if (!read_only) upkeep_start(d->db);
     *db = d;
     return STELE_OK;
 }
@@ -131,7 +133,8 @@ stele_status stele_close(stele_db *d, stele_error_info *error) {
     if (atomic_load(&d->connections) > 0)
         err_set(&open_error, ERR_OBJECT_IN_USE, "the database still has %lld connections",
                 (long long)atomic_load(&d->connections));
-    else transactions_settle(d->db);
+    else database_stop_upkeep(d->db);
+    if (!err_is_set(&open_error)) transactions_settle(d->db);
     if (!err_is_set(&open_error) && d->db->path && d->db->dirty) (void)database_save(d->db, &open_error);
     if (err_is_set(&open_error)) {
         fill_error(&open_error, error);

@@ -19,6 +19,7 @@
     X(DATABASE_STATE, "state of the database lock")  \
     X(CALL_POOL, "pool of calls")                    \
     X(CALL_WAIT, "caller of the pool of calls")      \
+    X(UPKEEP, "upkeep of tables")                    \
     X(DEVICE_HUB_MAKING, "making of device hubs")    \
     X(DEVICE_SLOT, "registry entry of a device")     \
     X(DEVICE_HUB, "device hub")                      \

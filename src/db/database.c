@@ -269,8 +269,14 @@ Status database_save(Database *db, Err *e) {
     return st;
 }
 
+void database_stop_upkeep(Database *db) {
+    if (db->upkeep) db->upkeep_ops->free(db->upkeep);
+    db->upkeep = NULL;
+}
+
 void database_close(Database *db) {
     if (!db) return;
+    database_stop_upkeep(db);
     if (db->bulk_hub) db->bulk_hub_ops->free(db->bulk_hub);
     if (db->device_hub) db->device_hub_ops->free(db->device_hub);
     if (db->epochs) database_unpublish(db);

@@ -30,6 +30,10 @@ struct DeviceHub; /* session/core/devices.c: open devices and what was compiled 
 typedef struct DeviceHubOps {
     void (*free)(struct DeviceHub *h);
 } DeviceHubOps;
+typedef struct Upkeep Upkeep; /* session/core/upkeep.c: the thread that packs tables which are left alone */
+typedef struct UpkeepOps {
+    void (*free)(Upkeep *u); /* ends the thread, which may wait for a merge */
+} UpkeepOps;
 struct BulkHub; /* session/pool/bulk.c: compiled procedures and images of tables */
 typedef struct BulkHubOps {
     Status (*save)(struct BulkHub *h, Err *e); /* brings tables up to date; before the database is saved */
@@ -78,6 +82,8 @@ typedef struct Database {
     const DeviceHubOps *device_hub_ops;
     struct BulkHub *_Atomic bulk_hub; /* NULL: no bulk, and no call of the pool, yet */
     const BulkHubOps *bulk_hub_ops;
+    Upkeep *upkeep; /* NULL: there is none; made by the opener, before the database has sessions */
+    const UpkeepOps *upkeep_ops;
 } Database;
 
 Status database_open(const char *path, Vfs *vfs, int threads, int64_t memory_limit, Database **out, Err *e);
@@ -86,6 +92,7 @@ Status database_open_read_only(const char *path, Vfs *vfs, int threads, int64_t 
 /* Whether there is a database at the path, were it a damaged one. */
 Status database_exists(const char *path, Vfs *vfs, bool *there, Err *e);
 Status database_save(Database *db, Err *e); /* no-op when not dirty or :memory: */
+void database_stop_upkeep(Database *db);    /* without sessions, before it is saved for the last time */
 void database_close(Database *db);          /* does not save */
 
 #endif

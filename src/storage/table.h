@@ -233,6 +233,7 @@ static inline int table_indexes(const Table *t) { return t->n_keys + t->n_exprs;
 bool table_index_reads(const Table *t, int k, int col); /* column `col` has a part in its key, or in its predicate */
 bool tablet_has_open(const Tablet *t);                  /* some column is open: changed in place */
 bool tablet_has_patches(const Tablet *t);               /* some column is patched */
+int64_t table_loose_rows(const Table *t);               /* that are open, patched or deleted, about */
 int64_t tablet_bytes(const Tablet *t);                  /* of its columns, strings and deleted bitmap */
 
 /* ---- reading ------------------------------------------------------------- */

@@ -447,6 +447,17 @@ bool tablet_has_patches(const Tablet *t) {
     for (int c = 0; !patched && c < t->block->n_cols; c++) patched = t->cols[c].patches != NULL;
     return patched;
 }
+int64_t table_loose_rows(const Table *t) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < t->n_tablets; i++) {
+        const Tablet *tab = t->tablets[i];
+        int64_t patched = 0;
+        for (int c = 0; c < t->n_cols; c++)
+            if (tab->cols[c].patches) patched = MAX_OF(patched, tablet_patched_rows(tab, c));
+        n += tablet_has_open(tab) ? tab->rows : patched + tab->n_deleted;
+    }
+    return n;
+}
 /* The cells of a main tablet's column, with patches, into d; which of them are there are bits of its own. */
 static Status copy_packed(const Table *t, Tablet *tab, int col, DeltaCol *d, Err *e) {
     const TabletColumn *c = &tab->cols[col];

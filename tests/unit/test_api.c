@@ -1096,6 +1096,35 @@ static void discards(void **state) {
     assert_int_equal(system(command), 0);
 }
 
+/* Tables that are left alone are packed by the database's own thread; the database may be closed while it works. */
+static int64_t first_int(stele_conn *c, const char *sql) {
+    stele_stmt *s;
+    assert_int_equal(stele_prepare(c, sql, -1, &s, NULL), STELE_OK);
+    assert_int_equal(stele_step(s), STELE_ROW);
+    int64_t n = stele_column_int64(s, 0);
+    stele_finalize(s);
+    return n;
+}
+static void packs_when_idle(void **state) {
+    static const char loose[] = "select count(*) from stele_tablets where form <> 'packed'";
+    stele_db *d;
+    stele_conn *c;
+    (void)state;
+    assert_int_equal(stele_open(":memory:", NULL, &d, NULL), STELE_OK);
+    assert_int_equal(stele_connect(d, &c), STELE_OK);
+    run(c, "set auto_merge_delay = '20ms'; create table t(a int primary key, b text);"
+           "insert into t select i, 'text ' || i from generate_series(1, 20000) i; vacuum t");
+    for (int i = 0; i < 3; i++) {
+        run(c, "update t set b = 'other ' || a where a % 2 = 0; delete from t where a % 100 = 7");
+        for (int k = 0; k < 6000 && first_int(c, loose) > 0; k++) usleep(10000);
+        assert_int_equal(first_int(c, loose), 0);
+        assert_int_equal(first_int(c, "select count(*) from t where b like 'other %'"), 10000);
+    }
+    run(c, "update t set b = 'last ' || a");
+    stele_disconnect(c);
+    assert_int_equal(stele_close(d, NULL), STELE_OK);
+}
+
 /* Types whose descriptions are at their limits are read again as they were written. */
 static void reopens(void **state) {
     (void)state;
@@ -1278,6 +1307,7 @@ int main(void) {
         cmocka_unit_test(options),
         cmocka_unit_test(discards),
         cmocka_unit_test(reopens),
+        cmocka_unit_test(packs_when_idle),
         cmocka_unit_test(at_the_limit),
         cmocka_unit_test(little_room),
         cmocka_unit_test(rolled_back),

@@ -13,6 +13,7 @@
 #include "session/core/idle.h"
 #include "session/core/result_stream.h"
 #include "session/core/transaction.h"
+#include "session/core/upkeep.h"
 #include "sql/bind/bind.h"
 #include "sql/lower/lower.h"
 #include "sql/optimize/optimize.h"
@@ -343,6 +344,7 @@ void session_unlock_unchanged(Session *s) {
     s->lock = LOCK_NONE;
 }
 static void release_lock(Session *s) {
+    if (s->lock == LOCK_EXCLUSIVE) upkeep_note(s);
     session_read_end(s);
     session_unlock_keep_version(s);
 }
@@ -365,9 +367,12 @@ static void roll_back_all(Session *s) {
 Status session_merge(Session *s, Table *t, Err *e) {
     Status merged = session_publish(s) ? table_merge(t, s->db->pool, e) : ST_ERROR;
     database_unpublish(s->db); /* it keeps what was replaced */
-    if (merged == ST_OK) return ST_OK;
-    err_clear(e);
-    return table_merge(t, s->db->pool, e);
+    if (merged != ST_OK) {
+        err_clear(e);
+        merged = table_merge(t, s->db->pool, e);
+    }
+    if (merged == ST_OK) session_bulk_drop(s, t);
+    return merged;
 }
 
 static bool is_mostly_garbage(const Table *t) {

@@ -46,6 +46,7 @@ typedef struct PipelinedSettings { /* executor = pipelined */
 
 typedef struct TxnSettings {
     int64_t lock_timeout_ms, statement_timeout_ms, idle_timeout_ms, snapshot_memory_limit;
+    int64_t merge_delay_ms; /* upkeep.h */
     char snapshot[16];
     char default_isolation[20];
     bool default_read_only, default_deferrable, merge_auto;

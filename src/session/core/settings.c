@@ -72,6 +72,8 @@ static const Def defs[] = {
     {"hash_constant", K_BOOL, AT(exec.hash_constant), 0, 0, "off",
      "testing: every hash value is the same (whole process)"},
     {"auto_merge", K_BOOL, AT(txn.merge_auto), 0, 0, "on", "merge a large delta into main when a transaction ends"},
+    {"auto_merge_delay", K_MS, AT(txn.merge_delay_ms), 0, INT32_MAX, "5000",
+     "pack tables when the database has not been changed for so long; 0 = not then"},
     {"snapshot_memory_limit", K_BYTES, AT(txn.snapshot_memory_limit), 0, INT64_MAX, "0",
      "what is kept of changes, and of versions, for open transactions that began before; beyond it the oldest fail "
      "with "

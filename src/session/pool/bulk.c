@@ -169,6 +169,11 @@ bool session_bulk_has_image(const Session *s, const Table *t) {
     return h && h->state.images && images_current(h->state.images, t);
 }
 
+void session_bulk_drop(const Session *s, const Table *t) {
+    BulkHub *h = s->db->bulk_hub;
+    if (h && h->state.images) images_drop(h->state.images, t->id);
+}
+
 static bool reads_ahead(const Session *s, const PlanCtx *c) {
     if (c->calls_routine || c->reads_system) return true;
     for (int64_t i = 0; i < c->relations.len; i++) {

@@ -58,6 +58,7 @@ void session_bulk_trim(Session *s); /* at the end of a statement that has the lo
 /* What bulk_state_give_back does, with the lock held alone. */
 bool session_give_back(Session *s);
 bool session_bulk_has_image(const Session *s, const Table *t); /* bulks work on the table as it is */
+void session_bulk_drop(const Session *s, const Table *t);      /* what they had of a table that has been packed */
 bool session_bulk_unapplied(const Session *s);                 /* there are such changes; under any lock */
 /* The session's changes are about to be committed: images that fitted the tables before keep up with small ones. */
 void session_bulk_follow(Session *s);
