@@ -5,26 +5,27 @@
  */
 #include "catalog/catalog.h"
 
+#include "catalog/names.h"
 #include "catalog/routine_instance.h"
 #include "catalog/user_function.h"
 #include "types/composite.h"
 
-enum { FUNCTIONS_SHIFT = 40 };
-
 /* Two numbers that only grow: the catalog's would have to grow by 2^40 to run into the other. */
 int64_t catalog_definitions(const Catalog *c) {
     int64_t functions = c->functions ? atomic_load(&c->functions->version) : 0;
-    return (int64_t)((uint64_t)functions << FUNCTIONS_SHIFT) + atomic_load(&c->version);
+    return (int64_t)((uint64_t)functions << USER_FUNCTIONS_SHIFT) + atomic_load(&c->version);
 }
 
 static bool same_name(const char *a, Slice b) { return slice_eq(slice_of(a), b); }
 
 Table *catalog_table(const Catalog *c, Slice name) {
+    name_read(name);
     for (int64_t i = 0; i < c->n_tables; i++)
         if (same_name(c->tables[i]->name, name)) return c->tables[i];
     return NULL;
 }
 View *catalog_view(const Catalog *c, Slice name) {
+    name_read(name);
     for (int64_t i = 0; i < c->n_views; i++)
         if (same_name(c->views[i]->name, name)) return c->views[i];
     return NULL;
@@ -55,23 +56,23 @@ Status catalog_add_table(Catalog *c, Table *t, Err *e) {
     TRY(grow(c, (void **)&c->tables, c->n_tables, &c->cap_tables, e));
     if (t->id == 0) t->id = ++c->next_id;
     c->tables[c->n_tables++] = t;
-    c->version++;
+    catalog_changed(c, t->name, NULL, 0);
     return ST_OK;
 }
 /* Item i of n goes, the others move up. items: the address of an array of pointers. */
-static void take_out(Catalog *c, void *items, int64_t *n, int64_t i) {
+static void take_out(void *items, int64_t *n, int64_t i) {
     char *p;
     memcpy(&p, items, sizeof p);
     memmove(p + i * (int64_t)sizeof(void *), p + (i + 1) * (int64_t)sizeof(void *),
             (size_t)(*n - i - 1) * sizeof(void *));
     --*n;
-    c->version++;
 }
 Table *catalog_remove_table(Catalog *c, Slice name) {
     for (int64_t i = 0; i < c->n_tables; i++) {
         Table *t = c->tables[i];
         if (!same_name(t->name, name)) continue;
-        take_out(c, &c->tables, &c->n_tables, i);
+        take_out(&c->tables, &c->n_tables, i);
+        catalog_changed(c, t->name, NULL, 0);
         return t;
     }
     return NULL;
@@ -80,14 +81,15 @@ Status catalog_add_view(Catalog *c, View *v, Err *e) {
     TRY(check_free(c, v->name, e));
     TRY(grow(c, (void **)&c->views, c->n_views, &c->cap_views, e));
     c->views[c->n_views++] = v;
-    c->version++;
+    catalog_changed(c, v->name, NULL, 0);
     return ST_OK;
 }
 View *catalog_remove_view(Catalog *c, Slice name) {
     for (int64_t i = 0; i < c->n_views; i++) {
         View *v = c->views[i];
         if (!same_name(v->name, name)) continue;
-        take_out(c, &c->views, &c->n_views, i);
+        take_out(&c->views, &c->n_views, i);
+        catalog_changed(c, v->name, NULL, 0);
         return v;
     }
     return NULL;
@@ -96,7 +98,7 @@ View *catalog_remove_view(Catalog *c, Slice name) {
 void catalog_replace_view(Catalog *c, const View *old, View *v) {
     for (int64_t i = 0; i < c->n_views; i++)
         if (c->views[i] == old) c->views[i] = v;
-    c->version++;
+    catalog_changed(c, old->name, v->name, 0);
 }
 
 /* A view is one block: the struct, its sources, the pointers to texts, then all text. */
@@ -161,13 +163,14 @@ void view_free(View *v) {
 Status catalog_add_foreign(Catalog *c, ForeignKey *f, Err *e) {
     TRY(grow(c, (void **)&c->foreign, c->n_foreign, &c->cap_foreign, e));
     c->foreign[c->n_foreign++] = f;
-    c->version++;
+    catalog_changed(c, f->table, f->ref_table, 0);
     return ST_OK;
 }
 void catalog_remove_foreign(Catalog *c, const ForeignKey *f) {
     for (int64_t i = 0; i < c->n_foreign; i++) {
         if (c->foreign[i] != f) continue;
-        take_out(c, &c->foreign, &c->n_foreign, i);
+        take_out(&c->foreign, &c->n_foreign, i);
+        catalog_changed(c, f->table, f->ref_table, 0);
         return;
     }
 }
@@ -203,13 +206,14 @@ Status catalog_add_routine(Catalog *c, Routine *r, Err *e) {
     TRY(grow(c, (void **)&c->routines, c->n_routines, &c->cap_routines, e));
     if (r->id == 0) r->id = ++c->next_id;
     c->routines[c->n_routines++] = r;
-    c->version++;
+    catalog_changed(c, r->name, NULL, r->id);
     return ST_OK;
 }
 void catalog_remove_routine(Catalog *c, const Routine *r) {
     for (int64_t i = 0; i < c->n_routines; i++) {
         if (c->routines[i] != r) continue;
-        take_out(c, &c->routines, &c->n_routines, i);
+        take_out(&c->routines, &c->n_routines, i);
+        catalog_changed(c, r->name, NULL, r->id);
         return;
     }
 }
@@ -219,8 +223,10 @@ static Routine *own_routine(const Catalog *c, int64_t id) {
     return NULL;
 }
 Routine *catalog_routine_by_id(const Catalog *c, int64_t id) {
+    name_read_id(id);
     if (!routine_is_instance(id)) return own_routine(c, id);
     Routine *r = routine_instance_by_id(c->instances, id);
+    name_read_id(r ? r->generic : 0);
     return r && own_routine(c, r->generic) ? r : NULL;
 }
 
@@ -261,22 +267,25 @@ Status catalog_add_domain(Catalog *c, Domain *d, Err *e) {
     int64_t at = c->n_domains++;
     for (; at > 0 && c->domains[at - 1]->id > d->id; at--) c->domains[at] = c->domains[at - 1];
     c->domains[at] = d;
-    c->version++;
+    catalog_changed(c, d->name, NULL, d->id);
     return ST_OK;
 }
 void catalog_remove_domain(Catalog *c, const Domain *d) {
     for (int64_t i = 0; i < c->n_domains; i++) {
         if (c->domains[i] != d) continue;
-        take_out(c, &c->domains, &c->n_domains, i);
+        take_out(&c->domains, &c->n_domains, i);
+        catalog_changed_all(c);
         return;
     }
 }
 Domain *catalog_domain(const Catalog *c, Slice name) {
+    name_read(name);
     for (int64_t i = 0; i < c->n_domains; i++)
         if (same_name(c->domains[i]->name, name)) return c->domains[i];
     return NULL;
 }
 Domain *catalog_domain_by_id(const Catalog *c, int64_t domain) {
+    name_read_id(domain);
     for (int64_t i = 0; i < c->n_domains && domain; i++)
         if (c->domains[i]->id == domain) return c->domains[i];
     return NULL;

@@ -91,10 +91,11 @@ typedef struct Domain {
 struct UserFunctions;
 typedef struct Catalog {
     Arena *arena;
-    _Atomic int64_t version;            /* grows with every change: prepared plans check it (catalog_definitions) */
+    _Atomic int64_t version;            /* grows with every change: what is kept checks it (catalog_definitions) */
     struct EnumSpace *enums;            /* enumerated types, which all versions share (types/enums.h) */
     struct CompositeSpace *rows;        /* composite types, likewise (types/composite.h) */
     struct UserFunctions *functions;    /* of clients, of the same database (user_function.h); NULL: none */
+    struct CatalogNames *names;         /* what changed when, which all versions share (names.h); NULL: not known */
     struct RoutineInstances *instances; /* of polymorphic routines, which all versions share (routine_instance.h) */
     int64_t next_id;
     int64_t n_tables, cap_tables;
@@ -110,7 +111,9 @@ typedef struct Catalog {
 } Catalog;
 
 /* Names what the catalog and the functions of clients define: it is another number whenever a name may mean something
- * else. Prepared plans check it. */
+ * else. Which names that are, names.h knows. */
+enum { USER_FUNCTIONS_SHIFT = 40 };
+#define USER_FUNCTIONS_VERSION (INT64_C(1) << USER_FUNCTIONS_SHIFT) /* one more version of the functions of clients */
 int64_t catalog_definitions(const Catalog *c);
 
 Table *catalog_table(const Catalog *c, Slice name); /* NULL when absent; names are exact (already folded) */

@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "base/machine.h"
+#include "catalog/names.h"
 #include "catalog/routine_instance.h"
 #include "catalog/user_function.h"
 #include "db/catalog_file.h"
@@ -194,6 +195,7 @@ static Status open_database(const char *path, Vfs *vfs, int threads, int64_t mem
     failed = failed || enum_space_new(&db->account, &db->catalog.enums, e) != ST_OK;
     failed = failed || composite_space_new(&db->account, &db->catalog.rows, e) != ST_OK;
     failed = failed || user_functions_new(&db->account, &db->catalog.functions, e) != ST_OK;
+    failed = failed || !(db->catalog.names = catalog_names_new(e));
     failed = failed || routine_instances_new(&db->account, &db->catalog.instances, e) != ST_OK;
     if (failed || !a || !db->catalog.arena || !db->pool || !db->txn_lock) goto fail;
     arena_set_err(db->catalog.arena, NULL);
@@ -294,6 +296,7 @@ void database_close(Database *db) {
     }
     user_functions_free(db->catalog.functions);
     routine_instances_free(db->catalog.instances);
+    catalog_names_free(db->catalog.names);
     enum_space_free(db->catalog.enums);
     composite_space_free(db->catalog.rows);
     arena_free(db->catalog.arena);

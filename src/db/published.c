@@ -62,6 +62,7 @@ static DatabaseVersion *version_new(Database *db, Err *e) {
     v->catalog.version = atomic_load(&c->version);
     v->catalog.next_id = c->next_id;
     v->catalog.functions = c->functions;
+    v->catalog.names = c->names;
     v->catalog.instances = c->instances;
     v->catalog.enums = c->enums;
     v->catalog.rows = c->rows;
@@ -208,6 +209,15 @@ Status database_table_versions(Database *db, Catalog *c, bool *done, PublishCost
     return st;
 }
 
+void database_unpublish_objects(Database *db) {
+    if (!atomic_load_explicit(&db->published, memory_order_relaxed)) return;
+    mutex_lock(&db->publishing);
+    (void)epoch_boundary_begin(db->epochs);
+    unpublish_whole(db);
+    epoch_boundary_end(db->epochs);
+    mutex_unlock(&db->publishing);
+    (void)epoch_reclaim(db->epochs, EPOCH_BATCH);
+}
 void database_unpublish(Database *db) {
     if (!atomic_load_explicit(&db->published, memory_order_relaxed)) return;
     mutex_lock(&db->publishing);

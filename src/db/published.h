@@ -58,6 +58,8 @@ Status database_publish(Database *db, bool *done, PublishCost *cost, Err *e);
 Status database_table_versions(Database *db, Catalog *c, bool *done, PublishCost *cost, Err *e);
 /* No version is current any more; under the lock held alone. Comes before what versions name is freed or retired. */
 void database_unpublish(Database *db);
+/* Likewise, before objects of the catalog are retired: tables' versions stay current, for the next one to have. */
+void database_unpublish_objects(Database *db);
 /* Definitions of the catalog are committed; under the lock held alone. */
 void database_definitions_committed(Database *db);
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "session/core/plancache.h"
+#include "session/pl/pl_run_int.h"
 
 static Database *db;
 static Session *session, *other;
@@ -223,6 +224,122 @@ static void test_definitions(void **state) {
     must("drop table u");
     must("create table t(a int, s text, d date)");
     must("insert into t values (1, 'one', '2020-01-01'), (2, 'two', '2020-01-02'), (3, 'three', null)");
+}
+
+/* ---- definitions that do not concern what is kept ---- */
+/* Statements one after the other. */
+static void script(const char *sql) {
+    Statement *st;
+    for (int64_t used; *sql; sql += used) {
+        if (statement_prepare(session, slice_of(sql), &st, &used) != ST_OK || statement_run(st) != ST_OK)
+            fail_msg("%s: %s", sql, session->err.message);
+        statement_free(st);
+    }
+}
+/* Tables, views, routines, types and domains come and go, which nothing depends on; foreign keys, too; also undone. */
+static void define_others(void) {
+    script("create table other_a(id int primary key, v int); create table other_b(id int references other_a, w text)");
+    script("create unique index on other_b(w); create view other_v as select v from other_a; create type other_e as "
+           "enum ('x')");
+    script("create function other_f(int) returns int language sql as $$ select $1 $$; drop table other_b");
+    script(
+        "create procedure other_p(a int) language plpgsql as $$ begin update other_a set v = a where id = a; end $$");
+    script("begin; create table other_c(a int); drop view other_v; rollback");
+    script("alter table other_a add column more int; drop function other_f; drop view other_v; drop type other_e");
+}
+static void drop_others(void) { script("drop procedure other_p; drop table other_a"); }
+
+static void test_names(void **state) {
+    (void)state;
+    const char *plan = "select t.a, f(t.a) as x, k.v from t join k on k.id = t.a order by 1",
+               *view = "select count(*), max(s) from names_v";
+    script("create table k(id int primary key, v int); insert into k values (1, 10), (2, 20)");
+    script("create view names_v as select s from t where a > 1");
+    twice(view, "2,two");
+    twice("select t.a, k.v from t join k on k.id = t.a order by 1", "1,10;2,20");
+    define_others();
+    int64_t plans = session->kept.n_plans_found;
+    assert_string_equal(ask(session, view), "2,two");
+    drop_others(); /* other tables move up in the catalog's list */
+    assert_string_equal(ask(session, view), "2,two");
+    assert_int_equal(session->kept.n_plans_found, plans + 2);
+    assert_string_equal(ask(session, plan), "!42883");
+    script("create function f(numeric) returns text language sql as $$ select 'numeric' $$");
+    assert_string_equal(ask(session, plan), "1,numeric,10;2,numeric,20");
+    script("create function f(int) returns text language sql as $$ select 'int' $$"); /* a better overload */
+    assert_string_equal(ask(session, plan), "1,int,10;2,int,20");
+    script("drop function f(int)");
+    assert_string_equal(ask(session, plan), "1,numeric,10;2,numeric,20");
+    script("drop function f(numeric)");
+    /* A builtin function's name counts, though there were no routines; so does a name that the view's text has. */
+    const char *same = "select initcap(s) from t where a = 1", *casts = "select abs(a) from t where a = 1";
+    twice(same, "One");
+    twice(casts, "1");
+    script("create function initcap(text) returns text language sql as $$ select 'mine' $$");
+    assert_string_equal(ask(session, casts), "1");
+    script("drop function initcap(text)");
+    script("create or replace view names_v as select s from t where a = 1");
+    anew(view, "1,one");
+    script("begin; alter table t add column names int");
+    anew("select * from t where a = 1", "1,one,2020-01-01,NULL");
+    script("rollback");
+    anew("select * from t where a = 1", "1,one,2020-01-01");
+    script("drop view names_v; drop table k");
+}
+
+/* Types: columns and values have them without naming them. */
+static void test_type_names(void **state) {
+    (void)state;
+    script("create type mood as enum ('sad', 'ok'); create table m(id int primary key, x mood, p int)");
+    script("create domain positive as int check (value > 0); insert into m values (1, 'ok', 5)");
+    twice("select id from m where x = 'ok'", "1");
+    script("alter type mood rename value 'ok' to 'fine'");
+    assert_string_equal(ask(session, "select id from m where x = 'ok'"), "!22P02");
+    anew("select id from m where x = 'fine'", "1");
+    script("prepare d(int) as update m set p = $1::positive where id = 1");
+    script("execute d(3)");
+    script("alter domain positive add check (value > 3)");
+    assert_string_equal(ask(session, "execute d(3)"), "!23514");
+    script("deallocate d; drop table m; drop domain positive; drop type mood");
+}
+
+/* Statements on one row, and routines with their expressions. */
+static void test_point_names(void **state) {
+    (void)state;
+    script("create table k(id int primary key, v int); insert into k values (1, 10), (2, 20)");
+    script("create function twofold(a int) returns int language plpgsql as $$ begin return a * 2; end $$");
+    script("create function rise(a int) returns int language plpgsql as $$ declare x int; begin"
+           "  update k set v = v + 1 where id = a returning v into x; return twofold(x); end $$");
+    script("prepare u as update k set v = v + 1 where id = $1 returning v");
+    script("execute u(1)");
+    assert_string_equal(ask(session, "select rise(g) from generate_series(1, 1) g"), "24");
+    const PlRoutine *routine = session->pl->routines;
+    while (routine && strcmp(routine->f->name, "rise") != 0) routine = routine->next;
+    assert_non_null(routine);
+    const Arena *kept = routine->preps[0].arena;
+    assert_non_null(kept);
+    define_others();
+    drop_others();
+    script("execute u(1)");
+    assert_string_equal(ask(session, "select rise(g) from generate_series(1, 1) g"), "28");
+    const PlRoutine *now = session->pl->routines;
+    while (now && now != routine) now = now->next;
+    assert_ptr_equal(now, routine);
+    assert_ptr_equal(now->preps[0].arena, kept);
+    script("create or replace function twofold(a int) returns int language plpgsql as $$ begin return a * 3; end $$");
+    assert_string_equal(ask(session, "select rise(g) from generate_series(1, 1) g"), "45");
+    script("create function twofold(a numeric) returns int language plpgsql as $$ begin return 0; end $$");
+    assert_string_equal(ask(session, "select rise(g) from generate_series(1, 1) g"), "48");
+    script("alter table k rename column v to w");
+    assert_string_equal(ask(session, "select rise(g) from generate_series(1, 1) g"), "!42703");
+    assert_string_equal(ask(session, "execute u(1)"), "!42703");
+    script(
+        "alter table k rename column w to v; create table parent(id int primary key); insert into parent values (1)");
+    script("execute u(1)");
+    script("update k set v = 1; alter table k add foreign key (v) references parent");
+    assert_string_equal(ask(session, "execute u(2)"), "!23503");
+    script("deallocate u; drop table k cascade; drop table parent; drop function rise; drop function twofold(int)");
+    script("drop function twofold(numeric)");
 }
 
 static void test_constraints(void **state) {
@@ -519,10 +636,11 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_data),          cmocka_unit_test(test_device),   cmocka_unit_test(test_definitions),
-        cmocka_unit_test(test_constraints),   cmocka_unit_test(test_settings), cmocka_unit_test(test_transactions),
-        cmocka_unit_test(test_parameters),    cmocka_unit_test(test_clock),    cmocka_unit_test(test_results),
-        cmocka_unit_test(test_execute_point), cmocka_unit_test(test_list),     cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_data),          cmocka_unit_test(test_device),     cmocka_unit_test(test_definitions),
+        cmocka_unit_test(test_names),         cmocka_unit_test(test_type_names), cmocka_unit_test(test_point_names),
+        cmocka_unit_test(test_constraints),   cmocka_unit_test(test_settings),   cmocka_unit_test(test_transactions),
+        cmocka_unit_test(test_parameters),    cmocka_unit_test(test_clock),      cmocka_unit_test(test_results),
+        cmocka_unit_test(test_execute_point), cmocka_unit_test(test_list),       cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

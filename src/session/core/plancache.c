@@ -30,13 +30,19 @@ static bool same_value(const Value *a, const Value *b) {
     return memcmp(value_cell_const(a), value_cell_const(b), (size_t)phys_size(phys)) == 0;
 }
 
-static bool holds(const Session *s, const CachedPlan *p, int32_t n_params, const Value *params) {
+/* The table at the dependence's place, which moves when others are dropped; NULL: gone. */
+static const Table *table_at(const Catalog *c, struct PlanDep *d) {
+    if (d->at < c->n_tables && c->tables[d->at] == d->table) return d->table;
+    for (d->at = 0; d->at < c->n_tables && c->tables[d->at] != d->table;) d->at++;
+    return d->at < c->n_tables ? d->table : NULL;
+}
+static bool holds(const Session *s, CachedPlan *p, int32_t n_params, const Value *params) {
     const Catalog *c = session_catalog(s);
-    if (p->catalog_version != catalog_definitions(c) || p->of_version != session_reads_version(s)) return false;
+    if (p->of_version != session_reads_version(s) || !name_deps_hold(&p->names_read, c)) return false;
     for (int64_t i = 0; i < p->deps.len; i++) {
-        const struct PlanDep *d = &p->deps.items[i];
-        const Table *t = d->at < c->n_tables ? c->tables[d->at] : NULL;
-        if (t != d->table || t->id != d->id || t->version != d->version) return false;
+        struct PlanDep *d = &p->deps.items[i];
+        const Table *t = table_at(c, d);
+        if (!t || t->id != d->id || t->version != d->version) return false;
         if (table_version_birth(t) != d->birth) return false;
     }
     if (n_params != p->n_params || memcmp(&p->settings, &s->settings, sizeof p->settings) != 0) return false;
@@ -95,13 +101,12 @@ static Status columns_of(CachedPlan *p, const PlanCtx *c, const BoundStmt *b) {
     p->n_rows = v->values.n_rows;
     return ST_OK;
 }
-static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params,
-                   MemAccount *acct, bool guarded) {
+static Status make_plan(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Type *param_types,
+                        const Value *params, MemAccount *acct, bool guarded) {
     Session *s = p->session;
     int64_t clock = time_reads, runs = s->kept.n_runs;
     PlanCtx c;
     p->of_version = session_reads_version(s);
-    p->catalog_version = catalog_definitions(session_catalog(s)); /* before names are looked up */
     plan_ctx_init_client(s, p->arena, &c);
     c.guarded = guarded;
     BoundStmt *b;
@@ -135,6 +140,14 @@ static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Ty
     return ST_OK;
 }
 
+static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params,
+                   MemAccount *acct, bool guarded) {
+    NameReads reads;
+    name_reads_begin(&reads, session_catalog(p->session));
+    Status st = make_plan(p, ast, n_params, param_types, params, acct, guarded);
+    name_reads_end(&reads);
+    return st == ST_OK && !name_deps_keep(&reads, p->arena, &p->names_read) ? ST_ERROR : st;
+}
 static Status plan_new_for(Session *s, const AstStmt *ast, int32_t n_params, const Type *param_types,
                            const Value *params, MemAccount *acct, bool guarded, CachedPlan **out) {
     CachedPlan *p = mem_calloc(&s->kept.account, (int64_t)sizeof *p, &s->err);

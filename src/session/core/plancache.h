@@ -11,8 +11,7 @@
  * when a plan is to be used again, under the lock of the statement that uses it, so that no other session's change and
  * no rollback can be missed:
  *
- *   names, views, columns, constraints                   Catalog.version: every definition bumps it, also when it is
- *                                                        undone
+ *   names, views, columns, constraints                   NameDeps (catalog/names.h): the names that binding looked up
  *   rows, ranges, encodings, dictionaries, statistics    Table.version of every table that binding looked up; of a
  *                                                        published version its epoch too, since its memory comes again
  *   rules, time zone, devices, limits                    the session's Settings, byte by byte
@@ -31,11 +30,12 @@
 #ifndef STELE_SESSION_CORE_PLANCACHE_H
 #define STELE_SESSION_CORE_PLANCACHE_H
 
+#include "catalog/names.h"
 #include "session/core/transaction.h"
 
 struct PlanDep {
     const Table *table; /* may dangle */
-    int64_t at;         /* in the catalog's list */
+    int64_t at;         /* in the catalog's list, when it was looked at last */
     uint64_t birth;     /* table_version_birth: another version at the same address has another */
     int64_t id, version;
 };
@@ -56,7 +56,7 @@ struct CachedPlan {
     bool of_version; /* its tables are published versions */
     bool may_guard;  /* when it fails, the guarded plan may not: PlanCtx.guarded */
     /* what it was made from */
-    int64_t catalog_version;
+    NameDeps names_read;
     VEC(struct PlanDep) deps;
     TxnReads reads; /* for transactions */
     Settings settings;
@@ -73,9 +73,9 @@ struct SqlText {
     MemAccount account;
     Arena *arena; /* text, tree, shape */
     Slice sql;
-    const AstStmt *ast;      /* NULL: blank text */
-    int64_t next;            /* where a second statement begins, 0: there is none */
-    int64_t catalog_version; /* of the shape */
+    const AstStmt *ast; /* NULL: blank text */
+    int64_t next;       /* where a second statement begins, 0: there is none */
+    NameDeps shaped;    /* names that the shape was made from */
     bool has_shape;
     bool runs_bulk; /* bulk_call in FROM */
     bool once;      /* it reads a file, or what the client has registered: its shape may be another next time */

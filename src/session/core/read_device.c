@@ -17,6 +17,7 @@ static Catalog *copy_catalog(Session *s) {
     atomic_init(&c->version, atomic_load(&from->version));
     c->next_id = from->next_id;
     c->functions = from->functions;
+    c->names = from->names;
     c->enums = from->enums;
     c->rows = from->rows;
     c->n_tables = from->n_tables;

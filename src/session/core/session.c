@@ -9,6 +9,7 @@
 #include "session/pool/callpool.h"
 #include "session/pl/pl_run.h"
 #include "session/core/changes.h"
+#include "catalog/names.h"
 #include "session/core/plancache.h"
 #include "session/core/idle.h"
 #include "session/core/result_stream.h"
@@ -134,13 +135,19 @@ Status session_expect_rows(Session *s, Table *t, int64_t rows) {
     return ST_OK;
 }
 
+/* A type that comes or goes concerns its name; of one that is altered there are columns and values, which do not name
+ * it. */
+static void type_changed(Catalog *c, const char *from, const char *to) {
+    if (from && to) catalog_changed_all(c);
+    else catalog_changed(c, from, to, 0);
+}
 Status session_put_enum(Session *s, const EnumType *from, const EnumType *to) {
     Catalog *c = &s->db->catalog;
     TRY(change(s, CU_ENUM, NULL, NULL, NULL, NULL));
     s->catalog_undo->enum_from = s->catalog_undo->enum_to = from; /* nothing to undo yet */
     TRY(enum_put(c->enums, from, to, &s->err));
     s->catalog_undo->enum_to = to;
-    atomic_fetch_add(&c->version, 1);
+    type_changed(c, from ? from->name : NULL, to ? to->name : NULL);
     return ST_OK;
 }
 
@@ -150,7 +157,7 @@ Status session_put_composite(Session *s, const CompositeType *from, const Compos
     s->catalog_undo->row_from = s->catalog_undo->row_to = from; /* nothing to undo yet */
     TRY(composite_put(c->rows, from, to, &s->err));
     s->catalog_undo->row_to = to;
-    atomic_fetch_add(&c->version, 1);
+    type_changed(c, from ? from->name : NULL, to ? to->name : NULL);
     return ST_OK;
 }
 
@@ -193,11 +200,11 @@ void catalog_undo_to(Session *s, const CatalogUndo *mark) {
         case CU_DROPPED_DOMAIN: (void)catalog_add_domain(c, u->domain, &ignored); break;
         case CU_ENUM:
             if (u->enum_from != u->enum_to) (void)enum_put(c->enums, u->enum_to, u->enum_from, &ignored);
-            atomic_fetch_add(&c->version, 1);
+            type_changed(c, u->enum_to ? u->enum_to->name : NULL, u->enum_from ? u->enum_from->name : NULL);
             break;
         case CU_COMPOSITE:
             if (u->row_from != u->row_to) (void)composite_put(c->rows, u->row_to, u->row_from, &ignored);
-            atomic_fetch_add(&c->version, 1);
+            type_changed(c, u->row_to ? u->row_to->name : NULL, u->row_from ? u->row_from->name : NULL);
             break;
         case CU_EXPECTED_ROWS: u->table->expected_rows = u->expected_rows; break;
         }
@@ -207,7 +214,7 @@ void catalog_undo_to(Session *s, const CatalogUndo *mark) {
 void catalog_undo_forget(Session *s) {
     if (!s->catalog_undo) return;
     database_definitions_committed(s->db);
-    database_unpublish(s->db);
+    database_unpublish_objects(s->db);
     while (s->catalog_undo) {
         CatalogUndo *u = s->catalog_undo;
         s->catalog_undo = u->next;
@@ -847,9 +854,12 @@ static Status bind_shape(Session *s, SqlText *t, const AstStmt *query) {
 /* The shape of what a text plans. */
 static Status try_query_shape(Session *s, SqlText *t, const AstStmt *query) {
     bool held;
+    NameReads reads;
     Status r = session_read_definitions(s, &held);
-    t->catalog_version = catalog_definitions(session_catalog(s)); /* before names are looked up */
+    name_reads_begin(&reads, session_catalog(s));
     if (r == ST_OK) r = bind_shape(s, t, query);
+    name_reads_end(&reads);
+    if (r == ST_OK && !name_deps_keep(&reads, t->arena, &t->shaped)) r = ST_ERROR;
     if (r != ST_OK && session_read_outdated(s)) s->read.again = true;
     if (!held) release_lock(s);
     return r;
@@ -887,7 +897,7 @@ static Status text_of(Session *s, Slice sql, SqlText **out) {
     if (t) {
         bool held;
         TRY(session_read_definitions(s, &held));
-        bool same = t->catalog_version == catalog_definitions(session_catalog(s));
+        bool same = name_deps_hold(&t->shaped, session_catalog(s));
         if (!held) release_lock(s);
         if (same) {
             t->refs++;

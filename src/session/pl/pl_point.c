@@ -35,11 +35,11 @@ typedef struct KeyPart {
 struct PlPoint {
     const BoundStmt *b;
     int32_t n_cols;
-    ColDef *defs;     /* by ColId */
-    Type *types;      /* of results */
-    Table *table;     /* of the scan; NULL: VALUES alone */
-    bool of_version;  /* it is of a published version, and gone when that is */
-    int64_t table_at; /* in the catalog's list */
+    ColDef *defs;               /* by ColId */
+    Type *types;                /* of results */
+    Table *table;               /* of the scan; NULL: VALUES alone */
+    bool of_version;            /* it is of a published version, and gone when that is */
+    int64_t table_id, table_at; /* in the catalog's list, when it was made */
     int key;
     KeyPart *parts;
     int32_t n_conds;
@@ -277,6 +277,7 @@ PlPoint *pl_point_of(Session *s, Arena *a, const PlanCtx *c, const BoundStmt *b)
     if (l.failed) err_oom(&s->err);
     p->of_version = session_reads_version(s);
     while (p->table && p->table_at < c->catalog->n_tables && c->catalog->tables[p->table_at] != p->table) p->table_at++;
+    p->table_id = p->table ? p->table->id : 0;
     return ok ? p : NULL;
 }
 
@@ -534,12 +535,21 @@ static Status change(Session *s, Run *r, Statement *st, bool *done) {
     return s->block.defers ? defer(s, r, x.vals) : store(s, r, st, kind, &x);
 }
 
+/* The table in the catalog that the session reads, which may be a version's. */
+static const Table *table_there(const Session *s, const PlPoint *p) {
+    const Catalog *c = session_catalog(s);
+    int64_t i = p->table_at < c->n_tables && c->tables[p->table_at]->id == p->table_id ? p->table_at : 0;
+    while (i < c->n_tables && c->tables[i]->id != p->table_id) i++;
+    dbg_assert(i < c->n_tables);
+    return c->tables[i];
+}
+
 Status pl_point_run(Session *s, Arena *scratch, const PlPoint *p, int32_t n_params, const Value *const *params,
                     Statement *st) {
     const BoundStmt *b = p->b;
     bool yes = true;
     Run r = {.s = s, .p = p, .table = p->table};
-    if (p->table && (p->of_version || session_reads_version(s))) r.table = session_catalog(s)->tables[p->table_at];
+    if (p->table && (p->of_version || session_reads_version(s))) r.table = table_there(s, p);
     if (!s->block.defers) { /* else it looks at the tables, and changes nothing there */
         if (b->kind != STMT_SELECT || (p->locks && session_sees_latest(s))) TRY(session_begin_write(s));
         else if (p->table && !session_reads_version(s)) r.ahead = session_bulk_row(s, r.table);

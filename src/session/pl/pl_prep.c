@@ -34,7 +34,7 @@ void pl_free(Session *s, PlRoutine *r) {
 void pl_sweep(Session *s) {
     for (PlRoutine **p = &s->pl->routines; *p;) {
         PlRoutine *r = *p;
-        if (r->busy || r->version == catalog_definitions(&s->db->catalog)) {
+        if (r->busy || name_deps_hold(&r->deps, &s->db->catalog)) {
             p = &r->next;
             continue;
         }
@@ -71,7 +71,6 @@ static Status make(Session *s, Arena *a, const Routine *sig, const PlFunction *f
     if (!r) return err_oom(&s->err);
     r->arena = a;
     r->f = (PlFunction *)(uintptr_t)f;
-    r->version = catalog_definitions(&s->db->catalog);
     if (!(r->preps = arena_array(a, PlPrep, f->n_exprs + 1)) || result_columns(r, sig) != ST_OK)
         return stack_failed(&s->err);
     *out = r;
@@ -83,18 +82,23 @@ Status pl_get(Session *s, const Routine *sig, PlRoutine **out) {
     const Catalog *c = &s->db->catalog;
     if (!pl_session(s)) return ST_ERROR;
     PlRoutine *r = s->pl->routines;
-    while (r && !(r->id == sig->id && (r->version == catalog_definitions(c) || r->busy))) r = r->next;
+    while (r && !(r->id == sig->id && (name_deps_hold(&r->deps, c) || r->busy))) r = r->next;
     if (r) {
+        name_deps_read(&r->deps);
         *out = r;
         return ST_OK;
     }
     if (s->pl->depth == 0) pl_sweep(s);
     Arena *a = arena_new(&s->account, &s->err);
     PlFunction *f;
+    NameReads reads;
     if (!a) return ST_ERROR;
-    if (pl_of_routine(a, c, sig, &f, &s->err) != ST_OK || make(s, a, sig, f, &r) != ST_OK) {
+    name_reads_begin(&reads, c);
+    Status st = pl_of_routine(a, c, sig, &f, &s->err);
+    name_reads_end(&reads);
+    if (st != ST_OK || make(s, a, sig, f, &r) != ST_OK || !name_deps_keep(&reads, a, &r->deps)) {
         arena_free(a);
-        return ST_ERROR;
+        return stack_failed(&s->err);
     }
     r->id = sig->id;
     r->may_write = sig->may_write;
@@ -368,12 +372,15 @@ static Status bind(PlFrame *fr, const PlExpr *x, Type want, PlPrep *p) {
 Status pl_prep(PlFrame *fr, const PlExpr *x, Type want, PlPrep **out) {
     Session *s = fr->s;
     PlPrep *p = &fr->r->preps[x->number];
-    int64_t version = catalog_definitions(&s->db->catalog) + 1;
+    const Catalog *c = &s->db->catalog;
     *out = p;
     const SessionInfo *now = &s->info;
     bool same_time = !p->of_moment || (p->moment == now->now_micros && text_form_eq(p->form, now->form));
-    if (p->version == version && same_time && type_eq(p->want, want) && same_types(fr, p)) return ST_OK;
-    p->version = 0;
+    if (name_deps_hold(&p->deps, c) && same_time && type_eq(p->want, want) && same_types(fr, p)) {
+        name_deps_read(&p->deps);
+        return ST_OK;
+    }
+    p->deps = (NameDeps){0};
     if (p->arena && p->busy) {
         if (!vec_push(fr->r->arena, &fr->r->dead, p->arena)) return err_oom(&s->err);
     } else {
@@ -381,11 +388,16 @@ Status pl_prep(PlFrame *fr, const PlExpr *x, Type want, PlPrep **out) {
     }
     if (!(p->arena = arena_new(&s->account, &s->err))) return ST_ERROR;
     int64_t clock = time_reads, zone = zone_reads;
-    if (bind(fr, x, want, p) != ST_OK) return stack_failed(&s->err);
+    NameReads reads;
+    NameDeps deps;
+    name_reads_begin(&reads, c);
+    Status st = bind(fr, x, want, p);
+    name_reads_end(&reads);
+    if (st != ST_OK || !name_deps_keep(&reads, p->arena, &deps)) return stack_failed(&s->err);
     p->of_moment = time_reads != clock || zone_reads != zone;
     p->moment = now->now_micros;
     p->form = now->form;
-    p->version = version;
+    p->deps = deps;
     return ST_OK;
 }
 

@@ -2,6 +2,7 @@
 #ifndef STELE_SESSION_PL_PL_RUN_INT_H
 #define STELE_SESSION_PL_PL_RUN_INT_H
 
+#include "catalog/names.h"
 #include "session/pl/pl_eval.h"
 #include "session/pl/pl_run.h"
 #include "sql/bind/bind.h"
@@ -20,9 +21,9 @@ typedef struct PlSub {
 
 /* An expression or statement as it was last bound. */
 typedef struct PlPrep {
-    int64_t version; /* Catalog.version it was bound under, plus 1; 0: not yet */
-    bool of_moment;  /* it has the time in it ('now'), which was `moment`, or depends on the form of texts and the time
-                        zone, which were `form` */
+    NameDeps deps;  /* names that it was bound from */
+    bool of_moment; /* it has the time in it ('now'), which was `moment`, or depends on the form of texts and the time
+                       zone, which were `form` */
     int64_t moment;
     TextForm form;
     int32_t busy; /* evaluations under way: it is not thrown away meanwhile (recursion) */
@@ -43,9 +44,9 @@ typedef struct PlPrep {
 /* A routine made ready in a session. */
 typedef struct PlRoutine {
     struct PlRoutine *next;
-    int64_t id;      /* 0: DO */
-    int64_t version; /* Catalog.version it was made under */
-    int32_t busy;    /* calls under way */
+    int64_t id;    /* 0: DO */
+    NameDeps deps; /* names that its tree was made from */
+    int32_t busy;  /* calls under way */
     bool may_write;
     Arena *arena;
     PlFunction *f;

@@ -1,7 +1,7 @@
 /* point.c - SQL statements that read or change one row by its key, outside of routines: bound once per text and run by
  * pl_point.c, some microseconds instead of the query engine's hundred and more.
  *
- * What is kept depends on the catalog's version alone: values are parameters and expressions, computed anew every time.
+ * What is kept depends on the names in the text alone: values are parameters and expressions, computed anew every time.
  * Statements that such a point cannot stand for go the ordinary way, and their text remembers that.
  */
 #include "session/pl/pl_run_int.h"
@@ -14,7 +14,7 @@
 struct TextPoint {
     struct TextPoint *older; /* of earlier versions: results may still name their columns */
     Arena *arena;
-    int64_t catalog_version;
+    NameDeps deps;
     bool of_version; /* bound against a published version, whose tables are gone later */
     const BoundStmt *bound;
     PlPoint *point;   /* NULL: there is none */
@@ -57,16 +57,21 @@ static Status make(Session *s, SqlText *text, int32_t n_params, const Type *para
     BoundStmt *b = NULL;
     int64_t clock = time_reads, zone = zone_reads;
     Status st = t && c ? ST_OK : err_oom(&s->err);
+    NameReads reads;
+    name_reads_begin(&reads, session_catalog(s));
     if (st == ST_OK) {
         plan_ctx_init(s, a, c);
         st = sql_bind(c, text->ast, n_params, param_types, &b);
     }
+    name_reads_end(&reads);
+    if (st == ST_OK && !name_deps_keep(&reads, a, &t->deps)) st = err_oom(&s->err);
     if (st != ST_OK) {
         arena_free(a);
         return st;
     }
-    *t = (struct TextPoint){
-        .older = text->point, .arena = a, .catalog_version = catalog_definitions(session_catalog(s)), .bound = b};
+    t->older = text->point;
+    t->arena = a;
+    t->bound = b;
     t->of_version = session_reads_version(s);
     text->point = t;
     if (time_reads != clock || zone_reads != zone || c->calls_routine || b->n_params > n_params) return ST_OK;
@@ -93,9 +98,10 @@ Status point_for_pool(Session *s, SqlText *text, int32_t n_params, const Type *p
                       const Type **result_types, bool *nulls_apart) {
     *out = NULL;
     if (text->once || s->explaining || n_params == 0 || !may_be_point(text->ast)) return ST_OK;
-    if (!text->point || text->point->of_version || text->point->catalog_version != catalog_definitions(&s->db->catalog))
+    if (!text->point || text->point->of_version || !name_deps_hold(&text->point->deps, &s->db->catalog))
         TRY(make(s, text, n_params, param_types));
     const struct TextPoint *t = text->point;
+    name_deps_read(&t->deps);
     if (!t->point || t->bound->n_params != n_params) return ST_OK;
     *out = t->bound;
     *nulls_apart = t->nulls_apart;
@@ -103,8 +109,8 @@ Status point_for_pool(Session *s, SqlText *text, int32_t n_params, const Type *p
     return ST_OK;
 }
 
-static bool is_current(const Session *s, const struct TextPoint *t) {
-    return t && t->catalog_version == catalog_definitions(session_catalog(s));
+static bool is_current(const Session *s, struct TextPoint *t) {
+    return t && name_deps_hold(&t->deps, session_catalog(s));
 }
 /* What the statement looks at is there, and what it changes may be changed: the tables, or, with s->block.defers, what
  * the transaction has beside them, if it may. */

@@ -8,6 +8,7 @@
  */
 #include <stdio.h>
 
+#include "catalog/names.h"
 #include "sql/bind/bind_int.h"
 #include "types/composite.h"
 #include "types/dec.h"
@@ -46,6 +47,7 @@ static Status bind_named_type(const Catalog *c, const AstTypeName *t, Type *out,
     const bool is_public = t->schema && strcmp(t->schema, "public") == 0;
     *found = false;
     if (t->schema ? !is_public : type_from_name(slice_of(t->name), 0, NULL, &builtin, &none) == ST_OK) return ST_OK;
+    name_read(slice_of(t->name));
     const EnumType *x = enum_find(c->enums, slice_of(t->name));
     const CompositeType *row = x ? NULL : composite_find(c->rows, slice_of(t->name));
     const Domain *d = x || row ? NULL : catalog_domain(c, slice_of(t->name));

@@ -499,7 +499,7 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
     if (f->within_group && !f->name.schema) return bind_within_group(b, q, f);
     if (f->over) return bind_window_call(b, q, f);
     if (bind_is_user_aggregate(b, f)) return bind_agg(b, q, f);
-    Expr *routine = bind_has_routines(b) ? bind_routine_call(b, q, f) : NULL;
+    Expr *routine = bind_has_routines(b, f->name.name) ? bind_routine_call(b, q, f) : NULL;
     if (routine || err_is_set(b->err)) return routine;
     if (f->name.schema) {
         err_at(b->err, pos, ERR_UNDEFINED_FUNCTION, "function %s.%s does not exist", f->name.schema, name);

@@ -413,7 +413,8 @@ static inline bool bind_rows_packed(const RowsFunc *f) {
     return f->records || (f->routine && (f->n_cols != 1 || f->types[0].id == T_ARRAY));
 }
 
-bool bind_has_routines(const Binder *b);                 /* the catalog's, or functions of clients */
+/* There may be routines of the name: the catalog has some, or clients have functions. */
+bool bind_has_routines(const Binder *b, const char *name);
 bool bind_is_routine(const Binder *b, const char *name); /* one of these */
 /* A call of a routine of the catalog that is declared STRICT. */
 bool bind_calls_strict_routine(const PlanCtx *c, const Expr *e);

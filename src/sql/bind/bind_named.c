@@ -1,6 +1,7 @@
 /* bind_named.c - routines by name, as DROP, EXPLAIN PROCEDURE and bulk_call have them; bulk_call in FROM. */
 #include <stdio.h>
 
+#include "catalog/names.h"
 #include "sql/bind/bind_int.h"
 #include "sql/parse/parse.h"
 
@@ -63,6 +64,7 @@ Status sql_find_routine(const Catalog *c, Arena *a, char what, const AstFuncSign
     int64_t hits = 0;
     bool all_ins = true;
     *out = NULL;
+    name_read(slice_of(q->name.name));
     for (int64_t i = 0; q->has_args && i < q->n_params; i++) {
         all_ins &= q->params[i].mode == AST_PARAM_IN;
         if (q->params[i].mode == AST_PARAM_OUT || q->params[i].mode == AST_PARAM_TABLE) continue;

@@ -11,6 +11,7 @@
  */
 #include <stdio.h>
 
+#include "catalog/names.h"
 #include "catalog/routine_instance.h"
 #include "catalog/user_function.h"
 #include "sql/bind/bind_int.h"
@@ -147,6 +148,7 @@ static Status find_routine(Binder *b, const char *name, bool procedure, int64_t 
     if (!given) return ST_ERROR;
     for (int64_t i = 0; i < n; i++) given[i] = args[i]->type;
     *found = false;
+    name_read(slice_of(name));
     TRY(user_functions_find(k->functions, name, b->a, &n_users, &users));
     for (int64_t i = 0; i < k->n_routines + n_users && n_list < CANDIDATES_MAX; i++) {
         UserFunction *user = i < k->n_routines ? NULL : users[i - k->n_routines];
@@ -228,13 +230,15 @@ static Status fill_defaults(Binder *b, const Routine *r, Expr **args) {
     return ST_OK;
 }
 
-bool bind_has_routines(const Binder *b) {
+bool bind_has_routines(const Binder *b, const char *name) {
     const Catalog *k = b->c->catalog;
+    name_read(slice_of(name)); /* there may be some later */
     return k && (k->n_routines > 0 || (k->functions && k->functions->n > 0));
 }
 
 bool bind_is_routine(const Binder *b, const char *name) {
     const Catalog *k = b->c->catalog;
+    name_read(slice_of(name));
     for (int64_t i = 0; i < k->n_routines; i++)
         if (strcmp(k->routines[i]->name, name) == 0) return true;
     for (int kind = USER_SCALAR; kind <= USER_TABLE; kind++)

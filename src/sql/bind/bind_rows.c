@@ -395,7 +395,7 @@ static Status from_call(Binder *b, Query *q, const AstExpr *e, AstColumnDef *con
         return bind_unsupported(b, e->location, "bulk_call in ROWS FROM or with column definitions");
     const bool user = f && bind_is_user_table(b, e);
     if (user && !n_defs) return bind_user_rows(b, q, f, &x) == ST_OK && vec_push(b->a, out, x) ? ST_OK : ST_ERROR;
-    if (f && bind_has_routines(b) && !user) {
+    if (f && bind_has_routines(b, f->name.name) && !user) {
         TRY(bind_rows_routine(b, q, f, name, &x));
         record = x.routine && x.routine->returns_record;
     }

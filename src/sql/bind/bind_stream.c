@@ -3,12 +3,14 @@
  * The file is looked at while the statement is bound, since its columns are the relation's. Paths and options are
  * literals, or arrays of literals: the columns depend on them.
  */
+#include "catalog/names.h"
 #include "sql/bind/bind_int.h"
 
 bool bind_is_stream(const Binder *b, const AstExpr *call) {
     if (call->kind != AST_FUNC || !b->c->streams) return false;
     const AstFunc *f = AST_AS_CONST(AstFunc, call);
     if (f->name.schema || !b->c->streams->is_function(f->name.name)) return false;
+    name_read(slice_of(f->name.name));
     for (int64_t i = 0; b->c->catalog && i < b->c->catalog->n_routines; i++)
         if (strcmp(b->c->catalog->routines[i]->name, f->name.name) == 0) return false;
     return true;
