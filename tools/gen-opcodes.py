@@ -20,7 +20,7 @@ SHAPES = {"SH_NONE": "", "SH_D": "dst", "SH_DA": "dst <- a", "SH_DAB": "dst <- a
 
 # A row and its note, or a comment at the left margin: the title of a section.
 ROW = re.compile(r"^X\((\w+),\s*(\w+),\s*([^,]+),\s*(\w+),\s*([^,]+),\s*(\w+)\)(?:(?: +|\n  )/\*\s*(.*?)\s*\*/)?|^/\*\s*(.*?)\s*\*/", re.M | re.S)
-EFFECTS = {"NONE": "", "SOURCE": "source", "PURE": "pure", "COMPARE": "pure", "CALL": "call", "BODY": "body", "JOIN": "join", "STORE": "writes a variable",
+EFFECTS = {"NONE": "", "SOURCE": "source", "PURE": "pure", "COMPARE": "pure", "CALL": "call", "BODY": "body", "JOIN": "join", "STORE": "writes a variable", "BUFFER": "buffer of rows",
            "ROW_READ": "reads rows", "CAUGHT": "reads what was caught", "ROW_WRITE": "writes rows", "RAISE": "raises", "ITEM": "item", "LOCK": "lock",
            "CONTROL": "control"}
 

@@ -40,6 +40,10 @@ static const char *instr_reason(const Program *p, const Instr *in, Arena *a) {
     case OP_CODE_MAP: return "codes of a dictionary";
     case OP_P_TRY: return "EXCEPTION";
     case OP_NOTICE: return "RAISE of a notice";
+    case OP_BUF_CLEAR:
+    case OP_BUF_ADD:
+    case OP_BUF_SORT:
+    case OP_BUF_GET: return "rows of a query that are put in order or grouped";
     case OP_CALL: return make_has_form(p, in->aux) ? NULL : expr_reason(NULL, p, in, NULL, a);
     case OP_FILTER:
     case OP_FILTER_RANGE:

@@ -421,6 +421,7 @@ Status vm_new(const Program *p, const VmEnv *env, Vm **out, Err *e) {
         s->size = size_class(s->dphys);
         if (in->op != OP_FILTER_RANGE && in->op != OP_FILTER_CODES) leading = false;
         if (leading) vm->n_leading = i + 1;
+        if (in->op == OP_BUF_GET && p->regs[in->dst].phys == PH_STR) vm->has_strings = true;
         if (p->source.kind == SRC_CALLS && env->call_fn && (in->op == OP_LOAD || op_is_of_calls(in->op))) {
             s->fn = env->call_fn(in);
             continue;

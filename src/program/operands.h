@@ -22,6 +22,11 @@ static inline const Reg *instr_list(const Instr *in, int32_t *n) {
     case OP_ROW_FIRST:
         *n = ((const RowKey *)in->aux)->n + ((const RowKey *)in->aux)->bounded;
         return ((const RowKey *)in->aux)->args;
+    case OP_BUF_ADD: {
+        const BufferRow *r = (const BufferRow *)in->aux;
+        *n = r->spec->n_keys + r->spec->n_cols + 1;
+        return r->args;
+    }
     case OP_ROW_INSERT: *n = ((const RowInsert *)in->aux)->n; return ((const RowInsert *)in->aux)->args;
     case OP_NOTICE: /* begins with a RaiseSite */
     case OP_RAISE: *n = ((const RaiseSite *)in->aux)->n; return ((const RaiseSite *)in->aux)->args;

@@ -165,7 +165,27 @@ typedef struct RowInsert {
     int32_t table, n;
     Reg *args;
     bool skip;
-} RowInsert;               /* args by column, of the columns' phys; skip: a taken key gives row -1 and no error */
+} RowInsert; /* args by column, of the columns' phys; skip: a taken key gives row -1 and no error */
+/* A buffer of rows, which a query of a call fills, puts in order, and reads: BUF_CLEAR, then any number of BUF_ADD, one
+ * BUF_SORT, any number of BUF_GET, in this order in the text; so the calls that are between a buffer's BUF_CLEAR and
+ * its last BUF_GET are there together. How many rows there are goes from one to the next as a value: who has that value
+ * has what the rows are made of. */
+typedef struct BufferColumn {
+    uint8_t phys;
+    bool nullable, has_range; /* as in RegInfo */
+    Type type;
+    int64_t min, max;
+    bool desc, nulls_first; /* of keys */
+} BufferColumn;
+typedef struct BufferSpec { /* shared by the instructions of one buffer; changed only while its rows are compiled */
+    int32_t number;         /* in the program */
+    int32_t n_keys, n_cols;
+    BufferColumn *keys, *cols; /* rows with equal keys stay in the order of BUF_ADD; keys cannot be read */
+} BufferSpec;
+typedef struct BufferRow {
+    const BufferSpec *spec;
+    Reg *args; /* keys, columns, then the number of rows so far (I64) */
+} BufferRow;
 typedef struct RaiseSite { /* %: the next argument, a PH_STR or NULL ("<NULL>") */
     const char *sqlstate, *format, *detail, *hint;
     int32_t n;

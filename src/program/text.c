@@ -125,6 +125,27 @@ static void put_field(Text *t, const Program *p, const Instr *in) {
     if (rc->col >= 0) put(t, ".c%d", (int)rc->col);
 }
 
+/* "b0", "b0[r5].c3", "b0 by r1, r2 desc (r3, r4)" */
+static void put_buffer_op(Text *t, const Program *p, const Instr *in) {
+    const BufferRow *row = in->op == OP_BUF_ADD ? in->aux : NULL;
+    const BufferSpec *s = row ? row->spec : in->aux;
+    put(t, " b%d", (int)s->number);
+    if (in->op == OP_BUF_GET) {
+        put(t, "[");
+        put_reg(t, p, in->a);
+        put(t, "].c%d", (int)in->imm);
+    }
+    if (!row) return;
+    for (int32_t i = 0; i < s->n_keys; i++) {
+        put(t, i ? ", " : " by ");
+        put_reg(t, p, row->args[i]);
+        if (s->keys[i].desc) put(t, " desc");
+    }
+    put(t, " (");
+    put_regs(t, p, s->n_cols, row->args + s->n_keys);
+    put(t, ")");
+}
+
 /* Instructions of procedures whose operands do not stand in the usual order; false: not one of them. */
 static bool put_row_op(Text *t, const Program *p, const Instr *in) {
     static const char *const kinds[] = {"read", "add", "write"};
@@ -142,6 +163,10 @@ static bool put_row_op(Text *t, const Program *p, const Instr *in) {
         for (int32_t i = 0; i < h->n; i++) put(t, " %s", h->states[i]);
         return true;
     }
+    case OP_BUF_CLEAR:
+    case OP_BUF_ADD:
+    case OP_BUF_SORT:
+    case OP_BUF_GET: put_buffer_op(t, p, in); return true;
     case OP_ROW_FIND:
     case OP_ROW_FIRST:
     case OP_ROW_NEXT: {

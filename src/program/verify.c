@@ -104,6 +104,32 @@ static Status check_row_op(const Verify *v, const Instr *in) {
     return ST_OK;
 }
 
+/* Opcodes on a call's buffer of rows. */
+static Status check_buffer_op(const Verify *v, const Instr *in) {
+    REQUIRE(v, in->aux && in->dst, "aux or result missing");
+    const BufferRow *row = in->op == OP_BUF_ADD ? in->aux : NULL;
+    const BufferSpec *s = row ? row->spec : in->aux;
+    REQUIRE(v, s && s->number >= 0, "no such buffer");
+    if (in->op == OP_BUF_GET) {
+        REQUIRE(v, in->imm >= 0 && in->imm < s->n_cols, "no such column");
+        REQUIRE(v, reg_phys(v, in->a) == PH_I64 && reg_phys(v, in->b) == PH_I64, "operand types");
+        REQUIRE(v, reg_phys(v, in->dst) == s->cols[in->imm].phys, "result type");
+        REQUIRE(v, is_nullable(v, in->dst) || !s->cols[in->imm].nullable, "result may be NULL but is declared without");
+        return ST_OK;
+    }
+    REQUIRE(v, reg_phys(v, in->dst) == PH_I64, "result must be a number of rows");
+    REQUIRE(v, in->op != OP_BUF_SORT || reg_phys(v, in->a) == PH_I64, "operand types");
+    if (!row) return ST_OK;
+    const int32_t n = s->n_keys + s->n_cols;
+    for (int32_t i = 0; i < n; i++) {
+        const BufferColumn *c = i < s->n_keys ? &s->keys[i] : &s->cols[i - s->n_keys];
+        REQUIRE(v, row->args[i] && reg_phys(v, row->args[i]) == c->phys, "operand types");
+        REQUIRE(v, c->nullable || !is_nullable(v, row->args[i]), "a column may be NULL but is declared without");
+    }
+    REQUIRE(v, row->args[n] && reg_phys(v, row->args[n]) == PH_I64, "number of rows missing");
+    return ST_OK;
+}
+
 /* The operands of an instruction: those of its shape are there, and no others. */
 static Status check_operands(const Verify *v, const Instr *in) {
     const OpInfo *oi = &op_info[in->op];
@@ -268,6 +294,10 @@ static Status check_site_types(const Verify *v, const Instr *in) {
     case OP_NOTICE:
     case OP_ITEM:
     case OP_LOCK: TRY(check_row_op(v, in)); break;
+    case OP_BUF_CLEAR:
+    case OP_BUF_ADD:
+    case OP_BUF_SORT:
+    case OP_BUF_GET: TRY(check_buffer_op(v, in)); break;
     case OP_PROBE:
     case OP_PROBE_BEGIN: TRY(check_probe(v, in)); break;
     default: break;

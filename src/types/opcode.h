@@ -58,6 +58,7 @@ typedef enum OpEffect {
     EF_BODY,      /* brackets of conditional evaluation */
     EF_JOIN,      /* probes, or reads, the build side of a join */
     EF_STORE,     /* writes a variable of the call */
+    EF_BUFFER,    /* a buffer of rows that the call has for itself */
     EF_ROW_READ,  /* reads rows of a table, or an index of it */
     EF_CAUGHT,    /* reads what a handler of the call caught */
     EF_ROW_WRITE, /* writes rows of a table */
@@ -94,7 +95,7 @@ static inline bool op_is_of_calls(int op) { return op_effect(op) >= EF_STORE; }
 /* Leaves something behind the instruction other than its result. */
 static inline bool op_has_effect(int op) {
     OpEffect e = op_effect(op);
-    return e == EF_STORE || e == EF_ROW_WRITE || e == EF_RAISE || e == EF_ITEM || e == EF_LOCK;
+    return e == EF_STORE || e == EF_BUFFER || e == EF_ROW_WRITE || e == EF_RAISE || e == EF_ITEM || e == EF_LOCK;
 }
 
 #endif

@@ -393,6 +393,37 @@ static void test_guessed(void **state) {
     arena_free(a);
 }
 
+/* Orders and groups read each row once, however many rows and groups there are. */
+static void test_rows_once(void **state) {
+    (void)state;
+    static const char *const queries[] = {"select k, v from lines where o = $ order by v desc, k",
+                                          "select v % 40 as k, count(*) as v from lines where o = $ group by v % 40",
+                                          "select k, v from lines where o = $ order by v limit 30 offset 20",
+                                          "select distinct v as k, o as v from lines where o = $",
+                                          "select max(k) as k, count(distinct v) as v from lines where o = $"};
+    enum { CALLS = 7, ROWS = 100 };
+    drop_all();
+    run("create table lines(o int, k int, v int not null, primary key (o, k));"
+        "insert into lines select i / 100, i % 100, i * 7919 % 1000 from generate_series(0, 999) i;"
+        "set executor = 'vm';");
+    for (int i = 0; i < (int)ARRAY_LEN(queries); i++) {
+        char sql[600];
+        const char *at = strchr(queries[i], '$');
+        snprintf(sql, sizeof sql,
+                 "create procedure p(a int, out n bigint) language plpgsql as $$ declare r record; begin n := 0; "
+                 "for r in %.*sa%s loop n := n + r.k + r.v; end loop; end $$;",
+                 (int)(at - queries[i]), queries[i], at + 1);
+        run(sql);
+        run("create table results as select call from bulk_call('p', 'select g from generate_series(1, 7) g');"
+            "drop table results");
+        assert_int_equal(s->bulk_stats.n_calls, CALLS);
+        assert_int_equal(s->bulk_stats.n_failed, 0);
+        assert_int_equal(s->bulk_stats.rows_read, CALLS * ROWS);
+        drop_all();
+    }
+    run("reset executor");
+}
+
 static void test_refusals(void **state) {
     (void)state;
     Arena *a = arena_new(NULL, &no_err);
@@ -431,6 +462,7 @@ int main(void) {
                                        cmocka_unit_test(test_locks_of_called_routines),
                                        cmocka_unit_test(test_unbounded),
                                        cmocka_unit_test(test_guessed),
+                                       cmocka_unit_test(test_rows_once),
                                        cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1090,6 +1090,19 @@ static Status explain_items(Session *s, Statement *st, const Proc *p) {
     return ST_OK;
 }
 
+/* What keeps it from kernels where it is in the program's form; what calls of functions do, bulks tell
+ * (BulkStats.reason).
+ */
+static Status explain_executor(Statement *st, const Proc *p) {
+    const Program *b = p->body;
+    for (int32_t i = 0; i < b->n_instrs; i++)
+        if (b->instrs[i].op == OP_BUF_CLEAR)
+            return explain_line(st, arena_printf(st->run_arena,
+                                                 "On the virtual machine: line %d puts rows in order or groups them",
+                                                 p->lines ? (int)p->lines[i] : 0));
+    return ST_OK;
+}
+
 /* What calls have to themselves: program/proc.h, Queues. */
 static Status explain_dequeue(Session *s, Statement *st, const Proc *p) {
     static const char *const forms[] = {[DEQUEUE_ROWS] = "  the first row of %s in a group, which is deleted",
@@ -1121,6 +1134,7 @@ Status session_bulk_explain(Session *s, Statement *st, const Routine *r, bool ve
     TRY(explain_line(
         st, arena_printf(st->run_arena, "%s %s runs in bulk%s%s", r->is_procedure ? "Procedure" : "Function", r->name,
                          p->writes ? "" : ", read only", p->writes && p->undo ? ", changes are logged for undo" : "")));
+    TRY(explain_executor(st, p));
     TRY(explain_line(st, "Operations"));
     TRY(explain_items(s, st, p));
     TRY(explain_dequeue(s, st, p));

@@ -237,6 +237,7 @@ static Status next_slice(SlicedBulk *b, int64_t most) {
 static void add_stats(BulkStats *to, const BulkStats *x, const char *reason) {
     to->n_calls += x->n_calls;
     to->n_failed += x->n_failed;
+    to->rows_read += x->rows_read;
     to->n_retries += x->n_retries;
     to->any_order = x->any_order;
     to->n_ops += x->n_ops;

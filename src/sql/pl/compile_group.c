@@ -1,9 +1,8 @@
 /* compile_group.c - aggregates in the queries of procedures, over all rows and by groups.
  *
- * Accumulators are variables of the call. A call has no table to group in, so groups come one after the other, in the
- * order of their keys: all rows are read for the least key that was not there yet, and once more for the aggregates of
- * that group. That is quadratic in the number of groups, for the few rows that a call looks at. avg() and DISTINCT have
- * been split by the optimiser's own rule (sql_split_aggregates). */
+ * Accumulators are variables of the call. Groups are runs of rows with equal keys in a buffer that is sorted by them
+ * (compile_buffer.c): they come in the order of their keys, and of their rows one after the other goes to the
+ * accumulators. avg() and DISTINCT have been split by the optimiser's own rule (sql_split_aggregates). */
 #include "sql/pl/compile_rows.h"
 
 /* Aggregates over all rows: accumulators are variables. */
@@ -46,7 +45,6 @@ static Status agg_row(Cp *c, void *ctx) {
             }
             TRY(cp_store(c, var, r));
         }
-        cp_flag(c, CP_WHOLE);
         while (open-- > 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }
     return ST_OK;
@@ -89,58 +87,56 @@ Status cp_agg_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void
 
 /* ---- groups ---- */
 typedef struct Groups {
-    Above aggs;
+    Above aggs; /* vars: accumulators */
+    Plan *plan;
     int32_t n_keys;
-    SortKey *keys;        /* as if they were sorted by */
-    int32_t *best, *last; /* by key: of the group that comes next, so far; of the one in hand */
-    int32_t have, any;    /* there is one */
+    int32_t *keys;  /* variables: of the group in hand */
+    int32_t n_cols; /* columns of rows that aggregates use, behind the keys: */
+    int32_t *cols;  /* pairs: column, its variable */
+    CpBuffer *buffer;
+    int64_t rows_from; /* rows around the query */
 } Groups;
 
-/* A row whose key comes after the one in the variables leaves `later`; before it, or equal, `earlier`. */
-static Status compare_key(Cp *c, const Groups *g, const int32_t *vars, int32_t later, int32_t earlier) {
-    for (int32_t i = 0; i < g->n_keys; i++)
-        for (int after = 1; after >= 0; after--)
-            TRY(cp_leave_if(c, cp_key_differs(c, &g->keys[i], vars[i], after), after ? later : earlier));
-    return cp_leave(c, earlier, false);
-}
-static Status key_row(Cp *c, void *ctx) {
+/* A row comes to the buffer. */
+static Status keyed_row(Cp *c, void *ctx) {
     Groups *g = ctx;
-    int32_t done = c->flow.next_block++, after = c->flow.next_block++, better = c->flow.next_block++;
-    TRY(cp_control(c, OP_P_BLOCK, 0, done));
-    TRY(cp_control(c, OP_P_BLOCK, 0, after));
-    TRY(cp_control(c, OP_P_IF, cp_load(c, g->any), 0));
-    TRY(compare_key(c, g, g->last, after, done));
-    TRY(cp_control(c, OP_P_ENDIF, 0, 0));
-    TRY(cp_control(c, OP_P_ENDBLOCK, 0, after));
-    TRY(cp_control(c, OP_P_BLOCK, 0, better));
-    TRY(cp_control(c, OP_P_IF, cp_load(c, g->have), 0));
-    TRY(compare_key(c, g, g->best, done, better));
-    TRY(cp_control(c, OP_P_ENDIF, 0, 0));
-    TRY(cp_control(c, OP_P_ENDBLOCK, 0, better));
+    const Plan *p = g->plan;
+    TRY(cp_buffer_row(c, g->buffer));
     for (int32_t i = 0; i < g->n_keys; i++) {
-        TRY(cp_store(c, g->best[i], cp_lower_as(c, g->keys[i].expr, g->keys[i].expr->type)));
-        cp_flag(c, CP_WHOLE);
+        SortKey k = {.expr = p->exprs[i]};
+        TRY(cp_buffer_key(c, g->buffer, cp_lower_as(c, k.expr, k.expr->type), &k));
     }
-    TRY(cp_store_int(c, g->have, 1));
-    return cp_control(c, OP_P_ENDBLOCK, 0, done);
-}
-static Status member_row(Cp *c, void *ctx) {
-    Groups *g = ctx;
-    int32_t other = c->flow.next_block++;
-    TRY(cp_control(c, OP_P_BLOCK, 0, other));
+    TRY(cp_buffer_ties(c, g->buffer, g->rows_from));
     for (int32_t i = 0; i < g->n_keys; i++)
-        for (int after = 1; after >= 0; after--)
-            TRY(cp_leave_if(c, cp_key_differs(c, &g->keys[i], g->last[i], after), other));
-    TRY(agg_row(c, &g->aggs));
-    return cp_control(c, OP_P_ENDBLOCK, 0, other);
+        TRY(cp_buffer_column(c, g->buffer, cp_lower_as(c, p->exprs[i], p->exprs[i]->type)));
+    TRY(cp_buffer_columns(c, g->buffer, g->n_cols, g->cols));
+    return cp_buffer_add(c, g->buffer);
 }
 
+/* Variables for the columns that arguments and filters of aggregates have of the rows below. */
+static Status group_columns(Cp *c, Plan *p, Groups *g) {
+    ColSet used = colset_new(&c->ctx), out = colset_new(&c->ctx);
+    for (int32_t i = 0; i < p->agg.n_calls; i++) {
+        if (p->agg.calls[i].arg) expr_cols(&c->ctx, p->agg.calls[i].arg, &used);
+        if (p->agg.calls[i].filter) expr_cols(&c->ctx, p->agg.calls[i].filter, &used);
+    }
+    plan_outputs(&c->ctx, p->children[0], &out);
+    const ColId n_ids = (ColId)c->ctx.cols.len;
+    if (!(g->cols = arena_array(c->arena, int32_t, 2 * (n_ids + 1)))) return cp_oom(c);
+    for (ColId id = 1; id < n_ids; id++) {
+        if (!colset_has(&used, id) || !colset_has(&out, id)) continue;
+        g->cols[2 * g->n_cols] = id;
+        if ((g->cols[2 * g->n_cols++ + 1] = cp_var_new(c, NULL, c->ctx.cols.items[id].type)) < 0) return ST_ERROR;
+    }
+    return ST_OK;
+}
 static Status make_groups(Cp *c, Plan *p, Groups *g) {
-    *g = (Groups){.n_keys = p->agg.n_keys,
-                  .keys = arena_array(c->arena, SortKey, p->agg.n_keys),
-                  .best = arena_array(c->arena, int32_t, p->agg.n_keys),
-                  .last = arena_array(c->arena, int32_t, p->agg.n_keys)};
-    if (!g->keys || !g->best || !g->last) return cp_oom(c);
+    *g = (Groups){.plan = p,
+                  .n_keys = p->agg.n_keys,
+                  .keys = arena_array(c->arena, int32_t, p->agg.n_keys),
+                  .buffer = cp_buffer_new(c, p->agg.n_keys),
+                  .rows_from = c->query.rows.len};
+    if (!g->keys || !g->buffer) return cp_oom(c);
     if (!(g->aggs = (Above){.plan = p, .vars = agg_vars(c, p)}).vars) return ST_ERROR;
     for (int32_t i = 0; i < p->agg.n_keys; i++) {
         Expr *e = p->exprs[i];
@@ -148,48 +144,51 @@ static Status make_groups(Cp *c, Plan *p, Groups *g) {
         if (cp_unsettled(c, e)) return cp_refuse(c, "GROUP BY a call or subquery");
         if (ph == PH_F32 || ph == PH_F64 || e->type.id == T_INTERVAL || e->type.id == T_CHAR || e->type.id == T_ARRAY)
             return cp_refuse(c, "GROUP BY %s", type_base_name((TypeId)e->type.id)); /* equal ones may differ */
-        g->keys[i] = (SortKey){.expr = e};
-        if ((g->best[i] = cp_var_new(c, NULL, e->type)) < 0 || (g->last[i] = cp_var_new(c, NULL, e->type)) < 0)
-            return ST_ERROR;
+        if ((g->keys[i] = cp_var_new(c, NULL, e->type)) < 0) return ST_ERROR;
     }
-    Type b = type_make(T_BOOL);
-    return (g->have = cp_var_new(c, NULL, b)) < 0 || (g->any = cp_var_new(c, NULL, b)) < 0 ? ST_ERROR : ST_OK;
+    return group_columns(c, p, g);
 }
 static Status define_group(Cp *c, const Plan *p, const Groups *g) {
-    for (int32_t i = 0; i < p->agg.n_keys; i++) TRY(define_var(c, p->out_cols[i], g->last[i]));
+    for (int32_t i = 0; i < p->agg.n_keys; i++) TRY(define_var(c, p->out_cols[i], g->keys[i]));
     for (int32_t i = 0; i < p->agg.n_calls; i++) TRY(define_var(c, p->agg.calls[i].out, g->aggs.vars[i]));
     return ST_OK;
 }
-static Status child_rows(Cp *c, Plan *p, ColSet *needed, CpRow row, Groups *g) {
-    Conds *none = arena_new_of(c->arena, Conds);
-    bool single = true;
-    if (!none) return cp_oom(c);
-    return cp_rows_of(c, p->children[0], none, needed, row, g, &single);
+/* The rows of a group, from row `at` on, which is left at the first one of the next group, or at the end. */
+static Status member_rows(Cp *c, Groups *g, int32_t at) {
+    const int32_t loop = c->flow.next_block++;
+    for (int32_t i = 0; i < g->n_keys; i++) TRY(cp_store(c, g->keys[i], cp_buffer_get(c, g->buffer, at, i)));
+    for (int32_t i = 0; i < g->plan->agg.n_calls; i++) TRY(agg_init(c, &g->plan->agg.calls[i], g->aggs.vars[i]));
+    TRY(cp_control(c, OP_P_LOOP, 0, loop));
+    TRY(cp_buffer_read(c, g->buffer, at, g->n_keys, g->n_cols, g->cols));
+    TRY(agg_row(c, &g->aggs));
+    TRY(cp_add_one(c, at));
+    TRY(cp_leave_if(c, cp_cmp(c, OP_GE, PH_I64, cp_load(c, at), cp_load(c, g->buffer->count)), loop));
+    for (int32_t i = 0; i < g->n_keys; i++) {
+        Reg next = cp_buffer_get(c, g->buffer, at, i), key = cp_load(c, g->keys[i]);
+        if (!next || !key) return ST_ERROR;
+        TRY(cp_leave_if(c, cp_cmp(c, OP_DISTINCT, type_phys(g->plan->exprs[i]->type), next, key), loop));
+    }
+    return cp_control(c, OP_P_ENDLOOP, 0, loop);
 }
 
 Status cp_group_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx) {
     Groups *g = arena_new_of(c->arena, Groups);
-    if (!g) return cp_oom(c);
-    c->no_locks = true; /* rows are gone through again and again */
+    Conds *none = arena_new_of(c->arena, Conds);
+    if (!g || !none) return cp_oom(c);
     TRY(make_groups(c, p, g));
-    /* The number of the group orders those that are equal in an order above. */
-    int32_t loop = c->flow.next_block++, number = cp_var_new(c, NULL, type_make(T_INT8));
-    if (number < 0) return ST_ERROR;
-    TRY(cp_store_int(c, number, 0));
-    TRY(cp_store_int(c, g->any, 0));
+    bool single = true;
+    const int32_t loop = c->flow.next_block++, at = cp_var_new(c, NULL, type_make(T_INT8));
+    if (at < 0) return ST_ERROR;
+    TRY(cp_buffer_clear(c, g->buffer));
+    TRY(cp_rows_of(c, p->children[0], none, needed, keyed_row, g, &single));
+    TRY(cp_buffer_sort(c, g->buffer));
+    TRY(cp_store_int(c, at, 0));
     TRY(cp_control(c, OP_P_LOOP, 0, loop));
-    cp_flag(c, CP_WHOLE);
-    TRY(cp_store_int(c, g->have, 0));
-    TRY(child_rows(c, p, needed, key_row, g));
-    TRY(cp_leave_if(c, cp_test(c, OP_IS_FALSE, cp_load(c, g->have)), loop));
-    for (int32_t i = 0; i < p->agg.n_keys; i++) TRY(cp_copy(c, g->last[i], g->best[i]));
-    TRY(cp_store_int(c, g->any, 1));
-    Type i8 = type_make(T_INT8);
-    TRY(cp_store(c, number, cp_emit(c, OP_ADD, PH_I64, i8, true, cp_load(c, number), cp_int(c, PH_I64, 1), 0)));
-    for (int32_t i = 0; i < p->agg.n_calls; i++) TRY(agg_init(c, &p->agg.calls[i], g->aggs.vars[i]));
-    TRY(child_rows(c, p, needed, member_row, g));
+    TRY(cp_leave_if(c, cp_cmp(c, OP_GE, PH_I64, cp_load(c, at), cp_load(c, g->buffer->count)), loop));
+    TRY(member_rows(c, g, at));
     TRY(define_group(c, p, g));
-    if (!vec_push(c->arena, &c->query.rows, number)) return cp_oom(c);
+    /* Its number orders those that are equal in an order above. */
+    if (!vec_push(c->arena, &c->query.rows, at)) return cp_oom(c);
     TRY(cp_test_rest(c, conds, row, ctx));
     c->query.rows.len--;
     return cp_control(c, OP_P_ENDLOOP, 0, loop);

@@ -4,6 +4,7 @@
  *   compile_stmt.c   statements
  *   compile_plan.c   SQL statements: bound plans are brought into forms that ...
  *   compile_query.c  ... become lookups and loops over rows
+ *   compile_buffer.c rows that are needed together, for an order or groups
  *   compile_group.c  aggregates and groups
  *   compile_adds.c   which assignments of an UPDATE are additions
  *   compile_call.c   calls of other routines, and subqueries: what expressions need is computed before them
@@ -54,8 +55,7 @@ enum {
     CP_FOR_TOUCH = 2, /* computed for touches alone, unless something else uses it; P_IF, P_ENDIF: of touches alone */
     CP_FORMS = 4, /* P_IF: a change that writes, or (P_ELSE) one that adds; where the condition is not known, writes */
     CP_UNKNOWN = 8, /* the result is not known, whatever the operands are */
-    CP_WRITES = 16, /* CP_FORMS: found by the footprint: the condition is not known */
-    CP_WHOLE = 32 /* P_LOOP over rows that are read anew each time: open if a STORE in it with this mark is not known */
+    CP_WRITES = 16  /* CP_FORMS: found by the footprint: the condition is not known */
 };
 
 /* An item that a touch became in the footprint; the body with locks takes the same at the same touch. */
@@ -216,6 +216,7 @@ typedef struct CpOrigins {
 typedef struct CpFlow {
     VEC(CpLabel) labels;
     int32_t next_block;   /* numbers for P_BLOCK and P_LOOP */
+    int32_t n_buffers;    /* of rows */
     int32_t loops;        /* P_LOOPs around */
     int64_t n_statements; /* compiled so far */
     int32_t tries;        /* blocks with handlers around, */

@@ -360,8 +360,6 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
 }
 
 /* ---- other operators ------------------------------------------------------------------------- */
-enum { TIES_MAX = 16 };
-
 /* Variables for those of the first columns that are used and come from below: a->vars has pairs of column and
  * variable. */
 static Status keep_columns(Cp *c, Above *a, ColId n_ids, const ColSet *wanted, const ColSet *out) {
@@ -628,74 +626,25 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
     return cp_control(c, OP_P_ENDIF, 0, 0);
 }
 
-/* Rows in an order, and rows of a LIMIT: for each, all candidates are read for the first one after the row before. Of
- * rows that are equal in all keys the one with the smaller number comes first, as where the rows are sorted.
- */
-Reg cp_key_differs(Cp *c, const SortKey *k, int32_t var, bool after) {
-    Type t = k->expr->type;
-    Phys ph = type_phys(t);
-    Reg v = cp_lower_as(c, k->expr, t), other = cp_load(c, var);
-    if (!v || !other) return 0;
-    Reg cmp = cp_cmp(c, after == k->desc ? OP_LT : OP_GT, ph, v, other);
-    if (!cmp || !lower_info(&c->pipe, v)->nullable) return cmp;
-    Reg vn = cp_test(c, OP_IS_NULL, v), on = cp_test(c, OP_IS_NULL, other); /* NULLs: first or last */
-    Reg here = after == k->nulls_first ? on : vn, there = after == k->nulls_first ? vn : on;
-    return cp_emit(c, OP_OR, PH_BOOL, type_make(T_BOOL), true, cmp,
-                   cp_emit(c, OP_AND, PH_BOOL, type_make(T_BOOL), false, here, cp_test(c, OP_IS_FALSE, there), 0), 0);
-}
 Status cp_leave_if(Cp *c, Reg cond, int32_t block) {
     if (!cond) return ST_ERROR;
     TRY(cp_control(c, OP_P_IF, cond, 0));
     TRY(cp_leave(c, block, false));
     return cp_control(c, OP_P_ENDIF, 0, 0);
 }
-/* A candidate that comes after the row in the variables leaves `later`, one that comes before it, or is it, `earlier`.
- */
-static Status compare_row(Cp *c, const Above *a, const int32_t *keys, int32_t tie, int32_t later, int32_t earlier) {
-    for (int32_t i = 0; i < (a->plan ? a->plan->sort.n : 0); i++)
-        for (int after = 1; after >= 0; after--)
-            TRY(cp_leave_if(c, cp_key_differs(c, &a->plan->sort.keys[i], keys[i], after), after ? later : earlier));
-    for (int32_t i = 0; i < a->n_ties; i++)
-        for (int after = 1; after >= 0; after--)
-            TRY(cp_leave_if(c,
-                            cp_cmp(c, after ? OP_GT : OP_LT, PH_I64, cp_load(c, c->query.rows.items[a->rows_from + i]),
-                                   cp_load(c, a->ties[2 * i + tie])),
-                            after ? later : earlier));
-    return cp_leave(c, earlier, false);
-}
-static Status sorted_row(Cp *c, void *ctx) {
+/* A row of the query below, to its buffer: the keys of its order, what tells it from rows that are equal in these, and
+ * its columns. */
+static Status buffer_row(Cp *c, void *ctx) {
     Above *a = ctx;
-    int32_t n_keys = a->plan ? a->plan->sort.n : 0, *best = arena_array(c->arena, int32_t, n_keys + 1);
-    if (!best) return cp_oom(c);
-    a->n_ties = (int32_t)(c->query.rows.len - a->rows_from);
-    if (a->n_ties > TIES_MAX) return cp_refuse(c, "an order of too many tables");
-    for (int32_t i = 0; i < 2 * a->n_ties; i++)
-        if (a->ties[i] < 0 && (a->ties[i] = cp_var_new(c, NULL, type_make(T_INT8))) < 0) return ST_ERROR;
-    for (int32_t i = 0; i < n_keys; i++)
-        for (int32_t j = 0; j < a->count; j++)
-            if (a->vars[2 * j] == a->plan->sort.keys[i].expr->u.col) best[i] = a->vars[2 * j + 1];
-    int32_t done = c->flow.next_block++, after = c->flow.next_block++, better = c->flow.next_block++;
-    TRY(cp_control(c, OP_P_BLOCK, 0, done));
-    TRY(cp_control(c, OP_P_BLOCK, 0, after));
-    TRY(cp_control(c, OP_P_IF, cp_load(c, a->any), 0));
-    TRY(compare_row(c, a, a->last, 1, after, done));
-    TRY(cp_control(c, OP_P_ENDIF, 0, 0));
-    TRY(cp_control(c, OP_P_ENDBLOCK, 0, after));
-    TRY(cp_control(c, OP_P_BLOCK, 0, better));
-    TRY(cp_control(c, OP_P_IF, cp_load(c, a->best), 0));
-    TRY(compare_row(c, a, best, 0, done, better));
-    TRY(cp_control(c, OP_P_ENDIF, 0, 0));
-    TRY(cp_control(c, OP_P_ENDBLOCK, 0, better));
-    for (int32_t j = 0; j < a->count; j++) {
-        Expr *e = expr_col(&c->ctx, a->vars[2 * j]);
-        if (!e) return cp_oom(c);
-        TRY(cp_store(c, a->vars[2 * j + 1], cp_lower_as(c, e, c->vars.items[a->vars[2 * j + 1]].type)));
-        cp_flag(c, CP_WHOLE);
+    CpBuffer *b = a->buffer;
+    TRY(cp_buffer_row(c, b));
+    for (int32_t i = 0; i < (a->plan ? a->plan->sort.n : 0); i++) {
+        const SortKey *k = &a->plan->sort.keys[i];
+        TRY(cp_buffer_key(c, b, cp_lower_as(c, k->expr, k->expr->type), k));
     }
-    for (int32_t i = 0; i < a->n_ties; i++)
-        TRY(cp_store(c, a->ties[2 * i], cp_load(c, c->query.rows.items[a->rows_from + i])));
-    TRY(cp_store_int(c, a->best, 1));
-    return cp_control(c, OP_P_ENDBLOCK, 0, done);
+    TRY(cp_buffer_ties(c, b, a->rows_from));
+    TRY(cp_buffer_columns(c, b, a->count, a->vars));
+    return cp_buffer_add(c, b);
 }
 
 /* A number of rows: limit, offset. */
@@ -707,74 +656,76 @@ static Status row_number(Cp *c, Expr *e, int32_t *var, const char *sqlstate, con
     TRY(cp_raise(c, sqlstate, message, NULL));
     return cp_control(c, OP_P_ENDIF, 0, 0);
 }
-static Status one_less(Cp *c, int32_t var) {
-    return cp_store(c, var,
-                    cp_emit(c, OP_SUB, PH_I64, type_make(T_INT8), true, cp_load(c, var), cp_int(c, PH_I64, 1), 0));
+Status cp_add_one(Cp *c, int32_t var) {
+    Reg one = cp_int(c, PH_I64, 1);
+    return cp_store(c, var, cp_emit(c, OP_ADD_N, PH_I64, type_make(T_INT8), true, cp_load(c, var), one, 0));
+}
+/* The rows from `at` on that OFFSET and LIMIT leave: up to `end`. */
+static Status limit_rows(Cp *c, int32_t at, int32_t end, int32_t n_left, int32_t n_skip) {
+    Type i8 = type_make(T_INT8);
+    TRY(cp_store_int(c, at, 0));
+    if (n_skip >= 0) {
+        TRY(cp_control(c, OP_P_IF, cp_cmp(c, OP_GT, PH_I64, cp_load(c, n_skip), cp_int(c, PH_I64, 0)), 0));
+        TRY(cp_copy(c, at, n_skip));
+        TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    }
+    if (n_left < 0) return ST_OK;
+    /* Both are at least 0, and end is at most ROWS: nothing overflows. */
+    Reg rest = cp_emit(c, OP_SUB_N, PH_I64, i8, true, cp_load(c, end), cp_load(c, at), 0);
+    TRY(cp_control(c, OP_P_IF, cp_cmp(c, OP_GT, PH_I64, rest, cp_load(c, n_left)), 0));
+    TRY(cp_store(c, end, cp_emit(c, OP_ADD_N, PH_I64, i8, true, cp_load(c, at), cp_load(c, n_left), 0)));
+    return cp_control(c, OP_P_ENDIF, 0, 0);
+}
+/* What is kept of the rows below: columns that are used above, and keys of the order. */
+static Status sorted_columns(Cp *c, const Plan *sort, const Plan *child, const ColSet *needed, Above *a,
+                             ColSet *below) {
+    ColSet out = colset_new(&c->ctx), kept = colset_new(&c->ctx);
+    plan_outputs(&c->ctx, child, &out);
+    colset_add_all(&c->ctx, &kept, needed);
+    colset_add_all(&c->ctx, below, needed);
+    for (int32_t i = 0; i < (sort ? sort->sort.n : 0); i++) {
+        if (sort->sort.keys[i].expr->kind != EX_COL) return cp_refuse(c, "ORDER BY");
+        colset_add(&c->ctx, below, sort->sort.keys[i].expr->u.col);
+    }
+    a->vars = arena_array(c->arena, int32_t, 2 * (c->ctx.cols.len + 1));
+    return a->vars ? keep_columns(c, a, (ColId)c->ctx.cols.len, &kept, &out) : cp_oom(c);
 }
 
-/* sort NULL: in no order, but LIMIT. limit NULL: all. offset NULL: from the first on. */
+/* Rows in an order, and rows of a LIMIT. Of rows that are equal in all keys the one with the smaller number comes
+ * first, as where the rows are sorted one call at a time. sort NULL: in no order, but LIMIT. limit NULL: all. offset
+ * NULL: from the first on. */
 static Status sorted_rows(Cp *c, Plan *sort, Plan *child, Expr *limit, Expr *offset, Conds *conds, ColSet *needed,
                           CpRow row, void *ctx) {
     Above *a = arena_new_of(c->arena, Above);
     Conds *inner = arena_new_of(c->arena, Conds);
+    Type i8 = type_make(T_INT8);
     if (!a || !inner) return cp_oom(c);
-    c->no_locks = true; /* rows are gone through again and again */
-    int32_t n_keys = sort ? sort->sort.n : 0, n_left = -1, n_skip = -1;
-    *a = (Above){.plan = sort, .rows_from = c->query.rows.len};
-    ColSet below = colset_new(&c->ctx), out = colset_new(&c->ctx);
-    plan_outputs(&c->ctx, child, &out);
-    colset_add_all(&c->ctx, &below, needed);
-    for (int32_t i = 0; i < n_keys; i++) {
-        if (sort->sort.keys[i].expr->kind != EX_COL) return cp_refuse(c, "ORDER BY");
-        colset_add(&c->ctx, &below, sort->sort.keys[i].expr->u.col);
-    }
-    a->vars = arena_array(c->arena, int32_t, 2 * (c->ctx.cols.len + 1));
-    a->last = arena_array(c->arena, int32_t, n_keys + 1);
-    a->ties = arena_array(c->arena, int32_t, 2 * TIES_MAX);
-    if (!a->vars || !a->last || !a->ties) return cp_oom(c);
-    for (int32_t i = 0; i < 2 * TIES_MAX; i++) a->ties[i] = -1;
-    ColId n_ids = (ColId)c->ctx.cols.len;
-    Type b = type_make(T_BOOL), i8 = type_make(T_INT8);
-    if ((a->best = cp_var_new(c, NULL, b)) < 0 || (a->any = cp_var_new(c, NULL, b)) < 0) return ST_ERROR;
-    for (int32_t i = 0; i < n_keys; i++)
-        if ((a->last[i] = cp_var_new(c, NULL, c->ctx.cols.items[sort->sort.keys[i].expr->u.col].type)) < 0)
-            return ST_ERROR;
-    TRY(keep_columns(c, a, n_ids, &below, &out));
+    int32_t n_left = -1, n_skip = -1, fill = c->flow.next_block++, loop = c->flow.next_block++;
+    *a = (Above){.plan = sort, .rows_from = c->query.rows.len, .buffer = cp_buffer_new(c, sort ? sort->sort.n : 0)};
+    if (!a->buffer) return ST_ERROR;
+    ColSet below = colset_new(&c->ctx);
+    TRY(sorted_columns(c, sort, child, needed, a, &below));
     bool several = false;
     if ((limit && !(limit = cp_cast(c, limit, i8))) || (offset && !(offset = cp_cast(c, offset, i8)))) return ST_ERROR;
-    int32_t loop = c->flow.next_block++;
     if (limit) TRY(row_number(c, limit, &n_left, ERR_INVALID_LIMIT, "LIMIT must not be negative"));
     if (offset) TRY(row_number(c, offset, &n_skip, ERR_INVALID_OFFSET, "OFFSET must not be negative"));
-    TRY(cp_store_int(c, a->any, 0));
+    TRY(cp_buffer_clear(c, a->buffer));
+    TRY(cp_control(c, OP_P_BLOCK, 0, fill));
+    if (limit) TRY(cp_leave_if(c, cp_cmp(c, OP_LE, PH_I64, cp_load(c, n_left), cp_int(c, PH_I64, 0)), fill));
+    TRY(cp_rows_of(c, child, inner, &below, buffer_row, a, &several));
+    TRY(cp_control(c, OP_P_ENDBLOCK, 0, fill));
+    int32_t at = cp_var_new(c, NULL, i8), end = cp_var_new(c, NULL, i8);
+    if (at < 0 || end < 0) return ST_ERROR;
+    TRY(cp_buffer_sort(c, a->buffer));
+    TRY(cp_copy(c, end, a->buffer->count));
+    TRY(limit_rows(c, at, end, n_left, n_skip));
     TRY(cp_control(c, OP_P_LOOP, 0, loop));
-    cp_flag(c, CP_WHOLE);
-    if (limit) TRY(cp_leave_if(c, cp_cmp(c, OP_LE, PH_I64, cp_load(c, n_left), cp_int(c, PH_I64, 0)), loop));
-    TRY(cp_store_int(c, a->best, 0));
-    TRY(cp_rows_of(c, child, inner, &below, sorted_row, a, &several));
-    for (int32_t j = 0; j < a->count; j++) {
-        ColEntry *e = cp_entry(c, a->vars[2 * j]);
-        Expr *v = expr_col(&c->ctx, c->vars.items[a->vars[2 * j + 1]].col);
-        if (!e || !v) return cp_oom(c);
-        *e = (ColEntry){.where = CW_EXPR, .type = v->type, .expr = v};
-        colset_add(&c->ctx, &c->query.in_scope, a->vars[2 * j]);
-    }
-    TRY(cp_leave_if(c, cp_test(c, OP_IS_FALSE, cp_load(c, a->best)), loop));
-    for (int32_t i = 0; i < n_keys; i++)
-        for (int32_t j = 0; j < a->count; j++)
-            if (a->vars[2 * j] == sort->sort.keys[i].expr->u.col) TRY(cp_copy(c, a->last[i], a->vars[2 * j + 1]));
-    for (int32_t i = 0; i < a->n_ties; i++) TRY(cp_copy(c, a->ties[2 * i + 1], a->ties[2 * i]));
-    TRY(cp_store_int(c, a->any, 1));
-    int32_t used = c->flow.next_block++;
-    if (offset) {
-        TRY(cp_control(c, OP_P_BLOCK, 0, used));
-        TRY(cp_control(c, OP_P_IF, cp_cmp(c, OP_GT, PH_I64, cp_load(c, n_skip), cp_int(c, PH_I64, 0)), 0));
-        TRY(one_less(c, n_skip));
-        TRY(cp_leave(c, used, false));
-        TRY(cp_control(c, OP_P_ENDIF, 0, 0));
-    }
-    if (limit) TRY(one_less(c, n_left));
+    TRY(cp_leave_if(c, cp_cmp(c, OP_GE, PH_I64, cp_load(c, at), cp_load(c, end)), loop));
+    TRY(cp_buffer_read(c, a->buffer, at, 0, a->count, a->vars));
+    TRY(cp_add_one(c, at));
+    if (!vec_push(c->arena, &c->query.rows, at)) return cp_oom(c);
     TRY(cp_test_rest(c, conds, row, ctx));
-    if (offset) TRY(cp_control(c, OP_P_ENDBLOCK, 0, used));
+    c->query.rows.len--;
     return cp_control(c, OP_P_ENDLOOP, 0, loop);
 }
 

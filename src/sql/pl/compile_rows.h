@@ -45,11 +45,8 @@ typedef struct Above {
     bool *single;
     int32_t *vars;
     int32_t count, best;
-    /* rows in order: */
-    int32_t *last;         /* by key: of the row before */
-    int32_t any;           /* there is one */
-    int64_t rows_from;     /* rows around the query */
-    int32_t n_ties, *ties; /* numbers of the rows that a candidate is made of: best, last */
+    struct CpBuffer *buffer; /* rows in order: where they are collected */
+    int64_t rows_from;       /* ... rows around the query */
 } Above;
 
 /* For every row of the plan that fulfils the conditions: `row`, NULL nothing. *single becomes false where more than one
@@ -60,8 +57,7 @@ Status cp_test_rest(Cp *c, Conds *conds, CpRow row, void *ctx);
 Status cp_define(Cp *c, ColId id, Expr *e); /* the column is that expression from now on */
 Reg cp_emit(Cp *c, Opcode op, Phys ph, Type t, bool nullable, Reg a, Reg b, Reg d);
 Status cp_leave_if(Cp *c, Reg cond, int32_t block);
-/* The row's key comes after the one in the variable (after), or before it. */
-Reg cp_key_differs(Cp *c, const SortKey *k, int32_t var, bool after);
+Status cp_add_one(Cp *c, int32_t var); /* an I64 that stays far below its range */
 
 /* The scan's output that is the table's column; 0 none. */
 ColId cp_scan_col(const Plan *p, int32_t col);
@@ -92,6 +88,31 @@ Status cp_touch_read(Cp *c, Scan *s);                                    /* ... 
 Status cp_touch_delete(Cp *c, const Scan *s);
 Status cp_touch_insert(Cp *c, const Scan *s);
 bool cp_key_column(const Table *t, int32_t col); /* of a unique key */
+
+/* compile_buffer.c: buffers of rows (program/program.h, BufferSpec). In this order: cp_buffer_clear; wherever a row
+ * comes cp_buffer_row, its keys, ties and columns, cp_buffer_add; cp_buffer_sort; cp_buffer_read. */
+typedef struct CpBuffer {
+    BufferSpec *spec;
+    int32_t count; /* variable: rows */
+    int32_t n;     /* of the row that is compiled: registers so far, keys first */
+    Reg *args;
+    int32_t cap_cols;
+    bool later; /* another row has been compiled before: the spec has its columns */
+} CpBuffer;
+CpBuffer *cp_buffer_new(Cp *c, int32_t n_keys); /* beside ties */
+Status cp_buffer_clear(Cp *c, CpBuffer *b);
+Status cp_buffer_row(Cp *c, CpBuffer *b);
+Status cp_buffer_key(Cp *c, CpBuffer *b, Reg key, const SortKey *order);
+/* The numbers of the rows that it is made of, those of c->query.rows from `from` on, order rows that are equal in all
+ * keys. */
+Status cp_buffer_ties(Cp *c, CpBuffer *b, int64_t from);
+Status cp_buffer_column(Cp *c, CpBuffer *b, Reg value);
+Status cp_buffer_columns(Cp *c, CpBuffer *b, int32_t n, const int32_t *vars); /* pairs: column, variable (not used) */
+Status cp_buffer_add(Cp *c, CpBuffer *b);
+Status cp_buffer_sort(Cp *c, CpBuffer *b);
+Reg cp_buffer_get(Cp *c, const CpBuffer *b, int32_t row, int32_t col); /* row: variable */
+/* The columns from `first` on go to their variables, which they are from now on. */
+Status cp_buffer_read(Cp *c, const CpBuffer *b, int32_t row, int32_t first, int32_t n, const int32_t *vars);
 
 /* compile_group.c: aggregates over all rows, and by groups. */
 Status cp_agg_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx);

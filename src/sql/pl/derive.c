@@ -28,6 +28,7 @@ bool cp_own_operands(Arena *a, Instr *in) {
     case OP_KEY_PACK: OWN_SITE(KeyPack);
     case OP_ROW_FIND:
     case OP_ROW_FIRST: OWN_SITE(RowKey);
+    case OP_BUF_ADD: OWN_SITE(BufferRow);
     case OP_ROW_INSERT: OWN_SITE(RowInsert);
     case OP_RAISE: OWN_SITE(RaiseSite);
     case OP_NOTICE: {

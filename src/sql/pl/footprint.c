@@ -21,9 +21,8 @@
  *
  * Loops. What is known at the beginning of a loop is what stays known after each round, found by walking until nothing
  * changes. A loop stays one if it is known when it ends: all that leaves it in its head (before its P_ROUND; anywhere
- * if it has none) does so by known conditions, which change, or, without a head, something does. One that reads the
- * same rows again and again, for groups or an order (CP_WHOLE), has to know them as well. Another loop is open: its
- * body is run once, for all rounds, with everything unknown that is assigned there.
+ * if it has none) does so by known conditions, which change, or, without a head, something does. Another loop is open:
+ * its body is run once, for all rounds, with everything unknown that is assigned there.
  *
  * Handlers. A block with handlers is run as if it came to its end; an error that is known to come leaves it. Then the
  * handlers are run, as branches that are not known. What is assigned in either is unknown.
@@ -44,7 +43,6 @@ typedef struct Label {
     int64_t number;
     int64_t clock; /* when it began */
     bool rounds;   /* its P_ROUND has been passed */
-    bool whole;    /* CP_WHOLE */
     bool may_end;  /* an earlier round may have left it */
     LabelEnds is;
     Arrival left, next; /* at its end, at its P_STEP */
@@ -246,6 +244,7 @@ static bool is_known(const Foot *f, const Instr *in) {
     case EF_SOURCE: return in->op == OP_LOAD && f->vars[in->imm];
     case EF_PURE:
     case EF_COMPARE:
+    case EF_BUFFER:                         /* the number of its rows is known where all of them are */
     case EF_CALL: return uses_known(f, in); /* nothing volatile is compiled */
     case EF_ROW_READ: {
         int32_t table = in->op == OP_ROW_GET ? ((const RowCol *)in->aux)->table : ((const RowKey *)in->aux)->table;
@@ -294,10 +293,6 @@ static void store(Foot *f, int32_t at) {
     f->vars[in->imm] = f->regs[in->a] && f->depth == f->home[in->imm];
     f->stamp[in->imm] = ++f->clock;
     if (f->vars[in->imm]) emit(f, *in);
-    int64_t i = f->labels.len - 1;
-    if (f->vars[in->imm] || !(in->flags & CP_WHOLE)) return;
-    while (i >= 0 && !f->labels.items[i].whole) i--;
-    if (i >= 0) f->labels.items[i].is.head_unknown = true;
 }
 
 /* ---- touches ------------------------------------------------------------------------------------- */
@@ -522,7 +517,6 @@ static Label one_round(Foot *f, int32_t at, bool open, bool may_end) {
     Label *l = push_label(f, OP_P_LOOP, f->code[at].imm);
     if (!l) return (Label){0};
     l->may_end = may_end;
-    l->whole = f->code[at].flags & CP_WHOLE;
     f->depth += open;
     if (open) begin_part(f);
     if (!f->oom) run(f, at + 1, f->end[at]);

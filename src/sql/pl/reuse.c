@@ -502,7 +502,7 @@ static Status rewrite(Reuse *u) {
 /* ---- what is not used ---------------------------------------------------------------------------------------- */
 static bool goes_unseen(const Instr *in) {
     if (in->op == OP_CALL) return !((const CallSite *)in->aux)->can_fail;
-    if (in->op == OP_LOAD || op_is_row_read(in->op)) return true;
+    if (in->op == OP_LOAD || in->op == OP_BUF_GET || op_is_row_read(in->op)) return true;
     return op_is_pure(in->op) && !instr_may_fail(in);
 }
 Status cp_sweep(Arena *a, const Instr *code, int32_t n, int64_t n_regs, int64_t n_vars, const bool *wanted,

@@ -175,7 +175,8 @@ static bool is_plain(const Cut *s, int32_t i) {
     const Instr *in = &s->code[i];
     if (in->op == OP_ITEM) return ((const ItemSite *)in->aux)->kind != OPK_INSERTED;
     if (opens(in->op) || closes(in->op) || is_middle(in->op)) return s->passed[s->around[i]];
-    if (!in->dst || op_is_row_read(in->op) || op_effect(in->op) == EF_CAUGHT) return false;
+    if (!in->dst || op_is_row_read(in->op) || op_effect(in->op) == EF_CAUGHT || op_effect(in->op) == EF_BUFFER)
+        return false;
     if (in->op == OP_CALL) return !((const CallSite *)in->aux)->can_fail;
     return !instr_may_fail(in);
 }

@@ -1050,6 +1050,7 @@ static Status run_calls(Bulk *b, BulkStats *st, Err *e) {
 static void fill_stats(Bulk *b, BulkStats *st) {
     for (int i = 0; i < b->workers; i++) {
         st->n_failed += b->w[i].sink.n_failed;
+        st->rows_read += b->w[i].sink.rows_read;
         st->short_of_rows |= b->w[i].sink.short_of_rows;
     }
     st->strategy = b->schedule.strategy;

@@ -138,6 +138,7 @@ const char *bulk_phase_name(BulkPhase p);
 
 typedef struct BulkStats {
     int64_t n_calls, n_failed, n_ops;
+    int64_t rows_read; /* that lookups and loops of calls found, on the virtual machine; not those of footprints */
     int64_t depth, width0, crossing; /* depth 0: a device ranked the calls, see BulkOptions.figures */
     Strategy strategy;
     bool prefetched;      /* its arguments had been sent to the device when it began (BulkPipeline), */

@@ -26,6 +26,7 @@
 
 #include "base/log.h"
 #include "device/work.h"
+#include "exec/sort.h"
 #include "exec/vm_frame.h"
 #include "txn/run/bulk.h"
 
@@ -75,9 +76,11 @@ typedef struct ProgRun {
     Vm *vm;
     SessionInfo session; /* copied for each bulk: steps keep its address */
     Arena *arena;
-    int32_t *run_end;           /* per instruction: the next statement, or the end */
-    uint8_t *copy_load;         /* LOAD: a STORE to its variable follows in the run */
-    int32_t n_tries;            /* P_TRY */
+    int32_t *run_end;   /* per instruction: the next statement, or the end */
+    uint8_t *copy_load; /* LOAD: a STORE to its variable follows in the run */
+    int32_t n_tries;    /* P_TRY */
+    int32_t n_buffers;
+    SortSpec *buffers;          /* by number: by call, then by the buffer's keys */
     bool must_undo;             /* whatever the bulk */
     bool undo;                  /* in this bulk: changes are logged */
     TableUse *tables;           /* by number in the procedure; made anew for each bulk */
@@ -98,10 +101,10 @@ typedef struct KeyDoubt {
 typedef struct CallSink {
     Arena *arena; /* this worker's share of the result */
     MemAccount *account;
-    int32_t group;       /* of the chunk in hand */
-    CallError ***errors; /* the result's */
-    int64_t n_failed;
-    bool short_of_rows; /* BulkStats */
+    int32_t group;               /* of the chunk in hand */
+    CallError ***errors;         /* the result's */
+    int64_t n_failed, rows_read; /* BulkStats */
+    bool short_of_rows;
     VEC(CallNotice) notices;
     int64_t step_limit;
     _Atomic bool *cancel;
@@ -134,6 +137,16 @@ typedef struct CallVar {
     uint8_t *home_valid;
     uint8_t size, phys;
 } CallVar;
+
+/* The rows of a query, of all calls of the chunk (vm_buffers.c). */
+typedef struct CallBuffer {
+    Sorter *sorter;  /* they come to it; NULL: none has */
+    RowStore *rows;  /* they are in order here; NULL: not yet */
+    const char **at; /* by number, first of all by call */
+    RowRun *runs;    /* that hold them */
+    int64_t n, n_runs;
+    int64_t *start, *count; /* by position */
+} CallBuffer;
 
 typedef enum CallUndoKind { CALL_UNDO_PUT, CALL_UNDO_ADD, CALL_UNDO_INSERT, CALL_UNDO_DELETE } CallUndoKind;
 typedef struct CallUndo {
@@ -172,6 +185,8 @@ typedef struct CallFrame {
     CallError ***caught; /* by number of P_TRY and position: made when first needed */
     const void **cells;  /* of a row to insert */
     int32_t **inserted;  /* per table of the procedure with inserts: rows so far, by position */
+    CallBuffer *buffers; /* by number */
+    int32_t *positions;  /* 0, 1, ..: of calls in rows of buffers; NULL: there are none */
 } CallFrame;
 
 /* ---- what stays from bulk to bulk (images.c) ---- */
@@ -263,6 +278,12 @@ CallError *call_error_place(Arena *a, const Proc *p, int32_t pc, CallError *x); 
 CallError *call_error_raised(CallFrame *c, int32_t pc, const struct RaiseSite *r, Slice message);
 /* After call_fail: drops these calls from the run; registers that are used at or after `at` move along. */
 RunResult calls_dropped(CallFrame *c, int32_t at);
+
+/* vm_buffers.c */
+Status progrun_buffers(ProgRun *pr, Err *e); /* finds those of the program */
+bool callframe_buffers(CallFrame *c);        /* false sets the frame's error */
+void callframe_drop_buffers(CallFrame *c);   /* their rows */
+StepFn buffer_step_fn(int op);               /* NULL: no opcode on buffers */
 
 /* bulk_device.c */
 /* Forgets kernels' texts of the procedure, NULL: all. */

@@ -121,6 +121,7 @@ Status progrun_new(const Proc *proc, bool body, int64_t vector_size, MemAccount 
     pr->must_undo = body && needs_undo(proc, p);
     for (int32_t i = 0; i < p->n_instrs; i++)
         if (p->instrs[i].op == OP_P_TRY) pr->n_tries = MAX_OF(pr->n_tries, (int32_t)p->instrs[i].imm + 1);
+    if (progrun_buffers(pr, e) != ST_OK) goto fail;
     VmEnv env = {
         .session = &pr->session, .account = acct, .vector_size = vector_size, .workers = 1, .call_fn = call_step_fn};
     if (vm_new(p, &env, &pr->vm, e) != ST_OK) goto fail;
@@ -177,6 +178,7 @@ Status callframe_new(const ProgRun *pr, int worker, CallFrame **out, Err *e) {
         if (!v->home || !v->home_valid) goto oom;
         memset(v->home, 0, (size_t)(vs << v->size)); /* cells of NULLs are defined */
     }
+    if (!callframe_buffers(c)) goto oom;
     *out = c;
     return ST_OK;
 oom:
@@ -187,6 +189,7 @@ oom:
 
 void callframe_free(CallFrame *c) {
     if (!c) return;
+    callframe_drop_buffers(c);
     mem_free(c->pr->vm->env.account, c->undo, c->cap_undo * (int64_t)sizeof(CallUndo));
     frame_free(c->f);
 }
@@ -654,5 +657,6 @@ void callframe_run(CallFrame *c, CallSink *sink, const CallGroup *group, int64_t
     err_clear(&f->err);
     set_params(c, group);
     run_body(c, 0, c->pr->p->n_instrs, NULL, n, c->pr->p->n_instrs);
+    callframe_drop_buffers(c);
     if (!sink->keeps) c->n_undo = 0;
 }

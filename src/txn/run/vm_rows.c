@@ -125,6 +125,12 @@ static int64_t best_row(const Image *im, int32_t index, int64_t row, const RowKe
     return best;
 }
 
+static RunResult rows_found(CallFrame *c, const int64_t *rows) {
+    int64_t found = 0;
+    for (int64_t i = 0; i < c->f->n; i++) found += rows[i] >= 0;
+    if (c->pr->is_body) c->sink->rows_read += found;
+    return RUN_NEXT;
+}
 static RunResult find_rows(Frame *f, const Step *s, bool unique) {
     CallFrame *c = f->owner;
     const RowKey *k = s->in->aux;
@@ -148,7 +154,7 @@ static RunResult find_rows(Frame *f, const Step *s, bool unique) {
     }
     if (unique && n > 1) {
         image_find_many(t->image, index, n, keys, rows);
-        return RUN_NEXT;
+        return rows_found(c, rows);
     }
     for (int64_t i = 0; i < n; i++) {
         const void *cells[ROW_KEYS_MAX];
@@ -168,7 +174,7 @@ static RunResult find_rows(Frame *f, const Step *s, bool unique) {
         if (k->order && rows[i] >= 0 && !t->image->indexes[index].order)
             rows[i] = best_row(t->image, index, rows[i], k);
     }
-    return RUN_NEXT;
+    return rows_found(c, rows);
 }
 static RunResult step_row_find(Frame *f, const Step *s) { return find_rows(f, s, true); }
 static RunResult step_row_first(Frame *f, const Step *s) { return find_rows(f, s, false); }
@@ -187,7 +193,7 @@ static RunResult step_row_next(Frame *f, const Step *s) {
     d->data = out;
     d->valid = NULL;
     d->is_const = false;
-    return RUN_NEXT;
+    return rows_found(c, out);
 }
 
 /* ---- fetch-adds ---- */
@@ -917,6 +923,6 @@ StepFn call_step_fn(const Instr *in) {
     case OP_CAUGHT: return step_caught;
     case OP_CATCHES: return step_catches;
     case OP_ITEM: return step_item;
-    default: return NULL; /* statements: vm_calls.c walks them */
+    default: return buffer_step_fn(in->op); /* NULL: statements, vm_calls.c walks them */
     }
 }
