@@ -146,6 +146,14 @@ static const struct Topic {
      "    [ ON CONFLICT [ ( column [, ...] ) | ON CONSTRAINT name ]\n"
      "        { DO NOTHING | DO UPDATE SET column = expression [, ...] [ WHERE condition ] } ]\n"
      "    [ RETURNING { * | expression [ [ AS ] name ] } [, ...] ]"},
+    {"MERGE", "insert, update or delete rows of a table, by those of a query",
+     "[ WITH query [, ...] ]\n"
+     "MERGE INTO table [ [ AS ] alias ]\n"
+     "    USING from_item ON condition\n"
+     "    { WHEN MATCHED [ AND condition ] THEN { UPDATE SET column = { expression | DEFAULT } [, ...] | DELETE |\n"
+     "        DO NOTHING } |\n"
+     "      WHEN NOT MATCHED [ AND condition ] THEN { INSERT [ ( column [, ...] ) ]\n"
+     "        { VALUES ( { expression | DEFAULT } [, ...] ) | DEFAULT VALUES } | DO NOTHING } } [ ... ]"},
     {"PREPARE", "prepare a statement", "PREPARE name [ ( type [, ...] ) ] AS statement"},
     {"RELEASE SAVEPOINT", "forget a savepoint", "RELEASE [ SAVEPOINT ] name"},
     {"RESET", "a setting to its default", "RESET { name | ALL }"},

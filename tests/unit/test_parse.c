@@ -484,7 +484,7 @@ static void test_tags(void **state) {
     check_kind("create type t as range (subtype = int)", AST_UNSUPPORTED, "CREATE TYPE");
     check_kind("grant select on t to x", AST_UNSUPPORTED, "GRANT");
     check_kind("refresh materialized view v", AST_UNSUPPORTED, "REFRESH MATERIALIZED VIEW");
-    check_kind("merge into t using u on true when matched then delete", AST_UNSUPPORTED, "MERGE");
+    check_kind("merge into t using u on true when matched then delete", AST_MERGE, "MERGE");
     check_kind("declare c cursor for select 1", AST_UNSUPPORTED, "DECLARE CURSOR");
     check_kind("create extension x", AST_UNSUPPORTED, "CREATE EXTENSION");
     check_kind("do 'x'", AST_DO, "DO");

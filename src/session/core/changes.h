@@ -14,7 +14,7 @@ typedef struct RowSet {
 bool row_set_has(const RowSet *r, int64_t rowid);
 Status row_set_add(RowSet *r, int64_t rowid);
 
-/* An INSERT, UPDATE or DELETE. */
+/* An INSERT, UPDATE, DELETE or MERGE. */
 typedef struct Change {
     BoundStmt *b;
     Query *query; /* owns rows; freed by the caller */
@@ -22,8 +22,10 @@ typedef struct Change {
     int32_t first_result;
     const RowSet *changed; /* rows of the table that the same statement has changed before: they stay as they are. NULL:
                               none */
-    int64_t *map;          /* applied: rows of the store that took effect (Statement.row_map); NULL: all */
+    int64_t *map; /* applied: rows of the store that took effect (Statement.row_map); NULL: all. MERGE: those that
+                     were inserted, then those that were updated */
     int64_t n_kept, n_shown, done;
+    int64_t n_inserted, n_updated, n_deleted; /* of MERGE */
 } Change;
 /* 0. Nothing under way reads the table: 55006. */
 Status change_allowed(Session *s, const BoundStmt *b);
@@ -39,6 +41,8 @@ void change_result(Statement *st, const Change *x);
 /* The change may take a key away that rows of other tables, or of the same, refer to: it is for foreign_after_change.
  */
 bool foreign_may_orphan(const Catalog *k, const BoundStmt *b);
+/* As foreign_after_change, of MERGE. */
+Status foreign_after_merge(Session *s, Statement *st, const Change *x);
 /* As foreign_after_change, of another change of one row, by its values: of all columns (kind INSERT), or of b's
  * set_cols (UPDATE, also of ON CONFLICT). */
 Status foreign_after_row(Session *s, Statement *st, const BoundStmt *b, StmtKind kind, const Vec *vals);

@@ -7,29 +7,16 @@
 #include <stdio.h>
 
 #include "base/hash.h"
-#include "session/core/changes.h"
+#include "session/core/changes_int.h"
 #include "session/core/transaction.h"
-#include "storage/row_change.h"
 
-enum {
-    LOAD_ROWS = 50000, /* inserts of at least that many rows are encoded straight into main */
-    CHUNK_ROWS = 2048
-};
-
-typedef struct Chunk {
-    Vec *cols;
-    void **data;
-    uint8_t **valid;
-} Chunk;
-
-/* Room for column 0, and from .. to - 1. */
-static Status chunk_init(Session *s, Arena *a, const RowLayout *l, int32_t from, int32_t to, int64_t cap, Chunk *c) {
+Status chunk_init(Session *s, Arena *a, const RowLayout *l, ChunkCols which, int64_t cap, Chunk *c) {
     c->cols = arena_array(a, Vec, l->n_cols + 1);
     c->data = arena_array(a, void *, l->n_cols + 1);
     c->valid = arena_array(a, uint8_t *, l->n_cols + 1);
     if (!c->cols || !c->data || !c->valid) return err_oom(&s->err);
-    for (int32_t i = 0; i < to; i++) {
-        if (i > 0 && i < from) continue;
+    for (int32_t k = 0; k < which.n; k++) {
+        const int32_t i = chunk_col(which, k);
         c->data[i] = arena_alloc(a, phys_size((Phys)l->cols[i].phys) * cap);
         c->valid[i] = arena_alloc(a, cap);
         if (!c->data[i] || !c->valid[i]) return err_oom(&s->err);
@@ -37,7 +24,7 @@ static Status chunk_init(Session *s, Arena *a, const RowLayout *l, int32_t from,
     return ST_OK;
 }
 
-static void chunk_load(const RowLayout *l, const RowRun *run, int64_t first, int64_t n, Chunk *c) {
+void chunk_load(const RowLayout *l, const RowRun *run, int64_t first, int64_t n, Chunk *c) {
     for (int32_t i = 0; i < l->n_cols; i++) {
         c->cols[i] = (Vec){.data = c->data[i], .valid = c->valid[i], .phys = l->cols[i].phys, .type = l->cols[i].type};
         rows_load(l, i, run, first, NULL, n, &c->cols[i]);
@@ -55,7 +42,40 @@ static Status keep_strings(Session *s, Arena *a, Str *v, const uint8_t *valid, i
     return ST_OK;
 }
 
-static bool cell_null(const Vec *v, int64_t i) { return v->valid && !v->valid[i]; }
+Status chunk_gather(Session *s, Arena *a, const Chunk *in, int64_t first, int64_t n, bool copies_strings,
+                    ChunkCols which, Chunk *all, int64_t n_all) {
+    for (int32_t k = 0; k < which.n; k++) {
+        const int32_t i = chunk_col(which, k);
+        const Vec *v = &in->cols[i];
+        const int64_t size = phys_size((Phys)v->phys);
+        uint8_t *valid = all->valid[i] + n_all;
+        char *cells = (char *)all->data[i] + n_all * size;
+        memcpy(cells, (const char *)v->data + first * size, (size_t)(n * size));
+        if (v->valid) memcpy(valid, v->valid + first, (size_t)n);
+        else memset(valid, 1, (size_t)n);
+        if (copies_strings && v->phys == PH_STR) TRY(keep_strings(s, a, (Str *)(void *)cells, valid, n));
+    }
+    return ST_OK;
+}
+void chunk_gathered(const RowLayout *l, ChunkCols which, Chunk *all) {
+    for (int32_t k = 0; k < which.n; k++) {
+        const int32_t i = chunk_col(which, k);
+        all->cols[i] =
+            (Vec){.data = all->data[i], .valid = all->valid[i], .phys = l->cols[i].phys, .type = l->cols[i].type};
+    }
+}
+
+void chunk_keep(const RowLayout *l, Chunk *c, int64_t n_kept, const int64_t *keep) {
+    for (int32_t i = 0; i < l->n_cols; i++) {
+        const int64_t size = phys_size((Phys)c->cols[i].phys);
+        for (int64_t n = 0; n < n_kept; n++) {
+            memmove((char *)c->data[i] + n * size, (const char *)c->cols[i].data + keep[n] * size, (size_t)size);
+            c->valid[i][n] = !cell_null(&c->cols[i], keep[n]);
+        }
+        c->cols[i].data = c->data[i];
+        c->cols[i].valid = c->valid[i];
+    }
+}
 
 /* A change while its rows go to the table, by the operations of storage/row_change.h. */
 typedef struct Apply {
@@ -68,7 +88,7 @@ typedef struct Apply {
     bool copies_strings; /* they go with the chunk */
     Chunk all;           /* rows to be updated when all are there: rowid, set values, checks */
     int64_t n_all;
-    int32_t set_from, set_to; /* columns of `all` behind the rowid */
+    ChunkCols set; /* columns of `all`: the rowid, set values, checks */
     TableLoad *load;
     int64_t n_chunks; /* that it has got */
     int64_t
@@ -93,18 +113,7 @@ static NewRows new_rows(const Apply *y, int64_t first, int64_t n, bool set) {
 
 /* Rows first .. first + n - 1 in hand are updated later. */
 static Status gather(Apply *y, int64_t first, int64_t n) {
-    Chunk *all = &y->all;
-    for (int32_t i = 0; i < y->set_to; i++) {
-        if (i > 0 && i < y->set_from) continue;
-        const Vec *v = &y->in.cols[i];
-        const int64_t size = phys_size((Phys)v->phys);
-        uint8_t *valid = all->valid[i] + y->n_all;
-        char *cells = (char *)all->data[i] + y->n_all * size;
-        memcpy(cells, (const char *)v->data + first * size, (size_t)(n * size));
-        if (v->valid) memcpy(valid, v->valid + first, (size_t)n);
-        else memset(valid, 1, (size_t)n);
-        if (y->copies_strings && v->phys == PH_STR) TRY(keep_strings(y->s, y->a, (Str *)(void *)cells, valid, n));
-    }
+    TRY(chunk_gather(y->s, y->a, &y->in, first, n, y->copies_strings, y->set, &y->all, y->n_all));
     y->n_all += n;
     return ST_OK;
 }
@@ -112,9 +121,7 @@ static Status update_gathered(Apply *y) {
     if (y->n_all == 0) return ST_OK;
     const BoundStmt *b = y->b;
     y->in = y->all;
-    for (int32_t i = y->set_from; i < y->set_to; i++)
-        y->in.cols[i] = (Vec){
-            .data = y->all.data[i], .valid = y->all.valid[i], .phys = y->l->cols[i].phys, .type = y->l->cols[i].type};
+    chunk_gathered(y->l, y->set, &y->in);
     NewRows x = new_rows(y, 0, y->n_all, true);
     if (b->hit) x.checks.n = 0; /* they have passed */
     return rows_update(b->table, &x, y->all.data[0], y->s->undo, &y->s->err);
@@ -176,10 +183,12 @@ static Status insert_or_update(Apply *y, int64_t r, int64_t row) {
 }
 
 ColId *dml_columns(const BoundStmt *b, Arena *a, int32_t *n_out) {
-    int32_t n_values = b->kind == STMT_INSERT ? b->table->n_cols : b->kind == STMT_UPDATE ? b->n_set : 0, n = 0;
+    const bool whole = b->kind == STMT_INSERT || b->kind == STMT_MERGE;
+    int32_t n_values = whole ? b->table->n_cols : b->kind == STMT_UPDATE ? b->n_set : 0, n = 0;
     ColId *ids = arena_array(a, ColId, 2 + b->n_set + n_values + b->n_checks + 2 * b->n_result + 1);
     if (!ids) return NULL;
     if (b->kind != STMT_INSERT || b->hit) ids[n++] = b->rowid;
+    if (b->merge) ids[n++] = b->merge->clause;
     for (int32_t i = 0; i < n_values; i++) ids[n++] = b->values[i];
     if (b->hit) { /* computed after what is proposed */
         ids[n++] = b->hit;
@@ -193,10 +202,11 @@ ColId *dml_columns(const BoundStmt *b, Arena *a, int32_t *n_out) {
 }
 
 Status change_allowed(Session *s, const BoundStmt *b) {
-    return session_table_idle(s, b->table,
-                              b->kind == STMT_INSERT   ? "INSERT into"
-                              : b->kind == STMT_UPDATE ? "UPDATE"
-                                                       : "DELETE from");
+    static const char *const what[] = {[STMT_INSERT] = "INSERT into",
+                                       [STMT_UPDATE] = "UPDATE",
+                                       [STMT_DELETE] = "DELETE from",
+                                       [STMT_MERGE] = "MERGE into"};
+    return session_table_idle(s, b->table, what[b->kind]);
 }
 
 Status change_plan(Session *s, Arena *a, PlanCtx *c, BoundStmt *b, MemAccount *acct, Change *x) {
@@ -218,39 +228,39 @@ Status change_plan(Session *s, Arena *a, PlanCtx *c, BoundStmt *b, MemAccount *a
 static int64_t leave_out(Apply *y, int64_t k, int64_t seen) {
     Chunk *c = &y->in;
     Change *x = y->x;
-    int64_t n = 0;
+    int64_t n = 0, keep[CHANGE_CHUNK_ROWS];
     for (int64_t r = 0; r < k; r++) {
         if (row_set_has(x->changed, ((const int64_t *)c->cols[0].data)[r])) continue;
-        for (int32_t i = 0; i < y->l->n_cols; i++) {
-            int64_t size = phys_size((Phys)c->cols[i].phys);
-            memmove((char *)c->data[i] + n * size, (const char *)c->cols[i].data + r * size, (size_t)size);
-            c->valid[i][n] = !cell_null(&c->cols[i], r);
-        }
         x->map[x->n_kept++] = seen + r;
-        n++;
+        keep[n++] = r;
     }
-    for (int32_t i = 0; i < y->l->n_cols; i++) {
-        c->cols[i].data = c->data[i];
-        c->cols[i].valid = c->valid[i];
-    }
+    chunk_keep(y->l, c, n, keep);
     return n;
 }
 
 static bool is_on_conflict(const BoundStmt *b) { return b->on_conflict_nothing || b->hit; }
 static bool leaves_out(const Change *x) { return x->changed && x->changed->n > 0 && x->b->kind != STMT_INSERT; }
 
+/* Room for rows that are updated when all are there. */
+static Status gather_begin(Apply *y, int64_t total) {
+    const BoundStmt *b = y->b;
+    const int32_t first = b->hit ? b->table->n_cols + 2 : 1, n = b->n_set + (b->hit ? 0 : b->n_checks);
+    int32_t *cols = arena_array(y->a, int32_t, n + 1);
+    if (!cols) return err_oom(&y->s->err);
+    for (int32_t i = 0; i < n; i++) cols[i + 1] = first + i;
+    y->set = (ChunkCols){n + 1, cols};
+    return chunk_init(y->s, y->a, y->l, y->set, MAX_OF(total, 1), &y->all);
+}
 static Status apply_begin(Apply *y, int64_t total) {
     const BoundStmt *b = y->b;
     const bool gathers = b->kind == STMT_UPDATE || (b->hit && !b->sets_keys);
-    y->set_from = b->hit ? b->table->n_cols + 2 : 1;
-    y->set_to = y->set_from + b->n_set + (b->hit ? 0 : b->n_checks);
-    TRY(chunk_init(y->s, y->a, y->l, 0, y->l->n_cols, CHUNK_ROWS, &y->in));
+    TRY(chunk_init(y->s, y->a, y->l, (ChunkCols){y->l->n_cols, NULL}, CHANGE_CHUNK_ROWS, &y->in));
     if (is_on_conflict(b) || leaves_out(y->x))
         if (!(y->x->map = arena_array(y->a, int64_t, total + 1))) return err_oom(&y->s->err);
-    if (gathers) TRY(chunk_init(y->s, y->a, y->l, y->set_from, y->set_to, MAX_OF(total, 1), &y->all));
+    if (gathers) TRY(gather_begin(y, total));
     while (b->hit && INT64_C(1) << y->bits < 2 * total) y->bits++;
     if (b->hit && !(y->updated = arena_calloc(y->a, (int64_t)sizeof(int64_t) << y->bits))) return err_oom(&y->s->err);
-    if (b->kind == STMT_INSERT && total >= LOAD_ROWS && !is_on_conflict(b))
+    if (b->kind == STMT_INSERT && total >= CHANGE_LOAD_ROWS && !is_on_conflict(b))
         return load_begin(b->table, 1, &y->load, &y->s->err);
     return ST_OK;
 }
@@ -278,8 +288,8 @@ static Status apply_rows(Apply *y, int64_t k, int64_t seen) {
     return load_add(y->load, 0, y->n_chunks++, k, rows.vals, &s->err);
 }
 static Status apply_run(Apply *y, const RowRun *run, int64_t seen) {
-    for (int64_t first = 0; first < run->n; first += CHUNK_ROWS) {
-        const int64_t k = MIN_OF((int64_t)CHUNK_ROWS, run->n - first);
+    for (int64_t first = 0; first < run->n; first += CHANGE_CHUNK_ROWS) {
+        const int64_t k = MIN_OF((int64_t)CHANGE_CHUNK_ROWS, run->n - first);
         chunk_load(y->l, run, first, k, &y->in);
         TRY(apply_rows(y, k, seen + first));
         if (atomic_load(&y->s->cancel))
@@ -289,6 +299,7 @@ static Status apply_run(Apply *y, const RowRun *run, int64_t seen) {
 }
 
 Status change_apply(Session *s, Arena *a, Change *x) {
+    if (x->b->merge) return change_apply_merge(s, a, x);
     Apply y = {.s = s, .a = a, .x = x, .b = x->b, .l = rows_layout(x->rows)};
     const int64_t total = rows_count(x->rows), mark = undo_mark(s->undo);
     int64_t seen = 0;
@@ -311,6 +322,7 @@ Status change_apply(Session *s, Arena *a, Change *x) {
 }
 
 Status change_foreign(Session *s, Statement *st, const Change *x) {
+    if (x->b->merge) return foreign_after_merge(s, st, x);
     return foreign_after_change(s, st, x->b, x->rows, x->map, x->n_shown, x->done);
 }
 
@@ -322,11 +334,9 @@ void change_result(Statement *st, const Change *x) {
     st->n_rows = b->n_result == 0 ? 0 : x->n_shown;
     st->row_map = x->map;
     st->affected = x->done;
-    snprintf(st->tag, sizeof st->tag,
-             b->kind == STMT_INSERT   ? "INSERT 0 %lld"
-             : b->kind == STMT_UPDATE ? "UPDATE %lld"
-                                      : "DELETE %lld",
-             (long long)x->done);
+    static const char *const tags[] = {
+        [STMT_INSERT] = "INSERT 0", [STMT_UPDATE] = "UPDATE", [STMT_DELETE] = "DELETE", [STMT_MERGE] = "MERGE"};
+    snprintf(st->tag, sizeof st->tag, "%s %lld", tags[b->kind], (long long)x->done);
 }
 
 Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
@@ -335,7 +345,7 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
     TRY(change_allowed(s, b));
     if (c->reads_client_rows) {
         bool done;
-        Status loaded = session_insert_cells(s, st, b, LOAD_ROWS, &done);
+        Status loaded = session_insert_cells(s, st, b, CHANGE_LOAD_ROWS, &done);
         if (done || loaded != ST_OK) return loaded;
     }
     TRY(change_plan(s, st->run_arena, c, b, &st->account, &x));

@@ -137,7 +137,9 @@ static Status put_snapshot(Session *s, Statement *st) {
 }
 
 static const char *change_name(const BoundStmt *b) {
-    return b->kind == STMT_INSERT ? "Insert" : b->kind == STMT_UPDATE ? "Update" : "Delete";
+    static const char *const names[] = {
+        [STMT_INSERT] = "Insert", [STMT_UPDATE] = "Update", [STMT_DELETE] = "Delete", [STMT_MERGE] = "Merge"};
+    return names[b->kind];
 }
 
 /* Rows of members of WITH, which do not run: as many as their plans are thought to have, up to some. */
@@ -212,7 +214,7 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
     }
     const AstStmt *q = x->query;
     if (q->kind == AST_CREATE_TABLE_AS) q = AST_AS_CONST(AstCreateTableAs, q)->query;
-    bool is_dml = q->kind == AST_INSERT || q->kind == AST_UPDATE || q->kind == AST_DELETE;
+    bool is_dml = sql_is_change(q);
     bool changes = sql_changes_data(q);
     if (!is_dml && q->kind != AST_SELECT)
         return err_at(&s->err, q->location, ERR_FEATURE_NOT_SUPPORTED, "EXPLAIN of this statement is not supported");

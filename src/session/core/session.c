@@ -801,10 +801,6 @@ void plan_ctx_init_client(Session *s, Arena *a, PlanCtx *c) {
     c->resolve_ctx = s->client.resolve_ctx;
 }
 
-static bool is_plannable(const AstStmt *a) {
-    return a->kind == AST_SELECT || a->kind == AST_INSERT || a->kind == AST_UPDATE || a->kind == AST_DELETE;
-}
-
 static Status set_shape(Statement *st, Arena *a, PlanCtx *c, const BoundStmt *b) {
     st->n_cols = b->n_result;
     st->names = arena_array(a, const char *, b->n_result + 1);
@@ -912,9 +908,9 @@ static Status text_of(Session *s, Slice sql, SqlText **out) {
     const AstStmt *query = t->ast && t->ast->kind == AST_EXPLAIN && AST_AS_CONST(AstExplain, t->ast)->query
                                ? AST_AS_CONST(AstExplain, t->ast)->query
                                : t->ast;
-    if (query && is_plannable(query) && s->state != 'E') {
+    if (query && sql_is_planned(query) && s->state != 'E') {
         r = query_shape(s, t, query);
-        bool comes_again = t->ast->kind == AST_SELECT || (is_plannable(t->ast) && t->n_params > 0);
+        bool comes_again = t->ast->kind == AST_SELECT || (sql_is_planned(t->ast) && t->n_params > 0);
         if (r == ST_OK && comes_again && !t->next && !t->once) text_list(s, t);
     }
     if (t->ast && t->ast->kind == AST_CALL && s->state != 'E') r = call_shape(s, t);
@@ -1268,7 +1264,7 @@ static Status execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_p
     if (ast->kind == AST_EXPLAIN)
         return session_explain(s, st, AST_AS_CONST(AstExplain, ast), n_params, param_types, params);
     if (ast->kind == AST_DESCRIBE) return session_describe(s, st, AST_AS_CONST(AstDescribe, ast));
-    if (!is_plannable(ast)) {
+    if (!sql_is_planned(ast)) {
         bool by_statement = ast->kind == AST_EXECUTE || ast->kind == AST_PREPARE || ast->kind == AST_DEALLOCATE ||
                             ast->kind == AST_SET || ast->kind == AST_SHOW || ast->kind == AST_DISCARD ||
                             (ast->kind == AST_COPY && !AST_AS_CONST(AstCopy, ast)->from);
@@ -1370,8 +1366,7 @@ static Status run_once(Statement *st) {
 static bool is_repeatable(const AstStmt *ast) {
     if (!ast) return false;
     if (ast->kind == AST_COPY) return AST_AS_CONST(AstCopy, ast)->from && AST_AS_CONST(AstCopy, ast)->path;
-    return ast->kind == AST_SELECT || ast->kind == AST_INSERT || ast->kind == AST_UPDATE || ast->kind == AST_DELETE ||
-           ast->kind == AST_CREATE_TABLE_AS;
+    return sql_is_planned(ast) || ast->kind == AST_CREATE_TABLE_AS;
 }
 /* memory_limit has refused something: what can be had from tables and bulks is given back. */
 static bool give_back(Session *s) {

@@ -174,6 +174,7 @@ typedef struct Written {
     int32_t first; /* column of the first value: of the table's first column, or of set_cols[0] */
     const int64_t *map;
     int64_t n;
+    int64_t n_inserted, n_deleted; /* MERGE: the first of the rows; rows that are gone */
 } Written;
 static Status written_cell(const Written *w, int64_t row, int32_t i, const void **cell, bool *null, Err *e) {
     if (w->rows) return rows_cell(w->rows, row, w->first + i, cell, null, e);
@@ -219,7 +220,7 @@ static Status look_up(Session *s, const ForeignKey *f, const Table *parent, cons
 /* Rows that the statement wrote into the referencing side. */
 static Status check_written(Session *s, Statement *st, const BoundStmt *b, const ForeignKey *f, const Written *w) {
     const Table *t = b->table, *parent = catalog_table(&s->db->catalog, slice_of(f->ref_table));
-    const bool insert = w->kind == STMT_INSERT, some_set = !insert || (b->hit && w->rows);
+    const bool insert = w->kind != STMT_UPDATE, some_set = !insert || (b->hit && w->rows);
     int32_t at[32];
     bool query = !parent, touched = insert;
     for (int i = 0; i < f->n_cols; i++) {
@@ -238,18 +239,29 @@ static Status check_written(Session *s, Statement *st, const BoundStmt *b, const
     if (!query) TRY(look_up(s, f, parent, w, at, b->hit && w->rows, &missing));
     return missing ? check_children(s, st, f) : ST_OK;
 }
+/* One of the referencing columns is set. */
+static bool sets_reference(const BoundStmt *b, const ForeignKey *f) {
+    for (int c = 0; c < f->n_cols; c++)
+        for (int32_t j = 0; j < b->n_set; j++)
+            if (strcmp(b->table->cols[b->set_cols[j]].name, f->cols[c]) == 0) return true;
+    return false;
+}
 static Status check_all_written(Session *s, Statement *st, const BoundStmt *b, const Written *w) {
     const Catalog *k = &s->db->catalog;
     for (int64_t i = 0; i < k->n_foreign; i++)
-        if (strcmp(k->foreign[i]->table, b->table->name) == 0) TRY(check_written(s, st, b, k->foreign[i], w));
+        if (strcmp(k->foreign[i]->table, b->table->name) == 0) {
+            Written part = *w;
+            if (b->merge && !sets_reference(b, k->foreign[i])) part.n = w->n_inserted;
+            TRY(check_written(s, st, b, k->foreign[i], &part));
+        }
     return ST_OK;
 }
 
-bool foreign_may_orphan(const Catalog *k, const BoundStmt *b) {
+static bool may_orphan(const Catalog *k, const BoundStmt *b, bool deletes) {
     for (int64_t i = 0; i < k->n_foreign; i++) {
         const ForeignKey *f = k->foreign[i];
         if (strcmp(f->ref_table, b->table->name) != 0) continue;
-        if (b->kind == STMT_DELETE) return true;
+        if (deletes) return true;
         for (int c = 0; c < f->n_cols; c++)
             for (int32_t j = 0; j < b->n_set; j++)
                 if (strcmp(b->table->cols[b->set_cols[j]].name, f->ref_cols[c]) == 0) return true;
@@ -257,10 +269,38 @@ bool foreign_may_orphan(const Catalog *k, const BoundStmt *b) {
     return false;
 }
 
+bool foreign_may_orphan(const Catalog *k, const BoundStmt *b) { return may_orphan(k, b, b->kind == STMT_DELETE); }
+
 typedef struct Changed {
     const char *table;
     bool deleted;
 } Changed;
+typedef VEC(Changed) ChangedVec;
+
+/* Of MERGE that has deleted rows and changed keys: orphans do not tell which of these they are due to. */
+static Status check_actions(Session *s, const BoundStmt *b) {
+    const Catalog *k = &s->db->catalog;
+    for (int64_t i = 0; i < k->n_foreign; i++) {
+        const ForeignKey *f = k->foreign[i];
+        const bool acts = !strchr("ar", f->on_delete) || !strchr("ar", f->on_update);
+        if (strcmp(f->ref_table, b->table->name) == 0 && acts && f->on_delete != f->on_update)
+            return err_set(
+                &s->err, ERR_FEATURE_NOT_SUPPORTED,
+                "MERGE that deletes rows and sets columns that foreign key constraint \"%s\" refers to is not "
+                "supported, since its ON DELETE and ON UPDATE differ",
+                f->name);
+    }
+    return ST_OK;
+}
+/* The table, as what its rows may have left without a parent; none: they cannot have. */
+static Status changed_first(Session *s, Arena *a, const BoundStmt *b, const Written *w, ChangedVec *list) {
+    const Catalog *k = &s->db->catalog;
+    const bool deletes = b->kind == STMT_DELETE || w->n_deleted > 0;
+    const bool deleted = deletes && may_orphan(k, b, true), updated = w->n > w->n_inserted && may_orphan(k, b, false);
+    if (b->merge && deleted && updated) TRY(check_actions(s, b));
+    if (deleted && !vec_push(a, list, ((Changed){b->table->name, true}))) return ST_ERROR;
+    return !updated || vec_push(a, list, ((Changed){b->table->name, false})) ? ST_OK : ST_ERROR;
+}
 
 /* foreign_after_change, for tables that have foreign keys. */
 static Status after_change(Session *s, Statement *st, const BoundStmt *b, const Written *w) {
@@ -268,9 +308,10 @@ static Status after_change(Session *s, Statement *st, const BoundStmt *b, const 
     Arena *a = st->run_arena;
     if (s->in_foreign) return ST_OK;
     if (b->kind != STMT_DELETE) TRY(check_all_written(s, st, b, w));
-    if (!foreign_may_orphan(k, b)) return ST_OK;
-    VEC(Changed) list = {0};
-    if (!vec_push(a, &list, ((Changed){b->table->name, b->kind == STMT_DELETE}))) return ST_ERROR;
+    ChangedVec list = {0};
+    TRY(changed_first(s, a, b, w, &list));
+    if (list.len == 0) return ST_OK;
+    const int64_t own = list.len;
     for (int64_t at = 0; at < list.len; at++) {
         const Changed g = list.items[at];
         for (int64_t i = 0; i < k->n_foreign; i++) {
@@ -301,22 +342,36 @@ static Status after_change(Session *s, Statement *st, const BoundStmt *b, const 
                 break;
             }
     }
-    for (int64_t at = 1; at < list.len; at++) /* what SET DEFAULT wrote */
+    for (int64_t at = own; at < list.len; at++) /* what SET DEFAULT wrote */
         for (int64_t i = 0; i < k->n_foreign && !list.items[at].deleted; i++)
             if (strcmp(k->foreign[i]->table, list.items[at].table) == 0) TRY(check_children(s, st, k->foreign[i]));
     return ST_OK;
 }
 
+static Status after_rows(Session *s, Statement *st, const BoundStmt *b, const Written *w) {
+    const bool keeps_read = s->block.keeps_read;
+    s->block.keeps_read = true; /* what was found must still be so at COMMIT, at every level */
+    Status done = after_change(s, st, b, w);
+    s->block.keeps_read = keeps_read;
+    return done;
+}
 Status foreign_after_change(Session *s, Statement *st, const BoundStmt *b, RowStore *rows, const int64_t *row_map,
                             int64_t n, int64_t changed) {
     if (s->db->catalog.n_foreign == 0 || changed == 0) return ST_OK;
     const Written w = {
         .kind = b->kind, .rows = rows, .first = b->kind == STMT_UPDATE || b->hit, .map = row_map, .n = n};
-    const bool keeps_read = s->block.keeps_read;
-    s->block.keeps_read = true; /* what was found must still be so at COMMIT, at every level */
-    Status done = after_change(s, st, b, &w);
-    s->block.keeps_read = keeps_read;
-    return done;
+    return after_rows(s, st, b, &w);
+}
+Status foreign_after_merge(Session *s, Statement *st, const Change *x) {
+    if (s->db->catalog.n_foreign == 0 || x->done == 0) return ST_OK;
+    const Written w = {.kind = STMT_MERGE,
+                       .rows = x->rows,
+                       .first = 2,
+                       .map = x->map,
+                       .n = x->n_inserted + x->n_updated,
+                       .n_inserted = x->n_inserted,
+                       .n_deleted = x->n_deleted};
+    return after_rows(s, st, x->b, &w);
 }
 
 Status foreign_after_row(Session *s, Statement *st, const BoundStmt *b, StmtKind kind, const Vec *vals) {

@@ -249,9 +249,7 @@ static Status check_sql_body(Session *s, Arena *a, const Routine *r, const PlFun
         plan_ctx_init(s, a, &c);
         pl_names_init(&names, a, f, x);
         c.variables = &names.hook;
-        bool plain = x->stmt->kind == AST_SELECT || x->stmt->kind == AST_INSERT || x->stmt->kind == AST_UPDATE ||
-                     x->stmt->kind == AST_DELETE;
-        if (plain) status = sql_bind(&c, x->stmt, 0, NULL, &b);
+        if (sql_is_planned(x->stmt)) status = sql_bind(&c, x->stmt, 0, NULL, &b);
         if (status == ST_OK && i == all->n - 1) status = check_result(s, a, r, &c, b);
     }
     if (status != ST_OK) err_context(&s->err, "SQL function \"%s\"", r->name);

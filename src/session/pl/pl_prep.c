@@ -358,8 +358,7 @@ static Status bind(PlFrame *fr, const PlExpr *x, Type want, PlPrep *p) {
         }
     } else if (x->stmt->kind == AST_CALL) {
         TRY(sql_bind_call(&c, AST_AS_CONST(AstCall, x->stmt)->func, true, 0, NULL, &p->call));
-    } else if (x->stmt->kind == AST_SELECT || x->stmt->kind == AST_INSERT || x->stmt->kind == AST_UPDATE ||
-               x->stmt->kind == AST_DELETE) {
+    } else if (sql_is_planned(x->stmt)) {
         BoundStmt *b;
         TRY(sql_bind(&c, x->stmt, 0, NULL, &b));
         p->is_plan = true;

@@ -62,7 +62,7 @@ static Status plan_shape(Statement *st, const PlanCtx *c, const BoundStmt *b) {
     return ST_OK;
 }
 
-/* SELECT, INSERT, UPDATE, DELETE with its parameters in place. */
+/* A query or a change of data with its parameters in place. */
 static Status run_bound(Session *s, Statement *st, PlanCtx *c, BoundStmt *b, int32_t n, const Value *values) {
     TRY(plan_shape(st, c, b));
     if (b->n_params > 0) TRY(sql_bind_params(c, b, n, values));
@@ -79,15 +79,11 @@ static Status run_bound(Session *s, Statement *st, PlanCtx *c, BoundStmt *b, int
     return ST_OK;
 }
 
-static bool is_plan(const AstStmt *a) {
-    return a->kind == AST_SELECT || a->kind == AST_INSERT || a->kind == AST_UPDATE || a->kind == AST_DELETE;
-}
-
 static Status run_static(PlFrame *fr, const PlExpr *x, Statement *st) {
     Session *s = fr->s;
     PlPrep *p;
     const Value *room[PL_ROOM], **params;
-    if (!is_plan(x->stmt)) {
+    if (!sql_is_planned(x->stmt)) {
         if (x->stmt->kind == AST_TRANSACTION)
             return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "unsupported transaction command in PL/pgSQL");
         return session_execute(s, st, x->stmt, 0, NULL, NULL, NULL);
@@ -148,7 +144,7 @@ static Status run_text(PlFrame *fr, const char *text, const PlStmt *d, Statement
         Status r;
         if (a->kind == AST_TRANSACTION) {
             r = err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "EXECUTE of transaction commands is not implemented");
-        } else if (is_plan(a)) {
+        } else if (sql_is_planned(a)) {
             PlanCtx c;
             BoundStmt *b;
             plan_ctx_init(s, st->run_arena, &c);

@@ -537,8 +537,7 @@ static Status no_destination(PlFrame *fr, bool is_select) {
 static Status exec_sql(PlFrame *fr, const PlStmt *s) {
     Statement *st;
     const AstStmt *ast = s->query->stmt;
-    bool is_select = ast->kind == AST_SELECT,
-         changes = ast->kind == AST_INSERT || ast->kind == AST_UPDATE || ast->kind == AST_DELETE;
+    bool is_select = ast->kind == AST_SELECT, changes = sql_is_change(ast);
     TRY(pl_result_new(fr, &st));
     Status r = pl_run_query(fr, s->query, st);
     if (r == ST_OK) {

@@ -91,6 +91,7 @@ static const AstWith *statement_with(const AstStmt *s) {
     case AST_INSERT: return AST_AS_CONST(AstInsert, s)->with;
     case AST_UPDATE: return AST_AS_CONST(AstUpdate, s)->with;
     case AST_DELETE: return AST_AS_CONST(AstDelete, s)->with;
+    case AST_MERGE: return AST_AS_CONST(AstMerge, s)->with;
     default: return NULL;
     }
 }
@@ -126,6 +127,7 @@ static Status bind_statement(PlanCtx *c, const AstStmt *stmt, int32_t n_params, 
     case AST_INSERT: st = bind_insert(&b, AST_AS_CONST(AstInsert, stmt), NULL, s); break;
     case AST_UPDATE: st = bind_update(&b, AST_AS_CONST(AstUpdate, stmt), NULL, s); break;
     case AST_DELETE: st = bind_delete(&b, AST_AS_CONST(AstDelete, stmt), NULL, s); break;
+    case AST_MERGE: st = bind_merge(&b, AST_AS_CONST(AstMerge, stmt), s); break;
     default: s->kind = STMT_UTILITY; break;
     }
     s->n_members = (int32_t)b.members.len;

@@ -5,8 +5,9 @@
 #include "sql/parse/ast.h"
 #include "sql/plan/plan.h"
 
-/* Binds SELECT, VALUES, INSERT, UPDATE, DELETE (and the query of EXPLAIN, COPY, CREATE TABLE AS by being given that
- * query). param_types: declared types (T_UNKNOWN = infer); n_params in/out through BoundStmt. Needs the shared lock. */
+/* Binds SELECT, VALUES, INSERT, UPDATE, DELETE, MERGE (and the query of EXPLAIN, COPY, CREATE TABLE AS by being given
+ * that query). param_types: declared types (T_UNKNOWN = infer); n_params in/out through BoundStmt. Needs the shared
+ * lock. */
 Status sql_bind(PlanCtx *c, const AstStmt *stmt, int32_t n_params, const Type *param_types, BoundStmt **out);
 /* A view's query, under the view's names of columns. With PlanCtx.keep_sources also what it reads. Needs the shared
  * lock. */

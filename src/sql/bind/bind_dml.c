@@ -71,8 +71,17 @@ static int check_after(const Table *t, const char *name) {
             best = i;
     return best;
 }
+/* The boolean where the column is true, else NULL. */
+static Expr *only_where(Binder *b, ColId where, Expr *e) {
+    Expr *x = expr_new(b->c, EX_CASE, type_make(T_BOOL), 3);
+    if (!x || !e) return NULL;
+    x->args[0] = expr_col(b->c, where);
+    x->args[1] = e;
+    x->args[2] = bind_null(b, type_make(T_BOOL));
+    return x->args[0] && x->args[2] ? x : NULL;
+}
 /* Twice for ON CONFLICT DO UPDATE: for the proposed row and for what comes of it. */
-static Status add_checks(Binder *b, const Table *t, const NsItem *row, Proj *proj, BoundStmt *out) {
+Status bind_checks(Binder *b, const Table *t, const NsItem *row, ColId stored, Proj *proj, BoundStmt *out) {
     if (!t->n_checks) return ST_OK;
     if (!out->checks) {
         out->checks = arena_array(b->a, ColId, 2 * t->n_checks);
@@ -88,6 +97,7 @@ static Status add_checks(Binder *b, const Table *t, const NsItem *row, Proj *pro
         item.name = t->name;
         TRY(bind_add_item(b, q, &item));
         Expr *e = bind_bool(b, bind_text_expr(b, q, t->checks[i].sql, NULL), "CHECK", 0);
+        if (stored) e = only_where(b, stored, e);
         if (!e || !(out->checks[out->n_checks] = bind_proj_add(b, proj, NULL, e, t->checks[i].name))) return ST_ERROR;
         out->check_names[out->n_checks++] = t->checks[i].name;
     }
@@ -112,10 +122,7 @@ static Status add_returning(Binder *b, Query *q, const AstTarget *list, int64_t 
     return ST_OK;
 }
 
-static Status pass(Binder *b, Proj *proj, ColId id) {
-    Expr *e = expr_col(b->c, id);
-    return e && vec_push(b->a, &proj->ids, id) && vec_push(b->a, &proj->exprs, e) ? ST_OK : ST_ERROR;
-}
+static Status pass(Binder *b, Proj *proj, ColId id) { return bind_pass(b, proj, id); }
 
 /* One row per rowid. Ids of the other columns change. */
 static Plan *once_per_row(Binder *b, Plan *child, BoundStmt *out) {
@@ -158,14 +165,6 @@ static Plan *once_per_row(Binder *b, Plan *child, BoundStmt *out) {
 }
 
 /* ---- SET ------------------------------------------------------------------------------------ */
-
-typedef struct Set {
-    int col;
-    Expr *value;
-    ColId id;
-    bool element; /* an element of it was set: others may follow */
-} Set;
-typedef VEC(Set) SetVec;
 
 /* In the order of columns: values are computed, and constraints reported, in it, as in PostgreSQL. */
 static void sort_sets(SetVec *sets) {
@@ -291,8 +290,7 @@ static Status bind_set(Binder *b, Query *q, const Table *t, const AstAssign *a, 
 }
 
 /* All SET items. An array whose elements were set becomes one of its domain when all of them have been. */
-static Status bind_sets(Binder *b, Query *q, const Table *t, const AstAssign *set, int64_t n, SetVec *sets,
-                        Plan **plan) {
+Status bind_sets(Binder *b, Query *q, const Table *t, const AstAssign *set, int64_t n, SetVec *sets, Plan **plan) {
     for (int64_t i = 0; i < n; i++) TRY(bind_set(b, q, t, &set[i], sets, plan));
     for (int64_t i = 0; i < sets->len; i++) {
         Set *x = &sets->items[i];
@@ -382,6 +380,37 @@ static bool has_domains(const Table *t) {
     return any;
 }
 
+/* One row of VALUES into the table's columns; those that it leaves out, or has DEFAULT for, stay NULL. base: values are
+ * of the domains' base types. */
+static Status values_row(Binder *b, Query *q, const AstInsert *s, const Table *t, const AstValuesRow *v, int64_t n_cols,
+                         const int *map, bool base, Expr **row) {
+    for (int64_t i = 0; i < v->n_items; i++) {
+        const AstExpr *ast = v->items[i];
+        if (ast->kind == AST_DEFAULT && s->n_columns && s->paths[i].n)
+            return part_default(b, &s->paths[i], s->column_locations[i]);
+        if (ast->kind == AST_DEFAULT) continue;
+        Expr *e = bind_expr(b, q, ast);
+        e = insert_value(b, q, s, i, &t->cols[map[i]], base, row[map[i]], e, ast->location);
+        if (!(row[map[i]] = e)) return ST_ERROR;
+    }
+    return base ? ST_OK : check_parts(b, s, t, n_cols, map, row);
+}
+
+Status bind_values_row(Binder *b, Query *q, const AstInsert *s, const Table *t, Expr **row) {
+    int64_t n_cols;
+    int *map;
+    TRY(insert_columns(b, s, t, &n_cols, &map));
+    if (s->query) {
+        const AstValuesRow *v = &s->query->values[0];
+        TRY(check_width(b, s, n_cols, v->n_items,
+                        v->items[MIN_OF(v->n_items, n_cols) - (v->n_items <= n_cols)]->location));
+        TRY(values_row(b, q, s, t, v, n_cols, map, false, row));
+    }
+    for (int c = 0; c < t->n_cols; c++)
+        if (!row[c] && !(row[c] = default_value(b, &t->cols[c]))) return ST_ERROR;
+    return ST_OK;
+}
+
 /* VALUES straight into the table's columns: one pass, no common types. number: NULL, or for the rows' numbers. */
 static Plan *insert_values(Binder *b, const AstInsert *s, Table *t, Cte *ctes, int64_t n_cols, const int *map,
                            ColId *ids, ColId *number) {
@@ -407,17 +436,7 @@ static Plan *insert_values(Binder *b, const AstInsert *s, Table *t, Cte *ctes, i
             return NULL;
         }
         Expr **row = arena_array(b->a, Expr *, t->n_cols + 1);
-        if (!row) return NULL;
-        for (int64_t i = 0; v && i < width; i++) {
-            const AstExpr *ast = v->items[i];
-            if (ast->kind == AST_DEFAULT && s->n_columns && s->paths[i].n)
-                return part_default(b, &s->paths[i], s->column_locations[i]), NULL;
-            if (ast->kind == AST_DEFAULT) continue;
-            Expr *e = bind_expr(b, q, ast);
-            e = insert_value(b, q, s, i, &t->cols[map[i]], above, row[map[i]], e, ast->location);
-            if (!(row[map[i]] = e)) return NULL;
-        }
-        if (!above && check_parts(b, s, t, n_cols, map, row) != ST_OK) return NULL;
+        if (!row || (v && values_row(b, q, s, t, v, n_cols, map, above, row) != ST_OK)) return NULL;
         for (int c = 0; c < t->n_cols; c++) {
             if (row[c]) continue;
             if (!defaults[c] && !(defaults[c] = default_value(b, &t->cols[c]))) return NULL;
@@ -592,7 +611,7 @@ Status bind_insert(Binder *b, const AstInsert *s, Cte *around, BoundStmt *out) {
         for (int32_t i = 0; i < out->n_set; i++) TRY(pass(b, &proj, out->set_values[i]));
     }
     for (int c = 0; c < t->n_cols; c++) TRY(pass(b, &proj, ids[c]));
-    TRY(add_checks(b, t, &row, &proj, out));
+    TRY(bind_checks(b, t, &row, 0, &proj, out));
     if (out->sets_keys) {
         BoundStmt other = {0};
         TRY(returning_of(b, s, ctes, &row, &proj, &other));
@@ -600,7 +619,7 @@ Status bind_insert(Binder *b, const AstInsert *s, Cte *around, BoundStmt *out) {
     }
     if (final != ids) {
         TRY(bind_row_item(b, t, row.name, final, &row));
-        TRY(add_checks(b, t, &row, &proj, out));
+        TRY(bind_checks(b, t, &row, 0, &proj, out));
     }
     TRY(returning_of(b, s, ctes, &row, &proj, out));
     if (proj.ids.len > t->n_cols && !(p = bind_proj_plan(b, &proj, p))) return ST_ERROR;
@@ -611,8 +630,8 @@ Status bind_insert(Binder *b, const AstInsert *s, Cte *around, BoundStmt *out) {
 
 /* ---- UPDATE ----------------------------------------------------------------------------------- */
 
-static Query *target_query(Binder *b, const AstFromTable *f, Table *t, Cte *ctes, Plan **scan, ColId *rowid,
-                           NsItem *item) {
+Query *bind_target_query(Binder *b, const AstFromTable *f, Table *t, Cte *ctes, Plan **scan, ColId *rowid,
+                         NsItem *item) {
     Query *q = arena_new_of(b->a, Query);
     if (!q) return NULL;
     q->ctes = ctes;
@@ -638,7 +657,7 @@ Status bind_update(Binder *b, const AstUpdate *s, Cte *around, BoundStmt *out) {
     TRY(target_table(b, &s->table->name, s->table->location, "update", &t));
     Cte *ctes = around;
     TRY(bind_with(b, NULL, s->with, &ctes, NULL));
-    Query *q = target_query(b, s->table, t, ctes, &p, &out->rowid, &item);
+    Query *q = bind_target_query(b, s->table, t, ctes, &p, &out->rowid, &item);
     if (!(p = target_from(b, q, s->from, s->n_from, p))) return ST_ERROR;
     if (s->where) {
         q->clause = "WHERE";
@@ -676,7 +695,7 @@ Status bind_update(Binder *b, const AstUpdate *s, Cte *around, BoundStmt *out) {
     Proj proj = {0};
     TRY(pass(b, &proj, out->rowid));
     for (int32_t i = 0; i < out->n_set; i++) TRY(pass(b, &proj, out->values[i]));
-    TRY(add_checks(b, t, &row, &proj, out));
+    TRY(bind_checks(b, t, &row, 0, &proj, out));
     Query *rq = arena_new_of(b->a, Query);
     if (!rq) return ST_ERROR;
     rq->ctes = ctes;
@@ -698,7 +717,7 @@ Status bind_delete(Binder *b, const AstDelete *s, Cte *around, BoundStmt *out) {
     TRY(target_table(b, &s->table->name, s->table->location, "delete from", &t));
     Cte *ctes = around;
     TRY(bind_with(b, NULL, s->with, &ctes, NULL));
-    Query *q = target_query(b, s->table, t, ctes, &p, &out->rowid, &item);
+    Query *q = bind_target_query(b, s->table, t, ctes, &p, &out->rowid, &item);
     if (!(p = target_from(b, q, s->using_items, s->n_using, p))) return ST_ERROR;
     if (s->where) {
         q->clause = "WHERE";

@@ -510,6 +510,7 @@ typedef struct Proj {
 } Proj;
 ColId *bind_ids(Binder *b, int64_t n, const ColId *ids); /* a copy: operators share no arrays */
 ColId bind_proj_add(Binder *b, Proj *p, const Query *q, Expr *e, const char *name);
+Status bind_pass(Binder *b, Proj *p, ColId id); /* the column as it is */
 Plan *bind_proj_plan(Binder *b, const Proj *p, Plan *child);
 
 /* ---- bind_dml.c -------------------------------------------------------------------------------- */
@@ -517,6 +518,25 @@ Plan *bind_proj_plan(Binder *b, const Proj *p, Plan *child);
 Status bind_insert(Binder *b, const AstInsert *s, Cte *around, BoundStmt *out);
 Status bind_update(Binder *b, const AstUpdate *s, Cte *around, BoundStmt *out);
 Status bind_delete(Binder *b, const AstDelete *s, Cte *around, BoundStmt *out);
+Status bind_merge(Binder *b, const AstMerge *s, BoundStmt *out); /* bind_merge.c */
+/* The level of a statement that changes rows of t: the table alone, with the numbers of its rows. */
+Query *bind_target_query(Binder *b, const AstFromTable *f, Table *t, Cte *ctes, Plan **scan, ColId *rowid,
+                         NsItem *item);
+/* SET items, in the order of columns. */
+typedef struct Set {
+    int col;
+    Expr *value;
+    ColId id;
+    bool element; /* an element of it was set: others may follow */
+} Set;
+typedef VEC(Set) SetVec;
+/* *plan gets what their subqueries are joined by. */
+Status bind_sets(Binder *b, Query *q, const Table *t, const AstAssign *set, int64_t n, SetVec *sets, Plan **plan);
+/* One row of VALUES, or DEFAULT VALUES, as values of all columns of t. */
+Status bind_values_row(Binder *b, Query *q, const AstInsert *s, const Table *t, Expr **row);
+/* CHECK constraints over a row of the table, which out gets. stored: 0, or a column that says of each row whether they
+ * are for it. */
+Status bind_checks(Binder *b, const Table *t, const NsItem *row, ColId stored, Proj *proj, BoundStmt *out);
 /* Target list (select list, RETURNING): expands stars. */
 typedef struct Target {
     Expr *expr;

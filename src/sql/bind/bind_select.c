@@ -34,6 +34,11 @@ ColId bind_proj_add(Binder *b, Proj *p, const Query *q, Expr *e, const char *nam
     return vec_push(b->a, &p->ids, id) && vec_push(b->a, &p->exprs, e) ? id : 0;
 }
 
+Status bind_pass(Binder *b, Proj *p, ColId id) {
+    Expr *e = expr_col(b->c, id);
+    return e && vec_push(b->a, &p->ids, id) && vec_push(b->a, &p->exprs, e) ? ST_OK : ST_ERROR;
+}
+
 Plan *bind_proj_plan(Binder *b, const Proj *proj, Plan *child) {
     Plan *p = child ? plan_new(b->c, LP_PROJECT, 1) : NULL;
     if (!p) return NULL;

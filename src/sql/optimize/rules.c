@@ -136,7 +136,9 @@ Status sql_optimize(PlanCtx *c, BoundStmt *stmt) {
     ColSet need = colset_new(c);
     need_ids(o, &need, stmt->result, stmt->n_result);
     need_ids(o, &need, &stmt->rowid, 1);
-    if (stmt->kind == STMT_INSERT && stmt->table) need_ids(o, &need, stmt->values, stmt->table->n_cols);
+    if (stmt->merge) need_ids(o, &need, &stmt->merge->clause, 1);
+    if ((stmt->kind == STMT_INSERT || stmt->merge) && stmt->table)
+        need_ids(o, &need, stmt->values, stmt->table->n_cols);
     if (stmt->kind == STMT_UPDATE) need_ids(o, &need, stmt->values, stmt->n_set);
     if (stmt->inserted_result) need_ids(o, &need, stmt->inserted_result, stmt->n_result);
     if (stmt->hit) {

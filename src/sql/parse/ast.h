@@ -76,6 +76,7 @@ typedef enum AstKind {
     AST_INSERT,
     AST_UPDATE,
     AST_DELETE,
+    AST_MERGE,
     AST_TRUNCATE,
     AST_CREATE_TABLE,
     AST_CREATE_TABLE_AS,
@@ -503,7 +504,7 @@ typedef struct AstCte {
     const char **columns;
     int64_t n_columns;
     AstMaterialized materialized;
-    AstStmt *query;    /* AST_SELECT, or AST_INSERT, AST_UPDATE, AST_DELETE */
+    AstStmt *query;    /* AST_SELECT, or a change of data: AST_INSERT, AST_UPDATE, AST_DELETE, AST_MERGE */
     AstSearch *search; /* NULL: none */
     AstCycle *cycle;
     int64_t location;
@@ -652,6 +653,26 @@ typedef struct AstDelete {
     AstTarget *returning;
     int64_t n_returning;
 } AstDelete;
+
+typedef enum AstMergeAction { AST_MERGE_NOTHING, AST_MERGE_INSERT, AST_MERGE_UPDATE, AST_MERGE_DELETE } AstMergeAction;
+/* WHEN [NOT] MATCHED [AND condition] THEN action. */
+typedef struct AstMergeWhen {
+    bool matched;
+    AstExpr *condition; /* NULL = none */
+    AstMergeAction action;
+    AstInsert *insert; /* AST_MERGE_INSERT: its columns, and VALUES of one row or DEFAULT VALUES */
+    AstAssign *set;    /* AST_MERGE_UPDATE */
+    int64_t n_set;
+} AstMergeWhen;
+typedef struct AstMerge {
+    AST_STMT_HEAD;
+    AstWith *with;
+    AstFromTable *table;
+    AstFrom *using_item;
+    AstExpr *on;
+    AstMergeWhen *whens;
+    int64_t n_whens;
+} AstMerge;
 
 typedef struct AstTruncate {
     AST_STMT_HEAD;

@@ -609,6 +609,22 @@ static void dump_delete(Dump *d, const AstDelete *x) {
     dump_opt(d, "where", x->where);
     dump_targets(d, "returning", x->returning, x->n_returning);
 }
+static void dump_merge_when(Dump *d, const AstMergeWhen *x) {
+    static const char *const actions[] = {"nothing", "insert", "update", "delete"};
+    put(d, x->matched ? " (matched " : " (not_matched ");
+    put(d, actions[x->action]);
+    dump_opt(d, "and", x->condition);
+    if (x->insert) dump_insert(d, x->insert);
+    dump_assigns(d, x->set, x->n_set);
+    put(d, ")");
+}
+static void dump_merge(Dump *d, const AstMerge *x) {
+    dump_with(d, x->with);
+    dump_from(d, (const AstFrom *)x->table);
+    dump_from(d, x->using_item);
+    dump_opt(d, "on", x->on);
+    for (int64_t i = 0; i < x->n_whens; i++) dump_merge_when(d, &x->whens[i]);
+}
 static void dump_create_table(Dump *d, const AstCreateTable *x) {
     put_qualified(d, &x->name);
     put_flag(d, "if_not_exists", x->if_not_exists);
@@ -763,6 +779,7 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
     case AST_INSERT: dump_insert(d, AST_AS_CONST(AstInsert, s)); break;
     case AST_UPDATE: dump_update(d, AST_AS_CONST(AstUpdate, s)); break;
     case AST_DELETE: dump_delete(d, AST_AS_CONST(AstDelete, s)); break;
+    case AST_MERGE: dump_merge(d, AST_AS_CONST(AstMerge, s)); break;
     case AST_TRUNCATE:
         for (int64_t i = 0; i < AST_AS_CONST(AstTruncate, s)->n_tables; i++)
             put_qualified(d, &AST_AS_CONST(AstTruncate, s)->tables[i]);

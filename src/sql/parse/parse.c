@@ -156,6 +156,7 @@ const char *ast_kind_name(AstKind k) {
         [AST_INSERT] = "insert",
         [AST_UPDATE] = "update",
         [AST_DELETE] = "delete",
+        [AST_MERGE] = "merge",
         [AST_TRUNCATE] = "truncate",
         [AST_CREATE_TABLE] = "create_table",
         [AST_CREATE_TABLE_AS] = "create_table_as",
@@ -235,6 +236,7 @@ const char *ast_stmt_tag(const AstStmt *s) {
     case AST_INSERT: return "INSERT";
     case AST_UPDATE: return "UPDATE";
     case AST_DELETE: return "DELETE";
+    case AST_MERGE: return "MERGE";
     case AST_TRUNCATE: return "TRUNCATE TABLE";
     case AST_CREATE_TABLE: return "CREATE TABLE";
     case AST_CREATE_TABLE_AS:
@@ -284,9 +286,13 @@ bool sql_with_changes(const AstWith *w) {
         if (w->ctes[i].query->kind != AST_SELECT) return true;
     return false;
 }
+bool sql_is_change(const AstStmt *s) {
+    return s->kind == AST_INSERT || s->kind == AST_UPDATE || s->kind == AST_DELETE || s->kind == AST_MERGE;
+}
+bool sql_is_planned(const AstStmt *s) { return s->kind == AST_SELECT || sql_is_change(s); }
 bool sql_changes_data(const AstStmt *s) {
     if (s->kind == AST_SELECT) return sql_with_changes(AST_AS_CONST(AstSelect, s)->with);
-    return s->kind == AST_INSERT || s->kind == AST_UPDATE || s->kind == AST_DELETE;
+    return sql_is_change(s);
 }
 
 int64_t sql_column_end(Slice text, int64_t at) {

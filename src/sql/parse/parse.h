@@ -46,7 +46,9 @@ int64_t sql_column_end(Slice text, int64_t at);
  * string begins there. */
 int64_t sql_string_end(Slice text, int64_t at);
 
-/* INSERT, UPDATE, DELETE, or a query with one of them in WITH. */
+bool sql_is_change(const AstStmt *s);  /* INSERT, UPDATE, DELETE, MERGE */
+bool sql_is_planned(const AstStmt *s); /* one of these, or a query */
+/* One of these, or a query with one of them in WITH. */
 bool sql_changes_data(const AstStmt *s);
 /* A member of WITH changes data. */
 bool sql_with_changes(const AstWith *w);

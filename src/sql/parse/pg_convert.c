@@ -1124,22 +1124,30 @@ static bool conv_on_conflict(Conv *c, OnConflictClause *o, AstOnConflict **out) 
     return true;
 }
 
+static bool conv_insert_columns(Conv *c, List *cols, AstInsert *x) {
+    x->n_columns = list_length(cols);
+    if (!(x->columns = new_array(c, x->n_columns, (int64_t)sizeof(char *))) ||
+        !(x->column_locations = new_array(c, x->n_columns, (int64_t)sizeof(int64_t))) ||
+        !(x->paths = new_array(c, x->n_columns, (int64_t)sizeof(AstPath))))
+        return false;
+    for (int64_t i = 0; i < x->n_columns; i++) {
+        ResTarget *t = list_nth(cols, (int)i);
+        if (!conv_path(c, t, &x->paths[i]) || !copy_str(c, t->name, &x->columns[i])) return false;
+        x->column_locations[i] = pos_of(t->location);
+    }
+    return true;
+}
+static void conv_overriding(OverridingKind k, AstInsert *x) {
+    x->overriding_system = k == OVERRIDING_SYSTEM_VALUE;
+    x->overriding_user = k == OVERRIDING_USER_VALUE;
+}
+
 static AstStmt *conv_insert(Conv *c, InsertStmt *s) {
     AstInsert *x = NEW(AstInsert, AST_INSERT, s->relation->location);
     if (!x || !conv_with(c, s->withClause, &x->with) || !conv_rangevar(c, s->relation, &x->table)) return NULL;
     if (s->relation->alias && !copy_str(c, s->relation->alias->aliasname, &x->alias)) return NULL;
-    x->n_columns = list_length(s->cols);
-    if (!(x->columns = new_array(c, x->n_columns, (int64_t)sizeof(char *))) ||
-        !(x->column_locations = new_array(c, x->n_columns, (int64_t)sizeof(int64_t))) ||
-        !(x->paths = new_array(c, x->n_columns, (int64_t)sizeof(AstPath))))
-        return NULL;
-    for (int64_t i = 0; i < x->n_columns; i++) {
-        ResTarget *t = list_nth(s->cols, (int)i);
-        if (!conv_path(c, t, &x->paths[i]) || !copy_str(c, t->name, &x->columns[i])) return NULL;
-        x->column_locations[i] = pos_of(t->location);
-    }
-    x->overriding_system = s->override == OVERRIDING_SYSTEM_VALUE;
-    x->overriding_user = s->override == OVERRIDING_USER_VALUE;
+    if (!conv_insert_columns(c, s->cols, x)) return NULL;
+    conv_overriding(s->override, x);
     if (s->selectStmt && !(x->query = conv_select(c, (SelectStmt *)s->selectStmt))) return NULL;
     return conv_on_conflict(c, s->onConflictClause, &x->on_conflict) &&
                    conv_targets(c, s->returningList, &x->returning, &x->n_returning)
@@ -1165,6 +1173,39 @@ static AstStmt *conv_delete(Conv *c, DeleteStmt *s) {
                    conv_targets(c, s->returningList, &x->returning, &x->n_returning)
                ? (AstStmt *)x
                : NULL;
+}
+
+/* INSERT of MERGE, as an INSERT of one row of VALUES. */
+static AstInsert *conv_merge_insert(Conv *c, const RangeVar *into, MergeWhenClause *w) {
+    AstInsert *x = NEW(AstInsert, AST_INSERT, into->location);
+    if (!x || !conv_insert_columns(c, w->targetList, x)) return NULL;
+    conv_overriding(w->override, x);
+    if (!w->values) return x;
+    AstSelect *values = x->query = NEW(AstSelect, AST_SELECT, into->location);
+    if (!values || !(values->values = new_array(c, 1, (int64_t)sizeof(AstValuesRow)))) return NULL;
+    values->n_values = 1;
+    return conv_exprs(c, w->values, &values->values[0].items, &values->values[0].n_items) ? x : NULL;
+}
+static bool conv_merge_when(Conv *c, const RangeVar *into, MergeWhenClause *w, AstMergeWhen *x) {
+    x->matched = w->matched;
+    if (!conv_opt_expr(c, w->condition, &x->condition)) return false;
+    switch (w->commandType) {
+    case CMD_INSERT: x->action = AST_MERGE_INSERT; return (x->insert = conv_merge_insert(c, into, w)) != NULL;
+    case CMD_UPDATE: x->action = AST_MERGE_UPDATE; return conv_assigns(c, w->targetList, &x->set, &x->n_set);
+    case CMD_DELETE: x->action = AST_MERGE_DELETE; return true;
+    default: x->action = AST_MERGE_NOTHING; return true;
+    }
+}
+static AstStmt *conv_merge(Conv *c, MergeStmt *s) {
+    AstMerge *x = NEW(AstMerge, AST_MERGE, s->relation->location);
+    if (!x || !conv_with(c, s->withClause, &x->with) || !(x->table = conv_from_table(c, s->relation)) ||
+        !(x->using_item = conv_from(c, s->sourceRelation)) || !(x->on = conv_expr(c, s->joinCondition)))
+        return NULL;
+    x->n_whens = list_length(s->mergeWhenClauses);
+    if (!(x->whens = new_array(c, x->n_whens, (int64_t)sizeof(AstMergeWhen)))) return NULL;
+    for (int64_t i = 0; i < x->n_whens; i++)
+        if (!conv_merge_when(c, s->relation, list_nth(s->mergeWhenClauses, (int)i), &x->whens[i])) return NULL;
+    return (AstStmt *)x;
 }
 
 static bool conv_rangevars(Conv *c, List *l, AstName **out, int64_t *n) {
@@ -2028,7 +2069,6 @@ static AstStmt *conv_call(Conv *c, CallStmt *s) {
 /* Statements that PostgreSQL has and Stele has not. */
 static const char *statement_name(Node *n) {
     switch (nodeTag(n)) {
-    case T_MergeStmt: return "MERGE";
     case T_AlterFunctionStmt: return "ALTER FUNCTION";
     case T_CreateSeqStmt: return "CREATE SEQUENCE";
     case T_AlterSeqStmt: return "ALTER SEQUENCE";
@@ -2087,6 +2127,7 @@ static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
     case T_InsertStmt: return conv_insert(c, (InsertStmt *)n);
     case T_UpdateStmt: return conv_update(c, (UpdateStmt *)n);
     case T_DeleteStmt: return conv_delete(c, (DeleteStmt *)n);
+    case T_MergeStmt: return conv_merge(c, (MergeStmt *)n);
     case T_TruncateStmt: {
         TruncateStmt *s = (TruncateStmt *)n;
         AstTruncate *x = NEW(AstTruncate, AST_TRUNCATE, -1);

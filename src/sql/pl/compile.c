@@ -380,6 +380,7 @@ BoundStmt *cp_bind(Cp *c, const AstStmt *stmt, const PlExpr *x) {
     if (st != ST_OK) return (void)cp_refuse_error(c), NULL;
     if (b->kind == STMT_UTILITY) return (void)cp_refuse(c, "a command that is no query"), NULL;
     if (b->n_members > 0) return (void)cp_refuse(c, "WITH that changes data"), NULL;
+    if (b->merge) return (void)cp_refuse(c, "MERGE"), NULL;
     c->at.copies.len = 0;
     bool once = b->plan->kind == LP_AGG; /* UPDATE .. FROM: cp_update looks for it */
     Plan **plan = once ? &b->plan->children[0] : &b->plan;

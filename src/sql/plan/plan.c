@@ -933,7 +933,7 @@ static Status verify_target(const PlanCtx *c, const Table *t, int32_t n, const i
     return ST_OK;
 }
 Status stmt_verify(const PlanCtx *c, const BoundStmt *s, Err *e) {
-    if (s->kind == STMT_INSERT) TRY(verify_target(c, s->table, s->table->n_cols, NULL, s->values, e));
+    if (s->kind == STMT_INSERT || s->merge) TRY(verify_target(c, s->table, s->table->n_cols, NULL, s->values, e));
     if (s->kind == STMT_UPDATE) TRY(verify_target(c, s->table, s->n_set, s->set_cols, s->values, e));
     return s->hit ? verify_target(c, s->table, s->n_set, s->set_cols, s->set_values, e) : ST_OK;
 }

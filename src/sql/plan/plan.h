@@ -349,6 +349,8 @@ typedef enum StmtKind {
                   */
     STMT_UPDATE, /* plan yields rowid, then set_cols' new values, then (returning) */
     STMT_DELETE, /* plan yields rowid */
+    STMT_MERGE,  /* plan yields rowid (NULL: of a row that is inserted), BoundMerge.clause, one column per column of the
+                    table: the row as it will be, of one that is deleted as it is */
     STMT_UTILITY /* run by the session from the AST */
 } StmtKind;
 
@@ -357,6 +359,12 @@ typedef struct WithMember {
     const char *name;
     struct BoundStmt *stmt; /* its result is the member's rows */
 } WithMember;
+
+/* What MERGE does with a row of its plan. */
+typedef struct BoundMerge {
+    ColId clause;    /* the number of its WHEN clause; a row without one, or of DO NOTHING, is not in the plan's rows */
+    StmtKind *kinds; /* by number: STMT_INSERT, STMT_UPDATE, STMT_DELETE, or for DO NOTHING STMT_SELECT */
+} BoundMerge;
 
 typedef struct BoundStmt {
     StmtKind kind;
@@ -367,7 +375,7 @@ typedef struct BoundStmt {
     Table *table;       /* DML target */
     int32_t n_set;
     int32_t *set_cols;
-    /* DML: ids in plan's output. INSERT: values[i] for table column i. UPDATE: values[i] for set_cols[i]. */
+    /* DML: ids in plan's output. INSERT, MERGE: values[i] for table column i. UPDATE: values[i] for set_cols[i]. */
     ColId rowid;
     ColId *values;
     /* CHECK constraints as boolean columns of the plan: a FALSE row is 23514 */
@@ -387,6 +395,7 @@ typedef struct BoundStmt {
                                key; NULL without RETURNING */
     int conflict_key;       /* number of a unique index (table_indexes), -1 any: whose conflicts are skipped; others are
                                errors */
+    const BoundMerge *merge; /* of MERGE, else NULL: set_cols are those that one of its UPDATEs sets */
     int32_t n_params;
     Type *param_types;
     int32_t n_members; /* 0: no member of WITH changes data */
