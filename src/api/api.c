@@ -331,7 +331,9 @@ const char *stele_column_type(const stele_stmt *s, int64_t i) {
     return i >= 0 && i < st_ofc(s)->n_cols ? type_name(st_ofc(s)->types[i], &buf) : "";
 }
 bool stele_column_is_number(const stele_stmt *s, int64_t i) {
-    return i >= 0 && i < st_ofc(s)->n_cols && type_is_number(st_ofc(s)->types[i]);
+    if (i < 0 || i >= st_ofc(s)->n_cols) return false;
+    const Type t = st_ofc(s)->types[i];
+    return type_is_number(t) || (t.id == T_OID && type_phys(t) == PH_I64);
 }
 const char *stele_command_tag(const stele_stmt *s) { return st_ofc(s)->tag; }
 int64_t stele_row_count(const stele_stmt *s) { return st_ofc(s)->affected; }

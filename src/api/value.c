@@ -172,6 +172,10 @@ static Status scalar_to_client(const Value *v, Arena *a, stele_value *out) {
     case T_INT2: *out = (stele_value){.type = STELE_TYPE_INT64, .u.i64 = v->u.i16}; return ST_OK;
     case T_INT4: *out = (stele_value){.type = STELE_TYPE_INT64, .u.i64 = v->u.i32}; return ST_OK;
     case T_INT8: *out = (stele_value){.type = STELE_TYPE_INT64, .u.i64 = v->u.i64}; return ST_OK;
+    case T_OID:
+        if (v->type.flags & TF_SHOWN) break;
+        *out = (stele_value){.type = STELE_TYPE_INT64, .u.i64 = v->u.i64};
+        return ST_OK;
     case T_FLOAT4: *out = (stele_value){.type = STELE_TYPE_FLOAT, .u.f32 = v->u.f32}; return ST_OK;
     case T_FLOAT8: *out = (stele_value){.type = STELE_TYPE_DOUBLE, .u.f64 = v->u.f64}; return ST_OK;
     case T_NUMERIC: {

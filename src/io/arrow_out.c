@@ -64,6 +64,7 @@ static const char *format_of(Arena *a, Type t) {
     case T_INT2: return "s";
     case T_INT4: return "i";
     case T_INT8: return "l";
+    case T_OID: return t.flags & TF_SHOWN ? "U" : "l";
     case T_NUMERIC: return arena_printf(a, "d:%d,%d", t.precision, t.scale);
     case T_FLOAT4: return "f";
     case T_FLOAT8: return "g";

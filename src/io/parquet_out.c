@@ -66,6 +66,10 @@ static bool column_types(OutColumn *c, carquet_logical_type_t *l, int32_t *lengt
     case T_FLOAT8: c->physical = CARQUET_PHYSICAL_DOUBLE; return false;
     case T_INT4: c->physical = CARQUET_PHYSICAL_INT32; return false;
     case T_INT8: c->physical = CARQUET_PHYSICAL_INT64; return false;
+    case T_OID:
+        if (c->phys != PH_I64) break;
+        c->physical = CARQUET_PHYSICAL_INT64;
+        return false;
     case T_BYTEA: c->physical = CARQUET_PHYSICAL_BYTE_ARRAY; return false;
     case T_INT2:
         c->physical = CARQUET_PHYSICAL_INT32;
@@ -191,7 +195,8 @@ static Status value_of(ParquetOut *o, OutColumn *c, const void *cell, int64_t i)
     case T_BOOL: ((uint8_t *)c->values)[i] = v != 0; return ST_OK;
     case T_INT2:
     case T_INT4: ((int32_t *)c->values)[i] = (int32_t)wide; return ST_OK;
-    case T_INT8: ((int64_t *)c->values)[i] = (int64_t)wide; return ST_OK;
+    case T_INT8:
+    case T_OID: ((int64_t *)c->values)[i] = (int64_t)wide; return ST_OK;
     case T_FLOAT4: memcpy((float *)c->values + i, cell, 4); return ST_OK;
     case T_FLOAT8: memcpy((double *)c->values + i, cell, 8); return ST_OK;
     case T_TIME: ((int64_t *)c->values)[i] = v; return ST_OK;

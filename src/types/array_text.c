@@ -265,7 +265,27 @@ static Status read_items(Type element, Slice text, const char *p, const ArraySha
     return array_build_shaped(a, phys, shape, cells, valid, out, e);
 }
 
+/* int2vector, oidvector: elements with blanks between, from subscript 0. */
+static Status vector_from_text(Type t, Slice text, const struct SessionInfo *session, Arena *a, Str *out, Err *e) {
+    const Type element = type_element(t);
+    const int64_t w = phys_size(type_phys(element));
+    const char *p = text.ptr, *end = text.ptr + text.len;
+    char *cells = arena_calloc(a, (text.len / 2 + 2) * w);
+    ArrayShape shape = {.n = 1};
+    if (!cells) return no_memory(e);
+    for (;;) {
+        while (p < end && is_blank(*p)) p++;
+        const char *from = p;
+        while (p < end && !is_blank(*p)) p++;
+        if (p == from) break;
+        TRY(cell_from_text(element, (Slice){from, p - from}, session, a, cells + shape.dims[0].len++ * w, e));
+    }
+    if (shape.dims[0].len == 0) shape.n = 0;
+    return array_build_shaped(a, type_phys(element), &shape, cells, NULL, out, e);
+}
+
 Status array_from_text(Type t, Slice text, const struct SessionInfo *session, Arena *a, Str *out, Err *e) {
+    if (t.flags & TF_VECTOR) return vector_from_text(t, text, session, a, out, e);
     Type element = type_element(t);
     const char *p = text.ptr, *end = text.ptr + text.len;
     ArrayShape given, found;
@@ -347,7 +367,25 @@ static bool put_item(TextOut *o, const ArrayView *v, int64_t i, const char *s, i
     return true;
 }
 
+static Status vector_to_text(Type t, Str blob, Arena *a, Str *out, Err *e) {
+    const ArrayView v = array_view(blob);
+    const Type element = type_element(t);
+    char *p = arena_alloc(a, (v.n + 1) * 24);
+    int64_t len = 0;
+    if (!p) return no_memory(e);
+    for (int64_t i = 0; i < v.n; i++) {
+        Value x = {.type = element};
+        array_get(&v, i, value_cell(&x));
+        if (i > 0) p[len++] = ' ';
+        len += cell_to_text(element, value_cell(&x), (TextForm){0}, p + len);
+    }
+    p[len] = 0;
+    *out = str_make(p, len);
+    return ST_OK;
+}
+
 Status array_to_text(Type t, Str blob, TextForm form, Arena *a, Str *out, Err *e) {
+    if (t.flags & TF_VECTOR) return vector_to_text(t, blob, a, out, e);
     ArrayView v = array_view(blob);
     char bounds[BOUNDS_MAX];
     TextOut o = {.a = a, .len = put_bounds(&v, &bounds)};

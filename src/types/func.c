@@ -15,6 +15,7 @@
 #include <threads.h>
 
 #include "base/log.h"
+#include "types/oid.h"
 #include "types/func_int.h"
 
 enum { FUNC_TABLE_MAX = 1600, CALL_ARGS_MAX = 1664 };
@@ -98,7 +99,8 @@ char type_category(uint8_t id) {
     case T_NUMERIC:
     case T_DECIMAL:
     case T_FLOAT4:
-    case T_FLOAT8: return 'N';
+    case T_FLOAT8:
+    case T_OID: return 'N';
     case T_CHAR:
     case T_VARCHAR:
     case T_TEXT: return 'S';
@@ -122,7 +124,8 @@ char type_category(uint8_t id) {
 }
 
 bool type_preferred(uint8_t id) {
-    return id == T_BOOL || id == T_FLOAT8 || id == T_TEXT || id == T_TIMESTAMPTZ || id == T_INTERVAL || id == T_VARBIT;
+    return id == T_BOOL || id == T_FLOAT8 || id == T_OID || id == T_TEXT || id == T_TIMESTAMPTZ || id == T_INTERVAL ||
+           id == T_VARBIT;
 }
 
 Type type_as_numeric(Type t) {
@@ -184,9 +187,12 @@ bool type_common(Type a, Type b, Type *out) {
 /* ---- resolution ------------------------------------------------------------ */
 
 static uint8_t slot(const FuncDef *f, int k) { return f->args[k < f->nargs ? k : f->nargs > 0 ? f->nargs - 1 : 0]; }
-static uint8_t slot_type(const FuncDef *f, int k) { return slot(f, k) & FUNC_ARRAY_OF ? T_ARRAY : slot(f, k); }
+static uint8_t slot_type(const FuncDef *f, int k) {
+    return slot(f, k) & FUNC_ARRAY_OF ? T_ARRAY : slot(f, k) == FUNC_REGCLASS ? T_OID : slot(f, k);
+}
 Type func_arg_type(const FuncDef *f, int k) {
     if (slot(f, k) & FUNC_ARRAY_OF) return type_array_of(arg_type_of(slot(f, k) & ~FUNC_ARRAY_OF));
+    if (slot(f, k) == FUNC_REGCLASS) return oid_type(OID_CLASS);
     return arg_type_of(slot(f, k));
 }
 
@@ -414,7 +420,7 @@ static Status coerce_args(const FuncDef *f, int nargs, const Type *args, int64_t
         else if (slot(f, k) & FUNC_ARRAY_OF) coerced[k] = func_arg_type(f, k);
         else if (want == T_NUMERIC) coerced[k] = type_as_numeric(args[k]);
         else if (want == args[k].id) coerced[k] = args[k];
-        else coerced[k] = arg_type_of(want);
+        else coerced[k] = func_arg_type(f, k);
         if (want == T_NUMERIC) common = numerics++ ? numeric_common(common, coerced[k]) : coerced[k];
     }
     bool share = numerics > 1 && !(f->flags & FN_ANY_NUMERIC_SCALE);

@@ -59,6 +59,10 @@ typedef struct SessionInfo {
     /* Calls a function of the catalog (setting_ctx is the session); on the session's thread only. */
     Status (*call_routine)(void *ctx, int64_t routine, int n, const Value *args, Type ret, Arena *a, Value *out,
                            Err *e);
+    /* An object's name as its kind of oid is shown (types/oid.h), and the object of a name: 42P01, 42704, 42883 when
+     * there is none. On any thread. NULL: there is no catalog. */
+    Status (*oid_name)(void *ctx, int kind, int64_t oid, Arena *a, Str *out, Err *e);
+    Status (*oid_find)(void *ctx, int kind, Slice name, int64_t *out, Err *e);
     /* All its rows: *cells has n_cols values of the given types for each, in the arena. */
     Status (*call_routine_rows)(void *ctx, int64_t routine, int n, const Value *args, int32_t n_cols, const Type *types,
                                 Arena *a, int64_t *n_rows, Value **cells, Err *e);
@@ -164,7 +168,7 @@ static inline bool agg_is_count(uint8_t kind) {
 /* Result type from actual argument types (numeric scales, char lengths); NULL in FuncDef = type_make(ret). */
 typedef Type (*FuncTypeFn)(const FuncDef *f, int nargs, const Type *args);
 
-enum { FUNC_ARRAY_OF = 0x80 }; /* in FuncDef.args */
+enum { FUNC_ARRAY_OF = 0x80, FUNC_REGCLASS = 0x40 | T_OID }; /* in FuncDef.args */
 
 struct FuncDef {
     const char *name;

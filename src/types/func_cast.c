@@ -13,6 +13,7 @@
 #include "types/composite.h"
 #include "types/dec.h"
 #include "types/func_int.h"
+#include "types/oid.h"
 #include "types/type_int.h"
 
 /* ---- the matrix -------------------------------------------------------------------- */
@@ -63,6 +64,25 @@ static bool composite_cast_exists(Type from, Type to, CastCtx ctx) {
     return true;
 }
 
+/* Of oids: integers become ones by themselves, ones become other kinds and back; texts become regclass by themselves.
+ */
+static char oid_cast_context(Type from, Type to) {
+    if (from.id == T_OID && to.id == T_OID)
+        return from.precision == to.precision                             ? 'i'
+               : oid_is_number(from) || oid_is_number(to)                 ? 0
+               : from.precision == OID_PLAIN || to.precision == OID_PLAIN ? 'i'
+               : (from.precision == OID_PROC && to.precision == OID_PROCEDURE) ||
+                       (from.precision == OID_PROCEDURE && to.precision == OID_PROC) ||
+                       (from.precision == OID_OPER && to.precision == OID_OPERATOR) ||
+                       (from.precision == OID_OPERATOR && to.precision == OID_OPER)
+                   ? 'i'
+                   : 0;
+    if (to.id == T_OID && type_is_integer(from)) return oid_is_number(to) ? 0 : 'i';
+    if (to.id == T_OID && type_is_text(from)) return to.precision == OID_CLASS ? 'i' : 'e';
+    if (from.id == T_OID && (to.id == T_INT4 || to.id == T_INT8)) return oid_is_number(from) ? 0 : 'a';
+    return cast_context(from.id, to.id);
+}
+
 bool cast_exists(Type from, Type to, CastCtx ctx) {
     if (from.id == T_ARRAY && to.id == T_ARRAY) { /* as the elements, but through text only when asked for */
         Type x = type_element(from), y = type_element(to);
@@ -71,13 +91,16 @@ bool cast_exists(Type from, Type to, CastCtx ctx) {
     }
     if (from.id == T_ENUM && to.id == T_ENUM) return from.length == to.length;
     if (from.id == T_COMPOSITE && to.id == T_COMPOSITE) return composite_cast_exists(from, to, ctx);
-    char c = cast_context(from.id, to.id);
+    char c = from.id == T_OID || to.id == T_OID ? oid_cast_context(from, to) : cast_context(from.id, to.id);
     return c == 'i' || (c == 'a' && ctx >= CAST_ASSIGNMENT) || (c == 'e' && ctx == CAST_EXPLICIT);
 }
 
 bool cast_is_noop(Type from, Type to) {
     switch ((TypeId)to.id) {
-    case T_TEXT: return type_is_text(from);
+    case T_TEXT:
+        return type_is_text(from) &&
+               (!(to.flags & (TF_NAME | TF_QCHAR)) || (from.id == T_TEXT && from.flags == to.flags));
+    case T_OID: return from.id == T_OID && (from.flags & TF_SHOWN) == (to.flags & TF_SHOWN);
     case T_VARCHAR:
         return type_is_text(from) && (to.length == 0 || ((from.id == T_VARCHAR || from.id == T_CHAR) &&
                                                          from.length > 0 && from.length <= to.length));
@@ -166,6 +189,20 @@ KERNEL(bool_to_int) {
     KERNEL_UNUSED();
     INT_LOOP(z = AT(uint8_t, 0, i); (void)over;);
 }
+KERNEL(int_to_oid) {
+    KERNEL_UNUSED();
+    for (int64_t i = 0; i < n; i++) {
+        int64_t v = 0;
+        if (row_valid(out, i)) {
+            INT_SOURCE(i, x);
+            FAIL_IF(x > UINT32_MAX || (args[0].type.id == T_INT8 && x < 0), i, ERR_NUMERIC_RANGE, "OID out of range");
+            v = x & UINT32_MAX;
+        }
+        ((int64_t *)out->data)[i] = v;
+    }
+    return ST_OK;
+}
+K1(oid_to_int4, int64_t, int32_t, (int32_t)(uint32_t)x)
 K1(int_to_bool, int32_t, uint8_t, x != 0)
 
 #define FLOAT_LOOP(EXPR)                                                                          \
@@ -247,7 +284,7 @@ static Status fit(FuncCtx *ctx, int64_t i, Str s, bool explicit_cast, Str *z) {
         while (len > 0 && s.ptr[len - 1] == ' ') len--;
         if (len != s.len) s = str_make(s.ptr, len);
     }
-    *z = s;
+    *z = text_cut(ctx->ret, s);
     return ST_OK;
 }
 static Status to_text(FuncCtx *ctx, int64_t n, const Vec *args, Vec *out, bool explicit_cast) {
@@ -435,7 +472,7 @@ FuncKernel cast_kernel(Type from, Type to, CastCtx ctx_kind) {
         return ctx_kind == CAST_EXPLICIT ? composite_cast_explicit : composite_cast_assign;
     if (from.id == T_ARRAY && to.id == T_ARRAY)
         return ctx_kind == CAST_EXPLICIT ? array_cast_explicit : array_cast_assign;
-    if (to.id == T_CHAR || to.id == T_VARCHAR || to.id == T_TEXT)
+    if (to.id == T_CHAR || to.id == T_VARCHAR || to.id == T_TEXT || (to.flags & TF_SHOWN && to.id == T_OID))
         return ctx_kind == CAST_EXPLICIT ? to_text_explicit : to_text_assign;
     if (type_is_text(from)) return type_is_bits(to) ? func_text_to_bits : from_text;
     if (type_is_bits(to))
@@ -445,6 +482,8 @@ FuncKernel cast_kernel(Type from, Type to, CastCtx ctx_kind) {
     if (type_is_bits(from)) return func_bits_to_int;
     if (to.id == T_JSONB) return func_to_jsonb;
     if (from.id == T_JSONB) return to.id == T_JSON ? copy_cells : func_jsonb_to_scalar;
+    if (from.id == T_OID) return to.id == T_INT4 ? oid_to_int4 : copy_cells;
+    if (to.id == T_OID) return int_to_oid;
     bool from_int = type_is_integer(from), from_float = from.id == T_FLOAT4 || from.id == T_FLOAT8;
     if (to.id == T_DECIMAL) return func_number_to_dec;
     if (from.id == T_DECIMAL)

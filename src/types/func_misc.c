@@ -331,6 +331,7 @@ static const FuncDef defs[] = {
     CMP_DEFS(T_TIMETZ),
     CMP_DEFS(T_INTERVAL),
     CMP_DEFS(T_UUID),
+    CMP_DEFS(T_OID),
     CMP_DEFS(T_BIT),
     CMP_DEFS(T_VARBIT),
     CMP_DEFS(T_JSONB), /* of which the binder makes comparisons of keys */
@@ -411,6 +412,7 @@ static const FuncDef defs[] = {
     MIN_MAX(T_TIMETZ),
     MIN_MAX(T_INTERVAL),
     MIN_MAX(T_UUID),
+    MIN_MAX(T_OID),
     AGG1("min_bits", AGG_MIN, T_BIT, T_BIT, tf_first, "internal: least bit string"),
     AGG1("min_bits", AGG_MIN, T_VARBIT, T_VARBIT, tf_first, "internal: least bit string"),
     AGG1("max_bits", AGG_MAX, T_BIT, T_BIT, tf_first, "internal: greatest bit string"),

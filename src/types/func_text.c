@@ -8,12 +8,14 @@
 #include <utf8proc.h>
 
 #include "base/hash.h"
+#include "base/stack.h"
 #include "types/bits.h"
 #include "types/dec.h"
 #include "types/array.h"
 #include "types/chars.h"
 #include "types/composite.h"
 #include "types/func_int.h"
+#include "types/oid.h"
 
 #define TEXT_FN(fn, ...) KNF(fn, Str, STR0, const Str x = AT(Str, 0, i); __VA_ARGS__)
 #define NEW(p, bytes, i)               \
@@ -74,7 +76,23 @@ static Status bytea_output(FuncCtx *ctx, Str s, Str *out) {
     return ST_OK;
 }
 
+/* Names of objects; of arrays of such, too. */
+static Status oid_output(FuncCtx *ctx, Type t, const void *cell, Str *out) {
+    if (t.id == T_OID)
+        return ctx->session->oid_name(ctx->session->setting_ctx, t.precision, *(const int64_t *)cell, ctx->arena, out,
+                                      ctx->err);
+    TRY(stack_check_depth(ctx->err));
+    Type element = type_element(t);
+    element.flags |= TF_SHOWN;
+    const Type shown = type_array_of(element);
+    Value v = {.type = t, .u.str = *(const Str *)cell}, names;
+    TRY(func_eval(NULL, cast_kernel(t, shown, CAST_EXPLICIT), ctx->session, ctx->arena, shown, 1, &v, &names,
+                  ctx->err));
+    return array_to_text(shown, names.u.str, ctx_form(ctx), ctx->arena, out, ctx->err);
+}
+
 Status func_cell_output(FuncCtx *ctx, Type t, const void *cell, Str *out) {
+    if (oid_has_name(t) && ctx->session && ctx->session->oid_name) return oid_output(ctx, t, cell, out);
     if (t.id == T_ARRAY) return array_to_text(t, *(const Str *)cell, ctx_form(ctx), ctx->arena, out, ctx->err);
     if (t.id == T_COMPOSITE) return composite_to_text(t, *(const Str *)cell, ctx_form(ctx), ctx->arena, out, ctx->err);
     if (type_phys(t) == PH_STR) {

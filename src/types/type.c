@@ -11,6 +11,7 @@
 #include "types/composite.h"
 #include "types/dec.h"
 #include "types/enums.h"
+#include "types/oid.h"
 #include "types/type_int.h"
 
 Phys type_phys(Type t) {
@@ -31,6 +32,7 @@ Phys type_phys(Type t) {
     case T_FLOAT8: return PH_F64;
     case T_INTERVAL: return PH_INTERVAL;
     case T_UUID: return PH_UUID;
+    case T_OID: return t.flags & TF_SHOWN ? PH_STR : PH_I64;
     case T_UNKNOWN:
     case T_CHAR:
     case T_VARCHAR:
@@ -84,6 +86,7 @@ static const char *const base_names[T_COUNT_] = {
     [T_TIMETZ] = "time with time zone",
     [T_BIT] = "bit",
     [T_VARBIT] = "bit varying",
+    [T_OID] = "oid",
 };
 static const char *const array_names[T_COUNT_] = {
     [T_UNKNOWN] = "anyarray",
@@ -112,6 +115,7 @@ static const char *const array_names[T_COUNT_] = {
     [T_TIMETZ] = "time with time zone[]",
     [T_BIT] = "bit[]",
     [T_VARBIT] = "bit varying[]",
+    [T_OID] = "oid[]",
 };
 
 static const char *const poly_names[] = {"void",    "anyelement",    "anyarray",           "anynonarray",
@@ -130,6 +134,8 @@ const char *type_plain_name(Type t) {
     if (x) return t.id == T_ARRAY ? x->array_shown : x->shown;
     if (row) return t.id == T_ARRAY ? row->array_shown : row->shown;
     if (type_is_poly(t)) return poly_names[t.length];
+    const char *of_catalog = oid_type_name(t);
+    if (of_catalog) return of_catalog;
     if (t.id != T_ARRAY) return type_base_name((TypeId)t.id);
     const char *name = array_names[type_element(t).id];
     return name ? name : "?";
@@ -158,9 +164,10 @@ const char *type_name(Type t, char (*room)[TYPE_NAME_MAX]) {
     const char *base = type_base_name((TypeId)t.id);
     char *buf = *room;
     const size_t n = sizeof *room;
-    if (type_is_record(t) || type_is_defined(t) || type_is_poly(t)) base = type_plain_name(t);
+    if (type_is_record(t) || type_is_defined(t) || type_is_poly(t) || oid_type_name(t)) base = type_plain_name(t);
     switch ((TypeId)t.id) {
     case T_ARRAY:
+        if (t.flags & TF_VECTOR) break;
         if (type_element(t).id == T_UNKNOWN) return snprintf(buf, n, "anyarray"), buf;
         type_name(type_element(t), room);
         dbg_assert(strlen(buf) + 3 <= n);
@@ -239,14 +246,12 @@ static const struct {
     {"double precision", T_FLOAT8},
     {"double", T_FLOAT8},
     {"bpchar", T_CHAR},
-    {"char", T_CHAR},
     {"character", T_CHAR},
     {"nchar", T_CHAR},
     {"varchar", T_VARCHAR},
     {"character varying", T_VARCHAR},
     {"char varying", T_VARCHAR},
     {"text", T_TEXT},
-    {"name", T_TEXT},
     {"string", T_TEXT},
     {"bytea", T_BYTEA},
     {"date", T_DATE},
@@ -327,6 +332,8 @@ Status type_from_name(Slice name, int n_mods, const int64_t *mods, Type *out, Er
         *out = type_array_of(type_narrowed(*out));
         return ST_OK;
     }
+    if (!n_mods && oid_type_named(name, out)) return ST_OK;
+    if (slice_eq(name, slice_of("char"))) name = slice_of("character");
     int64_t i = 0;
     while (i < ARRAY_LEN(aliases) && !slice_eq(name, slice_of(aliases[i].name))) i++;
     if (i == ARRAY_LEN(aliases)) {

@@ -21,6 +21,8 @@
  *   interval     PH_INTERVAL   compared by PostgreSQL's rule (month = 30 days, day = 24 h)
  *   uuid         PH_UUID  16 bytes, memcmp order
  *   bit(n), bit varying(n)   PH_STR, in a form that compares as its bits do (bits.h)
+ *   oid          PH_I64   0 .. 4294967295; also regclass and the like, xid, cid: `precision` says which (oid.h)
+ *   name, "char" PH_STR   T_TEXT with a flag: cut to 63 bytes, to one
  *   json, jsonb  PH_STR   JSON text as it was given, and in a canonical form (json.h)
  *   enumerated   PH_I32   a label's code; `length` is the number of the type (enums.h)
  *   composite    PH_STR   a row: a blob (composite.h); `length` is the number of the type
@@ -65,6 +67,7 @@ typedef enum TypeId {
     T_TIMETZ,
     T_BIT,
     T_VARBIT,
+    T_OID,
     T_COUNT_
 } TypeId;
 
@@ -85,7 +88,11 @@ typedef enum Phys {
 enum {
     TF_UNCONSTRAINED = 1, /* T_NUMERIC: without (p,s), as numeric(38,16) */
     TF_RECORD = 2,        /* bytea: a row of values (func_record.c); only queries make them, and no table has them */
-    TF_RECORDS = 4        /* ... an array of rows */
+    TF_RECORDS = 4,       /* ... an array of rows */
+    TF_NAME = 16,         /* text: name */
+    TF_QCHAR = 32,        /* text: "char" */
+    TF_VECTOR = 64,       /* array: int2vector, oidvector: its text has blanks and no braces */
+    TF_SHOWN = 128        /* oid: a name as a client sees it, PH_STR; only results have it */
 };
 enum { NUMERIC_MAX_PRECISION = 38, NUMERIC_DEFAULT_SCALE = 16 };
 
@@ -165,7 +172,7 @@ static inline Type type_array_of(Type e) {
 }
 static inline Type type_element(Type t) {
     return (Type){.id = (uint8_t)(t.length & 31),
-                  .flags = t.flags,
+                  .flags = (uint8_t)(t.flags & ~TF_VECTOR),
                   .precision = t.precision,
                   .scale = t.scale,
                   .length = (int32_t)((uint32_t)t.length >> 5)};

@@ -14,6 +14,7 @@
 #include "types/dec.h"
 #include "types/json.h"
 #include "types/type.h"
+#include "types/oid.h"
 #include "types/type_int.h"
 #include "types/range_errors.h"
 
@@ -246,6 +247,7 @@ int64_t cell_to_text(Type t, const void *cell, TextForm form, char *out) {
     case T_INT2: return numeric_format(*(const int16_t *)cell, 0, false, out);
     case T_INT4: return numeric_format(*(const int32_t *)cell, 0, false, out);
     case T_INT8: return numeric_format(*(const int64_t *)cell, 0, false, out);
+    case T_OID: return oid_format(t, *(const int64_t *)cell, out);
     case T_NUMERIC: {
         int128_t v; /* cells need not be aligned to 16 bytes */
         if (t.precision <= 18) v = *(const int64_t *)cell;
@@ -410,7 +412,7 @@ static Status text_cell(Type t, Slice text, Str *out, Err *e) {
         }
         text.len = keep;
     }
-    *out = str_make(text.ptr, text.len);
+    *out = text_cut(t, str_make(text.ptr, text.len));
     return ST_OK;
 }
 
@@ -432,6 +434,7 @@ Status cell_from_text(Type t, Slice text, const struct SessionInfo *session, Are
         *(int32_t *)cell = (int32_t)v;
         return ST_OK;
     case T_INT8: return int_parse(text, "bigint", INT64_MIN, INT64_MAX, cell, e);
+    case T_OID: return oid_from_text(t, text, session, cell, e);
     case T_NUMERIC: return numeric_cell(t, text, cell, e);
     case T_FLOAT4: return float_parse(text, true, cell, e);
     case T_FLOAT8: return float_parse(text, false, cell, e);

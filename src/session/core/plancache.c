@@ -110,7 +110,7 @@ static Status make_plan(CachedPlan *p, const AstStmt *ast, int32_t n_params, con
     plan_ctx_init_client(s, p->arena, &c);
     c.guarded = guarded;
     BoundStmt *b;
-    TRY(sql_bind(&c, ast, n_params, param_types, &b));
+    TRY(sql_bind_client(&c, ast, n_params, param_types, &b));
     if (c.calls_routine || c.n_bulks > 0) TRY(session_read_locked(s));
     if (c.locks_rows && session_read_only(s))
         return err_set(&s->err, ERR_READ_ONLY, "cannot execute SELECT FOR UPDATE in a read-only transaction");

@@ -822,7 +822,7 @@ static Status bind_shape(Session *s, SqlText *t, const AstStmt *query) {
     Arena *tmp = arena_new(&s->account, &s->err), *a = t->arena;
     if (!tmp) return ST_ERROR;
     plan_ctx_init_client(s, tmp, &c);
-    Status r = sql_bind(&c, query, 0, NULL, &b);
+    Status r = sql_bind_client(&c, query, 0, NULL, &b);
     t->runs_bulk = c.n_bulks > 0;
     t->once |= c.reads_client_rows || c.reads_stream;
     if (r == ST_OK && query == t->ast) {
@@ -1286,7 +1286,7 @@ static Status execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_p
     PlanCtx c;
     plan_ctx_init_client(s, st->run_arena, &c);
     BoundStmt *b;
-    TRY(sql_bind(&c, ast, n_params, param_types, &b));
+    TRY(sql_bind_client(&c, ast, n_params, param_types, &b));
     TRY(set_shape(st, st->run_arena, &c, b));
     if (b->n_params > 0) {
         if (n_params < b->n_params)

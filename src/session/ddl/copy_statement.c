@@ -267,7 +267,7 @@ static Status copy_out(Session *s, Statement *st, const AstCopy *x) {
     plan_ctx_init_client(s, a, &c);
     BoundStmt *b;
     CopyOptions o;
-    TRY(sql_bind(&c, q, 0, NULL, &b));
+    TRY(sql_bind_client(&c, q, 0, NULL, &b));
     if (c.calls_routine || c.n_bulks > 0) TRY(session_read_locked(s));
     TRY(copy_options(x, b->n_result, b->names, a, &o, &s->err));
     if (!x->path && !s->client.copy_write)

@@ -4,6 +4,7 @@
  * arena is freed, and the statement's Err has the reason.
  */
 #include "sql/bind/bind_int.h"
+#include "types/oid.h"
 
 void binder_init(Binder *b, PlanCtx *c) {
     memset(b, 0, sizeof *b);
@@ -154,6 +155,28 @@ Status sql_bind(PlanCtx *c, const AstStmt *stmt, int32_t n_params, const Type *p
     if (c->literals) c->literals->list.len = kept;
     c->sets_settings = true;
     return bind_statement(c, stmt, n_params, param_types, out);
+}
+
+Status sql_bind_client(PlanCtx *c, const AstStmt *stmt, int32_t n_params, const Type *param_types, BoundStmt **out) {
+    TRY(sql_bind(c, stmt, n_params, param_types, out));
+    BoundStmt *s = *out;
+    bool any = false;
+    for (int32_t i = 0; s->kind == STMT_SELECT && i < s->n_result; i++)
+        any = any || oid_has_name(c->cols.items[s->result[i]].type);
+    if (!any) return ST_OK;
+    Binder b;
+    Proj proj = {0};
+    binder_init(&b, c);
+    for (int32_t i = 0; i < s->n_result; i++) {
+        const Type t = c->cols.items[s->result[i]].type;
+        Type shown = t.id == T_ARRAY ? type_element(t) : t;
+        shown.flags |= TF_SHOWN;
+        if (t.id == T_ARRAY) shown = type_array_of(shown);
+        Expr *e = expr_col(c, s->result[i]);
+        if (oid_has_name(t)) e = bind_coerce(&b, e, shown, CAST_EXPLICIT, 0);
+        if (!(s->result[i] = bind_proj_add(&b, &proj, NULL, e, s->names[i]))) return finish(&b, ST_ERROR);
+    }
+    return finish(&b, (s->plan = bind_proj_plan(&b, &proj, s->plan)) ? ST_OK : ST_ERROR);
 }
 
 Status sql_bind_view(PlanCtx *c, const View *v, BoundStmt **out) {

@@ -9,6 +9,8 @@
  * that query). param_types: declared types (T_UNKNOWN = infer); n_params in/out through BoundStmt. Needs the shared
  * lock. */
 Status sql_bind(PlanCtx *c, const AstStmt *stmt, int32_t n_params, const Type *param_types, BoundStmt **out);
+/* For a result that a client gets: names of objects (regclass and the like) are texts in it (types/oid.h). */
+Status sql_bind_client(PlanCtx *c, const AstStmt *stmt, int32_t n_params, const Type *param_types, BoundStmt **out);
 /* A view's query, under the view's names of columns. With PlanCtx.keep_sources also what it reads. Needs the shared
  * lock. */
 Status sql_bind_view(PlanCtx *c, const View *v, BoundStmt **out);
