@@ -9,7 +9,9 @@
  *   dev_order.c  rows in source order
  *   dev_pipe.c   pipelines: several segments at the same time
  *   dev_move.c   rows to the host and back
- *   residency.c  table columns and dictionaries on the device
+ *   residency.c  which table columns and dictionaries the device keeps
+ *   res_column.c columns in device memory (res_column.h)
+ *   res_stream.c tables that move
  *   dev_hostmap.c  tablets whose pages are registered with the device
  *
  * Order of work. A query has one queue that its kernels, zeroing and copies go through in order, so that a block given
@@ -411,7 +413,7 @@ int64_t tiles_of(const DevQuery *q, int64_t rows);
 
 /* ---- residency.c ---- */
 void res_free(DevRuntime *r);
-/* The block that a packed column's bytes are known by, and a number for them; NULL: it is open. */
+/* (res_column.c) The block that a packed column's bytes are known by, and a number for them; NULL: it is open. */
 const void *res_block_of(const Tablet *t, int32_t col, uint64_t *checksum);
 /* Frees unpinned columns, dictionaries and lists of tablets, least recently used first, until `bytes` are free or
  * nothing is left; true when something was. */
@@ -420,8 +422,8 @@ bool res_evict(DevRuntime *r, int64_t bytes);
 Status res_plan(DevQuery *q, Err *e);
 /* Makes the segment's table readable: fills s->tablets and s->columns. No-op when it is. */
 Status res_bind(DevQuery *q, DSegment *s, Err *e);
-/* A table that moves: lays out pieces (one of all for serial), binds descriptors that point into the ring, then calls
- * run(ctx) for each piece, with tablets list[first .. first + n). */
+/* (res_stream.c) A table that moves: lays out pieces (one of all for serial), binds descriptors that point into the
+ * ring, then calls run(ctx) for each piece, with tablets list[first .. first + n). */
 Status res_stream(DevQuery *q, DSegment *s, Status (*run)(void *ctx, int64_t first, int64_t n, Err *e), void *ctx,
                   Err *e);
 /* Its columns come and go with each run: serial and streamed tables. */
