@@ -6,6 +6,9 @@
 void row_home_drop(RowHome *h) {
     if (h && atomic_fetch_sub_explicit(&h->refs, 1, memory_order_acq_rel) == 1) h->gone(h);
 }
+void home_texts_drop(HomeTexts *x) {
+    if (x && atomic_fetch_sub_explicit(&x->refs, 1, memory_order_acq_rel) == 1) x->gone(x);
+}
 
 MemAccount *table_home_account(const Table *t) { return t->impl->homes ? t->impl->homes : t->impl->parent; }
 void table_set_home_account(Table *t, MemAccount *a) { t->impl->homes = a; }

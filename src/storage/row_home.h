@@ -22,6 +22,7 @@
 #include "storage/tablet_block.h"
 
 void row_home_drop(RowHome *h);
+void home_texts_drop(HomeTexts *x);
 
 /* A column's cells in a home, from a tablet's first row on. */
 typedef struct HomeCells {

@@ -38,10 +38,15 @@ typedef struct SharedBytes {
 } SharedBytes;
 
 /* Memory that has cells of tablets row by row and belongs to none of them: those of the rows that bulks change
- * (row_home.h). Counted; the last one to go calls `gone`. */
+ * (row_home.h), and the bytes of their strings, which are only added to. Counted; the last one to go calls `gone`. */
+typedef struct HomeTexts {
+    _Atomic int64_t refs;
+    void (*gone)(struct HomeTexts *x);
+} HomeTexts;
 typedef struct RowHome {
     _Atomic int64_t refs;
     void (*gone)(struct RowHome *h);
+    HomeTexts *texts; /* counted */
 } RowHome;
 
 typedef struct DeltaCol {

@@ -480,7 +480,7 @@ static int64_t longer_name(int64_t row, char *out) {
 static Status rename_there(const World *w, int64_t row) {
     char text[64];
     int64_t n = longer_name(row, text);
-    char *room = image_text_room(w->im, n, &err);
+    char *room = row_text_room(w->im, n, &err);
     if (!room) return ST_ERROR;
     device_copy_text_room(w->im, room);
     memcpy((char *)(uintptr_t)((uint64_t)(uintptr_t)room + device_copy_texts(w->im)), text, (size_t)n);

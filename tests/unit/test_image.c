@@ -338,7 +338,7 @@ static void random_update(Image *im) {
     fill_cells(m, &c);
     set_cell(im, r, AMOUNT, &c.amount);
     set_cell(im, r, BIG, &c.big);
-    if (m->note >= 0) c.note.ptr = image_text(im, c.note.ptr, c.note.len);
+    if (m->note >= 0) c.note.ptr = row_text_put(im, c.note.ptr, c.note.len, NULL);
     set_cell(im, r, NOTE, m->note < 0 ? NULL : &c.note);
 }
 static void random_insert(Image *im) {

@@ -116,7 +116,7 @@ Status texts_take_room(Bulk *b, BulkTexts *t, Err *e) {
         int64_t size, used, taken = 0;
         char *piece = t->copies ? image_texts(im, &size, &used) : NULL;
         if (r->at && piece == r->piece) taken = (int64_t)(heap[0] - r->delta - (uint64_t)(uintptr_t)r->at);
-        else if (!(r->at = image_text_room(im, r->bytes, e))) return ST_ERROR;
+        else if (!(r->at = row_text_room(im, r->bytes, e))) return ST_ERROR;
         else taken = -(int64_t)(uintptr_t)r->at & (TEXT_ALIGN - 1);
         r->piece = piece;
         if (t->copies) device_copy_text_room(im, r->at);
@@ -132,7 +132,7 @@ void texts_leave_room(Bulk *b, BulkTexts *t) {
         if (!r->at) continue;
         int64_t used = (int64_t)(t->heaps[2 * i] - r->delta - (uint64_t)(uintptr_t)r->at);
         Image *im = b->images->entries[i].image;
-        image_text_leave(im, r->at + MIN_OF(used, r->bytes), r->at + r->bytes);
+        row_text_leave(im, r->at + MIN_OF(used, r->bytes), r->at + r->bytes);
         if (t->copies && im->device_copy)
             device_copy_text_room(im,
                                   r->at); /* the host may write there next, and what is there may be fetched already */

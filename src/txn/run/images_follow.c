@@ -73,7 +73,7 @@ static bool put_cell(Follow *f, int32_t col, int64_t row, const Value *v) {
         memset(image_cell(c, row), 0, (size_t)size);
     } else if (c->phys == PH_STR) {
         Str s = v->u.str;
-        if (!(s.ptr = image_text(im, s.ptr, s.len))) return false;
+        if (!(s.ptr = row_text_put(im, s.ptr, s.len, NULL))) return false;
         memcpy(image_cell(c, row), &s, sizeof s);
     } else {
         memcpy(image_cell(c, row), value_cell_const(v), (size_t)size);

@@ -432,7 +432,7 @@ static RunResult step_row_put(Frame *f, const Step *s) {
         }
         if (s->phys == PH_STR && !null) {
             memcpy(&text, cell, sizeof text);
-            const char *p = image_text(im, text.ptr, text.len);
+            const char *p = row_text_put(im, text.ptr, text.len, NULL);
             if (UNLIKELY(!p)) {
                 err_oom(&f->err);
                 call_fail(c, i, s->pc);

@@ -17,7 +17,7 @@
  * where the kernels that make indexes larger come from; it outlives the copy. NULL: none, and an image whose index is
  * full goes to the host. */
 /* Strings: kernels find those of a cell at its address plus device_copy_texts, and may put new ones where
- * image_text_room says, which has to fit into the room asked for with `text_room`. */
+ * row_text_room says, which has to fit into the room asked for with `text_room`. */
 Status device_copy_use(Image *im, Device *d, CodeCache *cache, DevQueue *q, int64_t text_room, Err *e);
 /* Whether device_copy_use would have nothing to do: nothing is copied, and nothing moves. */
 bool device_copy_ready(const Image *im, int64_t text_room);

@@ -18,16 +18,11 @@ static int64_t row_bytes(const Image *im) {
     }
     return bytes;
 }
-static int64_t text_used(const Image *im) {
-    int64_t bytes = 0;
-    for (const ImageChunk *c = im->impl->chunks; c; c = c->next) bytes += MIN_OF(c->used, c->size);
-    return bytes;
-}
 
 int64_t garbage_growth(const Image *im) {
     const struct ImageImpl *x = im->impl;
     int64_t rows = MAX_OF(atomic_load(&im->rows) - x->rows_looked, INT64_C(0)),
-            text = MAX_OF(text_used(im) - x->text_looked, INT64_C(0));
+            text = MAX_OF(text_heap_used(text_heap(im)) - x->text_looked, INT64_C(0));
     return rows * row_bytes(im) + text;
 }
 
@@ -52,13 +47,13 @@ static int64_t sample_texts(const Image *im, int64_t first, int64_t rows) {
  * unless the image has copied all of them (all strings in one piece). */
 static int64_t host_texts(const Image *im, int64_t rows) {
     const struct ImageImpl *x = im->impl;
-    bool all = x->gathered && x->chunks == x->gathered;
+    bool all = x->gathered && text_heap(im)->chunks == x->gathered;
     return sample_texts(im, all ? 0 : MIN_OF(x->synced_rows, rows), rows);
 }
 
 Status garbage_bytes(Image *im, int64_t *bytes, Err *e) {
     struct ImageImpl *x = im->impl;
-    const int64_t rows = atomic_load(&im->rows), used = text_used(im);
+    const int64_t rows = atomic_load(&im->rows), used = text_heap_used(text_heap(im));
     int64_t live, texts;
     *bytes = 0;
     if (device_copy_newer(im)) {

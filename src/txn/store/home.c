@@ -14,6 +14,7 @@ static void home_gone(RowHome *h) {
     ImageHome *x = (ImageHome *)(void *)h;
     MemAccount *a = x->account;
     for (int32_t k = 0; k < ROW_PIECES; k++) mem_free(a, x->rows[k], x->bytes[k]);
+    home_texts_drop(h->texts);
     mem_free(a, x, (int64_t)sizeof *x);
 }
 Status home_new(Image *im, Err *e) {
@@ -24,6 +25,9 @@ Status home_new(Image *im, Err *e) {
     x->account = a;
     atomic_init(&x->base.refs, 1);
     im->impl->home = x;
+    TextHeap *texts = text_heap_new(a, e);
+    if (!texts) return ST_ERROR;
+    x->base.texts = &texts->base;
     return ST_OK;
 }
 

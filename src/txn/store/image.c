@@ -1,4 +1,4 @@
-/* image.c - making images, room, rows and strings; see image.h.
+/* image.c - making images, room and rows; see image.h.
  *
  * An image is made in two steps over the pool: tablets are decoded into the rows (a task is one tablet), then the live
  * rows are entered into the indexes (a task is a run of rows of one unique index or one with ordered groups, or one
@@ -18,8 +18,6 @@
 enum {
     DECODE_ROWS = 2048,
     ENTER_ROWS = 65536,
-    CHUNK_MIN = 64 << 10,
-    CHUNK_MAX = 16 << 20,
     MIN_SPARE = 64,
     SPARE_BULKS = 8,
     INDEX_SPARE_BULKS =
@@ -387,7 +385,6 @@ void image_free(Image *im) {
     mem_free(acct, im->live, x->live_cap);
     mem_free(acct, im->dirty, x->dirty_cap);
     rowids_free(acct, im->rowids, x->rowids_cap);
-    image_chunks_free(im, x->chunks);
     arena_free(x->arena);
     mutex_destroy(&x->heap_lock);
     mem_free(acct, im, (int64_t)(sizeof(Image) + sizeof(struct ImageImpl)));
@@ -553,54 +550,6 @@ Status image_reserve(Image *im, int64_t inserts, Err *e) {
     return reserve(im, inserts, e) == ST_OK ? ST_OK : no_room(im->table, "add rows to", e);
 }
 
-/* ---- strings ---- */
-void image_chunks_free(Image *im, ImageChunk *c) {
-    for (ImageChunk *next; c; c = next) {
-        next = c->next;
-        if (c->most > 0) mem_span_free(im->account, c, c->held, c->most);
-        else mem_free(im->account, c, (int64_t)sizeof *c + c->size);
-    }
-}
-/* A fresh chunk in the place of `full`, unless another thread has made one. */
-static Status new_chunk(Image *im, const ImageChunk *full, int64_t len, Err *e) {
-    struct ImageImpl *x = im->impl;
-    Status st = ST_OK;
-    mutex_lock(&x->heap_lock);
-    if (x->chunks == full) {
-        int64_t size =
-            MAX_OF(len, (full ? MIN_OF(2 * full->size, (int64_t)CHUNK_MAX) : CHUNK_MIN) - (int64_t)sizeof(ImageChunk));
-        ImageChunk *c = mem_alloc_raw(im->account, (int64_t)sizeof *c + size, e);
-        if (c) {
-            *c = (ImageChunk){.next = x->chunks, .size = size};
-            __atomic_store_n(&x->chunks, c, __ATOMIC_RELEASE);
-        } else {
-            st = ST_ERROR;
-        }
-    }
-    mutex_unlock(&x->heap_lock);
-    return st;
-}
-char *image_text_room(Image *im, int64_t n, Err *e) {
-    for (;;) {
-        ImageChunk *c = __atomic_load_n(&im->impl->chunks, __ATOMIC_ACQUIRE);
-        if (c && n <= c->size) {
-            int64_t at = __atomic_fetch_add(&c->used, n, __ATOMIC_RELAXED);
-            if (at + n <= c->size) return (char *)(c + 1) + at;
-        }
-        if (new_chunk(im, c, n, e) != ST_OK) return NULL;
-    }
-}
-void image_text_leave(Image *im, const char *from, const char *end) {
-    ImageChunk *c = im->impl->chunks;
-    if (c && (char *)(c + 1) + c->used == end) c->used -= end - from; /* no further bytes were taken since */
-}
-static const char *add_text(Image *im, const char *ptr, int64_t len, Err *e) {
-    if (len == 0) return "";
-    char *room = image_text_room(im, len, e);
-    return room ? memcpy(room, ptr, (size_t)len) : NULL;
-}
-const char *image_text(Image *im, const char *ptr, int64_t len) { return add_text(im, ptr, len, NULL); }
-
 /* ---- rows ---- */
 int64_t image_claim(Image *im, int64_t n, Err *e) {
     int64_t row = atomic_load_explicit(&im->rows, memory_order_relaxed);
@@ -627,8 +576,7 @@ static Status write_row(Image *im, int64_t row, const void *const *cells, Err *e
         } else if (col->phys == PH_STR) {
             Str s;
             memcpy(&s, cells[c], sizeof s);
-            s.ptr = add_text(im, s.ptr, s.len, e);
-            if (!s.ptr) return ST_ERROR;
+            if (!(s.ptr = row_text_put(im, s.ptr, s.len, e))) return ST_ERROR;
             memcpy(image_cell(col, row), &s, sizeof s);
         } else {
             memcpy(image_cell(col, row), cells[c], (size_t)size);

@@ -93,7 +93,7 @@ int64_t image_first(const Image *im, int32_t index, const void *const *keys);
 int64_t image_next(const Image *im, int32_t index, int64_t row);
 /* The first row of an ordered group after (at: or at) a value of the order's column. */
 int64_t image_first_after(const Image *im, int32_t index, const void *const *keys, int64_t value, bool at);
-/* A new row: cells[i] of column i (NULL cell = SQL NULL; strings are copied to the image's heap). Unique keys are
+/* A new row: cells[i] of column i (NULL cell = SQL NULL; strings are copied). Unique keys are
  * entered: *conflict = number of the violated key constraint, -1 none; with a conflict nothing remains. Returns the
  * row, -1 on a conflict or out of memory (e set). Any thread. Of two threads with the same key at the same time one
  * succeeds. */
@@ -110,12 +110,12 @@ void image_undelete(Image *im, int64_t row); /* undo */
 /* Which row of the table this one is: stored_rowid says so from here on, of a row without DIRTY_INSERTED. -1: of a dead
  * row without marks; cannot fail. 53200. No call running. */
 Status rowid_set(Image *im, int64_t row, int64_t rowid, Err *e);
-/* Bytes of a string that is to be put in a cell; NULL out of memory. Any thread. */
-const char *image_text(Image *im, const char *ptr, int64_t len);
+/* Bytes of a string that is to be put in a cell, copied. NULL: 53200. Any thread. */
+const char *row_text_put(Image *im, const char *ptr, int64_t len, Err *e);
 /* Room for n > 0 bytes of strings that kernels put there. 53200. Any thread. */
-char *image_text_room(Image *im, int64_t n, Err *e);
+char *row_text_room(Image *im, int64_t n, Err *e);
 /* The end of such room was not used. No call running. */
-void image_text_leave(Image *im, const char *from, const char *end);
+void row_text_leave(Image *im, const char *from, const char *end);
 /* All strings in one piece of memory with room for `room` more bytes, for devices that have a copy; they move unless
  * they are there already. One thread, no call running. 53200, 58000: nothing has moved. */
 Status image_gather_texts(Image *im, int64_t room, Err *e);

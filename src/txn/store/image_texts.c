@@ -32,15 +32,15 @@ static bool has_texts(const Image *im) {
     return false;
 }
 static bool fit(const Image *im, int64_t room) {
-    const ImageChunk *c = im->impl->gathered;
-    return c && im->impl->chunks == c && c->used <= c->size && room <= c->size - c->used;
+    const TextChunk *c = im->impl->gathered;
+    return c && text_heap(im)->chunks == c && c->used <= c->size && room <= c->size - c->used;
 }
 
 bool image_texts_fit(const Image *im, int64_t room) { return !has_texts(im) || fit(im, room); }
 
 char *image_texts(const Image *im, int64_t *size, int64_t *used) {
-    ImageChunk *c = im->impl->gathered;
-    if (!c || im->impl->chunks != c) return NULL;
+    TextChunk *c = im->impl->gathered;
+    if (!c || text_heap(im)->chunks != c) return NULL;
     *size = c->size;
     *used = MIN_OF(c->used, c->size);
     return (char *)(c + 1);
@@ -60,7 +60,7 @@ static int64_t count_bytes(const Image *im) {
     }
     return bytes;
 }
-static void move(Image *im, ImageChunk *to) {
+static void move(Image *im, TextChunk *to) {
     int64_t rows = atomic_load(&im->rows);
     for (int32_t c = 0; c < im->n_cols; c++) {
         if (!im->cols[c].used || im->cols[c].phys != PH_STR) continue;
@@ -79,8 +79,8 @@ static void move(Image *im, ImageChunk *to) {
 /* More room behind what there is. */
 static bool stretch(Image *im, int64_t room) {
     const struct ImageImpl *x = im->impl;
-    ImageChunk *c = x->gathered;
-    if (!c || x->chunks != c || c->used > c->size) return false;
+    TextChunk *c = x->gathered;
+    if (!c || text_heap(im)->chunks != c || c->used > c->size) return false;
     int64_t least = c->used + room,
             size = MIN_OF(least + MAX_OF(c->used / 2, MIN_OF(room * SPARE_BULKS, (int64_t)SPARE_MAX)),
                           c->most - (int64_t)sizeof *c);
@@ -89,37 +89,37 @@ static bool stretch(Image *im, int64_t room) {
         return false;
     int64_t held = (int64_t)sizeof *c + size;
     if (held > c->held) {
-        if (mem_span_grow(im->account, c, c->held, held, NULL) != ST_OK) return false;
+        if (mem_span_grow(text_heap(im)->account, c, c->held, held, NULL) != ST_OK) return false;
         c->held = held;
     }
     if (!device_copy_grow_texts(im, size)) return false;
     c->size = size;
     return true;
 }
-static ImageChunk *new_piece(Image *im, int64_t size, Err *e) {
-    int64_t held = (int64_t)sizeof(ImageChunk) + size, most = MAX_OF(held * ADDRESSES, ADDRESSES_MIN);
-    ImageChunk *c = mem_span_new(im->account, held, &most, e);
-    if (c) *c = (ImageChunk){.size = size, .held = held, .most = most};
+static TextChunk *new_piece(Image *im, int64_t size, Err *e) {
+    int64_t held = (int64_t)sizeof(TextChunk) + size, most = MAX_OF(held * ADDRESSES, ADDRESSES_MIN);
+    TextChunk *c = mem_span_new(text_heap(im)->account, held, &most, e);
+    if (c) *c = (TextChunk){.size = size, .held = held, .most = most};
     return c;
 }
 
 void image_drop_texts(Image *im) {
     struct ImageImpl *x = im->impl;
     if (!x->moved) return;
-    image_chunks_free(im, x->gathered->next);
+    text_chunks_free(text_heap(im), x->gathered->next);
     x->gathered->next = NULL;
     x->moved = false;
 }
 /* So many bytes of strings, and room for more: a piece with as much of it as there is memory for; NULL: none. */
-static ImageChunk *make_piece(Image *im, int64_t bytes, int64_t room, Err *e) {
+static TextChunk *make_piece(Image *im, int64_t bytes, int64_t room, Err *e) {
     int64_t size = bytes + room + MAX_OF(bytes / 4, (int64_t)SPARE_MIN),
             ample = size + MIN_OF(room * SPARE_BULKS, (int64_t)SPARE_MAX);
-    ImageChunk *to = new_piece(im, ample, NULL); /* all of it goes to the device each time */
+    TextChunk *to = new_piece(im, ample, NULL); /* all of it goes to the device each time */
     return to ? to : new_piece(im, size, e);
 }
-static void take_piece(Image *im, ImageChunk *to, int64_t bytes) {
+static void take_piece(Image *im, TextChunk *to, int64_t bytes) {
     struct ImageImpl *x = im->impl;
-    x->chunks = x->gathered = to;
+    text_heap(im)->chunks = x->gathered = to;
     x->text_bytes = bytes;
     x->text_rows = atomic_load(&im->rows);
 }
@@ -149,21 +149,22 @@ static Status gather_there(Image *im, int64_t room, bool *done, Err *e) {
     bool dead_too[TEXT_COLS];
     int64_t bytes;
     *done = false;
-    if (!x->gathered || x->chunks != x->gathered || !device_copy_current(im) || !device_copy_newer(im)) return ST_OK;
+    if (!x->gathered || text_heap(im)->chunks != x->gathered || !device_copy_current(im) || !device_copy_newer(im))
+        return ST_OK;
     if (!text_columns(im, &n, cols, dead_too)) return ST_OK;
     if (!device_copy_text_bytes(im, n, cols, dead_too, &bytes)) return ST_OK;
-    ImageChunk *to = make_piece(im, bytes, room, NULL);
+    TextChunk *to = make_piece(im, bytes, room, NULL);
     if (!to) return ST_OK;
     Status st = device_copy_move_texts(im, n, cols, dead_too, (char *)(to + 1), to->size, done, e);
     if (!*done) {
-        image_chunks_free(im, to);
+        text_chunks_free(text_heap(im), to);
         return st;
     }
-    log_write(LOG_INFO,
-              "strings of table \"%s\" were gathered on the device that has them: %lld of %lld bytes are left",
-              im->table->name, (long long)bytes, (long long)MIN_OF(x->chunks->used, x->chunks->size));
+    log_write(
+        LOG_INFO, "strings of table \"%s\" were gathered on the device that has them: %lld of %lld bytes are left",
+        im->table->name, (long long)bytes, (long long)MIN_OF(text_heap(im)->chunks->used, text_heap(im)->chunks->size));
     to->used = bytes;
-    to->next = x->chunks;
+    to->next = text_heap(im)->chunks;
     take_piece(im, to, bytes);
     x->moved = true;
     return ST_OK;
@@ -177,10 +178,10 @@ Status image_gather_texts(Image *im, int64_t room, Err *e) {
     if (done) return ST_OK;
     TRY(device_copy_to_host(im, e));
     int64_t bytes = count_bytes(im);
-    ImageChunk *to = make_piece(im, bytes, room, e);
+    TextChunk *to = make_piece(im, bytes, room, e);
     if (!to) return ST_ERROR;
     move(im, to);
-    image_chunks_free(im, x->chunks);
+    text_chunks_free(text_heap(im), text_heap(im)->chunks);
     x->moved = false;
     take_piece(im, to, bytes);
     device_copy_stale(im);

@@ -1,5 +1,5 @@
 /* store_int.h - what the files of an image share: image.c, garbage.c, home.c, home_save.c, image_index.c,
- * device_copy.c, image_order.c, device_kernels.c, image_sync.c, image_texts.c, rowids.c only. */
+ * device_copy.c, image_order.c, device_kernels.c, image_sync.c, image_texts.c, rowids.c, texts.c only. */
 #ifndef STELE_TXN_STORE_STORE_INT_H
 #define STELE_TXN_STORE_STORE_INT_H
 
@@ -10,14 +10,22 @@
 enum { ENTRY_ROW_BITS = 40, IMAGE_KEY_COLS = 32, IMAGE_BATCH = 256 };
 #define ENTRY_ROW_MASK ((UINT64_C(1) << ENTRY_ROW_BITS) - 1)
 
-/* A chunk of the heap: its bytes follow. */
-typedef struct ImageChunk {
-    struct ImageChunk *next;
+/* A chunk of strings: its bytes follow. */
+typedef struct TextChunk {
+    struct TextChunk *next;
     int64_t size;       /* bytes that follow */
     int64_t used;       /* atomic; beyond size when a request did not fit */
     int64_t held, most; /* bytes of memory with this, and of addresses (mem_span_new); most 0: not a span */
-} ImageChunk;
-void image_chunks_free(Image *im, ImageChunk *c); /* and all behind it */
+} TextChunk;
+/* The strings of an image that are not the table's (texts.c). Tablets whose cells refer to them may outlive it. */
+typedef struct TextHeap {
+    HomeTexts base; /* first */
+    MemAccount *account;
+    TextChunk *chunks; /* newest first: the one being filled; atomic */
+} TextHeap;
+TextHeap *text_heap_new(MemAccount *a, Err *e);
+void text_chunks_free(TextHeap *h, TextChunk *c); /* and all behind it */
+int64_t text_heap_used(const TextHeap *h);        /* bytes of strings that were put there */
 /* The host has cells as the device had them: pieces before the gathered one are not wanted any more (image_texts.c). */
 void image_drop_texts(Image *im);
 
@@ -47,14 +55,15 @@ struct ImageImpl {
     bool settled;        /* the table's tablets have their cells here */
     int32_t calm;        /* bulks without a way back to come before it settles again */
     Mutex heap_lock;
-    ImageChunk *chunks;               /* newest first: the one being filled; atomic */
-    ImageChunk *gathered;             /* has all strings while it is the only one; NULL: not yet */
+    TextChunk *gathered;              /* has all strings while it is the only one; NULL: not yet */
     int64_t text_bytes, text_rows;    /* what it had when it was made, of so many rows */
     int64_t rows_looked, text_looked; /* rows, and bytes of strings, when garbage_bytes looked last */
     bool moved;                       /* ... on a device: chunks before it are for the host's cells, which are older */
     Arena *arena;
     Pool *pool; /* of image_make, for making indexes larger; NULL: none */
 };
+
+static inline TextHeap *text_heap(const Image *im) { return (TextHeap *)(void *)im->impl->home->base.texts; }
 
 int64_t count_live(const uint8_t *live, int64_t rows);
 /* Bytes of the strings that a newer copy on a device needs; false: the device could not say. */
