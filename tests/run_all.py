@@ -43,7 +43,7 @@ CONFIGS = [
     ("baseline instructions", ["--set", "instruction_set=baseline"]),
     ("kept plans", ["--again", "2"]),
     ("tables packed", ["--vacuum", "1"]),
-    ("tables partly packed", ["--vacuum", "3"]),
+    ("tables patched", ["--vacuum", "changes"]),
     ("tables open", ["--set", "auto_merge=off"]),
 ]
 

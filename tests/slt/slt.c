@@ -1,6 +1,6 @@
 /* slt.c - a sqllogictest runner over the public interface.
  *
- * usage: slt [--set NAME=VALUE]... [--threads N] [--again N] [--vacuum N] [--verbose] FILE...
+ * usage: slt [--set NAME=VALUE]... [--threads N] [--again N] [--vacuum N|changes] [--verbose] FILE...
  *
  * Records:
  *   statement ok
@@ -12,8 +12,9 @@
  * Expected rows follow "----", one value per line or one row per line with tabs between values. NULL is
  * NULL, the empty string (empty), an end of line in a value \n. Every file runs in a database of its own; --set options
  * are applied first. With --again, every SELECT and VALUES has been prepared and run N times before the run whose rows
- * count. With --vacuum, VACUUM comes before every Nth record, outside of transactions: tables are packed (1), or some
- * rows are and others have changed or come since.
+ * count. With --vacuum, VACUUM comes before every Nth record, outside of transactions: tables are packed. With
+ * --vacuum changes it comes before each UPDATE, DELETE and MERGE: what follows reads tables whose rows are packed,
+ * patched (storage/patches.h), and since then inserted.
  *
  * "/tmp/" in a file stands for a directory of this process, which is removed at the end: several may run at a time.
  *
@@ -42,6 +43,7 @@ static long passed, failed;
 static const char *sets[64];
 static int n_sets;
 static int threads, again, vacuum;
+static bool vacuum_changes;
 static char own_dir[] = "/tmp/slt-XXXXXX"; /* made by main */
 
 static void *allocate(size_t n) {
@@ -310,9 +312,13 @@ done:
     free(sql);
 }
 
-/* Before a record, the nth of its file. Where it is refused (a statement_timeout, a read-only session) tables stay. */
-static void pack(stele_conn *c, long n) {
-    if (vacuum > 0 && n % vacuum == 0 && stele_transaction_state(c) == 'I') (void)stele_exec(c, "vacuum", NULL, NULL);
+/* Before a record, the nth of its file, whose statement begins with `sql`. Where it is refused (a statement_timeout, a
+ * read-only session) tables stay. */
+static void pack(stele_conn *c, long n, const char *sql) {
+    static const char *const changes[] = {"update ", "delete ", "merge "};
+    bool due = vacuum > 0 && n % vacuum == 0;
+    for (int i = 0; vacuum_changes && i < 3; i++) due |= strncasecmp(sql, changes[i], strlen(changes[i])) == 0;
+    if (due && stele_transaction_state(c) == 'I') (void)stele_exec(c, "vacuum", NULL, NULL);
 }
 
 static void run_file(const char *file) {
@@ -365,7 +371,7 @@ static void run_file(const char *file) {
             i = end;
             continue;
         }
-        pack(c, n++);
+        pack(c, n++, i + 1 < l.n ? l.line[i + 1] : "");
         if (strcmp(word, "statement") == 0) {
             run_statement(c, file, &l, i, end, a, used > 0 && used <= (int)strlen(line) ? line + used : "");
         } else if (strcmp(word, "query") == 0) {
@@ -396,10 +402,12 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--set") == 0 && i + 1 < argc && n_sets < 64) sets[n_sets++] = argv[++i];
         else if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc) threads = atoi(argv[++i]);
         else if (strcmp(argv[i], "--again") == 0 && i + 1 < argc) again = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--vacuum") == 0 && i + 1 < argc && strcmp(argv[i + 1], "changes") == 0)
+            vacuum_changes = ++i > 0;
         else if (strcmp(argv[i], "--vacuum") == 0 && i + 1 < argc) vacuum = atoi(argv[++i]);
         else {
-            fprintf(stderr,
-                    "usage: slt [--set NAME=VALUE]... [--threads N] [--again N] [--vacuum N] [--verbose] FILE...\n");
+            fprintf(stderr, "usage: slt [--set NAME=VALUE]... [--threads N] [--again N] [--vacuum N|changes] "
+                            "[--verbose] FILE...\n");
             return 2;
         }
     }
