@@ -32,7 +32,7 @@ uint32_t dev_form(const TabletColumn *c, bool in_place) {
     }
 }
 
-bool dev_patched(const TabletColumn *c, bool in_place) { return c->patches && (in_place || !c->is_delta); }
+bool dev_patched(const TabletColumn *c, bool in_place) { return c->patches && (in_place || !c->stride); }
 
 /* Memory that a row's value takes, or touches. */
 static double form_bytes(uint32_t form, const TabletColumn *c, double width) {

@@ -118,8 +118,7 @@ typedef enum DevForm {
     DF_STRIDED = 40 /* + Phys */,
     DF_COUNT_ = 50
 } DevForm;
-/* in_place (EmitTarget): else open columns, whose cells may be at a stride or patched, and open strings are put side by
- * side on their way to the device. */
+/* in_place (EmitTarget): else cells at a stride and open strings are put side by side on their way to the device. */
 uint32_t dev_form(const TabletColumn *c, bool in_place);
 bool dev_patched(const TabletColumn *c, bool in_place); /* kernels read its patches */
 

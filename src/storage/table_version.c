@@ -53,6 +53,12 @@ static const TableVersion *version_of(const Table *view) {
 uint64_t table_version_birth(const Table *t) {
     return t->impl && t->impl->version == t ? version_of(t)->node.birth : 0;
 }
+OpenCells table_version_cells(const Table *t, int64_t tablet, int col) {
+    if (!t->impl || t->impl->version != t) return (OpenCells){0};
+    const VersionTablet *h = (const VersionTablet *)(const void *)t->tablets[tablet];
+    const SharedBytes *s = h->cells ? h->cells[col] : NULL;
+    return s ? (OpenCells){s->id, s->size} : (OpenCells){0};
+}
 
 /* ---- the end ---- */
 static void drop_hold(TableVersions *vs) {

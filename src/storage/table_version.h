@@ -79,6 +79,14 @@ const Table *table_version_view(const TableVersion *v);
 void table_versions_unpublish(Table *t);
 /* The epoch that the version was born in; 0: the table is no version, but the writer's working state. */
 uint64_t table_version_birth(const Table *t);
+/* The cells of an open column of a version's tablet, for who keeps copies of them elsewhere. Cells of the tablet's rows
+ * are the same in all versions in which they have this id, for as long as the process runs: a version with more rows
+ * has these behind them. Patches and validity bits are each version's own. */
+typedef struct OpenCells {
+    uint64_t id;   /* 0: not known again. The column is packed, or `t` is no version, and its cells may change */
+    int64_t bytes; /* of all rows that may come behind them under this id */
+} OpenCells;
+OpenCells table_version_cells(const Table *t, int64_t tablet, int col);
 /* Debug: every invariant that table_verify knows, keys included, and shared counts. */
 Status table_version_verify(const Table *version, Err *e);
 

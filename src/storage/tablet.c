@@ -329,10 +329,12 @@ Status tablet_new_delta(const Table *t, Tablet **out, Err *e) {
 }
 
 /* ---- cells shared with versions ---- */
+static _Atomic uint64_t last_id; /* of SharedBytes */
 SharedBytes *shared_new(MemAccount *acct, void *bytes, int64_t size, Err *e) {
     SharedBytes *s = mem_alloc(acct, (int64_t)sizeof *s, e);
     if (!s) return NULL;
     atomic_init(&s->refs, 1);
+    s->id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
     s->acct = acct;
     s->bytes = bytes;
     s->size = size;

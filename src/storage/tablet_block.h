@@ -29,9 +29,11 @@ typedef struct StrHeap {
 bool strheap_add(StrHeap *h, Str s, Str *out, Err *e);
 void strheap_free(StrHeap *h);
 
-/* Bytes that a table shares with versions of it (table_version.h), by count; the last one to go frees them. */
+/* Bytes that a table shares with versions of it (table_version.h), by count; the last one to go frees them. Bytes that
+ * are taken back (shared_take_back) and shared again get another id. */
 typedef struct SharedBytes {
     _Atomic int64_t refs;
+    uint64_t id; /* in this process: addresses come again, this does not; never 0 */
     MemAccount *acct;
     void *bytes;
     int64_t size;

@@ -167,7 +167,112 @@ static void test_open(void **state) {
         }
     }
     device_use(false);
+    set("snapshot", "version"); /* of which a device with memory of its own gets what a bulk has changed */
+    for (int i = 1; i <= 2; i++) {
+        set("executor", "vm");
+        run("call bulk_call('pay', 'select g, 1 from generate_series(1, 20) g')");
+        set("executor", "compiled");
+        explain(sql);
+        if (!strstr(lines, i == 1 ? " kB in" : " 832 B in")) fail_msg("%s", lines);
+        assert_int_equal(number(sql), 502500 + 20 * i);
+    }
+    set("snapshot", "auto");
     run("drop table o");
+}
+
+/* What a query brings to the device, and that its answer is right. */
+static void moves(const char *sql, const char *bytes) {
+    set("executor", "vm");
+    int64_t want = number(sql);
+    set("executor", "compiled");
+    set("device_strict", "on");
+    explain(sql);
+    if (!strstr(lines, bytes)) fail_msg("%s: no \"%s\" in\n%s", sql, bytes, lines);
+    assert_int_equal(number(sql), want);
+    set("device_strict", "off");
+}
+static const char kept_x[] = "select sum(x)::bigint from w", kept_n[] = "select sum(n)::bigint from w",
+                  kept_s[] = "select sum(length(s)) from w where s like 't%'";
+static void kept_new(void) {
+    run("create table w(k int, x bigint, s text, n bigint)");
+    run("insert into w select g, g, 't' || g, 1 from generate_series(1, 3000) g");
+}
+/* Open cells of published versions stay on a device with memory of its own: changed rows come as patches, rows that
+ * were added behind the others as long as there is room, NULLs with their column's bits. */
+static void test_open_kept(void **state) {
+    (void)state;
+    set("snapshot", "version");
+    set("auto_merge", "off");
+    kept_new();
+    moves(kept_x, " 23 kB in");
+    moves(kept_x, " 0 B in");
+    run("update w set x = -5 where k = 10");
+    moves(kept_x, " 704 B in");
+    run("insert into w values (3001, 7, 't3001', 1)");
+    moves(kept_x, " 8 B in");
+    moves(kept_n, " 23 kB in");
+    run("update w set n = null, x = null where k = 3001");
+    moves(kept_n, " 1152 B in");
+    moves(kept_n, " 0 B in");
+    moves(kept_s, "in");
+    run("insert into w values (3002, 7, 't300', 2)");
+    moves(kept_s, " 8 B in");
+    run("update w set s = case k when 3002 then null when 5 then 'tt' else 'x' end where k in (4, 5, 3002)");
+    moves(kept_s, " 1536 B in");
+    Answer want, got;
+    static const char rows[] = "select s, x, n from w where k < 7 or k > 2999 order by k"; /* addresses of strings */
+    set("executor", "vm");
+    assert_int_equal(answer(rows, &want), ST_OK);
+    set("executor", "compiled");
+    assert_int_equal(answer(rows, &got), ST_OK);
+    assert_int_equal(got.hash, want.hash);
+    run("insert into w select g, g, 'a longer text ' || g, null from generate_series(3003, 4090) g");
+    moves(kept_x, " 9280 B in"); /* there is room for 4,096 rows, */
+    moves(kept_s, " 49 kB in");  /* but not for strings so long */
+    run("insert into w select g, g, 't' || g, null from generate_series(4091, 6000) g");
+    moves(kept_x, " 47 kB in");
+    set("snapshot", "lock");
+    run("create table e(x int)"); /* gives up what is published: cells change in place again, and are others */
+    run("update w set x = x + 1 where k = 20");
+    run("drop table e");
+    set("snapshot", "version");
+    moves(kept_x, " 46 kB in"); /* without bits, which are the same */
+    moves(kept_x, " 0 B in");
+    set("device_residence", "streamed");
+    run("update w set x = 1 where k = 21");
+    moves(kept_x, "streamed");
+    set("device_residence", "auto");
+    set("snapshot", "lock"); /* the table itself: nothing is known of its cells */
+    run("insert into w values (6001, 0, 't', 0)");
+    moves(kept_x, " 47 kB in");
+    run("drop table w");
+    set("snapshot", "auto");
+    set("auto_merge", "on");
+}
+/* Whatever fails while rows come behind kept ones: the next query reads all of them. */
+static void test_kept_faults(void **state) {
+    (void)state;
+    set("snapshot", "version");
+    set("auto_merge", "off");
+    kept_new();
+    moves(kept_s, "in"); /* something is published */
+    run("update w set s = 'tt' where k = 11");
+    for (int64_t n = 1, last = 0; !last; n++) {
+        moves(kept_s, "in");
+        run("insert into w values (9, 9, 't9', null)");
+        run("update w set s = 'tttt' where k = 10");
+        plan.calls = 0;
+        plan.fail_at = n;
+        int64_t got = number(kept_s);
+        last = plan.calls < n;
+        plan.fail_at = 0;
+        set("executor", "vm");
+        assert_int_equal(got, number(kept_s));
+        set("executor", "compiled");
+    }
+    run("drop table w");
+    set("snapshot", "auto");
+    set("auto_merge", "on");
 }
 
 /* Lowering the limit frees what was not used for longest, at once. */
@@ -253,11 +358,11 @@ static void other_reads(Session *s, int64_t sum, int64_t named) {
     session = mine;
 }
 /* Two sessions read different versions of a table in turns, one of them without the lock beside a writer. */
-static void versions_in_turns(Session *other) {
+static void versions_in_turns(Session *other, bool packed) {
     set("device_strict", "off");
     run("create table d(k int primary key, x bigint, name text, note text)");
     run("insert into d select g, 1, 'n' || g % 5, g || 'x' from generate_series(1, 300000) g");
-    run("vacuum d");
+    if (packed) run("vacuum d");
     set("device_strict", "on");
     run("begin");
     other_reads(session, 300000, 300000);
@@ -289,6 +394,7 @@ static void test_versions(void **state) {
     assert_int_equal(session_new(db, &other, &e), ST_OK);
     for (int shares = 0; shares < 2; shares++) {
         device_use(shares);
+        set("auto_merge", shares ? "on" : "off");
         other->device.override = runtime;
         session = other;
         set("executor", "compiled");
@@ -297,7 +403,8 @@ static void test_versions(void **state) {
         set("lock_timeout", "10");
         session = mine;
         set("lock_timeout", "10");
-        versions_in_turns(other);
+        versions_in_turns(other, true);
+        if (!shares) versions_in_turns(other, false);
     }
     other->device.override = NULL;
     session_free(other);
@@ -311,7 +418,8 @@ int main(void) {
         cmocka_unit_test_setup(test_room, begin),          cmocka_unit_test_setup(test_streamed, begin),
         cmocka_unit_test_setup(test_states, begin),        cmocka_unit_test_setup(test_shown, begin),
         cmocka_unit_test_setup(test_versions, begin),      cmocka_unit_test_setup(test_open, begin),
-        cmocka_unit_test_setup(test_patched_types, begin),
+        cmocka_unit_test_setup(test_patched_types, begin), cmocka_unit_test_setup(test_open_kept, begin),
+        cmocka_unit_test_setup(test_kept_faults, begin),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

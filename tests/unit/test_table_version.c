@@ -176,6 +176,39 @@ static void verify(const Table *view) {
     if (table_version_verify(view, &e) != ST_OK) fail_msg("%s", e.message);
 }
 
+/* What has a name stays what it was: open cells with an id that was seen before begin as they did then. */
+enum { SEEN_IDS = 256 };
+typedef struct SeenCells {
+    uint64_t id;
+    int64_t bytes;
+    char *cells;
+} SeenCells;
+static SeenCells seen[SEEN_IDS];
+static int64_t seen_again;
+static void check_ids(const Table *view) {
+    for (int64_t i = 0; i < view->n_tablets; i++)
+        for (int c = 0; c < N_COLS; c++) {
+            const OpenCells x = table_version_cells(view, i, c);
+            const TabletColumn *tc = &view->tablets[i]->cols[c];
+            SeenCells *s = &seen[x.id % SEEN_IDS];
+            if (x.id == 0) continue;
+            const int64_t bytes = view->tablets[i]->rows * phys_size((Phys)tc->phys);
+            assert_true(tc->is_delta && bytes <= x.bytes);
+            seen_again += s->id == x.id;
+            if (s->id == x.id) assert_memory_equal(s->cells, tc->data, (size_t)MIN_OF(bytes, s->bytes));
+            if (s->id == x.id && bytes <= s->bytes) continue;
+            if (s->id > x.id) continue; /* of an old version: its place has gone to others */
+            *s = (SeenCells){x.id, bytes, realloc(s->cells, (size_t)bytes + 1)};
+            memcpy(s->cells, tc->data, (size_t)bytes);
+        }
+}
+static void forget_ids(void) {
+    for (int i = 0; i < SEEN_IDS; i++) {
+        free(seen[i].cells);
+        seen[i] = (SeenCells){0};
+    }
+}
+
 /* ---- reading by key ---- */
 static int64_t find_id(const Table *t, int64_t id) {
     Value v = {.type = ty(T_INT8), .u.i64 = id};
@@ -328,6 +361,10 @@ static void test_beside_shared(void **state) {
     set_balance(t, 4, 80, NULL);
     assert_int_equal(c->patches->n, 2);
     assert_same(digest(v), was);
+    const void *cells = c->data;
+    const uint64_t id = table_version_cells(v, 0, BALANCE).id;
+    assert_true(id != 0);
+    assert_int_equal(table_version_cells(t, 0, BALANCE).id, 0);
     epoch_unpin(a);
     (void)epoch_boundary_begin(domain);
     table_versions_unpublish(t);
@@ -337,6 +374,10 @@ static void test_beside_shared(void **state) {
     assert_null(c->patches);
     assert_true(balance_at(t, 3) == 10 && balance_at(t, 4) == 80 && balance_at(t, 5) == 81 && balance_at(t, 6) == 10);
     assert_int_equal(table_verify(t, NULL), ST_OK);
+    publish(t); /* the same memory, but not the same cells */
+    v = table_version_current(t);
+    assert_ptr_equal(v->tablets[0]->cols[BALANCE].data, cells);
+    assert_true(table_version_cells(v, 0, BALANCE).id > id);
     undo_free(u);
     epoch_unregister(a);
     table_free(t);
@@ -794,8 +835,10 @@ static void test_random(void **state) {
         sweeps += generation == t->impl->generation && t->keys[0].index->used < used;
         publish(t);
         int i = (int)rnd_below(PINS);
+        check_ids(table_version_current(t));
         if (v[i]) {
             assert_same(digest(v[i]), want[i]);
+            check_ids(v[i]);
             for (int k = 0; k < KEYS && ids[i]; k++) assert_true(finds(v[i], at[i], rnd_below(ids[i])));
             if (next_id > ids[i]) assert_int_equal(find_id(v[i], ids[i] + rnd_below(next_id - ids[i])), -1);
             if (step % 10 == 0) verify(v[i]);
@@ -820,6 +863,8 @@ static void test_random(void **state) {
         epoch_unregister(s[i]);
     }
     assert_true(sweeps > 3);
+    assert_true(seen_again > 1000);
+    forget_ids();
     assert_int_equal(waiting(), 0);
     table_free(t);
 }

@@ -69,15 +69,29 @@ typedef struct ResChunk { /* one upload of one column: bytes of several tablets 
     DevMem mem;
     int64_t refs;
 } ResChunk;
+/* Where open strings begin among their bytes on the device, as the host knows it. Of cells that have an id, pieces with
+ * more and with fewer rows share it. */
+typedef struct ResStrings {
+    int64_t refs;
+    int64_t rows;       /* whose offsets are known */
+    int64_t cap, bytes; /* rows, and bytes of their strings, for which there is room */
+    uint32_t offsets[]; /* cap + 1; what is known does not change, and is read without a lock */
+} ResStrings;
+/* What a device has of a tablet's column: cells, which pieces of other versions share where they are the same, and what
+ * each version may have of its own, patches and validity bits. */
 typedef struct ResPiece {
-    const void *block; /* main: the tablet's bytes, NULL for delta */
+    const void *block; /* packed: the tablet's bytes, with their checksum; NULL: open */
     uint64_t checksum;
+    uint64_t cells;  /* open: their id (table_version_cells); 0: they are this version's only */
+    int64_t cap;     /* rows of theirs for which the chunk has room */
     ResChunk *chunk; /* NULL: the host's own bytes, or nothing to keep */
     DColumn desc;
-    DevPtr validity;   /* of the block, in the chunk; 0: none came, or there are newer bits beside the patches */
-    ResChunk *patches; /* of a patched column: the map, and validity bits; NULL: none */
-    uint64_t state;    /* of its patches; 0: it has none */
-    uint32_t *offsets; /* packed delta strings: host copy, rows + 1 */
+    DevPtr validity;     /* bits in the chunk; 0: they are in `bits`, or nothing is NULL */
+    ResChunk *patches;   /* the map; NULL: no patches */
+    uint64_t state;      /* of the patches; 0: there are none */
+    ResChunk *bits;      /* validity bits, of patched columns and of cells with an id; NULL: none */
+    uint64_t bits_sum;   /* their checksum */
+    ResStrings *strings; /* open strings */
     int64_t rows;
 } ResPiece;
 typedef struct ResColumn {

@@ -295,11 +295,11 @@ Status query_zero(DevQuery *q, DevPtr at, int64_t bytes, Err *e) {
  * query's own thread sends full ones off in order (DevFill). Slices are numbered through all groups of a Stager, so
  * that the pool's threads work ahead of the group that is being sent: calling them together costs more than a group of
  * a few megabytes. Slice k lies in slot (first + k) % STAGES. */
-enum { FILLERS_MAX = 12, AHEAD = STAGES / 2, TOGETHER = 64 };
-typedef struct StageRun { /* jobs without registered ones between them */
+enum { FILLERS_MAX = 12, AHEAD = STAGES / 2, TOGETHER = 64, BETWEEN = 8 << 10 };
+typedef struct StageRun { /* jobs that go together, since none between them is registered */
     const Upload *jobs;
     int64_t n;
-    int64_t from, to; /* on the device, relative; with what lies between the jobs */
+    int64_t from, to; /* on the device, relative; with what lies between the jobs, up to BETWEEN bytes each */
     int64_t slice;    /* its first */
 } StageRun;
 struct Stager {
@@ -433,7 +433,9 @@ Status query_upload_groups(DevQuery *q, const Upload *jobs, const int64_t *group
         for (int64_t i = groups[g], k; i < groups[g + 1]; i = k) {
             k = i + 1;
             if (jobs[i].registered) continue;
-            while (k < groups[g + 1] && !jobs[k].registered) k++;
+            while (k < groups[g + 1] && !jobs[k].registered &&
+                   jobs[k].at - (jobs[k - 1].at + jobs[k - 1].bytes) <= BETWEEN)
+                k++;
             StageRun *r = &f.runs[f.n_runs++];
             *r = (StageRun){.jobs = jobs + i,
                             .n = k - i,

@@ -4,12 +4,15 @@
  * of main, and cells of a home (storage/row_home.h) put side by side; where memory is shared kernels read both where
  * they are. Of a patched column (storage/patches.h) the packed bytes stay as they are; beside them lies a map of its
  * new cells (patch_map.h), known again by the state of the patches, and the validity bits that go with it. So a table
- * with a changed row moves that row.
+ * with a changed row moves that row. Open cells with an id, which versions of a table share, are kept in the same way,
+ * with room for the rows that may come behind them; their validity bits are each version's own.
  */
 #include "exec/device/res_column.h"
 
+#include "base/hash.h"
 #include "exec/device/device_rows.h"
 #include "exec/device/patch_map.h"
+#include "storage/table_version.h"
 #include "storage/tablet_block.h" /* blocks of tablets, by which bytes on the device are known again */
 
 static void chunk_drop(DevRuntime *r, ResChunk *c) {
@@ -18,10 +21,14 @@ static void chunk_drop(DevRuntime *r, ResChunk *c) {
     mem_free(r->account, c, (int64_t)sizeof *c);
 }
 
+static void strings_drop(DevRuntime *r, ResStrings *s) {
+    if (s && --s->refs == 0) mem_free(r->account, s, (int64_t)sizeof *s + (s->cap + 1) * (int64_t)sizeof s->offsets[0]);
+}
 static void piece_drop(DevRuntime *r, ResPiece *p) {
     chunk_drop(r, p->chunk);
     chunk_drop(r, p->patches);
-    if (p->offsets) mem_free(r->account, p->offsets, (p->rows + 1) * 4);
+    chunk_drop(r, p->bits);
+    strings_drop(r, p->strings);
     *p = (ResPiece){0};
 }
 
@@ -33,15 +40,15 @@ void res_column_free(DevRuntime *r, ResColumn *c) {
     mem_free(r->account, c, (int64_t)sizeof *c);
 }
 
-/* An open column's cells are put side by side for the device. */
 bool res_packs(const DevQuery *q, const TabletColumn *c) {
-    return c->is_delta && !q->d->info.shares_memory && (c->stride || c->patches || c->encoding == ENC_STR);
+    return c->is_delta && !q->d->info.shares_memory && (c->stride || c->encoding == ENC_STR);
 }
 bool res_patched(const DevQuery *q, const TabletColumn *c) { return dev_patched(c, q->d->info.shares_memory); }
-static int64_t string_bytes(const TabletColumn *c, int64_t rows) {
+/* Cells of open strings without patches, each with an address and a length; those of NULL rows are empty. */
+static const Str *open_strings(const TabletColumn *c) { return c->data; }
+static int64_t string_bytes(const TabletColumn *c, int64_t first, int64_t end) {
     int64_t n = 0;
-    for (int64_t i = 0; i < rows; i++)
-        if (column_row_valid(c, i)) n += column_str(c, i).len;
+    for (int64_t i = first; i < end; i++) n += open_strings(c)[i].len;
     return n;
 }
 
@@ -52,7 +59,7 @@ Areas res_areas(const DevQuery *q, const TabletColumn *c, int64_t rows) {
         a.data = made ? NULL : c->offsets;
         a.data_bytes = (rows + 1) * 4;
         a.var = made ? NULL : c->var_base;
-        a.var_bytes = made ? string_bytes(c, rows) : (int64_t)c->offsets[rows];
+        a.var_bytes = made ? string_bytes(c, 0, rows) : (int64_t)c->offsets[rows];
     } else if (c->encoding == ENC_FOR) {
         a.data_bytes = (rows * c->width + 7) / 8;
     } else {
@@ -65,30 +72,42 @@ Areas res_areas(const DevQuery *q, const TabletColumn *c, int64_t rows) {
     return a;
 }
 
-/* Offsets and bytes of strings that are no block's, side by side in memory of the query. */
-static Status pack_strings(DevQuery *q, const TabletColumn *c, int64_t rows, Areas *a, ResPiece *p, Err *e) {
+/* Offsets of rows [first, end), and their bytes, in memory of the query; NULL without an error: there is no room. */
+static const char *add_strings(DevQuery *q, const TabletColumn *c, int64_t first, int64_t end, ResStrings *s, Err *e) {
+    int64_t at = s->offsets[first], n = string_bytes(c, first, end);
+    if (end > s->cap || at + n > s->bytes) return NULL;
+    char *bytes = arena_alloc(q->arena, n + 1), *to = bytes;
+    if (!bytes) {
+        err_oom(e);
+        return NULL;
+    }
+    for (int64_t i = first; i < end; i++) {
+        Str x = open_strings(c)[i];
+        if (x.len) memcpy(to, x.ptr, x.len);
+        to += x.len;
+        if (i >= s->rows) s->offsets[i + 1] = (uint32_t)(at + (to - bytes));
+    }
+    s->rows = MAX_OF(s->rows, end);
+    return bytes;
+}
+/* Strings that are no block's as offsets and bytes, with room for `cap` rows that are as long as these. */
+static Status pack_strings(DevQuery *q, const TabletColumn *c, int64_t rows, int64_t cap, Areas *a, ResPiece *p,
+                           Err *e) {
     if (a->var_bytes > UINT32_MAX)
         return err_set(e, ERR_OUT_OF_MEMORY, "a tablet's strings of %lld bytes are too long for device %s",
                        (long long)a->var_bytes, q->d->info.id);
-    p->rows = rows;
-    if (!(p->offsets = mem_alloc(q->r->account, (rows + 1) * 4, e))) return ST_ERROR;
-    char *bytes = arena_alloc(q->arena, a->var_bytes + 1);
-    if (!bytes) return err_oom(e);
-    uint32_t at = 0;
-    for (int64_t i = 0; i < rows; i++) {
-        p->offsets[i] = at;
-        if (!column_row_valid(c, i)) continue;
-        Str s = column_str(c, i);
-        if (s.len) memcpy(bytes + at, s.ptr, s.len);
-        at += s.len;
-    }
-    p->offsets[rows] = at;
-    a->data = p->offsets;
-    a->var = bytes;
-    return ST_OK;
+    ResStrings *s = mem_alloc(q->r->account, (int64_t)sizeof *s + (cap + 1) * (int64_t)sizeof s->offsets[0], e);
+    if (!(p->strings = s)) return ST_ERROR;
+    s->refs = 1;
+    s->rows = 0;
+    s->cap = cap;
+    s->bytes = MIN_OF(a->var_bytes * cap / rows, (int64_t)UINT32_MAX);
+    s->offsets[0] = 0;
+    a->data = s->offsets;
+    a->var = add_strings(q, c, 0, rows, s, e);
+    return a->var ? ST_OK : ST_ERROR;
 }
 
-/* Cells of an open column side by side, in memory of the query. */
 Status res_pack_cells(DevQuery *q, const Table *t, const Tablet *tab, int32_t col, const void **out, Err *e) {
     const TabletColumn *c = &tab->cols[col];
     char *cells = arena_alloc(q->arena, tab->rows * phys_size((Phys)c->phys) + 1);
@@ -99,12 +118,6 @@ Status res_pack_cells(DevQuery *q, const Table *t, const Tablet *tab, int32_t co
     *out = cells;
     return ST_OK;
 }
-static Status pack_column(DevQuery *q, const Table *t, const Tablet *tab, int32_t col, Areas *a, ResPiece *p, Err *e) {
-    const TabletColumn *c = &tab->cols[col];
-    if (c->encoding == ENC_STR) return pack_strings(q, c, tab->rows, a, p, e);
-    return res_pack_cells(q, t, tab, col, &a->data, e);
-}
-
 const void *res_block_of(const Tablet *t, int32_t col, uint64_t *checksum) {
     *checksum = 0;
     if (t->cols[col].is_delta || !t->block || !t->block->bytes) return NULL;
@@ -179,6 +192,8 @@ static Status put_descriptors(DevQuery *q, ResColumn *c, bool own, Err *e) {
         desc[i] = p->desc;
         if (p->chunk && (i == 0 || c->pieces[i - 1].chunk != p->chunk)) c->bytes += p->chunk->mem.bytes;
         if (p->patches && (i == 0 || c->pieces[i - 1].patches != p->patches)) c->bytes += p->patches->mem.bytes;
+        if (p->bits && p->bits != p->patches && (i == 0 || c->pieces[i - 1].bits != p->bits))
+            c->bytes += p->bits->mem.bytes;
     }
     TRY(dev_mem_get(q->r, n * (int64_t)sizeof *desc + 64, &c->desc, e));
     Upload u = {desc, n * (int64_t)sizeof *desc, 0, false};
@@ -190,6 +205,7 @@ typedef struct Sending {
     ResChunk *chunk; /* made when there is something */
     Upload *jobs;
     int64_t n, total;
+    int64_t unused; /* of total: room for rows that may come */
 } Sending;
 static Status join_sending(DevRuntime *r, Sending *s, ResChunk **out, Err *e) {
     if (!s->chunk) {
@@ -200,9 +216,17 @@ static Status join_sending(DevRuntime *r, Sending *s, ResChunk **out, Err *e) {
     s->chunk->refs++;
     return ST_OK;
 }
-static DevPtr place_of(Sending *s, const void *p, int64_t bytes) {
-    return bytes ? res_put_area(s->jobs, &s->n, &s->total, p, bytes) + 1 : 0;
+/* A place for `most` bytes, of which `bytes` are there. */
+static DevPtr place_with_room(Sending *s, const void *p, int64_t bytes, int64_t most) {
+    if (!most) return 0;
+    DevPtr at = (DevPtr)s->total + 1;
+    int64_t end = s->total + res_room(MAX_OF(bytes, most));
+    res_put_area(s->jobs, &s->n, &s->total, p, bytes);
+    s->unused += end - s->total;
+    s->total = end;
+    return at;
 }
+static DevPtr place_of(Sending *s, const void *p, int64_t bytes) { return place_with_room(s, p, bytes, bytes); }
 static void add_base(const Sending *s, DevPtr *place) {
     if (*place) *place += s->chunk->mem.p - 1;
 }
@@ -213,76 +237,115 @@ static Status sending_memory(DevQuery *q, const Sending *s, Err *e) {
 }
 static Status send_all(DevQuery *q, const Sending *s, bool own, Err *e) {
     TRY(res_upload(q, s->chunk->mem.p, s->jobs, s->n, !own, e));
-    q->bytes_in += s->total;
+    q->bytes_in += s->total - s->unused;
     return ST_OK;
 }
 
-/* What `old` has of the tablet's cells; NULL: nothing. */
-static const ResPiece *same_cells(const ResColumn *old, int64_t i, const TabletColumn *c, const ResPiece *p) {
-    const ResPiece *x = old && p->block && i < old->n_tablets ? &old->pieces[i] : NULL;
-    bool same = x && x->block == p->block && x->checksum == p->checksum;
-    return same && (x->validity || !c->validity || c->patches) ? x : NULL; /* it may have come without its bits */
+/* How a column is made: as `old` (may be NULL) has it plus what is new. own: for this query alone, so that it need not
+ * be there yet when this is done. map: read where it is. */
+typedef struct Making {
+    DevQuery *q;
+    const ResColumn *old;
+    bool own, map;
+    Sending cells;
+    Sending beside;   /* maps of patches, validity bits */
+    Upload *behind;   /* rows that have come behind those of kept cells; places are addresses */
+    int64_t n_behind; /* jobs */
+} Making;
+
+/* ---- cells ---- */
+static const ResPiece *piece_before(const ResColumn *old, int64_t i) {
+    return old && i < old->n_tablets ? &old->pieces[i] : NULL;
 }
-/* Cells of a tablet. Those of a patched column come without validity bits, since it has newer ones. */
-static Status make_cells(DevQuery *q, const Table *t, int64_t tablet, int32_t col, bool map, Sending *s, ResPiece *p,
+/* What `old` has of the tablet's cells; NULL: nothing. */
+static const ResPiece *same_cells(const ResColumn *old, int64_t i, const ResPiece *p) {
+    const ResPiece *x = piece_before(old, i);
+    if (!x || !x->chunk) return NULL;
+    bool same = p->block ? x->block == p->block && x->checksum == p->checksum : p->cells != 0 && x->cells == p->cells;
+    return same ? x : NULL;
+}
+static void keep_cells(ResPiece *p, const ResPiece *x) {
+    p->desc = x->desc;
+    p->desc.patches = 0;
+    p->desc.validity = p->validity = x->validity;
+    p->cap = x->cap;
+    p->chunk = x->chunk;
+    p->chunk->refs++;
+    if ((p->strings = x->strings)) p->strings->refs++;
+}
+static void send_behind(DevQuery *q, Making *m, DevPtr to, const void *from, int64_t bytes) {
+    if (bytes) m->behind[m->n_behind++] = (Upload){from, bytes, (int64_t)to, false};
+    q->bytes_in += bytes;
+}
+/* Rows that are behind those of x go behind them, where no reader of x looks: who else has the same cells writes the
+ * same bytes there. *fits: there was room. */
+static Status extend_cells(DevQuery *q, const TabletColumn *tc, Making *m, const ResPiece *x, const ResPiece *p,
+                           bool *fits, Err *e) {
+    const int64_t first = x->rows, n = p->rows - first;
+    *fits = n <= 0;
+    if (*fits || p->rows > x->cap) return ST_OK;
+    if (!x->strings) {
+        const int64_t size = phys_size((Phys)tc->phys), at = first * size;
+        send_behind(q, m, x->desc.data + (uint64_t)at, (const char *)tc->data + at, n * size);
+        *fits = true;
+        return ST_OK;
+    }
+    const uint32_t *offsets = x->strings->offsets;
+    const char *bytes = add_strings(q, tc, first, p->rows, x->strings, e);
+    if (!bytes) return err_is_set(e) ? ST_ERROR : ST_OK;
+    send_behind(q, m, x->desc.data + (uint64_t)(first + 1) * 4, offsets + first + 1, n * 4);
+    send_behind(q, m, x->desc.var + offsets[first], bytes, offsets[p->rows] - offsets[first]);
+    *fits = true;
+    return ST_OK;
+}
+/* Cells of a tablet. Validity bits come with those of a packed column, and of open ones that are this version's only;
+ * else versions have different ones (make_bits). */
+static Status make_cells(DevQuery *q, const Table *t, int64_t tablet, int32_t col, Making *m, int64_t room, ResPiece *p,
                          Err *e) {
     Tablet *tab = t->tablets[tablet];
     const TabletColumn *tc = &tab->cols[col];
+    Sending *s = &m->cells;
     bool direct = q->d->info.shares_memory;
     uint64_t shift = 0;
     p->desc = res_describe(q, tc);
     if (tab->rows == 0) return ST_OK;
-    if (map && !direct && !tc->is_delta) TRY(hostmap_get(q, tab, true, &direct, &shift, e));
+    if (m->map && !direct && !tc->is_delta) TRY(hostmap_get(q, tab, true, &direct, &shift, e));
     if (direct) {
         describe_host(tc, &p->desc, shift);
         return ST_OK;
     }
     TRY(join_sending(q->r, s, &p->chunk, e));
     Areas a = res_areas(q, tc, tab->rows);
-    if (res_packs(q, tc)) TRY(pack_column(q, t, tab, col, &a, p, e));
-    p->desc.data = place_of(s, a.data, a.data_bytes);
-    p->desc.var = place_of(s, a.var, a.var_bytes);
-    if (!res_patched(q, tc)) p->validity = place_of(s, a.validity, a.validity_bytes);
+    int64_t data_most = a.data_bytes, var_most = a.var_bytes;
+    p->cap = p->cells ? MAX_OF(room / phys_size((Phys)tc->phys), tab->rows) : tab->rows;
+    if (tc->is_delta && tc->encoding == ENC_STR) {
+        TRY(pack_strings(q, tc, tab->rows, p->cap, &a, p, e));
+        data_most = (p->cap + 1) * 4;
+        var_most = p->strings->bytes;
+    } else if (res_packs(q, tc)) {
+        TRY(res_pack_cells(q, t, tab, col, &a.data, e));
+    } else if (p->cells) {
+        data_most = p->cap * phys_size((Phys)tc->phys);
+    }
+    p->desc.data = place_with_room(s, a.data, a.data_bytes, data_most);
+    p->desc.var = place_with_room(s, a.var, a.var_bytes, var_most);
+    if (!res_patched(q, tc) && !p->cells) p->validity = place_of(s, a.validity, a.validity_bytes);
     return ST_OK;
 }
-/* Room for a tablet's new cells, and the validity bits that go with them. */
-static Status make_patches(DevQuery *q, const ResColumn *old, int64_t i, const Tablet *tab, const TabletColumn *tc,
-                           Sending *s, ResPiece *p, Err *e) {
-    bool shares = q->d->info.shares_memory;
-    const ResPiece *x = old && i < old->n_tablets ? &old->pieces[i] : NULL;
-    if (!res_patched(q, tc) || tab->rows == 0) return ST_OK;
-    p->state = tc->patches->state;
-    p->desc.validity = shares ? (uint64_t)(uintptr_t)tc->validity : 0;
-    if (x && x->patches && x->state == p->state) {
-        p->patches = x->patches;
-        p->patches->refs++;
-        p->desc.patches = x->desc.patches;
-        if (!shares) p->desc.validity = x->desc.validity;
-        return ST_OK;
-    }
-    TRY(join_sending(q->r, s, &p->patches, e));
-    p->desc.patches = place_of(s, NULL, patch_map_bytes(tc, shares));
-    if (!shares) p->desc.validity = place_of(s, NULL, tc->validity ? (tab->rows + 63) / 64 * 8 : 0);
-    return ST_OK;
-}
-/* Writes them, whose addresses are known now. */
-static Status write_patches(DevQuery *q, const Table *t, ResColumn *c, Sending *s, Err *e) {
-    bool shares = q->d->info.shares_memory;
-    for (int64_t i = 0; i < c->n_tablets; i++) {
-        const TabletColumn *tc = &t->tablets[i]->cols[c->col];
-        ResPiece *p = &c->pieces[i];
-        if (!p->patches || p->patches != s->chunk) continue;
-        int64_t bytes = patch_map_bytes(tc, shares), place = (int64_t)p->desc.patches - 1;
-        char *map = arena_alloc(q->arena, bytes);
-        if (!map) return err_oom(e);
-        add_base(s, &p->desc.patches);
-        patch_map_write(tc, shares ? 0 : p->desc.patches, map);
-        s->jobs[s->n++] = (Upload){map, bytes, place, false};
-        if (shares || !tc->validity) continue;
-        place = (int64_t)p->desc.validity - 1;
-        s->jobs[s->n++] = (Upload){tc->validity, (t->tablets[i]->rows + 63) / 64 * 8, place, false};
-        add_base(s, &p->desc.validity);
-    }
+static Status keep_or_make_cells(DevQuery *q, const Table *t, int64_t tablet, int32_t col, Making *m, ResPiece *p,
+                                 Err *e) {
+    const Tablet *tab = t->tablets[tablet];
+    const TabletColumn *tc = &tab->cols[col];
+    const bool shares = q->d->info.shares_memory;
+    const OpenCells cells = shares || m->own ? (OpenCells){0} : table_version_cells(t, tablet, col);
+    bool fits = false;
+    p->rows = tab->rows;
+    p->block = res_block_of(tab, col, &p->checksum);
+    p->cells = cells.id;
+    const ResPiece *x = shares ? NULL : same_cells(m->old, tablet, p);
+    if (x && !p->block) TRY(extend_cells(q, tc, m, x, p, &fits, e));
+    if (!x || !(p->block || fits)) return make_cells(q, t, tablet, col, m, cells.bytes, p, e);
+    keep_cells(p, x);
     return ST_OK;
 }
 /* Sends the cells, whose addresses are known now. */
@@ -294,50 +357,104 @@ static Status send_cells(DevQuery *q, ResColumn *c, const Sending *s, bool own, 
         add_base(s, &p->desc.data);
         add_base(s, &p->desc.var);
         add_base(s, &p->validity);
-        if (!p->patches) p->desc.validity = p->validity;
+        if (!p->bits) p->desc.validity = p->validity;
     }
     return send_all(q, s, own, e);
 }
+static Status send_groups(void *ctx, Stager *stager, Err *e) {
+    const Making *m = ctx;
+    for (int64_t i = 0; i < m->n_behind; i++) TRY(stager_send(stager, i, m->q->lane->queue, 0, e));
+    return ST_OK;
+}
+/* One by one: what lies between them is others'. */
+static Status send_rows_behind(DevQuery *q, Making *m, Err *e) {
+    int64_t *groups = arena_array(q->arena, int64_t, m->n_behind + 1);
+    if (!groups) return err_oom(e);
+    for (int64_t i = 0; i < m->n_behind; i++) groups[i + 1] = i + 1;
+    q->busy = true;
+    TRY(query_upload_groups(q, m->behind, groups, m->n_behind, send_groups, m, e));
+    return query_sync(q, e);
+}
 
-/* How a column is made: as `old` (may be NULL) has it plus what is new. own: for this query alone, so that it need not
- * be there yet when this is done. map: read where it is. */
-typedef struct Making {
-    const ResColumn *old;
-    bool own, map;
-    Sending cells, patches;
-} Making;
+/* ---- patches and validity bits ---- */
+static int64_t bits_bytes(int64_t rows) { return (rows + 63) / 64 * 8; }
+/* Room for a tablet's new cells, if the device does not have their map. */
+static Status make_map(DevQuery *q, const ResPiece *x, const TabletColumn *tc, Sending *s, ResPiece *p, Err *e) {
+    if (!res_patched(q, tc) || p->rows == 0) return ST_OK;
+    p->state = tc->patches->state;
+    if (x && x->patches && x->state == p->state) {
+        p->patches = x->patches;
+        p->patches->refs++;
+        p->desc.patches = x->desc.patches;
+        return ST_OK;
+    }
+    TRY(join_sending(q->r, s, &p->patches, e));
+    p->desc.patches = place_of(s, NULL, patch_map_bytes(tc, q->d->info.shares_memory));
+    return ST_OK;
+}
+/* Room for validity bits, if they did not come with the cells, and the device does not have them. */
+static Status make_bits(DevQuery *q, const ResPiece *x, const TabletColumn *tc, Sending *s, ResPiece *p, Err *e) {
+    if (q->d->info.shares_memory || p->rows == 0) return ST_OK;
+    if (res_patched(q, tc)) p->desc.validity = 0;
+    if (!tc->validity || (!res_patched(q, tc) && (p->validity || !p->chunk))) return ST_OK;
+    p->bits_sum = checksum64(tc->validity, bits_bytes(p->rows));
+    if (x && x->bits && x->bits_sum == p->bits_sum && bits_bytes(x->rows) == bits_bytes(p->rows)) {
+        p->bits = x->bits;
+        p->bits->refs++;
+        p->desc.validity = x->desc.validity;
+        return ST_OK;
+    }
+    TRY(join_sending(q->r, s, &p->bits, e));
+    p->desc.validity = place_of(s, NULL, bits_bytes(p->rows));
+    return ST_OK;
+}
+/* Writes them, whose addresses are known now. */
+static Status write_beside(DevQuery *q, const Table *t, ResColumn *c, Sending *s, Err *e) {
+    bool shares = q->d->info.shares_memory;
+    for (int64_t i = 0; i < c->n_tablets; i++) {
+        const TabletColumn *tc = &t->tablets[i]->cols[c->col];
+        ResPiece *p = &c->pieces[i];
+        if (p->patches && p->patches == s->chunk) {
+            int64_t bytes = patch_map_bytes(tc, shares), place = (int64_t)p->desc.patches - 1;
+            char *map = arena_alloc(q->arena, bytes);
+            if (!map) return err_oom(e);
+            add_base(s, &p->desc.patches);
+            patch_map_write(tc, shares ? 0 : p->desc.patches, map);
+            s->jobs[s->n++] = (Upload){map, bytes, place, false};
+        }
+        if (p->bits && p->bits == s->chunk) {
+            s->jobs[s->n++] = (Upload){tc->validity, bits_bytes(p->rows), (int64_t)p->desc.validity - 1, false};
+            add_base(s, &p->desc.validity);
+        }
+    }
+    return ST_OK;
+}
+
 static Status make_pieces(DevQuery *q, const Table *t, ResColumn *c, Making *m, Err *e) {
     for (int64_t i = 0; i < c->n_tablets; i++) {
-        const Tablet *tab = t->tablets[i];
-        const TabletColumn *tc = &tab->cols[c->col];
+        const TabletColumn *tc = &t->tablets[i]->cols[c->col];
+        const ResPiece *x = piece_before(m->old, i);
         ResPiece *p = &c->pieces[i];
-        p->rows = tab->rows;
-        p->block = res_block_of(tab, c->col, &p->checksum);
-        const ResPiece *x = q->d->info.shares_memory ? NULL : same_cells(m->old, i, tc, p);
-        if (x) {
-            p->desc = x->desc;
-            p->desc.patches = 0;
-            p->desc.validity = p->validity = x->validity;
-            if ((p->chunk = x->chunk)) p->chunk->refs++;
-        } else {
-            TRY(make_cells(q, t, i, c->col, m->map, &m->cells, p, e));
-        }
-        TRY(make_patches(q, m->old, i, tab, tc, &m->patches, p, e));
+        TRY(keep_or_make_cells(q, t, i, c->col, m, p, e));
+        TRY(make_map(q, x, tc, &m->beside, p, e));
+        TRY(make_bits(q, x, tc, &m->beside, p, e));
     }
     if (m->cells.chunk) TRY(send_cells(q, c, &m->cells, m->own, e));
-    if (!m->patches.chunk) return ST_OK;
-    TRY(sending_memory(q, &m->patches, e));
-    TRY(write_patches(q, t, c, &m->patches, e));
-    return send_all(q, &m->patches, m->own, e);
+    if (m->n_behind > 0) TRY(send_rows_behind(q, m, e));
+    if (!m->beside.chunk) return ST_OK;
+    TRY(sending_memory(q, &m->beside, e));
+    TRY(write_beside(q, t, c, &m->beside, e));
+    return send_all(q, &m->beside, m->own, e);
 }
 Status res_column_make(DevQuery *q, const Table *t, int32_t col, const ResColumn *old, bool own, bool map,
                        ResColumn **out, Err *e) {
     DevRuntime *r = q->r;
     int64_t n = t->n_tablets;
-    Making m = {.old = old, .own = own, .map = map};
+    Making m = {.q = q, .old = old, .own = own, .map = map};
     m.cells.jobs = arena_array(q->arena, Upload, 3 * n + 1);
-    m.patches.jobs = arena_array(q->arena, Upload, 2 * n + 1);
-    if (!m.cells.jobs || !m.patches.jobs) return err_oom(e);
+    m.beside.jobs = arena_array(q->arena, Upload, 2 * n + 1);
+    m.behind = arena_array(q->arena, Upload, 2 * n + 1);
+    if (!m.cells.jobs || !m.beside.jobs || !m.behind) return err_oom(e);
     ResColumn *c = *out = mem_calloc(r->account, (int64_t)sizeof *c, e);
     if (!c) return ST_ERROR;
     c->col = col;
@@ -348,7 +465,7 @@ Status res_column_make(DevQuery *q, const Table *t, int32_t col, const ResColumn
         if (st == ST_OK) st = put_descriptors(q, c, own, e);
     }
     chunk_drop(r, m.cells.chunk);
-    chunk_drop(r, m.patches.chunk);
+    chunk_drop(r, m.beside.chunk);
     if (st == ST_OK) return ST_OK;
     (void)query_settle(q);
     res_column_free(r, c);
@@ -374,14 +491,12 @@ Status res_column_ranges(DevQuery *q, const Table *t, const ResColumn *c, Err *e
         const ResPiece *p = &c->pieces[i];
         const TabletColumn *tc = &t->tablets[i]->cols[c->col];
         if (tc->encoding != ENC_STR || t->tablets[i]->rows == 0) continue;
-        if (tc->is_delta && !p->offsets) continue; /* read where they are */
+        if (tc->is_delta && !p->strings) continue; /* read where they are */
         HostRange r = {.base = p->desc.var};
-        if (p->offsets) {
-            const void *cells = tc->data;
-            if (tc->patches) TRY(res_pack_cells(q, t, t->tablets[i], c->col, &cells, e));
-            r.bytes = p->offsets[p->rows];
-            r.cells = cells;
-            r.off32 = p->offsets;
+        if (p->strings) {
+            r.bytes = p->strings->offsets[p->rows];
+            r.cells = open_strings(tc);
+            r.off32 = p->strings->offsets;
             r.n = p->rows;
         } else {
             r.bytes = tc->offsets[t->tablets[i]->rows];

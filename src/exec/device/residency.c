@@ -2,9 +2,9 @@
  *
  * res_column.h says what a column is there, res_stream.c how tables move that are not kept. A column is kept as one
  * array of descriptors (DColumn per tablet) and the bytes they point to. Bytes of main tablets never change: they are
- * known by the address of their block and its checksum, and are uploaded once however often the table grows. Delta
- * tablets are uploaded again when the table's version has changed. On devices that share the host's memory descriptors
- * point into the tablets themselves.
+ * known by the address of their block and its checksum, and are uploaded once however often the table grows. Open cells
+ * are known by an id (table_version_cells), and only rows that have come behind them are uploaded. On devices that
+ * share the host's memory descriptors point into the tablets themselves.
  *
  * Versions. Queries that run at the same time may read different versions of a table, so a ResTable is one of them. A
  * column of a new one is made from that of another version: encoded tablets are the same bytes, counted, and what is
