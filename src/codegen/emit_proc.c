@@ -291,12 +291,14 @@ static void item(ProcEm *x, const Instr *in) {
     }
     bool sums = it->kind == OPK_ADD && it->has_amount;
     W("{\nu32 kind = %d;\n", (int32_t)it->kind);
-    if (it->kind == OPK_ADD && !it->covered) W("kind = (u32)%p;\n", PARAM(PP_ITEM_KIND, pc, 0));
+    const bool may_be_out = (it->kind == OPK_ADD || it->kind == OPK_READ) && !it->covered;
+    if (may_be_out) W("kind = (u32)%p;\n", PARAM(PP_ITEM_KIND, pc, 0));
     if (sums) {
         int32_t sum = PARAM(PP_ITEM_SUM, pc, 0), n = x->mod.n_sums++;
         Reg r = it->args[it->n];
-        W("if (%p != 0) {\nif (%v) ops->sums[%d] = sum_abs(ops->sums[%d], (i64)%r);\nelse kind = %d;\n}\n", sum, r, n,
-          n, r, (int32_t)OPK_WRITE);
+        W("if (%p != 0) {\nif (%v) ops->sums[%d] = sum_abs(ops->sums[%d], (i64)%r);\nelse {\n", sum, r, n, n, r);
+        if (may_be_out) W("if (kind == ITEM_LEFT_OUT) ga_or_u64(PP_FOOT_WORDS, FOOT_NULL_AMOUNT);\n");
+        W("kind = %d;\n}\n}\n", (int32_t)OPK_WRITE);
         out_w(&x->m, &x->mod.sums, " M(%p, %d)", sum, n);
     }
     if (it->covered) {
@@ -308,13 +310,15 @@ static void item(ProcEm *x, const Instr *in) {
         W("if (%p != %d) kind = (u32)%p;\n", PARAM(PP_DEQUEUE_KIND, pc, 0), (int32_t)DEQUEUE_KIND_NONE,
           PARAM(PP_DEQUEUE_KIND, pc, 0));
     if (it->insert) W("if (%p != 0) kind = %d;\n", PARAM(PP_STATEMENT_LOCKS, 0, 0), (int32_t)OPK_ADD);
+    if (may_be_out) W("if (kind != ITEM_LEFT_OUT) {\n");
     proc_item_hash(x, it, PARAM(PP_ITEM_BASE, pc, 0));
     if (x->log.in_loop && it->kind == OPK_ADD && !sums && it->group >= ITEM_COARSE && x->n_last < LAST_ITEMS_MAX) {
-        W("put_again(ops, %d, h, (u32)call, kind);\n}\n", x->n_last++);
+        W("put_again(ops, %d, h, (u32)call, kind);\n", x->n_last++);
         x->mod.most_last = MAX_OF(x->mod.most_last, x->n_last);
     } else {
-        W("%s(ops, h, (u32)call, kind);\n}\n", x->issued || x->log.in_loop ? "put_op" : "put_first");
+        W("%s(ops, h, (u32)call, kind);\n", x->issued || x->log.in_loop ? "put_op" : "put_first");
     }
+    W(may_be_out ? "}\n}\n" : "}\n");
     x->issued = true;
 }
 /* ---- a run's instructions ----------------------------------------------------------------------------------- */

@@ -113,7 +113,7 @@ typedef enum ProcParamKind {
     PP_USES, /* shared memory, address: three u64 for each FOOT_TILE calls: group, first operation, their number. Else:
                 address of u32 uses */
     PP_OPS_MAX,     /* value: places in items and uses */
-    PP_FOOT_WORDS,  /* address: u64[3]: some footprint failed; operations of the group that has the most, or places that
+    PP_FOOT_WORDS,  /* address: u64[3]: FOOT_* of kp_codes.h; operations of the group that has the most, or places that
                        were taken; tiles that were taken */
     PP_FOOT_FAILED, /* address: u8 by call, 1: its footprint failed */
     PP_STRETCHES,   /* value: how many stretches of calls there are, under statement locks */
@@ -164,7 +164,7 @@ typedef enum ProcParamKind {
     PP_DEQUEUES,  /* value: 1: calls dequeue without waiting for each other, see Queues */
     PP_ITEM_BASE, /* of footprints from here on, whose EmitParam.proc is n_procs more; id = instruction. value: hash of
                      the item's table and group */
-    PP_ITEM_KIND, /* value: OPK_ADD, or OPK_WRITE where adds do not commute */
+    PP_ITEM_KIND, /* value: OPK_READ; OPK_ADD, or OPK_WRITE where adds do not commute; ITEM_LEFT_OUT */
     PP_ITEM_SUM,  /* address: u64[2]: sum of |amount|, and 1 when it is too large for that; 0: not wanted */
     PP_DEQUEUE_KIND /* value: the kind of an operation on a table that a dequeuing procedure has to itself, or
                      * DEQUEUE_KIND_NONE

@@ -282,7 +282,7 @@ static inline int64_t bulk_words(const Bulk *b) { return W_BOUNDS + (int64_t)b->
 /* Of a launch with statement locks: the stop flag; the next place in the log. */
 enum { GS_STOP, GS_LOG, GS_WORDS };
 /* PP_FOOT_WORDS; two words for each sum. */
-enum { FW_FAILED, FW_OPS, FW_TILES, FW_SUMS = 4 };
+enum { FW_FLAGS /* FOOT_* */, FW_OPS, FW_TILES, FW_SUMS = 4 };
 static inline int64_t foot_words(const Bulk *b) { return FW_SUMS + 2 * (int64_t)b->foot.n_sums; }
 
 static inline int64_t keys_room(const BulkDevice *v) { return (v->failures.keys_bytes / 8 - 2) / KEY_WORDS; }
@@ -366,9 +366,8 @@ bool bulk_in_partitions(const Bulk *b);
 int64_t bulk_word_failures(Bulk *b, uint32_t **calls);
 Status bulk_run_failures(Bulk *b, int64_t n, const uint32_t *calls, Err *e);
 int bulk_by_number(const void *a, const void *b); /* of calls, for qsort */
-/* bulk_statement_locks.c: whether the kernels are to have statement locks; whether this bulk uses them; values; room
- * for the log; after the calls: b->again when they were undone. 53200, 58000. */
-bool bulk_statement_locks_wanted(const Bulk *b);
+/* bulk_statement_locks.c: whether this bulk uses statement locks; values; room for the log; after the calls: b->again
+ * when they were undone. 53200, 58000. */
 bool bulk_statement_locks_use(const Bulk *b);
 /* Fills dequeue_group and dequeue_kinds; the queue's table. */
 Status bulk_statement_locks_plan(Bulk *b, Err *e);

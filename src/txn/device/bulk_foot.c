@@ -27,7 +27,9 @@ Status bulk_foot_value(Bulk *b, int32_t group, const EmitParam *p, uint64_t *to,
     case PP_ITEM_BASE:
         *to = hash_combine(hash_u64((uint64_t)pr->proc->tables[it->table].table_id), it->group);
         return ST_OK;
-    case PP_ITEM_KIND: *to = slot == ADD_EXCLUSIVE ? OPK_WRITE : OPK_ADD; return ST_OK;
+    case PP_ITEM_KIND:
+        *to = pr->left_out[p->id] ? ITEM_LEFT_OUT : slot == ADD_EXCLUSIVE ? OPK_WRITE : it->kind;
+        return ST_OK;
     case PP_DEQUEUE_KIND:
         *to = b->device->statement.on && group == b->device->statement.dequeue_group
                   ? b->device->statement.dequeue_kinds[p->id]
@@ -94,6 +96,7 @@ static Status launch(Bulk *b, int64_t groups, Err *e) {
 static void take_sums(Bulk *b) {
     const uint64_t *w = &b->device->control.foot_words[FW_SUMS];
     for (int i = 0; i < b->workers; i++) memset(b->w[i].sink.sums, 0, sizeof(uint128_t) * (size_t)b->foot.n_sums);
+    b->w[0].sink.null_amount = (b->device->control.foot_words[FW_FLAGS] & FOOT_NULL_AMOUNT) != 0;
     for (int32_t i = 0; i < b->foot.n_sums; i++) b->w[0].sink.sums[i] = w[2 * i + 1] ? (uint128_t)INT128_MAX : w[2 * i];
 }
 
@@ -137,7 +140,7 @@ static Status run_shared(Bulk *b, Err *e) {
             continue;
         }
         take_sums(b);
-        atomic_store(&b->alone, v->control.foot_words[FW_FAILED] != 0);
+        atomic_store(&b->alone, (v->control.foot_words[FW_FLAGS] & FOOT_FAILED) != 0);
         if (!bulk_demote_adds(b)) break;
     }
     for (int i = 0; i < b->workers; i++) b->w[i].n_ops = 0;
@@ -223,7 +226,7 @@ static Status make_ops(Bulk *b, bool *made, Err *e) {
     TRY(ops_room(b, bulk_foot_guess(b), e));
     for (;;) {
         TRY(launch(b, bulk_device_groups(b, b->n_calls), e));
-        if (v->control.foot_words[FW_FAILED]) return ST_OK;
+        if (v->control.foot_words[FW_FLAGS] & FOOT_FAILED) return ST_OK;
         int64_t most = (int64_t)v->control.foot_words[FW_OPS];
         if (most > v->plan.ops_max) {
             TRY(ops_room(b, most + most / 8, e));
@@ -316,7 +319,7 @@ Status bulk_foot_count(Bulk *b, bool *counted, Err *e) {
     TRY(bulk_device_begin(b, e));
     TRY(ops_room(b, OPS_MORE, e)); /* they are not read */
     TRY(launch(b, bulk_device_groups(b, b->n_calls), e));
-    *counted = b->device->plan.counted = b->device->control.foot_words[FW_FAILED] == 0;
+    *counted = b->device->plan.counted = (b->device->control.foot_words[FW_FLAGS] & FOOT_FAILED) == 0;
     return ST_OK;
 }
 

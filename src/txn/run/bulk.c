@@ -278,6 +278,7 @@ static void foot_worker(void *ctx, int worker) {
 static Status run_footprints(Bulk *b, Err *e) {
     for (int i = 0; i < b->workers; i++) {
         b->w[i].n_ops = 0;
+        b->w[i].sink.null_amount = false;
         memset(b->w[i].sink.sums, 0, sizeof(uint128_t) * (size_t)b->foot.n_sums);
     }
     for (int32_t p = 0; p < b->n_groups; p++) {

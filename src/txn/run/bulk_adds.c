@@ -106,6 +106,67 @@ static Status make_sums(Bulk *b, Err *e) {
     return ST_OK;
 }
 
+/* ---- what conflicts with nothing ---- */
+/* What calls of the bulk do to items of a group of columns, as bits 1 << OPK_*. */
+typedef struct GroupUse {
+    int64_t table_id;
+    uint32_t group;
+    uint32_t kinds;
+} GroupUse;
+static uint32_t kind_here(const ProgRun *pr, int32_t pc) {
+    const ItemSite *it = pr->p->instrs[pc].aux;
+    if (it->kind > OPK_WRITE || it->covered) return 0;
+    if (it->kind == OPK_ADD && pr->add_slot[pc] == ADD_EXCLUSIVE) return 1u << OPK_WRITE;
+    return 1u << it->kind;
+}
+static GroupUse *use_of(GroupUse *uses, int64_t *n, int64_t table_id, uint32_t group) {
+    int64_t i = 0;
+    while (i < *n && (uses[i].table_id != table_id || uses[i].group != group)) i++;
+    if (i == *n) uses[(*n)++] = (GroupUse){.table_id = table_id, .group = group};
+    return &uses[i];
+}
+static bool is_item(const ProgRun *pr, int32_t pc) { return pr->p->instrs[pc].op == OP_ITEM; }
+static GroupUse *use_at(GroupUse *uses, int64_t *n, const ProgRun *pr, int32_t pc) {
+    const ItemSite *it = pr->p->instrs[pc].aux;
+    return use_of(uses, n, pr->proc->tables[it->table].table_id, it->group);
+}
+/* Two operations conflict only on one item, so of one table and group. Where all calls of the bulk only read, or only
+ * add what commutes, none is needed for the order; TPC-B has no others. Without memory all are made. */
+static void leave_out(Bulk *b) {
+    enum { CALLS_LEAST = 64 }; /* for fewer it does not pay to look at all procedures */
+    const bool may = !b->writes_only && !b->foot.all_ops && b->n_calls >= CALLS_LEAST &&
+                     b->opt->strategy != STRATEGY_PART && !(b->device && bulk_statement_locks_wanted(b));
+    int64_t sites = 0, n = 0;
+    for (int32_t k = 0; k < b->n_groups; k++) {
+        const ProgRun *pr = b->groups[k].proc->foot;
+        memset(pr->left_out, 0, (size_t)pr->p->n_instrs);
+        for (int32_t i = 0; i < pr->p->n_instrs; i++) sites += is_item(pr, i);
+    }
+    GroupUse *uses = may ? arena_array(b->arena, GroupUse, sites + 1) : NULL;
+    for (int32_t k = 0; uses && k < b->n_groups; k++) {
+        const ProgRun *pr = b->groups[k].proc->foot;
+        for (int32_t i = 0; i < pr->p->n_instrs; i++)
+            if (is_item(pr, i)) use_at(uses, &n, pr, i)->kinds |= kind_here(pr, i);
+    }
+    for (int32_t k = 0; uses && k < b->n_groups; k++) {
+        const ProgRun *pr = b->groups[k].proc->foot;
+        for (int32_t i = 0; i < pr->p->n_instrs; i++) {
+            if (!is_item(pr, i) || !kind_here(pr, i)) continue;
+            const uint32_t kinds = use_at(uses, &n, pr, i)->kinds;
+            pr->left_out[i] = kinds == 1u << OPK_READ || kinds == 1u << OPK_ADD;
+        }
+    }
+}
+/* True: some operations were left out that are needed after all. */
+static bool null_amounts(Bulk *b) {
+    bool some = false;
+    for (int i = 0; i < b->workers; i++) some |= b->w[i].sink.null_amount;
+    if (some && b->foot.all_ops) return false; /* as it was found before */
+    b->foot.all_ops |= some;
+    return some;
+}
+
+/* ---- additions ---- */
 /* Columns with adds get slots; what is known not to commute is planned as writes from the beginning. */
 Status bulk_plan_adds(Bulk *b, Err *e) {
     b->foot.n_sums = 0;
@@ -131,6 +192,8 @@ Status bulk_plan_adds(Bulk *b, Err *e) {
             if (u->shared) pr->add_slot[i] = u->slot;
         }
     }
+    b->foot.all_ops = false;
+    leave_out(b);
     number_tracked(b);
     return make_sums(b, e);
 }
@@ -162,9 +225,10 @@ static bool in_failed(const Bulk *b, int32_t slot) {
     return false;
 }
 
-/* Columns whose adds may leave the range are planned as writes. True: some were not before. */
+/* Columns whose adds may leave the range are planned as writes. True: some were not before, or operations that were
+ * left out are needed. */
 bool bulk_demote_adds(Bulk *b) {
-    bool any = false;
+    bool any = null_amounts(b);
     for (int64_t i = 0; i < b->images->n; i++) {
         ImageEntry *x = &b->images->entries[i];
         for (int32_t c = 0; x->image && c < x->image->n_cols; c++) {
@@ -186,6 +250,7 @@ bool bulk_demote_adds(Bulk *b) {
                         b->groups[k].proc->foot->add_slot[pc] = ADD_EXCLUSIVE;
         }
     }
+    if (any) leave_out(b);
     return any;
 }
 

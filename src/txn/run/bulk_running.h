@@ -53,6 +53,7 @@ typedef struct BulkFootprints {
     int64_t numbers_left;
     uint8_t *failed; /* by call: its footprint failed; of the query's account */
     int32_t n_sums;  /* columns with additions: CallSink.sums and bounds */
+    bool all_ops;    /* no operations are left out because nothing conflicts with them (bulk_adds.c) */
 } BulkFootprints;
 
 /* Execution of the schedule by the virtual machine's workers; bulk_run.c. */
@@ -197,7 +198,8 @@ enum { BULK_CHAIN_MIN = 8 };
 /* Strategy auto on the virtual machine: bulks whose sets have so many calls on average without fetch-adds, or that have
  * few calls, run without them: they cost a little more than writes, and wide sets gain nothing. */
 enum { BULK_FETCH_ADD_WIDTH = 8, BULK_FETCH_ADD_LEAST = 64 };
-bool bulk_device_divergent(const Bulk *b); /* the lanes of some call's warp may diverge */
+bool bulk_statement_locks_wanted(const Bulk *b); /* whether the kernels are to have them; bulk_statement_locks.c */
+bool bulk_device_divergent(const Bulk *b);       /* the lanes of some call's warp may diverge */
 Status bulk_device_prepare(Bulk *b, const char **reason, Err *e);
 /* Footprints by a kernel, when there is one: b->device may be gone afterwards. */
 typedef enum BulkPlanned {

@@ -86,6 +86,7 @@ typedef struct ProgRun {
     TableUse *tables;           /* by number in the procedure; made anew for each bulk */
     FetchAddUse *fetch_adds;    /* by number in the procedure; NULL: no fetch-adds beside each other in this bulk */
     int32_t *add_slot;          /* ITEM of an add: its column's slot, ADD_EXCLUSIVE, or -1: no sum */
+    bool *left_out;             /* ITEM: its operations conflict with none in this bulk, and are not made */
     int64_t asked, vector_size; /* at most `asked` calls at a time; the same for both programs of a procedure */
 } ProgRun;
 
@@ -117,6 +118,7 @@ typedef struct CallSink {
     VEC(KeyDoubt) doubts;
     uint128_t *sums;  /* per column with adds: sum of |amount| */
     int128_t *bounds; /* likewise: greatest |value| put there */
+    bool null_amount; /* of an addition whose operation was left out: it is a write */
     /* footprints: operations of the chunk in hand; `call` is a position */
     TxnOp *ops;
     int64_t n_ops, cap_ops;

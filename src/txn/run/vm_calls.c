@@ -101,9 +101,10 @@ Status progrun_new(const Proc *proc, bool body, int64_t vector_size, MemAccount 
     pr->run_end = arena_array(a, int32_t, p->n_instrs + 1);
     pr->copy_load = arena_array(a, uint8_t, p->n_instrs + 1);
     pr->add_slot = arena_array(a, int32_t, p->n_instrs + 1);
+    pr->left_out = arena_array(a, bool, p->n_instrs + 1);
     pr->tables = arena_array(a, TableUse, proc->n_tables + 1);
     uint8_t *stored = arena_array(a, uint8_t, pr->n_vars + 1);
-    if (!pr->run_end || !pr->copy_load || !pr->add_slot || !pr->tables || !stored) goto oom;
+    if (!pr->run_end || !pr->copy_load || !pr->add_slot || !pr->left_out || !pr->tables || !stored) goto oom;
     for (int32_t i = 0; i < proc->n_tables; i++) {
         const ImageNeed *need = &proc->tables[i].need;
         if (!(pr->tables[i].index = arena_array(a, int32_t, need->table->n_keys + need->n_groups + 1))) goto oom;

@@ -856,6 +856,14 @@ static void sum_amounts(CallSink *k, int32_t slot, int64_t n, const Vec *v, TxnO
     k->sums[slot] = MIN_OF(k->sums[slot] + sum, most);
 }
 
+static bool any_null(const Vec *v, int64_t n) {
+    if (!v->valid) return false;
+    if (v->is_const) return n > 0 && !v->valid[0];
+    int64_t i = 0;
+    while (i < n && v->valid[i]) i++;
+    return i < n;
+}
+
 /* Notes the amounts of fetch-adds; of a NULL amount there is none, and it is a write. */
 static void note_amounts(const CallFrame *c, FetchAddCell *cells, int64_t n, const Vec *v, const uint64_t *h,
                          TxnOp *ops) {
@@ -884,8 +892,10 @@ static RunResult step_item(Frame *f, const Step *s) {
     }
     int32_t slot = c->pr->add_slot[s->pc];
     FetchAddCell *cells = c->pr->fetch_adds && it->fetch_add > 0 ? c->pr->fetch_adds[it->fetch_add - 1].cells : NULL;
-    if (it->covered) {
+    const bool left_out = c->pr->left_out[s->pc];
+    if (it->covered || left_out) {
         if (slot >= 0) sum_amounts(k, slot, n, &f->regs[it->args[it->n]], NULL);
+        if (left_out && slot >= 0) k->null_amount |= any_null(&f->regs[it->args[it->n]], n);
         return RUN_NEXT;
     }
     uint64_t *h = (uint64_t *)f->longs,

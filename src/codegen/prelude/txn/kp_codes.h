@@ -17,6 +17,12 @@
 #define SLOT_AT(h, n, mask) ((((h) + ((n) - ((n)&7))) ^ ((n)&7)) & (mask))
 #define TEXT_PIECE 2048 /* bytes for strings that an item takes at a time, on the host */
 
+/* ---- footprints ---------------------------------------------------------------------------------------- */
+#define ITEM_LEFT_OUT 16u /* instead of OPK_*: no operation, since none of the bulk conflicts with it */
+/* Bits of the first word of PP_FOOT_WORDS. */
+#define FOOT_FAILED 1u      /* some call's footprint */
+#define FOOT_NULL_AMOUNT 2u /* an addition of NULL is a write, and was left out */
+
 /* ---- failures of calls --------------------------------------------------------------------------------- */
 /* A failure's code: PROC_ERROR_KNOWN, the instruction + 1 from bit 8 on, and why in the low byte: a kind of kc_codes.h,
  * or */

@@ -62,7 +62,7 @@ FN void foot_call(KP_ARG, const u64 nth, const u64 slot, PRIV ops_sink *ops) {
 #endif
     if (status != 0) {
         G(u8, PP_FOOT_FAILED)[call] = 1;
-        ga_or_u64(PP_FOOT_WORDS, 1);
+        ga_or_u64(PP_FOOT_WORDS, FOOT_FAILED);
     }
 }
 KERNEL(bulk_foot) {
