@@ -19,6 +19,7 @@ import select
 import subprocess
 import sys
 import time
+import zlib
 
 AHEAD_CASES = 20
 HANG = 900 # seconds without an answer: the driver hangs; a busy machine is slow
@@ -1557,9 +1558,19 @@ class Case:
     def without_calls(self, first, end):
         return self.but(calls=self.calls[:first] + self.calls[end:], mixes=[(at - max(0, min(at, end) - first), c, sql) for at, c, sql in self.mixes])
 
+    def definitions(self):
+        """In half of the cases some routines are compiled before the next ones are there, which then have to fit them or make all be compiled anew."""
+        rng = random.Random(zlib.crc32(self.procs[0][1].encode()))
+        early = rng.choice([0, rng.random()])
+        out = []
+        for name, sql in self.procs:
+            out.append("S " + sql.replace("; ", ";\t"))
+            out += [f"S explain procedure {name}"] * (rng.random() < early)
+        return out
+
     def text(self, configs):
         # a statement of a procedure per line: errors tell theirs
-        out = ["S " + s for s in self.setup] + ["S " + s.replace("; ", ";\t") for _, s in self.procs] + ["T " + t for t in self.tables] + ["R " + n for n, _ in self.procs]
+        out = ["S " + s for s in self.setup] + self.definitions() + ["T " + t for t in self.tables] + ["R " + n for n, _ in self.procs]
         out += ["C " + "\t".join([str(i), *args]) for i, args in self.calls]
         out += [f"M {at}\t{c}\t{sql}" for at, c, sql in self.mixes] + [f"E {self.every}"]
         out += ["G " + g for g in configs]

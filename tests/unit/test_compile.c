@@ -47,9 +47,10 @@ static const Proc *compile(Arena *a, const char *const *sql, int n) {
         if (pl_of_routine(a, &db->catalog, db->catalog.routines[i], &x, &e) != ST_OK) fail_msg("%s", e.message);
         f[i] = x;
     }
-    Proc *p;
-    if (pl_compile(&db->catalog, &s->info, n, f, a, &p, &e) != ST_OK) fail_msg("%s", e.message);
-    return p;
+    const PlSources in = {.catalog = &db->catalog, .session = &s->info, .n = n, .functions = f};
+    PlCompiled out;
+    if (pl_compile(&in, a, &out, &e) != ST_OK) fail_msg("%s", e.message);
+    return out.procs;
 }
 static int count_items(const Program *p, int kind) {
     int n = 0;

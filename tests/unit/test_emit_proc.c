@@ -46,7 +46,6 @@ static void emit_with(const char *sql, DeviceKind kind, bool strings, ProcModule
     enum { MOST = 8, TABLES = 16 };
     int32_t n = db->catalog.n_routines, n_tables = 0;
     PlFunction *f[MOST];
-    Proc *p;
     ProcForm *forms = arena_array(arena, ProcForm, MOST);
     int64_t tables[TABLES];
     Image *images[TABLES];
@@ -54,8 +53,11 @@ static void emit_with(const char *sql, DeviceKind kind, bool strings, ProcModule
     for (int32_t k = 0; k < n; k++)
         if (pl_of_routine(arena, &db->catalog, db->catalog.routines[k], &f[k], &err) != ST_OK)
             fail_msg("%s", err.message);
-    if (pl_compile(&db->catalog, &s->info, n, (const PlFunction *const *)f, arena, &p, &err) != ST_OK)
-        fail_msg("%s", err.message);
+    const PlSources in = {
+        .catalog = &db->catalog, .session = &s->info, .n = n, .functions = (const PlFunction *const *)f};
+    PlCompiled made;
+    if (pl_compile(&in, arena, &made, &err) != ST_OK) fail_msg("%s", err.message);
+    Proc *p = made.procs;
     for (int32_t k = 0; k < n; k++) {
         if (p[k].reason) fail_msg("%s", p[k].reason);
         ProcTableForm *t = arena_array(arena, ProcTableForm, p[k].n_tables + 1);

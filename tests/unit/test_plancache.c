@@ -10,6 +10,7 @@
 
 #include "session/core/plancache.h"
 #include "session/pl/pl_run_int.h"
+#include "session/pool/bulk.h"
 
 static Database *db;
 static Session *session, *other;
@@ -342,6 +343,159 @@ static void test_point_names(void **state) {
     script("drop function twofold(numeric)");
 }
 
+/* ---- compiled procedures, and statements in bulks ---- */
+static int64_t n_compiled, n_images;
+static void note_made(void) { session_bulk_made(session, &n_compiled, &n_images); }
+static void made(int64_t compiled, int64_t images) {
+    int64_t c, i;
+    session_bulk_made(session, &c, &i);
+    if (c - n_compiled != compiled || i - n_images != images)
+        fail_msg("%d compiled, %d images", (int)(c - n_compiled), (int)(i - n_images));
+    note_made();
+}
+static const char *bulk(const char *p) {
+    char sql[256];
+    snprintf(sql, sizeof sql,
+             "select count(sqlstate) from bulk_call('%s', 'select 1 + g %% 2, 1 from generate_series(1, 4) g')", p);
+    return ask(session, sql);
+}
+static void make_procedures(void) {
+    script("create table acc(id int primary key, v bigint not null, note text, w int); insert into acc values (1, 0), "
+           "(2, 0)");
+    script("create table hist(id int, d bigint); create table apart(id int primary key, v int)");
+    script("insert into apart values (1, 0), (2, 0)");
+    script("create procedure pay(a int, d int) language plpgsql as $$ begin update acc set v = v + d where id = a;"
+           "  insert into hist values (a, d); end $$");
+    script(
+        "create procedure look(a int, d int, out x bigint) language plpgsql as $$ begin select v into x from acc where"
+        "  id = a; end $$");
+    script(
+        "create procedure move(a int, d int) language plpgsql as $$ begin update apart set v = d where id = a; end $$");
+}
+static void drop_procedures(void) {
+    script("drop procedure pay; drop procedure look; drop procedure move; drop table acc; drop table hist; drop table "
+           "apart");
+}
+
+static void test_procedures(void **state) {
+    (void)state;
+    make_procedures();
+    note_made();
+    assert_string_equal(bulk("pay"), "0");
+    made(3, 2);
+    assert_string_equal(bulk("move"), "0");
+    made(0, 1);
+    define_others();
+    made(0, 0);
+    assert_string_equal(bulk("pay"), "0");
+    made(1, 0); /* other_p, which is new */
+    drop_others();
+    assert_string_equal(bulk("pay"), "0");
+    made(3, 0); /* it wrote */
+    /* A reader of what is there is compiled by itself. So is a routine on other tables, and one that writes no more. */
+    script(
+        "create procedure reader(a int, d int, out x bigint) language plpgsql as $$ begin select v + d into x from acc "
+        "where id = a; end $$");
+    assert_string_equal(bulk("reader"), "0");
+    made(1, 0);
+    /* A writer of another column is not: those that read the column have to reckon with it. The image gets it. */
+    script("create procedure annotate(a int, d int) language plpgsql as $$ begin update acc set w = d where id = a; "
+           "end $$");
+    assert_string_equal(bulk("annotate"), "0");
+    made(5, 1);
+    assert_string_equal(bulk("pay"), "0");
+    made(0, 0);
+    /* What a procedure depends on: the table, a function that it calls, a name that it could call. */
+    script("alter table apart add column more int");
+    assert_string_equal(bulk("pay"), "0");
+    made(5, 0);
+    assert_string_equal(bulk("move"), "0");
+    made(0, 1);
+    assert_string_equal(ask(session, "select sum(v), count(*) from acc, (select 1) x"), "20,2");
+    assert_string_equal(ask(session, "select sum(w) from acc"), "2");
+    assert_string_equal(ask(session, "select sum(v), count(more) from apart"), "2,0");
+    script("begin; drop table apart; rollback"); /* the image is the table's still */
+    assert_string_equal(bulk("move"), "0");
+    script("drop procedure reader; drop procedure annotate");
+    drop_procedures();
+}
+
+/* A statement of one row in the pool of calls. */
+static void statement(const char *args, const char *want) {
+    char sql[64];
+    snprintf(sql, sizeof sql, "execute q(%s)", args);
+    assert_string_equal(ask(session, sql), want);
+}
+static void new_statement(const char *sql) {
+    char text_[256];
+    (void)ask(session, "deallocate q");
+    snprintf(text_, sizeof text_, "prepare q as %s", sql);
+    script(text_);
+}
+static void test_statements(void **state) {
+    (void)state;
+    make_procedures();
+    script("set bulk_interval = '1us'");
+    script("call pay(1, 1)");
+    script("call move(1, 1)");
+    note_made();
+    new_statement("update acc set v = v + $2 where id = $1");
+    statement("1, 5", "");
+    made(1, 0);
+    new_statement("insert into hist values ($1, $2)");
+    statement("1, 5", "");
+    made(1, 0);
+    /* On a table of its own; then with another column, for which the first is compiled once more. */
+    script("create table own(id int primary key, a int, b int); insert into own values (1, 0, 0), (2, 0, 0)");
+    new_statement("update own set a = $2 where id = $1");
+    statement("1, 5", "");
+    made(1, 1);
+    new_statement("update own set b = a + $2 where id = $1");
+    statement("1, 5", "");
+    made(2, 1);
+    assert_string_equal(ask(session, "select sum(a), sum(b) from own where id = 1"), "5,10");
+    /* A column that no procedure writes: alone. The procedures stay, and the image is wide enough for both then. */
+    new_statement("update acc set w = $2 where id = $1");
+    statement("1, 7", "");
+    made(1, 1);
+    script("call pay(1, 1)");
+    statement("2, 8", "");
+    script("call pay(2, 1)");
+    made(0, 0);
+    assert_string_equal(ask(session, "select id, v, w from acc order by id"), "1,7,7;2,1,8");
+    /* The next definition of the pool's tables. */
+    script("alter table own drop column b");
+    statement("1, 1", "");
+    new_statement("update own set a = a + $2 where id = $1");
+    statement("1, 1", "");
+    assert_string_equal(ask(session, "select sum(a) from own where id = 1"), "6");
+    script("reset bulk_interval; deallocate q; drop table own");
+    drop_procedures();
+}
+/* More texts than are kept: the least recently used ones go, and come again. */
+static void test_many_statements(void **state) {
+    (void)state;
+    enum { TEXTS = 280 };
+    make_procedures();
+    script("set bulk_interval = '1us'");
+    script("call pay(1, 0)");
+    note_made();
+    for (int again = 0; again < 2; again++)
+        for (int i = 0; i < TEXTS; i++) {
+            char sql[128];
+            snprintf(sql, sizeof sql, "update acc set v = v + $2 + %d where id = $1", i);
+            new_statement(sql);
+            statement("1, 1", "");
+        }
+    assert_string_equal(ask(session, "select sum(v) from acc where id = 1"), "78680"); /* 2 * (280 + 279 * 280 / 2) */
+    int64_t compiled, images;
+    session_bulk_made(session, &compiled, &images);
+    assert_in_range(compiled - n_compiled, TEXTS + 24, 2 * TEXTS);
+    assert_int_equal(images - n_images, 0);
+    script("reset bulk_interval; deallocate q");
+    drop_procedures();
+}
+
 static void test_constraints(void **state) {
     (void)state;
     /* What a constraint proves is gone with it. */
@@ -636,11 +790,12 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_data),          cmocka_unit_test(test_device),     cmocka_unit_test(test_definitions),
-        cmocka_unit_test(test_names),         cmocka_unit_test(test_type_names), cmocka_unit_test(test_point_names),
-        cmocka_unit_test(test_constraints),   cmocka_unit_test(test_settings),   cmocka_unit_test(test_transactions),
-        cmocka_unit_test(test_parameters),    cmocka_unit_test(test_clock),      cmocka_unit_test(test_results),
-        cmocka_unit_test(test_execute_point), cmocka_unit_test(test_list),       cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_data),       cmocka_unit_test(test_device),       cmocka_unit_test(test_definitions),
+        cmocka_unit_test(test_names),      cmocka_unit_test(test_type_names),   cmocka_unit_test(test_point_names),
+        cmocka_unit_test(test_procedures), cmocka_unit_test(test_statements),   cmocka_unit_test(test_constraints),
+        cmocka_unit_test(test_settings),   cmocka_unit_test(test_transactions), cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_clock),      cmocka_unit_test(test_results),      cmocka_unit_test(test_execute_point),
+        cmocka_unit_test(test_list),       cmocka_unit_test(test_memory),       cmocka_unit_test(test_many_statements),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

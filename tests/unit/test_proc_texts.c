@@ -287,9 +287,11 @@ static void compile(Arena *a, Proc **procs) {
             if (atoi(db->catalog.routines[i]->name + 1) == k &&
                 pl_of_routine(a, &db->catalog, db->catalog.routines[i], &f[k], &err) != ST_OK)
                 fail_msg("%s", err.message);
-    Proc *all;
-    if (pl_compile(&db->catalog, &s->info, PROCS, (const PlFunction *const *)f, a, &all, &err) != ST_OK)
-        fail_msg("%s", err.message);
+    const PlSources in = {
+        .catalog = &db->catalog, .session = &s->info, .n = PROCS, .functions = (const PlFunction *const *)f};
+    PlCompiled out;
+    if (pl_compile(&in, a, &out, &err) != ST_OK) fail_msg("%s", err.message);
+    Proc *all = out.procs;
     for (int k = 0; k < PROCS; k++) {
         procs[k] = &all[k];
         if (procs[k]->reason) fail_msg("%s: %s", bodies[k], procs[k]->reason);

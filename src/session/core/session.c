@@ -171,6 +171,7 @@ void catalog_undo_to(Session *s, const CatalogUndo *mark) {
         switch (u->kind) {
         case CU_ADDED_TABLE:
             (void)catalog_remove_table(c, slice_of(u->table->name));
+            session_bulk_forget_table(s, u->table->id);
             table_free(u->table);
             break;
         case CU_DROPPED_TABLE: (void)catalog_add_table(c, u->table, &ignored); break; /* its slot is still there */
@@ -222,6 +223,7 @@ void catalog_undo_forget(Session *s) {
         if (u->kind == CU_DROPPED_TABLE) {
             transactions_forget_table(s, u->table);
             session_device_forget(s, u->table->id);
+            session_bulk_forget_table(s, u->table->id);
             table_free(u->table);
         }
         if (u->kind == CU_DROPPED_VIEW) view_retire(d, u->view);

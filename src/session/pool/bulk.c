@@ -7,142 +7,16 @@
 
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/stack.h"
-#include "session/pool/bulk_log.h"
 #include "session/pool/bulk_slices.h"
-#include "session/pool/bulk_state.h"
-#include "session/pool/callpool.h"
+#include "session/pool/hub.h"
 #include "session/pl/pl_run.h"
 #include "session/core/transaction.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
-#include "sql/pl/compile.h"
 
-enum { FOLLOW_MAX = 4096 /* rows of a change that images are to keep up with */, STATEMENTS_MAX = 256 };
-
-/* A statement as a routine (session_bulk_statement). */
-typedef struct HubStatement {
-    Slice sql;
-    int32_t n_ins;
-    Routine routine; /* id < 0 */
-    bool refused;    /* ... under this catalog: */
-    int64_t refused_version;
-} HubStatement;
-/* What the procedures became. */
-typedef struct HubCode {
-    Arena *arena; /* procedures and trees of `catalog_version`; NULL: nothing yet */
-    int64_t catalog_version;
-    int32_t n;
-    Proc *procs;
-    const PlFunction **functions;
-    int64_t *ids;     /* routines */
-    double *call_ns;  /* what a call took in the last bulk of some size; 0: there was none */
-    int64_t *guesses; /* rows that a call may insert into a table, where the number is not known before: more than
-                         recent calls inserted */
-} HubCode;
-typedef struct BulkHub {
-    Database *db;
-    HubCode code;
-    Arena *statement_arena;
-    int32_t n_statements;
-    HubStatement *statements[STATEMENTS_MAX];
-    BulkState state;
-    CallPool *_Atomic pool; /* calls of many connections; made when first needed */
-    bool full;              /* of statements; that was said */
-    bool vm_known;
-    BulkMeasured vm;     /* of the virtual machine */
-    uint64_t generation; /* of `code` */
-    BulkLog log;
-} BulkHub;
+enum { FOLLOW_MAX = 4096 /* rows of a change that images are to keep up with */ };
 enum { GROUP_BITS = 16 /* all, where nothing was measured */ };
-enum {
-    GUESS_FIRST = 4,
-    GUESS_MORE = 8,
-    GUESS_MAX = 1 << 20,
-    GUESS_ROWS_MAX = 1 << 22 /* of a bulk */,
-    WASTE_MIN = 1 << 16
-};
-
-static void hub_clear(BulkHub *h) {
-    bulk_state_clear(&h->state);
-    arena_free(h->code.arena);
-    h->code = (HubCode){0};
-    h->generation++;
-}
-static Status hub_save(BulkHub *h, Err *e) { return bulk_state_sync(&h->state, NULL, e); }
-static void hub_free(BulkHub *h) {
-    call_pool_free(h->pool);
-    hub_clear(h);
-    arena_free(h->statement_arena);
-    bulk_log_free(&h->log);
-    mutex_destroy(&h->state.views);
-    mem_free(NULL, h, (int64_t)sizeof *h);
-}
-
-static const BulkHubOps hub_ops = {.save = hub_save, .free = hub_free};
-
-static Status hub_make(Session *s, BulkHub **out) {
-    Database *db = s->db;
-    BulkHub *h = *out = db->bulk_hub;
-    if (h) return ST_OK;
-    if (!(h = mem_calloc(NULL, (int64_t)sizeof *h, &s->err))) return ST_ERROR;
-    h->db = h->state.db = db;
-    bulk_log_init(&h->log);
-    mutex_init(&h->state.views, RANK_DEVICE_ROWS);
-    db->bulk_hub_ops = &hub_ops;
-    db->bulk_hub = *out = h;
-    return ST_OK;
-}
-
-static bool hub_is_current(const BulkHub *h) {
-    return h->code.arena && h->state.images && h->code.catalog_version == catalog_definitions(&h->db->catalog);
-}
-
-/* All routines and statements. On an error nothing is left. */
-static Status hub_compile(Session *s, const BulkHub *h, HubCode *out) {
-    const Catalog *c = &h->db->catalog;
-    HubCode x = {.arena = arena_new(&h->db->parts[DB_CALLS], &s->err), .catalog_version = catalog_definitions(c)};
-    if (!x.arena) return ST_ERROR;
-    int64_t most = c->n_routines + h->n_statements + 1;
-    x.functions = arena_array(x.arena, const PlFunction *, most);
-    x.ids = arena_array(x.arena, int64_t, most);
-    x.guesses = arena_array(x.arena, int64_t, most);
-    x.call_ns = arena_array(x.arena, double, most);
-    Status st = x.functions && x.ids && x.guesses && x.call_ns ? ST_OK : err_oom(&s->err);
-    for (int64_t i = 0; st == ST_OK && i < c->n_routines + h->n_statements; i++) {
-        PlFunction *f;
-        Err e = {0};
-        const HubStatement *q = i < c->n_routines ? NULL : h->statements[i - c->n_routines];
-        if (q && q->refused) continue;
-        const Routine *r = q ? &q->routine : c->routines[i];
-        if (routine_is_polymorphic(r)) continue;
-        if ((q ? pl_of_statement(x.arena, c, r, q->sql, &f, &e) : pl_of_routine(x.arena, c, r, &f, &e)) != ST_OK)
-            continue; /* a type or table of it is gone: calling it says so */
-        x.functions[x.n] = f;
-        x.guesses[x.n] = GUESS_FIRST;
-        x.ids[x.n++] = r->id;
-    }
-    /* Not interrupted: all sessions use the result, and a procedure that was cut short would count as refused. */
-    StackWatch watch = stack_watch_begin(NULL, 0);
-    if (st == ST_OK) st = pl_compile(c, &s->info, x.n, x.functions, x.arena, &x.procs, &s->err);
-    stack_watch_end(watch);
-    if (st == ST_OK) *out = x;
-    else arena_free(x.arena);
-    return st;
-}
-
-/* The database's procedures as they are now. Under the exclusive lock, images not ahead. */
-static Status hub_get(Session *s, BulkHub **out) {
-    Database *db = s->db;
-    TRY(hub_make(s, out));
-    BulkHub *h = *out;
-    if (hub_is_current(h)) return ST_OK;
-    if (atomic_load(&h->state.unapplied))
-        return err_internal(&s->err, "definitions changed while bulks were ahead of their tables");
-    hub_clear(h);
-    TRY(hub_compile(s, h, &h->code));
-    return (h->state.images = bulk_state_images(db, &s->err)) ? ST_OK : ST_ERROR;
-}
+enum { GUESS_MORE = 8, GUESS_MAX = 1 << 20, GUESS_ROWS_MAX = 1 << 22 /* of a bulk */, WASTE_MIN = 1 << 16 };
 
 bool session_bulk_unapplied(const Session *s) {
     BulkHub *h = s->db->bulk_hub;
@@ -490,11 +364,6 @@ static void use_measured(Session *s, BulkHub *h, BulkOptions *opt) {
  * that, and the calls run one at a time. */
 static const char *const guess_reason = "only running it tells how many rows a call inserts";
 
-static bool guesses_rows(const Proc *p) {
-    for (int32_t i = 0; i < p->n_tables; i++)
-        if (p->tables[i].guessed) return true;
-    return false;
-}
 /* The tables are what a bulk goes back to; images that are mostly room for rows that never came are made anew. */
 static Status before_guesses(Session *s, BulkHub *h, int32_t n, const Proc *const *procs) {
     TRY(session_bulk_sync(s));
@@ -508,12 +377,12 @@ static Status before_guesses(Session *s, BulkHub *h, int32_t n, const Proc *cons
     return ST_OK;
 }
 /* False: there is no sense in a further try. */
-static bool guess_more(BulkHub *h, int32_t n, CallGroup *p) {
+static bool guess_more(BulkHub *h, int32_t n, const BulkCalls *calls, CallGroup *p) {
     bool more = true;
     for (int32_t k = 0; k < n; k++) {
         for (int32_t i = 0; i < p[k].proc->n_tables; i++) images_forget(h->state.images, p[k].proc->tables[i].table_id);
-        if (!guesses_rows(p[k].proc)) continue;
-        int64_t *guess = &h->code.guesses[p[k].proc - h->code.procs];
+        if (!hub_guesses_rows(p[k].proc)) continue;
+        int64_t *guess = &hub_proc(h, calls[k].routine->id)->guess;
         if (p[k].guess * GUESS_MORE <= GUESS_MAX && p[k].guess * GUESS_MORE * p[k].n <= GUESS_ROWS_MAX)
             p[k].guess = *guess = MAX_OF(*guess, p[k].guess * GUESS_MORE);
         else more = false;
@@ -521,8 +390,9 @@ static bool guess_more(BulkHub *h, int32_t n, CallGroup *p) {
     return more;
 }
 /* Runs the bulk; *alone: its calls are to be run one at a time. */
-static Status run_guessing(Session *s, BulkHub *h, int32_t n, CallGroup *p, const Proc *const *procs, BulkOptions *opt,
-                           bool *alone, int64_t *retries, BulkResult **out) {
+static Status run_guessing(Session *s, BulkHub *h, int32_t n, const BulkCalls *calls, CallGroup *p,
+                           const Proc *const *procs, BulkOptions *opt, bool *alone, int64_t *retries,
+                           BulkResult **out) {
     *alone = false;
     TRY(before_guesses(s, h, n, procs));
     if (opt->compiled && opt->query->device.strict)
@@ -530,7 +400,7 @@ static Status run_guessing(Session *s, BulkHub *h, int32_t n, CallGroup *p, cons
     bool compiled = opt->compiled;
     opt->compiled = false;
     for (int32_t k = 0; k < n; k++)
-        p[k].guess = MIN_OF(h->code.guesses[procs[k] - h->code.procs],
+        p[k].guess = MIN_OF(hub_proc(h, calls[k].routine->id)->guess,
                             MAX_OF(GUESS_ROWS_MAX / MAX_OF(p[k].n, INT64_C(1)), INT64_C(1)));
     for (;;) {
         TRY(images_get(h->state.images, &s->db->catalog, n, procs, s->db->pool, &s->err));
@@ -540,136 +410,13 @@ static Status run_guessing(Session *s, BulkHub *h, int32_t n, CallGroup *p, cons
         bulk_result_free(*out);
         *out = NULL;
         ++*retries;
-        if (!guess_more(h, n, p)) return *alone = true, ST_OK;
+        if (!guess_more(h, n, calls, p)) return *alone = true, ST_OK;
     }
     if (compiled && !(*out)->stats.reason) (*out)->stats.reason = guess_reason;
     return ST_OK;
 }
 
-static const Proc *proc_of_id(const HubCode *x, int64_t id) {
-    for (int32_t i = 0; i < x->n; i++)
-        if (x->ids[i] == id) return &x->procs[i];
-    return NULL;
-}
-static const Proc *proc_of(const BulkHub *h, const Routine *r) { return proc_of_id(&h->code, r->id); }
-
-/* ---- statements as routines ------------------------------------------------------------------------ */
-/* Places where a call names all of a table. */
-static int64_t coarse_items(const Proc *p) {
-    int64_t n = 0;
-    for (int32_t i = 0; p->footprint && i < p->footprint->n_instrs; i++)
-        n += p->footprint->instrs[i].op == OP_ITEM && ((const ItemSite *)p->footprint->instrs[i].aux)->n == 0;
-    return n;
-}
-/* The code with it is good for all: it can be compiled, and procedures are as before. */
-static bool fits_others(const BulkHub *h, const HubCode *with, int64_t id) {
-    const Proc *own = proc_of_id(with, id);
-    if (!own || own->reason || guesses_rows(own)) return false;
-    for (int32_t i = 0; i < h->code.n; i++) {
-        const Proc *before = &h->code.procs[i], *after = proc_of_id(with, h->code.ids[i]);
-        if (h->code.ids[i] >= 0 && !before->reason &&
-            (!after || after->reason || coarse_items(after) > coarse_items(before)))
-            return false;
-    }
-    return true;
-}
-static HubStatement *find_statement(const BulkHub *h, const BulkText *x) {
-    for (int32_t i = 0; i < h->n_statements; i++) {
-        HubStatement *q = h->statements[i];
-        bool same = slice_eq(q->sql, x->sql) && q->n_ins == x->n_params;
-        for (int32_t k = 0; same && k < x->n_params; k++) same = type_eq(q->routine.param_types[k], x->param_types[k]);
-        if (same) return q;
-    }
-    return NULL;
-}
-static Status new_statement(Session *s, BulkHub *h, const BulkText *x, HubStatement **out) {
-    if (!h->statement_arena && !(h->statement_arena = arena_new(&h->db->parts[DB_CALLS], &s->err))) return ST_ERROR;
-    Arena *a = h->statement_arena;
-    arena_set_err(a, &s->err);
-    int n = x->n_params + 1 + x->n_results;
-    HubStatement *q = arena_new_of(a, HubStatement);
-    if (!q) return err_oom(&s->err);
-    *q = (HubStatement){.sql = {arena_strndup(a, x->sql.ptr, x->sql.len), x->sql.len}, .n_ins = x->n_params};
-    q->routine = (Routine){.id = -1 - h->n_statements,
-                           .name = (char *)(uintptr_t) "SQL statement",
-                           .is_procedure = true,
-                           .may_write = true,
-                           .volatility = 'v',
-                           .n_params = n,
-                           .n_args = n,
-                           .ret = type_make(T_VOID),
-                           .language = (char *)(uintptr_t) "plpgsql"};
-    Routine *r = &q->routine;
-    r->param_names = arena_calloc(a, n * (int64_t)sizeof(char *) + 8);
-    r->param_modes = arena_calloc(a, n + 1);
-    r->param_types = arena_array(a, Type, n + 1);
-    if (!q->sql.ptr || !r->param_names || !r->param_modes || !r->param_types) return err_oom(&s->err);
-    for (int i = 0; i < n; i++) {
-        int k = i - x->n_params;
-        r->param_modes[i] = k < 0 ? 'i' : 'o';
-        r->param_types[i] = k < 0 ? x->param_types[i] : k == 0 ? type_make(T_INT8) : x->result_types[k - 1];
-        if (k >= 0 && !(r->param_names[i] = k == 0 ? arena_strdup(a, "rows") : arena_printf(a, "result %d", k)))
-            return err_oom(&s->err);
-    }
-    r->sql = pl_signature_text(a, r);
-    arena_set_err(a, NULL);
-    if (!r->sql) return err_oom(&s->err);
-    *out = q;
-    return ST_OK;
-}
-static const Routine *compiled_statement(const BulkHub *h, const HubStatement *q) {
-    const Proc *p = q->refused ? NULL : proc_of_id(&h->code, q->routine.id);
-    return p && !p->reason ? &q->routine : NULL;
-}
-Status session_bulk_statement(Session *s, const BulkText *x, bool learn, bool *known, const Routine **out) {
-    BulkHub *h = s->db->bulk_hub;
-    *out = NULL;
-    HubStatement *q = h ? find_statement(h, x) : NULL;
-    *known = q && hub_is_current(h) && (!q->refused || q->refused_version == catalog_definitions(&h->db->catalog));
-    if (*known) *out = compiled_statement(h, q);
-    if (*known || !learn) return ST_OK;
-    *known = true;
-    if (!h || !hub_is_current(h)) TRY(session_bulk_sync(s));
-    TRY(hub_get(s, &h));
-    if (q && !q->refused) return *out = compiled_statement(h, q), ST_OK;
-    if (!q) {
-        if (h->n_statements == STATEMENTS_MAX) {
-            if (!h->full)
-                log_write(LOG_INFO, "more than %d SQL statements: others do not join the pool of calls",
-                          STATEMENTS_MAX);
-            h->full = true;
-            return ST_OK;
-        }
-        TRY(new_statement(s, h, x, &q));
-        h->statements[h->n_statements++] = q;
-    }
-    q->refused = false;
-    HubCode with;
-    Status st = hub_compile(s, h, &with);
-    if (st != ST_OK || !fits_others(h, &with, q->routine.id)) {
-        q->refused = true;
-        q->refused_version = catalog_definitions(&h->db->catalog);
-        if (st == ST_OK) arena_free(with.arena);
-        return st;
-    }
-    st = session_bulk_sync(s);
-    ImageSet *images = st == ST_OK ? bulk_state_images(h->db, &s->err) : NULL;
-    if (!images) {
-        q->refused = true;
-        arena_free(with.arena);
-        return ST_ERROR;
-    }
-    hub_clear(h);
-    h->code = with;
-    h->state.images = images;
-    *out = compiled_statement(h, q);
-    return ST_OK;
-}
-const Routine *session_bulk_routine_by_id(const Database *db, int64_t id) {
-    if (id >= 0) return catalog_routine_by_id(&db->catalog, id);
-    const BulkHub *h = db->bulk_hub;
-    return h && hub_is_current(h) && -1 - id < h->n_statements ? compiled_statement(h, h->statements[-1 - id]) : NULL;
-}
+/* ---- a bulk --------------------------------------------------------------------------------------------- */
 /* The next bulk's calls as groups. */
 typedef struct NextGroups {
     BulkHub *h;
@@ -685,8 +432,8 @@ static bool make_groups(NextGroups *x, int32_t n, const BulkCalls *calls, const 
     x->arena = arena_new(&x->h->db->parts[DB_CALLS], &e);
     CallGroup *p = x->arena ? arena_array(x->arena, CallGroup, n + 1) : NULL;
     for (int32_t k = 0; p && k < n; k++) {
-        const Proc *proc = proc_of(x->h, calls[k].routine);
-        if (!proc || proc->reason || guesses_rows(proc)) return false;
+        const Proc *proc = hub_code(x->h, calls[k].routine);
+        if (!proc || proc->reason || hub_guesses_rows(proc)) return false;
         p[k] = (CallGroup){.proc = proc, .n = calls[k].n, .params = calls[k].params, .calls = calls[k].calls};
     }
     *groups = p;
@@ -739,7 +486,7 @@ static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, 
     if (pipeline) pipeline->next_ticket = 0;
     TRY(session_begin_bulk(s));
     BulkHub *h = s->db->bulk_hub;
-    if (!h || !hub_is_current(h) || s->state == 'T') TRY(session_bulk_sync(s));
+    if (!hub_is_current(h) || s->state == 'T') TRY(session_bulk_sync(s));
     TRY(hub_get(s, &h));
     TRY(bulk_state_trim(s, &h->state));
     enum { FEW = 16 };
@@ -756,13 +503,16 @@ static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, 
     int64_t retries = 0;
     const char *reason = NULL;
     for (int32_t k = 0; k < n_groups && !reason; k++) {
-        procs[k] = proc_of(h, groups[k].routine);
+        procs[k] = hub_code(h, groups[k].routine);
         reason = procs[k] ? procs[k]->reason : "it cannot be read";
         if (reason) break;
         writes |= procs[k]->writes;
-        guesses |= guesses_rows(procs[k]);
+        guesses |= hub_guesses_rows(procs[k]);
         p[k] = (CallGroup){.proc = procs[k], .n = groups[k].n, .params = groups[k].params, .calls = groups[k].calls};
     }
+    for (int32_t k = 1; k < n_groups; k++)
+        if (session_bulk_apart(s->db, groups[k].routine->id) != session_bulk_apart(s->db, groups[0].routine->id))
+            return arena_free(a), err_internal(&s->err, "a statement that is alone in its bulks is in one with others");
     if (reason) {
         st = session_bulk_sync(s);
         if (st == ST_OK) st = run_serial(s, n_groups, groups, reason, out);
@@ -776,7 +526,7 @@ static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, 
     for (int32_t k = 0; st == ST_OK && s->txn && k < n_groups; k++)
         for (int32_t i = 0; st == ST_OK && i < procs[k]->n_tables; i++)
             st = bulk_reads(s, procs[k]->tables[i].table_id);
-    if (st == ST_OK && guesses) st = run_guessing(s, h, n_groups, p, procs, &opt, &alone, &retries, out);
+    if (st == ST_OK && guesses) st = run_guessing(s, h, n_groups, groups, p, procs, &opt, &alone, &retries, out);
     if (st == ST_OK && alone) st = run_serial(s, n_groups, groups, guess_reason, out);
     NextGroups next = {.h = h, .pipeline = pipeline};
     BulkPipeline stage = {.next = pipeline && pipeline->next ? next_groups : NULL,
@@ -823,18 +573,17 @@ double bulk_call_ns(double before, const BulkStats *x) {
 }
 static void note_call_ns(BulkHub *h, int32_t n_groups, const BulkCalls *groups, const BulkStats *x) {
     for (int32_t k = 0; x->n_calls >= BULK_SLICE_MIN && k < n_groups; k++) {
-        const Proc *p = proc_of(h, groups[k].routine);
-        double *ns = p ? &h->code.call_ns[p - h->code.procs] : NULL;
-        if (ns) *ns = bulk_call_ns(*ns, x);
+        HubProc *p = hub_proc(h, groups[k].routine->id);
+        if (p) p->call_ns = bulk_call_ns(p->call_ns, x);
     }
 }
 double bulk_expected_ns(const Session *s, int32_t n_groups, const BulkCalls *groups) {
-    const BulkHub *h = s->db->bulk_hub;
+    BulkHub *h = s->db->bulk_hub;
     double sum = 0;
     for (int32_t k = 0; k < n_groups; k++) {
-        const Proc *p = h && hub_is_current(h) ? proc_of(h, groups[k].routine) : NULL;
-        if (!p || h->code.call_ns[p - h->code.procs] <= 0) return 0;
-        sum += h->code.call_ns[p - h->code.procs] * (double)groups[k].n;
+        const HubProc *p = hub_is_current(h) ? hub_proc(h, groups[k].routine->id) : NULL;
+        if (!p || p->call_ns <= 0) return 0;
+        sum += p->call_ns * (double)groups[k].n;
     }
     return sum;
 }
@@ -872,18 +621,20 @@ int64_t session_bulks_list(const Session *s, BulkLogEntry *out, int64_t most) {
 /* What footprints are made from changes with definitions, and with rows that others than bulks change. Bringing a table
  * up to date counts as well: that is nothing but time. */
 uint64_t session_bulk_state(const Session *s) {
-    const BulkHub *h = s->db->bulk_hub;
     const Catalog *c = &s->db->catalog;
-    uint64_t state = hash_combine(hash_u64((uint64_t)catalog_definitions(c)), h ? h->generation : 0);
+    uint64_t state = hash_combine(hash_u64((uint64_t)catalog_definitions(c)), session_bulk_generation(s));
     for (int64_t i = 0; i < c->n_tables; i++)
         state = hash_combine(hash_combine(state, (uint64_t)c->tables[i]->id), (uint64_t)c->tables[i]->content);
     return state;
 }
-Status session_bulk_plan(Session *s, uint64_t *state) {
+Status session_bulk_ready(Session *s) {
     BulkHub *h = s->db->bulk_hub;
     TRY(session_begin_bulk(s));
-    if (!h || !hub_is_current(h)) TRY(session_bulk_sync(s));
-    TRY(hub_get(s, &h));
+    if (!hub_is_current(h)) TRY(session_bulk_sync(s));
+    return hub_get(s, &h);
+}
+Status session_bulk_plan(Session *s, uint64_t *state) {
+    TRY(session_bulk_ready(s));
     *state = session_bulk_state(s);
     return ST_OK;
 }
@@ -896,9 +647,10 @@ static bool reads_time(const CallSite *x) {
                     x->ret.id == T_TIMESTAMPTZ || x->ret.id == T_ARRAY);
 }
 bool session_bulk_bounded(const Session *s, int64_t routine) {
-    const BulkHub *h = s->db->bulk_hub;
-    const Proc *p = h && hub_is_current(h) ? proc_of_id(&h->code, routine) : NULL;
-    if (!p || p->reason || guesses_rows(p)) return false;
+    BulkHub *h = s->db->bulk_hub;
+    const HubProc *x = hub_is_current(h) && !session_bulk_apart(s->db, routine) ? hub_proc(h, routine) : NULL;
+    const Proc *p = x ? x->proc : NULL;
+    if (!p || p->reason || hub_guesses_rows(p)) return false;
     for (int32_t i = 0; i < p->footprint->n_instrs; i++)
         if (p->footprint->instrs[i].op == OP_CALL && reads_time(p->footprint->instrs[i].aux)) return false;
     return true;
@@ -910,7 +662,7 @@ Status session_bulk_ops(Session *s, int32_t n_groups, const BulkCalls *groups, c
     CallGroup *p = arena_array(a, CallGroup, n_groups + 1);
     if (!procs || !p) return err_oom(&s->err);
     for (int32_t k = 0; k < n_groups; k++) {
-        procs[k] = proc_of(h, groups[k].routine);
+        procs[k] = hub_code(h, groups[k].routine);
         if (!procs[k] || procs[k]->reason)
             return err_internal(&s->err, "%s: its operations are not known before it runs", groups[k].routine->name);
         p[k] = (CallGroup){.proc = procs[k], .n = groups[k].n, .params = groups[k].params, .calls = groups[k].calls};
@@ -933,8 +685,8 @@ Status session_bulk_from(Session *s, PlanCtx *c) {
     return c->bulk_stays ? session_bulk_sync_for(s, c) : session_bulk_sync(s);
 }
 bool session_bulk_is_read(const Session *s, const PlanCtx *c, const Routine *r) {
-    const BulkHub *h = s->db->bulk_hub;
-    const Proc *p = h && hub_is_current(h) ? proc_of(h, r) : NULL;
+    BulkHub *h = s->db->bulk_hub;
+    const Proc *p = hub_is_current(h) ? hub_code(h, r) : NULL;
     if (c->relations.len > 0 && !p) return true; /* what it will use is not known yet */
     for (int64_t i = 0; i < c->relations.len; i++) {
         const Table *t = catalog_table(&s->db->catalog, slice_of(c->relations.items[i]));
@@ -963,7 +715,7 @@ void session_bulk_go_back(Session *s) {
 void session_bulk_forget(Session *s) {
     BulkHub *h = s->db->bulk_hub;
     if (!session_bulk_unapplied(s)) return;
-    hub_clear(h);
+    bulk_state_clear(&h->state);
     atomic_store(&h->state.unapplied, false);
 }
 
@@ -983,12 +735,26 @@ Status session_call_pool_make(Session *s, CallPool **out) {
     return held ? st : session_end_statement(s, st);
 }
 bool session_bulk_known(const Session *s, int64_t routine, bool *yes) {
-    const BulkHub *h = s->db->bulk_hub;
+    BulkHub *h = s->db->bulk_hub;
     *yes = false;
-    if (!h || !hub_is_current(h)) return false;
-    const Proc *p = proc_of_id(&h->code, routine);
-    if (p) *yes = !p->reason;
+    if (!hub_is_current(h)) return false;
+    const HubProc *p = hub_proc(h, routine);
+    if (p) name_deps_read(&p->deps);
+    if (p) *yes = !p->proc->reason;
     return true;
+}
+uint64_t session_bulk_generation(const Session *s) {
+    const BulkHub *h = s->db->bulk_hub;
+    return h ? atomic_load(&h->generation) : 0;
+}
+void session_bulk_made(const Session *s, int64_t *compiled, int64_t *images) {
+    const BulkHub *h = s->db->bulk_hub;
+    *compiled = h ? h->n_compiled : 0;
+    *images = h && h->state.images ? images_made(h->state.images) : 0;
+}
+void session_bulk_forget_table(const Session *s, int64_t table_id) {
+    BulkHub *h = s->db->bulk_hub;
+    if (h && h->state.images) images_forget(h->state.images, table_id);
 }
 Status session_bulk_compilable(Session *s, int64_t routine, bool *yes) {
     CallPool *pool;
@@ -1123,7 +889,7 @@ Status session_bulk_explain(Session *s, Statement *st, const Routine *r, bool ve
     TRY(hub_get(s, &h));
     static const char *const names[] = {"QUERY PLAN"};
     TRY(statement_text_columns(st, 1, names));
-    const Proc *p = proc_of(h, r);
+    const Proc *p = hub_code(h, r);
     if (r->returns_set)
         return explain_line(
             st, arena_printf(st->run_arena, "Function %s cannot be called in a bulk: it returns a set", r->name));

@@ -126,26 +126,35 @@ Status session_bulk_run_sliced(Session *s, int32_t n_groups, const BulkCalls *gr
  * those that run one at a time, that use the clock for what they touch, or that insert a number of rows which only a
  * run tells. */
 Status session_bulk_plan(Session *s, uint64_t *state);
+/* Under the same lock, which it takes: all that is compiled is as the catalog has it. */
+Status session_bulk_ready(Session *s);
 uint64_t session_bulk_state(const Session *s);
 bool session_bulk_bounded(const Session *s, int64_t routine);
 Status session_bulk_ops(Session *s, int32_t n_groups, const BulkCalls *groups, const BulkStop *stop, Arena *a,
                         BulkOps *out);
 /* SQL statements that touch one row (point.c), which bulks run as if each were a procedure of one statement: its
- * parameters, then OUT "rows" and its results. They are known to the database by text and types of parameters until it
- * is closed, and compiled with its procedures; each new one makes the images anew, as a definition does. */
+ * parameters, then OUT "rows" and its results. The database knows those that were used last by text and types of
+ * parameters (hub.h). */
 typedef struct BulkText {
     Slice sql;
     int32_t n_params, n_results;
     const Type *param_types, *result_types;
 } BulkText;
 /* *known false: it is not, or not under this catalog, and `learn` is false; learn needs the lock of session_begin_bulk,
- * all else any. *out NULL: it runs in the ordinary way: it cannot be compiled, the database knows too many, or with it
- * procedures would have to name whole tables where they name rows (it changes columns that they look rows up by). *out
- * lives as long as the database. */
+ * all else any. *out NULL: it runs in the ordinary way: it cannot be compiled, or changes columns that procedures look
+ * rows up by. *out lives until the lock is given up; its id is found no more when others have taken its place. */
 Status session_bulk_statement(Session *s, const BulkText *x, bool learn, bool *known, const Routine **out);
 /* A routine of the catalog, or such a statement that can be compiled under this catalog (ids < 0); NULL: gone. Any
  * lock. */
 const Routine *session_bulk_routine_by_id(const Database *db, int64_t id);
+/* Calls of the routine are in no bulk with calls for which this is another number. Any lock. */
+int64_t session_bulk_apart(const Database *db, int64_t id);
+/* Another number when what was known of routines and statements may not hold though no name has changed. Any thread. */
+uint64_t session_bulk_generation(const Session *s);
+/* How many procedures and statements have been compiled, each as often as it was, and images made. Any lock. */
+void session_bulk_made(const Session *s, int64_t *compiled, int64_t *images);
+/* Before a table is freed, under the lock held alone; no image is ahead of it. */
+void session_bulk_forget_table(const Session *s, int64_t table_id);
 /* The routine that a text names as SQL does: f, f(int, text), for bulks: 42809 when it returns a set. */
 Status session_bulk_routine(Session *s, Slice name, const Routine **out);
 /* What becomes of a routine in bulk: text rows of the statement. */

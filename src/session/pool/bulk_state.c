@@ -6,7 +6,7 @@
 #include "session/core/transaction.h"
 #include "session/pool/bulk.h"
 
-static void forget_inputs(BulkState *x) {
+void bulk_state_forget_inputs(BulkState *x) {
     replay_clear(x->replay);
     x->covered = false;
 }
@@ -42,7 +42,7 @@ static Status recover(BulkState *x, Err *e) {
             log_write(LOG_INFO, "%lld bulks have run again in %.1f s", (long long)bulks,
                       (double)(clock_ns() - began) / 1e9);
     }
-    forget_inputs(x);
+    bulk_state_forget_inputs(x);
     if (st == ST_OK) return ST_OK;
     images_free(x->images);
     x->images = bulk_state_images(x->db, NULL);
@@ -66,7 +66,7 @@ Status bulk_state_sync(BulkState *x, UndoLog *undo, Err *e) {
     Status st = images_home(x->images, e);
     if (st != ST_OK && is_loss(e)) st = recover(x, e);
     if (st != ST_OK) return st;
-    forget_inputs(x);
+    bulk_state_forget_inputs(x);
     TRY(images_sync(x->images, undo, e));
     atomic_store(&x->unapplied, false);
     return ST_OK;
@@ -259,7 +259,7 @@ Status bulk_state_footprints(Session *s, BulkState *x, int32_t n, const CallGrou
 /* The bulk has run: the inputs of all since the tables were up to date are there, or not (any more). */
 static void note_covered(Session *s, BulkState *x, bool covered, bool remote) {
     x->covered = covered;
-    if (!covered) forget_inputs(x);
+    if (!covered) bulk_state_forget_inputs(x);
     if (covered || !remote || s->state == 'T' || session_bulk_sync(s) == ST_OK) return;
     log_write(LOG_WARNING, "tables could not be brought up to date behind a bulk whose inputs could not be kept: %s",
               s->err.message);
@@ -275,7 +275,7 @@ Status bulk_state_go_back(BulkState *x, Err *e) {
     Status st = ST_OK;
     if (u.back == BACK_TABLES) {
         images_undo(x->images, u.saved);
-        forget_inputs(x);
+        bulk_state_forget_inputs(x);
         atomic_store(&x->unapplied, false);
     } else if (u.back == BACK_INPUTS) {
         int64_t reserve = atomic_exchange(&x->db->account.reserve, INT64_MAX);

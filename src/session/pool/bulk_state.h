@@ -62,6 +62,7 @@ typedef struct BulkState {
 
 ImageSet *bulk_state_images(Database *db, Err *e); /* new ones */
 void bulk_state_clear(BulkState *x);               /* images and inputs go */
+void bulk_state_forget_inputs(BulkState *x);       /* before a procedure of them goes; images are not ahead */
 /* Tables are brought up to date. 58000: a device was lost, and what it was ahead by. */
 Status bulk_state_sync(BulkState *x, UndoLog *undo, Err *e);
 /* Before a bulk, or at the end of a statement: what is garbage goes, when it has become much. Not while a statement's

@@ -211,10 +211,11 @@ static CallEntry *take(CallPool *p, Due why, int64_t *n_calls) {
     int32_t waited = 0;
     *n_calls = 0;
     if (!list) return NULL;
-    int64_t size = list->settings->settings.bulk.size;
+    int64_t size = list->settings->settings.bulk.size, apart = session_bulk_apart(p->db, list->routine);
     CallEntry **end = &p->first;
     for (; x && (x == list ||
-                 (*n_calls + x->n <= size && x->serial == list->serial && same_settings(x->settings, list->settings)));
+                 (*n_calls + x->n <= size && x->serial == list->serial && same_settings(x->settings, list->settings) &&
+                  session_bulk_apart(p->db, x->routine) == apart));
          x = x->next) {
         atomic_store(&x->state, CALL_RUNNING);
         x->begun_ns = now;
@@ -550,8 +551,8 @@ static void run(CallPool *p, const Session *l, const Cut *cut, CallBulk *b) {
     CallEntry *list = cut->list;
     NextCalls next = {.p = p, .set = list->settings};
     use_settings(p, list->settings);
-    CallEntry *lost = sort_out(p, &list);
-    Status st = ST_OK;
+    Status st = session_bulk_ready(s); /* statements are known under this catalog then */
+    CallEntry *lost = st == ST_OK ? sort_out(p, &list) : NULL;
     mutex_lock(&p->mutex);
     begin_running(p, l, list);
     mutex_unlock(&p->mutex);
@@ -564,7 +565,7 @@ static void run(CallPool *p, const Session *l, const Cut *cut, CallBulk *b) {
     RunStop stops = {.p = p, .leader = l};
     const BulkStop stop = {any_stops, call_stops, &stops};
     if (list) {
-        if (!now.arena)
+        if (!now.arena && st == ST_OK)
             st = (now.arena = arena_new(&p->db->parts[DB_CALLS], &s->err))
                      ? gather(s, now.arena, list, cut->n_calls, &now.n_groups, &now.groups)
                      : ST_ERROR;
@@ -1054,9 +1055,10 @@ const BulkStats *call_entry_stats(const CallEntry *x) { return x->bulk->result ?
  * ------------------------------------------------------------------------------------------------------------ */
 struct CallText {
     Arena *arena;
-    int64_t catalog_version; /* what follows was made under */
-    int64_t routine;         /* 0: it runs in the ordinary way */
-    const BoundCall *call;   /* NULL: a statement: */
+    NameDeps deps;         /* names that what follows was made from, */
+    uint64_t generation;   /* and session_bulk_generation */
+    int64_t routine;       /* 0: it runs in the ordinary way */
+    const BoundCall *call; /* NULL: a statement: */
     const Type *in_types;
     char tags[2][sizeof((Statement *)0)->tag]; /* of no row, and of one */
     int32_t n_ins, n_outs;                     /* outs: without the number of rows */
@@ -1075,6 +1077,7 @@ static Status text_make(Session *s, const AstStmt *ast, const AstFunc *call, int
     struct CallText *t = a ? arena_new_of(a, struct CallText) : NULL;
     BoundCall *b = NULL;
     bool compilable = false;
+    NameReads reads;
     Status st = t ? ST_OK : err_oom(&s->err);
     for (int again = 0; st == ST_OK && again < 2;
          again++) { /* with the lock shared, and alone when procedures must be compiled first */
@@ -1083,10 +1086,13 @@ static Status text_make(Session *s, const AstStmt *ast, const AstFunc *call, int
         s->in_bulk = false;
         if (st != ST_OK) break;
         t->arena = a;
-        t->catalog_version = catalog_definitions(&s->db->catalog);
+        name_reads_begin(&reads, &s->db->catalog);
         st = pl_call_bind(s, call, ast->kind == AST_CALL, a, n_params, param_types, &b);
         bool known = st != ST_OK || !b || session_bulk_known(s, b->routine->id, &compilable);
         if (!known && again) st = session_bulk_compilable(s, b->routine->id, &compilable);
+        name_reads_end(&reads);
+        if (st == ST_OK && !name_deps_keep(&reads, a, &t->deps)) st = err_oom(&s->err);
+        if (st == ST_OK) t->generation = session_bulk_generation(s);
         st = session_end_statement(s, st);
         if (known) break;
     }
@@ -1129,6 +1135,7 @@ static Status statement_make(Session *s, SqlText *text, int32_t n_params, const 
     const BoundStmt *b = NULL;
     const Type *types = NULL;
     const Routine *r = NULL;
+    NameReads reads;
     Status st = t ? ST_OK : err_oom(&s->err);
     for (int again = 0; st == ST_OK && again < 2; again++) {
         bool known = true;
@@ -1136,7 +1143,8 @@ static Status statement_make(Session *s, SqlText *text, int32_t n_params, const 
         st = again ? session_begin_write(s) : session_lock(s, LOCK_SHARED);
         s->in_bulk = false;
         if (st != ST_OK) break;
-        *t = (struct CallText){.arena = a, .catalog_version = catalog_definitions(&s->db->catalog)};
+        *t = (struct CallText){.arena = a};
+        name_reads_begin(&reads, &s->db->catalog);
         st = point_for_pool(s, text, n_params, param_types, &b, &types, &t->nulls_apart);
         if (st == ST_OK && b) {
             BulkText x = {.sql = text->sql,
@@ -1148,6 +1156,9 @@ static Status statement_make(Session *s, SqlText *text, int32_t n_params, const 
             if (again) st = session_call_pool_make(s, &pool);
             if (st == ST_OK) st = session_bulk_statement(s, &x, again, &known, &r);
         }
+        name_reads_end(&reads);
+        if (st == ST_OK && !name_deps_keep(&reads, a, &t->deps)) st = err_oom(&s->err);
+        t->generation = session_bulk_generation(s);
         if (st == ST_OK && r) {
             for (int k = 0; k < 2; k++) pl_point_tag(b, k == 1, t->tags[k], (int64_t)sizeof t->tags[k]);
             t->n_ins = n_params;
@@ -1233,7 +1244,8 @@ Status call_statement(Session *s, Statement *st, SqlText *text, const AstFunc *c
         return ST_OK; /* it may have to wait for rows, which bulks do not (transaction_rows.c) */
     if (!call && ast->kind == AST_SELECT && !session_bulk_unapplied(s))
         return ST_OK; /* readers need not wait for each other */
-    if (!*slot || (*slot)->catalog_version != catalog_definitions(&s->db->catalog)) {
+    if (!*slot || (*slot)->generation != session_bulk_generation(s) ||
+        !name_deps_hold(&(*slot)->deps, &s->db->catalog)) {
         call_text_free(*slot);
         *slot = NULL;
         TRY(call ? text_make(s, ast, call, n_params, param_types, slot)
@@ -1269,7 +1281,9 @@ Status call_statement(Session *s, Statement *st, SqlText *text, const AstFunc *c
     *done = true;
     call_entry_notices(s, &e);
     if (e.bulk == &session_call_pool(s)->gone || (own && own == e.bulk->result->gone)) {
-        *done = false;                /* the ordinary way says what there is now */
+        *done = false; /* the ordinary way says what there is now */
+        call_text_free(*slot);
+        *slot = NULL;                 /* a statement may have been forgotten */
     } else if (no_room && !t->call) { /* nothing has changed: it needs no image the ordinary way */
         log_write(LOG_INFO, "a statement does not join the pool of calls any more: %s", no_room);
         (*slot)->routine = 0;

@@ -1,78 +1,10 @@
 /* compile.c - all procedures: passes, what they write, groups of columns and their keys; variables and expressions of
  * one. */
+#include "catalog/names.h"
 #include "program/operands.h"
 #include "sql/pl/compile_int.h"
 
 #include <stdio.h>
-
-/* ---- registry ---------------------------------------------------------------------------- */
-CpTable *registry_table(Registry *r, Table *t) {
-    for (int64_t i = 0; i < r->tables.len; i++)
-        if (r->tables.items[i]->table == t) return r->tables.items[i];
-    CpTable *c = arena_new_of(r->arena, CpTable);
-    if (!c) return NULL;
-    c->table = t;
-    c->written = arena_calloc(r->arena, t->n_cols + 1);
-    c->writers = arena_calloc(r->arena, (t->n_cols + 1) * (int64_t)sizeof *c->writers);
-    c->group = arena_array(r->arena, int32_t, t->n_cols + 1);
-    c->need = (ImageNeed){
-        .table = t, .cols = arena_calloc(r->arena, t->n_cols + 1), .adds = arena_calloc(r->arena, t->n_cols + 1)};
-    c->need.writes = c->written;
-    if (!c->written || !c->writers || !c->group || !c->need.cols || !c->need.adds || !vec_push(r->arena, &r->tables, c))
-        return NULL;
-    for (int i = 0; i < t->n_cols; i++) c->group[i] = NO_GROUP;
-    return c;
-}
-
-int32_t registry_group(Registry *r, CpTable *t, int32_t n, const int32_t *cols, int32_t order, bool desc) {
-    ImageNeed *d = &t->need;
-    for (int32_t g = 0; g < d->n_groups; g++)
-        if (d->groups[g].n_cols == n && d->groups[g].order == order && d->groups[g].desc == desc &&
-            (n == 0 || memcmp(d->groups[g].cols, cols, (size_t)n * sizeof *cols) == 0))
-            return t->table->n_keys + g;
-    if (d->n_groups == t->cap_groups) {
-        int32_t cap = t->cap_groups * 2 + 4;
-        void *more = arena_alloc(r->arena, cap * (int64_t)sizeof *d->groups);
-        if (!more) return -1;
-        if (d->n_groups) memcpy(more, d->groups, (size_t)d->n_groups * sizeof *d->groups);
-        d->groups = more;
-        t->cap_groups = cap;
-    }
-    int32_t *copy = arena_array(r->arena, int32_t, n + 1);
-    if (!copy) return -1;
-    for (int32_t i = 0; i < n; i++) {
-        copy[i] = cols[i];
-        d->cols[cols[i]] = true;
-    }
-    if (order) d->cols[order - 1] = true;
-    d->groups[d->n_groups].n_cols = n;
-    d->groups[d->n_groups].cols = copy;
-    d->groups[d->n_groups].order = order;
-    d->groups[d->n_groups].desc = desc;
-    return t->table->n_keys + d->n_groups++;
-}
-
-/* Columns with the same writers are one group. */
-static Status make_groups(Registry *r, CpTable *t) {
-    t->n_groups = 0;
-    for (int i = 0; i < t->table->n_cols; i++) {
-        t->group[i] = NO_GROUP;
-        if (!t->written[i]) continue;
-        for (int j = 0; j < i; j++)
-            if (t->written[j] && t->writers[j] == t->writers[i]) t->group[i] = t->group[j];
-        if (t->group[i] == NO_GROUP) t->group[i] = t->n_groups++;
-    }
-    const int32_t end = rows_groups_end(t);
-    t->key = arena_array(r->arena, bool *, end);
-    t->fine = arena_array(r->arena, int32_t, end);
-    t->fine_kinds = arena_calloc(r->arena, end);
-    t->coarse_kinds = arena_calloc(r->arena, end);
-    t->sites.len = 0;
-    if (!t->key || !t->fine || !t->fine_kinds || !t->coarse_kinds) return ST_ERROR;
-    for (int32_t g = 0; g < end; g++)
-        if (!(t->key[g] = arena_calloc(r->arena, t->table->n_cols + 1))) return ST_ERROR;
-    return ST_OK;
-}
 
 /* ---- errors -------------------------------------------------------------------------------- */
 Status cp_refuse(Cp *c, const char *fmt, ...) {
@@ -514,7 +446,7 @@ static Status lower_statements(Cp *c) {
 }
 /* A procedure's body; dry: only what it writes. It may turn out to be impossible (proc->reason). NULL: no memory. */
 static Cp *lower_body(Registry *reg, const PlFunction *f, Proc *proc, bool dry, bool *uses_found) {
-    Arena *a = reg->arena;
+    Arena *a = dry ? reg->dry : reg->arena;
     Cp *c = arena_new_of(a, Cp);
     if (!c) return NULL;
     *c = (Cp){.reg = reg,
@@ -692,23 +624,14 @@ static void count_inserts(Proc *p, const Cp *body) {
 }
 
 /* ---- all procedures ---------------------------------------------------------------------------------------------- */
-static void forget_writes(Registry *r) {
-    for (int64_t t = 0; t < r->tables.len; t++) {
-        CpTable *x = r->tables.items[t];
-        memset(x->written, 0, (size_t)x->table->n_cols);
-        memset(x->writers, 0, (size_t)x->table->n_cols * sizeof *x->writers);
-        x->inserted = x->deleted = false;
-        x->need.n_groups = 0;
-        memset(x->need.cols, 0, (size_t)x->table->n_cols);
-        memset(x->need.adds, 0, (size_t)x->table->n_cols);
-        x->need.inserts = false;
-    }
-}
 /* *again: a procedure turned out to be impossible. */
 static Status lower_all(Registry *r, Proc *procs, Cp **bodies, bool dry, bool *found, bool *again) {
     for (int32_t i = 0; i < r->n_functions; i++) {
         if (procs[i].reason) continue;
-        if (!(bodies[i] = lower_body(r, r->functions[i], &procs[i], dry, &found[i]))) return ST_ERROR;
+        name_reads_resume(r->reads ? &r->reads[i] : NULL);
+        bodies[i] = lower_body(r, r->functions[i], &procs[i], dry, &found[i]);
+        name_reads_end(r->reads ? &r->reads[i] : NULL);
+        if (!bodies[i]) return ST_ERROR;
         *again |= procs[i].reason != NULL;
     }
     return ST_OK;
@@ -725,13 +648,22 @@ static Status footprint_all(Registry *r, Proc *procs, Cp *const *bodies, bool *a
         procs[i].reason = bodies[i]->reason;
         *again |= procs[i].reason != NULL;
     }
-    for (int64_t t = 0; t < r->tables.len; t++) cp_make_keys(r->tables.items[t]);
+    for (int64_t t = 0; t < r->tables.len; t++)
+        if (!registry_keys(r, r->tables.items[t])) return ST_OK;
     for (int32_t i = 0; i < r->n_functions && !*again; i++) {
         if (procs[i].reason) continue;
         TRY(make_footprint(feet[i]));
         *again |= procs[i].reason != NULL;
     }
     return ST_OK;
+}
+/* What they write; nothing else is left of it. */
+static Status dry_run(Registry *r, Proc *procs, Cp **bodies, bool *found, bool *again, Err *e) {
+    if (!(r->dry = arena_new(arena_account(r->arena), e))) return ST_ERROR;
+    Status st = lower_all(r, procs, bodies, true, found, again);
+    arena_free(r->dry);
+    r->dry = NULL;
+    return st;
 }
 /* What all procedures write, then their bodies, then the footprints. One that turns out to be impossible takes its
  * writes with it, and all are made anew. */
@@ -741,12 +673,14 @@ static Status compile_all(Registry *r, Proc *procs, Cp **bodies, Err *e) {
     int32_t rounds = 0;
     for (bool again = true; again;) {
         again = false;
-        forget_writes(r);
-        TRY(lower_all(r, procs, bodies, true, found, &again));
+        registry_begin(r);
+        TRY(dry_run(r, procs, bodies, found, &again, e));
         if (again) continue;
-        for (int64_t t = 0; t < r->tables.len; t++) TRY(make_groups(r, r->tables.items[t]));
+        TRY(registry_groups(r));
+        if (r->misfit) return ST_OK;
         TRY(lower_all(r, procs, bodies, false, found, &again));
         if (!again) TRY(footprint_all(r, procs, bodies, &again));
+        if (r->misfit) return ST_OK;
         if (++rounds > r->n_functions + 1) return err_internal(e, "procedures change each other without end");
     }
     for (int32_t i = 0; i < r->n_functions; i++)
@@ -754,30 +688,44 @@ static Status compile_all(Registry *r, Proc *procs, Cp **bodies, Err *e) {
     return ST_OK;
 }
 
-Status pl_compile(const Catalog *catalog, const SessionInfo *session, int32_t n, const PlFunction *const *functions,
-                  Arena *a, Proc **out, Err *e) {
-    Registry reg = {.arena = a, .catalog = catalog, .session = session, .n_functions = n, .functions = functions};
-    Proc *procs = arena_array(a, Proc, n + 1);
-    Cp **bodies = arena_array(a, Cp *, n + 1);
-    if (!procs || !bodies) return err_oom(e);
-    for (int32_t i = 0; i < n; i++) procs[i] = (Proc){.name = functions[i]->name, .number = i, .queue = -1, .arena = a};
-    if (compile_all(&reg, procs, bodies, e) != ST_OK) return err_is_set(e) ? ST_ERROR : err_oom(e);
-    for (int32_t i = 0; i < n; i++) {
-        Proc *p = &procs[i];
-        if (p->reason) {
-            p->body = p->footprint = NULL;
-            continue;
-        }
-        for (int32_t t = 0; t < p->n_tables; t++)
-            for (int64_t k = 0; k < reg.tables.len; k++)
-                if (reg.tables.items[k]->table->id == p->tables[t].table_id)
-                    p->tables[t].need = reg.tables.items[k]->need;
-        proc_find_dequeues(p);
-        if (proc_find_fetch_adds(p, bodies[i]->n_fetch_adds) != ST_OK) return err_oom(e);
-        p->writes = has_writes(p->body);
-        p->undo = needs_undo(p->body, false);
-        p->undo_adds = needs_undo(p->body, true);
+/* What each needs of the tables' images, in its own memory: the registry may go. */
+static Status own_needs(const Registry *r, Proc *p, Arena *a) {
+    for (int32_t t = 0; t < p->n_tables; t++)
+        for (int64_t k = 0; k < r->tables.len; k++)
+            if (r->tables.items[k]->table->id == p->tables[t].table_id)
+                TRY(registry_need(r->tables.items[k], a, &p->tables[t].need));
+    return ST_OK;
+}
+static Status complete(const Registry *r, Proc *p, const Cp *body, Arena *a) {
+    TRY(own_needs(r, p, a));
+    proc_find_dequeues(p);
+    TRY(proc_find_fetch_adds(p, body->n_fetch_adds));
+    p->writes = has_writes(p->body);
+    p->undo = needs_undo(p->body, false);
+    p->undo_adds = needs_undo(p->body, true);
+    return ST_OK;
+}
+Status pl_compile(const PlSources *x, Arena *a, PlCompiled *out, Err *e) {
+    Registry *reg = arena_new_of(a, Registry);
+    Proc *procs = arena_array(a, Proc, x->n + 1);
+    Cp **bodies = arena_array(a, Cp *, x->n + 1);
+    if (!reg || !procs || !bodies) return err_oom(e);
+    *reg = (Registry){.arena = a,
+                      .catalog = x->catalog,
+                      .session = x->session,
+                      .kept = x->kept,
+                      .n_functions = x->n,
+                      .functions = x->functions,
+                      .reads = x->reads};
+    for (int32_t i = 0; i < x->n; i++)
+        procs[i] = (Proc){.name = x->functions[i]->name, .number = i, .queue = -1, .arena = a};
+    if (compile_all(reg, procs, bodies, e) != ST_OK) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    *out = (PlCompiled){.procs = procs, .registry = reg, .misfit = reg->misfit ? reg->misfit->id : 0};
+    if (reg->misfit) return ST_OK;
+    for (int32_t i = 0; i < x->n; i++) {
+        if (procs[i].reason) procs[i].body = procs[i].footprint = NULL;
+        else if (complete(reg, &procs[i], bodies[i], a) != ST_OK) return err_oom(e);
     }
-    *out = procs;
+    registry_drop_unused(reg, procs);
     return ST_OK;
 }

@@ -10,6 +10,7 @@
  *   compile_call.c   calls of other routines, and subqueries: what expressions need is computed before them
  *   compile_touch.c  touches: where the body reads and changes rows
  *   footprint.c      a pass over the body: what of it is known before a call runs; that part is the footprint
+ *   registry.c       what all procedures do to tables; what is kept of that for procedures that are compiled later
  *   keys.c           from all touches: the keys of items; from a touch to its items
  *   locks.c          a pass over the body: statement locks
  *   slice.c, reuse.c what footprints do not need is dropped; what was computed before is used again
@@ -110,16 +111,26 @@ typedef struct CpTable {
     VEC(CpSite) sites;
     ImageNeed need; /* what all procedures need of its image */
     int32_t cap_groups;
+    const struct CpTable *kept; /* in Registry.kept; NULL: what is compiled now is all there is */
 } CpTable;
 typedef struct Registry {
-    Arena *arena;
+    Arena *arena, *dry; /* dry: of the dry run, while it lasts */
     const Catalog *catalog;
     const SessionInfo *session;
+    const struct Registry *kept; /* of procedures that stay as they are; NULL: there are none */
     VEC(CpTable *) tables;
     int32_t n_functions;
     const PlFunction *const *functions;
+    struct NameReads *reads;
+    const Table *misfit; /* what is compiled now does to it what kept procedures do not reckon with; NULL: to none */
 } Registry;
+/* registry.c */
 CpTable *registry_table(Registry *r, Table *t); /* NULL: out of memory */
+void registry_begin(Registry *r);               /* before the dry run: nothing is written */
+Status registry_groups(Registry *r);            /* after it: groups of columns. Or r->misfit */
+bool registry_keys(Registry *r, CpTable *t);    /* after the bodies: keys of items. False: r->misfit */
+Status registry_need(const CpTable *t, Arena *a, ImageNeed *out); /* a copy */
+void registry_drop_unused(Registry *r, const Proc *procs);        /* tables that only impossible procedures use */
 /* Number of the group index over these columns, in order of column order - 1 (0: of none); -1: out of memory. */
 int32_t registry_group(Registry *r, CpTable *t, int32_t n, const int32_t *cols, int32_t order, bool desc);
 static inline bool rows_static(const CpTable *t) { return !t->inserted && !t->deleted; }
@@ -268,6 +279,7 @@ Status cp_pack_variables(Cp *c); /* of a footprint: parameters, and those that a
 Status cp_footprint(Cp *c, Cp *foot);
 /* keys.c. What the table's touches are named by, after cp_footprint() of all procedures; then touches become items. */
 void cp_make_keys(CpTable *t);
+bool cp_fit_keys(CpTable *t); /* ... where those of t->kept stay. False: they would be others */
 Status cp_make_items(Cp *foot);
 /* items.c. Before cp_reuse: the footprint's operations leave loops, and then their locks in the body; afterwards those
  * of the footprint that come twice in a straight run go. */

@@ -33,15 +33,18 @@ static void choose_main_key(CpTable *t) {
                        (key_has_nulls(t->table, k) ? 0 : t->sites.len + 1);
         if (hits > best) best = hits, t->main_key = k;
     }
+}
+static void to_main_key(CpTable *t) {
     for (int64_t i = 0; i < t->sites.len; i++)
         if (t->table->n_keys > 1 && t->sites.items[i].group == rows_groups_end(t))
             t->sites.items[i].group = rows_group(t) + t->main_key;
 }
 /* From the places that touch a group to its keys: the unique key that is known at most of them, and what is known at
  * all of them. */
+enum { CHANGES = 1 << OPK_WRITE | 1 << CP_DELETES };
 void cp_make_keys(CpTable *t) {
-    enum { CHANGES = 1 << OPK_WRITE | 1 << CP_DELETES };
     choose_main_key(t);
+    to_main_key(t);
     for (int32_t g = 0; g < rows_groups_end(t); g++) {
         bool rows = g >= rows_group(t);
         int only = rows && t->table->n_keys > 1 ? g - rows_group(t) : -1;
@@ -67,6 +70,37 @@ void cp_make_keys(CpTable *t) {
         if (rows && t->table->n_keys > 0 && t->coarse_kinds[g] & CHANGES) all &= key_bits(t->table, MAX_OF(only, 0));
         for (int i = 0; i < t->table->n_cols; i++) t->key[g][i] = i < 64 && (all >> i & 1);
     }
+}
+
+/* All that touch_items and cp_make_keys act by, of the kinds of operations on a group. */
+static uint32_t decisions(const CpTable *t, int32_t g) {
+    enum { READS = 1 << OPK_READ, ADDS = 1 << OPK_ADD, WRITES = 1 << OPK_WRITE, DELETES = 1 << CP_DELETES };
+    const uint8_t fine = t->fine_kinds[g], coarse = t->coarse_kinds[g], all = fine | coarse;
+    const bool rows = g >= rows_group(t);
+    uint32_t d = (fine != 0) | (uint32_t)(coarse != 0) << 1 | (uint32_t)((coarse & READS) != 0) << 2;
+    d |= (uint32_t)(rows && (all == ADDS || all == DELETES)) << 3 | (uint32_t)(rows && coarse & CHANGES) << 4;
+    if (coarse) d |= (uint32_t)((fine & READS) != 0) << 5 | (uint32_t)((fine & WRITES) != 0) << 6;
+    return d | (uint32_t)((coarse & (ADDS | WRITES | DELETES)) != 0) << 7;
+}
+bool cp_fit_keys(CpTable *t) {
+    to_main_key(t);
+    for (int64_t i = 0; i < t->sites.len; i++) {
+        const CpSite *s = &t->sites.items[i];
+        const uint64_t fine = t->fine[s->group] >= 0 ? key_bits(t->table, t->fine[s->group]) : 0;
+        for (int k = 0; k < t->table->n_cols; k++)
+            if (t->key[s->group][k] && !(s->known >> k & 1)) return false; /* it is less that is known here */
+        if (fine && (s->known & fine) == fine) t->fine_kinds[s->group] |= (uint8_t)(1 << s->kind);
+        else t->coarse_kinds[s->group] |= (uint8_t)(1 << s->kind);
+    }
+    for (int32_t g = 0; g < rows_groups_end(t); g++) {
+        const uint32_t now = decisions(t, g);
+        const CpTable before = {.table = t->table,
+                                .n_groups = t->n_groups,
+                                .fine_kinds = t->kept->fine_kinds,
+                                .coarse_kinds = t->kept->coarse_kinds};
+        if (now != decisions(&before, g)) return false;
+    }
+    return true;
 }
 
 /* ---- items ------------------------------------------------------------------------------------ */

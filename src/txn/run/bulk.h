@@ -186,6 +186,7 @@ void images_free(ImageSet *s);
 /* Images that fit `needs` of all procs of the groups; fresh ones replace those that are stale or too narrow. */
 Status images_get(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *procs, Pool *pool, Err *e);
 Image *images_find(ImageSet *s, int64_t table_id);
+int64_t images_made(const ImageSet *s); /* how many images have been made so far */
 /* Whether images_get uses the images with unapplied changes as they are; else it applies all changes to the tables
  * first. */
 bool images_fit(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *procs);

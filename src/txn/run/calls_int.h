@@ -249,6 +249,7 @@ struct ImageSet {
     BulkLoan pinned[BULK_HOST_MEMORY];      /* likewise, the host's (BulkHostMem) */
     struct DevEvent *marks[BULK_MARKS];     /* likewise; NULL: not yet */
     struct DevEvent *foot_made;             /* the next bulk's footprints are there (bulk_prefetch.c); NULL: not yet */
+    int64_t made;                           /* images */
     int64_t n, cap;
     ImageEntry *entries;
     int64_t n_procs, cap_procs;

@@ -68,6 +68,8 @@ Image *images_find(ImageSet *s, int64_t table_id) {
     return x ? x->image : NULL;
 }
 
+int64_t images_made(const ImageSet *s) { return s->made; }
+
 /* It has changes that its table has not. */
 static bool is_ahead(const ImageEntry *x) { return x->image && image_is_dirty(x->image); }
 
@@ -95,6 +97,15 @@ static bool covers(const ImageNeed *have, const ImageNeed *want) {
     return true;
 }
 
+/* One of them looks rows up by a column that the other writes: no image is for both. */
+static bool looks_up_written(const ImageNeed *by, const ImageNeed *writer) {
+    for (int32_t g = 0; g < by->n_groups && writer->writes; g++) {
+        if (by->groups[g].order && writer->writes[by->groups[g].order - 1]) return true;
+        for (int32_t i = 0; i < by->groups[g].n_cols; i++)
+            if (writer->writes[by->groups[g].cols[i]]) return true;
+    }
+    return false;
+}
 static Status widen(ImageEntry *x, const ImageNeed *want) {
     ImageNeed *have = &x->need;
     have->inserts |= want->inserts;
@@ -183,6 +194,7 @@ static void drop_image(ImageSet *s, ImageEntry *x) {
 static Status make_image(ImageSet *s, ImageEntry *x, Pool *pool, Err *e) {
     if (is_ahead(x)) return err_internal(e, "the image of table \"%s\" is ahead of it", x->need.table->name);
     drop_image(s, x);
+    s->made++;
     return image_make(&x->need, &s->account, pool, &x->image, e);
 }
 
@@ -199,19 +211,27 @@ bool images_fit(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *pro
     return true;
 }
 
+/* Entries go that are of another table than the procedure's, or that procedures of other bulks have made unfit for it.
+ */
+static Status forget_others(ImageSet *s, const Catalog *c, const Proc *p, Err *e) {
+    for (int32_t k = 0; k < p->n_tables; k++) {
+        const ProcTable *pt = &p->tables[k];
+        const Table *t = table_by_id(c, pt->table_id);
+        if (!t) return err_internal(e, "%s: a table of it is gone", p->name);
+        const ImageEntry *x = images_entry(s, pt->table_id);
+        if (x && (x->need.table != t || looks_up_written(&x->need, &pt->need) || looks_up_written(&pt->need, &x->need)))
+            images_forget(s, pt->table_id);
+    }
+    return ST_OK;
+}
 Status images_get(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *procs, Pool *pool, Err *e) {
     if (!images_fit(s, c, n, procs)) TRY(images_sync(s, NULL, e));
+    for (int32_t i = 0; i < n; i++) TRY(forget_others(s, c, procs[i], e));
     for (int32_t i = 0; i < n; i++)
         for (int32_t k = 0; k < procs[i]->n_tables; k++) {
             const ProcTable *pt = &procs[i]->tables[k];
-            Table *t = table_by_id(c, pt->table_id);
-            if (!t) return err_internal(e, "%s: a table of it is gone", procs[i]->name);
             ImageEntry *x = images_entry(s, pt->table_id);
-            if (x && x->need.table != t) {
-                images_forget(s, pt->table_id);
-                x = NULL;
-            }
-            if (!x) TRY(add_entry(s, t, &x, e));
+            if (!x) TRY(add_entry(s, table_by_id(c, pt->table_id), &x, e));
             x->idle = 0;
             if (covers(&x->need, &pt->need)) continue;
             drop_image(s, x);
