@@ -766,7 +766,17 @@ STELE_API uint8_t AdbcDriverSteleInit(int version, void *driver, struct AdbcErro
 STELE_API stele_status stele_list_tables(stele_conn *conn,
                                          bool (*each)(void *ctx, const char *name, const char *kind, int64_t rows),
                                          void *ctx);
-/* Columns of a table or view; type: its name, or that of a domain. default_sql is "" when absent; key: "", "primary
+/* A sequence. Strings are valid during the call. */
+typedef struct stele_sequence {
+    const char *name, *type; /* "smallint", "integer", "bigint" */
+    int64_t start, minimum, maximum, increment, cache;
+    bool cycles, identity;                  /* identity: it is that of an identity column, its owner */
+    const char *owner_table, *owner_column; /* the column that it goes with; "": none */
+} stele_sequence;
+STELE_API stele_status stele_list_sequences(stele_conn *conn, bool (*each)(void *ctx, const stele_sequence *s),
+                                            void *ctx);
+/* Columns of a table or view; type: its name, or that of a domain. default_sql is "" when absent, and begins with
+ * "generated " for identity and generated columns; key: "", "primary
  * key" or "unique". 42P01 when unknown. */
 STELE_API stele_status stele_list_columns(stele_conn *conn, const char *table,
                                           bool (*each)(void *ctx, const char *name, const char *type, bool not_null,
@@ -789,15 +799,18 @@ STELE_API stele_status stele_list_routines(stele_conn *conn,
                                            void *ctx);
 /* An object of the database as the SQL that makes it. Strings are never NULL, and valid during the call. */
 typedef struct stele_definition {
-    const char *kind;  /* "TABLE", "FUNCTION", "PROCEDURE", "VIEW"; "CONSTRAINT", "FK CONSTRAINT" and "DEFAULT" are what
-                          tables get last */
+    const char *kind;  /* "TABLE", "FUNCTION", "PROCEDURE", "VIEW"; "SEQUENCE", "SEQUENCE OWNED BY", "SEQUENCE SET" (the
+                          number given last: data); "CONSTRAINT", "FK CONSTRAINT" and "DEFAULT" are what tables get
+                          last */
     const char *name;  /* as it is called: t, f(integer), t t_pkey */
     const char *table; /* the table or view that it is or belongs to, "" for routines */
-    const char *target;     /* of a table: its name and columns for COPY and INSERT, t (a, "B"); else "" */
+    const char *target;     /* of a table: its name and columns for COPY and INSERT, t (a, "B"), without those that are
+                               generated; else "" */
     const char *create_sql; /* without a semicolon */
     const char *drop_sql, *drop_if_exists_sql; /* "" for what goes with its table */
     const char *problem; /* "", or why create_sql is going to fail: what it refers to is gone, or comes later */
     bool after_data;     /* to be made when tables have their rows */
+    bool overriding;     /* of a table: INSERT of all its columns needs OVERRIDING SYSTEM VALUE */
 } stele_definition;
 /* Everything that the database defines, in an order in which it can be made (and, backwards, dropped): tables that
  * others refer to come before those, and objects of no order by name, so that a database made from the definitions has

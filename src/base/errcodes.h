@@ -24,6 +24,7 @@
     X(INTERVAL_OVERFLOW, "22015", "interval_field_overflow")                               \
     X(INVALID_NTH_VALUE, "22016", "invalid_argument_for_nth_value_function")               \
     X(INVALID_ESCAPE_USE, "2200C", "invalid_use_of_escape_character")                      \
+    X(SEQUENCE_LIMIT, "2200H", "sequence_generator_limit_exceeded")                        \
     X(INVALID_REGEX, "2201B", "invalid_regular_expression")                                \
     X(INVALID_LOGARITHM, "2201E", "invalid_argument_for_logarithm")                        \
     X(INVALID_POWER, "2201F", "invalid_argument_for_power_function")                       \
@@ -76,6 +77,7 @@
     X(INVALID_FOREIGN_KEY, "42830", "invalid_foreign_key")                                 \
     X(CANNOT_COERCE, "42846", "cannot_coerce")                                             \
     X(UNDEFINED_FUNCTION, "42883", "undefined_function")                                   \
+    X(GENERATED_ALWAYS, "428C9", "generated_always")                                       \
     X(RESERVED_NAME, "42939", "reserved_name")                                             \
     X(UNDEFINED_TABLE, "42P01", "undefined_table")                                         \
     X(UNDEFINED_PARAMETER, "42P02", "undefined_parameter")                                 \
@@ -135,6 +137,7 @@
 #define ERR_INTERVAL_OVERFLOW "22015"
 #define ERR_INVALID_NTH_VALUE "22016"
 #define ERR_INVALID_ESCAPE_USE "2200C"
+#define ERR_SEQUENCE_LIMIT "2200H"
 #define ERR_INVALID_REGEX "2201B"
 #define ERR_INVALID_LOGARITHM "2201E"
 #define ERR_INVALID_POWER "2201F"
@@ -187,6 +190,7 @@
 #define ERR_INVALID_FOREIGN_KEY "42830"
 #define ERR_CANNOT_COERCE "42846"
 #define ERR_UNDEFINED_FUNCTION "42883"
+#define ERR_GENERATED_ALWAYS "428C9"
 #define ERR_RESERVED_NAME "42939"
 #define ERR_UNDEFINED_TABLE "42P01"
 #define ERR_UNDEFINED_PARAMETER "42P02"

@@ -62,6 +62,7 @@
     X(TXN_HUB, "open transactions")                  \
     X(FUNCTIONS, "functions of clients")             \
     X(ADBC, "options of ADBC's handles")             \
+    X(SEQUENCE, "numbers of a sequence")             \
     X(ENUMS, "enumerated types")                     \
     X(ZONES, "time zones")                           \
     X(POOL, "worker pool")                           \

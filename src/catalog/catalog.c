@@ -1,4 +1,4 @@
-/* catalog.c - tables, views, foreign keys, routines and domains by name.
+/* catalog.c - tables, views, sequences, foreign keys, routines and domains by name.
  *
  * Few names, looked up once per statement: plain arrays. The arrays live in the catalog's arena; tables and views are
  * blocks of their own, freed by database_close or by the code that took them out.
@@ -31,9 +31,11 @@ View *catalog_view(const Catalog *c, Slice name) {
     return NULL;
 }
 
-/* Tables and views share one space of names. */
+bool catalog_relation_exists(const Catalog *c, Slice name) {
+    return catalog_table(c, name) || catalog_view(c, name) || catalog_sequence(c, name);
+}
 static Status check_free(const Catalog *c, const char *name, Err *e) {
-    if (!catalog_table(c, slice_of(name)) && !catalog_view(c, slice_of(name))) return ST_OK;
+    if (!catalog_relation_exists(c, slice_of(name))) return ST_OK;
     return err_set(e, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", name);
 }
 static Status grow(Catalog *c, void **items, int64_t n, int64_t *cap, Err *e) {
@@ -325,6 +327,41 @@ Domain *domain_new(const Domain *like, Err *e) {
 }
 void domain_free(Domain *d) {
     if (d) mem_free(NULL, d, domain_bytes(d));
+}
+
+Status catalog_add_sequence(Catalog *c, Sequence *q, Err *e) {
+    TRY(check_free(c, q->name, e));
+    TRY(grow(c, (void **)&c->sequences, c->n_sequences, &c->cap_sequences, e));
+    if (q->id == 0) q->id = ++c->next_id;
+    c->sequences[c->n_sequences++] = q;
+    c->version++;
+    return ST_OK;
+}
+void catalog_remove_sequence(Catalog *c, const Sequence *q) {
+    for (int64_t i = 0; i < c->n_sequences; i++) {
+        if (c->sequences[i] != q) continue;
+        take_out(c, &c->sequences, &c->n_sequences, i);
+        return;
+    }
+}
+Sequence *catalog_sequence(const Catalog *c, Slice name) {
+    for (int64_t i = 0; i < c->n_sequences; i++)
+        if (same_name(c->sequences[i]->name, name)) return c->sequences[i];
+    return NULL;
+}
+Sequence *catalog_sequence_by_id(const Catalog *c, int64_t sequence) {
+    for (int64_t i = 0; i < c->n_sequences; i++)
+        if (c->sequences[i]->id == sequence) return c->sequences[i];
+    return NULL;
+}
+Sequence *catalog_sequence_of(const Catalog *c, const char *table, const char *column) {
+    Sequence *found = NULL;
+    for (int64_t i = 0; i < c->n_sequences; i++) {
+        Sequence *q = c->sequences[i];
+        if (!q->owner_table || strcmp(q->owner_table, table) != 0 || strcmp(q->owner_column, column) != 0) continue;
+        if (!found || q->identity) found = q;
+    }
+    return found;
 }
 
 /* ---- retiring: the node is the first field of each ---- */

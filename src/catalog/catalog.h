@@ -1,4 +1,4 @@
-/* catalog.h - named objects of a database: tables, views, foreign keys, routines, domains.
+/* catalog.h - named objects of a database: tables, views, sequences, foreign keys, routines, domains.
  *
  * Independent of transactions, locks and files: a caller that changes a catalog must have exclusive access, and undoes
  * changes by opposite ones (objects are taken out without being freed).
@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "base/epoch.h"
+#include "catalog/sequence.h"
 #include "storage/table.h"
 
 /* A place in a view's query that names a table or view: which one it is and which columns it has there, under the names
@@ -108,6 +109,8 @@ typedef struct Catalog {
     Routine **routines;
     int64_t n_domains, cap_domains;
     Domain **domains; /* by id: behind their parents */
+    int64_t n_sequences, cap_sequences;
+    Sequence **sequences;
 } Catalog;
 
 /* Names what the catalog and the functions of clients define: it is another number whenever a name may mean something
@@ -153,6 +156,15 @@ Domain *domain_new(const Domain *like, Err *e);                 /* a copy */
 void domain_free(Domain *d);
 /* Its name as a text has it: in quotes where it needs them. NULL: no memory. */
 char *domain_shown(Arena *a, const Domain *d);
+/* Its name is free. The first time the sequence gets its id. */
+Status catalog_add_sequence(Catalog *c, Sequence *q, Err *e);
+void catalog_remove_sequence(Catalog *c, const Sequence *q);          /* without freeing it */
+Sequence *catalog_sequence(const Catalog *c, Slice name);             /* NULL: there is none */
+Sequence *catalog_sequence_by_id(const Catalog *c, int64_t sequence); /* NULL: gone */
+/* The sequence that goes with the column, an identity column's first; NULL: none does. */
+Sequence *catalog_sequence_of(const Catalog *c, const char *table, const char *column);
+/* A table, view or sequence has the name: they share one space of names. */
+bool catalog_relation_exists(const Catalog *c, Slice name);
 /* Whether the domain is x, or has it among its parents. */
 bool domain_is_of(const Catalog *c, const Domain *d, const Domain *x);
 /* The type of the table's rows. */

@@ -22,7 +22,8 @@ enum {
     CATALOG_COMPOSITES = 11 /* and composite types */,
     CATALOG_TIMETZ = 12 /* and timetz */,
     CATALOG_POLYMORPHIC = 13 /* and polymorphic and variadic routines */,
-    CATALOG_BITS = 14 /* and bit strings */
+    CATALOG_BITS = 14 /* and bit strings */,
+    CATALOG_SEQUENCES = 15 /* and sequences, identity and generated columns */
 };
 static_assert(sizeof(Type) == 8, "file format");
 
@@ -226,19 +227,45 @@ static void put_domains(BytesOut *o, const Catalog *c) {
         for (int k = 0; k < c->routines[i]->n_params; k++) bytes_put_i64(o, c->routines[i]->param_domains[k]);
     }
 }
+static bool has_kinds(const Table *t) {
+    bool yes = false;
+    for (int c = 0; c < t->n_cols; c++) yes |= t->cols[c].kind != COLUMN_PLAIN;
+    return yes;
+}
+static void put_sequences(BytesOut *o, const Catalog *c) {
+    bytes_put_i64(o, c->n_sequences);
+    for (int64_t i = 0; i < c->n_sequences; i++) {
+        const Sequence *q = c->sequences[i];
+        const SequenceValues now = sequence_values(q);
+        const int64_t numbers[] = {q->start, q->increment, q->min, q->max, q->cache, now.last, now.log_cnt};
+        bytes_put_i64(o, q->id);
+        bytes_put_text(o, q->name);
+        put_type(o, q->type);
+        for (size_t k = 0; k < ARRAY_LEN(numbers); k++) bytes_put_i64(o, numbers[k]);
+        bytes_put_bool(o, now.is_called);
+        bytes_put_bool(o, q->cycle);
+        bytes_put_bool(o, q->identity);
+        bytes_put_text(o, q->owner_table);
+        bytes_put_text(o, q->owner_column);
+    }
+    for (int64_t i = 0; i < c->n_tables; i++)
+        for (int k = 0; k < c->tables[i]->n_cols; k++) bytes_put(o, &c->tables[i]->cols[k].kind, 1);
+}
 static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *composites) {
     BytesOut o = *out;
     bytes_put(&o, CATALOG_MAGIC, 8);
-    bool expects = false, sources = false, indexes = false, polymorphic = false;
+    bool expects = false, sources = false, indexes = false, polymorphic = false, sequences = c->n_sequences > 0;
     int64_t of_types = format_of_types(c, composites);
     for (int64_t i = 0; i < c->n_tables; i++) {
         expects |= c->tables[i]->expected_rows > 0;
         indexes |= has_indexes(c->tables[i]);
+        sequences |= has_kinds(c->tables[i]);
     }
     for (int64_t i = 0; i < c->n_views; i++) sources |= c->views[i]->n_sources > 0;
     for (int64_t i = 0; i < c->n_routines; i++)
         polymorphic |= c->routines[i]->variadic || routine_is_polymorphic(c->routines[i]);
-    int64_t format = of_types == CATALOG_BITS     ? CATALOG_BITS
+    int64_t format = sequences                    ? CATALOG_SEQUENCES
+                     : of_types == CATALOG_BITS   ? CATALOG_BITS
                      : polymorphic                ? CATALOG_POLYMORPHIC
                      : of_types == CATALOG_TIMETZ ? CATALOG_TIMETZ
                      : composites->n > 0          ? CATALOG_COMPOSITES
@@ -274,6 +301,7 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
     for (int64_t i = 0; i < c->n_views && format >= CATALOG_SOURCES; i++) put_view_sources(&o, c->views[i]);
     for (int64_t i = 0; i < c->n_tables && format >= CATALOG_INDEXES; i++) put_indexes(&o, c->tables[i]);
     if (format >= CATALOG_DOMAINS) put_domains(&o, c);
+    if (format >= CATALOG_SEQUENCES) put_sequences(&o, c);
     *out = o;
 }
 Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccount *a, Err *e) {
@@ -587,6 +615,47 @@ static Status load_domains(const TypeMap *m, Catalog *c, BytesIn *in, const char
     }
     return ST_OK;
 }
+static bool sequence_ok(const Catalog *c, const Sequence *q, const SequenceValues *now) {
+    const Table *t = q->owner_table ? catalog_table(c, slice_of(q->owner_table)) : NULL;
+    const bool owned = t && q->owner_column && table_find_column(t, slice_of(q->owner_column)) >= 0;
+    return q->id > 0 && (q->type.id == T_INT2 || q->type.id == T_INT4 || q->type.id == T_INT8) && q->increment != 0 &&
+           q->min < q->max && q->start >= q->min && q->start <= q->max && q->cache > 0 && now->last >= q->min &&
+           now->last <= q->max && now->log_cnt >= 0 &&
+           (owned || (!q->owner_table && !q->owner_column && !q->identity)) &&
+           !catalog_relation_exists(c, slice_of(q->name));
+}
+static Status load_one_sequence(Catalog *c, BytesIn *in, const char *path, Err *e) {
+    Sequence q = {.id = bytes_get_i64(in)};
+    SequenceValues now = {0};
+    int64_t *const numbers[] = {&q.start, &q.increment, &q.min, &q.max, &q.cache, &now.last, &now.log_cnt};
+    q.name = bytes_get_text(in, false);
+    bytes_get(in, &q.type, (int64_t)sizeof(Type));
+    for (size_t k = 0; k < ARRAY_LEN(numbers); k++) *numbers[k] = bytes_get_i64(in);
+    now.is_called = bytes_get_bool(in);
+    q.cycle = bytes_get_bool(in);
+    q.identity = bytes_get_bool(in);
+    q.owner_table = bytes_get_text(in, true);
+    q.owner_column = bytes_get_text(in, true);
+    if (in->failed || !sequence_ok(c, &q, &now)) return err_corrupted(e, path, in->at, "sequence is invalid");
+    Sequence *copy = sequence_new(&q, &now, e);
+    if (!copy) return ST_ERROR;
+    if (catalog_add_sequence(c, copy, e) == ST_OK) return ST_OK;
+    sequence_free(copy);
+    return ST_ERROR;
+}
+static Status load_sequences(Catalog *c, BytesIn *in, const char *path, Err *e) {
+    const int64_t n = bytes_get_count(in, in->len / 90);
+    for (int64_t i = 0; i < n; i++) TRY(load_one_sequence(c, in, path, e));
+    for (int64_t i = 0; i < c->n_tables; i++)
+        for (int k = 0; k < c->tables[i]->n_cols; k++) {
+            Column *col = &c->tables[i]->cols[k];
+            bytes_get(in, &col->kind, 1);
+            const bool known =
+                col->kind == COLUMN_PLAIN || column_is_identity(col->kind) || col->kind == COLUMN_GENERATED;
+            if (!known || (col->kind && !col->default_sql)) in->failed = true;
+        }
+    return ST_OK;
+}
 Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *account, Arena *a, Err *e) {
     char *p = NULL;
     int64_t len;
@@ -599,7 +668,7 @@ Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *acc
     if (!checksum_matches(p, len - 8, sum)) return err_corrupted(e, path, 0, "checksum does not match");
     BytesIn in = {.p = p, .len = len - 8, .at = 8, .arena = a};
     int64_t format = bytes_get_i64(&in);
-    if (format < CATALOG_FIRST || format > CATALOG_BITS) return err_corrupted(e, path, 8, "unknown format");
+    if (format < CATALOG_FIRST || format > CATALOG_SEQUENCES) return err_corrupted(e, path, 8, "unknown format");
     int64_t next_id = bytes_get_i64(&in);
     TypeMap types = {0};
     if (format >= CATALOG_ENUMS) TRY(load_enums(c, &in, path, &types, e));
@@ -619,6 +688,7 @@ Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *acc
     for (int64_t i = 0; i < c->n_tables && format >= CATALOG_INDEXES; i++)
         TRY(load_indexes(&in, path, c->tables[i], e));
     if (format >= CATALOG_DOMAINS) TRY(load_domains(&types, c, &in, path, e));
+    if (format >= CATALOG_SEQUENCES) TRY(load_sequences(c, &in, path, e));
     if (in.failed || in.at != in.len) return err_corrupted(e, path, in.at, "catalog is invalid");
     c->next_id = next_id;
     return ST_OK;

@@ -3,7 +3,8 @@
  *     "STELECAT", i64 format = 1 (2: with foreign keys, 3: with routines, 4: with expected rows, 5: with what views
  *         read, 6: with unique indexes, 7: with numerics of any length, 8: with json; these are in a
  *         Type; 9: with enumerated types; 10: with domains; 11: with composite types; 12: with timetz,
- *         13: with polymorphic and variadic routines, 14: with bit strings): the lowest that has all there is
+ *         13: with polymorphic and variadic routines, 14: with bit strings, 15: with sequences, identity and generated
+ *         columns): the lowest that has all there is
  *     i64 next table id
  *     format 9 and up: i64 types, each: i64 number, by which Types in this file name it, text name, i64 labels, each:
  *         i64 code, text label; codes ascend
@@ -26,8 +27,12 @@
  *         i64 parts, text expression ...
  *     format 10 and up: i64 domains, each: i64 id, text name, Type, i64 id of its parent (0: none), u8 not null, text
  * default (NULL allowed), i64 checks, each: text name, text expression, u8 not valid; ids ascend. Then for each column
- * of each table i64 domain (0: none), and for each routine i64 domain of its result and of each parameter u64 checksum
- * of everything before
+ * of each table i64 domain (0: none), and for each routine i64 domain of its result and of each parameter
+ *     format 15: i64 sequences, each: i64 id, text name, Type, i64 start, i64 increment, i64 least, i64 greatest, i64
+ *         cache, i64 number given last, i64 log_cnt, u8 it was given, u8 cycle, u8 of an identity column, text table,
+ *         text column that it goes with (NULL allowed). Then for each column of each table u8 kind (storage/table.h:
+ *         0, a, d, s)
+ *     u64 checksum of everything before
  *
  * Integers are little-endian; text: i64 length (-1 = NULL), bytes.
  */

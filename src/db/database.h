@@ -75,8 +75,8 @@ typedef struct Database {
     Pool *pool;
     TxnLock *txn_lock;
     int64_t refs;
-    int64_t generation; /* of the file set last saved or loaded */
-    bool dirty;
+    int64_t generation;           /* of the file set last saved or loaded */
+    _Atomic bool dirty;           /* not all is saved; numbers of sequences are given under the shared lock */
     bool read_only;               /* opened so: no transaction writes, and nothing is saved */
     struct DeviceHub *device_hub; /* NULL: no device was asked for yet */
     const DeviceHubOps *device_hub_ops;

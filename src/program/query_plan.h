@@ -168,7 +168,8 @@ typedef struct QueryPlan {
     LoopSpec *loops;
     int32_t result;  /* row store that holds the result */
     bool serial;     /* one thread, the caller's: it calls routines of the catalog */
-    bool row_by_row; /* vectors of one row: it changes settings and reads them */
+    bool row_by_row; /* vectors of one row: it changes settings and reads them, or several of its calls
+                        have to do with the same sequence */
 } QueryPlan;
 
 #endif

@@ -54,9 +54,11 @@ static bool each_relation(void *ctx, const char *name, const char *kind, int64_t
         r->cap = cap;
     }
     Relation *to = &r->items[r->n++];
-    *to = (Relation){strdup(name), strcmp(kind, "view") == 0, rows};
+    *to = (Relation){strdup(name), strcmp(kind, "view") == 0, strcmp(kind, "sequence") == 0, rows};
     return r->failed = !to->name;
 }
+static bool each_sequence(void *ctx, const stele_sequence *s) { return each_relation(ctx, s->name, "sequence", -1); }
+static const char *kind_of(const Relation *r) { return r->sequence ? "sequence" : r->view ? "view" : "table"; }
 
 static int compare_relations(const void *a, const void *b) {
     const Relation *x = a, *y = b;
@@ -70,7 +72,8 @@ void relations_free(Relations *r) {
 
 bool relations_load(Shell *sh, Relations *r) {
     *r = (Relations){0};
-    bool ok = stele_list_tables(sh->conn, each_relation, r) == STELE_OK;
+    bool ok = stele_list_tables(sh->conn, each_relation, r) == STELE_OK &&
+              (r->failed || stele_list_sequences(sh->conn, each_sequence, r) == STELE_OK);
     if (ok && !r->failed) {
         if (r->n > 0) qsort(r->items, (size_t)r->n, sizeof *r->items, compare_relations);
         return true;
@@ -184,8 +187,8 @@ static bool list_relations(Shell *sh, const char *pattern, const char *kinds, bo
     Grid *g = grid_new("List of relations", (indexes ? 5 : 4) + 2 * more, indexes ? with_table : names);
     for (int64_t i = 0; i < all.n; i++) {
         const Relation *r = &all.items[i];
-        if (!strchr(kinds, r->view ? 'v' : 't') || (pattern && !name_matches(pattern, r->name))) continue;
-        add_relation(sh, g, r->name, r->view ? "view" : "table", indexes ? "" : NULL, r->rows, more);
+        if (!strchr(kinds, kind_of(r)[0]) || (pattern && !name_matches(pattern, r->name))) continue;
+        add_relation(sh, g, r->name, kind_of(r), indexes ? "" : NULL, r->rows, more);
     }
     for (int64_t i = 0; i < d.n; i++) {
         char name[256];
@@ -284,7 +287,8 @@ static bool describe_matching(Shell *sh, const char *pattern, bool more) {
     for (int64_t i = 0; i < all.n && ok; i++) {
         if (!name_matches(pattern, all.items[i].name)) continue;
         found++;
-        ok = describe_relation(sh, &all.items[i], &d, more);
+        ok = all.items[i].sequence ? describe_sequence(sh, all.items[i].name)
+                                   : describe_relation(sh, &all.items[i], &d, more);
     }
     for (int64_t i = 0; i < d.n && ok; i++) {
         char name[256];
@@ -563,7 +567,7 @@ static bool privileges_command(Shell *sh, Args *a) {
     Grid *g = grid_new("Access privileges", 6, names);
     for (int64_t i = 0; i < all.n; i++) {
         if (pattern && !name_matches(pattern, all.items[i].name)) continue;
-        const char *const cells[] = {"public", all.items[i].name, all.items[i].view ? "view" : "table", "", "", ""};
+        const char *const cells[] = {"public", all.items[i].name, kind_of(&all.items[i]), "", "", ""};
         for (size_t k = 0; k < sizeof cells / sizeof *cells; k++) grid_cell(g, cells[k]);
     }
     relations_free(&all);

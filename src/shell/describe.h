@@ -18,8 +18,8 @@ void definitions_free(Definitions *d);
 
 typedef struct Relation {
     char *name;
-    bool view;
-    int64_t rows; /* -1: a view */
+    bool view, sequence;
+    int64_t rows; /* -1: a view or sequence */
 } Relation;
 typedef struct Relations {
     Relation *items; /* by name */
@@ -38,6 +38,8 @@ const char *constraint_name(const Defined *d, char *out, size_t size);
 bool is_key(const Defined *d); /* a primary key, a unique constraint, or an index */
 
 /* describe_table.c */
+bool describe_sequence(Shell *sh, const char *name);
+/* ... a table or view */
 bool describe_relation(Shell *sh, const Relation *r, const Definitions *d, bool more);
 
 #endif

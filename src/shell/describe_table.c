@@ -189,6 +189,41 @@ static void add_constraints(Grid *g, const Definitions *d, const char *table) {
     add_foreign_keys(g, d, table);
 }
 
+/* ---- sequences -------------------------------------------------------------------------------------------- */
+
+typedef struct FoundSequence {
+    const char *name;
+    Grid *g;
+} FoundSequence;
+static bool add_sequence(void *ctx, const stele_sequence *s) {
+    static const char *const names[] = {"Type", "Start", "Minimum", "Maximum", "Increment", "Cycles?", "Cache"};
+    FoundSequence *f = ctx;
+    char *title = NULL;
+    if (strcmp(s->name, f->name) != 0) return false;
+    if (asprintf(&title, "Sequence \"public.%s\"", s->name) < 0) return true;
+    f->g = grid_new(title, 7, names);
+    free(title);
+    grid_cell(f->g, s->type);
+    grid_cellf(f->g, "%lld", (long long)s->start);
+    grid_cellf(f->g, "%lld", (long long)s->minimum);
+    grid_cellf(f->g, "%lld", (long long)s->maximum);
+    grid_cellf(f->g, "%lld", (long long)s->increment);
+    grid_cell(f->g, s->cycles ? "yes" : "no");
+    grid_cellf(f->g, "%lld", (long long)s->cache);
+    for (int i = 1; i < 7; i++)
+        if (i != 5) grid_right(f->g, i);
+    grid_no_count(f->g);
+    if (*s->owner_table)
+        grid_footer(f->g, "%s: public.%s.%s", s->identity ? "Sequence for identity column" : "Owned by", s->owner_table,
+                    s->owner_column);
+    return true;
+}
+bool describe_sequence(Shell *sh, const char *name) {
+    FoundSequence f = {name, NULL};
+    if (stele_list_sequences(sh->conn, add_sequence, &f) != STELE_OK) return print_error(sh, NULL), false;
+    return f.g ? grid_print(sh, f.g) : say_no_memory();
+}
+
 bool describe_relation(Shell *sh, const Relation *r, const Definitions *d, bool more) {
     static const char *const names[] = {"Column", "Type", "Collation", "Nullable", "Default", "Size", "Nulls"};
     char *title = NULL, size[32];

@@ -126,7 +126,7 @@ static bool tables_dot(Shell *sh, const Words *w) {
     int64_t n = 0;
     int widest = 0, width = terminal_width();
     for (int64_t i = 0; i < all.n; i++) {
-        if (word(w, 1) && !like(word(w, 1), all.items[i].name)) continue;
+        if (all.items[i].sequence || (word(w, 1) && !like(word(w, 1), all.items[i].name))) continue;
         Relation x = all.items[n];
         all.items[n++] = all.items[i];
         all.items[i] = x;
@@ -157,7 +157,8 @@ static bool put_schema(Shell *sh, const char *pattern, bool indexes) {
         char name[256];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(x->name, "("), x->name);
         bool matches = !pattern || (*x->table ? like(pattern, x->table) : like(pattern, name));
-        if (matches && (!indexes || is_key(x))) fprintf(sh->out, "%s;\n", x->create);
+        const bool number = strcmp(x->kind, "SEQUENCE SET") == 0; /* data */
+        if (matches && !number && (!indexes || is_key(x))) fprintf(sh->out, "%s;\n", x->create);
     }
     definitions_free(&d);
     return true;

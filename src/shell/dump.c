@@ -32,7 +32,7 @@ static const char usage[] =
 
 typedef struct Object {
     char *kind, *name, *table, *target, *create, *drop, *problem;
-    bool after_data;
+    bool after_data, overriding;
 } Object;
 
 typedef struct Dump {
@@ -188,7 +188,8 @@ static bool each_definition(void *ctx, const stele_definition *x) {
                                   .create = copy_text(d, x->create_sql),
                                   .drop = copy_text(d, d->if_exists ? x->drop_if_exists_sql : x->drop_sql),
                                   .problem = copy_text(d, x->problem),
-                                  .after_data = x->after_data};
+                                  .after_data = x->after_data,
+                                  .overriding = x->overriding};
     return d->out_of_memory;
 }
 
@@ -231,10 +232,13 @@ static void put_title(Dump *d, const Object *x, const char *kind) {
     fprintf(d->sh.out, "; Type: %s\n--\n\n", kind);
 }
 
+/* The number that a sequence has given last, which is data. */
+static bool is_number(const Object *x) { return strcmp(x->kind, "SEQUENCE SET") == 0; }
+
 static bool put_definitions(Dump *d, bool after_data) {
     for (size_t i = 0; i < d->n && goes_on(d); i++) {
         const Object *x = &d->objects[i];
-        if (x->after_data != after_data) continue;
+        if (x->after_data != after_data || is_number(x)) continue;
         put_title(d, x, x->kind);
         fprintf(d->sh.out, "%s;\n\n\n", x->create);
         if (*x->problem) fprintf(stderr, "stele dump: warning: %s \"%s\": %s\n", x->kind, x->name, x->problem);
@@ -318,7 +322,7 @@ static void put_insert(Dump *d) {
         fprintf(f, "INSERT INTO %s DEFAULT VALUES;\n", d->table->target);
         return;
     }
-    fprintf(f, "INSERT INTO %s VALUES (", d->table->target);
+    fprintf(f, "INSERT INTO %s %sVALUES (", d->table->target, d->table->overriding ? "OVERRIDING SYSTEM VALUE " : "");
     for (size_t c = 0; c < d->n_columns; c++) {
         const char *tab = memchr(s, '\t', (size_t)(end - s)), *to = tab ? tab : end;
         if (c) fputs(", ", f);
@@ -380,7 +384,12 @@ static bool put_table(Dump *d, const Object *x) {
 static bool put_data(Dump *d) {
     for (size_t i = 0; i < d->n; i++)
         if (*d->objects[i].target && !put_table(d, &d->objects[i])) return false;
-    return true;
+    for (size_t i = 0; i < d->n && goes_on(d); i++) {
+        if (!is_number(&d->objects[i])) continue;
+        put_title(d, &d->objects[i], d->objects[i].kind);
+        fprintf(d->sh.out, "%s;\n\n\n", d->objects[i].create);
+    }
+    return goes_on(d);
 }
 
 /* ---- the whole -------------------------------------------------------------------------------------- */

@@ -18,6 +18,15 @@ static const struct Topic {
      "ALTER DOMAIN name VALIDATE CONSTRAINT constraint_name\n"
      "ALTER DOMAIN name RENAME TO new_name"},
     {"ALTER INDEX", "change the name of an index", "ALTER INDEX [ IF EXISTS ] name RENAME TO new_name"},
+    {"ALTER SEQUENCE", "change a sequence",
+     "ALTER SEQUENCE [ IF EXISTS ] name\n"
+     "    [ AS { smallint | integer | bigint } ]\n"
+     "    [ INCREMENT [ BY ] number ]\n"
+     "    [ MINVALUE number | NO MINVALUE ] [ MAXVALUE number | NO MAXVALUE ]\n"
+     "    [ START [ WITH ] number ] [ RESTART [ [ WITH ] number ] ]\n"
+     "    [ CACHE number ] [ [ NO ] CYCLE ]\n"
+     "    [ OWNED BY { table.column | NONE } ]\n"
+     "ALTER SEQUENCE [ IF EXISTS ] name RENAME TO new_name"},
     {"ALTER TABLE", "change the definition of a table",
      "ALTER TABLE [ IF EXISTS ] name action [, ... ]\n"
      "ALTER TABLE [ IF EXISTS ] name RENAME [ COLUMN ] column TO new_column\n"
@@ -30,6 +39,10 @@ static const struct Topic {
      "    ALTER [ COLUMN ] column SET DEFAULT expression\n"
      "    ALTER [ COLUMN ] column DROP DEFAULT\n"
      "    ALTER [ COLUMN ] column { SET | DROP } NOT NULL\n"
+     "    ALTER [ COLUMN ] column ADD GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY [ ( sequence_options ) ]\n"
+     "    ALTER [ COLUMN ] column { SET GENERATED { ALWAYS | BY DEFAULT } | SET sequence_option |\n"
+     "        RESTART [ [ WITH ] number ] } [ ... ]\n"
+     "    ALTER [ COLUMN ] column DROP IDENTITY [ IF EXISTS ]\n"
      "    ADD table_constraint\n"
      "    DROP CONSTRAINT [ IF EXISTS ] constraint [ RESTRICT | CASCADE ]\n"
      "    SET ( expected_rows = number )\n"
@@ -95,12 +108,20 @@ static const struct Topic {
      "CREATE [ OR REPLACE ] PROCEDURE name ( [ [ mode ] [ argument ] type [ { DEFAULT | = } expression ] [, ...] ] )\n"
      "    LANGUAGE { sql | plpgsql }\n"
      "    AS 'body'"},
+    {"CREATE SEQUENCE", "define a sequence of numbers",
+     "CREATE [ TEMPORARY | UNLOGGED ] SEQUENCE [ IF NOT EXISTS ] name\n"
+     "    [ AS { smallint | integer | bigint } ]\n"
+     "    [ INCREMENT [ BY ] number ]\n"
+     "    [ MINVALUE number | NO MINVALUE ] [ MAXVALUE number | NO MAXVALUE ]\n"
+     "    [ START [ WITH ] number ] [ CACHE number ] [ [ NO ] CYCLE ]\n"
+     "    [ OWNED BY { table.column | NONE } ]"},
     {"CREATE TABLE", "define a table",
      "CREATE [ TEMPORARY | UNLOGGED ] TABLE [ IF NOT EXISTS ] name (\n"
      "    { column type [ column_constraint [ ... ] ] | table_constraint } [, ... ]\n"
      ") [ WITH ( expected_rows = number ) ]\n\n"
      "where column_constraint is:\n\n"
      "    [ CONSTRAINT name ] { NOT NULL | NULL | CHECK ( expression ) | DEFAULT expression | UNIQUE | PRIMARY KEY |\n"
+     "        GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY [ ( sequence_options ) ] |\n"
      "        REFERENCES table [ ( column ) ] [ ON DELETE action ] [ ON UPDATE action ] }\n\n"
      "and table_constraint is:\n\n"
      "    [ CONSTRAINT name ] { CHECK ( expression ) | UNIQUE ( column [, ...] ) | PRIMARY KEY ( column [, ...] ) |\n"
@@ -121,7 +142,8 @@ static const struct Topic {
      "    [ WHERE condition ]\n"
      "    [ RETURNING { * | expression [ [ AS ] name ] } [, ...] ]"},
     {"DESCRIBE", "show the columns of a query, a table or a file", "DESCRIBE { query | table | 'file' }"},
-    {"DISCARD", "forget the settings and prepared statements of the session", "DISCARD ALL"},
+    {"DISCARD", "forget the settings, prepared statements and numbers of sequences of the session",
+     "DISCARD { ALL | SEQUENCES }"},
     {"DO", "run an anonymous block", "DO [ LANGUAGE plpgsql ] 'body'"},
     {"DROP DOMAIN", "remove a domain", "DROP DOMAIN [ IF EXISTS ] name [, ...] [ CASCADE | RESTRICT ]"},
     {"DROP FUNCTION", "remove a function",
@@ -130,6 +152,7 @@ static const struct Topic {
      "DROP PROCEDURE [ IF EXISTS ] name [ ( [ type [, ...] ] ) ] [, ...] [ CASCADE | RESTRICT ]"},
     {"DROP ROUTINE", "remove a function or a procedure",
      "DROP ROUTINE [ IF EXISTS ] name [ ( [ type [, ...] ] ) ] [, ...] [ CASCADE | RESTRICT ]"},
+    {"DROP SEQUENCE", "remove a sequence", "DROP SEQUENCE [ IF EXISTS ] name [, ...] [ CASCADE | RESTRICT ]"},
     {"DROP TABLE", "remove a table", "DROP TABLE [ IF EXISTS ] name [, ...] [ CASCADE | RESTRICT ]"},
     {"DROP TYPE", "remove an enumerated or a composite type",
      "DROP TYPE [ IF EXISTS ] name [, ...] [ CASCADE | RESTRICT ]"},
@@ -142,6 +165,7 @@ static const struct Topic {
     {"INSERT", "create rows of a table",
      "[ WITH query [, ...] ]\n"
      "INSERT INTO table [ AS alias ] [ ( column [, ...] ) ]\n"
+     "    [ OVERRIDING { SYSTEM | USER } VALUE ]\n"
      "    { DEFAULT VALUES | VALUES ( { expression | DEFAULT } [, ...] ) [, ...] | query }\n"
      "    [ ON CONFLICT [ ( column [, ...] ) | ON CONSTRAINT name ]\n"
      "        { DO NOTHING | DO UPDATE SET column = expression [, ...] [ WHERE condition ] } ]\n"

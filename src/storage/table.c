@@ -15,6 +15,7 @@ static Status copy_columns(Table *t, int n, const ColumnDef *cols) {
         c->name = arena_strdup(a, cols[i].name);
         if (!c->name) return ST_ERROR;
         c->domain = cols[i].domain;
+        c->kind = cols[i].kind;
         if (cols[i].default_sql && !(c->default_sql = arena_strdup(a, cols[i].default_sql))) return ST_ERROR;
     }
     return ST_OK;

@@ -43,6 +43,25 @@ static inline Value vec_value(const Vec *v, int64_t i, Type t) {
     return out;
 }
 
+/* What a sequence's functions ask the session for. */
+typedef enum SequenceAction {
+    SEQUENCE_NEXT,      /* nextval: n numbers */
+    SEQUENCE_CURRENT,   /* currval */
+    SEQUENCE_LAST,      /* lastval, of no sequence */
+    SEQUENCE_SET,       /* setval: `value`, which was given (is_called) or comes next */
+    SEQUENCE_READ_LAST, /* the sequence as a table */
+    SEQUENCE_READ_LOG,
+    SEQUENCE_READ_CALLED
+} SequenceAction;
+typedef struct SequenceCall {
+    uint8_t action;   /* SequenceAction */
+    int64_t sequence; /* its id in the catalog; 0: it is named, */
+    Str name;         /* as SQL has names */
+    int64_t value;
+    bool is_called;
+    int64_t n; /* results */
+} SequenceCall;
+
 typedef struct SessionInfo {
     int64_t now_micros; /* transaction_timestamp(), timestamptz; also 'now' in texts */
     TextForm form;      /* of texts that are made and read; the time zone */
@@ -69,6 +88,8 @@ typedef struct SessionInfo {
     /* 23502 or 23514 unless the value, of its base type, is one of the catalog's domain; on the session's thread only.
      */
     Status (*check_domain)(void *ctx, int64_t domain, const Value *v, Err *e);
+    /* One or (SEQUENCE_NEXT) several numbers; on the session's thread only. NULL: no sequences. */
+    Status (*sequence)(void *ctx, const SequenceCall *call, int64_t *out, Err *e);
 } SessionInfo;
 
 /* Grows whenever this thread's work looks at the clock: now() and its like, words such as 'today' in texts of dates and

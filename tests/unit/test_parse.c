@@ -471,7 +471,12 @@ static void test_tags(void **state) {
     check_kind("set role x", AST_SET, "SET");
     check_kind("reset x", AST_SET, "RESET");
     check_kind("lock table t", AST_UNSUPPORTED, "LOCK TABLE");
-    check_kind("create sequence s", AST_UNSUPPORTED, "CREATE SEQUENCE");
+    check_kind("create sequence s as int start 5 no maxvalue cycle owned by t.a", AST_CREATE_SEQUENCE,
+               "CREATE SEQUENCE");
+    check_kind("alter sequence s restart", AST_ALTER_SEQUENCE, "ALTER SEQUENCE");
+    check_kind("alter sequence s rename to t", AST_RENAME, "ALTER SEQUENCE");
+    check_kind("drop sequence s", AST_DROP, "DROP SEQUENCE");
+    check_kind("discard sequences", AST_DISCARD, "DISCARD SEQUENCES");
     check_kind("create type t as enum ('a')", AST_CREATE_ENUM, "CREATE TYPE");
     check_kind("alter type t add value 'b' after 'a'", AST_ALTER_ENUM, "ALTER TYPE");
     check_kind("alter type t rename to u", AST_ALTER_ENUM, "ALTER TYPE");

@@ -31,6 +31,8 @@ static Catalog *copy_catalog(Session *s) {
     c->routines = from->routines;
     c->n_domains = from->n_domains;
     c->domains = from->domains;
+    c->n_sequences = from->n_sequences;
+    c->sequences = from->sequences;
     return c;
 }
 static void drop_catalog(Session *s, Catalog *c) {

@@ -35,6 +35,8 @@ typedef enum CatalogUndoKind {
     CU_DROPPED_ROUTINE,
     CU_ADDED_DOMAIN,
     CU_DROPPED_DOMAIN,
+    CU_ADDED_SEQUENCE,
+    CU_DROPPED_SEQUENCE,
     CU_EXPECTED_ROWS,
     CU_ENUM,
     CU_COMPOSITE
@@ -47,6 +49,7 @@ struct CatalogUndo {
     ForeignKey *foreign;
     Routine *routine;
     Domain *domain;
+    Sequence *sequence;
     int64_t expected_rows; /* of the table before */
     const EnumType *enum_from, *enum_to;
     const CompositeType *row_from, *row_to;
@@ -77,9 +80,11 @@ static Status change(Session *s, CatalogUndoKind kind, Table *t, View *v, Foreig
     case CU_DROPPED_ROUTINE: catalog_remove_routine(c, q); break;
     case CU_ADDED_DOMAIN:
     case CU_DROPPED_DOMAIN: break; /* session_add_domain and session_drop_domain do it */
-    case CU_COMPOSITE: break;      /* session_put_composite does it */
-    case CU_ENUM: break;           /* session_put_enum does it */
-    case CU_EXPECTED_ROWS: break;  /* session_expect_rows does it */
+    case CU_ADDED_SEQUENCE:
+    case CU_DROPPED_SEQUENCE: break; /* session_add_sequence and session_drop_sequence do it */
+    case CU_COMPOSITE: break;        /* session_put_composite does it */
+    case CU_ENUM: break;             /* session_put_enum does it */
+    case CU_EXPECTED_ROWS: break;    /* session_expect_rows does it */
     }
     if (r != ST_OK) {
         mem_free(&s->account, u, (int64_t)sizeof *u);
@@ -127,6 +132,18 @@ Status session_add_domain(Session *s, Domain *d) {
 Status session_drop_domain(Session *s, Domain *d) {
     TRY(change(s, CU_DROPPED_DOMAIN, NULL, NULL, NULL, NULL));
     catalog_remove_domain(&s->db->catalog, s->catalog_undo->domain = d);
+    return ST_OK;
+}
+Status session_add_sequence(Session *s, Sequence *q) {
+    if (name_is_allowed(s, q->name) != ST_OK || change(s, CU_ADDED_SEQUENCE, NULL, NULL, NULL, NULL) != ST_OK) {
+        sequence_free(q);
+        return ST_ERROR;
+    }
+    return catalog_add_sequence(&s->db->catalog, s->catalog_undo->sequence = q, &s->err);
+}
+Status session_drop_sequence(Session *s, Sequence *q) {
+    TRY(change(s, CU_DROPPED_SEQUENCE, NULL, NULL, NULL, NULL));
+    catalog_remove_sequence(&s->db->catalog, s->catalog_undo->sequence = q);
     return ST_OK;
 }
 Status session_expect_rows(Session *s, Table *t, int64_t rows) {
@@ -199,6 +216,11 @@ void catalog_undo_to(Session *s, const CatalogUndo *mark) {
             domain_free(u->domain);
             break;
         case CU_DROPPED_DOMAIN: (void)catalog_add_domain(c, u->domain, &ignored); break;
+        case CU_ADDED_SEQUENCE:
+            catalog_remove_sequence(c, u->sequence);
+            sequence_free(u->sequence);
+            break;
+        case CU_DROPPED_SEQUENCE: (void)catalog_add_sequence(c, u->sequence, &ignored); break;
         case CU_ENUM:
             if (u->enum_from != u->enum_to) (void)enum_put(c->enums, u->enum_to, u->enum_from, &ignored);
             type_changed(c, u->enum_to ? u->enum_to->name : NULL, u->enum_from ? u->enum_from->name : NULL);
@@ -231,6 +253,7 @@ void catalog_undo_forget(Session *s) {
         if (u->kind == CU_DROPPED_FOREIGN) foreign_retire(d, u->foreign);
         if (u->kind == CU_DROPPED_ROUTINE) routine_retire(d, u->routine);
         if (u->kind == CU_DROPPED_DOMAIN) domain_retire(d, u->domain);
+        if (u->kind == CU_DROPPED_SEQUENCE) sequence_retire(d, u->sequence);
         mem_free(&s->account, u, (int64_t)sizeof *u);
     }
 }
@@ -295,12 +318,12 @@ static Status lock_and_enter(Session *s, LockMode mode) {
     while (s->lock < mode) {
         LockMode want = needs_tables(s, definitions) ? LOCK_EXCLUSIVE : transaction_lock_mode(s, mode, definitions);
         bool again = false, got = true;
-        if (s->lock == LOCK_NONE && (s->read.waits || s->gives_way)) {
+        if (s->lock == LOCK_NONE && (s->read.waits || s->read.gives_way)) {
             LockWait w = {.timeout_ms = s->settings.txn.lock_timeout_ms,
                           .cancel = &s->cancel,
                           .enough = s->read.waits ? session_read_enough : NULL,
                           .ctx = s,
-                          .behind = s->gives_way};
+                          .behind = s->read.gives_way};
             TRY(txn_lock_acquire_or(s->db->txn_lock, want, &w, &got, &s->err));
         } else {
             TRY(txn_lock_acquire(s->db->txn_lock, s->lock, want, s->settings.txn.lock_timeout_ms, &s->cancel, &s->err));
@@ -467,9 +490,9 @@ void session_pause_bulk(Session *s, bool commit) {
     release_lock(s);
 }
 Status session_resume_bulk(Session *s) {
-    s->gives_way = true;
+    s->read.gives_way = true;
     Status st = session_begin_bulk(s);
-    s->gives_way = false;
+    s->read.gives_way = false;
     return st;
 }
 
@@ -698,6 +721,7 @@ Status session_new(Database *db, Session **out, Err *e) {
     file_finder_init(&s->files, db->vfs, &s->account, &s->info);
     s->info.call_routine_rows = pl_call_rows;
     s->info.check_domain = pl_check_domain;
+    s->info.sequence = session_sequence;
     s->info.user = "stele";
     s->info.database = db->path ? db->path : ":memory:";
     s->info.random_seed = (uint64_t)clock_ns();
@@ -720,6 +744,7 @@ void session_free(Session *s) {
     session_leave(s);
     mutex_destroy(&s->idle.call);
     session_free_prepared(s);
+    session_forget_sequences(s);
     pl_session_free(s);
     call_session_free(s);
     text_unlist_all(s);
@@ -799,8 +824,8 @@ void plan_ctx_init_client(Session *s, Arena *a, PlanCtx *c) {
     plan_ctx_init(s, a, c);
     c->streams = &s->files.finder;
     c->client_rows = &s->client.rows;
-    c->resolve = s->client.resolve;
-    c->resolve_ctx = s->client.resolve_ctx;
+    c->resolve.fn = s->client.resolve;
+    c->resolve.ctx = s->client.resolve_ctx;
 }
 
 static Status set_shape(Statement *st, Arena *a, PlanCtx *c, const BoundStmt *b) {

@@ -126,6 +126,18 @@ typedef struct SessionDevice {
     struct DevRuntime *override; /* tests: instead of the one that the settings name */
 } SessionDevice;
 
+/* What the session has had of a sequence (sequences.c). */
+typedef struct SessionSequence {
+    int64_t sequence, state; /* ids: of the sequence, and of the state that its numbers are of */
+    bool has_last;           /* currval is defined */
+    int64_t last, kept;      /* given last; taken in advance up to here, by the sequence's CACHE */
+} SessionSequence;
+typedef struct SessionSequences {
+    int64_t n, cap;
+    SessionSequence *items; /* in the session's account */
+    int64_t last;           /* the sequence of lastval; 0: none */
+} SessionSequences;
+
 /* What the statement under way reads (read.c). */
 typedef struct SessionRead {
     EpochSlot *slot;
@@ -134,12 +146,13 @@ typedef struct SessionRead {
     bool published;                        /* it was made for this statement, */
     PublishCost cost;                      /* for this */
     int64_t since_ns;                      /* when the statement began */
-    bool again;   /* it turned out to need the lock: it has failed, and is begun again with it */
-    bool locked;  /* it was */
-    bool brief;   /* it changes a row or two: nothing is published before */
-    bool streams; /* its result may be read when it is over: a version is published even for a lone session */
-    bool waits;   /* it waits for the lock or for a current version, whichever comes first */
-    bool images;  /* images may be ahead of their tables: it reads a row or two there, or on a device */
+    bool again;     /* it turned out to need the lock: it has failed, and is begun again with it */
+    bool locked;    /* it was */
+    bool brief;     /* it changes a row or two: nothing is published before */
+    bool streams;   /* its result may be read when it is over: a version is published even for a lone session */
+    bool gives_way; /* taking the lock, those that wait for it come first */
+    bool waits;     /* it waits for the lock or for a current version, whichever comes first */
+    bool images;    /* images may be ahead of their tables: it reads a row or two there, or on a device */
     struct Catalog *on_device; /* with views of rows that only a device has (read_device.c); NULL: there are none */
     const char *device;        /* its name, then */
     bool unlocks;  /* then: once a plan's rows are made on the device the lock is given up; the pin protects the rest */
@@ -202,12 +215,12 @@ typedef struct Session {
     SessionInfo info;
     FileFinder files; /* of statements that read some */
     ClientHooks client;
+    SessionSequences sequences;
 
     /* the transaction */
     char state;     /* 'I', 'T', 'E' */
     bool read_only; /* the open transaction */
     LockMode lock;
-    bool gives_way; /* taking the lock, those that wait for it come first */
     SessionRead read;
     int64_t n_notices;   /* so far */
     bool reserve_shared; /* while it has the lock alone, the database's account has its reserve: tables are charged
@@ -520,6 +533,9 @@ Status session_drop_routine(Session *s, Routine *r);
 /* The domain is the session's from here on, also when this fails. */
 Status session_add_domain(Session *s, Domain *d);
 Status session_drop_domain(Session *s, Domain *d);
+/* The same of sequences. */
+Status session_add_sequence(Session *s, Sequence *q);
+Status session_drop_sequence(Session *s, Sequence *q);
 /* An enumerated type in the place of another; either may be NULL. */
 Status session_put_enum(Session *s, const EnumType *from, const EnumType *to);
 /* The same of composite types. */
@@ -534,6 +550,13 @@ Status view_create(Session *s, Statement *st, const AstCreateView *x);
 Status view_rename(Session *s, Statement *st, View *v, const AstRename *x);
 /* One command of ALTER TABLE. */
 Status alter_table_cmd(Session *s, Statement *st, const char *table, const AstAlterCmd *k);
+
+/* ---- sequences.c ---- */
+/* SessionInfo.sequence; ctx is the session. 42P01, 42809, 2200H, 55000, 22003, 25006 */
+Status session_sequence(void *ctx, const SequenceCall *call, int64_t *out, Err *e);
+void session_forget_sequences(Session *s); /* DISCARD SEQUENCES: currval and lastval are not defined any more */
+/* Numbers that the session has taken in advance are not given: ALTER SEQUENCE. */
+void session_drop_kept_numbers(Session *s, int64_t sequence);
 
 /* ---- storage_options.c: *expected_rows stays what it is where the options do not name it ---- */
 /* WITH (...) of a new table (create), SET (...) of one that is there. 22023. */

@@ -284,7 +284,7 @@ static Status alter_add_column(Alter *x) {
     int64_t domain;
     char tn[TYPE_NAME_MAX];
     TRY(check_column_constraints(s, t->name, c));
-    TRY(column_type(s, c, &ty, &domain));
+    TRY(new_column_type(s, c, &ty, &domain));
     d->cols[d->n_cols++] = (ColumnDef){.name = c->name, .type = ty, .domain = domain};
     KeyDef *keys = arena_array(x->a, KeyDef, t->n_keys + c->n_constraints + 1);
     CheckDef *checks = arena_array(x->a, CheckDef, t->n_checks + c->n_constraints + 1);
@@ -293,6 +293,7 @@ static Status alter_add_column(Alter *x) {
     if (d->n_checks) memcpy(checks, d->checks, sizeof *checks * (size_t)d->n_checks);
     d->keys = keys;
     d->checks = checks;
+    TRY(add_sequence(s, x->a, d, t->name, c, d->n_cols - 1));
     for (int64_t i = 0; i < c->n_constraints; i++)
         TRY(add_constraint(s, x->a, d, t->name, &c->constraints[i], d->n_cols - 1));
     x->new_col = d->n_cols - 1;
@@ -306,6 +307,7 @@ static Status alter_drop_column(Alter *x) {
     int col = x->col;
     TRY(drop_dependents_of_column(x->s, x->st, x->t, col, x->k->cascade));
     TRY(foreign_drop_column(x->s, x->t, x->k->name));
+    TRY(sequences_drop_of(x->s, x->t->name, x->k->name));
     TRY(views_drop_column(x->s, x->a, x->t->name, x->k->name));
     for (int i = d->n_keys - 1; i >= 0; i--)
         if (key_has_column(&d->keys[i], col)) draft_remove_index(d, i);
@@ -325,8 +327,63 @@ static Status alter_drop_column(Alter *x) {
     return ST_OK;
 }
 
+/* ---- identity columns ---- */
+
+static Status refuse_column(const Alter *x, const char *code, const char *is) {
+    return err_set(&x->s->err, code, "column \"%s\" of relation \"%s\" %s", x->k->name, x->t->name, is);
+}
+static Status alter_add_identity(Alter *x) {
+    ColumnDef *c = &x->d.cols[x->col];
+    TRY(check_identity_type(x->s, c));
+    if (!c->not_null)
+        return refuse_column(x, ERR_NOT_IN_STATE, "must be declared NOT NULL before identity can be added");
+    if (column_is_identity(c->kind)) return refuse_column(x, ERR_NOT_IN_STATE, "is already an identity column");
+    if (c->default_sql) return refuse_column(x, ERR_NOT_IN_STATE, "already has a default value");
+    return sequence_of_column(x->s, x->a, x->t->name, c, x->k->constraint);
+}
+static Status alter_set_identity(Alter *x) {
+    ColumnDef *c = &x->d.cols[x->col];
+    if (!column_is_identity(c->kind)) return refuse_column(x, ERR_NOT_IN_STATE, "is not an identity column");
+    for (int64_t i = 0; i < x->k->n_sequence; i++)
+        if (x->k->sequence[i].kind == AST_SEQ_GENERATED)
+            c->kind = x->k->sequence[i].on ? COLUMN_ALWAYS : COLUMN_BY_DEFAULT;
+    Sequence *q = catalog_sequence_of(&x->s->db->catalog, x->t->name, c->name);
+    if (!q) return err_internal(&x->s->err, "the identity column \"%s\" has no sequence", c->name);
+    return sequence_alter_options(x->s, q, x->k->n_sequence, x->k->sequence);
+}
+static Status alter_drop_identity(Alter *x) {
+    ColumnDef *c = &x->d.cols[x->col];
+    if (!column_is_identity(c->kind)) {
+        if (!x->k->if_exists) return refuse_column(x, ERR_NOT_IN_STATE, "is not an identity column");
+        session_notice_text(x->s, "NOTICE", "00000",
+                            "column \"%s\" of relation \"%s\" is not an identity column, skipping", c->name,
+                            x->t->name);
+        return x->done = true, ST_OK;
+    }
+    Sequence *q = catalog_sequence_of(&x->s->db->catalog, x->t->name, c->name);
+    if (q) TRY(session_drop_sequence(x->s, q));
+    c->kind = COLUMN_PLAIN;
+    c->default_sql = NULL;
+    return ST_OK;
+}
+static Status alter_default(Alter *x) {
+    ColumnDef *c = &x->d.cols[x->col];
+    const bool drops = x->k->kind == AST_ALTER_DROP_DEFAULT;
+    if (c->kind != COLUMN_PLAIN) {
+        const bool identity = column_is_identity(c->kind);
+        refuse_column(x, ERR_SYNTAX, identity ? "is an identity column" : "is a generated column");
+        if (drops)
+            err_hint(&x->s->err, "Use ALTER TABLE ... ALTER COLUMN ... DROP %s instead.",
+                     identity ? "IDENTITY" : "EXPRESSION");
+        return ST_ERROR;
+    }
+    if (drops) return c->default_sql = NULL, ST_OK;
+    return stored_default(x->s, x->a, x->k->expr_source, c->type, &c->default_sql);
+}
+
 static Status alter_drop_not_null(Alter *x) {
     const TableDraft *d = &x->d;
+    if (column_is_identity(d->cols[x->col].kind)) return refuse_column(x, ERR_SYNTAX, "is an identity column");
     for (int i = 0; i < d->n_keys; i++)
         if (d->keys[i].primary && key_has_column(&d->keys[i], x->col))
             return err_set(&x->s->err, ERR_INVALID_TABLE_DEFINITION, "column \"%s\" is in a primary key", x->k->name);
@@ -368,9 +425,17 @@ static Status alter_drop_constraint(Alter *x) {
                   k->name, x->t->name);
 }
 
+/* The sequence of an identity column has its type. */
+static Status identity_type(Alter *x) {
+    const AstSequenceOption as = {.kind = AST_SEQ_AS, .type = x->k->column->type};
+    Sequence *q = catalog_sequence_of(&x->s->db->catalog, x->t->name, x->k->name);
+    return q ? sequence_alter_options(x->s, q, 1, &as) : ST_OK;
+}
 static Status alter_type(Alter *x) {
     TRY(no_view_reads(x->s, x->a, x->t, x->col));
-    TRY(column_type(x->s, x->k->column, &x->d.cols[x->col].type, &x->d.cols[x->col].domain));
+    ColumnDef *col = &x->d.cols[x->col];
+    TRY(column_type(x->s, x->k->column, &col->type, &col->domain));
+    if (column_is_identity(col->kind)) TRY(identity_type(x));
     for (int k = 0; k < x->d.n_keys; k++)
         for (int i = 0; i < x->d.keys[k].n_cols; i++)
             if (x->d.keys[k].cols[i] == x->col) {
@@ -399,8 +464,10 @@ static Status alter_draft(Alter *x) {
     case AST_ALTER_SET_NOT_NULL: x->d.cols[x->col].not_null = true; return ST_OK;
     case AST_ALTER_DROP_NOT_NULL: return alter_drop_not_null(x);
     case AST_ALTER_SET_DEFAULT:
-        return stored_default(x->s, x->a, k->expr_source, x->d.cols[x->col].type, &x->d.cols[x->col].default_sql);
-    case AST_ALTER_DROP_DEFAULT: x->d.cols[x->col].default_sql = NULL; return ST_OK;
+    case AST_ALTER_DROP_DEFAULT: return alter_default(x);
+    case AST_ALTER_ADD_IDENTITY: return alter_add_identity(x);
+    case AST_ALTER_SET_IDENTITY: return alter_set_identity(x);
+    case AST_ALTER_DROP_IDENTITY: return alter_drop_identity(x);
     case AST_ALTER_ADD_CONSTRAINT: return alter_add_constraint(x);
     case AST_ALTER_DROP_CONSTRAINT: return alter_drop_constraint(x);
     case AST_ALTER_VALIDATE_CONSTRAINT: x->done = true; return validate_constraint(x->s, x->st, x->t, k);
@@ -530,11 +597,16 @@ static Status rename_in_texts(Session *s, Arena *a, const Table *t, int col, con
 Status rename_object(Session *s, Statement *st, const AstRename *x) {
     TRY(stack_check(&s->err));
     TRY(session_begin_write(s));
-    tag(st, x->object == AST_OBJ_VIEW ? "ALTER VIEW" : "ALTER TABLE");
+    tag(st, x->object == AST_OBJ_VIEW       ? "ALTER VIEW"
+            : x->object == AST_OBJ_SEQUENCE ? "ALTER SEQUENCE"
+                                            : "ALTER TABLE");
     Arena *a = st->run_arena;
     TRY(session_check_schema(s, &x->name));
     if (x->object == AST_OBJ_COLUMN && x->relation == AST_OBJ_TYPE) return composite_rename_attribute(s, st, x);
     if (x->object == AST_OBJ_INDEX) return rename_index(s, st, x);
+    if (x->object == AST_OBJ_SEQUENCE ||
+        (x->object == AST_OBJ_TABLE && catalog_sequence(&s->db->catalog, slice_of(x->name.name))))
+        return sequence_rename(s, st, x);
     Table *t = catalog_table(&s->db->catalog, slice_of(x->name.name));
     View *v = catalog_view(&s->db->catalog, slice_of(x->name.name));
     if (!t && !v) TRY(sql_refuse_system_relation(x->name.name, &s->err));
@@ -543,8 +615,7 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
     if (t && (x->object == AST_OBJ_VIEW || (x->object == AST_OBJ_COLUMN && x->relation == AST_OBJ_VIEW)))
         return err_at(&s->err, x->name.location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a view", x->name.name);
     bool is_relation = x->object == AST_OBJ_TABLE || x->object == AST_OBJ_VIEW;
-    if (is_relation &&
-        (catalog_table(&s->db->catalog, slice_of(x->new_name)) || catalog_view(&s->db->catalog, slice_of(x->new_name))))
+    if (is_relation && catalog_relation_exists(&s->db->catalog, slice_of(x->new_name)))
         return err_set(&s->err, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", x->new_name);
     if (is_relation) TRY(row_type_free(s, x->new_name, 0));
     TRY(views_fill_sources(s, a));
@@ -562,6 +633,7 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
         TRY(rename_in_texts(s, a, t, c, x->new_name, &d));
         d.cols[c].name = x->new_name;
         TRY(foreign_rename(s, t->name, x->old_name, x->new_name));
+        TRY(sequences_rename_owner(s, t->name, x->old_name, x->new_name));
         TRY(views_rename(s, a, t->name, x->old_name, x->new_name));
     } else if (x->object == AST_OBJ_CONSTRAINT) {
         bool found = false;
@@ -579,6 +651,7 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
         name = x->new_name;
         TRY(rename_in_texts(s, a, t, -1, NULL, &d));
         TRY(foreign_rename(s, t->name, NULL, x->new_name));
+        TRY(sequences_rename_owner(s, t->name, NULL, x->new_name));
         TRY(views_rename(s, a, t->name, NULL, x->new_name));
     }
     char *sql = select_columns(a, t, -1, NULL);

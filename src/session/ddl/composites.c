@@ -203,7 +203,7 @@ static Status alter_one(Session *s, Statement *st, const CompositeType *x, const
 static Status find_composite(Session *s, const AstName *n, const CompositeType **out) {
     TRY(session_check_schema(s, n));
     if ((*out = composite_find(s->db->catalog.rows, slice_of(n->name))) != NULL) return ST_OK;
-    if (catalog_table(&s->db->catalog, slice_of(n->name)) || catalog_view(&s->db->catalog, slice_of(n->name)))
+    if (catalog_relation_exists(&s->db->catalog, slice_of(n->name)))
         return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a composite type", n->name);
     return err_at(&s->err, n->location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", n->name);
 }

@@ -28,6 +28,7 @@ typedef struct CopyColumns {
     const char **names;  /* n */
     bool *given;         /* by column of the table */
     Value *defaults;     /* by column of the table */
+    bool by_row;         /* a column is computed for each row: `defaults` are not all */
     CopyOptions sniffed; /* FORMAT auto */
 } CopyColumns;
 
@@ -36,6 +37,8 @@ static Status copy_table(Session *s, const AstName *n, Table **t) {
     if (*t) return ST_OK;
     if (catalog_view(&s->db->catalog, slice_of(n->name)))
         return err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "cannot copy to view \"%s\"", n->name);
+    if (catalog_sequence(&s->db->catalog, slice_of(n->name)))
+        return err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "cannot copy to sequence \"%s\"", n->name);
     TRY(sql_refuse_system_relation(n->name, &s->err));
     return catalog_no_relation(&s->db->catalog, n->name, n->location, &s->err);
 }
@@ -117,7 +120,8 @@ static Status copy_defaults(Session *s, Statement *st, const Table *t, CopyColum
         Expr *e;
         TRY(sql_parse_expr(a, slice_of(sql), &ast, &s->err));
         TRY(sql_bind_scalar(&p, ast, t->cols[i].type, &e));
-        TRY(run_scalar(s, st, &p, e, t->cols[i].type, &c->defaults[i]));
+        c->by_row |= expr_is_volatile(e);
+        if (!c->by_row) TRY(run_scalar(s, st, &p, e, t->cols[i].type, &c->defaults[i]));
     }
     return ST_OK;
 }
@@ -166,24 +170,48 @@ static Status copy_rows_in(Session *s, Statement *st, const AstCopy *x, const Co
     return ST_OK;
 }
 
-/* A table with CHECKs or domains is filled by INSERT, which knows how to check, from a scratch table that the file is
- * read into.
- */
-static Status copy_checked(Session *s, Statement *st, const AstCopy *x, const CopyColumns *cols, Table *t,
-                           int64_t *rows) {
-    Arena *a = st->run_arena;
-    TableDraft d = {0};
-    TRY(draft_of(s, a, t, &d));
-    for (int i = 0; i < d.n_cols; i++) d.cols[i].domain = 0;
-    Table *tmp;
-    TRY(table_new(&s->db->parts[DB_TABLES], arena_printf(a, "copy of %s", t->name), d.n_cols, d.cols, 0, NULL, 0, NULL,
-                  &tmp, &s->err));
-    if (session_add_table(s, tmp) != ST_OK) {
-        table_free(tmp);
-        return ST_ERROR;
+/* An empty table of the file's columns, in the catalog for as long as the statement runs. */
+static Status scratch_table(Session *s, Arena *a, const CopyColumns *c, const Table *t, Table **out) {
+    ColumnDef *cols = arena_array(a, ColumnDef, c->n + 1);
+    const char *name = arena_printf(a, "copy of %s", t->name);
+    if (!cols || !name) return err_oom(&s->err);
+    for (int i = 0; i < c->n; i++) {
+        const Column *from = &t->cols[c->cols[i]];
+        cols[i] = (ColumnDef){.name = from->name, .type = from->type, .not_null = from->not_null};
     }
-    TRY(copy_rows_in(s, st, x, cols, tmp, rows));
-    char *sql = arena_printf(a, "insert into %s select * from %s", quote_name(a, t->name), quote_name(a, tmp->name));
+    TRY(table_new(&s->db->parts[DB_TABLES], name, c->n, cols, 0, NULL, 0, NULL, out, &s->err));
+    if (session_add_table(s, *out) == ST_OK) return ST_OK;
+    table_free(*out);
+    return ST_ERROR;
+}
+/* The file's columns as those of a table that has no others. */
+static Status only_columns(Arena *a, const CopyColumns *c, CopyColumns *out) {
+    *out = *c;
+    out->cols = arena_array(a, int, c->n + 1);
+    out->defaults = arena_array(a, Value, c->n + 1);
+    if (!out->cols || !out->defaults) return ST_ERROR;
+    for (int i = 0; i < c->n; i++) {
+        out->cols[i] = i;
+        out->defaults[i] = (Value){.is_null = true};
+    }
+    return ST_OK;
+}
+/* A table with CHECKs or domains, or with columns that are computed for each row, is filled by INSERT, which knows how
+ * to do that, from a scratch table that the file is read into. */
+static Status copy_inserted(Session *s, Statement *st, const AstCopy *x, const CopyColumns *cols, Table *t,
+                            int64_t *rows) {
+    Arena *a = st->run_arena;
+    CopyColumns only;
+    Table *tmp;
+    TRY(only_columns(a, cols, &only));
+    TRY(scratch_table(s, a, cols, t, &tmp));
+    TRY(copy_rows_in(s, st, x, &only, tmp, rows));
+    char *names = arena_strdup(a, "");
+    for (int i = 0; names && i < cols->n; i++)
+        names = arena_printf(a, "%s%s%s", names, i ? ", " : "", quote_name(a, cols->names[i]));
+    char *sql = names ? arena_printf(a, "insert into %s (%s) overriding system value select * from %s",
+                                     quote_name(a, t->name), names, quote_name(a, tmp->name))
+                      : NULL;
     AstStmt **list;
     int64_t n;
     if (!sql) return ST_ERROR;
@@ -215,10 +243,10 @@ static Status copy_in(Session *s, Statement *st, const AstCopy *x) {
         return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "COPY FROM STDIN needs an input stream from the client");
     if (!x->path) TRY(session_stop_waiting(s)); /* its rows come once */
     int64_t rows = 0;
-    bool checks = t->n_checks > 0;
+    bool checks = t->n_checks > 0 || c.by_row;
     for (int i = 0; i < t->n_cols; i++) checks |= t->cols[i].domain != 0;
     if (checks) {
-        TRY(copy_checked(s, st, x, &c, t, &rows));
+        TRY(copy_inserted(s, st, x, &c, t, &rows));
     } else {
         TRY(copy_rows_in(s, st, x, &c, t, &rows));
         TRY(foreign_check_table(s, st, t));
@@ -230,6 +258,9 @@ static Status copy_in(Session *s, Statement *st, const AstCopy *x) {
 
 /* The query of COPY table TO: a SELECT of its columns. */
 static Status copy_query(Session *s, Arena *a, const AstCopy *x, const AstStmt **q) {
+    if (catalog_sequence(session_catalog(s), slice_of(x->table.name)))
+        return err_at(&s->err, x->table.location, ERR_WRONG_OBJECT_TYPE, "cannot copy from sequence \"%s\"",
+                      x->table.name);
     if (!catalog_table(session_catalog(s), slice_of(x->table.name)) &&
         !catalog_view(session_catalog(s), slice_of(x->table.name)) && sql_system_relation(x->table.name) < 0)
         return catalog_no_relation(session_catalog(s), x->table.name, x->table.location, &s->err);

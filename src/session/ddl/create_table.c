@@ -28,8 +28,8 @@ Status draft_of(Session *s, Arena *a, const Table *t, TableDraft *d) {
     if (!d->cols || !d->keys || !d->checks || !d->exprs) return err_oom(&s->err);
     d->n_cols = t->n_cols;
     for (int i = 0; i < t->n_cols; i++)
-        d->cols[i] = (ColumnDef){t->cols[i].name, t->cols[i].type, t->cols[i].not_null, t->cols[i].default_sql,
-                                 t->cols[i].domain};
+        d->cols[i] = (ColumnDef){t->cols[i].name,        t->cols[i].type,   t->cols[i].not_null,
+                                 t->cols[i].default_sql, t->cols[i].domain, t->cols[i].kind};
     d->n_keys = t->n_keys;
     for (int i = 0; i < t->n_keys; i++)
         d->keys[i] =
@@ -184,25 +184,66 @@ Status add_constraint(Session *s, Arena *a, TableDraft *d, const char *table, co
         for (int64_t i = 0; i < k->n_columns; i++)
             if (draft_column(d, k->columns[i]) >= 0) draft_key_column(d, draft_column(d, k->columns[i]));
         return ST_OK;
-    default:
-        return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED,
-                      "generated and identity columns are not supported");
+    case AST_CON_IDENTITY: return ST_OK; /* add_sequence() */
+    default: return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "generated columns are not supported");
     }
 }
 
+/* The integer type of a serial column; false: it is none. Such a name is a type's in CREATE and ALTER TABLE only. */
+static bool serial_type(const AstTypeName *t, Type *out) {
+    static const struct {
+        const char *name;
+        TypeId type;
+    } names[] = {{"serial", T_INT4},  {"serial4", T_INT4},     {"bigserial", T_INT8},
+                 {"serial8", T_INT8}, {"smallserial", T_INT2}, {"serial2", T_INT2}};
+    for (size_t i = 0; i < ARRAY_LEN(names) && !t->schema && !t->percent_type && t->n_mods == 0; i++)
+        if (strcmp(t->name, names[i].name) == 0) return *out = type_make(names[i].type), true;
+    return false;
+}
+
+Status new_column_type(Session *s, const AstColumnDef *c, Type *out, int64_t *domain) {
+    if (!serial_type(c->type, out)) return column_type(s, c, out, domain);
+    *domain = 0;
+    if (c->type->array_dims)
+        return err_at(&s->err, c->type->location, ERR_FEATURE_NOT_SUPPORTED, "array of serial is not implemented");
+    return c->collation.name ? sql_check_collation(&c->collation, *out, c->location, &s->err) : ST_OK;
+}
+
+Status add_sequence(Session *s, Arena *a, TableDraft *d, const char *table, const AstColumnDef *c, int column) {
+    const AstConstraint *identity = NULL;
+    Type ignored;
+    for (int64_t i = 0; i < c->n_constraints; i++)
+        if (c->constraints[i].kind == AST_CON_IDENTITY) identity = &c->constraints[i];
+    if (!identity && !serial_type(c->type, &ignored)) return ST_OK;
+    return sequence_of_column(s, a, table, &d->cols[column], identity);
+}
+
 Status check_column_constraints(Session *s, const char *table, const AstColumnDef *c) {
-    int defaults = 0, nulls = 0, not_nulls = 0;
+    Type ignored;
+    const bool serial = serial_type(c->type, &ignored);
+    int defaults = serial, nulls = 0, not_nulls = serial, identities = 0, expressions = 0;
     for (int64_t i = 0; i < c->n_constraints; i++) {
         const AstConstraint *k = &c->constraints[i];
         defaults += k->kind == AST_CON_DEFAULT;
         nulls += k->kind == AST_CON_NULL;
-        not_nulls += k->kind == AST_CON_NOT_NULL;
+        not_nulls += k->kind == AST_CON_NOT_NULL || k->kind == AST_CON_IDENTITY;
+        identities += k->kind == AST_CON_IDENTITY;
+        expressions += k->kind == AST_CON_GENERATED;
         if (defaults > 1)
             return err_at(&s->err, k->location, ERR_SYNTAX,
                           "multiple default values specified for column \"%s\" of table \"%s\"", c->name, table);
         if (nulls && not_nulls)
             return err_at(&s->err, k->location, ERR_SYNTAX,
                           "conflicting NULL/NOT NULL declarations for column \"%s\" of table \"%s\"", c->name, table);
+        const char *wrong = identities > 1              ? "multiple identity specifications"
+                            : expressions > 1           ? "multiple generation clauses specified"
+                            : defaults && identities    ? "both default and identity specified"
+                            : defaults && expressions   ? "both default and generation expression specified"
+                            : identities && expressions ? "both identity and generation expression specified"
+                                                        : NULL;
+        if (wrong)
+            return err_at(&s->err, k->location, ERR_SYNTAX, "%s for column \"%s\" of table \"%s\"", wrong, c->name,
+                          table);
     }
     return ST_OK;
 }
@@ -211,6 +252,7 @@ Status check_column_constraints(Session *s, const char *table, const AstColumnDe
 static Status add_constraints(Session *s, Arena *a, TableDraft *d, const AstCreateTable *x) {
     int64_t next = 0;
     for (int64_t i = 0; i < x->n_columns; i++) TRY(check_column_constraints(s, x->name.name, x->columns[i]));
+    for (int64_t i = 0; i < x->n_columns; i++) TRY(add_sequence(s, a, d, x->name.name, x->columns[i], (int)i));
     for (int64_t i = 0; i < x->n_columns; i++)
         for (int64_t k = 0; k < x->columns[i]->n_constraints; k++)
             if (x->columns[i]->constraints[k].kind != AST_CON_CHECK)
@@ -241,9 +283,7 @@ Status foreign_keys(Session *s, Statement *st, const char *table, int64_t n, con
 static Status name_is_free(Session *s, const AstName *n, bool if_not_exists, bool *skip) {
     *skip = false;
     TRY(session_check_schema(s, n));
-    Slice name = slice_of(n->name);
-    if (!catalog_table(&s->db->catalog, name) && !catalog_view(&s->db->catalog, name))
-        return row_type_free(s, n->name, 0);
+    if (!catalog_relation_exists(&s->db->catalog, slice_of(n->name))) return row_type_free(s, n->name, 0);
     if (if_not_exists) return *skip = true, ST_OK;
     return err_at(&s->err, n->location, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", n->name);
 }
@@ -302,7 +342,7 @@ Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
             return err_at(&s->err, c->location, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once",
                           c->name);
         d.cols[d.n_cols].name = c->name;
-        TRY(column_type(s, c, &d.cols[d.n_cols].type, &d.cols[d.n_cols].domain));
+        TRY(new_column_type(s, c, &d.cols[d.n_cols].type, &d.cols[d.n_cols].domain));
         d.n_cols++;
     }
     TRY(add_constraints(s, a, &d, x));

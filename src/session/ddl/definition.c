@@ -92,6 +92,7 @@ typedef struct Lister {
     Definitions *out;
     Table **tables;
     const Domain **domains;
+    const Sequence **sequences; /* by name */
     ViewItem *views;
     RoutineItem *routines;
     View **listed; /* views listed so far */
@@ -175,18 +176,27 @@ static void add_column(Lister *l, Text *x, const Table *t, int c) {
     const Domain *d = catalog_domain_by_id(l->k, col->domain);
     if (d) text_name(x, d->name);
     else text_put(x, type_name(col->type, &type));
-    if (col->default_sql && !calls_routine(l, t, col->default_sql)) add_default(l, x, col->default_sql);
+    if (col->default_sql && !column_is_identity(col->kind) && !calls_routine(l, t, col->default_sql))
+        add_default(l, x, col->default_sql);
     if (col->not_null) text_put(x, " NOT NULL");
 }
 static const char *table_target(Lister *l, const Table *t) {
     Text x = {.a = l->a};
+    bool any = false;
     text_name(&x, t->name);
     for (int c = 0; c < t->n_cols; c++) {
-        text_put(&x, c ? ", " : " (");
+        if (t->cols[c].kind == COLUMN_GENERATED) continue;
+        text_put(&x, any ? ", " : " (");
         text_name(&x, t->cols[c].name);
+        any = true;
     }
-    if (t->n_cols > 0) text_put(&x, ")");
+    if (any) text_put(&x, ")");
     return text_take(&x);
+}
+static bool has_always(const Table *t) {
+    bool yes = false;
+    for (int c = 0; c < t->n_cols; c++) yes |= t->cols[c].kind == COLUMN_ALWAYS;
+    return yes;
 }
 static Status add_table(Lister *l, const Table *t) {
     Text x = {.a = l->a};
@@ -221,7 +231,8 @@ static Status add_table(Lister *l, const Table *t) {
                                .create = text_take(&x),
                                .drop = arena_printf(l->a, "DROP TABLE %s", name),
                                .drop_if_exists = arena_printf(l->a, "DROP TABLE IF EXISTS %s", name),
-                               .problem = ""});
+                               .problem = "",
+                               .overriding = has_always(t)});
 }
 
 /* What belongs to a table and is made after its data. drop NULL: it goes with the table. */
@@ -324,7 +335,7 @@ static Status add_keys(Lister *l, const Table *t) {
 }
 static Status add_calling_parts(Lister *l, const Table *t) {
     for (int c = 0; c < t->n_cols; c++) {
-        if (!calls_routine(l, t, t->cols[c].default_sql)) continue;
+        if (t->cols[c].kind || !calls_routine(l, t, t->cols[c].default_sql)) continue;
         Text x = {.a = l->a};
         text_put(&x, "ALTER COLUMN ");
         text_name(&x, t->cols[c].name);
@@ -748,6 +759,117 @@ static Status prepare(Lister *l) {
     return ST_OK;
 }
 
+/* ---- sequences ---- */
+
+static void text_number(Text *x, const char *before, int64_t n) {
+    char number[40];
+    snprintf(number, sizeof number, " %lld", (long long)n);
+    text_put(x, before);
+    text_put(x, number);
+}
+/* As pg_dump writes them, on lines of their own. */
+static void add_sequence_options(Text *x, const Sequence *q) {
+    const bool up = q->increment > 0;
+    int64_t least, most;
+    sequence_type_range(q->type, &least, &most);
+    text_number(x, "\n    START WITH", q->start);
+    text_number(x, "\n    INCREMENT BY", q->increment);
+    if (q->min == (up ? 1 : least)) text_put(x, "\n    NO MINVALUE");
+    else text_number(x, "\n    MINVALUE", q->min);
+    if (q->max == (up ? most : -1)) text_put(x, "\n    NO MAXVALUE");
+    else text_number(x, "\n    MAXVALUE", q->max);
+    text_number(x, "\n    CACHE", q->cache);
+    if (q->cycle) text_put(x, "\n    CYCLE");
+}
+static int by_sequence_name(const void *x, const void *y) {
+    return strcmp((*(const Sequence *const *)x)->name, (*(const Sequence *const *)y)->name);
+}
+static Status order_sequences(Lister *l) {
+    const int64_t n = l->k->n_sequences;
+    if (!(l->sequences = arena_array(l->a, const Sequence *, n + 1))) return ST_ERROR;
+    for (int64_t i = 0; i < n; i++) l->sequences[i] = l->k->sequences[i];
+    if (n > 1) qsort(l->sequences, (size_t)n, sizeof *l->sequences, by_sequence_name);
+    return ST_OK;
+}
+static Status add_sequence_part(Lister *l, const Sequence *q, const char *kind, const Text *x) {
+    return add(l, (Definition){.kind = kind,
+                               .name = q->name,
+                               .table = q->owner_table ? q->owner_table : q->name,
+                               .target = "",
+                               .create = text_take(x),
+                               .drop = "",
+                               .drop_if_exists = "",
+                               .problem = ""});
+}
+static Status add_sequences(Lister *l) {
+    for (int64_t i = 0; i < l->k->n_sequences; i++) {
+        const Sequence *q = l->sequences[i];
+        const char *name = definition_name(l->a, q->name);
+        Text x = {.a = l->a};
+        if (q->identity) continue;
+        if (!name) return ST_ERROR;
+        text_put(&x, "CREATE SEQUENCE ");
+        text_put(&x, name);
+        if (q->type.id != T_INT8) text_put(&x, q->type.id == T_INT2 ? "\n    AS smallint" : "\n    AS integer");
+        add_sequence_options(&x, q);
+        TRY(add_sequence_part(l, q, "SEQUENCE", &x));
+        if (q->owner_table) continue; /* it goes with its table */
+        Definition *d = &l->out->list.items[l->out->list.len - 1];
+        d->drop = arena_printf(l->a, "DROP SEQUENCE %s", name);
+        d->drop_if_exists = arena_printf(l->a, "DROP SEQUENCE IF EXISTS %s", name);
+        if (!d->drop || !d->drop_if_exists) return ST_ERROR;
+    }
+    return ST_OK;
+}
+/* Behind the tables: which columns sequences go with. */
+static Status add_sequence_owners(Lister *l) {
+    for (int64_t i = 0; i < l->k->n_sequences; i++) {
+        const Sequence *q = l->sequences[i];
+        Text x = {.a = l->a};
+        if (!q->owner_table) continue;
+        if (q->identity) {
+            const Table *t = catalog_table(l->k, slice_of(q->owner_table));
+            const bool always = t->cols[table_find_column(t, slice_of(q->owner_column))].kind == COLUMN_ALWAYS;
+            text_put(&x, "ALTER TABLE ");
+            text_name(&x, q->owner_table);
+            text_put(&x, " ALTER COLUMN ");
+            text_name(&x, q->owner_column);
+            text_put(&x, always ? " ADD GENERATED ALWAYS" : " ADD GENERATED BY DEFAULT");
+            text_put(&x, " AS IDENTITY (\n    SEQUENCE NAME ");
+            text_name(&x, q->name);
+            add_sequence_options(&x, q);
+            text_put(&x, "\n)");
+        } else {
+            text_put(&x, "ALTER SEQUENCE ");
+            text_name(&x, q->name);
+            text_put(&x, " OWNED BY ");
+            text_name(&x, q->owner_table);
+            text_put(&x, ".");
+            text_name(&x, q->owner_column);
+        }
+        TRY(add_sequence_part(l, q, q->identity ? "SEQUENCE" : "SEQUENCE OWNED BY", &x));
+    }
+    return ST_OK;
+}
+static Status add_sequence_numbers(Lister *l) {
+    for (int64_t i = 0; i < l->k->n_sequences; i++) {
+        const Sequence *q = l->sequences[i];
+        const SequenceValues now = sequence_values(q);
+        const char *name = definition_name(l->a, q->name);
+        Text x = {.a = l->a};
+        if (!name) return ST_ERROR;
+        text_put(&x, "SELECT pg_catalog.setval('public.");
+        for (const char *p = name; *p; p++) {
+            if (*p == '\'') text_put(&x, "'");
+            text_add(&x, p, 1);
+        }
+        text_number(&x, "',", now.last);
+        text_put(&x, now.is_called ? ", true)" : ", false)");
+        TRY(add_sequence_part(l, q, "SEQUENCE SET", &x));
+    }
+    return ST_OK;
+}
+
 /* ---- types ---- */
 
 static Status add_type(Lister *l, const char *name, const char *shown, Text *create) {
@@ -940,12 +1062,16 @@ Status definitions_list(Session *s, Arena *a, Definitions *out) {
     int64_t n = l.k->n_tables;
     *out = (Definitions){.a = a};
     TRY(prepare(&l));
+    TRY(order_sequences(&l));
+    TRY(add_sequences(&l));
     TRY(add_enums(&l));
     TRY(order_domains(&l));
     TRY(add_domains(&l));
     TRY(add_composites(&l));
     for (int64_t i = 0; i < n; i++) TRY(add_table(&l, l.tables[i]));
+    TRY(add_sequence_owners(&l));
     TRY(add_ready(&l, false));
+    TRY(add_sequence_numbers(&l));
     for (int64_t i = 0; i < n; i++) TRY(add_keys(&l, l.tables[i]));
     TRY(add_ready(&l, true));
     for (int64_t i = 0; i < n; i++) TRY(add_calling_parts(&l, l.tables[i]));

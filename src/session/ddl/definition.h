@@ -1,8 +1,11 @@
 /* definition.h - the database's objects as the statements that make them, in an order in which these can run.
  *
+ *     sequences       without those of identity columns
  *     types
  *     tables          without keys, and without the defaults and checks that call routines
+ *     identity        columns with their sequences; which columns sequences go with
  *     routines, views each behind what it refers to
+ *     numbers         that sequences have given last (SEQUENCE SET)
  *     (the data)
  *     keys            PRIMARY KEY and UNIQUE, unique indexes
  *     routines, views that need a key: GROUP BY a primary key with other columns of its table
@@ -18,14 +21,15 @@
 
 typedef struct Definition {
     const char *kind;   /* "TABLE", "FUNCTION", "PROCEDURE", "VIEW", "CONSTRAINT", "INDEX", "DEFAULT", "FK CONSTRAINT",
-                         "TYPE", "DOMAIN" */
+                         "TYPE", "DOMAIN", "SEQUENCE", "SEQUENCE OWNED BY", "SEQUENCE SET" (data, not a definition) */
     const char *name;   /* as it is called: t; t t_pkey; f(integer) */
     const char *table;  /* the table or view that this is or belongs to, "" for routines */
-    const char *target; /* of a table: t (a, b), for COPY and INSERT; else "" */
+    const char *target; /* of a table: t (a, b), for COPY and INSERT, without generated columns; else "" */
     const char *create; /* without a semicolon */
     const char *drop, *drop_if_exists; /* "" where it goes with its table */
     const char *problem; /* "", or why `create` fails: it refers to what is gone, or to what comes later */
     bool after_data;
+    bool overriding; /* of a table: INSERT of its rows needs OVERRIDING SYSTEM VALUE */
 } Definition;
 typedef struct Definitions {
     Arena *a;

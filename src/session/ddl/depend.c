@@ -96,6 +96,7 @@ Status dependents_of_view(Dependents *d, const View *v) {
 }
 
 static Status of_row_type(Dependents *d, const Table *t);
+static Status of_owned_sequences(Dependents *d, const Table *t, const char *column);
 Status dependents_of_table(Dependents *d, const Table *t) {
     const Catalog *k = &d->s->db->catalog;
     const char *on = arena_printf(d->a, "table %s", t->name);
@@ -105,6 +106,7 @@ Status dependents_of_table(Dependents *d, const Table *t) {
             !spares_table(d, k->foreign[i]->table))
             TRY(add_foreign(d, k->foreign[i], on));
     TRY(of_row_type(d, t));
+    TRY(of_owned_sequences(d, t, NULL));
     return add_readers(d, t->name, on);
 }
 
@@ -169,6 +171,7 @@ Status dependents_of_column(Dependents *d, const Table *t, int col) {
         }
         if (theirs && !mine) TRY(add_foreign(d, f, on));
     }
+    TRY(of_owned_sequences(d, t, name));
     for (int64_t i = 0; i < k->n_views; i++) holds[i] = view_uses_column(d->s, d->a, k->views[i], t, col);
     return add_views_of(d, holds, on);
 }
@@ -280,6 +283,71 @@ Status dependents_of_routine(Dependents *d, const Routine *r) {
         holds[i] = try_view(d->s, d->a, k->views[i], &c, &b) && calls(&c, r);
     }
     return add_views_of(d, holds, on);
+}
+
+/* ---- sequences ---- */
+
+static bool names_sequence(const PlanCtx *c, const Sequence *q) {
+    for (int64_t i = 0; i < c->sequences.named.len; i++)
+        if (c->sequences.named.items[i].sequence == q->id) return true;
+    return false;
+}
+static bool text_names(Dependents *d, const Table *t, const char *sql, const Sequence *q) {
+    PlanCtx c;
+    BoundStmt *b;
+    return try_text(d, t, sql, &c, &b) && names_sequence(&c, q);
+}
+static bool domain_text_names(Dependents *d, const Domain *x, const char *sql, const Sequence *q) {
+    PlanCtx c;
+    BoundStmt *b;
+    return try_domain_text(d->s, d->a, x, sql, &c, &b) && names_sequence(&c, q);
+}
+static Status of_sequence_in_table(Dependents *d, const Table *t, const Sequence *q, const char *but, const char *on) {
+    for (int i = 0; i < t->n_cols; i++) {
+        if (but && strcmp(t->cols[i].name, but) == 0) continue;
+        if (t->cols[i].kind == COLUMN_GENERATED || !text_names(d, t, t->cols[i].default_sql, q)) continue;
+        Dependent y = {.kind = DEPENDENT_DEFAULT, .table = t->name, .name = t->cols[i].name};
+        y.what = arena_printf(d->a, "default value for column %s of table %s", t->cols[i].name, t->name);
+        TRY(y.what ? add(d, y, on) : ST_ERROR);
+    }
+    for (int i = 0; i < t->n_checks; i++) {
+        if (!text_names(d, t, t->checks[i].sql, q)) continue;
+        Dependent y = {.kind = DEPENDENT_CHECK, .table = t->name, .name = t->checks[i].name};
+        y.what = arena_printf(d->a, "constraint %s on table %s", t->checks[i].name, t->name);
+        TRY(y.what ? add(d, y, on) : ST_ERROR);
+    }
+    return ST_OK;
+}
+Status dependents_of_sequence(Dependents *d, const Sequence *q, const char *table, const char *column) {
+    const Catalog *k = &d->s->db->catalog;
+    const char *on = arena_printf(d->a, "sequence %s", q->name);
+    bool *holds = arena_array(d->a, bool, k->n_views + 1);
+    if (!on || !holds) return ST_ERROR;
+    for (int64_t i = 0; i < k->n_tables; i++) {
+        const bool mine = table && strcmp(k->tables[i]->name, table) == 0;
+        if (spares_table(d, k->tables[i]->name) || (mine && !column)) continue;
+        TRY(of_sequence_in_table(d, k->tables[i], q, mine ? column : NULL, on));
+    }
+    for (int64_t i = 0; i < k->n_domains; i++)
+        if (domain_text_names(d, k->domains[i], k->domains[i]->default_sql, q))
+            TRY(add_domain_default(d, k->domains[i], on));
+    for (int64_t i = 0; i < k->n_views; i++) {
+        PlanCtx c;
+        BoundStmt *b;
+        holds[i] = try_view(d->s, d->a, k->views[i], &c, &b) && names_sequence(&c, q);
+        if (d->renames && reads(k->views[i], q->name)) holds[i] = false; /* it reads it as a table: it follows */
+    }
+    return add_views_of(d, holds, on);
+}
+/* Of those that go with the table, or a column of it. */
+static Status of_owned_sequences(Dependents *d, const Table *t, const char *column) {
+    const Catalog *k = &d->s->db->catalog;
+    for (int64_t i = 0; i < k->n_sequences; i++) {
+        const Sequence *q = k->sequences[i];
+        if (!q->owner_table || strcmp(q->owner_table, t->name) != 0) continue;
+        if (!column || strcmp(q->owner_column, column) == 0) TRY(dependents_of_sequence(d, q, t->name, column));
+    }
+    return ST_OK;
 }
 
 /* ---- types ---- */

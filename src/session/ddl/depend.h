@@ -62,6 +62,9 @@ Status dependents_of_view(Dependents *d, const View *v);
 Status dependents_of_column(Dependents *d, const Table *t, int col);
 Status dependents_of_key(Dependents *d, const Table *t, int key);
 Status dependents_of_routine(Dependents *d, const Routine *r);
+/* Defaults, conditions and views that name the sequence. table: NULL, or one that goes, or of which a column goes,
+ * whose texts do not count. */
+Status dependents_of_sequence(Dependents *d, const Sequence *q, const char *table, const char *column);
 /* Columns of the type, routines with parameters of it, domains over it, views, defaults and conditions that name it,
  * and what depends on these. Bodies of routines are texts, as in PostgreSQL. */
 Status dependents_of_type(Dependents *d, NamedType x);

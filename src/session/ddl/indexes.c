@@ -27,7 +27,7 @@ static Table *find_index(const Session *s, const char *name, int *k) {
 static bool name_taken(const Session *s, const char *name) {
     const Catalog *c = &s->db->catalog;
     int k;
-    return catalog_table(c, slice_of(name)) || catalog_view(c, slice_of(name)) || find_index(s, name, &k);
+    return catalog_relation_exists(c, slice_of(name)) || find_index(s, name, &k);
 }
 
 void draft_remove_index(TableDraft *d, int k) {

@@ -22,7 +22,9 @@ Status stored_text(Arena *a, Slice text, int64_t before, KeptLiterals *kept, con
         if (end < 0 || end > text.len) return err_internal(e, "a literal of a definition is not where it was read");
         int64_t n;
         const char *value = value_to_text_form(a, &k->value, (TextForm){0}, &n);
-        done = value ? arena_printf(a, "%s%.*s'%s'", done, (int)(start - at), text.ptr + at, value) : NULL;
+        done = value ? arena_printf(a, "%s%.*s'%s'%s", done, (int)(start - at), text.ptr + at, value,
+                                    k->behind ? k->behind : "")
+                     : NULL;
         at = end;
     }
     *out = done ? arena_printf(a, "%s%.*s", done, (int)(text.len - at), text.ptr + at) : NULL;
@@ -47,7 +49,43 @@ static Status end(Session *s, Arena *a, bool binds, Slice text, int64_t before, 
     return stored_text(a, text, before, kept, out, &s->err);
 }
 
+/* A name as it stands in a literal: in double quotes where it needs them, with single ones doubled. */
+static char *name_in_literal(Arena *a, const char *name) {
+    char *quoted = arena_alloc(a, 2 * (int64_t)strlen(name) + 3), *out, *at;
+    if (!quoted) return NULL;
+    (void)name_put_quoted(name, quoted);
+    if (!(at = out = arena_alloc(a, 2 * (int64_t)strlen(quoted) + 1))) return NULL;
+    for (const char *p = quoted; *p; p++) {
+        if (*p == '\'') *at++ = '\'';
+        *at++ = *p;
+    }
+    *at = 0;
+    return out;
+}
+char *stored_nextval(Arena *a, const char *sequence) {
+    const char *name = name_in_literal(a, sequence);
+    return name ? arena_printf(a, "nextval('%s'::regclass)", name) : NULL;
+}
+/* The literals that name sequences, with their names and their type. */
+static Status keep_sequences(Session *s, const PlanCtx *c, int64_t renamed, const char *name, KeptLiterals *kept) {
+    for (int64_t i = 0; i < c->sequences.named.len; i++) {
+        const NamedSequence *n = &c->sequences.named.items[i];
+        const Sequence *q = catalog_sequence_by_id(c->catalog, n->sequence);
+        if (!q || n->location == 0) continue;
+        const char *text = name_in_literal(c->arena, n->sequence == renamed ? name : q->name);
+        if (!text) return err_oom(&s->err);
+        const Value v = {.type = type_make(T_TEXT), .u.str = str_make(text, (int64_t)strlen(text))};
+        if (!vec_push(c->arena, &kept->list, ((KeptLiteral){n->location, v, n->typed ? NULL : "::regclass"})))
+            return err_oom(&s->err);
+    }
+    return ST_OK;
+}
+
 Status stored_default(Session *s, Arena *a, Slice text, Type type, const char **out) {
+    return stored_default_renamed(s, a, text, type, 0, NULL, out);
+}
+Status stored_default_renamed(Session *s, Arena *a, Slice text, Type type, int64_t sequence, const char *name,
+                              const char **out) {
     PlanCtx c;
     KeptLiterals kept = {0};
     AstExpr *x;
@@ -55,6 +93,7 @@ Status stored_default(Session *s, Arena *a, Slice text, Type type, const char **
     Err e = {0};
     begin(s, a, &c, &kept, &e);
     const bool binds = sql_parse_expr(a, text, &x, &e) == ST_OK && sql_bind_scalar(&c, x, type, &bound) == ST_OK;
+    if (binds) TRY(keep_sequences(s, &c, sequence, name, &kept));
     return end(s, a, binds, text, SQL_EXPR_SHIFT, &kept, out, &e);
 }
 

@@ -16,6 +16,12 @@
 
 /* A DEFAULT of a column or parameter of that type. */
 Status stored_default(Session *s, Arena *a, Slice text, Type type, const char **out);
+/* ... with another name for a sequence. Literals that name sequences are of regclass in what is kept: nextval('s') is
+ * nextval('s'::regclass). */
+Status stored_default_renamed(Session *s, Arena *a, Slice text, Type type, int64_t sequence, const char *name,
+                              const char **out);
+/* nextval('s'::regclass); NULL: out of memory. */
+char *stored_nextval(Arena *a, const char *sequence);
 /* An expression over a row of a table with these columns: a CHECK, a part or the predicate of an index. */
 Status stored_expression(Session *s, Arena *a, const char *table, int n_cols, const ColumnDef *cols, Slice text,
                          const char **out);

@@ -84,6 +84,11 @@ static Status find_to_drop(Session *s, const AstDrop *x, const AstName *n, Table
         err_hint(&s->err, "Use DROP %s to remove a %s.", *v ? "VIEW" : "TABLE", other);
         return ST_ERROR;
     }
+    if (catalog_sequence(&s->db->catalog, slice_of(n->name))) {
+        err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a %s", n->name, what);
+        err_hint(&s->err, "Use DROP SEQUENCE to remove a sequence.");
+        return ST_ERROR;
+    }
     if (*t || *v) return ST_OK;
     TRY(sql_refuse_system_relation(n->name, &s->err));
     if (!x->if_exists) {
@@ -101,6 +106,7 @@ static Status drop(Session *s, Statement *st, const AstDrop *x) {
     snprintf(st->tag, sizeof st->tag, "DROP %s", x->object_name);
     if (x->object == AST_OBJ_INDEX) return drop_index(s, st, x);
     if (x->object == AST_OBJ_TYPE || x->object == AST_OBJ_DOMAIN) return type_drop(s, st, x);
+    if (x->object == AST_OBJ_SEQUENCE) return sequence_drop(s, st, x);
     if (x->object != AST_OBJ_TABLE && x->object != AST_OBJ_VIEW)
         return x->if_exists ? ST_OK
                             : err_at(&s->err, x->names[0].location, ERR_FEATURE_NOT_SUPPORTED,
@@ -124,6 +130,7 @@ static Status drop(Session *s, Statement *st, const AstDrop *x) {
     for (int64_t i = 0; i < d.spared_tables.len; i++) {
         Table *t = catalog_table(&s->db->catalog, slice_of(d.spared_tables.items[i]->name));
         TRY(foreign_drop_table(s, t));
+        TRY(sequences_drop_of(s, t->name, NULL));
         TRY(session_drop_table(s, t));
     }
     for (int64_t i = 0; i < d.spared_views.len; i++)
@@ -138,13 +145,14 @@ static Status truncate_tables(Session *s, Statement *st, const AstTruncate *x) {
     TRY(foreign_truncate(s, x));
     for (int64_t i = 0; i < x->n_tables; i++) {
         Table *t = catalog_table(&s->db->catalog, slice_of(x->tables[i].name));
-        if (!t && catalog_view(&s->db->catalog, slice_of(x->tables[i].name)))
+        if (!t && catalog_relation_exists(&s->db->catalog, slice_of(x->tables[i].name)))
             return err_at(&s->err, x->tables[i].location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a table",
                           x->tables[i].name);
         if (!t) TRY(sql_refuse_system_relation(x->tables[i].name, &s->err));
         if (!t) return catalog_no_relation(&s->db->catalog, x->tables[i].name, x->tables[i].location, &s->err);
         TRY(session_table_idle(s, t, "TRUNCATE TABLE"));
         TRY(table_truncate(t, s->undo, &s->err));
+        if (x->restart_identity) TRY(sequences_restart(s, t->name));
     }
     return ST_OK;
 }
@@ -500,7 +508,9 @@ Status session_utility(Session *s, Statement *st, const AstStmt *x) {
         TRY(session_lock(s, LOCK_EXCLUSIVE));
         return database_save(s->db, &s->err);
     case AST_DISCARD:
-        tag(st, "DISCARD ALL");
+        session_forget_sequences(s);
+        tag(st, AST_AS_CONST(AstDiscard, x)->sequences ? "DISCARD SEQUENCES" : "DISCARD ALL");
+        if (AST_AS_CONST(AstDiscard, x)->sequences) return ST_OK;
         if (s->state == 'T')
             return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "DISCARD ALL cannot run inside a transaction block");
         session_free_prepared(s);
@@ -508,6 +518,8 @@ Status session_utility(Session *s, Statement *st, const AstStmt *x) {
     case AST_CREATE_COMPOSITE: return composite_create(s, st, AST_AS_CONST(AstCreateComposite, x));
     case AST_CREATE_DOMAIN: return domain_create(s, st, AST_AS_CONST(AstCreateDomain, x));
     case AST_ALTER_DOMAIN: return domain_alter(s, st, AST_AS_CONST(AstAlterDomain, x));
+    case AST_CREATE_SEQUENCE: return sequence_create(s, st, AST_AS_CONST(AstSequence, x));
+    case AST_ALTER_SEQUENCE: return sequence_alter(s, st, AST_AS_CONST(AstSequence, x));
     case AST_CREATE_ENUM: return enum_create(s, st, AST_AS_CONST(AstCreateEnum, x));
     case AST_ALTER_ENUM: return enum_alter(s, st, AST_AS_CONST(AstAlterEnum, x));
     case AST_CREATE_FUNCTION: return routine_create(s, st, AST_AS_CONST(AstCreateFunction, x));

@@ -33,6 +33,10 @@ int draft_column(const TableDraft *d, const char *name);     /* -1: there is non
 Status check_key_type(Session *s, Type t, int64_t location); /* 42704, 0A000: not of a key */
 void draft_key_column(TableDraft *d, int col);               /* of a key or foreign key: its type may need a flag */
 Status column_type(Session *s, const AstColumnDef *c, Type *out, int64_t *domain); /* *domain: 0, or of which one */
+/* The same where serial and its like are types, too. */
+Status new_column_type(Session *s, const AstColumnDef *c, Type *out, int64_t *domain);
+/* The sequence of a serial column or an identity column of the draft. */
+Status add_sequence(Session *s, Arena *a, TableDraft *d, const char *table, const AstColumnDef *c, int column);
 /* At most one DEFAULT, and not both NULL and NOT NULL. 42601 */
 Status check_column_constraints(Session *s, const char *table, const AstColumnDef *c);
 /* Adds a constraint to the draft, which has room for it; column: the one that it was written at, or -1. FOREIGN KEYs
@@ -80,6 +84,22 @@ Status type_drop(Session *s, Statement *st, const AstDrop *x); /* DROP TYPE, DRO
 /* Take a condition of a domain, or its default, away, because something that it needs goes. */
 Status domain_drop_check(Session *s, Statement *st, const char *name, const char *check);
 Status domain_drop_default(Session *s, Statement *st, const char *name);
+
+/* ---- sequences.c ---- */
+Status sequence_create(Session *s, Statement *st, const AstSequence *x);
+Status sequence_alter(Session *s, Statement *st, const AstSequence *x);
+Status sequence_rename(Session *s, Statement *st, const AstRename *x);
+Status sequence_drop(Session *s, Statement *st, const AstDrop *x);
+/* The options of ALTER SEQUENCE, of a sequence or an identity column. */
+Status sequence_alter_options(Session *s, Sequence *q, int64_t n, const AstSequenceOption *options);
+/* A sequence for a serial column (identity NULL) or an identity column, whose default, kind and NOT NULL are set. */
+Status sequence_of_column(Session *s, Arena *a, const char *table, ColumnDef *col, const AstConstraint *identity);
+Status check_identity_type(Session *s, const ColumnDef *col); /* 22023 */
+/* Of those that go with the table, or (column not NULL) a column of it: they are dropped; it gets another name;
+ * TRUNCATE RESTART IDENTITY. */
+Status sequences_drop_of(Session *s, const char *table, const char *column);
+Status sequences_rename_owner(Session *s, const char *table, const char *column, const char *new_name);
+Status sequences_restart(Session *s, const char *table);
 
 /* ---- indexes.c ---- */
 Status create_index(Session *s, Statement *st, const AstCreateIndex *x);

@@ -88,8 +88,8 @@ Status view_create(Session *s, Statement *st, const AstCreateView *x) {
     BoundStmt *b;
     TRY(sql_bind(&c, (const AstStmt *)x->query, 0, NULL, &b));
     TRY(check_query(s, x, &c, b));
-    bool is_table = catalog_table(&s->db->catalog, name) != NULL;
     View *old = catalog_view(&s->db->catalog, name);
+    const bool is_table = !old && catalog_relation_exists(&s->db->catalog, name);
     if ((is_table || old) && !x->or_replace)
         return err_at(&s->err, x->name.location, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", x->name.name);
     if (is_table) return err_at(&s->err, x->name.location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a view", x->name.name);

@@ -18,6 +18,8 @@ static Status target_table(Binder *b, const AstName *name, int64_t location, con
     AstName n = *name;
     if (!n.location) n.location = location;
     if (!n.schema || strcmp(n.schema, "pg_catalog") == 0) TRY(sql_refuse_system_relation(n.name, b->err));
+    if (bind_find_sequence(b, &n))
+        return err_set(b->err, ERR_WRONG_OBJECT_TYPE, "cannot change sequence \"%s\"", n.name);
     TRY(bind_find_table(b, &n, t, &v));
     if (v) {
         err_at(b->err, bind_pos(b, n.location), ERR_NOT_IN_STATE, "cannot %s view \"%s\"", verb, v->name);
@@ -58,6 +60,32 @@ static Expr *default_value(Binder *b, const Column *col) {
         e = bind_text_expr(b, q, sql, col);
     }
     return e;
+}
+
+/* ---- columns whose values come from elsewhere ------------------------------------------ */
+
+static void column_detail(Binder *b, const Column *col) {
+    err_detail(b->err,
+               col->kind == COLUMN_GENERATED ? "Column \"%s\" is a generated column."
+                                             : "Column \"%s\" is an identity column defined as GENERATED ALWAYS.",
+               col->name);
+}
+/* Whether INSERT gives the column its default, whatever the statement has for it. 428C9: it may have nothing for it. */
+static Status given_value(Binder *b, const AstInsert *s, const Column *col, bool *takes_default) {
+    const bool always = col->kind == COLUMN_ALWAYS || col->kind == COLUMN_GENERATED;
+    *takes_default = column_is_identity(col->kind) && s->overriding_user;
+    if (!always || *takes_default || (col->kind == COLUMN_ALWAYS && s->overriding_system)) return ST_OK;
+    err_set(b->err, ERR_GENERATED_ALWAYS, "cannot insert a non-DEFAULT value into column \"%s\"", col->name);
+    column_detail(b, col);
+    if (col->kind == COLUMN_ALWAYS) err_hint(b->err, "Use OVERRIDING SYSTEM VALUE to override.");
+    return ST_ERROR;
+}
+/* The same of UPDATE. */
+static Status updated_value(Binder *b, const Column *col) {
+    if (col->kind != COLUMN_ALWAYS && col->kind != COLUMN_GENERATED) return ST_OK;
+    err_set(b->err, ERR_GENERATED_ALWAYS, "column \"%s\" can only be updated to DEFAULT", col->name);
+    column_detail(b, col);
+    return ST_ERROR;
 }
 
 /* ---- checks and RETURNING ----------------------------------------------------------- */
@@ -183,6 +211,7 @@ static Status add_set(Binder *b, const Table *t, SetVec *sets, const char *name,
             return err_at(b->err, bind_pos(b, location), ERR_SYNTAX, "multiple assignments to same column \"%s\"",
                           name);
     Set s = {.col = c};
+    if (value) TRY(updated_value(b, &t->cols[c]));
     s.value = value ? bind_assign(b, value, &t->cols[c], value->location) : default_value(b, &t->cols[c]);
     return s.value && vec_push(b->a, sets, s) ? ST_OK : ST_ERROR;
 }
@@ -233,6 +262,7 @@ static Status set_element(Binder *b, Query *q, const Table *t, const AstAssign *
         return err_at(b->err, bind_pos(b, a->location), ERR_SYNTAX, "multiple assignments to same column \"%s\"",
                       a->columns[0]);
     if (a->value->kind == AST_DEFAULT) return part_default(b, &a->path, a->location);
+    TRY(updated_value(b, &t->cols[c]));
     Expr *array = before ? before->value : NULL;
     for (int64_t i = 0; !array && i < q->ns.len; i++)
         if (q->ns.items[i].table == t &&
@@ -390,6 +420,9 @@ static Status values_row(Binder *b, Query *q, const AstInsert *s, const Table *t
             return part_default(b, &s->paths[i], s->column_locations[i]);
         if (ast->kind == AST_DEFAULT) continue;
         Expr *e = bind_expr(b, q, ast);
+        bool takes_default = false;
+        if (!e || given_value(b, s, &t->cols[map[i]], &takes_default) != ST_OK) return ST_ERROR;
+        if (takes_default) continue;
         e = insert_value(b, q, s, i, &t->cols[map[i]], base, row[map[i]], e, ast->location);
         if (!(row[map[i]] = e)) return ST_ERROR;
     }
@@ -478,6 +511,9 @@ static Plan *insert_select(Binder *b, const AstInsert *s, Table *t, Cte *ctes, i
     for (int32_t i = 0; i < r.n; i++) {
         const Column *col = &t->cols[map[i]];
         const bool part = s->n_columns && s->paths[i].n;
+        bool takes_default;
+        if (given_value(b, s, col, &takes_default) != ST_OK) return NULL;
+        if (takes_default) continue;
         if (b->c->cols.items[r.cols[i]].type.id == T_UNKNOWN && !part &&
             bind_retype(b, r.plan, r.cols[i], col->type) != ST_OK)
             return NULL;

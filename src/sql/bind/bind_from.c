@@ -75,9 +75,9 @@ Status bind_find_table(Binder *b, const AstName *name, Table **t, View **v) {
 static ClientRows *find_client_rows(Binder *b, const AstName *name) {
     PlanCtx *c = b->c;
     if (!c->client_rows || b->views || name->schema) return NULL;
-    if (catalog_table(c->catalog, slice_of(name->name)) || catalog_view(c->catalog, slice_of(name->name))) return NULL;
+    if (catalog_relation_exists(c->catalog, slice_of(name->name))) return NULL;
     ClientRows *r = client_rows_find(*c->client_rows, name->name);
-    if (r || !c->resolve || !c->resolve(c->resolve_ctx, name->name)) return r;
+    if (r || !c->resolve.fn || !c->resolve.fn(c->resolve.ctx, name->name)) return r;
     return client_rows_find(*c->client_rows, name->name);
 }
 static Plan *bind_client_rows(Binder *b, ClientRows *r) {
@@ -375,7 +375,16 @@ static Plan *from_table(Binder *b, Query *q, const AstFromTable *f) {
         }
         ClientRows *rows = find_client_rows(b, &name);
         if (rows) return from_outside(b, q, bind_client_rows(b, rows), &f->alias, f->location);
-        if (err_is_set(b->err) || bind_find_table(b, &name, &t, &v) != ST_OK) return NULL;
+        if (err_is_set(b->err)) return NULL;
+        const Sequence *sequence = bind_find_sequence(b, &name);
+        if (sequence && f->sample) return no_sample(b, f);
+        if (sequence) {
+            if (!(p = bind_sequence_row(b, sequence)) || plan_item(b, p, alias, &item) != ST_OK ||
+                from_table_columns(b, f, source, name.name, &item) != ST_OK)
+                return NULL;
+            return add_item(b, q, &item, f->location) == ST_OK ? p : NULL;
+        }
+        if (bind_find_table(b, &name, &t, &v) != ST_OK) return NULL;
         if (t) p = bind_scan(b, q, t, alias, f->sample ? &rowid : NULL, &item);
         else if ((p = bind_view(b, v, f->location, &r)) && rel_item(b, &r, alias, &item) != ST_OK) return NULL;
         if (p && f->sample && !(p = rowid ? sample_rows(b, q, f->sample, p, rowid) : no_sample(b, f))) return NULL;

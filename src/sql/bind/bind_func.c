@@ -526,6 +526,8 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
     if (strcmp(name, "overlaps") == 0 && f->n_args == 4) return bind_overlaps(b, q, f);
     if (strcmp(name, "extract") == 0 && f->n_args == 2) return bind_extract(b, q, f);
     if (strcmp(name, "row_to_json") == 0) return bind_row_to_json(b, q, f);
+    Expr *of_sequence = bind_sequence_call(b, q, f);
+    if (of_sequence || err_is_set(b->err)) return of_sequence;
     bool row;
     Expr **args = bind_takes_json_rows(f) ? bind_json_args(b, q, f, &row) : bind_list(b, q, f->args, f->n_args);
     if (!args) return NULL;

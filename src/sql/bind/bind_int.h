@@ -451,6 +451,11 @@ Plan *bind_join(Binder *b, JoinKind kind, Plan *l, Plan *r);
 bool bind_depends(Binder *b, Plan *right, Plan *left);
 Plan *bind_from(Binder *b, Query *q, AstFrom *const *items, int64_t n, Plan *start);
 Status bind_find_table(Binder *b, const AstName *name, Table **t, View **v);
+/* ---- bind_sequence.c ---- */
+/* A call of nextval, currval, setval or pg_get_serial_sequence; NULL without an error: of another function. */
+Expr *bind_sequence_call(Binder *b, Query *q, const AstFunc *f);
+Sequence *bind_find_sequence(Binder *b, const AstName *name); /* in FROM; NULL: the name is no sequence's */
+Plan *bind_sequence_row(Binder *b, const Sequence *q);        /* the sequence as a table of one row */
 /* A scan of all columns; with the rowid when rowid is not NULL. Adds the item to q when add. */
 Plan *bind_scan(Binder *b, Query *q, Table *t, const char *alias, ColId *rowid, NsItem *item);
 Plan *bind_view(Binder *b, const View *v, int64_t location, Rel *r);

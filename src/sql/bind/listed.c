@@ -51,6 +51,7 @@ static const ListedFunction functions[] = {
     {"jsonb_populate_recordset", "anyelement, jsonb", "anyelement", "the same"},
     {"row_to_json", "record, boolean", "json", "a row as JSON, its members on lines of their own if so wanted"},
     {"bulk_call", "text, text", "record", "calls of a procedure for the rows of a query, as a bulk; a row for each"},
+    {"pg_get_serial_sequence", "text, text", "text", "the sequence that goes with a column of a table"},
     {"read_arrow", "text, ...", "record", "rows of Arrow files and streams; options by name"},
     {"read_csv", "text, ...", "record", "rows of CSV files; options by name"},
     {"read_csv_auto", "text, ...", "record", "the same"},

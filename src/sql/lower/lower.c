@@ -1701,7 +1701,7 @@ QueryPlan *sql_lower(PlanCtx *c, Plan *plan, int32_t n_result, const ColId *resu
     QueryPlan *q = stack_check(c->err) == ST_OK && !err_is_set(c->err) ? arena_new_of(c->arena, QueryPlan) : NULL;
     if (!q) return NULL;
     *q = (QueryPlan){.serial = c->calls_routine || c->one_thread,
-                     .row_by_row = c->sets_settings,
+                     .row_by_row = c->sets_settings || c->sequences.in_order,
                      .n_loops = (int32_t)l->loops.len,
                      .loops = l->loops.items,
                      .n_segments = (int32_t)l->segments.len,

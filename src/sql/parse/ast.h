@@ -98,7 +98,7 @@ typedef enum AstKind {
     AST_DESCRIBE,
     AST_VACUUM,           /* AstVacuum: VACUUM and ANALYZE */
     AST_CHECKPOINT,       /* AstStmt alone */
-    AST_DISCARD,          /* AstStmt alone: DISCARD ALL */
+    AST_DISCARD,          /* AstDiscard */
     AST_CREATE_FUNCTION,  /* AstCreateFunction: functions and procedures */
     AST_DROP_FUNCTION,    /* AstDropFunction */
     AST_CREATE_ENUM,      /* AstCreateEnum */
@@ -106,6 +106,8 @@ typedef enum AstKind {
     AST_CREATE_COMPOSITE, /* AstCreateComposite */
     AST_CREATE_DOMAIN,    /* AstCreateDomain */
     AST_ALTER_DOMAIN,     /* AstAlterDomain */
+    AST_CREATE_SEQUENCE,  /* AstSequence */
+    AST_ALTER_SEQUENCE,   /* AstSequence */
     AST_CALL,             /* AstCall */
     AST_DO,               /* AstDo */
     AST_UNSUPPORTED,      /* AstUnsupported: parsed, but Stele has no such statement */
@@ -695,6 +697,29 @@ typedef struct AstOption {
     int64_t location;
 } AstOption;
 
+/* An option of a sequence, or of an identity column's. */
+typedef enum AstSequenceOptionKind {
+    AST_SEQ_AS, /* type */
+    AST_SEQ_INCREMENT,
+    AST_SEQ_START,
+    AST_SEQ_RESTART, /* without a number: at START */
+    AST_SEQ_MAXVALUE,
+    AST_SEQ_MINVALUE, /* these without a number: NO MAXVALUE, NO MINVALUE */
+    AST_SEQ_CACHE,
+    AST_SEQ_CYCLE,    /* on */
+    AST_SEQ_OWNED_BY, /* column; table NULL: the word NONE, or a name without a table */
+    AST_SEQ_NAME,     /* SEQUENCE NAME of an identity column: owner */
+    AST_SEQ_GENERATED /* SET GENERATED ALWAYS (on) or BY DEFAULT, in ALTER COLUMN */
+} AstSequenceOptionKind;
+typedef struct AstSequenceOption {
+    AstSequenceOptionKind kind;
+    bool has_number, on;
+    int64_t number;
+    AstTypeName *type;
+    AstName owner; /* of OWNED BY schema.table.column: catalog, schema, name */
+    int64_t location;
+} AstSequenceOption;
+
 typedef enum AstConstraintKind {
     AST_CON_NOT_NULL,
     AST_CON_NULL, /* explicit NULL */
@@ -726,6 +751,8 @@ typedef struct AstConstraint {
     AstOption *options; /* of the index behind a key */
     int64_t n_options;
     bool identity_always;
+    AstSequenceOption *sequence; /* options of IDENTITY */
+    int64_t n_sequence;
     int64_t location;
 } AstConstraint;
 
@@ -829,7 +856,8 @@ typedef enum AstObject {
     AST_OBJ_CONSTRAINT,
     AST_OBJ_TYPE,
     AST_OBJ_DOMAIN,
-    AST_OBJ_OTHER /* sequence, function ...: see AstDrop.object_name */
+    AST_OBJ_SEQUENCE,
+    AST_OBJ_OTHER /* function ...: see AstDrop.object_name */
 } AstObject;
 typedef struct AstDrop {
     AST_STMT_HEAD;
@@ -855,6 +883,10 @@ typedef enum AstAlterKind {
     AST_ALTER_VALIDATE_CONSTRAINT,
     AST_ALTER_SET_OPTIONS,
     AST_ALTER_RESET_OPTIONS,
+    AST_ALTER_ADD_IDENTITY, /* constraint */
+    AST_ALTER_SET_IDENTITY, /* sequence */
+    AST_ALTER_DROP_IDENTITY,
+    AST_ALTER_DROP_EXPRESSION,
     AST_ALTER_OTHER /* 0A000 with `what` */
 } AstAlterKind;
 typedef struct AstAlterCmd {
@@ -868,6 +900,8 @@ typedef struct AstAlterCmd {
     AstConstraint *constraint;
     AstOption *options;
     int64_t n_options;
+    AstSequenceOption *sequence; /* SET IDENTITY */
+    int64_t n_sequence;
     const char *what; /* ALTER_OTHER: a name for the message */
     int64_t location;
 } AstAlterCmd;
@@ -1018,6 +1052,21 @@ typedef struct AstAlterDomain {
     AstAlterCmd cmd;
     const char *old_name, *new_name;
 } AstAlterDomain;
+
+/* CREATE SEQUENCE, ALTER SEQUENCE. ALTER SEQUENCE RENAME is AstRename. */
+typedef struct AstSequence {
+    AST_STMT_HEAD;
+    AstName name;
+    bool if_exists; /* of CREATE: IF NOT EXISTS */
+    AstSequenceOption *options;
+    int64_t n_options;
+} AstSequence;
+
+/* DISCARD ALL, or SEQUENCES only. */
+typedef struct AstDiscard {
+    AST_STMT_HEAD;
+    bool sequences;
+} AstDiscard;
 
 typedef struct AstShow {
     AST_STMT_HEAD;

@@ -521,6 +521,20 @@ static void dump_source(Dump *d, const char *label, Slice s) {
     put_name(d, label, copy);
 }
 
+static void dump_sequence_options(Dump *d, const AstSequenceOption *v, int64_t n) {
+    static const char *const names[] = {"as",    "increment", "start",    "restart", "maxvalue", "minvalue",
+                                        "cache", "cycle",     "owned_by", "name",    "generated"};
+    for (int64_t i = 0; i < n; i++) {
+        put(d, " (");
+        put(d, names[v[i].kind]);
+        put_flag(d, "on", v[i].on);
+        if (v[i].has_number) put_int(d, v[i].number);
+        if (v[i].type) dump_type(d, v[i].type);
+        if (v[i].owner.name) put_qualified(d, &v[i].owner);
+        put(d, ")");
+    }
+}
+
 static void dump_constraints(Dump *d, const AstConstraint *v, int64_t n) {
     static const char *const kinds[] = {"not_null", "null",        "default",   "check",   "primary_key",
                                         "unique",   "foreign_key", "generated", "identity"};
@@ -534,6 +548,7 @@ static void dump_constraints(Dump *d, const AstConstraint *v, int64_t n) {
         put_names(d, "ref", k->ref_columns, k->n_ref_columns);
         dump_source(d, "source=", k->expr_source);
         dump_opt(d, "expr", k->expr);
+        dump_sequence_options(d, k->sequence, k->n_sequence);
         put(d, ")");
     }
 }
@@ -675,9 +690,9 @@ static void dump_drop(Dump *d, const AstDrop *x) {
 }
 static void dump_alter_cmd(Dump *d, const AstAlterCmd *x) {
     static const char *const kinds[] = {
-        "add_column",   "drop_column",   "set_not_null",   "drop_not_null",   "set_default",
-        "drop_default", "set_type",      "add_constraint", "drop_constraint", "validate_constraint",
-        "set_options",  "reset_options", "other"};
+        "add_column",   "drop_column",    "set_not_null",    "drop_not_null",       "set_default", "drop_default",
+        "set_type",     "add_constraint", "drop_constraint", "validate_constraint", "set_options", "reset_options",
+        "add_identity", "set_identity",   "drop_identity",   "drop_expression",     "other"};
     put(d, " (");
     put(d, kinds[x->kind]);
     put_name(d, "", x->name);
@@ -686,6 +701,7 @@ static void dump_alter_cmd(Dump *d, const AstAlterCmd *x) {
     dump_source(d, "source=", x->expr_source);
     dump_opt(d, "expr", x->expr);
     if (x->constraint) dump_constraints(d, x->constraint, 1);
+    dump_sequence_options(d, x->sequence, x->n_sequence);
     dump_options(d, x->options, x->n_options);
     put(d, ")");
 }
@@ -773,6 +789,12 @@ static void dump_alter_domain(Dump *d, const AstAlterDomain *x) {
     if (!x->new_name) dump_alter_cmd(d, &x->cmd);
 }
 
+static void dump_sequence(Dump *d, const AstSequence *x) {
+    put_qualified(d, &x->name);
+    put_flag(d, "if_exists", x->if_exists);
+    dump_sequence_options(d, x->options, x->n_options);
+}
+
 /* What stands behind the kind of a statement: a function for each that has more than a name. */
 static void dump_stmt_body(Dump *d, const AstStmt *s) {
     switch (s->kind) {
@@ -826,6 +848,9 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
     case AST_CREATE_COMPOSITE: dump_create_composite(d, AST_AS_CONST(AstCreateComposite, s)); break;
     case AST_CREATE_DOMAIN: dump_create_domain(d, AST_AS_CONST(AstCreateDomain, s)); break;
     case AST_ALTER_DOMAIN: dump_alter_domain(d, AST_AS_CONST(AstAlterDomain, s)); break;
+    case AST_CREATE_SEQUENCE:
+    case AST_ALTER_SEQUENCE: dump_sequence(d, AST_AS_CONST(AstSequence, s)); break;
+    case AST_DISCARD: put_flag(d, "sequences", AST_AS_CONST(AstDiscard, s)->sequences); break;
     case AST_ALTER_ENUM: dump_alter_enum(d, AST_AS_CONST(AstAlterEnum, s)); break;
     case AST_CALL:
         put(d, " ");

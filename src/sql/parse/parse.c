@@ -186,6 +186,8 @@ const char *ast_kind_name(AstKind k) {
         [AST_CREATE_COMPOSITE] = "create_composite",
         [AST_CREATE_DOMAIN] = "create_domain",
         [AST_ALTER_DOMAIN] = "alter_domain",
+        [AST_CREATE_SEQUENCE] = "create_sequence",
+        [AST_ALTER_SEQUENCE] = "alter_sequence",
         [AST_CALL] = "call",
         [AST_DO] = "do",
         [AST_UNSUPPORTED] = "unsupported",
@@ -221,12 +223,14 @@ static const char *object_tag(AstObject o, const char *table, const char *view, 
 }
 
 static const char *drop_tag(const AstDrop *d) {
+    if (d->object == AST_OBJ_SEQUENCE) return "DROP SEQUENCE";
     if (d->object == AST_OBJ_OTHER) return "DROP";
     return object_tag(d->object, "DROP TABLE", "DROP VIEW", "DROP MATERIALIZED VIEW", "DROP INDEX", "DROP SCHEMA");
 }
 
 static const char *alter_tag(AstObject o) {
     if (o == AST_OBJ_TYPE) return "ALTER TYPE";
+    if (o == AST_OBJ_SEQUENCE) return "ALTER SEQUENCE";
     return object_tag(o, "ALTER TABLE", "ALTER VIEW", "ALTER MATERIALIZED VIEW", "ALTER INDEX", "ALTER SCHEMA");
 }
 
@@ -262,7 +266,7 @@ const char *ast_stmt_tag(const AstStmt *s) {
     case AST_DESCRIBE: return AST_AS_CONST(AstDescribe, s)->summarize ? "SUMMARIZE" : "DESCRIBE";
     case AST_VACUUM: return AST_AS_CONST(AstVacuum, s)->is_vacuum ? "VACUUM" : "ANALYZE";
     case AST_CHECKPOINT: return "CHECKPOINT";
-    case AST_DISCARD: return "DISCARD ALL";
+    case AST_DISCARD: return AST_AS_CONST(AstDiscard, s)->sequences ? "DISCARD SEQUENCES" : "DISCARD ALL";
     case AST_CREATE_FUNCTION:
         return AST_AS_CONST(AstCreateFunction, s)->is_procedure ? "CREATE PROCEDURE" : "CREATE FUNCTION";
     case AST_CREATE_COMPOSITE:
@@ -270,6 +274,8 @@ const char *ast_stmt_tag(const AstStmt *s) {
     case AST_ALTER_ENUM: return "ALTER TYPE";
     case AST_CREATE_DOMAIN: return "CREATE DOMAIN";
     case AST_ALTER_DOMAIN: return "ALTER DOMAIN";
+    case AST_CREATE_SEQUENCE: return "CREATE SEQUENCE";
+    case AST_ALTER_SEQUENCE: return "ALTER SEQUENCE";
     case AST_DROP_FUNCTION: {
         char what = AST_AS_CONST(AstDropFunction, s)->what;
         return what == 'f' ? "DROP FUNCTION" : what == 'p' ? "DROP PROCEDURE" : "DROP ROUTINE";

@@ -1287,6 +1287,63 @@ static bool copy_source(Conv *c, Slice s, Slice *out) {
     return out->ptr != NULL;
 }
 
+/* An option's number, as defGetInt64 reads it. */
+static bool sequence_number(Conv *c, const DefElem *d, AstSequenceOption *x) {
+    if (!d->arg) return true;
+    x->has_number = true;
+    if (IsA(d->arg, Integer)) return x->number = intVal(d->arg), true;
+    if (!IsA(d->arg, Float)) return unexpected(c, d->arg) != NULL;
+    const char *text = ((Float *)d->arg)->fval;
+    char *end;
+    errno = 0;
+    x->number = strtoll(text, &end, 10);
+    if (!errno && end != text && !*end) return true;
+    const bool range = !*end;
+    err_set(c->e, range ? ERR_NUMERIC_RANGE : ERR_INVALID_TEXT,
+            range ? "value \"%s\" is out of range for type bigint" : "invalid input syntax for type bigint: \"%s\"",
+            text);
+    return false;
+}
+static bool conv_sequence_option(Conv *c, const DefElem *d, AstSequenceOption *x) {
+    static const char *const names[] = {[AST_SEQ_AS] = "as",
+                                        [AST_SEQ_INCREMENT] = "increment",
+                                        [AST_SEQ_START] = "start",
+                                        [AST_SEQ_RESTART] = "restart",
+                                        [AST_SEQ_MAXVALUE] = "maxvalue",
+                                        [AST_SEQ_MINVALUE] = "minvalue",
+                                        [AST_SEQ_CACHE] = "cache",
+                                        [AST_SEQ_CYCLE] = "cycle",
+                                        [AST_SEQ_OWNED_BY] = "owned_by",
+                                        [AST_SEQ_NAME] = "sequence_name",
+                                        [AST_SEQ_GENERATED] = "generated"};
+    size_t kind = 0;
+    while (kind < ARRAY_LEN(names) && strcmp(names[kind], d->defname) != 0) kind++;
+    if (kind == ARRAY_LEN(names)) return unexpected(c, (Node *)(uintptr_t)d) != NULL;
+    x->kind = (AstSequenceOptionKind)kind;
+    x->location = pos_of(d->location);
+    switch (x->kind) {
+    case AST_SEQ_AS: return (x->type = conv_type(c, (TypeName *)d->arg)) != NULL;
+    case AST_SEQ_CYCLE: return x->on = boolVal(d->arg), true;
+    case AST_SEQ_GENERATED: return x->on = intVal(d->arg) == 'a', true;
+    case AST_SEQ_OWNED_BY:
+    case AST_SEQ_NAME: return conv_qualified(c, (List *)d->arg, d->location, &x->owner);
+    default: return sequence_number(c, d, x);
+    }
+}
+static bool conv_sequence_options(Conv *c, List *l, AstSequenceOption **out, int64_t *n) {
+    *n = list_length(l);
+    if (!(*out = new_array(c, *n, (int64_t)sizeof(AstSequenceOption)))) return false;
+    for (int64_t i = 0; i < *n; i++)
+        if (!conv_sequence_option(c, list_nth(l, (int)i), &(*out)[i])) return false;
+    return true;
+}
+static AstStmt *conv_sequence(Conv *c, AstKind kind, RangeVar *name, List *options, bool if_exists) {
+    AstSequence *x = NEW(AstSequence, kind, name->location);
+    if (!x || !conv_rangevar(c, name, &x->name)) return NULL;
+    x->if_exists = if_exists;
+    return conv_sequence_options(c, options, &x->options, &x->n_options) ? (AstStmt *)x : NULL;
+}
+
 static bool conv_constraint(Conv *c, Constraint *k, AstConstraint *x) {
     x->location = pos_of(k->location);
     if (k->deferrable || k->initdeferred) return unsupported(c, k->location, "a deferrable constraint") != NULL;
@@ -1310,7 +1367,7 @@ static bool conv_constraint(Conv *c, Constraint *k, AstConstraint *x) {
     case CONSTR_IDENTITY:
         x->kind = AST_CON_IDENTITY;
         x->identity_always = k->generated_when == 'a';
-        return true;
+        return conv_sequence_options(c, k->options, &x->sequence, &x->n_sequence);
     case CONSTR_PRIMARY:
     case CONSTR_UNIQUE:
         x->kind = k->contype == CONSTR_PRIMARY ? AST_CON_PRIMARY_KEY : AST_CON_UNIQUE;
@@ -1521,6 +1578,7 @@ static AstObject object_of(ObjectType t) {
     case OBJECT_TABCONSTRAINT: return AST_OBJ_CONSTRAINT;
     case OBJECT_TYPE: return AST_OBJ_TYPE;
     case OBJECT_DOMAIN: return AST_OBJ_DOMAIN;
+    case OBJECT_SEQUENCE: return AST_OBJ_SEQUENCE;
     default: return AST_OBJ_OTHER;
     }
 }
@@ -1657,8 +1715,14 @@ static bool conv_alter_cmd(Conv *c, AlterTableCmd *s, int location, AstAlterCmd 
     case AT_SetLogged:
     case AT_SetUnLogged: x->what = "SET LOGGED"; break;
     case AT_AddIdentity:
+        x->kind = AST_ALTER_ADD_IDENTITY;
+        x->constraint = arena_new_of(c->a, AstConstraint);
+        return x->constraint && conv_constraint(c, (Constraint *)s->def, x->constraint);
     case AT_SetIdentity:
-    case AT_DropIdentity: x->what = "IDENTITY"; break;
+        x->kind = AST_ALTER_SET_IDENTITY;
+        return conv_sequence_options(c, (List *)s->def, &x->sequence, &x->n_sequence);
+    case AT_DropIdentity: x->kind = AST_ALTER_DROP_IDENTITY; return true;
+    case AT_DropExpression: x->kind = AST_ALTER_DROP_EXPRESSION; return true;
     case AT_ValidateConstraint: x->kind = AST_ALTER_VALIDATE_CONSTRAINT; return true;
     case AT_AlterConstraint: x->what = "ALTER CONSTRAINT"; break;
     default: x->what = "this form"; break;
@@ -1878,6 +1942,13 @@ static AstStmt *conv_set(Conv *c, VariableSetStmt *s) {
     return unexpected(c, (Node *)s);
 }
 
+static AstStmt *conv_discard(Conv *c, DiscardStmt *s) {
+    if (s->target != DISCARD_ALL && s->target != DISCARD_SEQUENCES) return unsupported_stmt(c, "this form of DISCARD");
+    AstDiscard *x = NEW(AstDiscard, AST_DISCARD, -1);
+    if (x) x->sequences = s->target == DISCARD_SEQUENCES;
+    return (AstStmt *)x;
+}
+
 static AstStmt *conv_vacuum(Conv *c, VacuumStmt *s) {
     AstVacuum *x = NEW(AstVacuum, AST_VACUUM, -1);
     if (!x || !conv_options(c, s->options, &x->options, &x->n_options)) return NULL;
@@ -2070,8 +2141,6 @@ static AstStmt *conv_call(Conv *c, CallStmt *s) {
 static const char *statement_name(Node *n) {
     switch (nodeTag(n)) {
     case T_AlterFunctionStmt: return "ALTER FUNCTION";
-    case T_CreateSeqStmt: return "CREATE SEQUENCE";
-    case T_AlterSeqStmt: return "ALTER SEQUENCE";
     case T_CreateRangeStmt: return "CREATE TYPE";
     case T_AlterTypeStmt: return "ALTER TYPE";
     case T_CreateTrigStmt: return "CREATE TRIGGER";
@@ -2167,6 +2236,14 @@ static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
     case T_AlterEnumStmt: return conv_alter_enum(c, (AlterEnumStmt *)n);
     case T_CreateDomainStmt: return conv_create_domain(c, (CreateDomainStmt *)n);
     case T_AlterDomainStmt: return conv_alter_domain(c, (AlterDomainStmt *)n);
+    case T_CreateSeqStmt: {
+        CreateSeqStmt *s = (CreateSeqStmt *)n;
+        return conv_sequence(c, AST_CREATE_SEQUENCE, s->sequence, s->options, s->if_not_exists);
+    }
+    case T_AlterSeqStmt: {
+        AlterSeqStmt *s = (AlterSeqStmt *)n;
+        return conv_sequence(c, AST_ALTER_SEQUENCE, s->sequence, s->options, s->missing_ok);
+    }
     case T_CommentStmt: return conv_comment(c, (CommentStmt *)n);
     case T_CopyStmt: return conv_copy(c, (CopyStmt *)n);
     case T_TransactionStmt: return conv_transaction(c, (TransactionStmt *)n);
@@ -2198,8 +2275,7 @@ static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
     case T_CheckPointStmt: return NEW(AstStmt, AST_CHECKPOINT, -1);
     case T_DiscardStmt:
         if (((DiscardStmt *)n)->target == DISCARD_TEMP) return unsupported_stmt(c, "DISCARD TEMP");
-        if (((DiscardStmt *)n)->target != DISCARD_ALL) return unsupported_stmt(c, "this form of DISCARD");
-        return NEW(AstStmt, AST_DISCARD, -1);
+        return conv_discard(c, (DiscardStmt *)n);
     case T_DefineStmt: return unsupported_on(c, "CREATE", ((DefineStmt *)n)->kind);
     default: return unsupported_stmt(c, statement_name(n));
     }

@@ -260,12 +260,18 @@ static int32_t snapshot(Cp *c, int32_t var) {
     return copy;
 }
 
+/* nextval and the like by a sequence's id are called as the statement has them. */
+static const char *called(const FuncDef *f) {
+    static const char by_id[] = "sequence_";
+    return strncmp(f->name, by_id, sizeof by_id - 1) == 0 ? f->name + sizeof by_id - 1 : f->name;
+}
+
 static bool to_column(void *ctx, Expr *e) {
     Cp *c = ctx;
     /* A bulk's result is that of its calls one by one, wherever it is run again: what depends on the clock or on chance
      * is no part of it. */
     if (e->kind == EX_FUNC && (e->u.func->flags & FN_VOLATILE) && !cp_routine(c, e))
-        return cp_refuse(c, "%s() is volatile", e->u.func->name), false;
+        return cp_refuse(c, "%s() is volatile", called(e->u.func)), false;
     if (e->kind == EX_FUNC && e->u.func->own)
         return cp_refuse(c, "%s() is a function of the client", e->u.func->name), false;
     if (e->kind == EX_SUBQUERY) {

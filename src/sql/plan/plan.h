@@ -51,6 +51,7 @@ typedef struct NamedColumn {
 typedef struct KeptLiteral {
     int64_t location;
     Value value;
+    const char *behind; /* what is written behind it; NULL: nothing */
 } KeptLiteral;
 typedef struct KeptLiterals {
     VEC(KeptLiteral) list;
@@ -66,6 +67,24 @@ typedef struct ViewTable {
     int32_t n_cols;                  /* that the relation has, whatever the view has of it */
     const char **cols;
 } ViewTable;
+
+/* The client is asked for rows of a name that means nothing. */
+typedef struct ClientResolve {
+    bool (*fn)(void *ctx, const char *name); /* NULL: it is not */
+    void *ctx;
+} ClientResolve;
+/* A place in a text that names a sequence: 's' of nextval('s'). */
+typedef struct NamedSequence {
+    int64_t location; /* of the literal */
+    int64_t sequence; /* which one */
+    bool typed;       /* it has its type, 's'::regclass */
+} NamedSequence;
+/* Calls of sequences' functions in a statement. */
+typedef struct PlanSequences {
+    VEC(NamedSequence) named;
+    bool called;   /* there are some */
+    bool in_order; /* several calls may have to do with the same sequence: rows are computed one by one */
+} PlanSequences;
 
 typedef struct PlanCtx {
     Arena *arena;
@@ -95,14 +114,14 @@ typedef struct PlanCtx {
     int32_t n_bulks;                    /* bulk_call in FROM: so many */
     bool bulk_stays;   /* the bulk's changes need not be in tables behind it, if nothing else in the plan reads these */
     bool reads_system; /* system relations, or functions that read the catalog */
-    bool sets_settings;                           /* set_config: rows are computed one by one, their values in order */
-    bool lasts;                                   /* the plan is kept for later statements: no stable call is folded */
-    const StreamFinder *streams;                  /* NULL: nothing outside the database can be read */
-    bool reads_stream;                            /* the statement does: its plan and its shape are good for once */
-    bool locks_rows;                              /* FOR UPDATE and the like */
-    struct ClientRows **client_rows;              /* that names in FROM may mean (client_rows.h); NULL: none */
-    bool (*resolve)(void *ctx, const char *name); /* the client may add some for a name that means nothing, or NULL */
-    void *resolve_ctx;
+    bool sets_settings;              /* set_config: rows are computed one by one, their values in order */
+    bool lasts;                      /* the plan is kept for later statements: no stable call is folded */
+    const StreamFinder *streams;     /* NULL: nothing outside the database can be read */
+    bool reads_stream;               /* the statement does: its plan and its shape are good for once */
+    bool locks_rows;                 /* FOR UPDATE and the like */
+    struct ClientRows **client_rows; /* that names in FROM may mean (client_rows.h); NULL: none */
+    ClientResolve resolve;           /* may add some */
+    PlanSequences sequences;
     bool reads_client_rows;            /* names do mean such rows */
     VEC(int64_t) domain_ids;           /* domains that binding looked up by name */
     VEC(int32_t) type_numbers;         /* enumerated and composite types, likewise */
