@@ -409,6 +409,11 @@ static void calls_sent(void *ctx) {
     mutex_unlock(&x->p->mutex);
     x->list = NULL;
 }
+/* What footprints of the next bulk read may be written by this one where it is another's (session_bulk_apart). */
+static bool is_apart(const CallPool *p) {
+    return !p->running ||
+           session_bulk_apart(p->db, p->running->routine) != session_bulk_apart(p->db, p->first->routine);
+}
 static bool next_calls(void *ctx, int32_t *n_groups, const BulkCalls **groups) {
     NextCalls *x = ctx;
     CallPool *p = x->p;
@@ -416,7 +421,7 @@ static bool next_calls(void *ctx, int32_t *n_groups, const BulkCalls **groups) {
     int64_t n_calls = 0;
     mutex_lock(&p->mutex);
     if (!x->prefetched.arena && p->first && p->n_calls >= p->first->settings->settings.bulk.size &&
-        same_settings(p->first->settings, x->set))
+        same_settings(p->first->settings, x->set) && !is_apart(p))
         x->list = take(p, DUE_SIZE, &n_calls);
     mutex_unlock(&p->mutex);
     if (!x->list) return false;
