@@ -45,6 +45,12 @@ void name_reads_end(NameReads *r) {
     reading = r->outer;
     for (int64_t i = 0; r->outer && i < NAME_SLOTS / 64; i++) r->outer->bits[i] |= r->bits[i];
 }
+NameReads *name_reads_pause(void) {
+    NameReads *r = reading;
+    reading = NULL;
+    return r;
+}
+void name_reads_continue(NameReads *r) { reading = r; }
 static void read_slot(int32_t slot) { reading->bits[slot / 64] |= UINT64_C(1) << (slot % 64); }
 void name_read(Slice name) {
     if (reading) read_slot(slot_of(name));

@@ -45,6 +45,10 @@ typedef struct NameReads {
 void name_reads_begin(NameReads *r, const Catalog *c);
 void name_reads_resume(NameReads *r); /* after its end: more of the same; NULL is fine, here and in `end` */
 void name_reads_end(NameReads *r);
+/* Nothing is recorded from here to `continue`, which gets what this gave: for what is made on the way and kept with
+ * names of its own. */
+NameReads *name_reads_pause(void);
+void name_reads_continue(NameReads *r);
 /* A name, or an object by its id, has been looked up. Does nothing where nothing is recorded. */
 void name_read(Slice name);
 void name_read_id(int64_t id);

@@ -1,7 +1,7 @@
 /* bulk.h - bulks of procedure calls from sessions.
  *
  * The database keeps its compiled procedures (sql/pl/compile.h) and the images that bulks change (txn/store/image.h) in
- * a BulkHub, made when first needed and compiled anew when the catalog has changed.
+ * a BulkHub (hub.h), made when first needed; what is compiled anew for a definition is what depends on it.
  *
  * A bulk is one statement: it takes the exclusive lock, so that bulks, statements and transactions have one order.
  * Images are brought into the tables when the lock is next taken for anything else (session_lock), or at once when the

@@ -247,6 +247,7 @@ static bool procs_stay(BulkHub *h) {
     }
     return stay;
 }
+static const ImageNeed *need_of(const void *ctx, int64_t table_id) { return pl_registry_need(ctx, table_id); }
 static Status compile_all(Session *s, BulkHub *h) {
     bool fits;
     hub_statements_drop(h, true);
@@ -255,7 +256,9 @@ static Status compile_all(Session *s, BulkHub *h) {
     h->kept_arena = NULL;
     h->kept = NULL;
     TRY(list_routines(s, h));
-    return add_new(s, h, NULL, &fits);
+    TRY(add_new(s, h, NULL, &fits));
+    images_forget_unneeded(h->state.images, need_of, h->kept);
+    return ST_OK;
 }
 static Status update(Session *s, BulkHub *h) {
     bool fits = false;
@@ -282,7 +285,10 @@ Status hub_get(Session *s, BulkHub **out) {
     if (atomic_load(&h->state.unapplied))
         return err_internal(&s->err, "definitions changed while bulks were ahead of their tables");
     if (!h->state.images && !(h->state.images = bulk_state_images(h->db, &s->err))) return ST_ERROR;
-    TRY(update(s, h));
+    NameReads *reads = name_reads_pause();
+    Status st = update(s, h);
+    name_reads_continue(reads);
+    if (st != ST_OK) return st;
     atomic_store(&h->definitions, catalog_definitions(&h->db->catalog));
     return ST_OK;
 }

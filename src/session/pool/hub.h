@@ -4,9 +4,9 @@
  * What is compiled anew. Each procedure keeps the names that it was made from (catalog/names.h), and what all of them
  * do to tables is kept as a registry (sql/pl/compile.h). So a definition that no procedure depends on costs a look at
  * these names. A new routine is compiled by itself where it fits the registry; all are compiled anew when it does not,
- * and when a compiled one has changed, is gone, or depends on something that has. Images stay: images_get makes those
- * of other tables, or with other columns and indexes, and they are forgotten with their tables
- * (session_bulk_forget_table).
+ * and when a compiled one has changed, is gone, or depends on something that has. Images stay, and are forgotten with
+ * their tables (session_bulk_forget_table). One that lacks a column or an index for something new is made anew, once,
+ * from all rows of its table (images_get).
  *
  * A statement never makes procedures be compiled anew. It is
  *   - shared, where it fits the registry, which may have tables besides that only statements use: those statements are

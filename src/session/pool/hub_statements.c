@@ -273,7 +273,12 @@ Status session_bulk_statement(Session *s, const BulkText *x, bool learn, bool *k
         if (!hub_is_current(h)) TRY(session_bulk_sync(s));
         TRY(hub_get(s, &h));
         if (!q) TRY(add(s, h, x, &q));
-        if (q->state == STATEMENT_NEW) TRY(compile(s, h, q));
+        if (q->state == STATEMENT_NEW) {
+            NameReads *reads = name_reads_pause(); /* others may be compiled with it */
+            Status st = compile(s, h, q);
+            name_reads_continue(reads);
+            if (st != ST_OK) return st;
+        }
     }
     if (!*known) return ST_OK;
     atomic_store(&q->used, atomic_fetch_add(&h->clock, 1) + 1);

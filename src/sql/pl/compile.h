@@ -46,6 +46,8 @@ const PlRegistry *pl_registry_join(const PlRegistry *one, const PlRegistry *othe
 void pl_registry_read(const PlRegistry *r);                  /* name_read of all its tables */
 bool pl_registry_has(const PlRegistry *r, int64_t table_id); /* some procedure uses the table; r may be NULL */
 bool pl_registry_grows(const PlRegistry *one, const PlRegistry *other); /* `other` has tables that `one` has not */
+/* What all procedures need of the table's image; NULL: none uses it. Borrowed. */
+const ImageNeed *pl_registry_need(const PlRegistry *r, int64_t table_id);
 /* Some procedure finds or orders rows by a column of the table, other than by its unique keys. r may be NULL */
 bool pl_registry_looks_up(const PlRegistry *r, int64_t table_id, int32_t col);
 

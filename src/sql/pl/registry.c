@@ -212,6 +212,10 @@ bool pl_registry_grows(const PlRegistry *one, const PlRegistry *other) {
         if (!find(one, other->tables.items[i]->table->id)) return true;
     return false;
 }
+const ImageNeed *pl_registry_need(const PlRegistry *r, int64_t table_id) {
+    const CpTable *t = find(r, table_id);
+    return t ? &t->need : NULL;
+}
 bool pl_registry_looks_up(const PlRegistry *r, int64_t table_id, int32_t col) {
     const CpTable *t = find(r, table_id);
     for (int32_t g = 0; t && g < t->need.n_groups; g++) {

@@ -229,6 +229,8 @@ int64_t images_garbage_of(ImageSet *s, int64_t table_id); /* of one table, when 
 void images_drop_all(ImageSet *s);                 /* those that are not ahead, and memory kept for the next bulk */
 void images_drop(ImageSet *s, int64_t table_id);   /* the image, which is not ahead; the next bulk makes it anew */
 void images_forget(ImageSet *s, int64_t table_id); /* the table is gone or was changed by other means */
+/* Images with an index that `need` of their table (NULL: there is none) has not go; no image is ahead. */
+void images_forget_unneeded(ImageSet *s, const ImageNeed *(*need)(const void *ctx, int64_t table_id), const void *ctx);
 void images_forget_proc(ImageSet *s, const Proc *proc); /* before the procedure is freed: programs are kept prepared */
 
 /* `calls` of all groups together number 0 .. n_calls-1 in timestamp order. images_get comes first. On an error nothing

@@ -386,6 +386,15 @@ void images_forget(ImageSet *s, int64_t table_id) {
     *x = s->entries[--s->n];
 }
 
+void images_forget_unneeded(ImageSet *s, const ImageNeed *(*need)(const void *ctx, int64_t table_id), const void *ctx) {
+    for (int64_t i = s->n - 1; i >= 0; i--) {
+        const ImageNeed *have = &s->entries[i].need, *want = need(ctx, s->entries[i].table_id);
+        bool wanted = true;
+        for (int32_t g = 0; g < have->n_groups; g++) wanted &= want && has_group(want, have, g);
+        if (!wanted) images_forget(s, s->entries[i].table_id);
+    }
+}
+
 /* ---- procedures ---- */
 void images_forget_proc(ImageSet *s, const Proc *proc) {
     images_drop_code(s, proc);
