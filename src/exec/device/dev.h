@@ -46,6 +46,8 @@ void dev_runtime_limit(DevRuntime *r, int64_t bytes);
 /* Frees cached columns: of one table (dropped, rewritten), or all (table_id < 0). Those that a query reads right now
  * stay. */
 void dev_runtime_forget(DevRuntime *r, int64_t table_id);
+/* It has memory of its own, and copies of columns there. Takes no lock. */
+bool dev_runtime_keeps_copies(const DevRuntime *r);
 /* The device has a copy of the tablet's column as the table has it now. */
 bool dev_runtime_has(DevRuntime *r, const Table *t, int64_t tablet, int32_t col);
 

@@ -145,6 +145,7 @@ struct DevRuntime {
     Learned learned[LEARNED];
     Mutex res_lock; /* recursive */
     ResTable *tables;
+    _Atomic bool keeps; /* there are some; read without the lock */
     ResDict *dicts;
     int64_t clock; /* of last_use */
     Mutex map_lock;

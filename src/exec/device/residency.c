@@ -77,8 +77,10 @@ void dev_runtime_forget(DevRuntime *r, int64_t table_id) {
         *link = d->next;
         dict_drop(r, d);
     }
+    atomic_store(&r->keeps, r->tables != NULL);
     mutex_unlock(&r->res_lock);
 }
+bool dev_runtime_keeps_copies(const DevRuntime *r) { return !r->d->info.shares_memory && atomic_load(&r->keeps); }
 
 /* What is not pinned and was not used for the longest time; all NULL: there is nothing. */
 typedef struct Oldest {
@@ -206,6 +208,7 @@ static Status table_find(DevQuery *q, const Table *t, ResTable **out, Err *e) {
     }
     x->next = r->tables; /* the version that was read last comes first */
     r->tables = x;
+    atomic_store(&r->keeps, true);
     *out = x;
     return ST_OK;
 }

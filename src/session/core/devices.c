@@ -160,6 +160,18 @@ bool session_may_use_device(const Session *s) {
            (strcasecmp(x->device.id, "auto") != 0 || devices_automatic() != NULL);
 }
 
+bool session_device_keeps_copies(const Session *s) {
+    DeviceHub *h = s->db->device_hub;
+    if (!session_may_use_device(s)) return false;
+    if (s->device.override) return dev_runtime_keeps_copies(s->device.override);
+    bool some = false;
+    if (!h) return false;
+    mutex_lock(&h->lock);
+    for (int i = 0; i < h->n && !some; i++) some = dev_runtime_keeps_copies(h->runtimes[i].runtime);
+    mutex_unlock(&h->lock);
+    return some;
+}
+
 Status session_device_use(Session *s, const QueryPlan *plan, DeviceUse *out) {
     const Settings *x = &s->settings;
     *out = (DeviceUse){0};

@@ -93,7 +93,8 @@ Status session_read(Session *s, bool brief) {
         if (st != ST_OK) return st;
     } while (s->lock == LOCK_NONE);
     if (brief && s->state == 'T' && always_publishes(s)) brief = false; /* it is the transaction that may be long */
-    if (!version || brief || !session_should_publish(s) || !publish(s, &cost)) return ST_OK;
+    if (!version || brief || !(session_should_publish(s) || session_device_keeps_copies(s)) || !publish(s, &cost))
+        return ST_OK;
     bool pinned = pin(s, false); /* under the lock: it is current */
     if (pinned) session_unlock_keep_version(s);
     s->read.published = pinned;

@@ -439,6 +439,8 @@ Status session_resolve_limits(Session *s, PlanCtx *c, Plan *p, MemAccount *acct)
 /* devices.c: what the settings ask for; runtime NULL when everything is for the virtual machine. */
 Status session_device_use(Session *s, const QueryPlan *plan, DeviceUse *out);
 bool session_may_use_device(const Session *s); /* some plan may, as the settings are */
+/* A device that some plan may use has copies of columns in memory of its own, which a published version extends. */
+bool session_device_keeps_copies(const Session *s);
 /* The device's calibrated read rate in GB/s, 0 when it was not measured. */
 double session_device_limit(Session *s, const char *id);
 /* What was measured of bulks of calls, on a device or, NULL, on the virtual machine (calibrate_bulk.h); 0: nothing was.

@@ -80,7 +80,7 @@ static const Def defs[] = {
      "72000; 0 = a quarter of memory_limit"},
     {"snapshot", K_ENUM, AT(txn.snapshot), 0, 0, "auto|version|lock",
      "what a SELECT reads, unless its transaction has changed something: a published version of the tables, or the "
-     "tables under the lock; auto: a version when there are other sessions"},
+     "tables under the lock; auto: a version when there are other sessions, or a GPU that keeps columns"},
     {"bulk_step_limit", K_INT, AT(bulk.step_limit), 0, INT64_MAX, "0",
      "loop iterations a call of a routine may make, those of what it calls included; 0 = no limit"},
     {"bulk_strategy", K_ENUM, AT(bulk.strategy), 0, 0, "auto|kset|tpl|part|serial",
