@@ -334,28 +334,32 @@ Status catalog_add_sequence(Catalog *c, Sequence *q, Err *e) {
     TRY(grow(c, (void **)&c->sequences, c->n_sequences, &c->cap_sequences, e));
     if (q->id == 0) q->id = ++c->next_id;
     c->sequences[c->n_sequences++] = q;
-    c->version++;
+    catalog_changed(c, q->name, q->owner_table, q->id);
     return ST_OK;
 }
 void catalog_remove_sequence(Catalog *c, const Sequence *q) {
     for (int64_t i = 0; i < c->n_sequences; i++) {
         if (c->sequences[i] != q) continue;
-        take_out(c, &c->sequences, &c->n_sequences, i);
+        take_out(&c->sequences, &c->n_sequences, i);
+        catalog_changed(c, q->name, q->owner_table, q->id);
         return;
     }
 }
 Sequence *catalog_sequence(const Catalog *c, Slice name) {
+    name_read(name);
     for (int64_t i = 0; i < c->n_sequences; i++)
         if (same_name(c->sequences[i]->name, name)) return c->sequences[i];
     return NULL;
 }
 Sequence *catalog_sequence_by_id(const Catalog *c, int64_t sequence) {
+    name_read_id(sequence);
     for (int64_t i = 0; i < c->n_sequences; i++)
         if (c->sequences[i]->id == sequence) return c->sequences[i];
     return NULL;
 }
 Sequence *catalog_sequence_of(const Catalog *c, const char *table, const char *column) {
     Sequence *found = NULL;
+    name_read(slice_of(table));
     for (int64_t i = 0; i < c->n_sequences; i++) {
         Sequence *q = c->sequences[i];
         if (!q->owner_table || strcmp(q->owner_table, table) != 0 || strcmp(q->owner_column, column) != 0) continue;

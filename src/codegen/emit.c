@@ -16,8 +16,8 @@
 
 /* ---- columns of tables ---------------------------------------------------------------------- */
 uint32_t dev_form(const TabletColumn *c, bool in_place) {
-    if (c->encoding == ENC_STR) return in_place && c->is_delta ? DF_OPEN_STR : DF_STR;
     if (in_place && c->stride && c->stride != phys_size((Phys)c->phys)) return DF_STRIDED + c->phys;
+    if (c->encoding == ENC_STR) return in_place && c->is_delta ? DF_OPEN_STR : DF_STR;
     if (c->encoding == ENC_PLAIN) return DF_PLAIN + c->phys;
     switch (c->width) {
     case 0: return DF_FOR0;
@@ -39,7 +39,7 @@ static double form_bytes(uint32_t form, const TabletColumn *c, double width) {
     static const double bytes[] = {0, 0.125, 0.25, 0.5, 1, 2, 3, 4, 8};
     enum { LINE = 64 };
     if (form <= DF_FOR64) return bytes[form];
-    if (form >= DF_STRIDED) return MIN_OF(c->stride, LINE);
+    if (form >= DF_STRIDED) return MIN_OF(c->stride, LINE) + (form == DF_STRIDED + PH_STR ? width : 0);
     if (form == DF_OPEN_STR) return (double)sizeof(Str) + width;
     return form == DF_STR ? 4 + width : (double)phys_size((Phys)(form - DF_PLAIN));
 }

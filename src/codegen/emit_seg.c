@@ -282,6 +282,10 @@ void em_put_form(Em *m, Out *o, uint32_t form, int32_t c, uint8_t to, const char
         out_w(m, o, "open_str(cd%d, %s)", c, row);
         return;
     }
+    if (form == DF_STRIDED + PH_STR) {
+        out_w(m, o, "open_str(cd%d + (u64)(%s) * cs%d, 0)", c, row, c);
+        return;
+    }
     bool strided = form >= DF_STRIDED;
     uint8_t phys = (uint8_t)(form - (strided ? DF_STRIDED : DF_PLAIN));
     const char *load = phys >= PH_STR ? "G" : "GRO";

@@ -173,16 +173,16 @@ void tablet_widen(Tablet *tab, int col, const CellSummary *s) {
 }
 
 /* ---- append ---- */
-/* How many of rows [first, n) the tablet's string heap takes; a tablet with no rows takes at least one. */
+/* How many of rows [first, n) the tablet takes, by their strings; a tablet with no rows takes at least one. */
 static int64_t rows_that_fit(const Table *t, const Tablet *tab, int64_t first, int64_t n, const Vec *cols) {
-    int64_t fit = MIN_OF(n - first, TABLET_ROWS - tab->rows), total = tab->block->heap.total;
+    int64_t fit = MIN_OF(n - first, TABLET_ROWS - tab->rows), total = tablet_text_bytes(tab);
     bool strings = false;
     for (int c = 0; c < t->n_cols; c++) strings = strings || tab->cols[c].phys == PH_STR;
     if (!strings) return fit;
     for (int64_t i = 0; i < fit; i++) {
         for (int c = 0; c < t->n_cols; c++)
             if (tab->cols[c].phys == PH_STR) total += ((const Str *)cols[c].data)[cols[c].is_const ? 0 : first + i].len;
-        if (total > TABLET_STR_BYTES) return i == 0 && tab->rows == 0 ? 1 : i;
+        if (total > TABLET_TEXT_BYTES) return i == 0 && tab->rows == 0 ? 1 : i;
     }
     return fit;
 }
@@ -511,7 +511,7 @@ static bool any_key_is_set(const Table *t, const NewRows *x) {
 }
 /* Rows of the tablet stay where they are. Keys of main tablets are not changed there: an index may be their order. */
 static bool changes_in_place(const Table *t, const Tablet *tab, const NewRows *x) {
-    if (tab->block->heap.total >= TABLET_STR_BYTES) return false;
+    if (tablet_text_bytes(tab) >= TABLET_TEXT_BYTES) return false;
     return tab->is_delta || !any_key_is_set(t, x);
 }
 /* Sorts positions of rows that are there into those that change in place and those that move. */

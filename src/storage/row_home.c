@@ -13,6 +13,19 @@ void home_texts_drop(HomeTexts *x) {
 MemAccount *table_home_account(const Table *t) { return t->impl->homes ? t->impl->homes : t->impl->parent; }
 void table_set_home_account(Table *t, MemAccount *a) { t->impl->homes = a; }
 
+int64_t table_packed_texts(const Table *t) {
+    double bytes = 0;
+    for (int64_t k = 0; k < t->n_tablets; k++) {
+        const Tablet *tab = t->tablets[k];
+        for (int c = 0; tab->block->bytes && c < t->n_cols; c++) {
+            if (!tablet_home(tab, c) || tab->cols[c].phys != PH_STR) continue;
+            const double live = (double)(tab->rows - tab->n_deleted) / (double)MAX_OF(tab->rows, 1);
+            bytes += live * (double)tablet_packed_column(tab, c).var_bytes;
+        }
+    }
+    return MAX_OF((int64_t)bytes - t->impl->dead_text, 0);
+}
+
 /* ---- cells that come to a home, move with it, and leave it ---- */
 /* Memory of cells that are not wanted any more. */
 static void drop_cells(struct TabletBlock *b, DeltaCol *d) {
@@ -36,10 +49,19 @@ static void place_cells(Tablet *tab, int col, const HomeCells *at) {
 }
 void tablet_home_moved(Tablet *tab, int col, const HomeCells *at) { place_cells(tab, col, at); }
 
+/* Cells may refer to these strings from here on, also when they have left the home. */
+static Status hold_texts(struct TabletBlock *b, HomeTexts *x, Err *e) {
+    if (b->texts == x) return ST_OK;
+    if (b->texts) return err_internal(e, "a tablet has strings in two homes");
+    atomic_fetch_add_explicit(&x->refs, 1, memory_order_relaxed);
+    b->texts = x;
+    return ST_OK;
+}
 Status tablet_settle(Tablet *tab, int col, RowHome *h, const HomeCells *at, Err *e) {
     struct TabletBlock *b = tab->block;
     TabletColumn *c = &tab->cols[col];
     TRY(tablet_ensure_open_columns(tab, e));
+    if (c->phys == PH_STR) TRY(hold_texts(b, h->texts, e));
     DeltaCol *d = &b->delta[col];
     d->cell_size = phys_size((Phys)c->phys);
     if (!c->is_delta) {
@@ -158,6 +180,7 @@ static void widen(CellSummary *s, int64_t min, int64_t max) {
 static void merge(CellSummary *s, const CellSummary *more) {
     s->n += more->n;
     s->nulls += more->nulls;
+    s->bytes += more->bytes;
     s->wide |= more->wide;
     if (more->has_range) widen(s, more->min, more->max);
 }
@@ -211,6 +234,18 @@ ALWAYS_INLINE void sum_cells_of(uint8_t phys, const DeltaCol *d, const HomeRange
     else if (d->valid_bytes) sum_loop(phys, d, r, d->valid_bytes, NULL, s);
     else sum_loop(phys, d, r, NULL, NULL, s);
 }
+/* Strings have no bounds. */
+static void sum_texts(const DeltaCol *d, const HomeRange *r, HomeSums *s) {
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < r->n; i++) {
+        const int64_t at = (r->rows ? r->rows[i] : r->first + i) * d->stride;
+        if (r->dead && r->dead[i]) continue;
+        s->live.n++;
+        if (d->valid_bytes && !d->valid_bytes[at]) s->live.nulls++;
+        else bytes += ((const Str *)(const void *)((const char *)d->cells + at))->len;
+    }
+    s->live.bytes += (double)bytes;
+}
 static void sum_cells(uint8_t phys, const DeltaCol *d, const HomeRange *r, HomeSums *s) {
     switch (phys) {
     case PH_BOOL: sum_cells_of(PH_BOOL, d, r, s); break;
@@ -218,11 +253,15 @@ static void sum_cells(uint8_t phys, const DeltaCol *d, const HomeRange *r, HomeS
     case PH_I32: sum_cells_of(PH_I32, d, r, s); break;
     case PH_I64: sum_cells_of(PH_I64, d, r, s); break;
     case PH_I128: sum_cells_of(PH_I128, d, r, s); break;
+    case PH_STR: sum_texts(d, r, s); break;
     default: sum_cells_of(PH_F64, d, r, s);
     }
 }
 
 /* ---- what has changed there ---- */
+static void note_texts(Tablet *tab, const CellSummary *s) {
+    if (s->bytes > 0) atomic_fetch_add_explicit(&tab->block->home_text, (int64_t)s->bytes, memory_order_relaxed);
+}
 Status tablet_home_changed(Tablet *tab, int col, int64_t n, const int32_t *rows, CellSummary *s, Err *e) {
     DeltaCol *d = &tab->block->delta[col];
     TabletColumn *c = &tab->cols[col];
@@ -238,9 +277,17 @@ Status tablet_home_changed(Tablet *tab, int col, int64_t n, const int32_t *rows,
     for (int64_t i = 0; d->changed && i < n; i++) delta_note_change(d, rows[i]);
     sum_cells(c->phys, d, &(HomeRange){.n = n, .rows = rows}, &sums);
     tablet_widen(tab, col, &sums.all);
+    note_texts(tab, &sums.live);
     merge(s, &sums.live);
     tab->block->changes++;
     return ST_OK;
+}
+void tablet_count_texts(Tablet *tab) {
+    HomeSums sums = {0};
+    for (int c = 0; c < tab->block->n_cols; c++)
+        if (tablet_home(tab, c) && tab->cols[c].phys == PH_STR)
+            sum_texts(&tab->block->delta[c], &(HomeRange){.n = tab->rows}, &sums);
+    atomic_store_explicit(&tab->block->home_text, (int64_t)sums.live.bytes, memory_order_relaxed);
 }
 void table_home_changed(Table *t, int n_cols, const int *cols, const CellSummary *sums) {
     bool some = false;
@@ -252,12 +299,12 @@ void table_home_changed(Table *t, int n_cols, const int *cols, const CellSummary
 }
 
 /* ---- rows that have come ---- */
-static bool has_home(const Table *t, int col) { return type_phys(t->cols[col].type) != PH_STR; }
+static bool has_home(const Table *t, int col) { return !t->cols[col].dict; }
 static Status home_tablet(Table *t, const HomeRows *r, Tablet **out, Err *e) {
     Tablet *tab = t->n_tablets ? t->tablets[t->n_tablets - 1] : NULL;
     *out = tab;
     if (r->continues && tab && tab->is_delta && tab->rows + r->n <= TABLET_ROWS &&
-        tab->block->heap.total < TABLET_STR_BYTES)
+        tablet_text_bytes(tab) < TABLET_TEXT_BYTES)
         return ST_OK;
     TRY(tablet_new_delta(t, &tab, e));
     Status st = ST_OK;
@@ -280,15 +327,14 @@ static Status set_validity(Tablet *tab, int col, int64_t at, const HomeRows *r, 
     }
     return ST_OK;
 }
-/* Strings of rows [at, at + n). Of a row that is not there it is empty, or any code. */
-static Status write_strings(Table *t, Tablet *tab, int col, int64_t at, const HomeRows *r, CellSummary *s, Err *e) {
+/* Codes of the strings of rows [at, at + n), in a column with a dictionary. Of a row that is not there it is any. */
+static Status write_codes(Table *t, Tablet *tab, int col, int64_t at, const HomeRows *r, CellSummary *s, Err *e) {
     const DeltaCol *d = &tab->block->delta[col];
     const HomeCells *h = &r->cells[col];
     Dict *dict = t->cols[col].dict;
     memset(delta_cell(d, at), 0, (size_t)(r->n * d->cell_size));
     for (int64_t i = 0; i < r->n; i++) {
         if (r->dead && r->dead[i]) {
-            if (!dict) continue;
             if (dict->n == 0 && dict_add(dict, (Str){"", 0, 0}, e) < 0) return ST_ERROR;
             cell_summary_add(s, 0);
             continue;
@@ -320,8 +366,9 @@ static Status append_column(const AppendJob *j, int col, Err *e) {
     HomeSums s = {0};
     if (has_home(j->t, col)) {
         sum_cells(j->tab->cols[col].phys, d, &(HomeRange){.first = j->at, .n = j->r->n, .dead = j->r->dead}, &s);
+        note_texts(j->tab, &s.live);
     } else {
-        TRY(write_strings(j->t, j->tab, col, j->at, j->r, &s.live, e));
+        TRY(write_codes(j->t, j->tab, col, j->at, j->r, &s.live, e));
         s.all = s.live;
     }
     if (s.live.nulls > 0 || d->validity) TRY(set_validity(j->tab, col, j->at, j->r, e));
@@ -329,17 +376,14 @@ static Status append_column(const AppendJob *j, int col, Err *e) {
     stats_widen(j->t, col, &s.live, j->before);
     return ST_OK;
 }
-/* Tasks are columns; the first one is all strings, which share the tablet's heap. */
+/* Tasks are columns. */
 static void append_tasks(void *ctx, int worker) {
     AppendJob *j = ctx;
     Err e = {0};
     (void)worker;
-    for (int k; !atomic_load(&j->failed) && (k = atomic_fetch_add(&j->next, 1)) <= j->t->n_cols;) {
-        Status st = ST_OK;
-        for (int c = 0; st == ST_OK && c < j->t->n_cols; c++)
-            if (has_home(j->t, c) ? c == k - 1 : k == 0) st = append_column(j, c, &e);
-        if (st != ST_OK && !atomic_exchange(&j->failed, true)) err_copy(j->e, &e); /* read when all are done */
-    }
+    for (int c; !atomic_load(&j->failed) && (c = atomic_fetch_add(&j->next, 1)) < j->t->n_cols;)
+        if (append_column(j, c, &e) != ST_OK && !atomic_exchange(&j->failed, true))
+            err_copy(j->e, &e); /* read when all are done */
 }
 static Status append_rows(Table *t, const HomeRows *r, Pool *pool, UndoLog *undo, int64_t *first, Err *e) {
     enum { PARALLEL_ROWS = 8192 }; /* waking threads costs some microseconds */

@@ -6,7 +6,10 @@
  * statistics, delete bits, row counts) bulks know nothing; tablet_home_changed and table_append_home say which rows
  * have changed and which have come.
  *
- * Only columns of a fixed width without a dictionary have a home; strings stay the tablet's.
+ * Only columns without a dictionary have a home; codes stay the tablet's. A cell of a string has the address of its
+ * bytes, which never move: they are in the tablet's block, in its heap, where statements put them, or in the home's
+ * strings (RowHome.texts), where bulks do. So a tablet holds the latter as long as it is there: its own cells refer to
+ * them when it has left the home, and so do undo logs and versions.
  *
  * Versions (table_version.h) do not share cells of a home, which change in place; they share copies of them (HomeCopy).
  * Each version's is made at a boundary, of what has changed since the one before: bits say which rows that are, for as
@@ -35,11 +38,15 @@ typedef struct HomeCells {
  * below. */
 MemAccount *table_home_account(const Table *t);
 void table_set_home_account(Table *t, MemAccount *a);
+/* Bytes of strings in the blocks of tablets, in columns that have a home; about: those that statements have overwritten
+ * (table_garbage) and of deleted rows are not counted. Cells refer to some of them. */
+int64_t table_packed_texts(const Table *t);
 /* The home of the column's cells; NULL: the tablet's own. */
 static inline RowHome *tablet_home(const Tablet *tab, int col) {
     return tab->block->delta ? tab->block->delta[col].home : NULL;
 }
-/* The column's cells are those from here on, which are equal to what it has. 53200: it is as it was. */
+/* The column's cells are those from here on, which are equal to what it has. Tablets of one table never get strings of
+ * two homes. 53200: it is as it was. */
 Status tablet_settle(Tablet *tab, int col, RowHome *h, const HomeCells *at, Err *e);
 /* The home has moved. */
 void tablet_home_moved(Tablet *tab, int col, const HomeCells *at);
@@ -71,6 +78,9 @@ typedef struct CellSummary {
  * *s takes the new cells in. Different tablets by several threads at once. Cannot be undone, and need not be: what an
  * error leaves is right for the table as it was, and as it is. */
 Status tablet_home_changed(Tablet *tab, int col, int64_t n, const int32_t *rows, CellSummary *s, Err *e);
+/* Counts the bytes of strings in columns that have a home, for tablet_text_bytes: where their bound seems to be
+ * reached. Threads as above. */
+void tablet_count_texts(Tablet *tab);
 /* Afterwards, by the table's writer: columns cols[] have the cells of sums[] now. */
 void table_home_changed(Table *t, int n_cols, const int *cols, const CellSummary *sums);
 
@@ -78,7 +88,7 @@ void table_home_changed(Table *t, int n_cols, const int *cols, const CellSummary
 typedef struct HomeRows {
     RowHome *home;
     int64_t n;              /* at most TABLET_ROWS */
-    const HomeCells *cells; /* by column, of the first row; strings, which have no home, are copied */
+    const HomeCells *cells; /* by column, of the first row; those with a dictionary are copied */
     const uint8_t *dead;    /* by row: it is there for its number only; NULL: none is */
     bool continues;         /* the rows before them in the home are the table's last ones */
 } HomeRows;

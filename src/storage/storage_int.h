@@ -17,8 +17,6 @@
 
 static_assert((int)ENC_FOR == TABLET_FOR && (int)ENC_PLAIN == TABLET_PLAIN && (int)ENC_STR == TABLET_STR, "one enum");
 
-/* A tablet whose strings outgrow this gets no more of them: main offsets are 32 bits. */
-#define TABLET_STR_BYTES (INT64_C(1) << 30)
 enum { DICT_MAX_ENTRIES = 1 << 20 };
 
 /* Takes over `bytes` with a count of 1; NULL: out of memory, they stay the caller's. */

@@ -89,6 +89,7 @@ void tablet_free(Tablet *t) {
         mem_free(open, b->delta, (int64_t)sizeof(DeltaCol) * b->n_cols);
     }
     strheap_free(&b->heap);
+    home_texts_drop(b->texts);
     mem_free(a, t, (int64_t)(sizeof(Tablet) + sizeof(struct TabletBlock) + sizeof(TabletColumn) * (size_t)b->n_cols));
 }
 
@@ -635,7 +636,7 @@ Status tablet_encode(const Table *t, const Tablet *tab, MemAccount *a, Tablet **
 
 /* Of what the tablet, or a version of it, has: its writer may go on meanwhile. */
 int64_t tablet_bytes(const Tablet *tab) {
-    int64_t bytes = tab->block->size + atomic_load_explicit(&tab->block->heap.total, memory_order_relaxed);
+    int64_t bytes = tab->block->size + tablet_text_bytes(tab);
     if (tab->deleted) bytes += DELETED_BYTES;
     for (int c = 0; c < tab->block->n_cols; c++) {
         if (is_open(tab, c)) bytes += tab->rows * phys_size((Phys)tab->cols[c].phys);

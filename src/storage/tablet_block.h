@@ -81,7 +81,9 @@ struct TabletBlock {
     const void *shown; /* what was last made of it for a version (table_version.c); may be gone */
     DeltaCol *delta;   /* by column; without cells: not open. NULL: none is open or patched */
     StrHeap heap;
-    uint64_t *deleted; /* TABLET_ROWS bits once there is one */
+    HomeTexts *texts; /* counted, as long as the tablet is there: cells may refer to strings of homes; NULL: none */
+    _Atomic int64_t home_text; /* bytes of strings that have come in homes, or of rows that have changed there */
+    uint64_t *deleted;         /* TABLET_ROWS bits once there is one */
     TabletWatch *_Atomic watches;
 };
 enum { DELETED_BYTES = TABLET_ROWS / 8 };
@@ -95,6 +97,15 @@ static inline void delta_set_valid(const DeltaCol *d, int64_t row, bool valid) {
 /* A cell of the column is written in place. */
 static inline void delta_note_change(const DeltaCol *d, int64_t row) {
     if (d->changed) row_bits_add(d->changed, row);
+}
+
+/* Bytes of strings of open columns, at most: those that were overwritten are among them, and unchanged ones of a home
+ * several times, until they are counted (tablet_count_texts). From this bound on a tablet takes no more: a packed one
+ * has 32 bits for them. */
+#define TABLET_TEXT_BYTES (INT64_C(1) << 30)
+static inline int64_t tablet_text_bytes(const Tablet *t) {
+    return atomic_load_explicit(&t->block->heap.total, memory_order_relaxed) +
+           atomic_load_explicit(&t->block->home_text, memory_order_relaxed);
 }
 
 static inline bool tablet_row_deleted(const Tablet *t, int64_t row) {

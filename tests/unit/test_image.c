@@ -444,13 +444,26 @@ static int64_t cells_at_home(const Image *im) {
         for (int c = 0; c < im->n_cols; c++) n += tablet_home(im->table->tablets[k], c) != NULL;
     return n;
 }
+/* Once without memory at some step, perhaps; then as ever. */
+static Status with_failures(Status (*step)(Image *im), Image *im) {
+    if (rnd() % 4 == 0) {
+        mem_fail_at(1 + rnd_below(40));
+        (void)step(im);
+        mem_fail_at(0);
+        err_clear(&err);
+    }
+    return step(im);
+}
+static Status settle_step(Image *im) { return home_settle(im, &err); }
+static Status sync_step(Image *im) { return image_sync(im, NULL, &err); }
+static Status gather_step(Image *im) { return image_gather_texts(im, 1000, &err); }
 static void settle(Image *im) {
     for (int i = 0; i < 10 && !home_is_settled(im); i++) /* it waits some bulks after it was left */
         assert_int_equal(home_settle(im, &err), ST_OK);
     assert_true(home_is_settled(im));
 }
 static void table_agrees(Image *im) {
-    if (image_sync(im, NULL, &err) != ST_OK) fail_msg("%s", err.message);
+    if (with_failures(sync_step, im) != ST_OK) fail_msg("%s", err.message);
     check_table(im->table);
     check_image(im);
     if (image_verify(im, true, &err) != ST_OK) fail_msg("%s", err.message);
@@ -459,7 +472,7 @@ static void table_agrees(Image *im) {
 /* Inserts, updates and deletes by calls, with the table's cells in the image's rows or not, by turns. */
 static void at_home(void **state) {
     (void)state;
-    int64_t homed = 0, left = 0;
+    int64_t homed = 0, left = 0, texts = 0;
     for (int round = 0; round < 6; round++) {
         Pool *pool = pool_new(2, &err);
         memset(model, 0, sizeof model);
@@ -473,9 +486,17 @@ static void at_home(void **state) {
             for (int64_t i = rnd() % 60; i > 0; i--) random_delete(im);
             if (rnd() % 4 == 0 && home_is_settled(im)) assert_int_equal(home_leave(im, &err), ST_OK), left++;
             table_agrees(im); /* also what calls did before the table got its cells */
-            if (rnd() % 2 && !home_is_settled(im)) settle(im);
+            if (rnd() % 2 && !home_is_settled(im)) {
+                assert_int_equal(with_failures(settle_step, im), ST_OK);
+                settle(im);
+            }
             if (home_is_settled(im)) table_agrees(im);
             homed += cells_at_home(im);
+            for (int64_t k = 0; k < t->n_tablets; k++) texts += tablet_home(t->tablets[k], NOTE) != NULL;
+            if (rnd() % 10 == 0) { /* as devices have them: not where the table has its cells */
+                assert_int_equal(with_failures(gather_step, im), ST_OK);
+                assert_false(home_is_settled(im));
+            }
             if (rnd() % 12 == 0) { /* the rows stay when the image goes, and the next one takes them over */
                 image_free(im);
                 check_table(t);
@@ -495,7 +516,7 @@ static void at_home(void **state) {
         pool_free(pool);
         assert_int_equal(atomic_load(&root.used), 0);
     }
-    assert_true(homed > 0 && left > 0);
+    assert_true(homed > 0 && left > 0 && texts > 0);
 }
 
 /* ---- versions of tables whose cells are in the image's rows ---- */
@@ -558,16 +579,22 @@ static void publish(Pins *p, Table *t) {
 /* A row by SQL, in the image's cells: it stands, or is undone. */
 static void update_by_sql(Table *t) {
     if (t->n_tablets == 0) return;
-    const int64_t k = rnd_below(t->n_tablets), row = rnd_below(t->tablets[k]->rows + 1), amount = rnd_below(1000);
+    const int64_t k = rnd_below(t->n_tablets), row = rnd_below(t->tablets[k]->rows + 1);
     if (row == t->tablets[k]->rows || tablet_row_deleted(t->tablets[k], row)) return;
     UndoLog *u = undo_new(&root, &err);
-    Vec v = {.data = (void *)(uintptr_t)&amount, .phys = PH_I64, .type = t->cols[AMOUNT].type};
     int64_t rowid = k << 32 | row;
     Value id;
     table_value(t, rowid, ID, &id);
-    assert_int_equal(table_update(t, 1, &rowid, 1, (int[]){AMOUNT}, &v, u, &err), ST_OK);
+    Row m = model[id.u.i64];
+    Cells c;
+    m.amount = rnd_below(1000);
+    m.note = (int32_t)rnd_below(100000);
+    fill_cells(&m, &c);
+    Vec v[] = {{.data = &c.amount, .phys = PH_I64, .type = t->cols[AMOUNT].type},
+               {.data = &c.note, .phys = PH_STR, .type = t->cols[NOTE].type}};
+    assert_int_equal(table_update(t, 1, &rowid, 2, (int[]){AMOUNT, NOTE}, v, u, &err), ST_OK);
     if (rnd() % 2) undo_rollback(u, 0);
-    else model[id.u.i64].amount = amount;
+    else model[id.u.i64] = m;
     undo_free(u);
 }
 /* Another thread looks at the current version again and again, while the writer goes on. */

@@ -68,6 +68,7 @@ static bool put_cell(Follow *f, int32_t col, int64_t row, const Value *v) {
     int64_t size = phys_size((Phys)c->phys);
     if (c->phys != type_phys(v->type) || (v->is_null && !c->valid)) return false;
     widen_bound(f, col, v);
+    if (home_has_cell(im, col, row)) return true;
     image_set_valid(c, row, !v->is_null);
     if (v->is_null) {
         memset(image_cell(c, row), 0, (size_t)size);

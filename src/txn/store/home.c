@@ -1,11 +1,13 @@
 /* home.c - rows of an image as the home of the table's cells (storage/row_home.h).
  *
- * A settled image and its table have one copy of the cells that bulks write: the columns of fixed width among these in
- * the tablets that lie in the image row by row, and all columns of fixed width of rows that bulks have inserted. Then
- * bringing the table up to date moves no such cell.
+ * A settled image and its table have one copy of the cells that bulks write: the columns among these
+ * without a dictionary in the tablets that lie in the image row by row, and all columns without a dictionary of rows
+ * that bulks have inserted. Then bringing the table up to date moves no such cell.
  *
  * The pieces of rows belong to the home, which tablets count: they stay when the image goes, and the next image, made
- * from the tablets, takes the columns over, or gives the tablets cells of their own; then the pieces go, too.
+ * from the tablets, takes the columns over, or gives the tablets cells of their own; then the pieces go, too. Strings
+ * that calls have written stay for longer, as long as there are tablets whose cells may refer to them: all tablets of
+ * a table hold the same heap of these, which the next image goes on to fill.
  */
 #include "txn/store/store_int.h"
 #include "txn/store/device_copy.h"
@@ -67,9 +69,7 @@ void home_free(Image *im) {
 }
 
 /* ---- settling ---- */
-bool home_takes(const Image *im, int32_t col) {
-    return im->cols[col].used && im->cols[col].phys != PH_STR && !im->table->cols[col].dict;
-}
+bool home_takes(const Image *im, int32_t col) { return im->cols[col].used && !im->table->cols[col].dict; }
 HomeCells home_cells(const Image *im, int32_t col, int64_t row) {
     const ImageColumn *c = &im->cols[col];
     return (HomeCells){.cells = (char *)c->cells + row * c->stride,
@@ -85,13 +85,27 @@ static bool is_elsewhere(const Image *im, int64_t tablet, int32_t col) {
     return h && h != &im->impl->home->base;
 }
 bool home_is_settled(const Image *im) { return im->impl->settled; }
+/* Tablets that have had cells in rows of an image before have strings there: these and the image's become one heap. */
+static void join_texts(Image *im) {
+    const Table *t = im->table;
+    TextHeap *own = text_heap(im);
+    HomeTexts *theirs = NULL;
+    for (int64_t k = 0; k < t->n_tablets && !theirs; k++) theirs = t->tablets[k]->block->texts;
+    if (!theirs || theirs == &own->base) return;
+    text_heap_join((TextHeap *)(void *)theirs, own);
+    atomic_fetch_add_explicit(&theirs->refs, 1, memory_order_relaxed);
+    im->impl->home->base.texts = theirs;
+    home_texts_drop(&own->base);
+}
 Status home_settle(Image *im, Err *e) {
     struct ImageImpl *x = im->impl;
     Table *t = im->table;
     if (x->settled || x->calm-- > 0) return ST_OK;
     x->calm = 0;
-    x->settled = true; /* some of it may be, if the rest fails */
-    t->version++;      /* columns have other forms for those who have looked at them */
+    join_texts(im);
+    x->gathered = NULL; /* other changes put strings elsewhere from here on */
+    x->settled = true;  /* some of it may be, if the rest fails */
+    t->version++;       /* columns have other forms for those who have looked at them */
     for (int64_t k = 0; k < t->n_tablets; k++) {
         int64_t row = home_first_row(im, k);
         for (int32_t c = 0; c < im->n_cols; c++) {
@@ -120,6 +134,11 @@ Status home_leave(Image *im, Err *e) {
     x->settled = false;
     x->alone = true;
     return ST_OK;
+}
+bool home_has_cell(const Image *im, int32_t col, int64_t row) {
+    const int64_t id = stored_rowid(im, row), tablet = id >> 32, at = id & 0xffffffff;
+    return id >= 0 && is_home_of(im, tablet, col) && home_row_of(im, tablet) + at == row &&
+           !tablet_row_deleted(im->table->tablets[tablet], at); /* else it has left, and others changed it there */
 }
 void home_moved(Image *im) {
     Table *t = im->table;

@@ -481,6 +481,8 @@ static Status close_gaps(Image *im, int64_t rows, int64_t gaps, Err *e) {
     im->rowids = rowids;
     memset(im->live + to, ROW_DEAD, (size_t)(rows - to));
     memset(im->dirty + to, 0, (size_t)(rows - to));
+    for (const RowPiece *p = im->pieces; p < im->pieces + ROW_PIECES; p++) /* cells of rows that never were are zero */
+        if (p->texts) memset(p->rows + to * p->stride, 0, (size_t)((rows - to) * p->stride));
     atomic_store(&im->rows, to);
     im->impl->rows_seen = to;
     for (int32_t i = 0; i < im->n_indexes; i++) {

@@ -13,8 +13,8 @@
  *
  * Settled. While bulks on the host need no way back, the table's tablets have the cells that bulks write in the image's
  * rows (home_settle, storage/row_home.h): one copy of each. Then bringing it up to date is to note which rows have
- * changed and to add rows that have come as tablets, without moving cells of fixed width. Otherwise, and for strings,
- * the table has copies, which are changed through table.h with an undo log.
+ * changed and to add rows that have come as tablets, without moving cells. Otherwise, and for columns with a
+ * dictionary, the table has copies, which are changed through table.h with an undo log.
  *
  * Room. Rows are only added; image_reserve makes room before a bulk, from the number of inserts that the bulk may do,
  * so that nothing moves while calls run. Where the table says how many rows it expects (Table.expected_rows), an image
@@ -75,6 +75,8 @@ Status home_settle(Image *im, Err *e);
 /* The tablets have cells of their own again. 53200: some may not, and home_is_settled. */
 Status home_leave(Image *im, Err *e);
 bool home_is_settled(const Image *im);
+/* The table's cell is the image's: what others have changed there is here, too. */
+bool home_has_cell(const Image *im, int32_t col, int64_t row);
 
 /* The row with this key, -1 none. keys: cells of the index's columns, in order; never NULL (a NULL key finds nothing:
  * caller's). */

@@ -21,7 +21,7 @@ typedef enum Change {
     CHANGE_GONE,   /* of rows that are not there: the table has it no more */
     CHANGE_DELETE, /* ... and has to delete it */
     CHANGE_UPDATE, /* all columns that bulks write are copied */
-    CHANGE_TEXTS,  /* at home: strings that are not those of the table are */
+    CHANGE_TEXTS,  /* at home: copies of strings with a dictionary are */
     CHANGE_INSERT,
     CHANGE_NONE,
 } Change;
@@ -31,6 +31,7 @@ typedef struct Span {
     int64_t from, to;
     Tablet *home;               /* has these rows, in this order, with all columns that can be at home; NULL */
     bool marked;                /* some row is */
+    bool counted;               /* bytes of its strings were */
     int64_t fresh;              /* inserted rows that may become tablets where they are */
     CellSummary *sums;          /* by column of Sync.set: cells at home that have changed */
     Arena *arena;               /* of the lists; NULL: they are empty */
@@ -43,7 +44,8 @@ typedef struct Sync {
     Arena *tmp; /* for the whole of it */
     Arena *batch;
     int n_set, *set;     /* columns that bulks write and that can be at home */
-    int n_texts, *texts; /* that they write and that cannot: strings */
+    int n_texts, *texts; /* that they write and that cannot: strings with a dictionary */
+    bool has_texts;      /* among the former are strings */
     int64_t n_spans;
     Span *spans;
     _Atomic int64_t next; /* span */
@@ -110,13 +112,22 @@ static Status list_row(Span *p, const Image *im, Change c, int64_t r, Err *e) {
     arena_set_err(p->arena, e);
     return vec_push(p->arena, &p->lists[c], r) ? ST_OK : ST_ERROR;
 }
+/* The tablet takes no more strings. What it has is a bound, which is made exact once. */
+static bool is_full(const Sync *s, Span *p) {
+    if (!p->home || !s->has_texts || tablet_text_bytes(p->home) < TABLET_TEXT_BYTES) return false;
+    if (!p->counted) tablet_count_texts(p->home);
+    p->counted = true;
+    return tablet_text_bytes(p->home) >= TABLET_TEXT_BYTES;
+}
 static Status span_rows(const Sync *s, Span *p, int64_t n, const int64_t *rows, Err *e) {
     const Image *im = s->im;
     int32_t at_home[SPAN_BATCH];
     int64_t k = 0, fresh_from = im->impl->settled ? im->impl->synced_rows : INT64_MAX;
+    const bool full = is_full(s, p);
     for (int64_t i = 0; i < n; i++) {
         Change c = row_change(p, im, rows[i]);
         if (c == CHANGE_TEXTS) at_home[k++] = (int32_t)(rows[i] - p->from);
+        if (c == CHANGE_TEXTS && full) c = CHANGE_UPDATE; /* the row leaves the tablet */
         if (c == CHANGE_INSERT && rows[i] >= fresh_from) p->fresh++;
         else if (c != CHANGE_NONE && (c != CHANGE_TEXTS || texts_differ(s, rows[i])))
             TRY(list_row(p, im, c, rows[i], e));
@@ -138,6 +149,7 @@ static void span_tasks(void *ctx, int worker) {
             p->marked |= n > 0;
             st = span_rows(s, p, n, rows, &e);
         }
+        if (p->marked) (void)is_full(s, p); /* what comes behind asks for the bound */
         if (st != ST_OK && !atomic_exchange(&s->failed, true)) err_copy(s->e, &e); /* read when all are done */
     }
 }
@@ -191,6 +203,7 @@ static Status list_changes(Sync *s) {
     if (!s->set || !s->texts) return ST_ERROR;
     for (int32_t c = 0; c < im->n_cols; c++) {
         if (!im->impl->writes[c]) continue;
+        s->has_texts |= home_takes(im, c) && im->cols[c].phys == PH_STR;
         if (home_takes(im, c)) s->set[s->n_set++] = c;
         else s->texts[s->n_texts++] = c;
     }
@@ -263,7 +276,7 @@ static int changed_texts(const Sync *s, int64_t n, const int64_t *rows, int *set
     }
     return n_set;
 }
-/* Columns that bulks write; home: of rows whose cells are the table's, only strings. */
+/* Columns that bulks write; home: of rows whose cells are the table's, only strings with a dictionary. */
 static Status sync_updates(Sync *s, bool home, Err *e) {
     const Image *im = s->im;
     const Change c = home ? CHANGE_TEXTS : CHANGE_UPDATE;
@@ -299,6 +312,21 @@ static Status copy_inserts(Sync *s, int64_t n, const int64_t *rows, int64_t *ids
 /* A row that came since the table was last up to date, or a number that no row has got. */
 static bool is_fresh(const Image *im, int64_t r) {
     return im->dirty[r] & DIRTY_INSERTED || (im->dirty[r] == 0 && im->live[r] == ROW_DEAD);
+}
+static int64_t text_bytes(const Image *im, int64_t r) {
+    int64_t bytes = 0;
+    for (int32_t c = 0; c < im->n_cols; c++)
+        if (im->cols[c].used && im->cols[c].phys == PH_STR && im->live[r] == ROW_LIVE)
+            bytes += ((const Str *)(const void *)home_cells(im, c, r).cells)->len;
+    return bytes;
+}
+/* How many rows from r on, before `end`, are fresh and go to one tablet by their strings; at least one of those. */
+static int64_t fresh_run(const Image *im, int64_t r, int64_t end) {
+    const bool texts = im->pieces[0].texts || im->pieces[1].texts;
+    int64_t n = 0;
+    for (int64_t bytes = 0; r + n < end && is_fresh(im, r + n) && bytes < TABLET_TEXT_BYTES; n++)
+        if (texts) bytes += text_bytes(im, r + n);
+    return n;
 }
 /* Rows [row, row + n) become the table's last ones where they are. */
 static Status adopt_run(Sync *s, int64_t row, int64_t n, Err *e) {
@@ -347,7 +375,7 @@ static Status sync_inserts(Sync *s, Err *e) {
     for (int64_t r = from, n; fresh > 0 && r < rows; r += MAX_OF(n, 1)) {
         int64_t last = t->n_tablets - 1,
                 used = last >= 0 && home_ends_at(im, last, r) ? t->tablets[last]->rows % TABLET_ROWS : 0;
-        for (n = 0; r + n < rows && used + n < TABLET_ROWS && is_fresh(im, r + n);) n++;
+        n = fresh_run(im, r, MIN_OF(rows, r + TABLET_ROWS - used));
         arena_reset(s->batch);
         if (adopt && (n >= ADOPT_ROWS || used > 0)) TRY(adopt_run(s, r, n, e));
         else if (n > 0) TRY(copy_run(s, r, n, e));

@@ -1,9 +1,10 @@
 /* image_texts.c - all strings of an image in one piece of memory, for devices that have a copy of it (device_copy.h).
  *
- * The piece is the heap's only chunk then: strings that come later go behind, as long as there is room. When it is full
- * it grows where it is, on both sides, since cells have addresses. When there are no more addresses or no memory, or
- * when much of it may be strings that no cell refers to any more, a new one is made from the rows that there are. Cells
- * of rows that never were are zero; rows that died keep the strings that indexes find them by.
+ * The piece is the heap's newest chunk then, and those before it are the table's, if they are there: strings that come
+ * later go behind, as long as there is room. Tablets have cells of their own then (home.c). When it is full it grows
+ * where it is, on both sides, since cells have addresses. When there are no more addresses or no memory, or when much
+ * of it may be strings that no cell refers to any more, a new one is made from the rows that there are. Cells of rows
+ * that never were are zero; rows that died keep the strings that indexes find them by.
  */
 #include "base/log.h"
 #include "txn/store/store_int.h"
@@ -103,11 +104,16 @@ static TextChunk *new_piece(Image *im, int64_t size, Err *e) {
     return c;
 }
 
+/* No cell of the image refers to chunks before this one. */
+static void drop_before(Image *im, TextChunk *c) {
+    if (text_heap_is_shared(text_heap(im))) return;
+    text_chunks_free(text_heap(im), c->next);
+    c->next = NULL;
+}
 void image_drop_texts(Image *im) {
     struct ImageImpl *x = im->impl;
     if (!x->moved) return;
-    text_chunks_free(text_heap(im), x->gathered->next);
-    x->gathered->next = NULL;
+    drop_before(im, x->gathered);
     x->moved = false;
 }
 /* So many bytes of strings, and room for more: a piece with as much of it as there is memory for; NULL: none. */
@@ -119,6 +125,7 @@ static TextChunk *make_piece(Image *im, int64_t bytes, int64_t room, Err *e) {
 }
 static void take_piece(Image *im, TextChunk *to, int64_t bytes) {
     struct ImageImpl *x = im->impl;
+    to->next = text_heap(im)->chunks;
     text_heap(im)->chunks = x->gathered = to;
     x->text_bytes = bytes;
     x->text_rows = atomic_load(&im->rows);
@@ -164,7 +171,6 @@ static Status gather_there(Image *im, int64_t room, bool *done, Err *e) {
         LOG_INFO, "strings of table \"%s\" were gathered on the device that has them: %lld of %lld bytes are left",
         im->table->name, (long long)bytes, (long long)MIN_OF(text_heap(im)->chunks->used, text_heap(im)->chunks->size));
     to->used = bytes;
-    to->next = text_heap(im)->chunks;
     take_piece(im, to, bytes);
     x->moved = true;
     return ST_OK;
@@ -177,13 +183,14 @@ Status image_gather_texts(Image *im, int64_t room, Err *e) {
     TRY(gather_there(im, room, &done, e));
     if (done) return ST_OK;
     TRY(device_copy_to_host(im, e));
+    if (home_is_settled(im)) TRY(home_leave(im, e)); /* the table's cells do not move */
     int64_t bytes = count_bytes(im);
     TextChunk *to = make_piece(im, bytes, room, e);
     if (!to) return ST_ERROR;
     move(im, to);
-    text_chunks_free(text_heap(im), text_heap(im)->chunks);
-    x->moved = false;
     take_piece(im, to, bytes);
+    drop_before(im, to);
+    x->moved = false;
     device_copy_stale(im);
     return ST_OK;
 }

@@ -26,6 +26,11 @@ typedef struct TextHeap {
 TextHeap *text_heap_new(MemAccount *a, Err *e);
 void text_chunks_free(TextHeap *h, TextChunk *c); /* and all behind it */
 int64_t text_heap_used(const TextHeap *h);        /* bytes of strings that were put there */
+bool text_heap_has(const TextHeap *h, const char *p);
+/* The chunks of `from`, which only its image has, go to h. No call running. */
+void text_heap_join(TextHeap *h, TextHeap *from);
+/* Tablets have it, too: chunks stay while they may refer to them. */
+static inline bool text_heap_is_shared(const TextHeap *h) { return atomic_load(&h->base.refs) > 1; }
 /* The host has cells as the device had them: pieces before the gathered one are not wanted any more (image_texts.c). */
 void image_drop_texts(Image *im);
 
@@ -55,7 +60,7 @@ struct ImageImpl {
     bool settled;        /* the table's tablets have their cells here */
     int32_t calm;        /* bulks without a way back to come before it settles again */
     Mutex heap_lock;
-    TextChunk *gathered;              /* has all strings while it is the only one; NULL: not yet */
+    TextChunk *gathered;              /* has all strings while it is the newest one; NULL: not yet */
     int64_t text_bytes, text_rows;    /* what it had when it was made, of so many rows */
     int64_t rows_looked, text_looked; /* rows, and bytes of strings, when garbage_bytes looked last */
     bool moved;                       /* ... on a device: chunks before it are for the host's cells, which are older */

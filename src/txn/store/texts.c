@@ -4,7 +4,8 @@
  * side, by any thread, and stay where they are: cells have their addresses. A chunk is twice as long as the one before,
  * within bounds. What is overwritten or deleted stays until the chunks go.
  *
- * The chunks belong to the home of the image's rows (home.c): tablets that have their cells there hold them, too.
+ * The chunks belong to the home of the image's rows (home.c). Tablets that have cells there hold them until they go
+ * themselves: their cells refer to these strings also when they have left the home, and so do undo logs and versions.
  */
 #include "txn/store/store_int.h"
 
@@ -34,6 +35,20 @@ int64_t text_heap_used(const TextHeap *h) {
     int64_t bytes = 0;
     for (const TextChunk *c = h->chunks; c; c = c->next) bytes += MIN_OF(c->used, c->size);
     return bytes;
+}
+
+bool text_heap_has(const TextHeap *h, const char *p) {
+    const TextChunk *c = h->chunks;
+    while (c && !(p >= (const char *)(c + 1) && p < (const char *)(c + 1) + c->size)) c = c->next;
+    return c != NULL;
+}
+void text_heap_join(TextHeap *h, TextHeap *from) {
+    TextChunk **end = &from->chunks;
+    dbg_assert(!text_heap_is_shared(from) && h->account == from->account);
+    while (*end) end = &(*end)->next;
+    *end = h->chunks;
+    h->chunks = from->chunks;
+    from->chunks = NULL;
 }
 
 /* A fresh chunk in the place of `full`, unless another thread has made one. */

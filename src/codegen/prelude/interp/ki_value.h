@@ -156,8 +156,9 @@ FN_BIG val column_value(u64 columns, u32 tno, u64 row, PRIV u32 *phys) {
         return val_str(form == KI_FORM_STR ? column_str(data, GRO_COL(columns, tno, var), row) : open_str(data, row));
     }
     if (form >= KI_FORM_STRIDED) {
+        const u64 cell = data + row * COL_STRIDE(columns, tno);
         *phys = form - KI_FORM_STRIDED;
-        return load_cell(*phys, data + row * COL_STRIDE(columns, tno), 0);
+        return *phys == KI_STR ? val_str(open_str(cell, 0)) : load_cell(*phys, cell, 0);
     }
     *phys = form - KI_FORM_PLAIN;
     return load_cell(*phys, data, row);
