@@ -43,7 +43,7 @@ static const char *instr_reason(const Program *p, const Instr *in, Arena *a) {
     case OP_BUF_CLEAR:
     case OP_BUF_ADD:
     case OP_BUF_SORT:
-    case OP_BUF_GET: return "rows of a query that are put in order or grouped";
+    case OP_BUF_GET: return "rows of a query that are collected";
     case OP_CALL: return make_has_form(p, in->aux) ? NULL : expr_reason(NULL, p, in, NULL, a);
     case OP_FILTER:
     case OP_FILTER_RANGE:

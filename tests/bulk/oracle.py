@@ -115,6 +115,7 @@ def key_literal(rng, t, domain):
 
 class Gen:
     logged = ["min", "max", "avg", "count"]  # aggregates whose text is a result
+    set_queries = False  # many loops over queries that group, order and combine rows
 
     def __init__(self, seed, big=0):
         self.r = random.Random(seed)
@@ -706,7 +707,7 @@ class Gen:
             x = self.apart()
             if x:
                 return x
-        k = r.randrange(28)
+        k = 25 if self.set_queries and d < 3 and self.chance(0.4) else r.randrange(28)
         if k < 4:
             return self.simple()
         if k < 9:
@@ -784,6 +785,8 @@ class Gen:
             order = ""
             if self.parts and self.chance(0.25):
                 return self.groups(t, q, where)
+            if self.parts and self.chance(0.6 if self.set_queries else 0.35):
+                return self.sets(q)
             if self.parts and t.keys and self.chance(0.4):  # an order that tells all rows apart
                 cols = [c.name for c in t.keys[0]]
                 r.shuffle(cols)
@@ -793,6 +796,8 @@ class Gen:
                 order += r.choice(["", "", " limit 2", " limit 3", f" limit {self.var('int') or 1}", " limit 1"])
                 order += r.choice(["", "", "", " offset 1", f" offset abs({self.var('int') or 2} % 4)"])
                 text.append(self.log(f"{q}.{r.choice(t.cols).name}"))
+                if self.chance(0.4):
+                    text.append(self.change_of_loop(t, q))
             return f"for {q} in select * from {t.name} where {where}{self.extra(t)}{order} loop {' '.join(text) or 'null;'} end loop;"
         if k == 26:
             v = f"c{d}"
@@ -857,6 +862,55 @@ class Gen:
         sql += f" order by {', '.join(order)}" + r.choice(["", "", " limit 2", " limit 1", " offset 1", " limit 2 offset 1"])
         body = " ".join(self.log(f"{q}.{n}") for n in [c.name for c in keys] + [a.split()[-1] for a in aggs])
         return f"for {q} in {sql} loop {body} end loop;"
+
+    def change_of_loop(self, t, q):
+        """A loop's table changes in it: its rows are those of its start. Perhaps it ends before they do."""
+        r = self.r
+        row = " and ".join(f"{c.name} = {q}.{c.name}" for c in t.keys[0])
+        cols = [c for c in t.cols if not c.frozen and c.type in ("int", "bigint")]
+        text = []
+        if cols and self.chance(0.8):
+            c = r.choice(cols)
+            text.append(f"update {t.name} set {c.name} = {r.choice([c.name + ' + 1', '7', f'{q}.{c.name} - 1'])} where {r.choice([row, self.where_key(t)[0]])};")
+        if not t.frozen_rows and self.chance(0.5):
+            text.append(r.choice([f"delete from {t.name} where {r.choice([row, self.where_key(t)[0]])};", self.insert()]))
+        if self.chance(0.2):
+            text.append(f"exit when {self.cond()};")
+        return " ".join(text) or "null;"
+
+    def sets(self, q):
+        """A loop over the rows of a query on two tables, in the order of all its columns."""
+        r = self.r
+        t, u = r.choice(self.tables), r.choice(self.tables)
+        x, y = self.where_key(t, "x")[0], self.where_key(u, "y")[0]
+        pairs = [(a, b) for a in t.cols for b in u.cols if a.type == b.type and a.type in ("int", "smallint", "bigint", "text", "boolean", "date", "numeric(12,2)")]
+        if not pairs:
+            return "null;"
+        (a, b), (c, d) = r.choice(pairs), r.choice(pairs)
+        on = f"y.{b.name} = x.{a.name}" + r.choice(["", "", f" and y.{d.name} = x.{c.name}", f" and y.{d.name} <= x.{c.name}", f" and x.{c.name} is not null"])
+        both = f"x.{c.name} s0, y.{d.name} s1"
+        kind = r.randrange(8)
+        if kind < 2:
+            ops = ["union", "union all", "intersect", "intersect all", "except", "except all"]
+            two = f"select x.{a.name} s0, x.{c.name} s1 from {t.name} x where {x} {r.choice(ops)} select y.{b.name}, y.{d.name} from {u.name} y where {y}"
+            sql = two if self.chance(0.7) else f"({two}) {r.choice(ops)} select x.{a.name}, x.{c.name} from {t.name} x where {x}"
+        elif kind == 2:
+            sql = f"select {both} from {t.name} x left join {u.name} y on {on} where {x}" + r.choice(["", "", f" and y.{d.name} is null"])
+        elif kind == 3:
+            sql = f"select {both} from {t.name} x right join {u.name} y on {on} where {y}"
+        elif kind == 4:
+            sql = f"select {both} from (select * from {t.name} x where {x}) x full join (select * from {u.name} y where {y}) y on {on}"
+        elif kind == 5:
+            sql = f"with c as (select x.{a.name} s0, count(*) n from {t.name} x where {x} group by x.{a.name}) select c.s0, e.n s1 from c join c e on {r.choice(['c.n < e.n', 'c.s0 = e.s0', 'true'])}"
+        elif kind == 6:
+            sql = f"select {both} from {t.name} x{r.choice([',', ' cross join'])} lateral (select y.{d.name} from {u.name} y where y.{b.name} = x.{a.name} order by 1 limit 2) y where {x}"
+        else:
+            sql = f"select distinct on (x.{a.name}) x.{a.name} s0, x.{c.name} s1 from {t.name} x where {x}"
+        sql += f" order by 1{r.choice(['', ' nulls first'])}, 2" + r.choice(["", "", " limit 3", " offset 1"])
+        text = [self.log(f"{q}.s0"), self.log(f"{q}.s1")]
+        if self.chance(0.3):
+            text.append(self.insert() if self.chance(0.5) else self.update())
+        return f"for {q} in {sql} loop {' '.join(text)} end loop;"
 
     def guarded(self, d, loop):
         """A block with handlers. Who ran out of loop iterations is not held up: the two ways to count them differ by one."""
@@ -1774,6 +1828,8 @@ def reduce(driver, case, g, timeout, seconds):
 
 def round_(driver, seed, o, figures):
     g = (Calm if o.calm else Gen)(seed, o.big)
+    if o.sets:
+        g.parts = g.set_queries = True
     case = add_takes(add_keys(add_sums(add_queue(g.case(), seed, o.big, o.calm), seed, o.big), seed, o.big, o.calm), seed, o.big, o.calm)
     if o.takes and not case.takes:
         return "none"
@@ -1864,6 +1920,7 @@ def main():
     ap = arguments()
     ap.add_argument("--calm", action="store_true", help="procedures that hardly ever fail, for locks by statement")
     ap.add_argument("--takes", action="store_true", help="only cases with counters that numbers are taken from")
+    ap.add_argument("--sets", action="store_true", help="many loops over queries that group, order and combine rows")
     ap.add_argument("--mixed", action="store_true", help="only cases with SQL between calls")
     ap.add_argument("--big", type=int, default=0, help="calls in a bulk")
     ap.add_argument("--set", default="", help="SQL before each configuration's bulks")

@@ -864,7 +864,7 @@ static Status explain_executor(Statement *st, const Proc *p) {
     for (int32_t i = 0; i < b->n_instrs; i++)
         if (b->instrs[i].op == OP_BUF_CLEAR)
             return explain_line(st, arena_printf(st->run_arena,
-                                                 "On the virtual machine: line %d puts rows in order or groups them",
+                                                 "On the virtual machine: line %d collects the rows of a query",
                                                  p->lines ? (int)p->lines[i] : 0));
     return ST_OK;
 }

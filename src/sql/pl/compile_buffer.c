@@ -15,7 +15,7 @@ CpBuffer *cp_buffer_new(Cp *c, int32_t n_keys) {
     if (!b || !s) return c->oom = true, NULL;
     *s =
         (BufferSpec){.number = c->flow.n_buffers++, .keys = arena_array(c->arena, BufferColumn, n_keys + TIES_MAX + 1)};
-    *b = (CpBuffer){.spec = s, .count = cp_var_new(c, NULL, type_make(T_INT8))};
+    *b = (CpBuffer){.spec = s, .n_keys = n_keys, .count = cp_var_new(c, NULL, type_make(T_INT8))};
     return s->keys && b->count >= 0 ? b : (c->oom = true, NULL);
 }
 
@@ -38,7 +38,7 @@ Status cp_buffer_sort(Cp *c, CpBuffer *b) {
 Status cp_buffer_row(Cp *c, CpBuffer *b) {
     b->n = 0;
     b->later = b->args != NULL;
-    return (b->args = arena_array(c->arena, Reg, TIES_MAX + 2 * (c->ctx.cols.len + 1))) ? ST_OK : cp_oom(c);
+    return (b->args = arena_array(c->arena, Reg, b->n_keys + TIES_MAX + 2 * (c->ctx.cols.len + 1))) ? ST_OK : cp_oom(c);
 }
 /* One more register, of a column that has the type and may be NULL where one of its values may. */
 static Status add_value(Cp *c, CpBuffer *b, Reg value, BufferColumn *to) {
@@ -58,15 +58,17 @@ Status cp_buffer_key(Cp *c, CpBuffer *b, Reg key, const SortKey *order) {
     to->nulls_first = order->nulls_first;
     return ST_OK;
 }
+Status cp_buffer_tie(Cp *c, CpBuffer *b, Reg number) {
+    if (b->n == b->n_keys + TIES_MAX) return cp_refuse(c, "an order of too many tables");
+    TRY(cp_buffer_key(c, b, number, &(SortKey){0}));
+    BufferColumn *to = &b->spec->keys[b->n - 1];
+    to->has_range = true; /* of numbers of rows */
+    to->min = -1;
+    to->max = INT64_C(1) << 40;
+    return ST_OK;
+}
 Status cp_buffer_ties(Cp *c, CpBuffer *b, int64_t from) {
-    if (c->query.rows.len - from > TIES_MAX) return cp_refuse(c, "an order of too many tables");
-    for (int64_t i = from; i < c->query.rows.len; i++) {
-        TRY(cp_buffer_key(c, b, cp_load(c, c->query.rows.items[i]), &(SortKey){0}));
-        BufferColumn *to = &b->spec->keys[b->n - 1];
-        to->has_range = true; /* of numbers of rows */
-        to->min = -1;
-        to->max = INT64_C(1) << 40;
-    }
+    for (int64_t i = from; i < c->query.rows.len; i++) TRY(cp_buffer_tie(c, b, cp_load(c, c->query.rows.items[i])));
     return ST_OK;
 }
 Status cp_buffer_column(Cp *c, CpBuffer *b, Reg value) {

@@ -60,6 +60,8 @@ static int32_t *agg_vars(Cp *c, const Plan *p) {
                   g->kind == AGG_MAX;
         if (!ok || g->distinct)
             return (void)cp_refuse(c, "%s%s", g->func->name, g->distinct ? " with DISTINCT" : ""), NULL;
+        if (g->kind == AGG_SUM && !(P_NUM >> type_phys(c->ctx.cols.items[g->out].type) & 1))
+            return (void)cp_refuse(c, "sum of %s", type_base_name((TypeId)g->arg->type.id)), NULL;
         if (g->kind == AGG_SUM && (g->arg->type.id == T_FLOAT4 || g->arg->type.id == T_FLOAT8))
             return (void)cp_refuse(c, "sum of floating-point numbers"), NULL; /* its order counts */
         if ((vars[i] = cp_var_new(c, NULL, c->ctx.cols.items[g->out].type)) < 0) return NULL;

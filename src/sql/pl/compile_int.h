@@ -6,6 +6,7 @@
  *   compile_query.c  ... become lookups and loops over rows
  *   compile_buffer.c rows that are needed together, for an order or groups
  *   compile_group.c  aggregates and groups
+ *   compile_sets.c   outer joins, set operations, common table expressions
  *   compile_adds.c   which assignments of an UPDATE are additions
  *   compile_call.c   calls of other routines, and subqueries: what expressions need is computed before them
  *   compile_touch.c  touches: where the body reads and changes rows
@@ -123,6 +124,7 @@ typedef struct Registry {
     const PlFunction *const *functions;
     struct NameReads *reads;
     const Table *misfit; /* what is compiled now does to it what kept procedures do not reckon with; NULL: to none */
+    VEC(const PlStmt *) collects; /* loops over queries whose tables are changed in them: found by the dry walk */
 } Registry;
 /* registry.c */
 CpTable *registry_table(Registry *r, Table *t); /* NULL: out of memory */
@@ -206,9 +208,10 @@ typedef struct CpQuery {
     const Plan *change_plan;   /* the scan whose rows are changed, NULL none, */
     struct Scan *change_scan;
     const bool *change_groups; /* ... by an UPDATE that writes these groups of them; NULL none */
-    bool several_sources; /* UPDATE .. FROM: other tables than the one that is changed may give more than one row */
-    VEC(int32_t) rows;    /* variables of the rows, outermost first */
-    ColSet in_scope;      /* columns of the rows */
+    bool several_sources;     /* UPDATE .. FROM: other tables than the one that is changed may give more than one row */
+    VEC(int32_t) rows;        /* variables of the rows, outermost first */
+    VEC(struct CpCte *) ctes; /* that have been computed (compile_sets.c) */
+    ColSet in_scope;          /* columns of the rows */
     VEC(int64_t) write_tables; /* ids of tables written inside the innermost query loop, for its check */
 } CpQuery;
 

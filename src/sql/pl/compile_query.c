@@ -55,7 +55,7 @@ int32_t cp_scan_column(const Plan *p, const Expr *e) {
     return -1;
 }
 /* Every column of e is a variable or of a row that is being looked at. */
-static bool available(Cp *c, const Expr *e) {
+bool cp_available(Cp *c, const Expr *e) {
     ColSet s = colset_new(&c->ctx);
     expr_cols(&c->ctx, e, &s);
     for (ColId id = 1; id < c->ctx.cols.len; id++) {
@@ -183,7 +183,7 @@ static bool only_bounds(Cp *c, Scan *s, Conds *rest) {
         bool greater = op == OP_GT || op == OP_GE, less = op == OP_LT || op == OP_LE;
         int side = cp_scan_column(s->plan, e->args[0]) == c->at.order_col ? 0 : 1;
         if ((!greater && !less) || cp_scan_column(s->plan, e->args[side]) != c->at.order_col ||
-            !available(c, e->args[1 - side]) || uses_scan(c, s->plan, e->args[1 - side]))
+            !cp_available(c, e->args[1 - side]) || uses_scan(c, s->plan, e->args[1 - side]))
             return false;
         if ((greater == (side == 0)) == c->at.order_desc) continue; /* an end */
         if (from >= 0 || !same_cells(t->cols[c->at.order_col].type, e->args[1 - side]->type)) return false;
@@ -204,7 +204,7 @@ static Status scan_equalities(Cp *c, Scan *s, const Conds *conds, int32_t *from)
         for (int side = 0; side < 2; side++) {
             int32_t col = cp_scan_column(s->plan, e->args[side]);
             Expr *v = e->args[1 - side];
-            if (col < 0 || s->eq[col] || !available(c, v) || !same_cells(t->cols[col].type, v->type)) continue;
+            if (col < 0 || s->eq[col] || !cp_available(c, v) || !same_cells(t->cols[col].type, v->type)) continue;
             TRY(cp_settle_copy(c, &v));
             s->eq[col] = v;
             from[col] = i;
@@ -255,7 +255,7 @@ static Status scan_conditions(Cp *c, Scan *s, Conds *conds) {
     int32_t kept = 0;
     for (int32_t i = 0; i < conds->n; i++) {
         if (used[i]) continue;
-        if (available(c, conds->items[i])) TRY(cp_conds_add(c, s->conds, conds->items[i]));
+        if (cp_available(c, conds->items[i])) TRY(cp_conds_add(c, s->conds, conds->items[i]));
         else conds->items[kept++] = conds->items[i];
     }
     conds->n = kept;
@@ -389,7 +389,7 @@ Status cp_test_rest(Cp *c, Conds *conds, CpRow row, void *ctx) {
     while (open-- > 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     return ST_OK;
 }
-static Status filter_row(Cp *c, void *ctx) {
+Status cp_filter_row(Cp *c, void *ctx) {
     Above *a = ctx;
     return cp_test_rest(c, a->conds, a->row, a->ctx);
 }
@@ -432,36 +432,45 @@ typedef struct Joined {
     void *ctx;
     bool *single;
 } Joined;
-static int part_score(Cp *c, const Plan *p, const Conds *conds) {
-    if (p->kind != LP_SCAN) return p->kind == LP_VALUES ? 9 : 1;
-    Table *t = p->scan.table;
-    CpTable *x = registry_table(c->reg, t);
-    bool *eq = arena_calloc(c->arena, t->n_cols + 1), any = false;
-    if (!x || !eq) return c->oom = true, 0;
+/* By column of the scan's table: some condition says it to be equal to a value that is there. NULL: no memory. */
+static bool *equal_columns(Cp *c, const Plan *p, const Conds *conds) {
+    const Table *t = p->scan.table;
+    const CpTable *x = registry_table(c->reg, p->scan.table);
+    bool *eq = arena_calloc(c->arena, t->n_cols + 1);
+    if (!x || !eq) return c->oom = true, NULL;
     for (int32_t k = 0; k < conds->n + p->n_conds; k++) {
         const Expr *e = k < conds->n ? conds->items[k] : p->conds[k - conds->n];
         if (e->kind != EX_FUNC || e->u.func->opcode != OP_EQ || e->n_args != 2) continue;
         for (int side = 0; side < 2; side++) {
             int32_t col = cp_scan_column(p, e->args[side]);
-            if (col < 0 || x->written[col] || !available(c, e->args[1 - side]) ||
+            if (col < 0 || x->written[col] || !cp_available(c, e->args[1 - side]) ||
                 !same_cells(t->cols[col].type, e->args[1 - side]->type))
                 continue;
-            eq[col] = any = true;
+            eq[col] = true;
         }
     }
-    for (int k = 0; k < t->n_keys; k++) {
-        bool all = t->keys[k].n_cols > 0;
-        for (int i = 0; i < t->keys[k].n_cols; i++) all &= eq[t->keys[k].cols[i]];
-        if (all) return 5;
-    }
-    return any ? 2 : 0;
+    return eq;
+}
+static bool has_key(const KeyConstraint *k, const bool *eq) {
+    bool all = k->n_cols > 0;
+    for (int i = 0; i < k->n_cols; i++) all &= eq[k->cols[i]];
+    return all;
+}
+static int part_score(Cp *c, const Plan *p, const Conds *conds) {
+    if (p->kind != LP_SCAN) return p->kind == LP_VALUES ? 9 : 1;
+    const Table *t = p->scan.table;
+    const bool *eq = equal_columns(c, p, conds);
+    for (int k = 0; eq && k < t->n_keys; k++)
+        if (has_key(&t->keys[k], eq)) return 5;
+    return eq && memchr(eq, 1, (size_t)t->n_cols + 1) ? 2 : 0;
 }
 static Status join_next(Cp *c, void *ctx);
 /* A row of a part that is no table: conditions that can be tested by now. */
 static Status part_row(Cp *c, void *ctx) {
     Joined *j = ctx;
     Conds all = *j->conds, now = {0}, later = {0};
-    for (int32_t i = 0; i < all.n; i++) TRY(cp_conds_add(c, available(c, all.items[i]) ? &now : &later, all.items[i]));
+    for (int32_t i = 0; i < all.n; i++)
+        TRY(cp_conds_add(c, cp_available(c, all.items[i]) ? &now : &later, all.items[i]));
     *j->conds = later;
     TRY(cp_test_rest(c, &now, join_next, j));
     *j->conds = all;
@@ -769,6 +778,98 @@ static Status nothing(Cp *c, void *ctx) {
     return ST_OK;
 }
 
+/* A left join that looks for one row by a unique key and nothing else; the one of ON CONFLICT always is. */
+static bool is_keyed_join(Cp *c, const Plan *p) {
+    Conds on = {0};
+    const Plan *right = p->children[1];
+    if (c->query.upsert) return true;
+    if (p->join.kind != JN_LEFT || right->kind != LP_SCAN || right->n_conds > 0) return false;
+    for (int32_t i = 0; i < p->n_conds; i++)
+        if (cp_conds_add(c, &on, p->conds[i]) != ST_OK) return false;
+    ColSet scope = c->query.in_scope;
+    c->query.in_scope = colset_new(&c->ctx);
+    colset_add_all(&c->ctx, &c->query.in_scope, &scope);
+    plan_outputs(&c->ctx, p->children[0], &c->query.in_scope);
+    const Table *t = right->scan.table;
+    const bool *eq = equal_columns(c, right, &on);
+    c->query.in_scope = scope;
+    for (int k = 0; eq && k < t->n_keys; k++) /* the first one is looked up by */
+        if (has_key(&t->keys[k], eq)) return t->keys[k].n_cols == on.n;
+    return false;
+}
+/* More than one row may come. */
+static void several(Cp *c, bool *single) {
+    *single = false;
+    c->query.several_sources = true;
+}
+
+/* a: what cp_rows_of was asked for. */
+static Status join_rows(Cp *c, Above *a, Conds *conds) {
+    Plan *p = a->plan;
+    ColSet *needed = a->needed;
+    const CpRow row = a->row;
+    void *ctx = a->ctx;
+    bool *single = a->single;
+    if (has_routine(p)) return cp_refuse(c, "a join with the result of a function of the database");
+    if (p->join.kind == JN_INNER && p->join.dependent) return cp_lateral_rows(c, p, conds, needed, row, ctx, single);
+    if (p->join.kind != JN_INNER && !is_keyed_join(c, p)) {
+        several(c, single);
+        return cp_outer_rows(c, p, conds, needed, row, ctx);
+    }
+    if (p->join.kind == JN_INNER) {
+        enum { PARTS_MAX = 16 };
+        Joined *j = arena_new_of(c->arena, Joined);
+        if (!j) return cp_oom(c);
+        *j = (Joined){.parts = arena_array(c->arena, Plan *, PARTS_MAX),
+                      .conds = conds,
+                      .needed = needed,
+                      .row = row,
+                      .ctx = ctx,
+                      .single = single};
+        if (!j->parts) return cp_oom(c);
+        TRY(join_parts(c, p, j, PARTS_MAX));
+        j->left = j->n;
+        return join_next(c, j);
+    }
+    a->right = p->children[1];
+    Above *t = arena_new_of(c->arena, Above);
+    if (!t) return cp_oom(c);
+    *t = (Above){.conds = conds, .row = row, .ctx = ctx};
+    a->row = cp_filter_row;
+    a->ctx = t;
+    return cp_rows_of(c, p->children[0], conds, needed, left_join, a, single);
+}
+static Status limit_of_rows(Cp *c, Above *a, Conds *conds) {
+    Plan *p = a->plan;
+    ColSet *needed = a->needed;
+    bool *single = a->single;
+    Plan *k = p->children[0];
+    if (p->limit.rows_expr && p->limit.rows_expr->kind == EX_CONST && !p->limit.rows_expr->u.value.is_null &&
+        p->limit.rows_expr->type.id == T_INT8)
+        p->limit.rows = p->limit.rows_expr->u.value.u.i64;
+    bool skips = p->limit.offset_expr || p->limit.offset > 0;
+    if (p->limit.rows != 1 || skips) {
+        Expr *limit = p->limit.rows_expr, *offset = p->limit.offset_expr;
+        *single &= p->limit.rows == 1;
+        Value n = {.type = type_make(T_INT8), .u.i64 = p->limit.rows},
+              from = {.type = type_make(T_INT8), .u.i64 = p->limit.offset};
+        if (!limit && p->limit.rows >= 0 && !(limit = expr_const(&c->ctx, &n))) return cp_oom(c);
+        if (!offset && p->limit.offset > 0 && !(offset = expr_const(&c->ctx, &from))) return cp_oom(c);
+        if (limit) TRY(cp_settle_copy(c, &limit));
+        if (offset) TRY(cp_settle_copy(c, &offset));
+        return sorted_rows(c, k->kind == LP_SORT ? k : NULL, k->kind == LP_SORT ? k->children[0] : k, limit, offset,
+                           conds, needed, a->row, a->ctx);
+    }
+    if (k->kind == LP_SORT) return top_rows(c, k, conds, needed, a->row, a->ctx);
+    int32_t block = c->flow.next_block++;
+    a->count = block;
+    Conds *none = arena_new_of(c->arena, Conds);
+    if (!none) return cp_oom(c);
+    TRY(cp_control(c, OP_P_BLOCK, 0, block));
+    TRY(cp_rows_of(c, k, none, needed, limit_row, a, single));
+    return cp_control(c, OP_P_ENDBLOCK, 0, block);
+}
+
 Status cp_rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx, bool *single) {
     TRY(cp_stack(c));
     if (!row) row = nothing;
@@ -779,7 +880,10 @@ Status cp_rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void 
     case LP_SCAN: return scan_rows(c, p, conds, needed, row, ctx, single);
     case LP_VALUES:
         if (p->values.routine_id) return routine_row(c, p, conds, row, ctx);
-        if (p->values.n_rows != 1) return cp_refuse(c, "VALUES with several rows in a query");
+        if (p->values.n_rows != 1) {
+            several(c, single);
+            return cp_values_rows(c, p, conds, needed, row, ctx);
+        }
         for (int32_t i = 0; i < p->n_out; i++) {
             Expr *e = p->values.rows[0][i];
             TRY(cp_settle_copy(c, &e));
@@ -795,45 +899,18 @@ Status cp_rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void 
         for (int32_t i = 0; i < p->n_conds; i++) TRY(cp_conds_add(c, all, p->conds[i]));
         conds->n = 0;
         a->conds = all;
-        return cp_rows_of(c, p->children[0], all, needed, filter_row, a, single);
+        return cp_rows_of(c, p->children[0], all, needed, cp_filter_row, a, single);
     }
     case LP_PROJECT: {
         Conds *none = arena_new_of(c->arena, Conds);
         Above *t = arena_new_of(c->arena, Above);
         if (!none || !t) return cp_oom(c);
         *t = (Above){.conds = conds, .row = row, .ctx = ctx};
-        a->row = filter_row;
+        a->row = cp_filter_row;
         a->ctx = t;
         return cp_rows_of(c, p->children[0], none, needed, project_row, a, single);
     }
-    case LP_JOIN: {
-        if ((p->join.kind != JN_INNER && p->join.kind != JN_LEFT) || p->join.dependent)
-            return cp_refuse(c, "an outer join or a subquery");
-        if (has_routine(p)) return cp_refuse(c, "a join with the result of a function of the database");
-        if (p->join.kind == JN_INNER) {
-            enum { PARTS_MAX = 16 };
-            Joined *j = arena_new_of(c->arena, Joined);
-            if (!j) return cp_oom(c);
-            *j = (Joined){.parts = arena_array(c->arena, Plan *, PARTS_MAX),
-                          .conds = conds,
-                          .needed = needed,
-                          .row = row,
-                          .ctx = ctx,
-                          .single = single};
-            if (!j->parts) return cp_oom(c);
-            TRY(join_parts(c, p, j, PARTS_MAX));
-            j->left = j->n;
-            return join_next(c, j);
-        }
-        if (p->children[1]->kind != LP_SCAN) return cp_refuse(c, "a left join with a query");
-        a->right = p->children[1];
-        Above *t = arena_new_of(c->arena, Above);
-        if (!t) return cp_oom(c);
-        *t = (Above){.conds = conds, .row = row, .ctx = ctx};
-        a->row = filter_row;
-        a->ctx = t;
-        return cp_rows_of(c, p->children[0], conds, needed, left_join, a, single);
-    }
+    case LP_JOIN: return join_rows(c, a, conds);
     case LP_AGG:
         if (p->agg.n_keys == 0) return cp_agg_rows(c, p, conds, needed, row, ctx);
         *single = false;
@@ -844,38 +921,16 @@ Status cp_rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void 
         if (p->limit.rows >= 0 || p->limit.offset > 0) return cp_refuse(c, "ORDER BY with LIMIT");
         *single = false;
         return sorted_rows(c, p, p->children[0], NULL, NULL, conds, needed, row, ctx);
-    case LP_LIMIT: {
-        Plan *k = p->children[0];
-        if (p->limit.rows_expr && p->limit.rows_expr->kind == EX_CONST && !p->limit.rows_expr->u.value.is_null &&
-            p->limit.rows_expr->type.id == T_INT8)
-            p->limit.rows = p->limit.rows_expr->u.value.u.i64;
-        bool skips = p->limit.offset_expr || p->limit.offset > 0;
-        if (p->limit.rows != 1 || skips) {
-            Expr *limit = p->limit.rows_expr, *offset = p->limit.offset_expr;
-            *single &= p->limit.rows == 1;
-            Value n = {.type = type_make(T_INT8), .u.i64 = p->limit.rows},
-                  from = {.type = type_make(T_INT8), .u.i64 = p->limit.offset};
-            if (!limit && p->limit.rows >= 0 && !(limit = expr_const(&c->ctx, &n))) return cp_oom(c);
-            if (!offset && p->limit.offset > 0 && !(offset = expr_const(&c->ctx, &from))) return cp_oom(c);
-            if (limit) TRY(cp_settle_copy(c, &limit));
-            if (offset) TRY(cp_settle_copy(c, &offset));
-            return sorted_rows(c, k->kind == LP_SORT ? k : NULL, k->kind == LP_SORT ? k->children[0] : k, limit, offset,
-                               conds, needed, row, ctx);
-        }
-        if (k->kind == LP_SORT) return top_rows(c, k, conds, needed, row, ctx);
-        int32_t block = c->flow.next_block++;
-        a->count = block;
-        Conds *none = arena_new_of(c->arena, Conds);
-        if (!none) return cp_oom(c);
-        TRY(cp_control(c, OP_P_BLOCK, 0, block));
-        TRY(cp_rows_of(c, k, none, needed, limit_row, a, single));
-        return cp_control(c, OP_P_ENDBLOCK, 0, block);
-    }
-    case LP_SERIES: return cp_refuse(c, "generate_series");
+    case LP_LIMIT: return limit_of_rows(c, a, conds);
+    case LP_SETOP: several(c, single); return cp_setop_rows(c, p, conds, needed, row, ctx);
+    case LP_CTE: return cp_cte_rows(c, p, conds, needed, row, ctx, single);
+    case LP_CTE_SCAN: several(c, single); return cp_cte_scan_rows(c, p, conds, needed, row, ctx);
+    case LP_SERIES: several(c, single); return cp_series_rows(c, p, conds, row, ctx);
     case LP_WINDOW: return cp_refuse(c, "a window function");
     case LP_STREAM: return cp_refuse(c, "a file");
-    default: return cp_refuse(c, "a query with set operations, common table expressions or subqueries");
+    case LP_REPEAT: several(c, single); return cp_repeat_rows(c, p, conds, needed, row, ctx, single);
     }
+    return cp_refuse(c, "a query of another kind");
 }
 
 /* Columns that the plan needs of its scans for the result columns. */
@@ -894,7 +949,14 @@ static Status need(Cp *c, Plan *p, ColSet *s) {
             if (p->agg.calls[i].filter) expr_cols(&c->ctx, p->agg.calls[i].filter, s);
         }
         break;
-    case LP_VALUES: break;
+    case LP_SETOP:
+        for (int32_t k = 0; k < p->n_children; k++)
+            for (int32_t i = 0; i < p->n_out; i++)
+                if (p->set.op != SO_UNION_ALL || colset_has(s, p->out_cols[i]))
+                    colset_add(&c->ctx, s, p->set.cols[k][i]);
+        break;
+    case LP_REPEAT: colset_add(&c->ctx, s, p->count_col); break;
+    case LP_CTE: plan_outputs(&c->ctx, p->children[0], s); break; /* wherever it is read */
     default: break;
     }
     for (int32_t i = 0; i < p->n_conds; i++) expr_cols(&c->ctx, p->conds[i], s);
@@ -1625,7 +1687,15 @@ static Status upsert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
     return ST_OK;
 }
 
+static bool has_series(const Plan *p) {
+    if (stack_stop() || p->kind == LP_SERIES) return true;
+    for (int32_t i = 0; i < p->n_children; i++)
+        if (has_series(p->children[i])) return true;
+    return false;
+}
 Status cp_insert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
+    /* It fills a table. In bulk, it would make rows come and go there for the calls of all routines. */
+    if (has_series(b->plan)) return cp_refuse(c, "INSERT of the rows of generate_series");
     TRY(refuse_foreign(c, b->table));
     TRY(refuse_exprs(c, b->table, 0, NULL));
     if (b->hit) return upsert(c, b, row, ctx);

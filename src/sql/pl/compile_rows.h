@@ -59,6 +59,10 @@ Reg cp_emit(Cp *c, Opcode op, Phys ph, Type t, bool nullable, Reg a, Reg b, Reg 
 Status cp_leave_if(Cp *c, Reg cond, int32_t block);
 Status cp_add_one(Cp *c, int32_t var); /* an I64 that stays far below its range */
 
+Status cp_filter_row(Cp *c,
+                     void *ctx); /* for cp_rows_of: ctx is an Above, whose conditions are tested before its row */
+bool cp_available(Cp *c, const Expr *e); /* all its columns are variables, or of rows that are being looked at */
+
 /* The scan's output that is the table's column; 0 none. */
 ColId cp_scan_col(const Plan *p, int32_t col);
 /* The scan's column that an expression is, casts that change no value taken off; -1 none. */
@@ -96,6 +100,7 @@ typedef struct CpBuffer {
     int32_t count; /* variable: rows */
     int32_t n;     /* of the row that is compiled: registers so far, keys first */
     Reg *args;
+    int32_t n_keys; /* beside ties */
     int32_t cap_cols;
     bool later; /* another row has been compiled before: the spec has its columns */
 } CpBuffer;
@@ -106,6 +111,7 @@ Status cp_buffer_key(Cp *c, CpBuffer *b, Reg key, const SortKey *order);
 /* The numbers of the rows that it is made of, those of c->query.rows from `from` on, order rows that are equal in all
  * keys. */
 Status cp_buffer_ties(Cp *c, CpBuffer *b, int64_t from);
+Status cp_buffer_tie(Cp *c, CpBuffer *b, Reg number); /* one of them */
 Status cp_buffer_column(Cp *c, CpBuffer *b, Reg value);
 Status cp_buffer_columns(Cp *c, CpBuffer *b, int32_t n, const int32_t *vars); /* pairs: column, variable (not used) */
 Status cp_buffer_add(Cp *c, CpBuffer *b);
@@ -113,6 +119,16 @@ Status cp_buffer_sort(Cp *c, CpBuffer *b);
 Reg cp_buffer_get(Cp *c, const CpBuffer *b, int32_t row, int32_t col); /* row: variable */
 /* The columns from `first` on go to their variables, which they are from now on. */
 Status cp_buffer_read(Cp *c, const CpBuffer *b, int32_t row, int32_t first, int32_t n, const int32_t *vars);
+
+/* compile_sets.c: as cp_rows_of, for the plan that each name says. */
+Status cp_outer_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx);
+Status cp_lateral_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx, bool *single);
+Status cp_setop_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx);
+Status cp_values_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx);
+Status cp_cte_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx, bool *single);
+Status cp_cte_scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx);
+Status cp_repeat_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx, bool *single);
+Status cp_series_rows(Cp *c, Plan *p, Conds *conds, CpRow row, void *ctx);
 
 /* compile_group.c: aggregates over all rows, and by groups. */
 Status cp_agg_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx);

@@ -203,7 +203,7 @@ Status cp_any_subquery(Cp *c, const Expr *e, int32_t var) {
     return cp_control(c, OP_P_ENDBLOCK, 0, k.block);
 }
 
-static Status check_loop_writes(Cp *c, Plan *p, int64_t from);
+static Status check_loop_writes(Cp *c, const PlStmt *s, Plan *p, int64_t from);
 
 /* A statement that reads its own targets sees them as they were until it ends: its rows go to other variables first. */
 static Status spare_targets(Cp *c, Into *k) {
@@ -515,6 +515,20 @@ static bool leaves_loop(const PlBody *b, int32_t loop) {
     }
     return false;
 }
+static bool collects(const Cp *c, const PlStmt *s) {
+    for (int64_t i = 0; i < c->reg->collects.len; i++)
+        if (c->reg->collects.items[i] == s) return true;
+    return false;
+}
+/* All rows of the query before the first one is used. */
+static Status collect_rows(Cp *c, Plan **p) {
+    Plan *all = plan_new(&c->ctx, LP_LIMIT, 1);
+    if (!all) return cp_oom(c);
+    all->limit.rows = all->limit.offset = -1;
+    all->children[0] = *p;
+    *p = all;
+    return ST_OK;
+}
 static Status query_loop(Cp *c, LoopRun *k) {
     int64_t from = c->query.write_tables.len;
     c->at.snapshot = true;
@@ -522,24 +536,25 @@ static Status query_loop(Cp *c, LoopRun *k) {
     c->at.snapshot = false;
     if (!k->b) return ST_ERROR;
     if (k->b->kind != STMT_SELECT) return cp_refuse(c, "a loop over the rows of a change");
-    if (c->flow.tries > 0 && cp_may_fail(c, k->b->plan))
-        return cp_refuse(c, "a loop over a query that may fail, in a block with EXCEPTION");
-    if (goes_through(c, k->b->plan) && leaves_loop(&k->s->body, k->s->loop))
-        return cp_refuse(c, "a loop that may be left before its end, over a query whose rows may fail to be computed");
+    bool first = collects(c, k->s);                           /* the query's rows are those of its start */
+    first |= c->flow.tries > 0 && cp_may_fail(c, k->b->plan); /* handlers find the variables as they were before */
+    first |= goes_through(c, k->b->plan) && leaves_loop(&k->s->body, k->s->loop); /* one that is not used may fail */
     TRY(cp_check_parts(c, k->b->plan, NULL));
+    if (first) TRY(collect_rows(c, &k->b->plan));
     Type *types = arena_array(c->arena, Type, k->b->n_result + 1);
     if (!types) return cp_oom(c);
     for (int32_t i = 0; i < k->b->n_result; i++) types[i] = c->ctx.cols.items[k->b->result[i]].type;
     if (!(k->vars = target_vars(c, k->s, k->b->n_result, types, k->b->names, &k->n_vars))) return ST_ERROR;
     TRY(cp_rows(c, k->b->plan, k->b->n_result, k->b->result, query_loop_row, k, NULL));
-    return check_loop_writes(c, k->b->plan, from);
+    return first ? ST_OK : check_loop_writes(c, k->s, k->b->plan, from);
 }
-/* The query's rows are those of its start: nothing in the loop may change its tables. */
-static Status check_loop_writes(Cp *c, Plan *p, int64_t from) {
-    for (int64_t i = from; i < c->query.write_tables.len; i++) {
-        const Table *t = cp_reads_table(c, p, c->query.write_tables.items[i]);
-        if (t) return cp_refuse(c, "a loop over a query whose table \"%s\" is changed in the loop", t->name);
-    }
+/* One whose tables change in it collects its rows when it is compiled again, which the dry walk is for. */
+static Status check_loop_writes(Cp *c, const PlStmt *s, Plan *p, int64_t from) {
+    const Table *t = NULL;
+    for (int64_t i = from; i < c->query.write_tables.len && !t; i++)
+        t = cp_reads_table(c, p, c->query.write_tables.items[i]);
+    if (t && !c->dry) return cp_refuse(c, "a loop over a query whose table \"%s\" is changed in the loop", t->name);
+    if (t && !vec_push(c->reg->arena, &c->reg->collects, s)) return cp_oom(c);
     return c->oom ? ST_ERROR : ST_OK;
 }
 static Status for_query(Cp *c, const PlStmt *s) {
