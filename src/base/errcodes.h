@@ -45,6 +45,7 @@
     X(FOREIGN_KEY_VIOLATION, "23503", "foreign_key_violation")                             \
     X(UNIQUE_VIOLATION, "23505", "unique_violation")                                       \
     X(CHECK_VIOLATION, "23514", "check_violation")                                         \
+    X(INVALID_CURSOR_STATE, "24000", "invalid_cursor_state")                               \
     X(ACTIVE_TRANSACTION, "25001", "active_sql_transaction")                               \
     X(READ_ONLY, "25006", "read_only_sql_transaction")                                     \
     X(NO_ACTIVE_TRANSACTION, "25P01", "no_active_sql_transaction")                         \
@@ -86,6 +87,7 @@
     X(DUPLICATE_TABLE, "42P07", "duplicate_table")                                         \
     X(AMBIGUOUS_PARAMETER, "42P08", "ambiguous_parameter")                                 \
     X(INVALID_COLUMN_REFERENCE, "42P10", "invalid_column_reference")                       \
+    X(INVALID_CURSOR, "42P11", "invalid_cursor_definition")                                \
     X(INVALID_FUNCTION_DEFINITION, "42P13", "invalid_function_definition")                 \
     X(INVALID_TABLE_DEFINITION, "42P16", "invalid_table_definition")                       \
     X(INVALID_OBJECT_DEFINITION, "42P17", "invalid_object_definition")                     \
@@ -158,6 +160,7 @@
 #define ERR_FOREIGN_KEY_VIOLATION "23503"
 #define ERR_UNIQUE_VIOLATION "23505"
 #define ERR_CHECK_VIOLATION "23514"
+#define ERR_INVALID_CURSOR_STATE "24000"
 #define ERR_ACTIVE_TRANSACTION "25001"
 #define ERR_READ_ONLY "25006"
 #define ERR_NO_ACTIVE_TRANSACTION "25P01"
@@ -199,6 +202,7 @@
 #define ERR_DUPLICATE_TABLE "42P07"
 #define ERR_AMBIGUOUS_PARAMETER "42P08"
 #define ERR_INVALID_COLUMN_REFERENCE "42P10"
+#define ERR_INVALID_CURSOR "42P11"
 #define ERR_INVALID_FUNCTION_DEFINITION "42P13"
 #define ERR_INVALID_TABLE_DEFINITION "42P16"
 #define ERR_INVALID_OBJECT_DEFINITION "42P17"

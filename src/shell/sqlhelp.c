@@ -69,12 +69,15 @@ static const struct Topic {
      "CALL name ( [ argument ] [, ...] )\n"
      "CALL bulk_call ( 'procedure', 'query' )    -- a call for each row of the query, in one bulk"},
     {"CHECKPOINT", "save the database", "CHECKPOINT"},
+    {"CLOSE", "close a cursor", "CLOSE { name | ALL }"},
     {"COMMIT", "end the transaction, its changes stay", "COMMIT [ WORK | TRANSACTION ] [ AND [ NO ] CHAIN ]"},
     {"COPY", "copy data between a file and a table",
-     "COPY table [ ( column [, ...] ) ] FROM { 'file' | STDIN } [ [ WITH ] ( option [, ...] ) ]\n"
-     "COPY { table [ ( column [, ...] ) ] | ( query ) } TO { 'file' | STDOUT } [ [ WITH ] ( option [, ...] ) ]\n\n"
+     "COPY table [ ( column [, ...] ) ] FROM { 'file' | PROGRAM 'command' | STDIN } [ [ WITH ] ( option [, ...] ) ]\n"
+     "    [ WHERE condition ]\n"
+     "COPY { table [ ( column [, ...] ) ] | ( query ) } TO { 'file' | PROGRAM 'command' | STDOUT }\n"
+     "    [ [ WITH ] ( option [, ...] ) ]\n\n"
      "where option can be one of:\n\n"
-     "    FORMAT { text | csv | auto | tbl | parquet | arrow }    -- auto: FROM only, parquet, arrow: TO only\n"
+     "    FORMAT { text | csv | binary | auto | tbl | parquet | arrow }  -- auto: FROM only, parquet, arrow: TO\n"
      "    DELIMITER 'character'\n"
      "    NULL 'text'\n"
      "    HEADER [ boolean | MATCH ]\n"
@@ -83,6 +86,7 @@ static const struct Topic {
      "    FORCE_QUOTE { ( column [, ...] ) | * }\n"
      "    FORCE_NOT_NULL ( column [, ...] )\n"
      "    FORCE_NULL ( column [, ...] )\n"
+     "    ENCODING 'name'\n"
      "    ON_ERROR { stop | ignore }    -- FROM; lines that cannot be read are left out\n"
      "    REJECT_LIMIT number           -- so many of them at most\n"
      "    REJECT 'file'                 -- and written there, with the reason\n"
@@ -135,6 +139,9 @@ static const struct Topic {
      "CREATE TYPE name AS ( [ attribute_name data_type [, ...] ] )"},
     {"CREATE VIEW", "define a view", "CREATE [ OR REPLACE ] [ TEMPORARY ] VIEW name [ ( column [, ...] ) ] AS query"},
     {"DEALLOCATE", "forget a prepared statement", "DEALLOCATE [ PREPARE ] { name | ALL }"},
+    {"DECLARE", "define a cursor",
+     "DECLARE name [ BINARY ] [ ASENSITIVE | INSENSITIVE ] [ [ NO ] SCROLL ] CURSOR [ { WITH | WITHOUT } HOLD ]\n"
+     "    FOR query"},
     {"DELETE", "delete rows of a table",
      "[ WITH query [, ...] ]\n"
      "DELETE FROM table [ [ AS ] alias ]\n"
@@ -162,6 +169,11 @@ static const struct Topic {
     {"EXPLAIN", "show how a statement is run",
      "EXPLAIN [ ANALYZE ] [ VERBOSE ] statement\n"
      "EXPLAIN [ VERBOSE ] PROCEDURE name    -- how it runs in bulk, and what its calls conflict on"},
+    {"FETCH", "read rows of a cursor",
+     "FETCH [ direction ] [ FROM | IN ] cursor\n\n"
+     "where direction can be one of:\n\n"
+     "    NEXT, PRIOR, FIRST, LAST, ABSOLUTE count, RELATIVE count, count, ALL\n"
+     "    FORWARD [ count | ALL ], BACKWARD [ count | ALL ]"},
     {"INSERT", "create rows of a table",
      "[ WITH query [, ...] ]\n"
      "INSERT INTO table [ AS alias ] [ ( column [, ...] ) ]\n"
@@ -170,6 +182,11 @@ static const struct Topic {
      "    [ ON CONFLICT [ ( column [, ...] ) | ON CONSTRAINT name ]\n"
      "        { DO NOTHING | DO UPDATE SET column = expression [, ...] [ WHERE condition ] } ]\n"
      "    [ RETURNING { * | expression [ [ AS ] name ] } [, ...] ]"},
+    {"LOCK", "lock tables to the end of the transaction",
+     "LOCK [ TABLE ] table [, ...] [ IN mode MODE ] [ NOWAIT ]\n\n"
+     "where mode is one of:\n\n"
+     "    ACCESS SHARE | ROW SHARE | ROW EXCLUSIVE | SHARE UPDATE EXCLUSIVE\n"
+     "    SHARE | SHARE ROW EXCLUSIVE | EXCLUSIVE | ACCESS EXCLUSIVE"},
     {"MERGE", "insert, update or delete rows of a table, by those of a query",
      "[ WITH query [, ...] ]\n"
      "MERGE INTO table [ [ AS ] alias ]\n"
@@ -178,6 +195,7 @@ static const struct Topic {
      "        DO NOTHING } |\n"
      "      WHEN NOT MATCHED [ AND condition ] THEN { INSERT [ ( column [, ...] ) ]\n"
      "        { VALUES ( { expression | DEFAULT } [, ...] ) | DEFAULT VALUES } | DO NOTHING } } [ ... ]"},
+    {"MOVE", "move a cursor", "MOVE [ direction ] [ FROM | IN ] cursor    -- directions are those of FETCH"},
     {"PREPARE", "prepare a statement", "PREPARE name [ ( type [, ...] ) ] AS statement"},
     {"RELEASE SAVEPOINT", "forget a savepoint", "RELEASE [ SAVEPOINT ] name"},
     {"RESET", "a setting to its default", "RESET { name | ALL }"},

@@ -141,6 +141,8 @@ int table_find_column(const Table *t, Slice name) {
     return -1;
 }
 
+int64_t table_generation(const Table *t) { return t->impl->generation; }
+
 /* ---- states ---- */
 static int64_t state_bytes(const Table *t) {
     return (int64_t)(sizeof(TableState) + ((size_t)t->n_cols * (sizeof(ColumnStats) + sizeof(Dict *))) +

@@ -237,6 +237,9 @@ Status table_new(MemAccount *parent, const char *name, int n_cols, const ColumnD
  * (exprindex_set_program). */
 Status table_add_exprs(Table *t, int n, const ExprIndexDef *defs, Err *e);
 void table_free(Table *t);
+/* Names what row numbers mean: another one since a merge, a TRUNCATE or a load that replaces the data, until that is
+ * undone. */
+int64_t table_generation(const Table *t);
 int table_find_column(const Table *t, Slice name); /* -1 */
 /* Unique indexes by number: those of keys, then those whose keys are computed. */
 static inline int table_indexes(const Table *t) { return t->n_keys + t->n_exprs; }

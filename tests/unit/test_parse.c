@@ -470,7 +470,7 @@ static void test_tags(void **state) {
     check_kind("set session characteristics as transaction read only", AST_SET, "SET");
     check_kind("set role x", AST_SET, "SET");
     check_kind("reset x", AST_SET, "RESET");
-    check_kind("lock table t", AST_UNSUPPORTED, "LOCK TABLE");
+    check_kind("lock table t", AST_LOCK, "LOCK TABLE");
     check_kind("create sequence s as int start 5 no maxvalue cycle owned by t.a", AST_CREATE_SEQUENCE,
                "CREATE SEQUENCE");
     check_kind("alter sequence s restart", AST_ALTER_SEQUENCE, "ALTER SEQUENCE");
@@ -490,7 +490,11 @@ static void test_tags(void **state) {
     check_kind("grant select on t to x", AST_UNSUPPORTED, "GRANT");
     check_kind("refresh materialized view v", AST_UNSUPPORTED, "REFRESH MATERIALIZED VIEW");
     check_kind("merge into t using u on true when matched then delete", AST_MERGE, "MERGE");
-    check_kind("declare c cursor for select 1", AST_UNSUPPORTED, "DECLARE CURSOR");
+    check_kind("declare c cursor for select 1", AST_DECLARE_CURSOR, "DECLARE CURSOR");
+    check_kind("fetch backward all in c", AST_FETCH, "FETCH");
+    check_kind("move 3 c", AST_FETCH, "MOVE");
+    check_kind("close c", AST_CLOSE, "CLOSE CURSOR");
+    check_kind("close all", AST_CLOSE, "CLOSE CURSOR ALL");
     check_kind("create extension x", AST_UNSUPPORTED, "CREATE EXTENSION");
     check_kind("do 'x'", AST_DO, "DO");
     check_kind("drop routine r", AST_DROP_FUNCTION, "DROP ROUTINE");

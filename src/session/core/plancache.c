@@ -112,7 +112,7 @@ static Status make_plan(CachedPlan *p, const AstStmt *ast, int32_t n_params, con
     BoundStmt *b;
     TRY(sql_bind_client(&c, ast, n_params, param_types, &b));
     if (c.calls_routine || c.n_bulks > 0) TRY(session_read_locked(s));
-    if (c.locks_rows && session_read_only(s))
+    if (c.rows.locks && session_read_only(s))
         return err_set(&s->err, ERR_READ_ONLY, "cannot execute SELECT FOR UPDATE in a read-only transaction");
     if (b->kind != STMT_SELECT) return err_internal(&s->err, "a SELECT was bound as statement kind %d", (int)b->kind);
     TRY(shape_of(p, &c, b));
@@ -135,7 +135,7 @@ static Status make_plan(CachedPlan *p, const AstStmt *ast, int32_t n_params, con
     p->n_params = n_params;
     p->settings = s->settings;
     /* what a routine looks at is not known here */
-    p->keep = time_reads == clock && s->kept.n_runs == runs && !c.calls_routine && !c.locks_rows &&
+    p->keep = time_reads == clock && s->kept.n_runs == runs && !c.calls_routine && !c.rows.locks &&
               !c.reads_client_rows && !c.reads_stream;
     return ST_OK;
 }

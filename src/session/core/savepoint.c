@@ -7,7 +7,7 @@
  * An error in a transaction that has savepoints takes it back to the last of them at once, when the lock is at hand,
  * and leaves it in state 'E', with the lock given up: only ROLLBACK TO goes on from there.
  */
-#include "session/core/session.h"
+#include "session/core/cursor.h"
 #include "session/core/transaction.h"
 
 struct Savepoint {
@@ -18,6 +18,7 @@ struct Savepoint {
     const CatalogUndo *catalog;
     bool read_only, pinned;
     Settings settings, settings_keep;
+    int64_t cursors; /* SessionNames.last_cursor */
 };
 
 static void drop_last(Session *s) {
@@ -61,7 +62,8 @@ Status savepoint_set(Session *s, const char *name) {
                             s->read_only,
                             transaction_pinned(s),
                             s->settings,
-                            s->kept_settings.keep};
+                            s->kept_settings.keep,
+                            s->names.last_cursor};
     s->savepoints = p;
     return ST_OK;
 }
@@ -90,6 +92,7 @@ Status savepoint_back(Session *s, const char *name) {
         go_back(s, p);
     }
     while (s->savepoints != p) drop_last(s);
+    cursors_back_to(s, p->cursors);
     settings_restore(s, &p->settings);
     s->kept_settings.keep = p->settings_keep;
     s->read_only = p->read_only;

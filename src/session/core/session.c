@@ -5,11 +5,13 @@
 
 #include "base/log.h"
 #include "db/published.h"
+#include "catalog/similar_names.h"
 #include "session/pool/bulk.h"
 #include "session/pool/callpool.h"
 #include "session/pl/pl_run.h"
 #include "session/core/changes.h"
 #include "catalog/names.h"
+#include "session/core/cursor.h"
 #include "session/core/plancache.h"
 #include "session/core/idle.h"
 #include "session/core/result_stream.h"
@@ -391,6 +393,7 @@ static void roll_back_all(Session *s) {
     if (s->state == 'T' || s->savepoints || s->kept_settings.changed) settings_restore(s, &s->kept_settings.before);
     s->kept_settings.changed = false;
     savepoints_free(s);
+    cursors_end(s, false);
     transaction_rollback(s);
     catalog_undo_all(s);
 }
@@ -454,6 +457,7 @@ static void commit_tables(Session *s) {
 
 static void commit_all(Session *s) {
     session_bulk_stands(s);
+    cursors_end(s, true);
     if (s->kept_settings.changed) settings_restore(s, &s->kept_settings.keep);
     s->kept_settings.changed = false;
     bool changed = s->undo && s->lock == LOCK_EXCLUSIVE;                 /* without the lock there is nothing in it */
@@ -513,6 +517,7 @@ static Status step_back(Session *s) {
     } else {
         if (transaction_defers(s)) transaction_drop_deferred(s, s->block.mark);
         else if (s->lock == LOCK_EXCLUSIVE) undo_rollback(s->undo, s->block.mark);
+        cursors_back_to(s, s->block.cursor_mark);
         (void)suspend_to_wait(s);
     }
     return ST_ERROR;
@@ -739,6 +744,7 @@ void session_free(Session *s) {
     (void)session_enter(s);
     while (s->statements) statement_free(s->statements);
     roll_back_all(s);
+    cursors_close_all(s);
     release_lock(s);
     s->state = 'I';
     session_leave(s);
@@ -764,6 +770,8 @@ void session_free(Session *s) {
 static void drop_results(Statement *st) {
     query_free(st->query);
     st->query = NULL;
+    cursor_rows_unref(st->shared);
+    st->shared = NULL;
     result_stream_free(st->stream);
     st->rows = NULL;
     st->row_map = NULL;
@@ -1261,6 +1269,36 @@ static Status run_query(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
     return ST_OK;
 }
 
+/* LOCK TABLE. The modes that two writers of rows do not have beside each other, and the one that conflicts with itself,
+ * are the database's lock, to the end of the transaction; the others are what its statements take anyway. */
+static Status lock_alone(Session *s, const AstLock *x) {
+    const int64_t timeout = s->settings.txn.lock_timeout_ms;
+    if (x->nowait) s->settings.txn.lock_timeout_ms = 1;
+    Status st = s->state == 'T' ? lock_latest(s) : session_lock(s, LOCK_EXCLUSIVE);
+    s->settings.txn.lock_timeout_ms = timeout;
+    if (st == ST_OK || !x->nowait || strcmp(s->err.sqlstate, ERR_LOCK_NOT_AVAILABLE) != 0) return st;
+    err_clear(&s->err);
+    return err_set(&s->err, ERR_LOCK_NOT_AVAILABLE, "could not obtain lock on relation \"%s\"", x->tables[0].name);
+}
+static Status lock_tables(Session *s, Statement *st, const AstLock *x) {
+    static const char *const shared[] = {"ACCESS SHARE", "ROW SHARE", "ROW EXCLUSIVE"};
+    bool alone = true;
+    snprintf(st->tag, sizeof st->tag, "LOCK TABLE");
+    if (s->state == 'I' && !pl_in_call(s))
+        return err_set(&s->err, ERR_NO_ACTIVE_TRANSACTION, "LOCK TABLE can only be used in transaction blocks");
+    for (int64_t i = 0; i < ARRAY_LEN(shared); i++) alone &= strcmp(x->mode, shared[i]) != 0;
+    TRY(alone ? lock_alone(s, x) : session_read(s, true));
+    const Catalog *c = session_catalog(s);
+    for (int64_t i = 0; i < x->n_tables; i++) {
+        const AstName *n = &x->tables[i];
+        TRY(session_check_schema(s, n));
+        if (!catalog_table(c, slice_of(n->name)) && !catalog_view(c, slice_of(n->name)))
+            return catalog_no_relation(c, n->name, n->location, &s->err);
+    }
+    if (alone) transaction_pin(s, true);
+    return ST_OK;
+}
+
 /* What a failed transaction takes. */
 static bool ends_failure(const AstStmt *ast) {
     if (ast->kind != AST_TRANSACTION) return false;
@@ -1290,6 +1328,11 @@ static Status execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_p
     if (ast->kind == AST_TRANSACTION) return transaction(s, st, AST_AS_CONST(AstTransaction, ast));
     if (ast->kind == AST_EXPLAIN)
         return session_explain(s, st, AST_AS_CONST(AstExplain, ast), n_params, param_types, params);
+    if (ast->kind == AST_DECLARE_CURSOR)
+        return declare_cursor(s, st, AST_AS_CONST(AstDeclareCursor, ast), n_params, param_types, params);
+    if (ast->kind == AST_FETCH) return fetch_statement(s, st, AST_AS_CONST(AstFetch, ast));
+    if (ast->kind == AST_CLOSE) return close_statement(s, st, AST_AS_CONST(AstClose, ast));
+    if (ast->kind == AST_LOCK) return lock_tables(s, st, AST_AS_CONST(AstLock, ast));
     if (ast->kind == AST_DESCRIBE) return session_describe(s, st, AST_AS_CONST(AstDescribe, ast));
     if (!sql_is_planned(ast)) {
         bool by_statement = ast->kind == AST_EXECUTE || ast->kind == AST_PREPARE || ast->kind == AST_DEALLOCATE ||
@@ -1312,6 +1355,8 @@ static Status execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_p
     TRY(session_begin_write(s));
     PlanCtx c;
     plan_ctx_init_client(s, st->run_arena, &c);
+    c.rows.current = cursor_current_row;
+    c.rows.current_ctx = s;
     BoundStmt *b;
     TRY(sql_bind_client(&c, ast, n_params, param_types, &b));
     TRY(set_shape(st, st->run_arena, &c, b));
@@ -1359,6 +1404,7 @@ static Status run_once(Statement *st) {
     session_begin_clock(s);
     if (s->state == 'I') setting_texts_tidy(s, false);
     s->block.mark = s->undo ? undo_mark(s->undo) : 0;
+    s->block.cursor_mark = s->names.last_cursor;
     s->block.holder = 0;
     s->block.read_adds = s->block.defers = false;
     s->read.since_ns = clock_ns();

@@ -137,6 +137,12 @@ typedef struct SessionSequences {
     SessionSequence *items; /* in the session's account */
     int64_t last;           /* the sequence of lastval; 0: none */
 } SessionSequences;
+/* What a session has given names to. */
+typedef struct SessionNames {
+    SqlPrepared *prepared;
+    struct Cursor *cursors; /* cursor.h; newest first */
+    int64_t last_cursor;    /* serial number of the newest so far */
+} SessionNames;
 
 /* What the statement under way reads (read.c). */
 typedef struct SessionRead {
@@ -195,8 +201,9 @@ typedef struct SessionBlock {
     bool skipped;    /* statements of it have changed rows without a look at those that others hold */
     bool looked;     /* none of the rows that are about to be committed are held by others */
     int64_t mark;    /* of the undo log when it began, with all that was deferred before */
-    int64_t holder;  /* it waits for that transaction, and runs again then; 0: none */
-    _Atomic bool waits; /* it does now; set under the hub's mutex, read by any thread */
+    int64_t cursor_mark; /* SessionNames.last_cursor when it began */
+    int64_t holder;      /* it waits for that transaction, and runs again then; 0: none */
+    _Atomic bool waits;  /* it does now; set under the hub's mutex, read by any thread */
 } SessionBlock;
 
 /* What the failure of its statement does to a bulk that has run. */
@@ -234,7 +241,7 @@ typedef struct Session {
     SessionBlock block;
 
     /* statements */
-    SqlPrepared *prepared;
+    SessionNames names;
     struct Statement *statements;
     KeptTexts kept;
     struct PlSession *pl;              /* pl_run.c: routines made ready, calls under way */
@@ -260,6 +267,14 @@ typedef struct Session {
 /* A query's plans, registers and the like, beyond memory_limit, up to which its operators take all before they spill.
  */
 enum { QUERY_RESERVE = 8 << 20 };
+
+/* Of a result that is a cursor's (cursor.h): its columns with row numbers, behind the others. */
+typedef struct ResultNumbers {
+    bool wanted;
+    bool locks; /* the query has FOR UPDATE or the like */
+    int32_t n;
+    const struct RowNumbers *items;
+} ResultNumbers;
 
 typedef struct Statement {
     Session *session;
@@ -287,7 +302,9 @@ typedef struct Statement {
     /* Result row -> row of the store, NULL when they are the same. -1 - row: its result is in the n_cols columns behind
      * (BoundStmt.inserted_result). */
     const int64_t *row_map;
-    const char ***text_rows; /* utility results: rows of text cells */
+    const char ***text_rows;   /* utility results: rows of text cells */
+    struct CursorRows *shared; /* FETCH: what the rows belong to (cursor.h); else NULL */
+    ResultNumbers numbers;     /* of a cursor's result */
     const Vec *columns;  /* results of bulk_call: n_cols of n_rows cells (is_const: of one), in run_arena or `plan` */
     const Value *values; /* results of CALL and of a lone function call: n_rows * n_cols of them, in run_arena */
     bool is_text;

@@ -226,7 +226,7 @@ static void walk(Walk *w, const Plan *p) {
 
 Status transaction_reads_of_plan(const PlanCtx *c, const BoundStmt *b, Arena *a, TxnReads *out) {
     Walk w = {.a = a, .out = out, .ok = true};
-    *out = (TxnReads){.locks = c->locks_rows};
+    *out = (TxnReads){.locks = c->rows.locks};
     walk(&w, b->plan);
     /* The optimiser may have done without a scan because of what it knows of a table as a whole (no value comes twice):
      * then the whole table was read. */

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "catalog/similar_names.h"
+#include "session/core/cursor.h"
 #include "session/pool/callpool.h"
 #include "session/ddl/depend.h"
 #include "session/pl/pl_eval.h"
@@ -308,14 +309,14 @@ static Status show_statement(Session *s, Statement *st, const AstShow *x) {
 /* ---- PREPARE ------------------------------------------------------------------------------------------------ */
 
 void session_free_prepared(Session *s) {
-    while (s->prepared) {
-        SqlPrepared *p = s->prepared;
-        s->prepared = p->next;
+    while (s->names.prepared) {
+        SqlPrepared *p = s->names.prepared;
+        s->names.prepared = p->next;
         text_release(p->text);
     }
 }
 static SqlPrepared *find_prepared(Session *s, const char *name) {
-    for (SqlPrepared *p = s->prepared; p; p = p->next)
+    for (SqlPrepared *p = s->names.prepared; p; p = p->next)
         if (strcmp(p->name, name) == 0) return p;
     return NULL;
 }
@@ -362,8 +363,8 @@ static Status prepare_statement(Session *s, Statement *st, const AstPrepare *x) 
         return ST_ERROR;
     }
     p->text = t;
-    p->next = s->prepared;
-    s->prepared = p;
+    p->next = s->names.prepared;
+    s->names.prepared = p;
     return ST_OK;
 }
 
@@ -400,7 +401,7 @@ static Status deallocate(Session *s, Statement *st, const AstDeallocate *x) {
         session_free_prepared(s);
         return ST_OK;
     }
-    for (SqlPrepared **p = &s->prepared; *p; p = &(*p)->next)
+    for (SqlPrepared **p = &s->names.prepared; *p; p = &(*p)->next)
         if (strcmp((*p)->name, x->name) == 0) {
             SqlPrepared *d = *p;
             *p = d->next;
@@ -513,6 +514,7 @@ Status session_utility(Session *s, Statement *st, const AstStmt *x) {
         if (AST_AS_CONST(AstDiscard, x)->sequences) return ST_OK;
         if (s->state == 'T')
             return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "DISCARD ALL cannot run inside a transaction block");
+        cursors_close_all(s);
         session_free_prepared(s);
         return settings_reset_all(s);
     case AST_CREATE_COMPOSITE: return composite_create(s, st, AST_AS_CONST(AstCreateComposite, x));

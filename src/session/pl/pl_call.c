@@ -163,7 +163,6 @@ static Status outer_begin(Session *s, bool atomic, Outer *o) {
 static void outer_end(Session *s, const Outer *o) {
     s->pl->atomic = o->atomic;
     if (!o->first) return;
-    pl_close_all(s);
     pl_sweep(s);
 }
 
@@ -811,10 +810,12 @@ Status pl_call_once(Session *s, const Routine *q, int n, const Value *args, Aren
         if (in && k == n) return err_internal(&s->err, "call with %d arguments", n);
         given[i] = in ? args[k++] : (Value){.type = q->param_types[param], .is_null = true};
     }
+    const int64_t cursors = s->names.last_cursor;
     TRY(outer_begin(s, true, &outer));
     s->pl->steps = 0;
     Status st = pl_run(s, r, given, NULL, take_result, &o);
     outer_end(s, &outer);
+    cursors_back_to(s, cursors); /* it is a transaction of its own for others */
     *n_out = r->f->has_outs || r->f->is_procedure ? r->n_outs : !r->f->returns_void;
     *out = o.values;
     return st;

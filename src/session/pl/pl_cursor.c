@@ -1,29 +1,8 @@
-/* pl_cursor.c - cursors of bodies: OPEN, FETCH, MOVE, CLOSE. The query's rows are all made when it is opened. They are
- * gone when the outermost call ends. */
+/* pl_cursor.c - cursors of bodies: OPEN, FETCH, MOVE, CLOSE. They are the session's (session/core/cursor.h), as those
+ * of DECLARE: a refcursor that a function returns is read by FETCH behind the call. */
 #include "session/pl/pl_run_int.h"
 
 #include <stdio.h>
-
-static void state_free(Session *s, PlCursorState *c) {
-    pl_result_free(c->st);
-    mem_free(&s->account, c->name, (int64_t)strlen(c->name) + 1);
-    mem_free(&s->account, c, (int64_t)sizeof *c);
-}
-
-void pl_close_all(Session *s) {
-    while (s->pl->cursors) {
-        PlCursorState *c = s->pl->cursors;
-        s->pl->cursors = c->next;
-        state_free(s, c);
-    }
-}
-
-static PlCursorState **find(Session *s, Str name) {
-    PlCursorState **p = &s->pl->cursors;
-    while (*p && !((int64_t)strlen((*p)->name) == name.len && memcmp((*p)->name, name.ptr, name.len) == 0))
-        p = &(*p)->next;
-    return p;
-}
 
 /* The name in the variable. A bound cursor's is its own. */
 static Status name_of(PlFrame *fr, int32_t var, Str *out) {
@@ -54,7 +33,7 @@ Status pl_cursor_query(PlFrame *fr, const PlStmt *s, Statement *st) {
         TRY(pl_assign(fr, (PlRef){c->first_arg + i, NULL}, &v));
     }
     TRY(name_of(fr, s->cursor.var, &name));
-    if (*find(fr->s, name))
+    if (cursor_find(fr->s, name))
         return err_set(&fr->s->err, ERR_DUPLICATE_CURSOR, "cursor \"%.*s\" already in use", (int)name.len, name.ptr);
     return pl_run_query(fr, c->query, st);
 }
@@ -64,7 +43,7 @@ static Status open_query(PlFrame *fr, const PlStmt *s, Statement *st) {
     if (fr->slots[s->cursor.var].v.is_null) TRY(new_name(fr, s->cursor.var));
     Str name;
     TRY(name_of(fr, s->cursor.var, &name));
-    if (*find(fr->s, name))
+    if (cursor_find(fr->s, name))
         return err_set(&fr->s->err, ERR_DUPLICATE_CURSOR, "cursor \"%.*s\" already in use", (int)name.len, name.ptr);
     return s->query ? pl_run_query(fr, s->query, st) : pl_run_dynamic(fr, s, st);
 }
@@ -73,61 +52,50 @@ Status pl_open(PlFrame *fr, const PlStmt *s) {
     Session *ses = fr->s;
     Statement *st;
     Str name;
-    TRY(pl_result_new(fr, &st));
+    TRY(session_result_new(fr->s, &st));
+    st->numbers.wanted = true;
     if (open_query(fr, s, st) != ST_OK) goto failed;
     if (!pl_returns_rows(st)) {
         err_set(&ses->err, ERR_SYNTAX, "cannot open %s query as cursor", st->tag[0] ? st->tag : "this");
         goto failed;
     }
-    if (name_of(fr, s->cursor.var, &name) != ST_OK) goto failed;
-    PlCursorState *c = mem_calloc(&ses->account, (int64_t)sizeof *c, &ses->err);
-    if (!c) goto failed;
-    if (!(c->name = mem_alloc(&ses->account, (int64_t)name.len + 1, &ses->err))) {
-        mem_free(&ses->account, c, (int64_t)sizeof *c);
-        goto failed;
-    }
-    memcpy(c->name, name.ptr, name.len);
-    c->name[name.len] = 0;
-    c->st = st;
-    c->next = ses->pl->cursors;
-    ses->pl->cursors = c;
-    return ST_OK;
+    if (session_result_keep_names(st) != ST_OK || name_of(fr, s->cursor.var, &name) != ST_OK) goto failed;
+    return cursor_add(ses, name, st, NULL);
 failed:
-    pl_result_free(st);
+    session_result_free(st);
     return ST_ERROR;
 }
 
-static Status open_cursor(PlFrame *fr, int32_t var, PlCursorState ***out) {
+static Status open_cursor(PlFrame *fr, int32_t var, Cursor **out) {
     Str name;
     TRY(name_of(fr, var, &name));
-    *out = find(fr->s, name);
-    if (**out) return ST_OK;
+    if ((*out = cursor_find(fr->s, name))) return ST_OK;
     return err_set(&fr->s->err, ERR_INVALID_CURSOR_NAME, "cursor \"%.*s\" does not exist", (int)name.len, name.ptr);
 }
 
-/* Where the cursor goes; the count of rows it moved over. */
-static int64_t move(PlCursorState *c, int32_t direction, int64_t n) {
-    int64_t rows = c->st->n_rows, from = c->at, to = from;
-    switch (direction) {
-    case 0: to = from + 1; break;
-    case 1: to = from - 1; break;
-    case 2: to = 1; break;
-    case 3: to = rows; break;
-    case 4: to = n < 0 ? rows + 1 + n : n; break;
-    case 5: to = from + MIN_OF(MAX_OF(n, -rows - 1), rows + 1); break;
-    case 6: to = rows + 1; break;
-    case 7: to = 0; break;
-    default: to = from - MIN_OF(MAX_OF(n, -rows - 1), rows + 1); break;
-    }
-    c->at = MIN_OF(MAX_OF(to, 0), rows + 1);
-    if (direction >= 5 && direction != 5)
-        return MAX_OF(c->at, from) - MIN_OF(c->at, from) - (c->at > from && c->at == rows + 1) -
-               (c->at < from && c->at == 0);
-    return c->at >= 1 && c->at <= rows;
+/* Directions as pl_parse.c numbers them; n: of those with a number. */
+static Status move(PlFrame *fr, Cursor *c, const PlStmt *s, int64_t n, CursorMove *out) {
+    static const struct {
+        AstFetchDirection direction;
+        int64_t count; /* 0: n */
+    } moves[] = {{AST_FORWARD, 1},
+                 {AST_BACKWARD, 1},
+                 {AST_ABSOLUTE, 1},
+                 {AST_ABSOLUTE, -1},
+                 {AST_ABSOLUTE, 0},
+                 {AST_RELATIVE, 0},
+                 {AST_FORWARD, AST_FETCH_ALL},
+                 {AST_BACKWARD, AST_FETCH_ALL},
+                 {AST_BACKWARD, 0},
+                 {AST_FORWARD, 0}};
+    const int32_t d = s->cursor.direction;
+    const int64_t count = moves[d].count ? moves[d].count : n;
+    return cursor_move(fr->s, c, moves[d].direction, count, !s->cursor.is_move, out);
 }
 
 Status pl_fetch(PlFrame *fr, const PlStmt *s) {
-    PlCursorState **c;
+    Cursor *c;
+    CursorMove m;
     int64_t n = 0;
     TRY(open_cursor(fr, s->cursor.var, &c));
     if (s->expr) {
@@ -137,17 +105,48 @@ Status pl_fetch(PlFrame *fr, const PlStmt *s) {
             return err_set(&fr->s->err, ERR_NULL_NOT_ALLOWED, "relative or absolute cursor position is null");
         n = v.u.i32;
     }
-    int64_t moved = move(*c, s->cursor.direction, n);
-    if (!s->cursor.is_move) TRY(pl_assign_row(fr, s, (*c)->st, moved ? (*c)->at - 1 : -1));
-    fr->row_count = moved;
-    return pl_set_bool(fr, fr->f->found, moved > 0);
+    TRY(move(fr, c, s, n, &m));
+    if (!s->cursor.is_move) TRY(pl_assign_row(fr, s, c->rows->st, m.n > 0 ? m.first - 1 : -1));
+    fr->row_count = m.n;
+    return pl_set_bool(fr, fr->f->found, m.n > 0);
 }
 
 Status pl_close(PlFrame *fr, const PlStmt *s) {
-    PlCursorState **p, *c;
-    TRY(open_cursor(fr, s->cursor.var, &p));
-    c = *p;
-    *p = c->next;
-    state_free(fr->s, c);
+    Cursor *c;
+    TRY(open_cursor(fr, s->cursor.var, &c));
+    cursor_close(fr->s, c);
     return ST_OK;
+}
+
+/* ---- loops over cursors, WHERE CURRENT OF ---------------------------------------------------------------- */
+
+Status pl_loop_cursor(PlFrame *fr, const PlStmt *s, Statement *st, int64_t *serial) {
+    Str name;
+    Cursor *c;
+    if (session_result_keep_names(st) != ST_OK || name_of(fr, s->cursor.var, &name) != ST_OK) {
+        session_result_free(st);
+        return ST_ERROR;
+    }
+    TRY(cursor_add(fr->s, name, st, &c));
+    c->of_loop = true;
+    *serial = c->serial;
+    return ST_OK;
+}
+Status pl_loop_at(Session *s, int64_t serial, int64_t row) {
+    Cursor *c = s->names.cursors;
+    while (c && c->serial != serial) c = c->next;
+    if (!c) return err_set(&s->err, ERR_INVALID_CURSOR_STATE, "the cursor of a loop was closed in it");
+    c->at = row;
+    return ST_OK;
+}
+
+void pl_cursor_portal(const Session *s, Str *name) {
+    const PlFrame *fr = s->pl ? s->pl->frame : NULL;
+    for (int32_t i = 0; fr && i < fr->f->n_vars; i++) {
+        const PlVar *v = &fr->f->vars[i];
+        if (v->kind != PLV_SCALAR || v->type.id != T_TEXT || !v->name || fr->slots[i].v.is_null) continue;
+        if ((int64_t)strlen(v->name) != name->len || memcmp(v->name, name->ptr, name->len) != 0) continue;
+        *name = fr->slots[i].v.u.str;
+        return;
+    }
 }

@@ -271,7 +271,7 @@ PlPoint *pl_point_of(Session *s, Arena *a, const PlanCtx *c, const BoundStmt *b)
     }
     if (ok && b->table && p->table && p->table != b->table) ok = false; /* INSERT ... SELECT of one row */
     p->adds = ok && only_adds(&l);
-    p->locks = c->locks_rows;
+    p->locks = c->rows.locks;
     p->appends = ok && b->kind == STMT_INSERT && !p->table && !b->hit && b->n_result == 0 &&
                  table_indexes(b->table) == 0 && !has_foreign(c->catalog, b->table);
     if (l.failed) err_oom(&s->err);

@@ -111,7 +111,6 @@ Status pl_get(Session *s, const Routine *sig, PlRoutine **out) {
 bool pl_in_call(const Session *s) { return s->pl && s->pl->depth > 0; }
 void pl_session_free(Session *s) {
     if (!s->pl) return;
-    pl_close_all(s);
     while (s->pl->routines) {
         PlRoutine *r = s->pl->routines;
         s->pl->routines = r->next;
@@ -464,7 +463,7 @@ static Status eval_sub(void *ctx, const Expr *e, Value *out) {
     const PlSub *sub = x->p->subs.items;
     while (sub->e != e) sub++;
     Statement *st;
-    TRY(pl_result_new(x->fr, &st));
+    TRY(session_result_new(x->fr->s, &st));
     Status r = sub->point ? pl_point_run(x->fr->s, x->fr->scratch, sub->point, x->p->n_refs, x->params, st)
                           : run_sub(x, e, st);
     if (r == ST_OK && e->subquery == SQ_EXISTS) {
@@ -477,7 +476,7 @@ static Status eval_sub(void *ctx, const Expr *e, Value *out) {
         if (r == ST_OK && value_copy(x->fr->scratch, &v, out) != ST_OK) r = err_oom(err);
         out->type = e->type;
     }
-    pl_result_free(st);
+    session_result_free(st);
     return r;
 }
 
@@ -485,7 +484,7 @@ static Status eval_sub(void *ctx, const Expr *e, Value *out) {
 static Status eval_query(PlFrame *fr, const PlExpr *x, Type want, Value *out) {
     Session *s = fr->s;
     Statement *st;
-    TRY(pl_result_new(fr, &st));
+    TRY(session_result_new(fr->s, &st));
     Arena *a = st->run_arena;
     PlanCtx c;
     PlNames names;
@@ -523,7 +522,7 @@ static Status eval_query(PlFrame *fr, const PlExpr *x, Type want, Value *out) {
     if (r == ST_OK) r = rows_cell(o.rows, 0, 0, &cell, &v.is_null, &s->err);
     if (r == ST_OK && !v.is_null) memcpy(value_cell(&v), cell, (size_t)phys_size(type_phys(type)));
     if (r == ST_OK) r = value_copy(fr->scratch, &v, out);
-    pl_result_free(st);
+    session_result_free(st);
     return r;
 }
 

@@ -1,54 +1,10 @@
 /* pl_query.c - SQL statements of bodies: with variables as parameters, their results to variables. */
+#include "session/core/cursor.h"
 #include "session/pl/pl_run_int.h"
 #include "session/core/plancache.h"
 #include "types/composite.h"
 
 #include <stdio.h>
-
-Status pl_result_new(PlFrame *fr, Statement **out) {
-    Session *s = fr->s;
-    Statement *st = mem_calloc(&s->account, (int64_t)sizeof *st, &s->err);
-    if (!st) return ST_ERROR;
-    st->session = s;
-    mem_account_init(&st->account, &s->account, "query", 0, "memory_limit");
-    atomic_store(&st->account.reserve, QUERY_RESERVE);
-    if (!(st->run_arena = arena_new(&st->account, &s->err))) {
-        mem_free(&s->account, st, (int64_t)sizeof *st);
-        return ST_ERROR;
-    }
-    *out = st;
-    return ST_OK;
-}
-
-void pl_result_free(Statement *st) {
-    if (!st) return;
-    query_free(st->query);
-    plan_release(st->plan);
-    text_release(st->ran_text);
-    arena_free(st->run_arena);
-    mem_free(&st->session->account, st, (int64_t)sizeof *st);
-}
-
-/* For the next statement, with the same memory. */
-static void result_clear(Statement *st) {
-    Arena *a = st->run_arena;
-    query_free(st->query);
-    plan_release(st->plan);
-    text_release(st->ran_text);
-    arena_reset(a);
-    st->query = NULL;
-    st->plan = NULL;
-    st->ran_text = NULL;
-    st->rows = NULL;
-    st->row_map = NULL;
-    st->text_rows = NULL;
-    st->values = NULL;
-    st->columns = NULL;
-    st->is_text = st->show_rows = false;
-    st->n_rows = st->affected = 0;
-    st->n_cols = st->first_col = 0;
-    st->tag[0] = 0;
-}
 
 bool pl_returns_rows(const Statement *st) { return st->show_rows; }
 
@@ -65,18 +21,27 @@ static Status plan_shape(Statement *st, const PlanCtx *c, const BoundStmt *b) {
 /* A query or a change of data with its parameters in place. */
 static Status run_bound(Session *s, Statement *st, PlanCtx *c, BoundStmt *b, int32_t n, const Value *values) {
     TRY(plan_shape(st, c, b));
+    TRY(cursor_keep_numbers(st, c, b));
     if (b->n_params > 0) TRY(sql_bind_params(c, b, n, values));
     if (b->kind != STMT_SELECT) {
         TRY(session_begin_write(s));
         return session_dml(s, st, c, b);
     }
     RunOutput r;
+    b->n_result += st->numbers.n;
     TRY(session_run_plan(s, c, b, b->n_result, b->result, &st->account, &r));
     st->query = r.query;
     st->rows = r.rows;
     st->n_rows = st->affected = rows_count(r.rows);
     st->show_rows = true;
     return ST_OK;
+}
+
+/* What binding has to know of cursors: those that there are, and that the result is one's. */
+static void for_cursor(Session *s, const Statement *st, const AstStmt *a, PlanCtx *c) {
+    c->rows.current = cursor_current_row;
+    c->rows.current_ctx = s;
+    if (st->numbers.wanted && a->kind == AST_SELECT) c->rows.numbered = AST_AS_CONST(AstSelect, a);
 }
 
 static Status run_static(PlFrame *fr, const PlExpr *x, Statement *st) {
@@ -90,7 +55,7 @@ static Status run_static(PlFrame *fr, const PlExpr *x, Statement *st) {
     }
     TRY(pl_prep(fr, x, type_make(T_UNKNOWN), &p));
     TRY(pl_params(fr, p, room, &params));
-    if (p->point) {
+    if (p->point && !st->numbers.wanted) {
         p->busy++;
         Status r = pl_point_run(fr->s, fr->scratch, p->point, p->n_refs, params, st);
         p->busy--;
@@ -103,6 +68,7 @@ static Status run_static(PlFrame *fr, const PlExpr *x, Statement *st) {
     pl_names(fr, st->run_arena, x, &names);
     c.variables = &names.hook;
     c.of_routine = true;
+    for_cursor(s, st, x->stmt, &c);
     TRY(sql_bind(&c, x->stmt, 0, NULL, &b));
     Value *values = arena_array(st->run_arena, Value, p->n_refs + 1);
     if (!values) return ST_ERROR;
@@ -114,16 +80,6 @@ Status pl_run_query(PlFrame *fr, const PlExpr *x, Statement *st) {
     if (run_static(fr, x, st) == ST_OK) return ST_OK;
     (void)stack_failed(&fr->s->err);
     return pl_query_failed(fr, x->text);
-}
-
-/* Of a text that was parsed into scratch memory: a loop over the rows outlives it. */
-static Status keep_names(Statement *st) {
-    const char **names = arena_array(st->run_arena, const char *, st->n_cols + 1);
-    if (!names) return err_oom(&st->session->err);
-    for (int32_t i = 0; i < st->n_cols; i++)
-        if (!(names[i] = arena_strdup(st->run_arena, st->names[i]))) return err_oom(&st->session->err);
-    st->names = names;
-    return ST_OK;
 }
 
 static Status run_text(PlFrame *fr, const char *text, const PlStmt *d, Statement *st) {
@@ -139,7 +95,7 @@ static Status run_text(PlFrame *fr, const char *text, const PlStmt *d, Statement
     }
     if (sql_parse(fr->scratch, slice_of(text), &list, &n, &s->err) != ST_OK) return pl_query_failed(fr, text);
     for (int64_t i = 0; i < n; i++) {
-        result_clear(st);
+        session_result_clear(st);
         const AstStmt *a = list[i];
         Status r;
         if (a->kind == AST_TRANSACTION) {
@@ -148,6 +104,7 @@ static Status run_text(PlFrame *fr, const char *text, const PlStmt *d, Statement
             PlanCtx c;
             BoundStmt *b;
             plan_ctx_init(s, st->run_arena, &c);
+            for_cursor(s, st, a, &c);
             r = sql_bind(&c, a, d->n_args, types, &b);
             if (r == ST_OK) r = run_bound(s, st, &c, b, d->n_args, values);
         } else {
@@ -158,7 +115,7 @@ static Status run_text(PlFrame *fr, const char *text, const PlStmt *d, Statement
             return pl_query_failed(fr, text);
         }
     }
-    return keep_names(st);
+    return session_result_keep_names(st); /* the text is in scratch memory; a loop over the rows outlives it */
 }
 
 Status pl_run_dynamic(PlFrame *fr, const PlStmt *d, Statement *st) {

@@ -54,6 +54,8 @@ Status pl_call_once(Session *s, const Routine *r, int n, const Value *args, Aren
 /* The command's tag of a statement on one row by its key, which was there or not. */
 void pl_point_tag(const BoundStmt *b, bool found, char *tag, int64_t size);
 bool pl_in_call(const Session *s); /* a routine runs now */
+/* The name of a cursor variable of that routine becomes that of its cursor; others stay. */
+void pl_cursor_portal(const Session *s, Str *name);
 void pl_session_free(Session *s);
 
 #endif

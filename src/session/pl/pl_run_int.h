@@ -3,6 +3,7 @@
 #define STELE_SESSION_PL_PL_RUN_INT_H
 
 #include "catalog/names.h"
+#include "session/core/cursor.h"
 #include "session/pl/pl_eval.h"
 #include "session/pl/pl_run.h"
 #include "sql/bind/bind.h"
@@ -89,13 +90,6 @@ typedef struct PlRows {
     int64_t n;
 } PlRows;
 
-typedef struct PlCursorState {
-    struct PlCursorState *next;
-    char *name;
-    Statement *st;
-    int64_t at; /* current row, 1-based; 0 before the first, n_rows + 1 behind the last */
-} PlCursorState;
-
 struct PlFrame {
     PlFrame *up;
     Session *s;
@@ -124,7 +118,6 @@ typedef struct PlSession {
     int64_t steps; /* loop iterations since the outermost call began */
     int64_t calls; /* ever */
     bool atomic;   /* COMMIT is not allowed: called by a query, or inside a transaction block */
-    PlCursorState *cursors;
     int64_t next_portal;
 } PlSession;
 
@@ -157,8 +150,6 @@ Status pl_set_bool(PlFrame *fr, int32_t var, bool b);
 Status pl_query_failed(PlFrame *fr, const char *text);
 
 /* ---- pl_query.c: statements ---------------------------------------------------------------- */
-Status pl_result_new(PlFrame *fr, Statement **out);
-void pl_result_free(Statement *st);
 /* A statement of the body. Its result is in st. */
 Status pl_run_query(PlFrame *fr, const PlExpr *x, Statement *st);
 /* The text of EXECUTE with USING's values: all statements of it; st has the last one's result. */
@@ -189,7 +180,9 @@ Status pl_interrupted(Session *s); /* 57014 when the statement was cancelled or 
 Status pl_open(PlFrame *fr, const PlStmt *s);
 Status pl_fetch(PlFrame *fr, const PlStmt *s);
 Status pl_close(PlFrame *fr, const PlStmt *s);
-void pl_close_all(Session *s);
+/* FOR over a cursor: st, which is its own from here on, becomes the cursor's while the loop runs; on row `row` then. */
+Status pl_loop_cursor(PlFrame *fr, const PlStmt *s, Statement *st, int64_t *serial);
+Status pl_loop_at(Session *s, int64_t serial, int64_t row);
 /* The rows of a bound cursor with the loop's arguments. */
 Status pl_cursor_query(PlFrame *fr, const PlStmt *s, Statement *st);
 

@@ -94,7 +94,7 @@ static PlOutcome run_handler(PlFrame *fr, const PlStmt *s, const PlHandler *h) {
 /* A block with handlers is a subtransaction; its declarations are not in it. */
 static PlOutcome exec_guarded(PlFrame *fr, const PlStmt *s) {
     Session *ses = fr->s;
-    int64_t mark = ses->undo ? undo_mark(ses->undo) : 0;
+    int64_t mark = ses->undo ? undo_mark(ses->undo) : 0, cursors = ses->names.last_cursor;
     const CatalogUndo *catalog_mark = ses->catalog_undo;
     Settings *settings = mem_alloc(&ses->account, (int64_t)sizeof *settings, &ses->err);
     const PlHandler *handler = NULL;
@@ -108,6 +108,7 @@ static PlOutcome exec_guarded(PlFrame *fr, const PlStmt *s) {
     if (handler) {
         if (ses->undo) undo_rollback(ses->undo, mark);
         catalog_undo_to(ses, catalog_mark);
+        cursors_back_to(ses, cursors);
         settings_restore(ses, settings);
     }
     mem_free(&ses->account, settings, (int64_t)sizeof *settings);
@@ -209,26 +210,41 @@ static PlOutcome exec_for(PlFrame *fr, const PlStmt *s) {
     return o;
 }
 
+static PlOutcome loop_over_rows(PlFrame *fr, const PlStmt *s, Statement *st, int64_t serial) {
+    PlOutcome o = PLO_NEXT;
+    const int64_t n = st->n_rows;
+    for (int64_t i = 0; i < n && o == PLO_NEXT; i++) {
+        arena_reset(fr->scratch);
+        if ((i % 64 == 63 && pl_interrupted(fr->s) != ST_OK) || pl_assign_row(fr, s, st, i) != ST_OK) o = PLO_ERROR;
+        else if (serial && pl_loop_at(fr->s, serial, i + 1) != ST_OK) o = PLO_ERROR;
+        else o = exec_body(fr, &s->body);
+        if (!loop_goes_on(fr, s, &o)) break;
+    }
+    if (n == 0 && o == PLO_NEXT) o = of(pl_assign_row(fr, s, st, -1));
+    if (o != PLO_ERROR) (void)pl_set_bool(fr, fr->f->found, n > 0);
+    return o;
+}
 static PlOutcome exec_for_query(PlFrame *fr, const PlStmt *s) {
     Statement *st;
-    PlOutcome o = PLO_NEXT;
-    if (pl_result_new(fr, &st) != ST_OK) return PLO_ERROR;
-    Status r = s->cursor.var >= 0 ? pl_cursor_query(fr, s, st)
+    if (session_result_new(fr->s, &st) != ST_OK) return PLO_ERROR;
+    st->numbers.wanted = s->cursor.var >= 0;
+    Status r = st->numbers.wanted ? pl_cursor_query(fr, s, st)
                : s->query         ? pl_run_query(fr, s->query, st)
                                   : pl_run_dynamic(fr, s, st);
     if (r == ST_OK && !pl_returns_rows(st))
         r = err_set(&fr->s->err, ERR_SYNTAX, "cannot open %s query as cursor", st->tag[0] ? st->tag : "this");
-    if (r != ST_OK) o = PLO_ERROR;
-    int64_t n = st->n_rows;
-    for (int64_t i = 0; i < n && o == PLO_NEXT; i++) {
-        arena_reset(fr->scratch);
-        if ((i % 64 == 63 && pl_interrupted(fr->s) != ST_OK) || pl_assign_row(fr, s, st, i) != ST_OK) o = PLO_ERROR;
-        else o = exec_body(fr, &s->body);
-        if (!loop_goes_on(fr, s, &o)) break;
+    if (r != ST_OK || !st->numbers.wanted) {
+        PlOutcome o = r == ST_OK ? loop_over_rows(fr, s, st, 0) : PLO_ERROR;
+        session_result_free(st);
+        return o;
     }
-    if (n == 0 && o == PLO_NEXT && r == ST_OK) o = of(pl_assign_row(fr, s, st, -1));
-    pl_result_free(st);
-    if (o != PLO_ERROR) (void)pl_set_bool(fr, fr->f->found, n > 0);
+    int64_t serial;
+    if (pl_loop_cursor(fr, s, st, &serial) != ST_OK) return PLO_ERROR;
+    CursorRows *rows = fr->s->names.cursors->rows; /* they stay, whatever becomes of the cursor */
+    rows->refs++;
+    PlOutcome o = loop_over_rows(fr, s, st, serial);
+    cursor_close_serial(fr->s, serial);
+    cursor_rows_unref(rows);
     return o;
 }
 
@@ -538,7 +554,7 @@ static Status exec_sql(PlFrame *fr, const PlStmt *s) {
     Statement *st;
     const AstStmt *ast = s->query->stmt;
     bool is_select = ast->kind == AST_SELECT, changes = sql_is_change(ast);
-    TRY(pl_result_new(fr, &st));
+    TRY(session_result_new(fr->s, &st));
     Status r = pl_run_query(fr, s->query, st);
     if (r == ST_OK) {
         int64_t n = changes ? st->affected : st->n_rows;
@@ -547,19 +563,19 @@ static Status exec_sql(PlFrame *fr, const PlStmt *s) {
         if (s->has_into) r = into(fr, s, st, s->strict || !is_select); /* RETURNING too, but not EXECUTE's */
         else if (pl_returns_rows(st) && s->kind != PLS_PERFORM && !fr->f->is_sql) r = no_destination(fr, is_select);
     }
-    pl_result_free(st);
+    session_result_free(st);
     return r;
 }
 
 static Status exec_dynamic(PlFrame *fr, const PlStmt *s) {
     Statement *st;
-    TRY(pl_result_new(fr, &st));
+    TRY(session_result_new(fr->s, &st));
     Status r = pl_run_dynamic(fr, s, st);
     if (r == ST_OK) {
         fr->row_count = st->affected ? st->affected : st->n_rows;
         if (s->has_into) r = into(fr, s, st, s->strict);
     }
-    pl_result_free(st);
+    session_result_free(st);
     return r;
 }
 
@@ -700,7 +716,7 @@ static Status add_query_row(PlFrame *fr, const CompositeType *x, int32_t n, Valu
 static Status return_query(PlFrame *fr, const PlStmt *s) {
     Statement *st;
     PlRows *rows = fr->rows;
-    TRY(pl_result_new(fr, &st));
+    TRY(session_result_new(fr->s, &st));
     Status r = s->query ? pl_run_query(fr, s->query, st) : pl_run_dynamic(fr, s, st);
     if (r == ST_OK && !pl_returns_rows(st))
         r = err_set(&fr->s->err, ERR_SYNTAX, "cannot open %s query as cursor", st->tag[0] ? st->tag : "this");
@@ -719,7 +735,7 @@ static Status return_query(PlFrame *fr, const PlStmt *s) {
         fr->row_count = st->n_rows;
         (void)pl_set_bool(fr, fr->f->found, st->n_rows > 0);
     }
-    pl_result_free(st);
+    session_result_free(st);
     return r;
 }
 

@@ -68,7 +68,7 @@ static Status bind_query(Binder *b, const AstSelect *s, BoundStmt *out) {
     TRY(bind_settle(b, &r));
     out->kind = STMT_SELECT;
     out->plan = r.plan;
-    out->n_result = r.n;
+    out->n_result = r.n - (int32_t)b->c->rows.numbers.len;
     out->result = r.cols;
     out->names = r.names;
     return ST_OK;

@@ -353,6 +353,16 @@ static Expr *bind_collate(Binder *b, Query *q, const AstCollate *c) {
     return e && sql_check_collation(&c->collation, e->type, bind_pos(b, c->location), b->err) == ST_OK ? e : NULL;
 }
 
+/* WHERE CURRENT OF: the target, which is the first item, is in the cursor's row. */
+static Expr *bind_current_of(Binder *b, const Query *q, const AstCurrentOf *x) {
+    const NsItem *target = &q->ns.items[0];
+    int64_t row = -1;
+    if (b->c->rows.current && b->c->rows.current(b->c->rows.current_ctx, x->cursor, target->table, &row) != ST_OK)
+        return NULL;
+    if (row < 0) return expr_bool(b->c, false);
+    return bind_op(b, "=", expr_col(b->c, target->rowid), bind_int8_const(b, row), 0);
+}
+
 static Expr *bind_column_or_row(Binder *b, Query *q, const AstExpr *e) {
     RowValue row;
     bool is_row;
@@ -398,6 +408,7 @@ static Expr *bind_node(Binder *b, Query *q, const AstExpr *e) {
     case AST_LIKE: return bind_like(b, q, AST_AS_CONST(AstLike, e));
     case AST_FUNC: return bind_func(b, q, AST_AS_CONST(AstFunc, e));
     case AST_SQL_VALUE: return bind_sql_value(b, AST_AS_CONST(AstSqlValue, e));
+    case AST_CURRENT_OF: return bind_current_of(b, q, AST_AS_CONST(AstCurrentOf, e));
     case AST_DEFAULT:
         err_at(b->err, bind_pos(b, e->location), ERR_SYNTAX, "DEFAULT is not allowed in this context");
         return NULL;

@@ -125,6 +125,7 @@ Plan *bind_scan(Binder *b, Query *q, Table *t, const char *alias, ColId *rowid, 
     }
     if (rowid) {
         if (!(*rowid = plan_new_col(b->c, "rowid", type_make(T_INT8), false))) return NULL;
+        item->rowid = *rowid;
         p->out_cols[t->n_cols] = *rowid;
         p->scan.cols[t->n_cols] = -1;
     }
@@ -385,7 +386,7 @@ static Plan *from_table(Binder *b, Query *q, const AstFromTable *f) {
             return add_item(b, q, &item, f->location) == ST_OK ? p : NULL;
         }
         if (bind_find_table(b, &name, &t, &v) != ST_OK) return NULL;
-        if (t) p = bind_scan(b, q, t, alias, f->sample ? &rowid : NULL, &item);
+        if (t) p = bind_scan(b, q, t, alias, f->sample || q->numbered ? &rowid : NULL, &item);
         else if ((p = bind_view(b, v, f->location, &r)) && rel_item(b, &r, alias, &item) != ST_OK) return NULL;
         if (p && f->sample && !(p = rowid ? sample_rows(b, q, f->sample, p, rowid) : no_sample(b, f))) return NULL;
         if (p && from_table_columns(b, f, source, name.name, &item) != ST_OK) return NULL;

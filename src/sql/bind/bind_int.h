@@ -40,6 +40,7 @@ typedef struct NsItem {
     Plan *plan;        /* of its rows; NULL: of several items */
     bool target;       /* (lateral_bad) the table that UPDATE or DELETE changes, while its FROM is bound */
     Table *table;      /* base table, else NULL */
+    ColId rowid;       /* of its rows; 0: not there */
 } NsItem;
 typedef VEC(NsItem) Ns;
 
@@ -127,6 +128,7 @@ struct Query {
     bool srf_again;            /* a call equal to one of the level is that one: GROUP BY, ORDER BY */
     const char *srf_clause;    /* where they are not allowed, and clause is NULL */
     bool recursive;            /* FROM has a recursive reference */
+    bool numbered;             /* tables in FROM have their rows' numbers */
     VEC(Srf) srfs;
     int64_t srf_calls, srf_location; /* how many were bound so far, the last one's place */
     VEC(AggCall) aggs;

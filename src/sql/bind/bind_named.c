@@ -14,6 +14,8 @@ Status sql_routine_type(const Catalog *c, const AstTypeName *t, Type *out, int64
     if (poly != POLY_NONE) return *out = type_poly(poly), ST_OK;
     if (!t->percent_type) {
         const Domain *d;
+        if (!t->schema && strcmp(t->name, "refcursor") == 0 && !t->array_dims) /* a cursor's name */
+            return *out = type_make(T_TEXT), ST_OK;
         TRY(sql_bind_type(c, t, out, &d, e));
         *domain = d ? d->id : 0;
         *out = type_narrowed(*out);

@@ -556,7 +556,7 @@ static Status check_locking(Binder *b, const SelectEnv *env, const AstSelect *s,
                        : q && bind_calls_window(q) ? "window functions"
                        : q && q->srfs.len          ? "set-returning functions in the target list"
                                                    : NULL;
-    b->c->locks_rows = true;
+    b->c->rows.locks = true;
     if (s->n_values) return err_set(b->err, ERR_FEATURE_NOT_SUPPORTED, "%s cannot be applied to VALUES", s->lock);
     if (with) return err_set(b->err, ERR_FEATURE_NOT_SUPPORTED, "%s is not allowed with %s", s->lock, with);
     for (int64_t i = 0; i < s->n_lock_of; i++) {
@@ -869,17 +869,41 @@ static Status window_srfs(void *ctx, Expr **slot) {
     return ST_OK;
 }
 
+static bool is_locked(const AstSelect *s, const NsItem *it) {
+    bool named = s->n_lock_of == 0;
+    for (int64_t i = 0; i < s->n_lock_of && !named; i++) named = strcmp(s->lock_of[i], it->name) == 0;
+    return s->lock && named;
+}
+/* The rows' numbers, as further columns (PlanRows.numbered), unless the level's rows are not those of FROM. */
+static Status level_numbers(Level *l) {
+    Binder *b = l->b;
+    Query *q = l->q;
+    if (q->aggs.len || q->groupings.len || q->srfs.len || bind_calls_window(q)) return ST_OK;
+    for (int64_t i = 0; i < q->ns.len; i++) {
+        const NsItem *it = &q->ns.items[i];
+        if (!it->rowid || !it->table || !it->name) continue;
+        const RowNumber number = {it->table, it->name, is_locked(l->s, it)};
+        const Target t = {.expr = expr_col(b->c, it->rowid), .name = "rowid"};
+        if (!t.expr || bind_own(b, q, it->rowid, false) != ST_OK || !vec_push(b->a, &l->targets, t) ||
+            !vec_push(b->a, &b->c->rows.numbers, number))
+            return ST_ERROR;
+    }
+    return ST_OK;
+}
+
 static Status bind_plain(Binder *b, const SelectEnv *env, const AstSelect *s, Query **level, Rel *out) {
     Query *q = arena_new_of(b->a, Query); /* not on the stack: owners are compared by address */
     if (!q) return ST_ERROR;
     *q = (Query){.outer = env->outer, .sibling = env->sibling, .ctes = env->ctes, .clause = "FROM"};
     Level l = {.b = b, .q = q, .s = s, .group = {.b = b, .q = q}};
     *level = q;
+    q->numbered = b->c->rows.numbered == s && !s->distinct && !s->n_group_by && !s->having;
     TRY(level_from(&l));
     TRY(bind_windows(b, q, s));
     TRY(level_targets(&l, env));
     TRY(level_clauses(&l, env));
     TRY(level_group(&l));
+    if (q->numbered) TRY(level_numbers(&l));
     TRY(bind_windows_each(q, window_srfs, &l));
     if (!(l.plan = bind_srf_plan(b, q, l.plan, SRF_BELOW_WINDOWS)) || !(l.plan = bind_window_plan(b, q, l.plan)))
         return ST_ERROR;

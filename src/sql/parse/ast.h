@@ -64,6 +64,7 @@ typedef enum AstKind {
     AST_FUNC,          /* AstFunc */
     AST_SQL_VALUE,     /* AstSqlValue: CURRENT_DATE ... */
     AST_DEFAULT,       /* AstExpr alone: DEFAULT in VALUES, SET */
+    AST_CURRENT_OF,    /* AstCurrentOf: WHERE CURRENT OF */
 
     /* ---- FROM items (AstFrom) ---- */
     AST_FROM_TABLE,
@@ -97,6 +98,10 @@ typedef enum AstKind {
     AST_EXPLAIN,
     AST_DESCRIBE,
     AST_VACUUM,           /* AstVacuum: VACUUM and ANALYZE */
+    AST_DECLARE_CURSOR,   /* AstDeclareCursor */
+    AST_FETCH,            /* AstFetch: FETCH and MOVE */
+    AST_CLOSE,            /* AstClose */
+    AST_LOCK,             /* AstLock: LOCK TABLE */
     AST_CHECKPOINT,       /* AstStmt alone */
     AST_DISCARD,          /* AstDiscard */
     AST_CREATE_FUNCTION,  /* AstCreateFunction: functions and procedures */
@@ -372,6 +377,11 @@ typedef struct AstSqlValue {
     AstSqlValueKind value;
     int32_t precision; /* CURRENT_TIMESTAMP(3); -1 = none */
 } AstSqlValue;
+
+typedef struct AstCurrentOf {
+    AST_HEAD;
+    const char *cursor;
+} AstCurrentOf;
 
 /* ---- clauses ------------------------------------------------------------------- */
 
@@ -1100,6 +1110,39 @@ typedef struct AstVacuum {
     const char ***columns; /* of each table: those to analyze, */
     int64_t *n_columns;    /* 0 = all */
 } AstVacuum;
+
+/* ---- cursors, locks ------------------------------------------------------------------------- */
+
+typedef struct AstDeclareCursor {
+    AST_STMT_HEAD;
+    const char *name;
+    bool binary, scroll, no_scroll, insensitive, asensitive, hold;
+    AstSelect *query;
+} AstDeclareCursor;
+
+/* n rows forward or backward (0: the present one), to row n, or by n rows; AST_FETCH_ALL is all that there are. */
+typedef enum AstFetchDirection { AST_FORWARD, AST_BACKWARD, AST_ABSOLUTE, AST_RELATIVE } AstFetchDirection;
+#define AST_FETCH_ALL INT64_MAX
+typedef struct AstFetch {
+    AST_STMT_HEAD;
+    const char *name;
+    bool move;
+    AstFetchDirection direction;
+    int64_t count;
+} AstFetch;
+
+typedef struct AstClose {
+    AST_STMT_HEAD;
+    const char *name; /* NULL = ALL */
+} AstClose;
+
+typedef struct AstLock {
+    AST_STMT_HEAD;
+    AstName *tables;
+    int64_t n_tables;
+    const char *mode; /* "ACCESS SHARE" .. "ACCESS EXCLUSIVE" */
+    bool nowait;
+} AstLock;
 
 /* ---- routines ----------------------------------------------------------------------------- */
 

@@ -173,6 +173,7 @@ static void dump_expr_body(Dump *d, const AstExpr *e) {
         dump_expr(d, AST_AS_CONST(AstCast, e)->arg);
         dump_type(d, AST_AS_CONST(AstCast, e)->type);
         break;
+    case AST_CURRENT_OF: put_name(d, "", AST_AS_CONST(AstCurrentOf, e)->cursor); break;
     case AST_PARAM:
         put(d, " ");
         put_int(d, AST_AS_CONST(AstParam, e)->number);
@@ -794,6 +795,30 @@ static void dump_sequence(Dump *d, const AstSequence *x) {
     put_flag(d, "if_exists", x->if_exists);
     dump_sequence_options(d, x->options, x->n_options);
 }
+static void dump_declare_cursor(Dump *d, const AstDeclareCursor *x) {
+    put_name(d, "", x->name);
+    put_flag(d, "binary", x->binary);
+    put_flag(d, "scroll", x->scroll);
+    put_flag(d, "no_scroll", x->no_scroll);
+    put_flag(d, "insensitive", x->insensitive);
+    put_flag(d, "asensitive", x->asensitive);
+    put_flag(d, "hold", x->hold);
+    put(d, " ");
+    dump_select(d, x->query);
+}
+static void dump_fetch(Dump *d, const AstFetch *x) {
+    static const char *const directions[] = {" forward ", " backward ", " absolute ", " relative "};
+    put_name(d, "", x->name);
+    put_flag(d, "move", x->move);
+    put(d, directions[x->direction]);
+    if (x->count == AST_FETCH_ALL) put(d, "all");
+    else put_int(d, x->count);
+}
+static void dump_lock(Dump *d, const AstLock *x) {
+    for (int64_t i = 0; i < x->n_tables; i++) put_qualified(d, &x->tables[i]);
+    put_name(d, "mode=", x->mode);
+    put_flag(d, "nowait", x->nowait);
+}
 
 /* What stands behind the kind of a statement: a function for each that has more than a name. */
 static void dump_stmt_body(Dump *d, const AstStmt *s) {
@@ -829,6 +854,10 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
         break;
     case AST_DEALLOCATE: put_name(d, "", AST_AS_CONST(AstDeallocate, s)->name); break;
     case AST_SET: dump_set(d, AST_AS_CONST(AstSet, s)); break;
+    case AST_DECLARE_CURSOR: dump_declare_cursor(d, AST_AS_CONST(AstDeclareCursor, s)); break;
+    case AST_FETCH: dump_fetch(d, AST_AS_CONST(AstFetch, s)); break;
+    case AST_CLOSE: put_name(d, "", AST_AS_CONST(AstClose, s)->name); break;
+    case AST_LOCK: dump_lock(d, AST_AS_CONST(AstLock, s)); break;
     case AST_SHOW: put_name(d, "", AST_AS_CONST(AstShow, s)->name); break;
     case AST_DESCRIBE:
         put_flag(d, "summarize", AST_AS_CONST(AstDescribe, s)->summarize);

@@ -148,6 +148,7 @@ const char *ast_kind_name(AstKind k) {
         [AST_FUNC] = "func",
         [AST_SQL_VALUE] = "sql_value",
         [AST_DEFAULT] = "default",
+        [AST_CURRENT_OF] = "current_of",
         [AST_FROM_TABLE] = "table",
         [AST_FROM_SUBQUERY] = "subquery",
         [AST_FROM_FUNC] = "from_func",
@@ -177,6 +178,10 @@ const char *ast_kind_name(AstKind k) {
         [AST_EXPLAIN] = "explain",
         [AST_DESCRIBE] = "describe",
         [AST_VACUUM] = "vacuum",
+        [AST_DECLARE_CURSOR] = "declare_cursor",
+        [AST_FETCH] = "fetch",
+        [AST_CLOSE] = "close",
+        [AST_LOCK] = "lock",
         [AST_CHECKPOINT] = "checkpoint",
         [AST_DISCARD] = "discard",
         [AST_CREATE_FUNCTION] = "create_function",
@@ -265,6 +270,10 @@ const char *ast_stmt_tag(const AstStmt *s) {
     case AST_EXPLAIN: return "EXPLAIN";
     case AST_DESCRIBE: return AST_AS_CONST(AstDescribe, s)->summarize ? "SUMMARIZE" : "DESCRIBE";
     case AST_VACUUM: return AST_AS_CONST(AstVacuum, s)->is_vacuum ? "VACUUM" : "ANALYZE";
+    case AST_DECLARE_CURSOR: return "DECLARE CURSOR";
+    case AST_FETCH: return AST_AS_CONST(AstFetch, s)->move ? "MOVE" : "FETCH";
+    case AST_CLOSE: return AST_AS_CONST(AstClose, s)->name ? "CLOSE CURSOR" : "CLOSE CURSOR ALL";
+    case AST_LOCK: return "LOCK TABLE";
     case AST_CHECKPOINT: return "CHECKPOINT";
     case AST_DISCARD: return AST_AS_CONST(AstDiscard, s)->sequences ? "DISCARD SEQUENCES" : "DISCARD ALL";
     case AST_CREATE_FUNCTION:

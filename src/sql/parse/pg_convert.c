@@ -31,6 +31,7 @@
 #include "nodes/memnodes.h"
 #include "utils/memutils.h"
 
+#include <limits.h>
 #include <signal.h>
 
 #include "base/stack.h"
@@ -669,7 +670,10 @@ static AstExpr *conv_step(Conv *c, Node *n, AstExpr ***slot, Node **child) {
     case T_List: return conv_list(c, AST_ROW, (List *)n, -1);
     case T_XmlExpr: return unsupported(c, ((XmlExpr *)n)->location, "XML");
     case T_XmlSerialize: return unsupported(c, ((XmlSerialize *)n)->location, "XML");
-    case T_CurrentOfExpr: return unsupported(c, -1, "WHERE CURRENT OF");
+    case T_CurrentOfExpr: {
+        AstCurrentOf *x = NEW(AstCurrentOf, AST_CURRENT_OF, -1);
+        return x && copy_str(c, ((CurrentOfExpr *)n)->cursor_name, &x->cursor) ? (AstExpr *)x : NULL;
+    }
     default: return unexpected(c, n);
     }
 }
@@ -1888,6 +1892,48 @@ static AstStmt *conv_prepare(Conv *c, PrepareStmt *s) {
                : NULL;
 }
 
+static AstStmt *conv_declare_cursor(Conv *c, DeclareCursorStmt *s) {
+    AstDeclareCursor *x = NEW(AstDeclareCursor, AST_DECLARE_CURSOR, -1);
+    if (!x || !copy_str(c, s->portalname, &x->name)) return NULL;
+    x->binary = (s->options & CURSOR_OPT_BINARY) != 0;
+    x->scroll = (s->options & CURSOR_OPT_SCROLL) != 0;
+    x->no_scroll = (s->options & CURSOR_OPT_NO_SCROLL) != 0;
+    x->insensitive = (s->options & CURSOR_OPT_INSENSITIVE) != 0;
+    x->asensitive = (s->options & CURSOR_OPT_ASENSITIVE) != 0;
+    x->hold = (s->options & CURSOR_OPT_HOLD) != 0;
+    if (!IsA(s->query, SelectStmt)) return unexpected(c, s->query);
+    return (x->query = conv_select(c, (SelectStmt *)s->query)) ? (AstStmt *)x : NULL;
+}
+
+static AstStmt *conv_fetch(Conv *c, FetchStmt *s) {
+    static const AstFetchDirection directions[] = {[FETCH_FORWARD] = AST_FORWARD,
+                                                   [FETCH_BACKWARD] = AST_BACKWARD,
+                                                   [FETCH_ABSOLUTE] = AST_ABSOLUTE,
+                                                   [FETCH_RELATIVE] = AST_RELATIVE};
+    AstFetch *x = NEW(AstFetch, AST_FETCH, -1);
+    if (!x) return NULL;
+    x->move = s->ismove;
+    x->direction = directions[s->direction];
+    x->count = s->howMany == FETCH_ALL ? AST_FETCH_ALL : s->howMany;
+    return copy_str(c, s->portalname, &x->name) ? (AstStmt *)x : NULL;
+}
+
+static AstStmt *conv_close(Conv *c, ClosePortalStmt *s) {
+    AstClose *x = NEW(AstClose, AST_CLOSE, -1);
+    return x && copy_str(c, s->portalname, &x->name) ? (AstStmt *)x : NULL;
+}
+
+static AstStmt *conv_lock(Conv *c, LockStmt *s) {
+    static const char *const modes[] = {
+        "",      "ACCESS SHARE",        "ROW SHARE", "ROW EXCLUSIVE",   "SHARE UPDATE EXCLUSIVE",
+        "SHARE", "SHARE ROW EXCLUSIVE", "EXCLUSIVE", "ACCESS EXCLUSIVE"};
+    AstLock *x = NEW(AstLock, AST_LOCK, -1);
+    if (!x || s->mode < 1 || s->mode >= (int)lengthof(modes)) return x ? unexpected(c, (Node *)s) : NULL;
+    x->mode = modes[s->mode];
+    x->nowait = s->nowait;
+    return conv_rangevars(c, s->relations, &x->tables, &x->n_tables) ? (AstStmt *)x : NULL;
+}
+
 /* SET bulk_order = any: the grammar reserves the word. The text that it gets has another one there, of the same length.
  */
 static bool is_any(Slice text, Tok t) { return scan_is_word(text, t, "any"); }
@@ -2161,10 +2207,6 @@ static const char *statement_name(Node *n) {
     case T_AlterOwnerStmt: return "ALTER ... OWNER TO";
     case T_AlterObjectSchemaStmt: return "ALTER ... SET SCHEMA";
     case T_AlterSystemStmt: return "ALTER SYSTEM";
-    case T_LockStmt: return "LOCK TABLE";
-    case T_DeclareCursorStmt: return "DECLARE CURSOR";
-    case T_FetchStmt: return ((FetchStmt *)n)->ismove ? "MOVE" : "FETCH";
-    case T_ClosePortalStmt: return "CLOSE";
     case T_NotifyStmt: return "NOTIFY";
     case T_ListenStmt: return "LISTEN";
     case T_UnlistenStmt: return "UNLISTEN";
@@ -2272,6 +2314,10 @@ static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
                    : NULL;
     }
     case T_VacuumStmt: return conv_vacuum(c, (VacuumStmt *)n);
+    case T_DeclareCursorStmt: return conv_declare_cursor(c, (DeclareCursorStmt *)n);
+    case T_FetchStmt: return conv_fetch(c, (FetchStmt *)n);
+    case T_ClosePortalStmt: return conv_close(c, (ClosePortalStmt *)n);
+    case T_LockStmt: return conv_lock(c, (LockStmt *)n);
     case T_CheckPointStmt: return NEW(AstStmt, AST_CHECKPOINT, -1);
     case T_DiscardStmt:
         if (((DiscardStmt *)n)->target == DISCARD_TEMP) return unsupported_stmt(c, "DISCARD TEMP");

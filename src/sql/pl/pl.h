@@ -152,8 +152,8 @@ typedef struct PlRaise {
 typedef struct PlCursorUse {
     int32_t var;       /* of the cursor, -1 none */
     bool is_move;      /* MOVE */
-    int32_t direction; /* PLS_FETCH: 0 next, 1 prior, 2 first, 3 last, 4 absolute, 5 relative or forward n, 6 forward
-                          all, 7 backward all, 8 backward n; expr = n */
+    int32_t direction; /* PLS_FETCH: 0 next, 1 prior, 2 first, 3 last, 4 absolute, 5 relative, 6 forward all, 7
+                          backward all, 8 backward n, 9 forward n; expr = n */
 } PlCursorUse;
 
 /* A subscript of a target: [upper], or (is_slice) [lower:upper], whose bounds may be NULL. */

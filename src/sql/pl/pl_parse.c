@@ -1297,7 +1297,7 @@ static Status read_fetch(PlParser *p, PlStmt *s) {
             if (!s->cursor.is_move)
                 return err_at(p->e, pl_position(p, p->tok.start), ERR_FEATURE_NOT_SUPPORTED,
                               "FETCH statement cannot return multiple rows");
-            s->cursor.direction = back ? 8 : 5;
+            s->cursor.direction = back ? 8 : 9;
             TRY(read_expr(p, 0, from_words, "FROM", &s->expr));
         }
     }

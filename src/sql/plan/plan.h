@@ -85,6 +85,25 @@ typedef struct PlanSequences {
     bool called;   /* there are some */
     bool in_order; /* several calls may have to do with the same sequence: rows are computed one by one */
 } PlanSequences;
+struct AstSelect;
+/* A table in FROM of the query whose result gets row numbers. */
+typedef struct RowNumber {
+    const Table *table;
+    const char *alias;
+    bool locks; /* FOR UPDATE and the like are of it */
+} RowNumber;
+
+/* What is about rows by themselves: FOR UPDATE, cursors. */
+typedef struct PlanRows {
+    bool locks; /* the statement has FOR UPDATE or the like */
+    /* A cursor's query: if its rows are rows of tables, it gets a column for each with the numbers of these, behind the
+     * others. */
+    const struct AstSelect *numbered;
+    VEC(RowNumber) numbers;
+    /* WHERE CURRENT OF: the number of the row, -1: none. NULL: what comes of it is not looked at. */
+    Status (*current)(void *ctx, const char *cursor, const Table *t, int64_t *rowid);
+    void *current_ctx;
+} PlanRows;
 
 typedef struct PlanCtx {
     Arena *arena;
@@ -114,11 +133,11 @@ typedef struct PlanCtx {
     int32_t n_bulks;                    /* bulk_call in FROM: so many */
     bool bulk_stays;   /* the bulk's changes need not be in tables behind it, if nothing else in the plan reads these */
     bool reads_system; /* system relations, or functions that read the catalog */
-    bool sets_settings;              /* set_config: rows are computed one by one, their values in order */
-    bool lasts;                      /* the plan is kept for later statements: no stable call is folded */
-    const StreamFinder *streams;     /* NULL: nothing outside the database can be read */
-    bool reads_stream;               /* the statement does: its plan and its shape are good for once */
-    bool locks_rows;                 /* FOR UPDATE and the like */
+    bool sets_settings;          /* set_config: rows are computed one by one, their values in order */
+    bool lasts;                  /* the plan is kept for later statements: no stable call is folded */
+    const StreamFinder *streams; /* NULL: nothing outside the database can be read */
+    bool reads_stream;           /* the statement does: its plan and its shape are good for once */
+    PlanRows rows;
     struct ClientRows **client_rows; /* that names in FROM may mean (client_rows.h); NULL: none */
     ClientResolve resolve;           /* may add some */
     PlanSequences sequences;
@@ -388,7 +407,7 @@ typedef struct BoundMerge {
 typedef struct BoundStmt {
     StmtKind kind;
     Plan *plan;
-    int32_t n_result;   /* visible result columns */
+    int32_t n_result;   /* visible result columns; PlanRows.numbers are behind them in `result` */
     ColId *result;      /* their ids, in order */
     const char **names; /* result headers */
     Table *table;       /* DML target */
