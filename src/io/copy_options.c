@@ -2,8 +2,10 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "io/copy_binary.h"
 #include "io/copy_int.h"
 #include "io/date_format.h"
+#include "io/recode.h"
 
 /* Without .gz and .zst, which say nothing of the format. */
 static bool ends_with(const char *s, const char *tail) {
@@ -29,9 +31,8 @@ static Status set_format(const AstOption *x, CopyOptions *out, Err *e) {
     else if (!strcmp(v, "auto")) {
         out->format = COPY_CSV;
         out->sniff = true;
-    } else if (!strcmp(v, "binary"))
-        return err_at(e, x->location, ERR_FEATURE_NOT_SUPPORTED, "COPY format \"binary\" is not supported");
-    else return err_at(e, x->location, ERR_INVALID_PARAMETER, "COPY format \"%s\" not recognized", v);
+    } else if (strcmp(v, "binary") != 0)
+        return err_at(e, x->location, ERR_INVALID_PARAMETER, "COPY format \"%s\" not recognized", v);
     return ST_OK;
 }
 
@@ -216,6 +217,33 @@ static Status check_typed(const AstCopy *stmt, const Given *g, const char *forma
     return ST_OK;
 }
 
+bool copy_is_binary(const AstCopy *stmt) {
+    for (int64_t i = 0; i < stmt->n_options; i++)
+        if (strcmp(stmt->options[i].name, "format") == 0)
+            return stmt->options[i].value && strcmp(stmt->options[i].value, "binary") == 0;
+    return false;
+}
+/* The binary form has none of what these are about. */
+static Status check_binary(const Given *g, Err *e) {
+    const struct {
+        const AstOption *given;
+        const char *what;
+    } not_these[] = {{g->delimiter, "DELIMITER"}, {g->null, "NULL"}};
+    for (int64_t i = 0; i < ARRAY_LEN(not_these); i++)
+        if (not_these[i].given)
+            return err_at(e, not_these[i].given->location, ERR_SYNTAX, "cannot specify %s in BINARY mode",
+                          not_these[i].what);
+    if (g->header)
+        return err_at(e, g->header->location, ERR_FEATURE_NOT_SUPPORTED, "cannot specify HEADER in BINARY mode");
+    const AstOption *no[] = {g->encoding,    g->on_error,         g->reject,           g->reject_limit,
+                             g->date_format, g->timestamp_format, g->decimal_separator};
+    for (int64_t i = 0; i < ARRAY_LEN(no); i++)
+        if (no[i])
+            return err_at(e, no[i]->location, ERR_FEATURE_NOT_SUPPORTED, "cannot specify %s in BINARY mode",
+                          no[i]->name);
+    return ST_OK;
+}
+
 Status copy_options(const AstCopy *stmt, int64_t n, const char *const *names, Arena *a, CopyOptions *out, Err *e) {
     Given g = {0};
     *out = (CopyOptions){.format = COPY_TEXT};
@@ -230,6 +258,7 @@ Status copy_options(const AstCopy *stmt, int64_t n, const char *const *names, Ar
                                                           : COPY_TEXT;
     if (out->format == COPY_PARQUET) return check_typed(stmt, &g, "parquet", e);
     if (out->format == COPY_ARROW) return check_typed(stmt, &g, "arrow", e);
+    if (copy_is_binary(stmt)) TRY(check_binary(&g, e));
     bool csv = out->format == COPY_CSV;
     out->delimiter = csv ? ',' : out->format == COPY_TBL ? '|' : '\t';
     out->quote = out->escape = '"';
@@ -261,12 +290,10 @@ Status copy_options(const AstCopy *stmt, int64_t n, const char *const *names, Ar
     }
     if (g.force_not_null) TRY(column_flags(g.force_not_null, "FORCE_NOT_NULL", n, names, a, &out->force_not_null, e));
     if (g.force_null) TRY(column_flags(g.force_null, "FORCE_NULL", n, names, a, &out->force_null, e));
-    if (g.encoding) {
-        const char *v = g.encoding->value ? g.encoding->value : "";
-        if (strcasecmp(v, "utf8") && strcasecmp(v, "utf-8") && strcasecmp(v, "unicode"))
-            return err_at(e, g.encoding->location, ERR_FEATURE_NOT_SUPPORTED,
-                          "COPY encoding \"%s\" is not supported: only UTF8 is", v);
-    }
+    bool utf8;
+    if (g.encoding && !recode_name(g.encoding->value ? g.encoding->value : "", &utf8))
+        return err_at(e, g.encoding->location, ERR_INVALID_PARAMETER,
+                      "argument to option \"encoding\" must be a valid encoding name");
     bool freeze;
     if (g.freeze && !option_bool(g.freeze->value, &freeze))
         return err_at(e, g.freeze->location, ERR_SYNTAX, "freeze requires a Boolean value");

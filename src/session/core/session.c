@@ -1438,7 +1438,10 @@ static Status run_once(Statement *st) {
 /* Nothing but its result comes of it, so that it can run once more when it has failed as a whole. */
 static bool is_repeatable(const AstStmt *ast) {
     if (!ast) return false;
-    if (ast->kind == AST_COPY) return AST_AS_CONST(AstCopy, ast)->from && AST_AS_CONST(AstCopy, ast)->path;
+    if (ast->kind == AST_COPY) {
+        const AstCopy *x = AST_AS_CONST(AstCopy, ast);
+        return x->from && x->path && !x->program;
+    }
     return sql_is_planned(ast) || ast->kind == AST_CREATE_TABLE_AS;
 }
 /* memory_limit has refused something: what can be had from tables and bulks is given back. */

@@ -67,6 +67,7 @@ typedef struct ClientSettings { /* the connected client, and the form of its inp
     char interval_style[20], bytea_output[8];
     int64_t extra_float_digits;
     bool check_bodies;
+    bool programs;        /* COPY may run some; once off, it is for good */
     SettingTexts *texts;  /* settings without effect, and the client's own (pg_settings.h) */
     int64_t texts_serial; /* another one whenever they change */
 } ClientSettings;

@@ -131,6 +131,8 @@ static const Def defs[] = {
      "longest time between calls in a transaction, which is ended then; 0 = no limit"},
     {"check_function_bodies", K_BOOL, AT(client.check_bodies), 0, 0, "on",
      "names and types in the body of a LANGUAGE sql routine must be right when it is made"},
+    {"copy_programs", K_BOOL, AT(client.programs), 0, 0, "on",
+     "COPY may run programs, with the process's rights; off: it must not, and the session cannot turn it on again"},
     {"default_transaction_isolation", K_ENUM, AT(txn.default_isolation), 0, 0,
      "serializable|repeatable read|read committed|read uncommitted",
      "isolation level of transactions that do not name one; repeatable read gives what serializable does"},
@@ -535,6 +537,11 @@ Status settings_set(Session *s, const char *name, const char *value, Err *e) {
 
 /* Outside a transaction block kept_settings is its statement's. */
 Status settings_change(Session *s, const char *name, const char *value, bool is_local, Err *e) {
+    if (!s->settings.client.programs && strcmp(name, "copy_programs") == 0) {
+        bool on = true;
+        if (!value || !pg_bool_parse(value, &on) || on)
+            return err_set(e, ERR_INSUFFICIENT_PRIVILEGE, "permission denied to set parameter \"%s\"", name);
+    }
     if (s->state != 'T' && !s->kept_settings.changed) {
         s->kept_settings.before = s->kept_settings.keep = s->settings;
         s->kept_settings.changed = true;
@@ -554,7 +561,9 @@ Status settings_change(Session *s, const char *name, const char *value, bool is_
 Status settings_reset_all(Session *s) {
     Err *e = &s->err;
     TRY(settings_change(s, "memory_limit", NULL, false, e)); /* the one that may be refused: then all stay */
-    for (int64_t i = 0; i < ARRAY_LEN(defs); i++) TRY(settings_change(s, defs[i].name, NULL, false, e));
+    for (int64_t i = 0; i < ARRAY_LEN(defs); i++)
+        if (s->settings.client.programs || strcmp(defs[i].name, "copy_programs") != 0)
+            TRY(settings_change(s, defs[i].name, NULL, false, e));
     TRY(setting_texts_reset(s, e));
     s->kept_settings.keep.client.texts = s->settings.client.texts;
     s->kept_settings.keep.client.texts_serial = s->settings.client.texts_serial;

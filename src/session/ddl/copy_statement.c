@@ -1,5 +1,10 @@
 /* copy_statement.c - COPY: what is read or written, and its options; the formats are in io/copy.h. */
 #include "catalog/similar_names.h"
+#include "io/copy_binary.h"
+#include "io/input.h"
+#include "io/out_file.h"
+#include "io/pipe.h"
+#include "io/recode.h"
 #include "session/core/session.h"
 #include "session/ddl/utility_int.h"
 #include "sql/bind/bind.h"
@@ -16,6 +21,96 @@ static Status copied(Statement *st, int64_t rows) {
     st->affected = rows;
     snprintf(st->tag, sizeof st->tag, "COPY %lld", (long long)rows);
     return ST_OK;
+}
+
+/* ---- the other end -------------------------------------------------------------------------------------- */
+
+/* What is read from or written to: a file, a program, or the client; with ENCODING through a conversion. */
+typedef struct CopyEnd {
+    Session *s;
+    MemAccount *account;
+    const char *path; /* the formats' own matter; NULL: read or write */
+    CopyRead read;
+    CopyWrite write;
+    void *ctx;
+    Input *in;
+    OutFile out;
+    Pipe program;
+    Recode *recode;
+} CopyEnd;
+
+static int64_t file_read(void *ctx, char *buf, int64_t size) {
+    CopyEnd *x = ctx;
+    int64_t n;
+    return input_read(x->in, buf, size, &n, &x->s->err) == ST_OK ? n : -1;
+}
+static bool file_write(void *ctx, const char *data, int64_t size) {
+    CopyEnd *x = ctx;
+    return out_file_write(&x->out, data, size, &x->s->err) == ST_OK;
+}
+
+/* The encoding, if texts have to be converted; else NULL. */
+static const char *encoding_of(const AstCopy *x) {
+    const char *name = NULL;
+    bool utf8 = true;
+    for (int64_t i = 0; i < x->n_options; i++)
+        if (strcmp(x->options[i].name, "encoding") == 0 && x->options[i].value)
+            name = recode_name(x->options[i].value, &utf8);
+    return utf8 ? NULL : name;
+}
+
+static Status end_file(CopyEnd *x, const AstCopy *c) {
+    Session *s = x->s;
+    x->ctx = x;
+    x->path = NULL;
+    if (c->from) {
+        x->read = file_read;
+        return input_open(s->db->vfs, x->account, c->path, &x->in, &s->err);
+    }
+    x->write = file_write;
+    return out_file_open(&x->out, s->db->vfs, x->account, c->path, &s->err);
+}
+static Status end_program(CopyEnd *x, const AstCopy *c) {
+    Session *s = x->s;
+    x->ctx = &x->program;
+    x->path = NULL;
+    x->read = c->from ? pipe_read : NULL;
+    x->write = c->from ? NULL : pipe_write;
+    return pipe_start(&x->program, c->path, c->from, &s->cancel, &s->err);
+}
+/* Whatever it returns, end_close() is to follow. */
+static Status end_open(CopyEnd *x, Session *s, const AstCopy *c, MemAccount *account) {
+    const char *encoding = encoding_of(c);
+    *x = (CopyEnd){.s = s, .account = account, .path = c->path};
+    x->program.pid = x->program.fd = -1;
+    if (!c->path && c->from) x->read = s->client.copy_read;
+    if (!c->path && !c->from) x->write = s->client.copy_write;
+    x->ctx = s->client.copy_ctx;
+    if (c->program) TRY(end_program(x, c));
+    else if (c->path && (encoding || copy_is_binary(c))) TRY(end_file(x, c));
+    if (!encoding) return ST_OK;
+    TRY(recode_new(encoding, x->read, x->write, x->ctx, account, &x->recode, &s->err));
+    if (c->from) x->read = recode_read;
+    else x->write = recode_write;
+    x->ctx = x->recode;
+    return ST_OK;
+}
+static Status end_close(CopyEnd *x, Status st) {
+    Session *s = x->s;
+    st = recode_end(x->recode, st, &s->err);
+    input_close(x->in);
+    if (x->out.file) st = out_file_end(&x->out, st == ST_OK, &s->err);
+    if (x->program.pid < 0) return st;
+    Err why = {0};
+    const Status ended = pipe_end(&x->program, &why);
+    if (ended != ST_OK && (st == ST_OK || x->program.broken)) { /* what came of its failure says less */
+        err_clear(&s->err);
+        err_copy(&s->err, &why);
+        return ST_ERROR;
+    }
+    if (st == ST_OK || !atomic_load(&s->cancel)) return st;
+    err_clear(&s->err);
+    return err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to user request");
 }
 
 /* ---- COPY FROM ---------------------------------------------------------------------------------------- */
@@ -47,7 +142,7 @@ static bool is_auto(const AstCopy *x) {
     for (int64_t i = 0; i < x->n_options; i++)
         if (strcmp(x->options[i].name, "format") == 0 && x->options[i].value &&
             strcmp(x->options[i].value, "auto") == 0)
-            return x->path != NULL;
+            return x->path != NULL && !x->program;
     return false;
 }
 
@@ -126,6 +221,13 @@ static Status copy_defaults(Session *s, Statement *st, const Table *t, CopyColum
     return ST_OK;
 }
 
+/* A program's command says nothing of the format. */
+static Status options_of(Session *s, const AstCopy *x, int64_t n, const char *const *names, Arena *a, CopyOptions *o) {
+    AstCopy plain = *x;
+    if (x->program) plain.path = NULL;
+    return copy_options(&plain, n, names, a, o, &s->err);
+}
+
 /* What was found out, where the statement does not say it. */
 static void apply_sniffed(CopyOptions *o, const CopyOptions *found) {
     CopyOptions given = *o;
@@ -143,7 +245,7 @@ static void apply_sniffed(CopyOptions *o, const CopyOptions *found) {
 static Status copy_rows_in(Session *s, Statement *st, const AstCopy *x, const CopyColumns *c, Table *t, int64_t *rows) {
     CopyOptions o;
     int64_t rejected = 0;
-    TRY(copy_options(x, c->n, c->names, st->run_arena, &o, &s->err));
+    TRY(options_of(s, x, c->n, c->names, st->run_arena, &o));
     if (o.sniff) apply_sniffed(&o, &c->sniffed);
     CopyTarget to = {t,
                      c->n,
@@ -157,9 +259,13 @@ static Status copy_rows_in(Session *s, Statement *st, const AstCopy *x, const Co
                      copy_progress,
                      s,
                      &rejected};
-    if (copy_from(&to, &o, s->db->vfs, x->path, x->path ? NULL : s->client.copy_read, s->client.copy_ctx, s->undo, rows,
-                  &s->err) != ST_OK) {
-        if (x->path && x->n_options == 0 && strncmp(s->err.sqlstate, "22", 2) == 0 && !*s->err.hint)
+    CopyEnd end;
+    Status st_in = end_open(&end, s, x, &st->account);
+    if (st_in == ST_OK && copy_is_binary(x)) st_in = copy_binary_from(&to, end.read, end.ctx, s->undo, rows, &s->err);
+    else if (st_in == ST_OK)
+        st_in = copy_from(&to, &o, s->db->vfs, end.path, end.path ? NULL : end.read, end.ctx, s->undo, rows, &s->err);
+    if (end_close(&end, st_in) != ST_OK) {
+        if (end.path && x->n_options == 0 && strncmp(s->err.sqlstate, "22", 2) == 0 && !*s->err.hint)
             err_hint(&s->err, "Without options a file has values between tabs and no header. COPY .. FROM .. (FORMAT "
                               "auto) finds out what it has.");
         return ST_ERROR;
@@ -170,22 +276,24 @@ static Status copy_rows_in(Session *s, Statement *st, const AstCopy *x, const Co
     return ST_OK;
 }
 
-/* An empty table of the file's columns, in the catalog for as long as the statement runs. */
-static Status scratch_table(Session *s, Arena *a, const CopyColumns *c, const Table *t, Table **out) {
-    ColumnDef *cols = arena_array(a, ColumnDef, c->n + 1);
-    const char *name = arena_printf(a, "copy of %s", t->name);
-    if (!cols || !name) return err_oom(&s->err);
-    for (int i = 0; i < c->n; i++) {
-        const Column *from = &t->cols[c->cols[i]];
-        cols[i] = (ColumnDef){.name = from->name, .type = from->type, .not_null = from->not_null};
-    }
-    TRY(table_new(&s->db->parts[DB_TABLES], name, c->n, cols, 0, NULL, 0, NULL, out, &s->err));
-    if (session_add_table(s, *out) == ST_OK) return ST_OK;
-    table_free(*out);
-    return ST_ERROR;
+/* INSERT INTO t [(names)] SELECT * FROM the scratch table AS t [WHERE condition]. */
+static Status bind_checked(Session *s, Arena *a, const AstCopy *x, const Table *t, const Table *tmp, const char *names,
+                           PlanCtx *c, BoundStmt **b) {
+    char *name = quote_name(a, t->name), *from = quote_name(a, tmp->name);
+    char *sql = name && from ? arena_printf(a, "insert into %s %s overriding system value select * from %s as %s", name,
+                                            names, from, name)
+                             : NULL;
+    AstStmt **list;
+    int64_t n;
+    if (!sql) return err_oom(&s->err);
+    TRY(sql_parse(a, slice_of(sql), &list, &n, &s->err));
+    AST_AS(AstInsert, list[0])->query->where = x->where;
+    plan_ctx_init(s, a, c);
+    return sql_bind(c, list[0], 0, NULL, b);
 }
-/* The file's columns as those of a table that has no others. */
-static Status only_columns(Arena *a, const CopyColumns *c, CopyColumns *out) {
+
+/* The file's columns as those of a table that has no others, and a list of their names. */
+static Status only_columns(Arena *a, const CopyColumns *c, CopyColumns *out, const char **names) {
     *out = *c;
     out->cols = arena_array(a, int, c->n + 1);
     out->defaults = arena_array(a, Value, c->n + 1);
@@ -194,38 +302,56 @@ static Status only_columns(Arena *a, const CopyColumns *c, CopyColumns *out) {
         out->cols[i] = i;
         out->defaults[i] = (Value){.is_null = true};
     }
-    return ST_OK;
+    for (int i = 0; *names && i < c->n; i++)
+        *names = arena_printf(a, "%s%s%s", i ? *names : "(", i ? ", " : "", quote_name(a, c->names[i]));
+    if (*names) *names = arena_printf(a, "%s)", *names);
+    return *names ? ST_OK : ST_ERROR;
 }
-/* A table with CHECKs or domains, or with columns that are computed for each row, is filled by INSERT, which knows how
- * to do that, from a scratch table that the file is read into. */
-static Status copy_inserted(Session *s, Statement *st, const AstCopy *x, const CopyColumns *cols, Table *t,
+/* An empty table, in the catalog for as long as the statement runs: with the table's columns, or where some are
+ * computed for each row with the file's, which *cols names then. Nothing is checked there that rows which a condition
+ * leaves out may break. */
+static Status scratch_table(Session *s, Arena *a, const AstCopy *x, const Table *t, CopyColumns *cols,
+                            const char **names, Table **out) {
+    TableDraft d = {0};
+    TRY(draft_of(s, a, t, &d));
+    if (cols->by_row) {
+        for (int i = 0; i < cols->n; i++) {
+            const Column *from = &t->cols[cols->cols[i]];
+            d.cols[i] = (ColumnDef){.name = from->name, .type = from->type, .not_null = from->not_null};
+        }
+        d.n_cols = cols->n;
+        TRY(only_columns(a, cols, cols, names));
+    }
+    for (int i = 0; i < d.n_cols; i++) d.cols[i].domain = 0;
+    for (int i = 0; i < d.n_cols && x->where; i++) d.cols[i].not_null = false;
+    const char *name = arena_printf(a, "copy of %s", t->name);
+    if (!name) return err_oom(&s->err);
+    TRY(table_new(&s->db->parts[DB_TABLES], name, d.n_cols, d.cols, 0, NULL, 0, NULL, out, &s->err));
+    if (session_add_table(s, *out) == ST_OK) return ST_OK;
+    table_free(*out);
+    return ST_ERROR;
+}
+
+/* A table with CHECKs or domains, or with columns that are computed for each row, and COPY with a condition: INSERT,
+ * which knows how to do that, fills it from a scratch table that the file is read into. */
+static Status copy_inserted(Session *s, Statement *st, const AstCopy *x, const CopyColumns *of_file, Table *t,
                             int64_t *rows) {
     Arena *a = st->run_arena;
-    CopyColumns only;
+    CopyColumns cols = *of_file;
+    const char *names = "";
     Table *tmp;
-    TRY(only_columns(a, cols, &only));
-    TRY(scratch_table(s, a, cols, t, &tmp));
-    TRY(copy_rows_in(s, st, x, &only, tmp, rows));
-    char *names = arena_strdup(a, "");
-    for (int i = 0; names && i < cols->n; i++)
-        names = arena_printf(a, "%s%s%s", names, i ? ", " : "", quote_name(a, cols->names[i]));
-    char *sql = names ? arena_printf(a, "insert into %s (%s) overriding system value select * from %s",
-                                     quote_name(a, t->name), names, quote_name(a, tmp->name))
-                      : NULL;
-    AstStmt **list;
-    int64_t n;
-    if (!sql) return ST_ERROR;
-    TRY(sql_parse(a, slice_of(sql), &list, &n, &s->err));
+    TRY(scratch_table(s, a, x, t, &cols, &names, &tmp));
     PlanCtx c;
-    plan_ctx_init(s, a, &c);
     BoundStmt *b;
-    TRY(sql_bind(&c, list[0], 0, NULL, &b));
+    TRY(bind_checked(s, a, x, t, tmp, names, &c, &b)); /* what is wrong with the condition is wrong without a row */
+    TRY(copy_rows_in(s, st, x, &cols, tmp, rows));
+    TRY(bind_checked(s, a, x, t, tmp, names, &c, &b));
     TRY(session_dml(s, st, &c, b));
+    *rows = st->affected;
     return session_drop_table(s, tmp);
 }
 
 static Status copy_in(Session *s, Statement *st, const AstCopy *x) {
-    if (x->where) return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "COPY ... WHERE is not supported");
     TRY(session_begin_write(s));
     Table *t;
     CopyColumns c = {0};
@@ -243,7 +369,7 @@ static Status copy_in(Session *s, Statement *st, const AstCopy *x) {
         return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "COPY FROM STDIN needs an input stream from the client");
     if (!x->path) TRY(session_stop_waiting(s)); /* its rows come once */
     int64_t rows = 0;
-    bool checks = t->n_checks > 0 || c.by_row;
+    bool checks = t->n_checks > 0 || c.by_row || x->where;
     for (int i = 0; i < t->n_cols; i++) checks |= t->cols[i].domain != 0;
     if (checks) {
         TRY(copy_inserted(s, st, x, &c, t, &rows));
@@ -300,7 +426,7 @@ static Status copy_out(Session *s, Statement *st, const AstCopy *x) {
     CopyOptions o;
     TRY(sql_bind_client(&c, q, 0, NULL, &b));
     if (c.calls_routine || c.n_bulks > 0) TRY(session_read_locked(s));
-    TRY(copy_options(x, b->n_result, b->names, a, &o, &s->err));
+    TRY(options_of(s, x, b->n_result, b->names, a, &o));
     if (!x->path && !s->client.copy_write)
         return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "COPY TO STDOUT needs an output stream from the client");
     Type *types = arena_array(a, Type, b->n_result + 1);
@@ -318,16 +444,24 @@ static Status copy_out(Session *s, Statement *st, const AstCopy *x) {
                              .names = b->names,
                              .form = s->settings.client.form,
                              .account = &st->account};
-    if (out == ST_OK)
-        out = copy_to(&from, &o, s->db->vfs, x->path, s->client.copy_write, s->client.copy_ctx, &rows, &s->err);
+    CopyEnd end;
+    if (out == ST_OK) {
+        out = end_open(&end, s, x, &st->account);
+        if (out == ST_OK && copy_is_binary(x)) out = copy_binary_to(&from, end.write, end.ctx, &rows, &s->err);
+        else if (out == ST_OK) out = copy_to(&from, &o, s->db->vfs, end.path, end.write, end.ctx, &rows, &s->err);
+        out = end_close(&end, out);
+    }
     query_free(r.query);
     copied(st, rows);
     return out;
 }
 
 Status copy_statement(Session *s, Statement *st, const AstCopy *x) {
-    if (x->program)
-        return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "COPY to or from a program is not supported");
+    if (x->program && !s->settings.client.programs) {
+        err_set(&s->err, ERR_INSUFFICIENT_PRIVILEGE, "permission denied to COPY to or from an external program");
+        err_hint(&s->err, "The session has copy_programs = off. COPY with a file, or STDIN and STDOUT, is allowed.");
+        return ST_ERROR;
+    }
     if (x->table.name) TRY(session_check_schema(s, &x->table));
     return x->from ? copy_in(s, st, x) : copy_out(s, st, x);
 }
