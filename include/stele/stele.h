@@ -402,8 +402,8 @@ STELE_API const char *stele_param_type(const stele_stmt *stmt, int64_t index);
  * An appender belongs to its connection's thread, and is freed before the connection. Statements of the connection may
  * run between its calls; when the table or a column is renamed or dropped, the next flush fails. */
 typedef struct stele_appender stele_appender; /* stele_appender_free() */
-/* For n_columns of a table, or for all (0), in order; the others get their defaults. Named as in the catalog, not
- * quoted. 42P01, 42703, 42701, 42809 a view. On an error *appender is NULL. */
+/* For n_columns of a table, or for all (0) but generated ones, in order; the others get their defaults. Named as in the
+ * catalog, not quoted. 42P01, 42703, 42701, 42809 a view. On an error *appender is NULL. */
 STELE_API stele_status stele_appender_new(stele_conn *conn, const char *table, int64_t n_columns,
                                           const char *const *columns, stele_appender **appender);
 /* Drops rows that have not been flushed. */

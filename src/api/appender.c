@@ -57,12 +57,13 @@ static Status find_columns(stele_appender *x, const char *table, int64_t n, cons
     if (!t && catalog_view(k, slice_of(table)))
         return err_set(e, ERR_WRONG_OBJECT_TYPE, "cannot append to view \"%s\"", table);
     if (!t) return err_set(e, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", table);
-    int64_t most = n > 0 ? n : t->n_cols;
+    int64_t most = n > 0 ? n : t->n_cols; /* generated ones are left out, where none are named */
     if (most > t->n_cols) return err_set(e, ERR_SYNTAX, "the appender has more columns than relation \"%s\"", table);
     x->table = arena_strdup(x->arena, table);
     x->cols = arena_array(x->arena, AppendColumn, most + 1);
     if (!x->table || !x->cols) return ST_ERROR;
     for (int64_t i = 0; i < most; i++) {
+        if (n <= 0 && t->cols[i].kind == COLUMN_GENERATED) continue;
         int col = n > 0 ? table_find_column(t, slice_of(columns[i])) : (int)i;
         if (col < 0)
             return err_set(e, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist", columns[i],
@@ -379,7 +380,7 @@ static const char *insert_text(const stele_appender *x, Arena *a) {
     }
     const char *table = quote_name(a, x->table), *rows = quote_name(a, x->rows->name);
     if (!names || !values || !table || !rows) return NULL;
-    return arena_printf(a, "insert into %s (%s) select %s from %s", table, names, values, rows);
+    return arena_printf(a, "insert into %s (%s) overriding system value select %s from %s", table, names, values, rows);
 }
 
 /* Which row a failure is about, where it can be told. */

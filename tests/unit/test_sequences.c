@@ -153,7 +153,39 @@ static void after_reopening(void **state) {
     (void)nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
+/* Columns that are not named get their numbers; without names all but generated ones are the appender's. */
+static void appended(void **state) {
+    (void)state;
+    stele_db *db;
+    stele_appender *a;
+    stele_error_info e;
+    const char *const columns[] = {"a"};
+    assert_int_equal(stele_open(":memory:", NULL, &db, &e), STELE_OK);
+    stele_conn *c = connect_to(db);
+    run(c, "create table t (id int generated always as identity, a int, twice int generated always as (a * 2) stored, "
+           "s serial)");
+    assert_int_equal(stele_appender_new(c, "t", 1, columns, &a), STELE_OK);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(stele_append_int64(a, i * 10), STELE_OK);
+        assert_int_equal(stele_append_end_row(a), STELE_OK);
+    }
+    assert_int_equal(stele_appender_flush(a), STELE_OK);
+    stele_appender_free(a);
+    assert_int_equal(number(c, "select sum(id * 10000 + s * 1000 + twice) from t"), 66060);
+    assert_int_equal(stele_appender_new(c, "t", 0, NULL, &a), STELE_OK);
+    assert_int_equal(stele_append_int64(a, 100), STELE_OK); /* as COPY: it may be given */
+    assert_int_equal(stele_append_int64(a, 7), STELE_OK);
+    assert_int_equal(stele_append_default(a), STELE_OK);
+    assert_int_equal(stele_append_end_row(a), STELE_OK);
+    assert_int_equal(stele_appender_flush(a), STELE_OK);
+    stele_appender_free(a);
+    assert_int_equal(number(c, "select id * 10000 + s * 1000 + twice from t where a = 7"), 1004014);
+    stele_disconnect(c);
+    assert_int_equal(stele_close(db, NULL), STELE_OK);
+}
+
 int main(void) {
-    static const struct CMUnitTest tests[] = {cmocka_unit_test(beside_each_other), cmocka_unit_test(after_reopening)};
+    static const struct CMUnitTest tests[] = {cmocka_unit_test(beside_each_other), cmocka_unit_test(after_reopening),
+                                              cmocka_unit_test(appended)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -296,6 +296,10 @@ static Status alter_add_column(Alter *x) {
     TRY(add_sequence(s, x->a, d, t->name, c, d->n_cols - 1));
     for (int64_t i = 0; i < c->n_constraints; i++)
         TRY(add_constraint(s, x->a, d, t->name, &c->constraints[i], d->n_cols - 1));
+    if (d->cols[d->n_cols - 1].kind == COLUMN_GENERATED) {
+        x->sql = select_columns(x->a, t, -1, arena_printf(x->a, "(%s\n)", d->cols[d->n_cols - 1].default_sql));
+        return ST_OK;
+    }
     x->new_col = d->n_cols - 1;
     x->sql = select_columns(x->a, t, -1, arena_printf(x->a, "null::%s", type_name(ty, &tn)));
     return ST_OK;
@@ -366,6 +370,19 @@ static Status alter_drop_identity(Alter *x) {
     c->default_sql = NULL;
     return ST_OK;
 }
+static Status alter_drop_expression(Alter *x) {
+    ColumnDef *c = &x->d.cols[x->col];
+    if (c->kind != COLUMN_GENERATED) {
+        if (!x->k->if_exists) return refuse_column(x, ERR_NOT_IN_STATE, "is not a stored generated column");
+        session_notice_text(x->s, "NOTICE", "00000",
+                            "column \"%s\" of relation \"%s\" is not a stored generated column, skipping", c->name,
+                            x->t->name);
+        return x->done = true, ST_OK;
+    }
+    c->kind = COLUMN_PLAIN;
+    c->default_sql = NULL;
+    return ST_OK;
+}
 static Status alter_default(Alter *x) {
     ColumnDef *c = &x->d.cols[x->col];
     const bool drops = x->k->kind == AST_ALTER_DROP_DEFAULT;
@@ -431,8 +448,28 @@ static Status identity_type(Alter *x) {
     Sequence *q = catalog_sequence_of(&x->s->db->catalog, x->t->name, x->k->name);
     return q ? sequence_alter_options(x->s, q, 1, &as) : ST_OK;
 }
+/* Columns that generated ones are computed from keep their type; these are not computed by USING. */
+static Status no_generated_uses(Alter *x) {
+    const Table *t = x->t;
+    if (t->cols[x->col].kind == COLUMN_GENERATED && x->k->expr) {
+        err_set(&x->s->err, ERR_FEATURE_NOT_SUPPORTED, "cannot specify USING when altering type of generated column");
+        err_detail(&x->s->err, "Column \"%s\" is a generated column.", t->cols[x->col].name);
+        return ST_ERROR;
+    }
+    for (int i = 0; i < t->n_cols; i++) {
+        if (t->cols[i].kind != COLUMN_GENERATED || i == x->col ||
+            !text_uses_column(x->s, x->a, t, t->cols[i].default_sql, x->col))
+            continue;
+        err_set(&x->s->err, ERR_FEATURE_NOT_SUPPORTED, "cannot alter type of a column used by a generated column");
+        err_detail(&x->s->err, "Column \"%s\" is used by generated column \"%s\".", t->cols[x->col].name,
+                   t->cols[i].name);
+        return ST_ERROR;
+    }
+    return ST_OK;
+}
 static Status alter_type(Alter *x) {
     TRY(no_view_reads(x->s, x->a, x->t, x->col));
+    TRY(no_generated_uses(x));
     ColumnDef *col = &x->d.cols[x->col];
     TRY(column_type(x->s, x->k->column, &col->type, &col->domain));
     if (column_is_identity(col->kind)) TRY(identity_type(x));
@@ -468,6 +505,7 @@ static Status alter_draft(Alter *x) {
     case AST_ALTER_ADD_IDENTITY: return alter_add_identity(x);
     case AST_ALTER_SET_IDENTITY: return alter_set_identity(x);
     case AST_ALTER_DROP_IDENTITY: return alter_drop_identity(x);
+    case AST_ALTER_DROP_EXPRESSION: return alter_drop_expression(x);
     case AST_ALTER_ADD_CONSTRAINT: return alter_add_constraint(x);
     case AST_ALTER_DROP_CONSTRAINT: return alter_drop_constraint(x);
     case AST_ALTER_VALIDATE_CONSTRAINT: x->done = true; return validate_constraint(x->s, x->st, x->t, k);
@@ -494,7 +532,10 @@ static Status check_altered(const Alter *x, int old_checks) {
 
 /* 1. finds the column that the command names; 2. changes a draft of the table's definition; 3. builds the table anew
  * under it; 4. checks the rows. */
+static Status drop_generated(Session *s, Statement *st, Table **t, const AstAlterCmd *k);
 static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *k) {
+    if (k->kind == AST_ALTER_DROP_COLUMN && k->cascade) TRY(drop_generated(s, st, &t, k));
+    TRY(stack_check(&s->err));
     Alter x = {.s = s, .st = st, .a = st->run_arena, .t = t, .k = k, .col = -1, .new_col = -1};
     TRY(draft_of(s, x.a, t, &x.d));
     if (k->name) x.col = draft_column(&x.d, k->name); /* 1 */
@@ -512,6 +553,27 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
     if (!x.sql) return err_oom(&s->err);
     TRY(rebuild(s, st, t, &x.d, t->name, x.sql, x.new_col)); /* 3 */
     return check_altered(&x, old_checks);                    /* 4 */
+}
+
+/* DROP COLUMN .. CASCADE: generated columns that are computed from the column go first, each with a table of its own.
+ */
+static Status drop_generated(Session *s, Statement *st, Table **t, const AstAlterCmd *k) {
+    const char *name = arena_strdup(st->run_arena, (*t)->name);
+    const int col = table_find_column(*t, slice_of(k->name));
+    if (!name) return err_oom(&s->err);
+    for (int i = (*t)->n_cols - 1; i >= 0 && col >= 0; i--) {
+        const Column *g = &(*t)->cols[i];
+        if (g->kind != COLUMN_GENERATED || i == col ||
+            !text_uses_column(s, st->run_arena, *t, g->default_sql, table_find_column(*t, slice_of(k->name))))
+            continue;
+        const AstAlterCmd cmd = {
+            .kind = AST_ALTER_DROP_COLUMN, .name = arena_strdup(st->run_arena, g->name), .cascade = true};
+        if (!cmd.name) return err_oom(&s->err);
+        session_notice_text(s, "NOTICE", "00000", "drop cascades to column %s of table %s", cmd.name, name);
+        TRY(alter_one(s, st, *t, &cmd));
+        *t = catalog_table(&s->db->catalog, slice_of(name));
+    }
+    return ST_OK;
 }
 
 Status alter_table_cmd(Session *s, Statement *st, const char *table, const AstAlterCmd *k) {
@@ -583,6 +645,9 @@ static Status rename_in_check(Session *s, Arena *a, const Table *t, int col, con
 static Status rename_in_texts(Session *s, Arena *a, const Table *t, int col, const char *new_name, TableDraft *d) {
     for (int i = 0; i < d->n_checks; i++)
         TRY(rename_in_check(s, a, t, col, new_name, d->checks[i].sql, &d->checks[i].sql));
+    for (int i = 0; i < d->n_cols; i++)
+        if (d->cols[i].kind == COLUMN_GENERATED)
+            TRY(rename_in_check(s, a, t, col, new_name, d->cols[i].default_sql, &d->cols[i].default_sql));
     for (int i = 0; i < d->n_exprs; i++) {
         ExprIndexDef *x = &d->exprs[i];
         const char **parts = arena_array(a, const char *, x->n_parts);

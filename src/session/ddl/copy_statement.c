@@ -154,6 +154,18 @@ static int column_like(const Table *t, const char *name) {
     return found;
 }
 
+static Status refuse_generated(Session *s, const Column *col) {
+    err_set(&s->err, ERR_INVALID_COLUMN_REFERENCE, "column \"%s\" is a generated column", col->name);
+    err_detail(&s->err, "Generated columns cannot be used in COPY.");
+    return ST_ERROR;
+}
+/* Those that are not generated. */
+static int copied_columns(const Table *t) {
+    int n = 0;
+    for (int i = 0; i < t->n_cols; i++) n += t->cols[i].kind != COLUMN_GENERATED;
+    return n;
+}
+
 /* FORMAT auto. A header that names columns of the table says which they are; else they are the statement's, or all, in
  * their order. */
 static Status auto_columns(Session *s, Arena *a, AstCopy *x, const Table *t, CopyOptions *o) {
@@ -168,7 +180,7 @@ static Status auto_columns(Session *s, Arena *a, AstCopy *x, const Table *t, Cop
         named = col >= 0;
         if (named) cols[i] = t->cols[col].name;
     }
-    int64_t want = x->n_columns > 0 ? x->n_columns : t->n_cols;
+    int64_t want = x->n_columns > 0 ? x->n_columns : copied_columns(t);
     if (named) {
         x->columns = cols;
         x->n_columns = n;
@@ -182,17 +194,20 @@ static Status auto_columns(Session *s, Arena *a, AstCopy *x, const Table *t, Cop
 }
 
 static Status copy_columns(Session *s, Arena *a, const AstCopy *x, const Table *t, CopyColumns *c) {
-    int n = c->n = x->n_columns > 0 ? (int)x->n_columns : t->n_cols;
+    int n = c->n = x->n_columns > 0 ? (int)x->n_columns : copied_columns(t), next = 0;
+    c->by_row = copied_columns(t) < t->n_cols;
     c->cols = arena_array(a, int, n + 1);
     c->names = arena_array(a, const char *, n + 1);
     c->defaults = arena_array(a, Value, t->n_cols + 1);
     c->given = arena_array(a, bool, t->n_cols + 1);
     if (!c->cols || !c->names || !c->defaults || !c->given) return ST_ERROR;
     for (int i = 0; i < n; i++) {
-        int col = c->cols[i] = x->n_columns > 0 ? table_find_column(t, slice_of(x->columns[i])) : i;
+        while (x->n_columns == 0 && t->cols[next].kind == COLUMN_GENERATED) next++;
+        int col = c->cols[i] = x->n_columns > 0 ? table_find_column(t, slice_of(x->columns[i])) : next++;
         if (col < 0)
             return err_at(&s->err, x->table.location, ERR_UNDEFINED_COLUMN,
                           "column \"%s\" of relation \"%s\" does not exist", x->columns[i], t->name);
+        if (t->cols[col].kind == COLUMN_GENERATED) return refuse_generated(s, &t->cols[col]);
         if (c->given[col])
             return err_at(&s->err, x->table.location, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once",
                           x->columns[i]);
@@ -207,7 +222,7 @@ static Status copy_defaults(Session *s, Statement *st, const Table *t, CopyColum
     for (int i = 0; i < t->n_cols; i++) {
         c->defaults[i] = (Value){.type = t->cols[i].type, .is_null = true};
         const char *sql = sql_column_default(&s->db->catalog, &t->cols[i]);
-        if (c->given[i] || !sql) continue;
+        if (c->given[i] || !sql || t->cols[i].kind == COLUMN_GENERATED) continue;
         PlanCtx p;
         plan_ctx_init(s, a, &p);
         p.of_catalog = true;
@@ -390,10 +405,19 @@ static Status copy_query(Session *s, Arena *a, const AstCopy *x, const AstStmt *
     if (!catalog_table(session_catalog(s), slice_of(x->table.name)) &&
         !catalog_view(session_catalog(s), slice_of(x->table.name)) && sql_system_relation(x->table.name) < 0)
         return catalog_no_relation(session_catalog(s), x->table.name, x->table.location, &s->err);
+    const Table *t = catalog_table(session_catalog(s), slice_of(x->table.name));
+    const bool some = t && x->n_columns == 0 && copied_columns(t) < t->n_cols;
     char *sql = arena_strdup(a, "select ");
+    for (int i = 0, n = 0; some && sql && i < t->n_cols; i++)
+        if (t->cols[i].kind != COLUMN_GENERATED)
+            sql = arena_printf(a, "%s%s%s", sql, n++ ? ", " : "", quote_name(a, t->cols[i].name));
+    for (int64_t i = 0; t && i < x->n_columns; i++) {
+        const int col = table_find_column(t, slice_of(x->columns[i]));
+        if (col >= 0 && t->cols[col].kind == COLUMN_GENERATED) return refuse_generated(s, &t->cols[col]);
+    }
     for (int64_t i = 0; sql && i < x->n_columns; i++)
         sql = arena_printf(a, "%s%s%s", sql, i ? ", " : "", quote_name(a, x->columns[i]));
-    if (sql) sql = arena_printf(a, "%s%s from %s", sql, x->n_columns ? "" : "*", quote_name(a, x->table.name));
+    if (sql) sql = arena_printf(a, "%s%s from %s", sql, x->n_columns || some ? "" : "*", quote_name(a, x->table.name));
     AstStmt **list;
     int64_t n;
     if (!sql) return ST_ERROR;

@@ -1,6 +1,7 @@
 /* create_table.c - CREATE TABLE and CREATE TABLE AS; drafts of tables, which ALTER TABLE changes (alter.c). */
 #include "session/ddl/depend.h"
 #include "session/core/session.h"
+#include "session/ddl/index_program.h"
 #include "session/ddl/stored_text.h"
 #include "session/ddl/utility_int.h"
 #include "sql/bind/bind.h"
@@ -185,7 +186,10 @@ Status add_constraint(Session *s, Arena *a, TableDraft *d, const char *table, co
             if (draft_column(d, k->columns[i]) >= 0) draft_key_column(d, draft_column(d, k->columns[i]));
         return ST_OK;
     case AST_CON_IDENTITY: return ST_OK; /* add_sequence() */
-    default: return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "generated columns are not supported");
+    case AST_CON_GENERATED:
+        d->cols[column].kind = COLUMN_GENERATED;
+        return stored_expression(s, a, table, d->n_cols, d->cols, k->expr_source, &d->cols[column].default_sql);
+    default: return err_internal(&s->err, "constraint of kind %d", (int)k->kind);
     }
 }
 
@@ -289,8 +293,10 @@ static Status name_is_free(Session *s, const AstName *n, bool if_not_exists, boo
 }
 
 Status try_bind(Session *s, Arena *a, Table *t) {
+    bool generated = false;
     for (int i = 0; i < t->n_cols; i++) {
-        if (!t->cols[i].default_sql) continue;
+        generated |= t->cols[i].kind == COLUMN_GENERATED;
+        if (!t->cols[i].default_sql || t->cols[i].kind == COLUMN_GENERATED) continue;
         PlanCtx c;
         plan_ctx_init(s, a, &c);
         c.of_catalog = true;
@@ -299,7 +305,7 @@ Status try_bind(Session *s, Arena *a, Table *t) {
         TRY(sql_parse_expr(a, slice_of(t->cols[i].default_sql), &x, &s->err));
         if (sql_bind_scalar(&c, x, t->cols[i].type, &e) != ST_OK) return ST_ERROR;
     }
-    if (t->n_checks == 0) return ST_OK;
+    if (t->n_checks == 0 && !generated) return ST_OK;
     PlanCtx c;
     plan_ctx_init(s, a, &c);
     BoundStmt *b;
@@ -308,7 +314,10 @@ Status try_bind(Session *s, Arena *a, Table *t) {
     char *sql = arena_printf(a, "insert into \"%s\" default values", t->name);
     if (!sql) return ST_ERROR;
     TRY(sql_parse(a, slice_of(sql), &list, &n, &s->err));
-    return sql_bind(&c, list[0], 0, NULL, &b);
+    TRY(sql_bind(&c, list[0], 0, NULL, &b));
+    for (int i = 0; i < t->n_cols; i++)
+        if (t->cols[i].kind == COLUMN_GENERATED) TRY(generated_check(s, a, t, t->cols[i].default_sql));
+    return ST_OK;
 }
 
 /* Rows stay (PRESERVE ROWS) or the table is refused: nothing here happens to tables at COMMIT. */

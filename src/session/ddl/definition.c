@@ -176,8 +176,13 @@ static void add_column(Lister *l, Text *x, const Table *t, int c) {
     const Domain *d = catalog_domain_by_id(l->k, col->domain);
     if (d) text_name(x, d->name);
     else text_put(x, type_name(col->type, &type));
-    if (col->default_sql && !column_is_identity(col->kind) && !calls_routine(l, t, col->default_sql))
+    if (col->kind == COLUMN_GENERATED) {
+        text_put(x, " GENERATED ALWAYS AS (");
+        text_own(x, col->default_sql);
+        text_put(x, ") STORED");
+    } else if (col->default_sql && !column_is_identity(col->kind) && !calls_routine(l, t, col->default_sql)) {
         add_default(l, x, col->default_sql);
+    }
     if (col->not_null) text_put(x, " NOT NULL");
 }
 static const char *table_target(Lister *l, const Table *t) {

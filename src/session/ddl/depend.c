@@ -157,6 +157,28 @@ bool view_uses_column(Session *s, Arena *a, const View *v, const Table *t, int c
            b->n_result != n;
 }
 
+bool text_uses_column(Session *s, Arena *a, const Table *t, const char *sql, int col) {
+    PlanCtx c;
+    BoundStmt *b;
+    const char *table = quote_name(a, t->name);
+    if (!table || !try_query(s, a, arena_printf(a, "select (%s\n) from %s", sql, table), &c, &b)) return false;
+    UsedCols used = {&c, colset_new(&c)};
+    plan_visit(&(PlanVisitor){.ctx = &used, .expr = add_used}, b->plan);
+    for (int32_t k = 0; k < b->n_result; k++) colset_add(&c, &used.set, b->result[k]);
+    for (ColId id = 1; id < c.cols.len; id++)
+        if (c.cols.items[id].table == t && c.cols.items[id].col == col && colset_has(&used.set, id)) return true;
+    return false;
+}
+static Status add_generated(Dependents *d, const Table *t, int col, const char *on) {
+    for (int i = 0; i < t->n_cols; i++) {
+        const Column *g = &t->cols[i];
+        if (g->kind != COLUMN_GENERATED || i == col || !text_uses_column(d->s, d->a, t, g->default_sql, col)) continue;
+        Dependent y = {.kind = DEPENDENT_COLUMN, .table = t->name, .name = g->name};
+        y.what = arena_printf(d->a, "column %s of table %s", g->name, t->name);
+        TRY(y.what ? add(d, y, on) : ST_ERROR);
+    }
+    return ST_OK;
+}
 Status dependents_of_column(Dependents *d, const Table *t, int col) {
     const Catalog *k = &d->s->db->catalog;
     const char *name = t->cols[col].name, *on = arena_printf(d->a, "column %s of table %s", name, t->name);
@@ -172,6 +194,7 @@ Status dependents_of_column(Dependents *d, const Table *t, int col) {
         if (theirs && !mine) TRY(add_foreign(d, f, on));
     }
     TRY(of_owned_sequences(d, t, name));
+    TRY(add_generated(d, t, col, on));
     for (int64_t i = 0; i < k->n_views; i++) holds[i] = view_uses_column(d->s, d->a, k->views[i], t, col);
     return add_views_of(d, holds, on);
 }
@@ -414,8 +437,10 @@ static Status of_type_in_column(Dependents *d, const Table *t, int i, NamedType 
         TRY(dependents_of_column(d, t, i));
     }
     if ((of_type && !d->renames) || !text_depends(d, t, c->default_sql, x)) return ST_OK;
-    y.kind = DEPENDENT_DEFAULT;
-    y.what = arena_printf(d->a, "default value for column %s of table %s", c->name, t->name);
+    const bool column = c->kind == COLUMN_GENERATED && !d->renames; /* it goes with what it is computed by */
+    y.kind = column ? DEPENDENT_COLUMN : DEPENDENT_DEFAULT;
+    y.what = arena_printf(d->a, column ? "column %s of table %s" : "default value for column %s of table %s", c->name,
+                          t->name);
     return y.what ? add(d, y, on) : ST_ERROR;
 }
 static Status of_type_in_table(Dependents *d, const Table *t, NamedType x, const char *on) {

@@ -74,6 +74,8 @@ Status dependents_naming_label(Dependents *d, const EnumType *x, int32_t code, c
 /* What has a text that knows the fields of the type: one with its name, or (by_name: only those) with values of it.
  * NULL: nothing. Texts are likewise those of defaults, conditions, views and indexes. */
 Status dependents_knowing_fields(Dependents *d, const CompositeType *x, bool by_name, const char **what);
+/* Whether a text over rows of the table names its column. */
+bool text_uses_column(Session *s, Arena *a, const Table *t, const char *sql, int col);
 /* Refuses to drop `what` (NULL: several things) because of them, or drops them, with a notice. */
 Status dependents_drop(Dependents *d, const char *what, bool cascade);
 

@@ -428,6 +428,18 @@ Status foreign_check_types(Session *s, const char *table) {
     return ST_OK;
 }
 
+/* Actions set no generated columns. */
+static Status check_generated(Session *s, const ForeignKey *f, const Table *t, int64_t location) {
+    const bool deletes = f->on_delete == 'n' || f->on_delete == 'd',
+               updates = f->on_update == 'n' || f->on_update == 'd';
+    for (int i = 0; i < f->n_cols && (deletes || updates); i++)
+        if (t->cols[table_find_column(t, slice_of(f->cols[i]))].kind == COLUMN_GENERATED)
+            return err_at(&s->err, location, ERR_SYNTAX,
+                          "invalid %s action for foreign key constraint containing generated column",
+                          updates ? "ON UPDATE" : "ON DELETE");
+    return ST_OK;
+}
+
 Status foreign_define(Session *s, Statement *st, const Table *t, const AstConstraint *k, const char *column) {
     Arena *a = st->run_arena;
     TRY(session_check_schema(s, &k->ref_table));
@@ -456,6 +468,7 @@ Status foreign_define(Session *s, Statement *st, const Table *t, const AstConstr
             return err_at(&s->err, k->location, ERR_UNDEFINED_COLUMN,
                           "column \"%s\" referenced in foreign key constraint does not exist", f.cols[i]);
     }
+    TRY(check_generated(s, &f, t, k->location));
     if (k->n_ref_columns && k->n_ref_columns != n)
         return err_at(&s->err, k->location, ERR_INVALID_FOREIGN_KEY,
                       "number of referencing and referenced columns for foreign key disagree");

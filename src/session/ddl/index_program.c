@@ -82,22 +82,40 @@ static bool changes_fn(void *ctx, Expr *e) {
     return !*changes;
 }
 
-Status index_check_immutable(Session *s, Arena *a, const Table *t, const char *sql, bool predicate) {
+/* *changes: the value of an expression over a row may depend on more than the row; *routines: it calls some. Neither
+ * where it does not bind. */
+static Status text_changes_apart(Session *s, Arena *a, const Table *t, const char *sql, bool predicate, bool *changes,
+                                 bool *routines) {
     PlanCtx c;
     Err e = {0};
     Expr *x;
     const int64_t clock = time_reads, zone = zone_reads;
     ColId *ids = arena_array(a, ColId, t->n_cols + 1);
+    *changes = *routines = false;
     if (!ids) return err_oom(&s->err);
     plan_ctx_init(s, a, &c);
     c.err = &e;
     if (sql_bind_index_expr(&c, t, sql, predicate, ids, &x) != ST_OK)
         return gave_up(&e) ? (err_copy(&s->err, &e), ST_ERROR) : ST_OK;
-    bool changes = time_reads != clock || zone_reads != zone; /* in constants that were computed */
-    (void)expr_walk(x, changes_fn, &changes);
-    if (!changes || c.routine_ids.len > 0) return ST_OK; /* routines are refused by index_programs() */
+    *changes = time_reads != clock || zone_reads != zone; /* in constants that were computed */
+    *routines = c.routine_ids.len > 0;
+    (void)expr_walk(x, changes_fn, changes);
+    return ST_OK;
+}
+Status index_check_immutable(Session *s, Arena *a, const Table *t, const char *sql, bool predicate) {
+    bool changes, routines;
+    TRY(text_changes_apart(s, a, t, sql, predicate, &changes, &routines));
+    if (!changes || routines) return ST_OK; /* routines are refused by index_programs() */
     return err_set(&s->err, ERR_INVALID_OBJECT_DEFINITION, "functions in index %s must be marked IMMUTABLE",
                    predicate ? "predicate" : "expression");
+}
+Status generated_check(Session *s, Arena *a, const Table *t, const char *sql) {
+    bool changes, routines;
+    TRY(text_changes_apart(s, a, t, sql, false, &changes, &routines));
+    if (routines)
+        return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,
+                       "generated columns that call functions of the database are not supported");
+    return changes ? err_set(&s->err, ERR_INVALID_OBJECT_DEFINITION, "generation expression is not immutable") : ST_OK;
 }
 
 static Status check_expr(IndexProgram *p, const Expr *e, bool predicate, Err *err) {

@@ -50,6 +50,7 @@ static Expr *default_value(Binder *b, const Column *col) {
     Expr *e;
     const Domain *d = catalog_domain_by_id(b->c->catalog, col->domain);
     const char *sql = sql_column_default(b->c->catalog, col);
+    if (col->kind == COLUMN_GENERATED) return bind_null(b, col->type); /* compute_columns() replaces it */
     if (!sql) {
         e = bind_domain(b, bind_null(b, col->type), d, 0);
     } else {
@@ -86,6 +87,74 @@ static Status updated_value(Binder *b, const Column *col) {
     err_set(b->err, ERR_GENERATED_ALWAYS, "column \"%s\" can only be updated to DEFAULT", col->name);
     column_detail(b, col);
     return ST_ERROR;
+}
+
+static bool has_generated(const Table *t) {
+    bool any = false;
+    for (int c = 0; c < t->n_cols; c++) any |= t->cols[c].kind == COLUMN_GENERATED;
+    return any;
+}
+/* What a generated column is computed by, over a row of the table. */
+static Expr *generated_value(Binder *b, const Table *t, const NsItem *row, int col) {
+    Query *q = arena_new_of(b->a, Query);
+    ColSet used = colset_new(b->c);
+    if (!q || bind_add_item(b, q, row) != ST_OK) return NULL;
+    q->clause = "column generation expressions";
+    q->no_subqueries = "column generation expression";
+    Expr *e = bind_text_expr(b, q, t->cols[col].default_sql, &t->cols[col]);
+    if (!e) return NULL;
+    expr_cols(b->c, e, &used);
+    for (int c = 0; c < t->n_cols; c++) {
+        if (t->cols[c].kind != COLUMN_GENERATED || !colset_has(&used, row->cols[c].id)) continue;
+        err_set(b->err, ERR_INVALID_OBJECT_DEFINITION,
+                "cannot use generated column \"%s\" in column generation expression", t->cols[c].name);
+        err_detail(b->err, "A generated column cannot reference another generated column.");
+        return NULL;
+    }
+    return e;
+}
+static Status pass(Binder *b, Proj *proj, ColId id);
+/* Computes the generated columns of a row whose columns are ids[], above p; ids[] then has their new columns. set:
+ * NULL, or which columns have other values than before, so that those that depend on none of them stay; it gets them,
+ * too. */
+static Plan *compute_columns(Binder *b, const Table *t, ColId *ids, bool *set, Plan *p) {
+    NsItem row;
+    Proj proj = {0};
+    ColSet produced = colset_new(b->c), changed = colset_new(b->c);
+    ColId *made = arena_array(b->a, ColId, t->n_cols + 1);
+    if (!p || !made || bind_row_item(b, t, t->name, ids, &row) != ST_OK) return NULL;
+    for (int c = 0; set && c < t->n_cols; c++)
+        if (set[c]) colset_add(b->c, &changed, ids[c]);
+    plan_outputs(b->c, p, &produced);
+    for (ColId id = 1, n = (ColId)b->c->cols.len; id < n; id++)
+        if (colset_has(&produced, id) && pass(b, &proj, id) != ST_OK) return NULL;
+    for (int c = 0; c < t->n_cols; c++) {
+        made[c] = ids[c];
+        if (t->cols[c].kind != COLUMN_GENERATED) continue;
+        ColSet used = colset_new(b->c);
+        Expr *e = generated_value(b, t, &row, c);
+        if (!e) return NULL;
+        expr_cols(b->c, e, &used);
+        if (set && !colset_intersects(&used, &changed)) continue;
+        if (set) set[c] = true;
+        if (!(made[c] = bind_proj_add(b, &proj, NULL, e, t->cols[c].name))) return NULL;
+    }
+    memcpy(ids, made, sizeof *ids * (size_t)t->n_cols);
+    return bind_proj_plan(b, &proj, p);
+}
+/* Which columns a statement sets, with the generated ones: n columns and their values, in the order of columns. */
+static Status set_columns(Binder *b, const Table *t, const bool *set, const ColId *ids, int32_t *n, int32_t **cols,
+                          ColId **values) {
+    *n = 0;
+    *cols = arena_array(b->a, int32_t, t->n_cols + 1);
+    *values = arena_array(b->a, ColId, t->n_cols + 1);
+    if (!*cols || !*values) return ST_ERROR;
+    for (int c = 0; c < t->n_cols; c++) {
+        if (!set[c]) continue;
+        (*cols)[*n] = c;
+        (*values)[(*n)++] = ids[c];
+    }
+    return ST_OK;
 }
 
 /* ---- checks and RETURNING ----------------------------------------------------------- */
@@ -212,6 +281,7 @@ static Status add_set(Binder *b, const Table *t, SetVec *sets, const char *name,
                           name);
     Set s = {.col = c};
     if (value) TRY(updated_value(b, &t->cols[c]));
+    if (t->cols[c].kind == COLUMN_GENERATED) return ST_OK; /* DEFAULT: it is computed anyway */
     s.value = value ? bind_assign(b, value, &t->cols[c], value->location) : default_value(b, &t->cols[c]);
     return s.value && vec_push(b->a, sets, s) ? ST_OK : ST_ERROR;
 }
@@ -598,7 +668,13 @@ static Plan *bind_do_update(Binder *b, const AstInsert *s, Table *t, Cte *ctes, 
             return NULL;
         if (set >= 0) out->set_cols[set] = c, out->set_values[set] = final[c];
     }
-    return bind_proj_plan(b, &news, p);
+    p = bind_proj_plan(b, &news, p);
+    if (!has_generated(t)) return p;
+    bool *set = arena_calloc(b->a, t->n_cols + 1);
+    if (!set) return NULL;
+    for (int32_t i = 0; i < out->n_set; i++) set[out->set_cols[i]] = true;
+    p = compute_columns(b, t, final, set, p);
+    return p && set_columns(b, t, set, final, &out->n_set, &out->set_cols, &out->set_values) == ST_OK ? p : NULL;
 }
 
 static Status returning_of(Binder *b, const AstInsert *s, Cte *ctes, const NsItem *row, Proj *proj, BoundStmt *out) {
@@ -630,6 +706,7 @@ Status bind_insert(Binder *b, const AstInsert *s, Cte *around, BoundStmt *out) {
         out->sets_keys = b->changes || ((!direct || (query && query->n_values > 1)) && sets_keys(s->on_conflict, t));
     Plan *p = direct ? insert_values(b, s, t, ctes, n_cols, map, ids, out->sets_keys ? &number : NULL)
                      : insert_select(b, s, t, ctes, n_cols, map, ids);
+    if (p && has_generated(t)) p = compute_columns(b, t, ids, NULL, p);
     if (!p) return ST_ERROR;
     out->kind = STMT_INSERT;
     out->table = t;
@@ -726,6 +803,13 @@ Status bind_update(Binder *b, const AstUpdate *s, Cte *around, BoundStmt *out) {
         out->values[i] = ids[x->col] = x->id;
     }
     if (!(p = bind_proj_plan(b, &news, p))) return ST_ERROR;
+    if (has_generated(t)) {
+        bool *set = arena_calloc(b->a, t->n_cols + 1);
+        if (!set) return ST_ERROR;
+        for (int64_t i = 0; i < sets.len; i++) set[sets.items[i].col] = true;
+        if (!(p = compute_columns(b, t, ids, set, p))) return ST_ERROR;
+        TRY(set_columns(b, t, set, ids, &out->n_set, &out->set_cols, &out->values));
+    }
     NsItem row;
     TRY(bind_row_item(b, t, item.name, ids, &row));
     Proj proj = {0};
