@@ -226,7 +226,7 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
     plan_ctx_init_client(s, a, &c);
     BoundStmt *b;
     TRY(sql_bind_client(&c, q, n_params, param_types, &b));
-    if (c.calls_routine || c.n_bulks > 0) TRY(session_read_locked(s));
+    if (c.calls_routine || c.n_bulks > 0 || c.sequences.called) TRY(session_read_locked(s));
     if (c.n_bulks > 0 && analyze)
         return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED,
                       "EXPLAIN ANALYZE of a statement that runs a bulk is not supported");

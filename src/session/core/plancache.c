@@ -111,7 +111,8 @@ static Status make_plan(CachedPlan *p, const AstStmt *ast, int32_t n_params, con
     c.guarded = guarded;
     BoundStmt *b;
     TRY(sql_bind_client(&c, ast, n_params, param_types, &b));
-    if (c.calls_routine || c.n_bulks > 0) TRY(session_read_locked(s));
+    p->takes_numbers = c.sequences.called;
+    if (c.calls_routine || c.n_bulks > 0 || c.sequences.called) TRY(session_read_locked(s));
     if (c.rows.locks && session_read_only(s))
         return err_set(&s->err, ERR_READ_ONLY, "cannot execute SELECT FOR UPDATE in a read-only transaction");
     if (b->kind != STMT_SELECT) return err_internal(&s->err, "a SELECT was bound as statement kind %d", (int)b->kind);

@@ -53,8 +53,9 @@ struct CachedPlan {
     Type *types;
     struct DevPlan *device;
     bool keep;
-    bool of_version; /* its tables are published versions */
-    bool may_guard;  /* when it fails, the guarded plan may not: PlanCtx.guarded */
+    bool of_version;    /* its tables are published versions */
+    bool takes_numbers; /* it calls functions of sequences, which want the lock */
+    bool may_guard;     /* when it fails, the guarded plan may not: PlanCtx.guarded */
     /* what it was made from */
     NameDeps names_read;
     VEC(struct PlanDep) deps;

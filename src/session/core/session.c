@@ -1207,17 +1207,21 @@ Status session_run_pieces(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const
     return ST_ERROR;
 }
 
-static Status read_for(Session *s, const Statement *st) {
+/* text: NULL, or the statement's, whose last plan says whether it wants the lock anyway. */
+static Status read_for(Session *s, const Statement *st, const SqlText *text) {
+    const bool locked = s->read.locked;
     s->read.streams = st->streams;
+    s->read.locked |= text && text->plan && text->plan->takes_numbers;
     Status r = session_read(s, false);
     s->read.streams = false;
+    s->read.locked = locked;
     return r;
 }
 
 static Status run_select(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,
                          const Value *params, SqlText *text) {
     if (text && text->runs_bulk) TRY(session_begin_bulk(s)); /* no other statement between the check and its run */
-    else TRY(read_for(s, st));
+    else TRY(read_for(s, st, text));
     plan_release(st->plan);
     st->plan = NULL;
     TRY(plan_get(s, ast, n_params, param_types, params, &st->account, text ? &text->plan : NULL, &st->plan));

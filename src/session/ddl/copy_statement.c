@@ -449,7 +449,7 @@ static Status copy_out(Session *s, Statement *st, const AstCopy *x) {
     BoundStmt *b;
     CopyOptions o;
     TRY(sql_bind_client(&c, q, 0, NULL, &b));
-    if (c.calls_routine || c.n_bulks > 0) TRY(session_read_locked(s));
+    if (c.calls_routine || c.n_bulks > 0 || c.sequences.called) TRY(session_read_locked(s));
     TRY(options_of(s, x, b->n_result, b->names, a, &o));
     if (!x->path && !s->client.copy_write)
         return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "COPY TO STDOUT needs an output stream from the client");
