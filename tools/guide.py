@@ -101,7 +101,7 @@ def settings(stele):
 
 
 def system_relations(stele):
-    names = re.findall(r'"(stele_\w+)"', open(os.path.join(ROOT, "src", "sql", "bind", "bind_system.c"), encoding="utf-8").read())
+    names = re.findall(r"pg_catalog, (stele_\w+),", open(os.path.join(ROOT, "src", "catalog", "system_relations.def"), encoding="utf-8").read())
     text = "# System relations\n\nWhat the database shows of itself, as tables that can only be read. [stele(1)](stele.1.md) says what each column means.\n"
     for name in names:
         columns = rows(stele, f"describe {name}")

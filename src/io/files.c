@@ -211,6 +211,7 @@ static Status type_of_text(const char *text, Type *out, Err *e) {
     char name[64];
     if (len >= (int64_t)sizeof name) return err_set(e, ERR_UNDEFINED_OBJECT, "type \"%s\" does not exist", text);
     for (int64_t i = 0; i < len; i++) name[i] = (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] + 32 : text[i]);
+    if (n == 0 && slice_eq((Slice){name, len}, slice_of("char"))) mods[n++] = 1; /* SQL's, not PostgreSQL's "char" */
     return type_from_name((Slice){name, len}, (int)n, mods, out, e);
 }
 

@@ -79,9 +79,12 @@ typedef struct SessionInfo {
     Status (*call_routine)(void *ctx, int64_t routine, int n, const Value *args, Type ret, Arena *a, Value *out,
                            Err *e);
     /* An object's name as its kind of oid is shown (types/oid.h), and the object of a name: 42P01, 42704, 42883 when
-     * there is none. On any thread. NULL: there is no catalog. */
+     * there is none. On the session's thread only. NULL: there is no catalog. */
     Status (*oid_name)(void *ctx, int kind, int64_t oid, Arena *a, Str *out, Err *e);
     Status (*oid_find)(void *ctx, int kind, Slice name, int64_t *out, Err *e);
+    /* A function on the catalog (func_catalog.c) by its name; on the session's thread only. NULL: there is no catalog.
+     */
+    Status (*catalog_call)(void *ctx, const char *name, int n, const Value *args, Arena *a, Value *out, Err *e);
     /* All its rows: *cells has n_cols values of the given types for each, in the arena. */
     Status (*call_routine_rows)(void *ctx, int64_t routine, int n, const Value *args, int32_t n_cols, const Type *types,
                                 Arena *a, int64_t *n_rows, Value **cells, Err *e);
@@ -258,6 +261,9 @@ Type func_refine_type(const FuncDef *f, int nargs, const Type *args, const Value
  * an argument's bytes. args have the coerced types. */
 Status func_eval(const FuncDef *f, FuncKernel kernel, const SessionInfo *s, Arena *a, Type ret, int nargs,
                  const Value *args, Value *out, Err *e);
+
+/* It calls SessionInfo.catalog_call. */
+bool func_of_catalog(const FuncDef *f);
 
 /* A seed for one use of TABLESAMPLE without REPEATABLE (func_rows.c). */
 double func_sample_seed(const SessionInfo *session);

@@ -40,7 +40,8 @@ static void test_types(void **state) {
     assert_string_equal(type_name(named("numeric", 1, 9, 0), &buf), "numeric(9,0)");
     assert_string_equal(type_name(named("numeric", 0, 0, 0), &buf), "numeric");
     assert_string_equal(type_name(named("varchar", 1, 10, 0), &buf), "character varying(10)");
-    assert_string_equal(type_name(named("char", 0, 0, 0), &buf), "character(1)");
+    assert_string_equal(type_name(named("character", 0, 0, 0), &buf), "character(1)");
+    assert_string_equal(type_name(named("char", 0, 0, 0), &buf), "\"char\""); /* SQL's char is bpchar by then */
     assert_string_equal(type_name(named("bpchar", 0, 0, 0), &buf), "bpchar");
     assert_string_equal(type_name(named("timestamptz", 1, 3, 0), &buf), "timestamp(3) with time zone");
     assert_string_equal(type_name(named("time", 0, 0, 0), &buf), "time without time zone");

@@ -310,3 +310,14 @@ void setting_texts_tidy(Session *s, bool all) {
         setting_texts_release(t);
     }
 }
+
+bool pg_setting_about(int64_t i, const char **name, const char **type, const char **unit, const char **boot) {
+    static const char *const types[] = {
+        [PG_BOOL] = "bool", [PG_INT] = "integer", [PG_REAL] = "real", [PG_ENUM] = "enum", [PG_TEXT] = "string"};
+    if (i >= ARRAY_LEN(table)) return false;
+    *name = table[i].name;
+    *type = types[table[i].kind];
+    *unit = table[i].unit;
+    *boot = table[i].boot;
+    return true;
+}

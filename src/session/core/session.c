@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "catalog/system_relation.h"
+#include "session/system/functions.h"
+#include "session/system/objects.h"
 #include "base/log.h"
 #include "db/published.h"
 #include "catalog/similar_names.h"
@@ -98,7 +101,7 @@ static Status change(Session *s, CatalogUndoKind kind, Table *t, View *v, Foreig
 }
 
 static Status name_is_allowed(Session *s, const char *name) {
-    if (sql_system_relation(name) < 0) return ST_OK;
+    if (system_relation_find(NULL, name) < 0) return ST_OK;
     err_set(&s->err, ERR_RESERVED_NAME, "relation name \"%s\" is reserved", name);
     err_hint(&s->err, "It is that of a system relation. Choose another.");
     return ST_ERROR;
@@ -727,6 +730,9 @@ Status session_new(Database *db, Session **out, Err *e) {
     s->info.call_routine_rows = pl_call_rows;
     s->info.check_domain = pl_check_domain;
     s->info.sequence = session_sequence;
+    s->info.oid_name = session_oid_name;
+    s->info.oid_find = session_oid_find;
+    s->info.catalog_call = session_catalog_call;
     s->info.user = "stele";
     s->info.database = db->path ? db->path : ":memory:";
     s->info.random_seed = (uint64_t)clock_ns();
@@ -743,6 +749,7 @@ void session_free(Session *s) {
     if (!s) return;
     (void)session_enter(s);
     while (s->statements) statement_free(s->statements);
+    session_objects_end(s);
     roll_back_all(s);
     cursors_close_all(s);
     release_lock(s);
@@ -1403,6 +1410,7 @@ void session_begin_clock(Session *s) {
 static Status run_once(Statement *st) {
     Session *s = st->session;
     drop_results(st);
+    session_objects_end(s);
     st->run_arena = arena_new(&st->account, &s->err);
     if (!st->run_arena) return err_oom(&s->err);
     session_begin_clock(s);

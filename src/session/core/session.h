@@ -164,7 +164,8 @@ typedef struct SessionRead {
     const char *device;        /* its name, then */
     bool unlocks;  /* then: once a plan's rows are made on the device the lock is given up; the pin protects the rest */
     bool unlocked; /* it was: no more can be made of these rows */
-    int32_t inner; /* plans that are not the statement's last are being run */
+    struct SysObjects *objects; /* system/objects.h: what system relations have of it; NULL: not asked for */
+    int32_t inner;              /* plans that are not the statement's last are being run */
 } SessionRead;
 
 /* idle.c */

@@ -1,4 +1,5 @@
 /* copy_statement.c - COPY: what is read or written, and its options; the formats are in io/copy.h. */
+#include "catalog/system_relation.h"
 #include "catalog/similar_names.h"
 #include "io/copy_binary.h"
 #include "io/input.h"
@@ -403,7 +404,7 @@ static Status copy_query(Session *s, Arena *a, const AstCopy *x, const AstStmt *
         return err_at(&s->err, x->table.location, ERR_WRONG_OBJECT_TYPE, "cannot copy from sequence \"%s\"",
                       x->table.name);
     if (!catalog_table(session_catalog(s), slice_of(x->table.name)) &&
-        !catalog_view(session_catalog(s), slice_of(x->table.name)) && sql_system_relation(x->table.name) < 0)
+        !catalog_view(session_catalog(s), slice_of(x->table.name)) && system_relation_find(NULL, x->table.name) < 0)
         return catalog_no_relation(session_catalog(s), x->table.name, x->table.location, &s->err);
     const Table *t = catalog_table(session_catalog(s), slice_of(x->table.name));
     const bool some = t && x->n_columns == 0 && copied_columns(t) < t->n_cols;

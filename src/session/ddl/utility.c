@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "catalog/system_relation.h"
 #include "base/log.h"
 #include "catalog/similar_names.h"
 #include "session/core/cursor.h"
@@ -29,6 +30,8 @@ Status session_check_schema(Session *s, const AstName *n) {
         return err_at(&s->err, n->location, ERR_FEATURE_NOT_SUPPORTED,
                       "cross-database references are not implemented: \"%s.%s.%s\"", n->catalog, n->schema, n->name);
     if (!n->schema || strcmp(n->schema, "public") == 0) return ST_OK;
+    if (system_schema(n->schema))
+        return err_at(&s->err, n->location, ERR_INSUFFICIENT_PRIVILEGE, "permission denied for schema %s", n->schema);
     return err_at(&s->err, n->location, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist", n->schema);
 }
 

@@ -37,18 +37,6 @@ typedef struct BoundCall {
 /* procedure: 42883 when there is none. Else *out NULL when the name is no routine's of the catalog. */
 Status sql_bind_call(PlanCtx *c, const AstFunc *f, bool procedure, int32_t n_params, const Type *param_types,
                      BoundCall **out);
-/* Relations that the database shows of itself (bind_system.c); their rows are the session's (session/core/system.c). */
-typedef enum SystemRelation {
-    SYSTEM_TABLETS,
-    SYSTEM_COLUMNS,
-    SYSTEM_SNAPSHOTS,
-    SYSTEM_BULKS,
-    SYSTEM_MEMORY,
-    SYSTEM_SETTINGS,
-    SYSTEM_MACHINE,
-    N_SYSTEM_RELATIONS
-} SystemRelation;
-int sql_system_relation(const char *name); /* -1: none */
 /* 42501 if the name is that of a system relation: before it is changed, or said not to exist. */
 Status sql_refuse_system_relation(const char *name, Err *e);
 

@@ -13,6 +13,7 @@
 #include "types/composite.h"
 #include "types/dec.h"
 #include "types/enums.h"
+#include "types/oid.h"
 
 bool bind_is_unknown(const Expr *e) { return e->type.id == T_UNKNOWN && (e->kind == EX_CONST || e->kind == EX_PARAM); }
 static bool unknown_text(const Expr *e) {
@@ -66,10 +67,31 @@ static Status bind_named_type(const Catalog *c, const AstTypeName *t, Type *out,
     return ST_OK;
 }
 
+/* information_schema's domains, as their base types. */
+static Status bind_schema_type(const AstTypeName *t, Type *out, Err *e) {
+    static const struct {
+        const char *name, *base;
+        int32_t length;
+    } types[] = {{"sql_identifier", "name", 0},
+                 {"character_data", "varchar", 0},
+                 {"yes_or_no", "varchar", 3},
+                 {"cardinal_number", "int4", 0},
+                 {"time_stamp", "timestamptz", 0}};
+    for (int64_t i = 0; i < ARRAY_LEN(types); i++) {
+        if (strcmp(types[i].name, t->name) != 0) continue;
+        TRY(type_from_name(slice_of(types[i].base), 0, NULL, out, e));
+        if (types[i].length) out->length = types[i].length;
+        if (t->array_dims) *out = type_array_of(*out);
+        return ST_OK;
+    }
+    return err_at(e, t->location, ERR_UNDEFINED_OBJECT, "type \"%s.%s\" does not exist", t->schema, t->name);
+}
+
 Status sql_bind_type(const Catalog *c, const AstTypeName *t, Type *out, const Domain **domain, Err *e) {
     if (domain) *domain = NULL;
     if (t->percent_type) return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED, "%%TYPE is not supported");
     if (t->setof) return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED, "SETOF is not supported");
+    if (t->schema && strcmp(t->schema, "information_schema") == 0) return bind_schema_type(t, out, e);
     bool found = false;
     if (c) TRY(bind_named_type(c, t, out, domain, &found, e));
     if (found) return ST_OK;
@@ -330,6 +352,7 @@ Expr *bind_coerce(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t location) {
     if (!x) return NULL;
     x->cast_ctx = (uint8_t)ctx;
     x->args[0] = e;
+    b->c->one_thread |= oid_has_name(e->type) || oid_has_name(to);
     x->location = location;
     return x;
 }
@@ -544,6 +567,8 @@ Expr *bind_call(Binder *b, const char *name, bool is_operator, int n, Expr **arg
             if (!(args[i] = bind_coerce(b, e->args[i], type_make(T_DECIMAL), CAST_IMPLICIT, location))) return NULL;
         return bind_call(b, name, is_operator, n, args, location);
     }
+    b->c->one_thread |= func_of_catalog(f);
+    b->c->reads_system |= func_of_catalog(f);
     e->type = func_refine_type(f, n, coerced, consts, ret);
     e->u.func = f;
     e->location = location;

@@ -4,6 +4,7 @@
  * subquery without LATERAL is bound with the level around as its outer level instead.
  */
 #include "catalog/similar_names.h"
+#include "catalog/system_relation.h"
 #include "sql/bind/bind_int.h"
 #include "types/composite.h"
 #include "sql/plan/client_rows.h"
@@ -367,10 +368,12 @@ static Plan *from_table(Binder *b, Query *q, const AstFromTable *f) {
         if (!name.location) name.location = f->location;
         const ViewSource *source = view_source(b, f->location);
         if (source) name.name = source->relation;
-        int system = !name.schema || strcmp(name.schema, "pg_catalog") == 0 ? sql_system_relation(name.name) : -1;
+        int system = system_relation_find(name.schema, name.name);
         if (system >= 0 && f->sample) return no_sample(b, f);
         if (system >= 0) {
-            if (!(p = bind_system_rows(b, system)) || plan_item(b, p, alias, &item) != ST_OK) return NULL;
+            if (!(p = bind_system_rows(b, system, f->location, &r)) || rel_item(b, &r, alias, &item) != ST_OK)
+                return NULL;
+            item.n_hidden = p->kind == LP_PROJECT && strcmp(r.names[r.n - 1], "tableoid") == 0;
             if (from_table_columns(b, f, source, name.name, &item) != ST_OK) return NULL;
             return add_item(b, q, &item, f->location) == ST_OK ? p : NULL;
         }

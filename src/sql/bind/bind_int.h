@@ -426,7 +426,7 @@ Status bind_user_args(Binder *b, const AstFunc *f, int64_t n, Expr **given, stru
 
 /* ---- bind_named.c, bind_system.c ---------------------------------------------------------------- */
 Plan *bind_bulk_rows(Binder *b, Query *q, const AstFunc *f);
-Plan *bind_system_rows(Binder *b, int relation);
+Plan *bind_system_rows(Binder *b, int relation, int64_t location, Rel *rel);
 
 /* ---- bind_user.c: functions of clients ---------------------------------------------------------- */
 bool bind_is_user_aggregate(const Binder *b, const AstFunc *f);

@@ -24,6 +24,7 @@ static const PartsFunc parts_funcs[] = {
     {"json_populate_recordset", "json_populate_recordset_array", false, 2, 2, NULL},
     {"jsonb_populate_recordset", "jsonb_populate_recordset_array", false, 2, 2, NULL},
     {"generate_subscripts", "subscripts_array", false, 2, 3, NULL},
+    {"pg_partition_ancestors", "partition_ancestors_array", false, 1, 1, NULL},
 };
 
 static const PartsFunc *parts_func(const AstFunc *f) {

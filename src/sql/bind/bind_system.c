@@ -1,76 +1,58 @@
-/* bind_system.c - system relations: what the database shows of itself, as tables that are read only. See bind.h.
+/* bind_system.c - system relations in FROM (catalog/system_relation.h). See bind.h.
  *
- * A system relation in FROM becomes LP_VALUES whose rows the session makes when the plan is about to run
- * (session/core/system.c), as the rows of a routine are (PlanValues.routine_id, which is below 0 for them). Their names
- * are reserved (session_add_table): else what a view reads would change with a table that comes later.
+ * One that is a view is bound like any other. Others become LP_VALUES whose rows the session makes when the plan is
+ * about to run (session/system), as the rows of a routine are (PlanValues.routine_id, which is below 0 for them). Names
+ * of pg_catalog are reserved (session_add_table): else what a view reads would change with a table that comes later.
  */
+#include "catalog/system_relation.h"
 #include "sql/bind/bind_int.h"
 
-typedef struct SystemColumn {
-    const char *name;
-    TypeId type;
-} SystemColumn;
-
-static const SystemColumn tablets[] = {{"table_name", T_TEXT}, {"tablet", T_INT8}, {"form", T_TEXT},
-                                       {"rows", T_INT8},       {"dead", T_INT8},   {"bytes", T_INT8},
-                                       {"devices", T_TEXT},    {NULL, T_UNKNOWN}};
-static const SystemColumn tablet_columns[] = {{"table_name", T_TEXT}, {"tablet", T_INT8},   {"column_name", T_TEXT},
-                                              {"form", T_TEXT},       {"encoding", T_TEXT}, {"bits", T_INT8},
-                                              {"nulls", T_INT8},      {"minimum", T_TEXT},  {"maximum", T_TEXT},
-                                              {"bytes", T_INT8},      {"devices", T_TEXT},  {NULL, T_UNKNOWN}};
-static const SystemColumn snapshots[] = {{"kind", T_TEXT},   {"session", T_INT8}, {"label", T_TEXT},
-                                         {"age_ms", T_INT8}, {"epoch", T_INT8},   {"held_bytes", T_INT8},
-                                         {"lost", T_BOOL},   {NULL, T_UNKNOWN}};
-
-static const SystemColumn bulks[] = {
-    {"bulk", T_INT8},         {"why_cut", T_TEXT},   {"ended_ms_ago", T_INT8},   {"calls", T_INT8},
-    {"failed", T_INT8},       {"strategy", T_TEXT},  {"depth", T_INT8},          {"executor", T_TEXT},
-    {"device", T_TEXT},       {"reason", T_TEXT},    {"footprint_ms", T_FLOAT8}, {"rank_ms", T_FLOAT8},
-    {"reserve_ms", T_FLOAT8}, {"run_ms", T_FLOAT8},  {"total_ms", T_FLOAT8},     {"bulk_order", T_TEXT},
-    {"why", T_TEXT},          {"send_ms", T_FLOAT8}, {"transfer_ms", T_FLOAT8},  {"retries", T_INT8},
-    {"alone", T_INT8},        {"sqlstate", T_TEXT},  {NULL, T_UNKNOWN}};
-
-static const SystemColumn memory[] = {{"what", T_TEXT},    {"table_name", T_TEXT},   {"bytes", T_INT8},
-                                      {"charged", T_INT8}, {"memory_limit", T_INT8}, {NULL, T_UNKNOWN}};
-
-/* Named as those of PostgreSQL's pg_settings. */
-static const SystemColumn settings[] = {
-    {"name", T_TEXT},    {"setting", T_TEXT},  {"unit", T_TEXT},     {"vartype", T_TEXT},    {"min_val", T_INT8},
-    {"max_val", T_INT8}, {"enumvals", T_TEXT}, {"boot_val", T_TEXT}, {"short_desc", T_TEXT}, {NULL, T_UNKNOWN}};
-static const SystemColumn machine[] = {
-    {"topic", T_TEXT}, {"item", T_TEXT}, {"value", T_TEXT}, {"problem", T_TEXT}, {NULL, T_UNKNOWN}};
-
-static const struct {
-    const char *name;
-    const SystemColumn *cols;
-} relations[N_SYSTEM_RELATIONS] = {
-    [SYSTEM_TABLETS] = {"stele_tablets", tablets},       [SYSTEM_COLUMNS] = {"stele_tablet_columns", tablet_columns},
-    [SYSTEM_SNAPSHOTS] = {"stele_snapshots", snapshots}, [SYSTEM_BULKS] = {"stele_bulks", bulks},
-    [SYSTEM_MEMORY] = {"stele_memory", memory},          [SYSTEM_SETTINGS] = {"stele_settings", settings},
-    [SYSTEM_MACHINE] = {"stele_machine", machine}};
-
-int sql_system_relation(const char *name) {
-    for (int i = 0; i < N_SYSTEM_RELATIONS; i++)
-        if (strcmp(relations[i].name, name) == 0) return i;
-    return -1;
-}
-
 Status sql_refuse_system_relation(const char *name, Err *e) {
-    if (sql_system_relation(name) < 0) return ST_OK;
+    if (system_relation_find(NULL, name) < 0) return ST_OK;
     return err_set(e, ERR_INSUFFICIENT_PRIVILEGE, "permission denied: \"%s\" is a system catalog", name);
 }
 
-Plan *bind_system_rows(Binder *b, int relation) {
-    const SystemColumn *cols = relations[relation].cols;
+static Plan *system_view(Binder *b, const SystemRelation *r, int64_t location, Rel *rel) {
+    View *v = arena_new_of(b->a, View);
+    if (!v) return NULL;
+    /* Only read. */
+    v->name = (char *)(uintptr_t)r->name;
+    v->sql = (char *)(uintptr_t)r->sql;
+    return bind_view(b, v, location, rel);
+}
+
+/* A catalog's rows with one more column, which * does not show. */
+static Plan *with_tableoid(Binder *b, const SystemRelation *r, Rel *rel, Plan *rows) {
+    const Value oid = {.type = type_make(T_OID), .u.i64 = r->oid};
+    Proj proj = {0};
+    for (int32_t i = 0; i < rel->n; i++)
+        if (!vec_push(b->a, &proj.ids, rel->cols[i]) || !vec_push(b->a, &proj.exprs, expr_col(b->c, rel->cols[i])))
+            return NULL;
+    rel->names[rel->n] = "tableoid";
+    rel->cols[rel->n++] = bind_proj_add(b, &proj, NULL, expr_const(b->c, &oid), "tableoid");
+    return rel->cols[rel->n - 1] ? bind_proj_plan(b, &proj, rows) : NULL;
+}
+
+Plan *bind_system_rows(Binder *b, int relation, int64_t location, Rel *rel) {
+    const SystemRelation *all;
+    (void)system_relations(&all);
+    const SystemRelation *r = &all[relation];
+    int32_t n;
+    if (r->sql) return system_view(b, r, location, rel);
+    const SystemColumn *cols = system_relation_columns(r, b->a, &n);
     Plan *p = plan_new(b->c, LP_VALUES, 0);
-    int32_t n = 0;
-    while (cols[n].name) n++;
-    if (!p || !(p->out_cols = arena_array(b->a, ColId, n))) return NULL;
-    for (int32_t i = 0; i < n; i++)
-        if (!(p->out_cols[i] = plan_new_col(b->c, cols[i].name, type_make(cols[i].type), true))) return NULL;
+    if (!cols || !p || !(p->out_cols = arena_array(b->a, ColId, n)) || !(rel->cols = arena_array(b->a, ColId, n + 1)) ||
+        !(rel->names = arena_array(b->a, const char *, n + 1)))
+        return NULL;
+    for (int32_t i = 0; i < n; i++) {
+        if (!(p->out_cols[i] = plan_new_col(b->c, cols[i].name, cols[i].type, !cols[i].not_null))) return NULL;
+        rel->cols[i] = p->out_cols[i];
+        rel->names[i] = cols[i].name;
+    }
     p->n_out = n;
     p->values.routine_id = -1 - relation;
     b->c->reads_system = true;
-    p->alias = relations[relation].name;
-    return p;
+    p->alias = r->name;
+    rel->n = n;
+    return rel->plan = r->kind == 'r' ? with_tableoid(b, r, rel, p) : p;
 }

@@ -33,6 +33,7 @@ static const ListedFunction functions[] = {
     {"regexp_matches", "text, text, text", "text[]", "a row for each match (with flag g) of a pattern"},
     {"regexp_split_to_table", "text, text, text", "text", "a row for each part between matches of a pattern"},
     {"string_to_table", "text, text, text", "text", "a row for each part between delimiters; the third is NULL"},
+    {"pg_partition_ancestors", "regclass", "regclass", "a row for each table that a partition is of"},
     {"json_array_elements", "json", "json", "a row for each element"},
     {"jsonb_array_elements", "jsonb", "jsonb", "a row for each element"},
     {"json_array_elements_text", "json", "text", "a row for each element, as text"},

@@ -465,7 +465,8 @@ Status lower_scan_filter(Lower *l, Pipe *p, Expr *cond, bool *done) {
             a = b;
             b = t;
         }
-        while (a->kind == EX_CAST && a->type.length == 0 && type_both_strings(a->type, a->args[0]->type))
+        while (a->kind == EX_CAST && a->type.length == 0 && !(a->type.flags & (TF_NAME | TF_QCHAR)) &&
+               type_both_strings(a->type, a->args[0]->type))
             a = a->args[0];
         if (a->kind == EX_COL && b->kind == EX_CONST && !b->u.value.is_null) {
             int32_t code = dict_find(dict, b->u.value.u.str);

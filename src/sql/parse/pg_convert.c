@@ -498,6 +498,8 @@ static AstExpr *conv_func(Conv *c, FuncCall *f) {
     AstFunc *x = NEW(AstFunc, AST_FUNC, f->location);
     if (!x || !conv_qualified(c, f->funcname, f->location, &x->name)) return NULL;
     drop_pg_catalog(&x->name);
+    if (x->name.schema && strcmp(x->name.schema, "information_schema") == 0 && strncmp(x->name.name, "_pg_", 4) == 0)
+        x->name.schema = NULL; /* its functions, which no others are called like */
     x->star = f->agg_star;
     x->distinct = f->agg_distinct;
     x->variadic = f->func_variadic;

@@ -1,61 +1,18 @@
-/* system.c - rows of system relations (sql/bind/bind.h): made when the statement is planned, from what it reads.
+/* stele_relations.c - rows of Stele's own system relations.
  *
  * stele_tablets and stele_tablet_columns are of the tables as the statement sees them; stele_snapshots of the moment:
  * pins of the database's epochs (base/epoch.h), and open transactions, whose snapshots are kept by undo logs
  * (transaction.h); stele_bulks of the last bulks; stele_memory of the accounts below the database's. stele_settings and
- * stele_machine are in system_machine.c.
+ * stele_machine are in machine.c.
  */
 #include "db/published.h"
 #include "session/core/session.h"
-#include "session/core/system_int.h"
+#include "session/system/system_int.h"
 #include "session/core/transaction.h"
 #include "session/pool/bulk.h"
 #include "session/pool/bulk_log.h"
 #include "sql/bind/bind.h"
 #include "storage/tablet_block.h"
-
-static Status grow(SystemRows *r) {
-    Arena *a = r->c->arena;
-    int64_t cap = r->cap ? r->cap * 2 : 64;
-    for (int32_t i = 0; i < r->p->n_out; i++) {
-        Vec *v = &r->p->values.cells[i], w = *v;
-        int64_t size = phys_size((Phys)v->phys);
-        if (!(w.data = arena_calloc(a, cap * size)) || !(w.valid = arena_calloc(a, cap))) return err_oom(r->err);
-        if (r->n) memcpy(w.data, v->data, (size_t)(r->n * size));
-        if (r->n) memcpy(w.valid, v->valid, (size_t)r->n);
-        *v = w;
-    }
-    r->cap = cap;
-    return ST_OK;
-}
-static Status begin(SystemRows *r, Session *s, PlanCtx *c, Plan *p) {
-    *r = (SystemRows){.c = c, .p = p, .err = &s->err};
-    if (!(p->values.cells = arena_array(c->arena, Vec, p->n_out + 1))) return err_oom(&s->err);
-    for (int32_t i = 0; i < p->n_out; i++) {
-        Type t = c->cols.items[p->out_cols[i]].type;
-        p->values.cells[i] = (Vec){.phys = (uint8_t)type_phys(t), .type = t};
-    }
-    return grow(r);
-}
-Status system_next_row(SystemRows *r) {
-    if (r->n == r->cap) TRY(grow(r));
-    r->n++;
-    return ST_OK;
-}
-static void *cell(SystemRows *r, int32_t col) {
-    Vec *v = &r->p->values.cells[col];
-    v->valid[r->n - 1] = 1;
-    return (char *)v->data + (r->n - 1) * phys_size((Phys)v->phys);
-}
-void system_put_int(SystemRows *r, int32_t col, int64_t value) { memcpy(cell(r, col), &value, sizeof value); }
-void system_put_bool(SystemRows *r, int32_t col, bool value) { memcpy(cell(r, col), &value, sizeof value); }
-Status system_put_text(SystemRows *r, int32_t col, const char *text) {
-    char *copy = arena_strdup(r->c->arena, text);
-    if (!copy) return err_oom(r->err);
-    Str t = str_make(copy, (int64_t)strlen(copy));
-    memcpy(cell(r, col), &t, sizeof t);
-    return ST_OK;
-}
 
 /* Which devices have it, too. */
 static Status put_copies(Session *s, SystemRows *r, int32_t at, const Table *t, int64_t tablet, int32_t col) {
@@ -68,7 +25,7 @@ static const char *tablet_form(const Tablet *t) {
     if (tablet_has_open(t)) return "partly open";
     return tablet_has_patches(t) ? "patched" : "packed";
 }
-static Status tablets(Session *s, SystemRows *r) {
+Status system_fill_tablets(Session *s, SystemRows *r) {
     TRY(session_read_locked(s)); /* what a device has of rows are no tablets */
     const Catalog *c = session_catalog(s);
     for (int64_t i = 0; i < c->n_tables; i++)
@@ -130,7 +87,7 @@ static Status tablet_column(Session *s, SystemRows *r, const Table *t, int64_t k
     system_put_int(r, 9, column_bytes(c, tab->rows));
     return put_copies(s, r, 10, t, k, i);
 }
-static Status tablet_columns(Session *s, SystemRows *r) {
+Status system_fill_tablet_columns(Session *s, SystemRows *r) {
     TRY(session_read_locked(s));
     const Catalog *c = session_catalog(s);
     for (int64_t i = 0; i < c->n_tables; i++)
@@ -157,7 +114,7 @@ static Status pins(Session *s, SystemRows *r) {
     }
     return ST_OK;
 }
-static Status snapshots(Session *s, SystemRows *r) {
+Status system_fill_snapshots(Session *s, SystemRows *r) {
     TRY(pins(s, r));
     TxnInfo *x = arena_array(r->c->arena, TxnInfo, LISTED);
     if (!x) return err_oom(r->err);
@@ -175,7 +132,7 @@ static Status snapshots(Session *s, SystemRows *r) {
 
 static void put_ms(SystemRows *r, int32_t col, int64_t ns) {
     double ms = (double)ns / 1e6;
-    memcpy(cell(r, col), &ms, sizeof ms);
+    system_put_float(r, col, ms);
 }
 /* The order it kept, why its strategy, further times, and what went wrong. */
 static Status put_bulk_more(SystemRows *r, int32_t col, const BulkLogEntry *e) {
@@ -189,7 +146,7 @@ static Status put_bulk_more(SystemRows *r, int32_t col, const BulkLogEntry *e) {
     if (failed) TRY(system_put_text(r, col + 6, e->sqlstate));
     return ST_OK;
 }
-static Status bulks(Session *s, SystemRows *r) {
+Status system_fill_bulks(Session *s, SystemRows *r) {
     BulkLogEntry *e = arena_array(r->c->arena, BulkLogEntry, BULK_LOG_MAX);
     if (!e) return err_oom(r->err);
     int64_t n = session_bulks_list(s, e, BULK_LOG_MAX), now = clock_ns();
@@ -227,7 +184,7 @@ static Status put_held(SystemRows *r, const char *what, const char *table, int64
     if (limit > 0) system_put_int(r, 4, limit);
     return ST_OK;
 }
-static Status memory(Session *s, SystemRows *r) {
+Status system_fill_memory(Session *s, SystemRows *r) {
     static const char *const kinds[N_TABLE_PARTS] = {[TABLE_PACKED] = "packed",
                                                      [TABLE_OPEN] = "open cells",
                                                      [TABLE_TEXTS] = "texts",
@@ -256,24 +213,4 @@ static Status memory(Session *s, SystemRows *r) {
         TRY(put_held(r, database_part_names[p], NULL, bytes, charged, limit));
     }
     return put_held(r, "other", NULL, rest, charged, limit);
-}
-
-Status session_system_rows(Session *s, PlanCtx *c, Plan *p) {
-    SystemRows r;
-    s->kept.n_runs++; /* the plan is good for once */
-    TRY(begin(&r, s, c, p));
-    switch ((SystemRelation)(-1 - p->values.routine_id)) {
-    case SYSTEM_TABLETS: TRY(tablets(s, &r)); break;
-    case SYSTEM_COLUMNS: TRY(tablet_columns(s, &r)); break;
-    case SYSTEM_SNAPSHOTS: TRY(snapshots(s, &r)); break;
-    case SYSTEM_BULKS: TRY(bulks(s, &r)); break;
-    case SYSTEM_MEMORY: TRY(memory(s, &r)); break;
-    case SYSTEM_SETTINGS: TRY(session_system_settings(s, &r)); break;
-    case SYSTEM_MACHINE: TRY(session_system_machine(s, &r)); break;
-    case N_SYSTEM_RELATIONS: break;
-    }
-    for (int32_t i = 0; i < p->n_out; i++) p->values.cells[i].valid = r.n ? p->values.cells[i].valid : NULL;
-    p->values.n_rows = r.n;
-    p->values.routine_id = 0;
-    return ST_OK;
 }

@@ -1,4 +1,4 @@
-/* system_machine.c - stele_settings: what SET takes; stele_machine: what was found on this machine, and what is wrong
+/* machine.c - stele_settings: what SET takes; stele_machine: what was found on this machine, and what is wrong
  * with it. `stele doctor` shows the latter. Nothing is measured, and no device is opened. */
 #include <stdio.h>
 #include <unistd.h>
@@ -8,9 +8,9 @@
 #include "cost/profile.h"
 #include "device/device.h"
 #include "exec/vm.h"
-#include "session/core/system_int.h"
+#include "session/system/system_int.h"
 
-Status session_system_settings(Session *s, SystemRows *r) {
+Status system_fill_stele_settings(Session *s, SystemRows *r) {
     for (int64_t i = 0; i < settings_count(); i++) {
         SettingInfo x;
         settings_info(s, r->c->arena, i, &x);
@@ -101,7 +101,7 @@ static Status temporary_files(Session *s, SystemRows *r) {
     return fact(r, "temporary_files", "directory", dir, ok ? NULL : e.message);
 }
 
-Status session_system_machine(Session *s, SystemRows *r) {
+Status system_fill_machine(Session *s, SystemRows *r) {
     Devices *ds;
     CodeCache *cache;
     TRY(session_devices(s, &ds, &cache));

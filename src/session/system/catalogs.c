@@ -1,0 +1,337 @@
+/* catalogs.c - rows of PostgreSQL's catalogs of relations, types and what belongs to them. See system_int.h for how a
+ * row is written; what each column means is PostgreSQL's manual, chapter "System Catalogs". */
+#include "base/stack.h"
+#include "session/system/definitions.h"
+#include "session/system/system_int.h"
+#include "types/enums.h"
+#include "types/oid.h"
+
+enum { PAGE_BYTES = 8192 };
+
+Status system_fill_namespace(Session *s, SystemRows *r) {
+    static const int64_t all[] = {OID_SCHEMA_CATALOG, OID_SCHEMA_PUBLIC, OID_SCHEMA_INFORMATION};
+    (void)s;
+    for (int64_t i = 0; i < ARRAY_LEN(all); i++)
+        TRY(system_row(r, "isi-", all[i], object_schema_name(all[i]), (int64_t)OID_OWNER));
+    return ST_OK;
+}
+
+/* ---- relations -------------------------------------------------------------------------------------- */
+
+int64_t system_table_bytes(const Table *t) {
+    int64_t bytes = 0;
+    for (int64_t k = 0; k < t->n_tablets; k++) bytes += tablet_bytes(t->tablets[k]);
+    return bytes;
+}
+/* It is one side of a foreign key, whose checks are PostgreSQL's triggers. */
+static bool has_foreign(const Catalog *c, const char *table) {
+    for (int64_t i = 0; i < c->n_foreign; i++)
+        if (strcmp(c->foreign[i]->table, table) == 0 || strcmp(c->foreign[i]->ref_table, table) == 0) return true;
+    return false;
+}
+Status system_fill_class(Session *s, SystemRows *r) {
+    (void)s;
+    for (int64_t i = 0; i < r->o->classes.len; i++) {
+        SysClass *c = &r->o->classes.items[i];
+        const bool table = c->kind == 'r' && c->table, index = c->kind == 'i';
+        const int64_t am = c->kind == 'r' ? OID_HEAP : index ? OID_BTREE : 0;
+        const int64_t bytes = table ? system_table_bytes(c->table) : 0;
+        const bool indexed = table && table_indexes(c->table) > 0;
+        TRY(object_columns(r->o, c));
+        TRY(system_row(r, "isii0iii0if00b0cciibbb001c0000---", c->oid, c->name, c->space, c->type, (int64_t)OID_OWNER,
+                       am, c->kind == 'r' || index ? c->oid : (int64_t)0, (bytes + PAGE_BYTES - 1) / PAGE_BYTES,
+                       table || index ? (double)c->table->live_rows : 0.0, indexed, 'p', c->kind, (int64_t)c->n_cols,
+                       (int64_t)(table ? c->table->n_checks : 0), c->kind == 'v',
+                       table && has_foreign(r->o->c, c->name), false, table ? 'd' : 'n'));
+    }
+    return ST_OK;
+}
+
+/* Length, passing and so on of a type's values. */
+static BuiltinType form_of(const SysObjects *o, const SysType *t) {
+    BuiltinType x = {.length = -1, .align = 'i', .storage = 'x', .category = 'U', .kind = 'b'};
+    if (t->builtin || stack_stop()) return t->builtin ? *t->builtin : x;
+    if (t->enumerated)
+        x = (BuiltinType){.length = 4, .by_value = true, .align = 'i', .storage = 'p', .category = 'E', .kind = 'e'};
+    else if (t->domain) {
+        const SysType *base = object_type(o, object_type_oid(o, t->domain->type, 0));
+        if (base) x = form_of(o, base);
+        x.kind = 'd';
+        x.element = 0;
+    } else if (t->row) {
+        x.align = 'd';
+        x.category = 'C';
+        x.kind = 'c';
+    } else {
+        const SysType *e = object_type(o, t->element);
+        const char align = e ? form_of(o, e).align : 'i';
+        x.align = align == 'd' ? 'd' : 'i';
+        x.category = 'A';
+    }
+    return x;
+}
+static Status attribute(SystemRows *r, const SysClass *c, int32_t k) {
+    const SysColumn *x = &c->cols[k];
+    const int64_t oid = object_type_oid(r->o, x->type, x->domain);
+    const SysType *t = object_type(r->o, oid);
+    const BuiltinType form = t ? form_of(r->o, t) : (BuiltinType){.length = -1, .align = 'i', .storage = 'x'};
+    const int64_t typmod = x->domain ? -1 : object_typmod(x->type);
+    return system_row(r,
+                      "isiiiiiiibccsbb0ss01"
+                      "0i----",
+                      c->oid, x->name, oid, (int64_t)-1, (int64_t)form.length, (int64_t)k + 1,
+                      (int64_t)(x->type.id == T_ARRAY && !(x->type.flags & TF_VECTOR) && !x->domain), (int64_t)-1,
+                      typmod, form.by_value, form.align, form.storage, "", x->not_null, x->default_sql != NULL, "", "",
+                      form.collation);
+}
+Status system_fill_attribute(Session *s, SystemRows *r) {
+    (void)s;
+    for (int64_t i = 0; i < r->o->classes.len; i++) {
+        SysClass *c = &r->o->classes.items[i];
+        TRY(object_columns(r->o, c));
+        for (int32_t k = 0; k < c->n_cols; k++) TRY(attribute(r, c, k));
+    }
+    return ST_OK;
+}
+Status system_fill_attrdef(Session *s, SystemRows *r) {
+    (void)s;
+    for (int64_t i = 0; i < r->o->classes.len; i++) {
+        const SysClass *c = &r->o->classes.items[i];
+        for (int32_t k = 0; c->kind == 'r' && k < c->n_cols; k++)
+            if (c->cols[k].default_sql)
+                TRY(system_row(r, "iiis", object_derived(r->o, 'D', c->oid, c->cols[k].name), c->oid, (int64_t)k + 1,
+                               c->cols[k].default_sql));
+    }
+    return ST_OK;
+}
+Status system_fill_rewrite(Session *s, SystemRows *r) {
+    (void)s;
+    for (int64_t i = 0; i < r->o->classes.len; i++) {
+        const SysClass *c = &r->o->classes.items[i];
+        const char *sql = c->system ? c->system->sql : c->view ? c->view->sql : NULL;
+        if (c->kind == 'v' && sql)
+            TRY(system_row(r, "isiccbss", object_derived(r->o, 'R', c->oid, "_RETURN"), "_RETURN", c->oid, '1', 'O',
+                           true, "<>", sql));
+    }
+    return ST_OK;
+}
+
+Status system_fill_sequence(Session *s, SystemRows *r) {
+    (void)s;
+    for (int64_t i = 0; i < r->o->classes.len; i++) {
+        const SysClass *c = &r->o->classes.items[i];
+        const Sequence *q = c->sequence;
+        if (q)
+            TRY(system_row(r, "iiiiiiib", c->oid, object_type_oid(r->o, q->type, 0), q->start, q->increment, q->max, q->min,
+                           q->cache, q->cycle));
+    }
+    return ST_OK;
+}
+
+/* ---- types ------------------------------------------------------------------------------------------ */
+
+Status system_fill_type(Session *s, SystemRows *r) {
+    (void)s;
+    for (int64_t i = 0; i < r->o->types.len; i++) {
+        const SysType *t = &r->o->types.items[i];
+        const BuiltinType x = form_of(r->o, t);
+        const BuiltinType *like = t->builtin;
+        const Domain *d = t->domain, *up = d && d->parent ? catalog_domain_by_id(r->o->c, d->parent) : NULL;
+        const int64_t base = up ? object_domain_oid(r->o, up->id) : d ? object_type_oid(r->o, d->type, 0) : 0;
+        int64_t n;
+        const BuiltinType *all = builtin_types(&n);
+        static const char *const likes[] = {['e'] = "anyenum", ['c'] = "record"};
+        const char *name = t->builtin      ? NULL
+                           : t->enumerated ? likes['e']
+                           : t->row        ? likes['c']
+                           : t->element    ? "anyarray"
+                                           : NULL;
+        for (int64_t k = 0; name && k < n; k++)
+            if (strcmp(all[k].name, name) == 0) like = &all[k];
+        static const BuiltinType none;
+        if (!like) like = &none;
+        const int64_t *f = like->functions;
+        const bool array = t->element && !t->builtin;
+        TRY(system_row(r,
+                       "isiiibccb1ciiiiiiiiiiiccbiiii"
+                       "-s-",
+                       t->oid, t->name,
+                       (int64_t)(t->builtin ? OID_SCHEMA_CATALOG
+                                 : t->row   ? t->row->space
+                                            : OID_SCHEMA_PUBLIC),
+                       (int64_t)OID_OWNER, (int64_t)x.length, x.by_value, x.kind, x.category, x.preferred, ',',
+                       t->row ? t->row->oid : (int64_t)0,
+                       array        ? (int64_t)6179
+                       : t->builtin ? f[6]
+                                    : (int64_t)0,
+                       t->element, t->array,
+                       array           ? (int64_t)750
+                       : d             ? (int64_t)2597
+                       : t->row        ? (int64_t)2290
+                       : t->enumerated ? (int64_t)3506
+                                       : f[0],
+                       array           ? (int64_t)751
+                       : t->row        ? (int64_t)2291
+                       : t->enumerated ? (int64_t)3507
+                                       : f[1],
+                       array           ? (int64_t)2400
+                       : d             ? (int64_t)2598
+                       : t->row        ? (int64_t)2402
+                       : t->enumerated ? (int64_t)3532
+                                       : f[2],
+                       array           ? (int64_t)2401
+                       : t->row        ? (int64_t)2403
+                       : t->enumerated ? (int64_t)3533
+                                       : f[3],
+                       t->builtin ? f[4] : (int64_t)0, t->builtin ? f[5] : (int64_t)0,
+                       array        ? (int64_t)3816
+                       : t->builtin ? f[7]
+                                    : (int64_t)0,
+                       x.align, x.storage, d && d->not_null, base, (int64_t)(d && !up ? object_typmod(d->type) : -1),
+                       (int64_t)(d && d->type.id == T_ARRAY), x.collation, d ? d->default_sql : NULL));
+    }
+    return ST_OK;
+}
+Status system_fill_enum(Session *s, SystemRows *r) {
+    (void)s;
+    for (int64_t i = 0; i < r->o->types.len; i++) {
+        const SysType *t = &r->o->types.items[i];
+        for (int32_t k = 0; t->enumerated && k < t->enumerated->n; k++)
+            TRY(system_row(r, "iifs", object_derived(r->o, 'l', t->oid, t->enumerated->labels[k].text), t->oid,
+                           (double)(k + 1), t->enumerated->labels[k].text));
+    }
+    return ST_OK;
+}
+Status system_fill_collation(Session *s, SystemRows *r) {
+    (void)s;
+    TRY(system_row(r, "isiic1i----", (int64_t)OID_COLLATION_DEFAULT, "default", (int64_t)OID_SCHEMA_CATALOG,
+                   (int64_t)OID_OWNER, 'd', (int64_t)-1));
+    TRY(system_row(r, "isiic1iss--", (int64_t)OID_COLLATION_C, "C", (int64_t)OID_SCHEMA_CATALOG, (int64_t)OID_OWNER,
+                   'c', (int64_t)-1, "C", "C"));
+    return system_row(r, "isiic1iss--", (int64_t)951, "POSIX", (int64_t)OID_SCHEMA_CATALOG, (int64_t)OID_OWNER, 'c',
+                      (int64_t)-1, "POSIX", "POSIX");
+}
+
+/* PostgreSQL's operator classes for keys of these types. */
+static const struct {
+    int64_t oid;
+    const char *name;
+    int64_t family, type;
+} classes[] = {
+    {10000, "array_ops", 397, 2277},     {10002, "bit_ops", 423, 1560},      {10003, "bool_ops", 424, 16},
+    {10004, "bpchar_ops", 426, 1042},    {10006, "bytea_ops", 428, 17},      {10007, "char_ops", 429, 18},
+    {3122, "date_ops", 434, 1082},       {10012, "float4_ops", 1970, 700},   {3123, "float8_ops", 1970, 701},
+    {1979, "int2_ops", 1976, 21},        {1978, "int4_ops", 1976, 23},       {3124, "int8_ops", 1976, 20},
+    {10022, "interval_ops", 1982, 1186}, {10028, "name_ops", 1994, 19},      {3125, "numeric_ops", 1988, 1700},
+    {1981, "oid_ops", 1989, 26},         {10032, "oidvector_ops", 1991, 30}, {10034, "record_ops", 2994, 2249},
+    {3126, "text_ops", 1994, 25},        {10038, "time_ops", 1996, 1083},    {3127, "timestamptz_ops", 434, 1184},
+    {10041, "timetz_ops", 2000, 1266},   {10043, "varbit_ops", 2002, 1562},  {3128, "timestamp_ops", 434, 1114},
+    {10065, "uuid_ops", 2968, 2950},     {10069, "enum_ops", 3522, 3500},    {10088, "jsonb_ops", 4033, 3802}};
+Status system_fill_opclass(Session *s, SystemRows *r) {
+    (void)s;
+    for (int64_t i = 0; i < ARRAY_LEN(classes); i++)
+        TRY(system_row(r, "iisiiii10", classes[i].oid, (int64_t)OID_BTREE, classes[i].name, (int64_t)OID_SCHEMA_CATALOG,
+                       (int64_t)OID_OWNER, classes[i].family, classes[i].type));
+    return ST_OK;
+}
+static int64_t class_of(const SysObjects *o, Type t) {
+    const int64_t wanted = t.id == T_ARRAY       ? 2277
+                           : t.id == T_ENUM      ? 3500
+                           : t.id == T_COMPOSITE ? 2249
+                           : t.id == T_VARCHAR   ? 25
+                           : t.id == T_OID       ? 26
+                                                 : object_type_oid(o, t, 0);
+    for (int64_t i = 0; i < ARRAY_LEN(classes); i++)
+        if (classes[i].type == wanted) return classes[i].oid;
+    return 0;
+}
+
+/* ---- keys and constraints ----------------------------------------------------------------------------- */
+
+static Status index_row(SystemRows *r, SysClass *c) {
+    const Table *t = c->table;
+    const bool key = c->index < t->n_keys;
+    const ExprIndex *x = key ? NULL : &t->exprs[c->index - t->n_keys];
+    const KeyConstraint *k = key ? &t->keys[c->index] : NULL;
+    TRY(object_columns(r->o, c));
+    const int n = c->n_cols;
+    int64_t *cols = arena_array(r->c->arena, int64_t, n + 1), *ops = arena_array(r->c->arena, int64_t, n + 1),
+            *collations = arena_array(r->c->arena, int64_t, n + 1), *zeros = arena_array(r->c->arena, int64_t, n + 1);
+    if (!cols || !ops || !collations || !zeros) return err_oom(r->err);
+    const char *exprs = NULL;
+    for (int i = 0; i < n; i++) {
+        const int col = key ? k->cols[i] : table_find_column(t, slice_of(x->parts[i]));
+        const SysType *type = object_type(r->o, object_type_oid(r->o, c->cols[i].type, 0));
+        cols[i] = col + 1;
+        ops[i] = class_of(r->o, c->cols[i].type);
+        collations[i] = type ? form_of(r->o, type).collation : 0;
+        if (col < 0) exprs = exprs ? arena_printf(r->c->arena, "%s, %s", exprs, x->parts[i]) : x->parts[i];
+    }
+    return system_row(r,
+                      "iiiibbb01"
+                      "01011"
+                      "0vvvvss",
+                      c->oid, object_class_of(r->o, t)->oid, (int64_t)n, (int64_t)n, true, x && x->nulls_not_distinct,
+                      k && k->primary, system_vector(r, 15, n, cols), system_vector(r, 16, n, collations),
+                      system_vector(r, 17, n, ops), system_vector(r, 18, n, zeros), exprs, x ? x->where : NULL);
+}
+Status system_fill_index(Session *s, SystemRows *r) {
+    (void)s;
+    for (int64_t i = 0; i < r->o->classes.len; i++)
+        if (r->o->classes.items[i].kind == 'i') TRY(index_row(r, &r->o->classes.items[i]));
+    return ST_OK;
+}
+
+static int64_t equality_of(const SysObjects *o, Type t) {
+    static const int64_t ops[][2] = {{16, 91},     {20, 410},    {21, 94},     {23, 96},     {25, 98},     {1043, 98},
+                                     {26, 607},    {1042, 1054}, {1082, 1093}, {1114, 2060}, {1184, 1320}, {1700, 1752},
+                                     {700, 620},   {701, 670},   {2950, 2972}, {17, 1955},   {1083, 1108}, {1186, 1330},
+                                     {1266, 1550}, {1560, 1784}, {1562, 1804}, {3802, 3240}};
+    const int64_t oid = object_type_oid(o, t, 0);
+    for (int64_t i = 0; i < ARRAY_LEN(ops); i++)
+        if (ops[i][0] == oid) return ops[i][1];
+    return t.id == T_ENUM ? 3516 : t.id == T_ARRAY ? 1070 : t.id == T_COMPOSITE ? 2988 : 0;
+}
+/* Numbers of columns by name, and their = operators; NULL without memory. */
+static const Str *column_numbers(SystemRows *r, int32_t col, const Table *t, int n, char *const *names, bool ops) {
+    int64_t *v = arena_array(r->c->arena, int64_t, n + 1);
+    for (int i = 0; v && i < n; i++) {
+        const int k = table_find_column(t, slice_of(names[i]));
+        v[i] = ops ? equality_of(r->o, t->cols[k].type) : k + 1;
+    }
+    return v ? system_vector(r, col, n, v) : NULL;
+}
+static const Str *check_columns(SystemRows *r, const SysConstraint *k) {
+    int64_t *v = arena_array(r->c->arena, int64_t, k->of->table->n_cols + 1), n = 0;
+    if (v && definition_check_columns(r->o, k->of->table, k->check, &n, v) != ST_OK) return NULL;
+    return v && n ? system_vector(r, 18, n, v) : NULL;
+}
+static Status constraint_row(SystemRows *r, const SysConstraint *k) {
+    const ForeignKey *f = k->reference;
+    const Str *cols = NULL, *ref = NULL, *ops = NULL, *none = NULL;
+    if (k->key) {
+        int64_t *v = arena_array(r->c->arena, int64_t, k->key->n_cols + 1);
+        for (int i = 0; v && i < k->key->n_cols; i++) v[i] = k->key->cols[i] + 1;
+        if (!v || !(cols = system_vector(r, 18, k->key->n_cols, v))) return err_oom(r->err);
+    } else if (f) {
+        if (!(cols = column_numbers(r, 18, k->of->table, f->n_cols, f->cols, false)) ||
+            !(ref = column_numbers(r, 19, k->foreign->table, f->n_cols, f->ref_cols, false)) ||
+            !(ops = column_numbers(r, 20, k->of->table, f->n_cols, f->cols, true)))
+            return err_oom(r->err);
+    } else if (k->of) {
+        cols = check_columns(r, k);
+    }
+    const char blank = ' ';
+    return system_row(r,
+                      "isic001iii0iccc1"
+                      "0bvvvvvv-s",
+                      k->oid, k->name, (int64_t)OID_SCHEMA_PUBLIC, k->kind, k->of ? k->of->oid : (int64_t)0,
+                      k->domain ? k->domain_type : (int64_t)0, k->index ? k->index->oid : (int64_t)0,
+                      k->foreign ? k->foreign->oid : (int64_t)0, f ? f->on_update : blank, f ? f->on_delete : blank,
+                      f ? 's' : blank, k->kind != 'c', cols, ref, ops, ops, ops, none, k->check);
+}
+Status system_fill_constraint(Session *s, SystemRows *r) {
+    (void)s;
+    for (int64_t i = 0; i < r->o->constraints.len; i++) TRY(constraint_row(r, &r->o->constraints.items[i]));
+    return ST_OK;
+}

@@ -1,0 +1,251 @@
+/* catalogs_more.c - rows of PostgreSQL's catalogs of routines, roles and the database, and of views on its state. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "session/core/pg_settings.h"
+#include "session/system/definitions.h"
+#include "session/system/system_int.h"
+
+/* ---- routines --------------------------------------------------------------------------------------- */
+
+static Status routine_row(SystemRows *r, const SysRoutine *x) {
+    const Routine *f = x->routine;
+    const int n = f->n_params;
+    int64_t *in = arena_array(r->c->arena, int64_t, n + 1), *all = arena_array(r->c->arena, int64_t, n + 1), n_in = 0,
+            n_all = 0;
+    const char **modes = arena_array(r->c->arena, const char *, n + 1),
+               **names = arena_array(r->c->arena, const char *, n + 1);
+    bool outs = false, named = false;
+    const char *body;
+    if (!in || !all || !modes || !names) return err_oom(r->err);
+    for (int i = 0; i < n; i++) {
+        if (f->param_modes[i] == 'c') continue;
+        static const char *const texts[] = {"i", "o", "b", "t", "v"};
+        const char mode = f->variadic && i == routine_variadic_param(f) ? 'v' : f->param_modes[i];
+        const int64_t oid = object_type_oid(r->o, f->param_types[i], f->param_domains ? f->param_domains[i] : 0);
+        for (int64_t k = 0; k < ARRAY_LEN(texts); k++)
+            if (texts[k][0] == mode) modes[n_all] = texts[k];
+        names[n_all] = f->param_names && f->param_names[i] ? f->param_names[i] : "";
+        named = named || *names[n_all];
+        outs = outs || mode != 'i';
+        all[n_all++] = oid;
+        if (mode == 'i' || mode == 'b' || mode == 'v') in[n_in++] = oid;
+    }
+    TRY(definition_routine_body(r->o, r->c->arena, f, &body));
+    int64_t variadic = 0, ret;
+    TRY(definition_result_oid(r->o, r->c->arena, f, &ret));
+    if (f->variadic) {
+        const SysType *t = object_type(r->o, in[n_in - 1]);
+        variadic = t ? t->element : 0;
+    }
+    return system_row(r, "isiiiffi0c00bbcciiivvvv--s----", x->oid, f->name, (int64_t)OID_SCHEMA_PUBLIC,
+                      (int64_t)OID_OWNER, (int64_t)(strcmp(f->language, "sql") == 0 ? OID_SQL : OID_PLPGSQL), 100.0,
+                      f->returns_set ? 1000.0 : 0.0, variadic, f->is_procedure ? 'p' : 'f', f->strict, f->returns_set,
+                      f->volatility, 'u', n_in, (int64_t)f->n_defaults, ret, system_vector(r, 19, n_in, in),
+                      outs ? system_vector(r, 20, n_all, all) : NULL, outs ? system_texts(r, 21, n_all, modes) : NULL,
+                      named ? system_texts(r, 22, n_all, names) : NULL, body);
+}
+static const BuiltinProc procs[] = {
+#include "session/system/builtin_procs.inc"
+};
+const BuiltinProc *builtin_procs(int64_t *n) {
+    *n = ARRAY_LEN(procs);
+    return procs;
+}
+static Status builtin_row(SystemRows *r, const BuiltinProc *f) {
+    Str args;
+    int64_t n = *f->args != 0;
+    for (const char *p = f->args; *p; p++) n += *p == ' ';
+    TRY(cell_from_text(r->p->values.cells[19].type, slice_of(f->args), NULL, r->c->arena, &args, r->err));
+    return system_row(r, "isiiiff00c00bbcci0iv-----s----", f->oid, f->name, (int64_t)OID_SCHEMA_CATALOG,
+                      (int64_t)OID_OWNER, (int64_t)12, 1.0, f->returns_set ? 100.0 : 0.0, f->kind, f->strict,
+                      f->returns_set, f->volatility, 's', n, f->result, &args, f->name);
+}
+Status system_fill_proc(Session *s, SystemRows *r) {
+    (void)s;
+    for (int64_t i = 0; i < ARRAY_LEN(procs); i++) TRY(builtin_row(r, &procs[i]));
+    for (int64_t i = 0; i < r->o->routines.len; i++) TRY(routine_row(r, &r->o->routines.items[i]));
+    return ST_OK;
+}
+/* ---- operators and casts ---------------------------------------------------------------------------------- */
+
+static const struct {
+    int64_t oid;
+    const char *name;
+    char kind;
+    bool merges, hashes;
+    int64_t left, right, result, commutator, negator, code, selectivity, join_selectivity;
+} operators[] = {
+#include "session/system/builtin_operators.inc"
+};
+Status system_fill_operator(Session *s, SystemRows *r) {
+    (void)s;
+    for (int64_t i = 0; i < ARRAY_LEN(operators); i++)
+        TRY(system_row(r, "isiicbbiiiiiiii", operators[i].oid, operators[i].name, (int64_t)OID_SCHEMA_CATALOG,
+                       (int64_t)OID_OWNER, operators[i].kind, operators[i].merges, operators[i].hashes,
+                       operators[i].left, operators[i].right, operators[i].result, operators[i].commutator,
+                       operators[i].negator, operators[i].code, operators[i].selectivity,
+                       operators[i].join_selectivity));
+    return ST_OK;
+}
+static const struct {
+    int64_t oid, from, to, function;
+    char context, method;
+} casts[] = {
+#include "session/system/builtin_casts.inc"
+};
+Status system_fill_cast(Session *s, SystemRows *r) {
+    (void)s;
+    for (int64_t i = 0; i < ARRAY_LEN(casts); i++)
+        TRY(system_row(r, "iiiicc", casts[i].oid, casts[i].from, casts[i].to, casts[i].function, casts[i].context,
+                       casts[i].method));
+    return ST_OK;
+}
+Status system_fill_language(Session *s, SystemRows *r) {
+    (void)s;
+    TRY(system_row(r, "isi00000-", (int64_t)12, "internal", (int64_t)OID_OWNER));
+    TRY(system_row(r, "isi01000-", (int64_t)OID_SQL, "sql", (int64_t)OID_OWNER));
+    return system_row(r, "isi11000-", (int64_t)OID_PLPGSQL, "plpgsql", (int64_t)OID_OWNER);
+}
+Status system_fill_am(Session *s, SystemRows *r) {
+    (void)s;
+    TRY(system_row(r, "isic", (int64_t)OID_HEAP, "heap", (int64_t)3, 't'));
+    return system_row(r, "isic", (int64_t)OID_BTREE, "btree", (int64_t)330, 'i');
+}
+
+/* ---- what depends on what ------------------------------------------------------------------------------ */
+
+enum { IN_CLASS = 1259, IN_CONSTRAINT = 2606, IN_ATTRDEF = 2604, IN_REWRITE = 2618 };
+
+static Status depends(SystemRows *r, int64_t in, int64_t oid, int64_t on, int64_t on_oid, int64_t on_column, char how) {
+    return system_row(r, "ii0iiic", in, oid, on, on_oid, on_column, how);
+}
+static Status constraint_depends(SystemRows *r, const SysConstraint *k) {
+    if (!k->of) return ST_OK;
+    const Table *t = k->of->table;
+    int64_t *cols = arena_array(r->c->arena, int64_t, t->n_cols + 1), n = 0;
+    if (!cols) return err_oom(r->err);
+    if (k->check) TRY(definition_check_columns(r->o, t, k->check, &n, cols));
+    for (int i = 0; k->key && i < k->key->n_cols; i++) cols[n++] = k->key->cols[i] + 1;
+    for (int i = 0; k->reference && i < k->reference->n_cols; i++)
+        cols[n++] = table_find_column(t, slice_of(k->reference->cols[i])) + 1;
+    for (int64_t i = 0; i < n; i++) TRY(depends(r, IN_CONSTRAINT, k->oid, IN_CLASS, k->of->oid, cols[i], 'a'));
+    if (k->key) return depends(r, IN_CLASS, k->index->oid, IN_CONSTRAINT, k->oid, 0, 'i');
+    return k->index ? depends(r, IN_CONSTRAINT, k->oid, IN_CLASS, k->index->oid, 0, 'n') : ST_OK;
+}
+/* Of constraints, defaults and views; a view's columns count as read with their relation. */
+Status system_fill_depend(Session *s, SystemRows *r) {
+    (void)s;
+    for (int64_t i = 0; i < r->o->constraints.len; i++) TRY(constraint_depends(r, &r->o->constraints.items[i]));
+    for (int64_t i = 0; i < r->o->classes.len; i++) {
+        const SysClass *c = &r->o->classes.items[i];
+        for (int32_t k = 0; c->kind == 'r' && c->table && k < c->n_cols; k++)
+            if (c->cols[k].default_sql)
+                TRY(depends(r, IN_ATTRDEF, object_derived(r->o, 'D', c->oid, c->cols[k].name), IN_CLASS, c->oid, k + 1,
+                            'a'));
+        const Sequence *q = c->sequence;
+        const SysClass *owner = q && q->owner_table ? object_class_named(r->o, "public", q->owner_table) : NULL;
+        if (owner && owner->table)
+            TRY(depends(r, IN_CLASS, c->oid, IN_CLASS, owner->oid,
+                        table_find_column(owner->table, slice_of(q->owner_column)) + 1, q->identity ? 'i' : 'a'));
+        if (!c->view) continue;
+        const int64_t rule = object_derived(r->o, 'R', c->oid, "_RETURN");
+        TRY(depends(r, IN_REWRITE, rule, IN_CLASS, c->oid, 0, 'i'));
+        for (int k = 0; k < c->view->n_sources; k++) {
+            const SysClass *of = object_class_named(r->o, NULL, c->view->sources[k].relation);
+            if (of) TRY(depends(r, IN_REWRITE, rule, IN_CLASS, of->oid, 0, 'n'));
+        }
+    }
+    return ST_OK;
+}
+
+/* ---- the database and its state --------------------------------------------------------------------- */
+
+Status system_fill_authid(Session *s, SystemRows *r) {
+    return system_row(r, "is1111111i--", (int64_t)OID_OWNER, s->info.user, (int64_t)-1);
+}
+Status system_fill_database(Session *s, SystemRows *r) {
+    return system_row(r, "isiic01i00iss---", (int64_t)OID_DATABASE, s->info.database, (int64_t)OID_OWNER, (int64_t)6,
+                      'c', (int64_t)-1, (int64_t)1663, "C", "C");
+}
+Status system_fill_tablespace(Session *s, SystemRows *r) {
+    (void)s;
+    TRY(system_row(r, "isi--", (int64_t)1663, "pg_default", (int64_t)OID_OWNER));
+    return system_row(r, "isi--", (int64_t)1664, "pg_global", (int64_t)OID_OWNER);
+}
+static const Str *choices(SystemRows *r, const char *list) {
+    const char *names[64];
+    int64_t n = 0;
+    char *copy = list ? arena_strdup(r->c->arena, list) : NULL;
+    for (char *p = copy; p && n < (int64_t)ARRAY_LEN(names);) {
+        char *bar = strchr(p, '|');
+        if (bar) *bar = 0;
+        names[n++] = p;
+        p = bar ? bar + 1 : NULL;
+    }
+    return copy ? system_texts(r, 11, n, names) : NULL;
+}
+Status system_fill_settings(Session *s, SystemRows *r) {
+    for (int64_t i = 0; i < settings_count(); i++) {
+        SettingInfo x;
+        char least[24], most[24];
+        settings_info(s, r->c->arena, i, &x);
+        const char *now = settings_show(s, r->c->arena, x.name, &s->err);
+        if (!x.boot || !now) return err_oom(&s->err);
+        snprintf(least, sizeof least, "%lld", (long long)x.min);
+        snprintf(most, sizeof most, "%lld", (long long)x.max);
+        TRY(system_row(r, "ssssssssssssvss--0", x.name, now, x.unit, "Stele", x.doc, NULL, "user", x.type,
+                       strcmp(now, x.boot) == 0 ? "default" : "session", x.ranged ? least : NULL,
+                       x.ranged ? most : NULL, choices(r, x.choices), x.boot, x.boot));
+    }
+    for (int64_t i = 0;; i++) {
+        const char *name, *type, *unit, *boot;
+        if (!pg_setting_about(i, &name, &type, &unit, &boot)) return ST_OK;
+        const char *now = settings_show(s, r->c->arena, name, &s->err);
+        if (!now) return ST_ERROR;
+        TRY(system_row(r, "ssssssssss--ss--0", name, now, unit, "PostgreSQL", "", NULL, "user", type,
+                       strcmp(now, boot) == 0 ? "default" : "session", NULL, boot, boot));
+    }
+}
+/* Of the session itself: what others do is not kept. */
+Status system_fill_stat_activity(Session *s, SystemRows *r) {
+    const char *app = settings_show(s, r->c->arena, "application_name", &s->err);
+    if (!app) return ST_ERROR;
+    TRY(system_next_row(r));
+    system_put_int(r, 0, OID_DATABASE);
+    TRY(system_put_text(r, 1, s->info.database));
+    system_put_int(r, 2, getpid());
+    system_put_int(r, 4, OID_OWNER);
+    TRY(system_put_text(r, 5, s->info.user));
+    TRY(system_put_text(r, 6, app));
+    system_put_int(r, 11, s->info.now_micros);
+    TRY(system_put_text(r, 16, "active"));
+    return system_put_text(r, 21, "client backend");
+}
+
+/* ---- privileges: the one user's, who owns all ------------------------------------------------------------- */
+
+static bool is_listed(const SysClass *c) { return !c->system && (c->kind == 'r' || c->kind == 'v'); }
+Status system_fill_table_privileges(Session *s, SystemRows *r) {
+    static const char *const all[] = {"INSERT", "SELECT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"};
+    for (int64_t i = 0; i < r->o->classes.len; i++) {
+        const SysClass *c = &r->o->classes.items[i];
+        for (int64_t k = 0; is_listed(c) && k < ARRAY_LEN(all); k++)
+            TRY(system_row(r, "ssssssss", s->info.user, s->info.user, s->info.database, object_schema_name(c->space),
+                           c->name, all[k], "YES", strcmp(all[k], "SELECT") == 0 ? "YES" : "NO"));
+    }
+    return ST_OK;
+}
+Status system_fill_column_privileges(Session *s, SystemRows *r) {
+    static const char *const all[] = {"INSERT", "SELECT", "UPDATE", "REFERENCES"};
+    for (int64_t i = 0; i < r->o->classes.len; i++) {
+        SysClass *c = &r->o->classes.items[i];
+        if (!is_listed(c)) continue;
+        TRY(object_columns(r->o, c));
+        for (int32_t x = 0; x < c->n_cols; x++)
+            for (int64_t k = 0; k < ARRAY_LEN(all); k++)
+                TRY(system_row(r, "ssssssss", s->info.user, s->info.user, s->info.database,
+                               object_schema_name(c->space), c->name, c->cols[x].name, all[k], "YES"));
+    }
+    return ST_OK;
+}

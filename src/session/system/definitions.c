@@ -1,0 +1,227 @@
+/* definitions.c - constraints, indexes, views and routines as PostgreSQL's pg_get_*def functions write them. */
+#include "session/system/definitions.h"
+
+#include <stdlib.h>
+
+#include "session/ddl/definition.h"
+#include "sql/bind/bind.h"
+#include "sql/parse/ast.h"
+#include "sql/parse/parse.h"
+#include "types/composite.h"
+
+static Status made(const SysObjects *o, const char *text, const char **out) {
+    return (*out = text) ? ST_OK : err_oom(&o->s->err);
+}
+const char *definition_class_name(Arena *a, const SysClass *c) {
+    return c->space == OID_SCHEMA_INFORMATION ? definition_qualified_name(a, c) : definition_name(a, c->name);
+}
+const char *definition_qualified_name(Arena *a, const SysClass *c) {
+    const char *name = definition_name(a, c->name);
+    return name ? arena_printf(a, "%s.%s", object_schema_name(c->space), name) : NULL;
+}
+
+static const char *names(Arena *a, int n, char *const *list) {
+    const char *out = "";
+    for (int i = 0; out && i < n; i++) {
+        const char *name = definition_name(a, list[i]);
+        out = name ? arena_printf(a, "%s%s%s", out, i ? ", " : "", name) : NULL;
+    }
+    return out;
+}
+static const char *key_columns(Arena *a, const Table *t, const KeyConstraint *k) {
+    const char *out = "";
+    for (int i = 0; out && i < k->n_cols; i++) {
+        const char *name = definition_name(a, t->cols[k->cols[i]].name);
+        out = name ? arena_printf(a, "%s%s%s", out, i ? ", " : "", name) : NULL;
+    }
+    return out;
+}
+static const char *action(char code) {
+    return code == 'r'   ? "RESTRICT"
+           : code == 'c' ? "CASCADE"
+           : code == 'n' ? "SET NULL"
+           : code == 'd' ? "SET DEFAULT"
+                         : NULL; /* NO ACTION */
+}
+static const char *reference(Arena *a, const SysConstraint *k) {
+    const ForeignKey *f = k->reference;
+    const char *cols = names(a, f->n_cols, f->cols), *ref = names(a, f->n_cols, f->ref_cols),
+               *table = definition_class_name(a, k->foreign), *update = action(f->on_update),
+               *gone = action(f->on_delete);
+    if (!cols || !ref || !table) return NULL;
+    return arena_printf(a, "FOREIGN KEY (%s) REFERENCES %s(%s)%s%s%s%s", cols, table, ref, update ? " ON UPDATE " : "",
+                        update ? update : "", gone ? " ON DELETE " : "", gone ? gone : "");
+}
+Status definition_constraint(const SysObjects *o, Arena *a, const SysConstraint *k, bool pretty, const char **out) {
+    if (k->reference) return made(o, reference(a, k), out);
+    if (k->key) {
+        const char *cols = key_columns(a, k->of->table, k->key);
+        return made(o, cols ? arena_printf(a, "%s (%s)", k->key->primary ? "PRIMARY KEY" : "UNIQUE", cols) : NULL, out);
+    }
+    const char *cond;
+    if (k->domain) TRY(definition_domain_check(o, a, k->domain, pretty, k->check, &cond));
+    else TRY(definition_expr(o, a, k->of->table, pretty, k->check, &cond));
+    return made(o, arena_printf(a, "CHECK (%s)", cond), out);
+}
+
+static Status part_text(const SysObjects *o, Arena *a, const Table *t, const ExprIndex *x, int i, bool pretty,
+                        const char **out) {
+    if (table_find_column(t, slice_of(x->parts[i])) >= 0 || x->parts[i][0] == '"') return *out = x->parts[i], ST_OK;
+    AstExpr *ast;
+    Err why = {0};
+    const bool call = sql_parse_expr(a, slice_of(x->parts[i]), &ast, &why) == ST_OK && ast->kind == AST_FUNC;
+    TRY(definition_expr(o, a, t, pretty, x->parts[i], out));
+    return call ? ST_OK : made(o, arena_printf(a, "(%s)", *out), out);
+}
+Status definition_index(const SysObjects *o, Arena *a, SysClass *c, int64_t part, bool pretty, const char **out) {
+    const Table *t = c->table;
+    const ExprIndex *x = c->index < t->n_keys ? NULL : &t->exprs[c->index - t->n_keys];
+    const char *where = NULL, *cols = "";
+    *out = NULL;
+    TRY(object_columns(o, c));
+    if (part > c->n_cols || part < 0) return ST_OK;
+    if (part && x) return part_text(o, a, t, x, (int)part - 1, pretty, out);
+    if (part) return made(o, definition_name(a, c->cols[part - 1].name), out);
+    if (!x) cols = key_columns(a, t, &t->keys[c->index]);
+    for (int i = 0; x && cols && i < x->n_parts; i++) {
+        const char *p;
+        TRY(part_text(o, a, t, x, i, pretty, &p));
+        cols = arena_printf(a, "%s%s%s", cols, i ? ", " : "", p);
+    }
+    if (x && x->where) TRY(definition_expr(o, a, t, pretty, x->where, &where));
+    const char *name = definition_name(a, c->name),
+               *table = (pretty ? definition_class_name : definition_qualified_name)(a, object_class_of(o, t));
+    if (!cols || !name || !table) return err_oom(&o->s->err);
+    return made(o,
+                arena_printf(a, "CREATE UNIQUE INDEX %s ON %s USING btree (%s)%s%s%s", name, table, cols,
+                             x && x->nulls_not_distinct ? " NULLS NOT DISTINCT" : "", where ? " WHERE " : "",
+                             where ? where : ""),
+                out);
+}
+
+Status definition_view(const SysObjects *o, Arena *a, const SysClass *c, const char **out) {
+    const char *sql;
+    if (c->system) sql = c->system->sql ? c->system->sql : "";
+    else TRY(view_query_text(o->s, a, c->view, &sql));
+    return made(o, *sql ? arena_printf(a, " %s;", sql) : "", out);
+}
+
+/* ---- routines ------------------------------------------------------------------------------------------- */
+
+static const AstCreateFunction *statement_of(Arena *a, const Routine *f) {
+    AstStmt **list;
+    int64_t n;
+    Err why = {0};
+    if (sql_parse(a, slice_of(f->sql), &list, &n, &why) != ST_OK || n != 1 || list[0]->kind != AST_CREATE_FUNCTION)
+        return NULL;
+    return AST_AS_CONST(AstCreateFunction, list[0]);
+}
+Status definition_routine_body(const SysObjects *o, Arena *a, const Routine *f, const char **out) {
+    const AstCreateFunction *x = statement_of(a, f);
+    return made(o, x && x->body.ptr ? arena_strndup(a, x->body.ptr, x->body.len) : "", out);
+}
+Status definition_result_oid(const SysObjects *o, Arena *a, const Routine *f, int64_t *out) {
+    const CompositeType *row = composite_of(f->ret);
+    (void)a;
+    *out = object_type_oid(o, f->ret, f->ret_domain);
+    int outs = 0;
+    for (int i = 0; i < f->n_params; i++) outs += f->param_modes[i] != 'i' && f->param_modes[i] != 'c';
+    if (f->is_procedure) *out = outs ? 2249 : 2278;
+    else if (f->returns_record && !row && outs != 1) *out = 2249;
+    return ST_OK;
+}
+
+static const char *type_text(const SysObjects *o, Type t, int64_t domain) {
+    return object_type_shown(o, object_type_oid(o, t, domain), -1, false);
+}
+Status definition_argument_default(const SysObjects *o, Arena *a, const Routine *f, int64_t n, const char **out) {
+    const AstCreateFunction *x = f->n_defaults ? statement_of(a, f) : NULL;
+    *out = NULL;
+    if (!x || n < 1 || n > f->n_params || n > x->n_params || !x->params[n - 1].def) return ST_OK;
+    return definition_default(o, a, x->params[n - 1].def, f->param_types[n - 1], out);
+}
+/* Parameters of the modes in `modes`, with names and defaults where they are wanted. */
+static const char *parameters(const SysObjects *o, Arena *a, const Routine *f, const char *modes, bool named,
+                              bool defaults) {
+    const char *out = "";
+    bool any = false;
+    for (int i = 0; out && i < f->n_params; i++) {
+        const char m = f->param_modes[i];
+        const char *name = f->param_names ? f->param_names[i] : NULL, *word = "", *def = NULL;
+        if (!strchr(modes, m)) continue;
+        if (f->variadic && i == routine_variadic_param(f)) word = "VARIADIC ";
+        else if (m == 'o' && strchr(modes, 'i')) word = "OUT ";
+        else if (m == 'b') word = "INOUT ";
+        else if (f->is_procedure && m == 'i') word = "IN ";
+        if (name && *name && named) {
+            const char *q = definition_name(a, name);
+            word = q ? arena_printf(a, "%s%s ", word, q) : NULL;
+        }
+        if (defaults && definition_argument_default(o, a, f, i + 1, &def) != ST_OK) return NULL;
+        const char *type = type_text(o, f->param_types[i], f->param_domains ? f->param_domains[i] : 0);
+        if (!word || !type) return NULL;
+        out = arena_printf(a, "%s%s%s%s%s%s", out, any ? ", " : "", word, type, def ? " DEFAULT " : "", def ? def : "");
+        any = true;
+    }
+    return out;
+}
+static const char *result(const SysObjects *o, Arena *a, const Routine *f) {
+    const char *columns;
+    bool table = false;
+    for (int i = 0; i < f->n_params; i++) table = table || f->param_modes[i] == 't';
+    if (table) return (columns = parameters(o, a, f, "t", true, false)) ? arena_printf(a, "TABLE(%s)", columns) : NULL;
+    int64_t oid;
+    if (definition_result_oid(o, a, f, &oid) != ST_OK) return NULL;
+    const char *type = object_type_shown(o, oid, -1, false);
+    return type ? arena_printf(a, "%s%s", f->returns_set ? "SETOF " : "", type) : NULL;
+}
+static const char *whole(const SysObjects *o, Arena *a, const Routine *f) {
+    const char *args = parameters(o, a, f, "iob", true, true), *ret = f->is_procedure ? "" : result(o, a, f), *body,
+               *name = definition_name(a, f->name);
+    const char *volatility = f->volatility == 'i' ? " IMMUTABLE" : f->volatility == 's' ? " STABLE" : "";
+    const char *what = f->is_procedure ? "PROCEDURE" : "FUNCTION";
+    if (!args || !ret || !name || definition_routine_body(o, a, f, &body) != ST_OK) return NULL;
+    const char *tag = arena_printf(a, "$%s$", f->is_procedure ? "procedure" : "function");
+    const bool options = *volatility || f->strict;
+    if (!tag) return NULL;
+    return arena_printf(a, "CREATE OR REPLACE %s public.%s(%s)\n%s%s%s LANGUAGE %s\n%s%s%sAS %s%s%s\n", what, name,
+                        args, *ret ? " RETURNS " : "", ret, *ret ? "\n" : "", f->language, volatility,
+                        f->strict ? " STRICT" : "", options ? "\n" : "", tag, body, tag);
+}
+Status definition_routine(const SysObjects *o, Arena *a, const Routine *f, RoutineText what, const char **out) {
+    switch (what) {
+    case ROUTINE_ARGUMENTS: return made(o, parameters(o, a, f, "iob", true, true), out);
+    case ROUTINE_IDENTITY: return made(o, parameters(o, a, f, f->is_procedure ? "iob" : "ib", true, false), out);
+    case ROUTINE_RESULT: return f->is_procedure ? (*out = NULL, ST_OK) : made(o, result(o, a, f), out);
+    default: return made(o, whole(o, a, f), out);
+    }
+}
+const char *definition_signature(const SysObjects *o, Arena *a, const Routine *f) {
+    const char *name = definition_name(a, f->name), *args = "";
+    bool any = false;
+    for (int i = 0; name && args && i < f->n_params; i++) {
+        if (!routine_is_arg(f, i)) continue;
+        const char *type = type_text(o, f->param_types[i], f->param_domains ? f->param_domains[i] : 0);
+        args = type ? arena_printf(a, "%s%s%s", args, any ? "," : "", type) : NULL;
+        any = true;
+    }
+    return name && args ? arena_printf(a, "%s(%s)", name, args) : NULL;
+}
+
+const BuiltinProc *builtin_proc(int64_t oid) {
+    int64_t n;
+    const BuiltinProc *all = builtin_procs(&n);
+    for (int64_t i = 0; i < n; i++)
+        if (all[i].oid == oid) return &all[i];
+    return NULL;
+}
+const char *builtin_proc_arguments(const SysObjects *o, Arena *a, const BuiltinProc *f, const char *between) {
+    const char *out = "";
+    for (const char *p = f->args; out && *p;) {
+        char *end;
+        const char *type = object_type_shown(o, strtoll(p, &end, 10), -1, false);
+        out = type ? arena_printf(a, "%s%s%s", out, p > f->args ? between : "", type) : NULL;
+        p = *end ? end + 1 : end;
+    }
+    return out;
+}

@@ -1,0 +1,315 @@
+/* deparse.c - expressions of the catalog (conditions, defaults, keys of indexes) as PostgreSQL's ruleutils.c writes
+ * them.
+ *
+ * The catalog has an expression's text as it was given. It is bound, and the bound tree is written: every operator in
+ * parentheses, constants and casts with their types. What has no counterpart in PostgreSQL's text (functions that the
+ * binder puts in for a construct) keeps the text as it was given, which means the same.
+ */
+#include <stdio.h>
+
+#include "base/stack.h"
+#include "session/ddl/definition.h"
+#include "session/system/definitions.h"
+#include "sql/bind/bind.h"
+#include "sql/parse/ast.h"
+#include "sql/parse/parse.h"
+
+typedef struct Deparse {
+    Arena *a;
+    PlanCtx *c;
+    const Table *t;
+    const ColId *ids;
+    bool pretty;    /* parentheses and such only where they are needed */
+    bool of_domain; /* the only column is a domain's VALUE */
+    bool fails;     /* it has no text of PostgreSQL's */
+} Deparse;
+
+static const char *write_expr(Deparse *d, const Expr *e, bool implicit);
+
+static bool is_operator(const Expr *e) { return e->kind == EX_FUNC && e->u.func->flags & FN_OPERATOR; }
+/* Of + and - 1, of * and / and % 2, else 0. */
+static int precedence(const Expr *e) {
+    const char *name = is_operator(e) && e->n_args == 2 ? e->u.func->name : "";
+    if (!*name || name[1]) return 0;
+    return strchr("+-", *name) ? 1 : strchr("*/%", *name) ? 2 : 0;
+}
+/* ruleutils.c, isSimpleNode: it needs no parentheses below `up`. */
+static bool is_simple(const Expr *e, const Expr *up) {
+    const bool in_bool = up->kind == EX_AND || up->kind == EX_OR || up->kind == EX_NOT;
+    const bool in_call = (up->kind == EX_FUNC && !is_operator(up)) || up->kind == EX_COALESCE || up->kind == EX_CASE;
+    switch ((ExprKind)e->kind) {
+    case EX_CAST: return is_simple(e->args[0], e);
+    case EX_FUNC:
+        if (!is_operator(e) || in_call || in_bool) return true;
+        if (!is_operator(up) || !precedence(e) || !precedence(up)) return false;
+        return precedence(e) > precedence(up) || (precedence(e) == precedence(up) && up->args[0] == e);
+    case EX_NOT:
+    case EX_AND: return up->kind == EX_AND || up->kind == EX_OR || in_call;
+    case EX_OR: return up->kind == EX_OR || in_call;
+    case EX_IS_NULL:
+    case EX_IS_NOT_NULL:
+    case EX_IS_TRUE:
+    case EX_IS_NOT_TRUE:
+    case EX_IS_FALSE:
+    case EX_IS_NOT_FALSE:
+    case EX_DISTINCT: return in_bool || in_call;
+    case EX_IN: return false;
+    default: return true;
+    }
+}
+static const char *write_in(Deparse *d, const Expr *e, const Expr *up, bool implicit) {
+    const char *x = write_expr(d, e, implicit);
+    return x && d->pretty && !is_simple(e, up) ? arena_printf(d->a, "(%s)", x) : x;
+}
+/* In parentheses, unless the text is to be pretty. */
+static const char *enclose(Deparse *d, const char *x) { return x && !d->pretty ? arena_printf(d->a, "(%s)", x) : x; }
+
+static const char *quoted(Deparse *d, Str s) {
+    char *p = arena_alloc(d->a, 2 * (int64_t)s.len + 3), *at = p;
+    if (!p) return NULL;
+    *at++ = '\'';
+    for (uint32_t i = 0; i < s.len; i++) {
+        if (s.ptr[i] == '\'') *at++ = '\'';
+        *at++ = s.ptr[i];
+    }
+    *at++ = '\'';
+    *at = 0;
+    return p;
+}
+/* Without zeros at the end of its fraction: the binder gives constants the scale of what they stand beside. */
+static void trim_fraction(char *text) {
+    char *end = text + strlen(text);
+    if (!strchr(text, '.')) return;
+    while (end[-1] == '0') end--;
+    if (end[-1] == '.') end--;
+    *end = 0;
+}
+static const char *write_const(Deparse *d, const Expr *e) {
+    const Value *v = &e->u.value;
+    char room[TYPE_NAME_MAX];
+    const char *type = e->type.id == T_CHAR ? "bpchar" : type_plain_name(e->type);
+    int64_t n;
+    if (e->type.id == T_UNKNOWN) type = "text";
+    if (v->is_null) return arena_printf(d->a, "NULL::%s", e->type.id == T_CHAR ? "bpchar" : type_name(e->type, &room));
+    char *text = value_to_text(d->a, v, &n);
+    if (!text) return NULL;
+    if (e->type.id == T_NUMERIC) trim_fraction(text);
+    if (e->type.id == T_BOOL) return v->u.b ? "true" : "false";
+    const bool number = type_is_number(e->type), negative = *text == '-', whole = !strpbrk(text, ".eNI");
+    const bool small = whole && n < 10;
+    if (type_is_integer(e->type) && small) return negative ? arena_printf(d->a, "'%s'::integer", text) : text;
+    if (number && !type_is_integer(e->type)) {
+        const bool numeric = e->type.id == T_NUMERIC || e->type.id == T_DECIMAL;
+        const char *plain = negative ? arena_printf(d->a, "'%s'::%s", text, whole ? "integer" : "numeric") : text;
+        if (numeric && !whole) return plain;
+        return plain ? arena_printf(d->a, d->pretty ? "%s::%s" : "(%s)::%s", plain, type) : NULL;
+    }
+    const char *q = quoted(d, str_make(text, n));
+    return q ? arena_printf(d->a, "%s::%s", q, type) : NULL;
+}
+/* An argument of a call: what is varchar becomes text for a function of text, and PostgreSQL says so. */
+static const char *write_arg(Deparse *d, const Expr *call, int32_t k) {
+    const Expr *e = call->args[k];
+    const char *x = write_in(d, e, call, true);
+    const bool text = e->type.id == T_VARCHAR && e->kind != EX_CONST && func_arg_type(call->u.func, k).id == T_TEXT;
+    return x && text ? arena_printf(d->a, d->pretty ? "%s::text" : "(%s)::text", x) : x;
+}
+static const char *write_args(Deparse *d, const Expr *e) {
+    const char *out = "";
+    for (int32_t i = 0; out && i < e->n_args; i++) {
+        const char *x = write_arg(d, e, i);
+        out = x ? arena_printf(d->a, "%s%s%s", out, i ? ", " : "", x) : NULL;
+    }
+    return out;
+}
+static const char *write_list(Deparse *d, const Expr *e, int32_t from, const char *between, bool implicit) {
+    const char *out = "";
+    for (int32_t i = from; out && i < e->n_args; i++) {
+        const char *x = write_in(d, e->args[i], e, implicit);
+        out = x ? arena_printf(d->a, "%s%s%s", out, i > from ? between : "", x) : NULL;
+    }
+    return out;
+}
+static const char *write_call(Deparse *d, const Expr *e) {
+    static const char *const words[] = {
+        "current_date", "current_time", "current_timestamp", "localtime",       "localtimestamp",
+        "current_user", "session_user", "current_role",      "current_catalog", "current_schema",
+        "user"};
+    const FuncDef *f = e->u.func;
+    if (f->flags & FN_OPERATOR) {
+        const char *l = write_arg(d, e, 0), *r = e->n_args > 1 ? write_arg(d, e, 1) : "";
+        if (!l || !r) return NULL;
+        return enclose(d, e->n_args > 1
+                              ? arena_printf(d->a, "%s %s %s", l, strcmp(f->name, "!=") == 0 ? "<>" : f->name, r)
+                              : arena_printf(d->a, "%s %s", f->name, l));
+    }
+    for (int64_t i = 0; e->n_args == 0 && i < ARRAY_LEN(words); i++) {
+        if (strcmp(words[i], f->name) != 0) continue;
+        char *up = arena_strdup(d->a, words[i]);
+        for (char *p = up; p && *p; p++) *p = (char)(*p >= 'a' && *p <= 'z' ? *p - 32 : *p);
+        return up;
+    }
+    d->fails = d->fails || (f->doc && strncmp(f->doc, "internal:", 9) == 0) || strncmp(f->name, "extract", 7) == 0;
+    const char *args = write_args(d, e), *name = definition_name(d->a, f->name);
+    return args && name ? arena_printf(d->a, "%s(%s)", name, args) : NULL;
+}
+static const char *write_cast(Deparse *d, const Expr *e, bool implicit) {
+    char room[TYPE_NAME_MAX];
+    const char *x = write_in(d, e->args[0], e, true);
+    if (e->cast_ctx != CAST_EXPLICIT && !implicit) return x;
+    const bool alone = d->pretty || (e->args[0]->kind == EX_CONST && !type_is_number(e->args[0]->type));
+    const char *type = e->type.id == T_CHAR && e->type.length <= 0 ? "bpchar" : type_name(e->type, &room);
+    return x ? arena_printf(d->a, alone ? "%s::%s" : "(%s)::%s", x, type) : NULL;
+}
+static const char *write_case(Deparse *d, const Expr *e) {
+    const char *out = "CASE";
+    for (int32_t i = 0; out && i + 1 < e->n_args; i += 2) {
+        const char *when = write_expr(d, e->args[i], false), *then = write_expr(d, e->args[i + 1], true);
+        out = when && then ? arena_printf(d->a, "%s WHEN %s THEN %s", out, when, then) : NULL;
+    }
+    const char *other = e->n_args % 2 ? write_expr(d, e->args[e->n_args - 1], true) : NULL;
+    if (out && other) out = arena_printf(d->a, "%s ELSE %s", out, other);
+    return out ? arena_printf(d->a, "%s END", out) : NULL;
+}
+/* Elements of IN's list, which are all of its type. */
+static const char *write_elements(Deparse *d, const Expr *e) {
+    const char *out = "";
+    for (int32_t i = 1; out && i < e->n_args; i++) {
+        const Expr *k = e->args[i];
+        const char *x = write_expr(d, k, true);
+        const bool cast = k->kind == EX_CONST && (k->type.id == T_INT8 || k->type.id == T_INT2) && x && *x != '\'';
+        if (x && cast) x = arena_printf(d->a, d->pretty ? "%s::%s" : "(%s)::%s", x, type_plain_name(k->type));
+        out = x ? arena_printf(d->a, "%s%s%s", out, i > 1 ? ", " : "", x) : NULL;
+    }
+    return out;
+}
+static const char *write_test(Deparse *d, const Expr *e, const char *what) {
+    const char *x = write_in(d, e->args[0], e, true);
+    return x ? enclose(d, arena_printf(d->a, "%s IS %s", x, what)) : NULL;
+}
+static const char *write_column(Deparse *d, const Expr *e) {
+    for (int i = 0; d->t && i < d->t->n_cols; i++)
+        if (d->ids[i] == e->u.col) return d->of_domain ? "VALUE" : definition_name(d->a, d->t->cols[i].name);
+    d->fails = true;
+    return "";
+}
+static const char *write_expr(Deparse *d, const Expr *e, bool implicit) {
+    const char *x, *y;
+    if (stack_check(d->c->err) != ST_OK) return NULL;
+    switch ((ExprKind)e->kind) {
+    case EX_CONST: return write_const(d, e);
+    case EX_COL: return write_column(d, e);
+    case EX_FUNC: return write_call(d, e);
+    case EX_CAST: return write_cast(d, e, implicit);
+    case EX_AND: return enclose(d, write_list(d, e, 0, " AND ", false));
+    case EX_OR: return enclose(d, write_list(d, e, 0, " OR ", false));
+    case EX_NOT: return (x = write_in(d, e->args[0], e, false)) ? enclose(d, arena_printf(d->a, "NOT %s", x)) : NULL;
+    case EX_IS_NULL: return write_test(d, e, "NULL");
+    case EX_IS_NOT_NULL: return write_test(d, e, "NOT NULL");
+    case EX_IS_TRUE: return write_test(d, e, "TRUE");
+    case EX_IS_NOT_TRUE: return write_test(d, e, "NOT TRUE");
+    case EX_IS_FALSE: return write_test(d, e, "FALSE");
+    case EX_IS_NOT_FALSE: return write_test(d, e, "NOT FALSE");
+    case EX_COALESCE: return (x = write_list(d, e, 0, ", ", true)) ? arena_printf(d->a, "COALESCE(%s)", x) : NULL;
+    case EX_CASE: return write_case(d, e);
+    case EX_IN:
+        x = write_in(d, e->args[0], e, true);
+        y = write_elements(d, e);
+        return x && y ? enclose(d, arena_printf(d->a, "%s = ANY (ARRAY[%s])", x, y)) : NULL;
+    case EX_DISTINCT:
+        x = write_in(d, e->args[0], e, true);
+        y = write_in(d, e->args[1], e, true);
+        return x && y ? enclose(d, arena_printf(d->a, "%s IS DISTINCT FROM %s", x, y)) : NULL;
+    default: d->fails = true; return "";
+    }
+}
+
+/* Bound; NULL where it is not to be bound any more. */
+static Expr *bind_text(PlanCtx *c, const Table *t, const char *sql, ColId *ids) {
+    Expr *e = NULL;
+    AstExpr *ast;
+    if (t) return sql_bind_index_expr(c, t, sql, false, ids, &e) == ST_OK ? e : NULL;
+    if (sql_parse_expr(c->arena, slice_of(sql), &ast, c->err) != ST_OK) return NULL;
+    return sql_bind_scalar(c, ast, type_make(T_UNKNOWN), &e) == ST_OK ? e : NULL;
+}
+
+static Status write_text(const SysObjects *o, Arena *a, const Table *t, bool of_domain, bool pretty, const char *sql,
+                         const char **out) {
+    PlanCtx c;
+    Err why = {0};
+    plan_ctx_init(o->s, a, &c);
+    c.err = &why;
+    c.of_catalog = true;
+    ColId *ids = arena_array(a, ColId, (t ? t->n_cols : 0) + 1);
+    if (!ids) return err_oom(&o->s->err);
+    const Expr *e = bind_text(&c, t, sql, ids);
+    Deparse d = {.a = a, .c = &c, .t = t, .ids = ids, .of_domain = of_domain, .pretty = pretty};
+    *out = e ? write_expr(&d, e, false) : sql;
+    if (d.fails) *out = t ? arena_printf(a, "(%s)", sql) : sql;
+    return *out ? ST_OK : err_oom(&o->s->err);
+}
+
+Status definition_default(const SysObjects *o, Arena *a, const struct AstExpr *ast, Type type, const char **out) {
+    PlanCtx c;
+    Err why = {0};
+    Expr *e = NULL;
+    plan_ctx_init(o->s, a, &c);
+    c.err = &why;
+    c.of_catalog = true;
+    const bool text = ast->kind == AST_STRING_LIT || ast->kind == AST_NULL_LIT; /* which are of the type */
+    if (text && type.id != T_CHAR) type.length = type_has_length(type) ? 0 : type.length;
+    if (text && type.id == T_CHAR) type.length = 0;
+    Deparse d = {.a = a, .c = &c};
+    *out = NULL;
+    if (sql_bind_scalar(&c, ast, text ? type : type_make(T_UNKNOWN), &e) == ST_OK) *out = write_expr(&d, e, false);
+    return *out && !d.fails ? ST_OK : err_is_set(&o->s->err) ? ST_ERROR : (*out = NULL, ST_OK);
+}
+Status definition_default_text(const SysObjects *o, Arena *a, const char *sql, Type type, const char **out) {
+    AstExpr *ast;
+    Err why = {0};
+    *out = NULL;
+    if (sql_parse_expr(a, slice_of(sql), &ast, &why) == ST_OK) TRY(definition_default(o, a, ast, type, out));
+    if (!*out) *out = sql;
+    return ST_OK;
+}
+
+Status definition_expr(const SysObjects *o, Arena *a, const Table *t, bool pretty, const char *sql, const char **out) {
+    return write_text(o, a, t, false, pretty, sql, out);
+}
+Status definition_domain_check(const SysObjects *o, Arena *a, const Domain *d, bool pretty, const char *sql,
+                               const char **out) {
+    static char value[] = "value";
+    Column col = {.name = value, .type = d->type};
+    const Table t = {.name = d->name, .n_cols = 1, .cols = &col};
+    return write_text(o, a, &t, true, pretty, sql, out);
+}
+
+typedef struct Reads {
+    const Table *t;
+    const ColId *ids;
+    int64_t n, *cols;
+} Reads;
+static bool reads_column(void *ctx, Expr *e) {
+    Reads *r = ctx;
+    for (int i = 0; e->kind == EX_COL && i < r->t->n_cols; i++) {
+        bool there = false;
+        for (int64_t k = 0; k < r->n; k++) there = there || r->cols[k] == i + 1;
+        if (r->ids[i] == e->u.col && !there) r->cols[r->n++] = i + 1;
+    }
+    return true;
+}
+Status definition_check_columns(const SysObjects *o, const Table *t, const char *sql, int64_t *n, int64_t *cols) {
+    PlanCtx c;
+    Err why = {0};
+    plan_ctx_init(o->s, o->a, &c);
+    c.err = &why;
+    c.of_catalog = true;
+    *n = 0;
+    ColId *ids = arena_array(o->a, ColId, t->n_cols + 1);
+    if (!ids) return err_oom(&o->s->err);
+    Expr *e = bind_text(&c, t, sql, ids);
+    Reads r = {.t = t, .ids = ids, .cols = cols};
+    if (e) (void)expr_walk(e, reads_column, &r);
+    *n = r.n;
+    return ST_OK;
+}

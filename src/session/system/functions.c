@@ -1,0 +1,538 @@
+/* functions.c - functions on the catalog (types/func_catalog.c), and names of objects (regclass and the like). */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "session/ddl/definition.h"
+#include "session/system/definitions.h"
+#include "session/system/functions.h"
+#include "sql/bind/bind.h"
+#include "sql/parse/ast.h"
+#include "sql/parse/parse.h"
+#include "types/array.h"
+#include "types/oid.h"
+
+typedef struct Call {
+    Session *s;
+    const SysObjects *o;
+    const char *name; /* of the function */
+    int n;
+    const Value *args;
+    Arena *a;
+    Value *out; /* NULL unless it is set */
+    Err *e;
+} Call;
+
+static Status put_text(const Call *c, const char *text) {
+    if (!text) return ST_OK;
+    const char *copy = arena_strdup(c->a, text);
+    if (!copy) return err_is_set(c->e) ? ST_ERROR : err_oom(c->e);
+    c->out->is_null = false;
+    c->out->u.str = str_make(copy, (int64_t)strlen(copy));
+    return ST_OK;
+}
+static Status put_bool(const Call *c, bool b) { return c->out->is_null = false, c->out->u.b = b, ST_OK; }
+static Status put_int(const Call *c, int64_t i) { return c->out->is_null = false, c->out->u.i64 = i, ST_OK; }
+static Status put_int4(const Call *c, int64_t i) { return c->out->is_null = false, c->out->u.i32 = (int32_t)i, ST_OK; }
+static const char *text_arg(const Call *c, int k) {
+    return arena_strndup(c->a, c->args[k].u.str.ptr, c->args[k].u.str.len);
+}
+
+/* ---- names ------------------------------------------------------------------------------------------ */
+
+/* "a"."b" or a.b, folded; at most two parts. false: it is no name. */
+static bool split_name(Arena *a, Slice text, const char **schema, const char **name) {
+    char *out = arena_alloc(a, text.len + 2), *part = out, *at = out;
+    int n = 0;
+    const char *parts[3];
+    if (!out) return false;
+    for (int64_t i = 0; i <= text.len; i++) {
+        if (i == text.len || text.ptr[i] == '.') {
+            *at++ = 0;
+            if (n == 2 || !*part) return false;
+            parts[n++] = part;
+            part = at;
+        } else if (text.ptr[i] == '"') {
+            for (i++; i < text.len; i++) {
+                if (text.ptr[i] == '"' && (i + 1 == text.len || text.ptr[i + 1] != '"')) break;
+                if (text.ptr[i] == '"') i++;
+                *at++ = text.ptr[i];
+            }
+            if (i == text.len) return false;
+        } else {
+            const char c = text.ptr[i];
+            *at++ = (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
+        }
+    }
+    *schema = n == 2 ? parts[0] : NULL;
+    *name = parts[n - 1];
+    return true;
+}
+
+static Status no_object(Err *e, const char *state, const char *what, Slice name) {
+    return err_set(e, state, "%s \"%.*s\" does not exist", what, (int)MIN_OF(name.len, 512), name.ptr);
+}
+/* A type as SQL spells it. */
+static Status find_type(const SysObjects *o, Slice name, int64_t *out, Err *e) {
+    char *sql = arena_printf(o->a, "NULL::%.*s", (int)name.len, name.ptr);
+    AstExpr *ast;
+    Type t;
+    const Domain *d;
+    const char *schema, *plain;
+    Err why = {0};
+    if (!sql) return err_oom(e);
+    if (split_name(o->a, name, &schema, &plain)) { /* also those that SQL has no word for */
+        const SysType *x = object_type_named(o, schema, plain);
+        if (x) return *out = x->oid, ST_OK;
+    }
+    if (sql_parse_expr(o->a, slice_of(sql), &ast, &why) != ST_OK || ast->kind != AST_CAST)
+        return err_set(e, ERR_SYNTAX, "syntax error at or near \"%.*s\"", (int)MIN_OF(name.len, 128), name.ptr);
+    if (sql_bind_type(o->c, AST_AS_CONST(AstCast, ast)->type, &t, &d, &why) != ST_OK)
+        return no_object(e, ERR_UNDEFINED_OBJECT, "type", name);
+    return *out = object_type_oid(o, t, d ? d->id : 0), ST_OK;
+}
+static Status find_proc(const SysObjects *o, Slice name, int64_t *out, Err *e) {
+    const char *schema, *plain;
+    int64_t n = 0;
+    if (!split_name(o->a, name, &schema, &plain)) return err_set(e, ERR_INVALID_NAME, "invalid name syntax");
+    int64_t n_builtin;
+    const BuiltinProc *all = builtin_procs(&n_builtin);
+    for (int64_t i = 0; (!schema || strcmp(schema, "pg_catalog") == 0) && i < n_builtin; i++)
+        if (strcmp(all[i].name, plain) == 0 && !n++) *out = all[i].oid;
+    for (int64_t i = 0; (!schema || strcmp(schema, "public") == 0) && i < o->routines.len; i++)
+        if (strcmp(o->routines.items[i].routine->name, plain) == 0 && !n++) *out = o->routines.items[i].oid;
+    if (n > 1)
+        return err_set(e, ERR_AMBIGUOUS_FUNCTION, "more than one function named \"%.*s\"", (int)name.len, name.ptr);
+    return n ? ST_OK : no_object(e, ERR_UNDEFINED_FUNCTION, "function", name);
+}
+static Status find_procedure(const SysObjects *o, Slice name, int64_t *out, Err *e) {
+    const char *paren = memchr(name.ptr, '(', (size_t)name.len), *schema, *plain;
+    if (!paren || name.ptr[name.len - 1] != ')') return err_set(e, ERR_INVALID_TEXT, "expected a left parenthesis");
+    if (!split_name(o->a, (Slice){name.ptr, paren - name.ptr}, &schema, &plain))
+        return err_set(e, ERR_INVALID_NAME, "invalid name syntax");
+    int64_t types[100];
+    int n = 0;
+    for (const char *p = paren + 1, *end = name.ptr + name.len - 1; p < end && n < 100;) {
+        const char *comma = memchr(p, ',', (size_t)(end - p)), *to = comma ? comma : end;
+        while (p < to && *p == ' ') p++;
+        TRY(find_type(o, (Slice){p, to - p}, &types[n++], e));
+        p = to + 1;
+    }
+    for (int64_t i = 0; i < o->routines.len; i++) {
+        const Routine *f = o->routines.items[i].routine;
+        int k = 0;
+        bool same = strcmp(f->name, plain) == 0;
+        for (int x = 0; same && x < f->n_params; x++)
+            if (routine_is_arg(f, x))
+                same = k < n &&
+                       object_type_oid(o, f->param_types[x], f->param_domains ? f->param_domains[x] : 0) == types[k++];
+        if (same && k == n) return *out = o->routines.items[i].oid, ST_OK;
+    }
+    int64_t n_builtin;
+    const BuiltinProc *all = builtin_procs(&n_builtin);
+    char *vector = arena_strdup(o->a, "");
+    for (int k = 0; vector && k < n; k++)
+        vector = arena_printf(o->a, "%s%s%lld", vector, k ? " " : "", (long long)types[k]);
+    if (!vector) return err_oom(e);
+    for (int64_t i = 0; i < n_builtin; i++)
+        if (strcmp(all[i].name, plain) == 0 && strcmp(all[i].args, vector) == 0) return *out = all[i].oid, ST_OK;
+    return no_object(e, ERR_UNDEFINED_FUNCTION, "function", name);
+}
+Status session_oid_find(void *ctx, int kind, Slice name, int64_t *out, Err *e) {
+    Session *s = ctx;
+    const SysObjects *o = session_objects(s);
+    const char *schema, *plain;
+    const SysClass *c;
+    if (!o) return e == &s->err ? ST_ERROR : (err_copy(e, &s->err), ST_ERROR);
+    if (kind == OID_TYPE) return find_type(o, name, out, e);
+    if (kind == OID_PROC) return find_proc(o, name, out, e);
+    if (kind == OID_PROCEDURE) return find_procedure(o, name, out, e);
+    if (!split_name(o->a, name, &schema, &plain)) return err_set(e, ERR_INVALID_NAME, "invalid name syntax");
+    switch (kind) {
+    case OID_CLASS:
+        if ((c = object_class_named(o, schema, plain))) return *out = c->oid, ST_OK;
+        return no_object(e, ERR_UNDEFINED_TABLE, "relation", name);
+    case OID_NAMESPACE:
+        if ((*out = object_schema(plain))) return ST_OK;
+        return no_object(e, ERR_UNDEFINED_SCHEMA, "schema", name);
+    case OID_ROLE:
+        if (strcmp(plain, s->info.user) == 0) return *out = OID_OWNER, ST_OK;
+        return no_object(e, ERR_UNDEFINED_OBJECT, "role", name);
+    case OID_COLLATION:
+        if (strcmp(plain, "C") == 0) return *out = OID_COLLATION_C, ST_OK;
+        if (strcmp(plain, "default") == 0) return *out = OID_COLLATION_DEFAULT, ST_OK;
+        return err_set(e, ERR_UNDEFINED_OBJECT, "collation \"%s\" for encoding \"UTF8\" does not exist", plain);
+    case OID_OPER:
+    case OID_OPERATOR:
+        return err_set(e, ERR_UNDEFINED_FUNCTION, "operator does not exist: %.*s", (int)name.len, name.ptr);
+    default:
+        return no_object(e, ERR_UNDEFINED_OBJECT,
+                         kind == OID_CONFIG ? "text search configuration" : "text search dictionary", name);
+    }
+}
+
+static const char *builtin_name(const SysObjects *o, Arena *a, int64_t oid, bool with_types) {
+    const BuiltinProc *f = builtin_proc(oid), *all;
+    int64_t n, same = 0;
+    if (!f) return NULL;
+    const char *args = with_types ? builtin_proc_arguments(o, a, f, ",") : NULL, *name = definition_name(a, f->name);
+    if (with_types) return args && name ? arena_printf(a, "%s(%s)", name, args) : NULL;
+    all = builtin_procs(&n);
+    for (int64_t i = 0; i < n; i++) same += strcmp(all[i].name, f->name) == 0;
+    return same > 1 && name ? arena_printf(a, "pg_catalog.%s", name) : name;
+}
+static const char *proc_name(const SysObjects *o, Arena *a, int64_t oid, bool with_types) {
+    const Routine *f = object_routine(o, oid);
+    int64_t n = 0;
+    if (!f) return builtin_name(o, a, oid, with_types);
+    if (with_types) return definition_signature(o, a, f);
+    for (int64_t i = 0; i < o->routines.len; i++) n += strcmp(o->routines.items[i].routine->name, f->name) == 0;
+    const char *name = definition_name(a, f->name);
+    return n > 1 && name ? arena_printf(a, "public.%s", name) : name;
+}
+Status session_oid_name(void *ctx, int kind, int64_t oid, Arena *a, Str *out, Err *e) {
+    Session *s = ctx;
+    const SysObjects *o = session_objects(s);
+    const char *text = NULL;
+    const SysClass *c;
+    if (!o) return e == &s->err ? ST_ERROR : (err_copy(e, &s->err), ST_ERROR);
+    switch (oid ? kind : -1) {
+    case -1: text = "-"; break;
+    case OID_CLASS: text = (c = object_class(o, oid)) ? definition_class_name(a, c) : NULL; break;
+    case OID_TYPE: text = object_type(o, oid) ? object_type_shown(o, oid, -1, false) : NULL; break;
+    case OID_PROC: text = proc_name(o, a, oid, false); break;
+    case OID_PROCEDURE: text = proc_name(o, a, oid, true); break;
+    case OID_NAMESPACE: text = object_schema_name(oid); break;
+    case OID_ROLE: text = oid == OID_OWNER ? definition_name(a, s->info.user) : NULL; break;
+    case OID_COLLATION:
+        text = oid == OID_COLLATION_DEFAULT ? "\"default\"" : oid == OID_COLLATION_C ? "\"C\"" : NULL;
+        break;
+    default: break;
+    }
+    if (!text) text = arena_printf(a, "%lld", (long long)oid);
+    char *copy = text ? arena_strdup(a, text) : NULL;
+    if (!copy) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    *out = str_make(copy, (int64_t)strlen(copy));
+    return ST_OK;
+}
+
+/* ---- definitions ------------------------------------------------------------------------------------ */
+
+static Status format_type(const Call *c) {
+    if (c->args[0].is_null) return ST_OK;
+    const bool given = !c->args[1].is_null;
+    return put_text(c, object_type_shown(c->o, c->args[0].u.i64, given ? c->args[1].u.i32 : -1, given));
+}
+/* The last argument, where it is boolean. */
+static bool is_pretty(const Call *c) { return c->args[c->n - 1].type.id == T_BOOL && c->args[c->n - 1].u.b; }
+static Status get_expr(const Call *c) {
+    const SysClass *of = object_class(c->o, c->args[1].u.i64);
+    const char *sql = text_arg(c, 0), *out;
+    const SysClass *of_default = of && of->kind == 'r' ? of : NULL;
+    if (!sql) return err_oom(c->e);
+    if (!of && c->args[1].u.i64) return ST_OK;
+    for (int32_t i = 0; of_default && i < of->n_cols; i++) {
+        if (!of->cols[i].default_sql || strcmp(of->cols[i].default_sql, sql) != 0) continue;
+        TRY(definition_default_text(c->o, c->a, sql, of->cols[i].type, &out));
+        return put_text(c, out);
+    }
+    TRY(definition_expr(c->o, c->a, of ? of->table : NULL, is_pretty(c), sql, &out));
+    return put_text(c, out);
+}
+static Status get_constraintdef(const Call *c) {
+    const SysConstraint *k = object_constraint(c->o, c->args[0].u.i64);
+    const char *out;
+    if (!k) return ST_OK;
+    TRY(definition_constraint(c->o, c->a, k, is_pretty(c), &out));
+    return put_text(c, out);
+}
+static Status get_indexdef(const Call *c) {
+    SysClass *i = object_class(c->o, c->args[0].u.i64);
+    const char *out;
+    if (!i || i->kind != 'i') return ST_OK;
+    TRY(definition_index(c->o, c->a, i, c->n > 1 ? c->args[1].u.i32 : 0, is_pretty(c), &out));
+    return put_text(c, out);
+}
+static Status get_viewdef(const Call *c) {
+    const SysClass *v = NULL;
+    const char *out;
+    int64_t oid = c->args[0].type.id == T_OID ? c->args[0].u.i64 : 0;
+    if (c->args[0].type.id != T_OID)
+        TRY(session_oid_find(c->s, OID_CLASS, (Slice){c->args[0].u.str.ptr, c->args[0].u.str.len}, &oid, c->e));
+    v = object_class(c->o, oid);
+    if (!v || v->kind != 'v') return v && c->args[0].type.id != T_OID ? put_text(c, "Not a view") : ST_OK;
+    TRY(definition_view(c->o, c->a, v, &out));
+    return put_text(c, out);
+}
+static Status routine_text(const Call *c, RoutineText what) {
+    const Routine *f = object_routine(c->o, c->args[0].u.i64);
+    const BuiltinProc *own = f ? NULL : builtin_proc(c->args[0].u.i64);
+    const char *out;
+    if (own && what == ROUTINE_RESULT) {
+        out = object_type_shown(c->o, own->result, -1, false);
+        return put_text(c, own->returns_set && out ? arena_printf(c->a, "SETOF %s", out) : out);
+    }
+    if (own && what != ROUTINE_DEFINITION) return put_text(c, builtin_proc_arguments(c->o, c->a, own, ", "));
+    if (!f) return ST_OK;
+    TRY(definition_routine(c->o, c->a, f, what, &out));
+    return put_text(c, out);
+}
+static Status get_functiondef(const Call *c) { return routine_text(c, ROUTINE_DEFINITION); }
+static Status get_arguments(const Call *c) { return routine_text(c, ROUTINE_ARGUMENTS); }
+static Status get_identity(const Call *c) { return routine_text(c, ROUTINE_IDENTITY); }
+static Status get_result(const Call *c) { return routine_text(c, ROUTINE_RESULT); }
+static Status get_argument_default(const Call *c) {
+    const Routine *f = object_routine(c->o, c->args[0].u.i64);
+    const char *out;
+    if (!f) return ST_OK;
+    TRY(definition_argument_default(c->o, c->a, f, c->args[1].u.i32, &out));
+    return put_text(c, out);
+}
+static Status sequence_last(const Call *c) {
+    const SysClass *x = object_class(c->o, c->args[0].u.i64);
+    if (!x || !x->sequence) return ST_OK;
+    const SequenceValues now = sequence_values(x->sequence);
+    return now.is_called ? put_int(c, now.last) : ST_OK;
+}
+static Status get_userbyid(const Call *c) {
+    if (c->args[0].u.i64 == OID_OWNER) return put_text(c, c->s->info.user);
+    return put_text(c, arena_printf(c->a, "unknown (OID=%lld)", (long long)c->args[0].u.i64));
+}
+static Status nothing(const Call *c) { return (void)c, ST_OK; }
+static Status empty(const Call *c) { return put_text(c, ""); }
+static Status no_rows(const Call *c) {
+    c->out->is_null = false;
+    return array_build(c->a, PH_I64, 0, NULL, NULL, &c->out->u.str, c->e);
+}
+
+/* ---- what is visible, what is allowed ----------------------------------------------------------------- */
+
+static Status table_visible(const Call *c) {
+    const SysClass *x = object_class(c->o, c->args[0].u.i64);
+    return x ? put_bool(c, x->space != OID_SCHEMA_INFORMATION) : ST_OK;
+}
+static Status type_visible(const Call *c) {
+    const SysType *t = object_type(c->o, c->args[0].u.i64);
+    return t ? put_bool(c, !t->row || t->row->space != OID_SCHEMA_INFORMATION) : ST_OK;
+}
+static Status visible(const Call *c) { return put_bool(c, true); }
+/* There is one user, who owns all; but a table that is named must be there. */
+static Status allowed(const Call *c) { return put_bool(c, true); }
+static Status table_allowed(const Call *c) {
+    const Value *v = &c->args[c->n - (strcmp(c->name, "has_column_privilege") == 0 ? 3 : 2)];
+    int64_t oid;
+    if (v->type.id != T_TEXT) return object_class(c->o, v->u.i64) ? put_bool(c, true) : ST_OK;
+    TRY(session_oid_find(c->s, OID_CLASS, (Slice){v->u.str.ptr, v->u.str.len}, &oid, c->e));
+    return put_bool(c, true);
+}
+
+/* ---- names to objects, or NULL ------------------------------------------------------------------------ */
+
+static Status to_reg(const Call *c) {
+    Type t;
+    Err why = {0};
+    int64_t oid;
+    if (!oid_type_named(slice_of(c->name + 3), &t)) return ST_OK;
+    const Slice name = {c->args[0].u.str.ptr, c->args[0].u.str.len};
+    if (session_oid_find(c->s, t.precision, name, &oid, &why) == ST_OK) return put_int(c, oid);
+    return strcmp(why.sqlstate, ERR_OUT_OF_MEMORY) == 0 ? (err_copy(c->e, &why), ST_ERROR) : ST_OK;
+}
+
+/* ---- sizes -------------------------------------------------------------------------------------------- */
+
+static Status relation_size(const Call *c) {
+    const SysClass *x = object_class(c->o, c->args[0].u.i64);
+    if (!x) return ST_OK;
+    return put_int(c, x->kind == 'r' && x->table ? system_table_bytes(x->table) : 0);
+}
+static Status total_size(const Call *c) {
+    const SysClass *x = object_class(c->o, c->args[0].u.i64);
+    if (!x) return ST_OK;
+    return put_int(c, x->kind == 'r' && x->table ? table_charged(x->table) : 0);
+}
+static Status indexes_size(const Call *c) {
+    const SysClass *x = object_class(c->o, c->args[0].u.i64);
+    if (!x) return ST_OK;
+    return put_int(c, x->kind == 'r' && x->table ? table_part_bytes(x->table, TABLE_INDEX) : 0);
+}
+static Status database_size(const Call *c) { return put_int(c, atomic_load(&c->s->db->account.used)); }
+static Status filenode(const Call *c) {
+    const SysClass *x = object_class(c->o, c->args[0].u.i64);
+    return x && (x->kind == 'r' || x->kind == 'i') ? put_int(c, x->oid) : ST_OK;
+}
+static Status publishable(const Call *c) {
+    const SysClass *x = object_class(c->o, c->args[0].u.i64);
+    return x ? put_bool(c, x->kind == 'r' && !x->system) : ST_OK;
+}
+static Status updatable(const Call *c) {
+    const SysClass *x = object_class(c->o, c->args[0].u.i64);
+    return put_int4(c, x && x->kind == 'r' ? 28 : 0); /* INSERT, UPDATE, DELETE */
+}
+static Status column_updatable(const Call *c) {
+    const SysClass *x = object_class(c->o, c->args[0].u.i64);
+    return put_bool(c, x && x->kind == 'r');
+}
+
+/* ---- the database ------------------------------------------------------------------------------------- */
+
+static const struct {
+    int number;
+    const char *name;
+} encodings[] = {{0, "SQL_ASCII"}, {6, "UTF8"}, {8, "LATIN1"}, {16, "LATIN9"}};
+static Status encoding_name(const Call *c) {
+    for (int64_t i = 0; i < ARRAY_LEN(encodings); i++)
+        if (encodings[i].number == c->args[0].u.i32) return put_text(c, encodings[i].name);
+    return put_text(c, "");
+}
+static Status encoding_number(const Call *c) {
+    const char *name = text_arg(c, 0);
+    for (int64_t i = 0; name && i < ARRAY_LEN(encodings); i++)
+        if (strcasecmp(encodings[i].name, name) == 0) return put_int4(c, encodings[i].number);
+    return put_int4(c, -1);
+}
+static Status database_encoding(const Call *c) { return put_text(c, "UTF8"); }
+static Status schemas(const Call *c) {
+    static const char *const names[] = {"pg_catalog", "public"};
+    const int from = c->args[0].u.b ? 0 : 1;
+    Str cells[2];
+    for (int i = from; i < 2; i++) cells[i - from] = str_make(names[i], (int64_t)strlen(names[i]));
+    c->out->is_null = false;
+    return array_build(c->a, PH_STR, 2 - from, cells, NULL, &c->out->u.str, c->e);
+}
+static Status zero_oid(const Call *c) { return put_int(c, 0); }
+static Status no(const Call *c) { return put_bool(c, false); }
+static Status process(const Call *c) { return put_int4(c, getpid()); }
+
+/* ---- information_schema -------------------------------------------------------------------------------- */
+
+static Status char_max_length(const Call *c) {
+    const int64_t oid = c->args[0].u.i64, m = c->args[1].u.i32;
+    if (m == -1) return ST_OK;
+    if (oid == 1042 || oid == 1043) return put_int4(c, m - 4);
+    return oid == 1560 || oid == 1562 ? put_int4(c, m) : ST_OK;
+}
+static Status char_octet_length(const Call *c) {
+    const int64_t oid = c->args[0].u.i64, m = c->args[1].u.i32;
+    if (oid != 25 && oid != 1042 && oid != 1043) return ST_OK;
+    return put_int4(c, m == -1 ? 1 << 30 : 4 * (m - 4));
+}
+static Status numeric_precision(const Call *c) {
+    const int64_t m = c->args[1].u.i32;
+    switch (c->args[0].u.i64) {
+    case 21: return put_int4(c, 16);
+    case 23: return put_int4(c, 32);
+    case 20: return put_int4(c, 64);
+    case 1700: return m == -1 ? ST_OK : put_int4(c, (m - 4) >> 16 & 0xFFFF);
+    case 700: return put_int4(c, 24);
+    case 701: return put_int4(c, 53);
+    default: return ST_OK;
+    }
+}
+static Status numeric_radix(const Call *c) {
+    const int64_t oid = c->args[0].u.i64;
+    if (oid == 1700) return put_int4(c, 10);
+    return oid == 20 || oid == 21 || oid == 23 || oid == 700 || oid == 701 ? put_int4(c, 2) : ST_OK;
+}
+static Status numeric_scale(const Call *c) {
+    const int64_t oid = c->args[0].u.i64, m = c->args[1].u.i32;
+    if (oid == 20 || oid == 21 || oid == 23) return put_int4(c, 0);
+    return oid == 1700 && m != -1 ? put_int4(c, (m - 4) & 0xFFFF) : ST_OK;
+}
+static Status datetime_precision(const Call *c) {
+    const int64_t oid = c->args[0].u.i64, m = c->args[1].u.i32;
+    if (oid == 1082) return put_int4(c, 0);
+    if (oid == 1083 || oid == 1114 || oid == 1184 || oid == 1266) return put_int4(c, m < 0 ? 6 : m);
+    if (oid == 1186) return put_int4(c, m < 0 || (m & 0xFFFF) == 0xFFFF ? 6 : m & 0xFFFF);
+    return ST_OK;
+}
+/* The fields behind "interval", in capitals. */
+static Status interval_type(const Call *c) {
+    if (c->args[0].u.i64 != 1186) return ST_OK;
+    const char *shown = object_type_shown(c->o, 1186, c->args[1].u.i32, true);
+    if (!shown || strlen(shown) <= 9) return shown ? ST_OK : err_oom(c->e);
+    char *fields = arena_strdup(c->a, shown + 9);
+    for (char *p = fields; p && *p; p++) *p = (char)(*p >= 'a' && *p <= 'z' ? *p - 32 : *p);
+    return put_text(c, fields);
+}
+static Status index_position(const Call *c) {
+    SysClass *x = object_class(c->o, c->args[0].u.i64);
+    if (!x || x->kind != 'i') return ST_OK;
+    TRY(object_columns(c->o, x));
+    for (int32_t i = 0; i < x->n_cols; i++)
+        if (table_find_column(x->table, slice_of(x->cols[i].name)) + 1 == c->args[1].u.i16) return put_int4(c, i + 1);
+    return ST_OK;
+}
+
+static const struct {
+    const char *name;
+    Status (*call)(const Call *c);
+} functions[] = {
+    {"format_type", format_type},
+    {"pg_get_expr", get_expr},
+    {"pg_get_constraintdef", get_constraintdef},
+    {"pg_get_indexdef", get_indexdef},
+    {"pg_get_viewdef", get_viewdef},
+    {"pg_get_ruledef", nothing},
+    {"pg_get_triggerdef", nothing},
+    {"pg_get_functiondef", get_functiondef},
+    {"pg_get_function_arguments", get_arguments},
+    {"pg_get_function_identity_arguments", get_identity},
+    {"pg_get_function_result", get_result},
+    {"pg_get_function_sqlbody", nothing},
+    {"pg_get_function_arg_default", get_argument_default},
+    {"pg_get_partkeydef", nothing},
+    {"pg_sequence_last_value", sequence_last},
+    {"pg_get_statisticsobjdef_columns", nothing},
+    {"pg_tablespace_location", empty},
+    {"pg_get_userbyid", get_userbyid},
+    {"pg_table_is_visible", table_visible},
+    {"pg_type_is_visible", type_visible},
+    {"obj_description", nothing},
+    {"shobj_description", nothing},
+    {"col_description", nothing},
+    {"has_table_privilege", table_allowed},
+    {"has_any_column_privilege", table_allowed},
+    {"has_column_privilege", table_allowed},
+    {"pg_has_role", allowed},
+    {"pg_relation_size", relation_size},
+    {"pg_table_size", relation_size},
+    {"pg_indexes_size", indexes_size},
+    {"pg_total_relation_size", total_size},
+    {"pg_database_size", database_size},
+    {"pg_tablespace_size", database_size},
+    {"pg_relation_filenode", filenode},
+    {"pg_relation_is_publishable", publishable},
+    {"pg_relation_is_updatable", updatable},
+    {"pg_column_is_updatable", column_updatable},
+    {"partition_ancestors_array", no_rows},
+    {"pg_encoding_to_char", encoding_name},
+    {"pg_char_to_encoding", encoding_number},
+    {"getdatabaseencoding", database_encoding},
+    {"pg_client_encoding", database_encoding},
+    {"current_schemas", schemas},
+    {"pg_my_temp_schema", zero_oid},
+    {"pg_is_other_temp_schema", no},
+    {"pg_backend_pid", process},
+    {"pg_is_in_recovery", no},
+    {"_pg_char_max_length", char_max_length},
+    {"_pg_char_octet_length", char_octet_length},
+    {"_pg_numeric_precision", numeric_precision},
+    {"_pg_numeric_precision_radix", numeric_radix},
+    {"_pg_numeric_scale", numeric_scale},
+    {"_pg_datetime_precision", datetime_precision},
+    {"_pg_interval_type", interval_type},
+    {"_pg_index_position", index_position},
+};
+
+Status session_catalog_call(void *ctx, const char *name, int n, const Value *args, Arena *a, Value *out, Err *e) {
+    Session *s = ctx;
+    Call c = {.s = s, .o = session_objects(s), .name = name, .n = n, .args = args, .a = a, .out = out, .e = e};
+    const size_t len = strlen(name);
+    if (!c.o) return e == &s->err ? ST_ERROR : (err_copy(e, &s->err), ST_ERROR);
+    out->is_null = true;
+    for (int64_t i = 0; i < ARRAY_LEN(functions); i++)
+        if (strcmp(functions[i].name, name) == 0) return functions[i].call(&c);
+    if (strncmp(name, "to_reg", 6) == 0) return to_reg(&c);
+    if (len > 11 && strcmp(name + len - 11, "_is_visible") == 0) return visible(&c);
+    if (strncmp(name, "has_", 4) == 0) return allowed(&c);
+    return err_internal(e, "function %s on the catalog is not known", name);
+}

@@ -1,0 +1,526 @@
+/* objects.c - the objects of a statement's catalog, numbered. See objects.h. */
+#include "session/system/objects.h"
+
+#include <stdlib.h>
+
+#include "base/stack.h"
+#include "session/ddl/depend.h"
+#include "sql/bind/bind.h"
+#include "sql/parse/parse.h"
+#include "types/composite.h"
+#include "types/dec.h"
+#include "types/enums.h"
+#include "types/oid.h"
+
+static const BuiltinType builtins[] = {
+#include "session/system/builtin_types.inc"
+};
+const BuiltinType *builtin_types(int64_t *n) {
+    *n = ARRAY_LEN(builtins);
+    return builtins;
+}
+
+/* ---- numbers --------------------------------------------------------------------------------------- */
+
+/* FNV-1a: base/hash.h can be told to hash all to one. */
+static uint64_t mix(uint64_t h, const void *p, size_t n) {
+    for (size_t i = 0; i < n; i++) h = (h ^ ((const unsigned char *)p)[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+static int64_t derived(char kind, int64_t owner, const char *name) {
+    uint64_t h = mix(UINT64_C(0xcbf29ce484222325), &kind, 1);
+    h = mix(mix(h, &owner, sizeof owner), name, strlen(name));
+    return OID_DERIVED + (int64_t)((h ^ h >> 32) & (OID_DERIVED - 1));
+}
+int64_t object_derived(const SysObjects *o, char kind, int64_t owner, const char *name) {
+    return (void)o, derived(kind, owner, name);
+}
+/* One that no other object of the list has; 0 without memory. */
+static int64_t number(SysObjects *o, char kind, int64_t owner, const char *name) {
+    if (2 * o->n_derived >= o->cap_derived) {
+        const int64_t cap = o->cap_derived ? 2 * o->cap_derived : 256, had = o->cap_derived;
+        int64_t *old = o->derived, *now = arena_calloc(o->a, cap * (int64_t)sizeof *now);
+        if (!now) return 0;
+        for (int64_t i = 0; i < had; i++) {
+            int64_t k = old[i] % cap;
+            while (old[i] && now[k]) k = (k + 1) % cap;
+            if (old[i]) now[k] = old[i];
+        }
+        o->derived = now;
+        o->cap_derived = cap;
+    }
+    for (int64_t oid = derived(kind, owner, name);; oid = oid + 1 < 2 * (int64_t)OID_DERIVED ? oid + 1 : OID_DERIVED) {
+        int64_t k = oid % o->cap_derived;
+        while (o->derived[k] && o->derived[k] != oid) k = (k + 1) % o->cap_derived;
+        if (o->derived[k]) continue;
+        o->derived[k] = oid;
+        o->n_derived++;
+        return oid;
+    }
+}
+
+/* ---- types ------------------------------------------------------------------------------------------ */
+
+static Status add_type(SysObjects *o, SysType t) {
+    SysType array = {.oid = t.array, .element = t.oid, .name = arena_printf(o->a, "_%s", t.name)};
+    if (!array.name || !vec_push(o->a, &o->types, t)) return ST_ERROR;
+    return !t.array || vec_push(o->a, &o->types, array) ? ST_OK : ST_ERROR;
+}
+static Status add_user_type(SysObjects *o, SysType t, char kind) {
+    if (!t.oid) t.oid = number(o, kind, 0, t.name);
+    t.array = number(o, 'a', t.oid, t.name);
+    return t.oid && t.array ? add_type(o, t) : ST_ERROR;
+}
+static Status add_types(SysObjects *o) {
+    for (int64_t i = 0; i < ARRAY_LEN(builtins); i++) {
+        SysType t = {.oid = builtins[i].oid,
+                     .name = builtins[i].name,
+                     .element = builtins[i].element,
+                     .array = builtins[i].array,
+                     .builtin = &builtins[i]};
+        if (!vec_push(o->a, &o->types, t)) return ST_ERROR;
+    }
+    for (int64_t i = 0; i < enum_count(o->c->enums); i++) {
+        const EnumType *x = enum_nth(o->c->enums, i);
+        if (x) TRY(add_user_type(o, (SysType){.name = x->name, .enumerated = x}, 'e'));
+    }
+    for (int64_t i = 0; i < o->c->n_domains; i++) {
+        const Domain *d = o->c->domains[i];
+        TRY(add_user_type(o, (SysType){.name = d->name, .domain = d}, 'd'));
+    }
+    return ST_OK;
+}
+
+/* ---- relations -------------------------------------------------------------------------------------- */
+
+static Status add_class(SysObjects *o, SysClass c) { return vec_push(o->a, &o->classes, c) ? ST_OK : ST_ERROR; }
+
+static Status add_system(SysObjects *o) {
+    const SystemRelation *all;
+    const int n = system_relations(&all);
+    for (int i = 0; i < n; i++)
+        TRY(add_class(o, (SysClass){.oid = all[i].oid,
+                                    .name = all[i].name,
+                                    .space = object_schema(all[i].schema),
+                                    .kind = all[i].kind,
+                                    .system = &all[i],
+                                    .n_cols = -1}));
+    return ST_OK;
+}
+static Status table_columns(SysObjects *o, const Table *t, SysClass *c) {
+    c->n_cols = t->n_cols;
+    if (!(c->cols = arena_array(o->a, SysColumn, t->n_cols + 1))) return ST_ERROR;
+    for (int i = 0; i < t->n_cols; i++) {
+        const Column *x = &t->cols[i];
+        c->cols[i] = (SysColumn){x->name, x->type, x->domain, x->not_null, x->default_sql, x->kind};
+    }
+    return ST_OK;
+}
+static Status add_table(SysObjects *o, const Table *t) {
+    SysClass c = {.name = t->name, .space = OID_SCHEMA_PUBLIC, .kind = 'r', .table = t};
+    c.oid = number(o, 'v', 0, t->name);
+    TRY(table_columns(o, t, &c));
+    if (!c.oid || !(c.type = number(o, 'r', c.oid, "")) || !(c.array = number(o, 'a', c.type, ""))) return ST_ERROR;
+    TRY(add_class(o, c));
+    for (int k = 0; k < table_indexes(t); k++) {
+        const char *name = k < t->n_keys ? t->keys[k].name : t->exprs[k - t->n_keys].name;
+        SysClass i = {.oid = number(o, 'i', c.oid, name),
+                      .name = name,
+                      .space = OID_SCHEMA_PUBLIC,
+                      .kind = 'i',
+                      .table = t,
+                      .index = k,
+                      .n_cols = -1};
+        TRY(i.oid ? add_class(o, i) : ST_ERROR);
+    }
+    return ST_OK;
+}
+static Status add_sequences(SysObjects *o) {
+    for (int64_t i = 0; i < o->c->n_sequences; i++) {
+        const Sequence *q = o->c->sequences[i];
+        SysClass c = {.name = q->name, .space = OID_SCHEMA_PUBLIC, .kind = 'S', .sequence = q, .n_cols = 3};
+        if (!(c.oid = number(o, 'v', 0, q->name)) || !(c.cols = arena_array(o->a, SysColumn, 3))) return ST_ERROR;
+        c.cols[0] = (SysColumn){.name = "last_value", .type = type_make(T_INT8), .not_null = true};
+        c.cols[1] = (SysColumn){.name = "log_cnt", .type = type_make(T_INT8), .not_null = true};
+        c.cols[2] = (SysColumn){.name = "is_called", .type = type_make(T_BOOL), .not_null = true};
+        TRY(add_class(o, c));
+    }
+    return ST_OK;
+}
+static Status add_classes(SysObjects *o) {
+    TRY(add_system(o));
+    TRY(add_sequences(o));
+    for (int64_t i = 0; i < o->c->n_tables; i++) TRY(add_table(o, o->c->tables[i]));
+    for (int64_t i = 0; i < o->c->n_views; i++) {
+        View *v = o->c->views[i];
+        SysClass c = {.name = v->name, .space = OID_SCHEMA_PUBLIC, .kind = 'v', .view = v, .n_cols = -1};
+        c.oid = number(o, 'v', 0, v->name);
+        if (!c.oid || !(c.type = number(o, 'r', c.oid, "")) || !(c.array = number(o, 'a', c.type, ""))) return ST_ERROR;
+        TRY(add_class(o, c));
+    }
+    for (int64_t i = 0; i < composite_count(o->c->rows); i++) {
+        const CompositeType *x = composite_nth(o->c->rows, i);
+        if (!x) continue;
+        SysClass c = {.name = x->name, .space = OID_SCHEMA_PUBLIC, .kind = 'c', .row = x, .n_cols = x->n};
+        c.oid = number(o, 'v', 0, x->name);
+        if (!c.oid || !(c.type = number(o, 'r', c.oid, "")) || !(c.array = number(o, 'a', c.type, ""))) return ST_ERROR;
+        if (!(c.cols = arena_array(o->a, SysColumn, x->n + 1))) return ST_ERROR;
+        for (int32_t k = 0; k < x->n; k++)
+            c.cols[k] = (SysColumn){.name = x->fields[k].name, .type = x->fields[k].type};
+        TRY(add_class(o, c));
+    }
+    for (int64_t i = 0; i < o->classes.len; i++) {
+        const SysClass *c = &o->classes.items[i];
+        if (c->type) TRY(add_type(o, (SysType){.oid = c->type, .array = c->array, .name = c->name, .row = c}));
+    }
+    return ST_OK;
+}
+
+/* ---- constraints ------------------------------------------------------------------------------------ */
+
+static Status add_constraint(SysObjects *o, SysConstraint k, int64_t owner) {
+    k.oid = number(o, 'k', owner, k.name);
+    return k.oid && vec_push(o->a, &o->constraints, k) ? ST_OK : ST_ERROR;
+}
+static const SysClass *index_class(const SysClass *table, int k) { return table + 1 + k; /* add_table */ }
+
+/* The key that a foreign key refers to. */
+static const SysClass *referred_index(const SysClass *table, const ForeignKey *f) {
+    const Table *t = table->table;
+    for (int k = 0; k < t->n_keys; k++) {
+        int same = 0;
+        for (int i = 0; i < f->n_cols; i++)
+            for (int x = 0; x < t->keys[k].n_cols; x++)
+                same += strcmp(t->cols[t->keys[k].cols[x]].name, f->ref_cols[i]) == 0;
+        if (same == f->n_cols && same == t->keys[k].n_cols) return index_class(table, k);
+    }
+    return NULL;
+}
+static Status add_constraints(SysObjects *o) {
+    for (int64_t i = 0; i < o->classes.len; i++) {
+        const SysClass *c = &o->classes.items[i];
+        if (c->kind != 'r' || !c->table) continue;
+        const Table *t = c->table;
+        for (int k = 0; k < t->n_checks; k++)
+            TRY(add_constraint(
+                o, (SysConstraint){.name = t->checks[k].name, .kind = 'c', .of = c, .check = t->checks[k].sql},
+                c->oid));
+        for (int k = 0; k < t->n_keys; k++) {
+            const KeyConstraint *key = &t->keys[k];
+            SysConstraint x = {
+                .name = key->name, .kind = key->primary ? 'p' : 'u', .of = c, .index = index_class(c, k), .key = key};
+            if (!key->is_index) TRY(add_constraint(o, x, c->oid));
+        }
+    }
+    for (int64_t i = 0; i < o->c->n_foreign; i++) {
+        const ForeignKey *f = o->c->foreign[i];
+        SysConstraint x = {.name = f->name,
+                           .kind = 'f',
+                           .of = object_class_named(o, NULL, f->table),
+                           .foreign = object_class_named(o, NULL, f->ref_table),
+                           .reference = f};
+        if (!x.of || !x.foreign) continue;
+        x.index = referred_index(x.foreign, f);
+        TRY(add_constraint(o, x, x.of->oid));
+    }
+    for (int64_t i = 0; i < o->c->n_domains; i++) {
+        const Domain *d = o->c->domains[i];
+        for (int k = 0; k < d->n_checks; k++)
+            TRY(add_constraint(o,
+                               (SysConstraint){.name = d->checks[k].name,
+                                               .kind = 'c',
+                                               .check = d->checks[k].sql,
+                                               .domain = d,
+                                               .domain_type = object_domain_oid(o, d->id)},
+                               object_domain_oid(o, d->id)));
+    }
+    return ST_OK;
+}
+
+/* ---- routines --------------------------------------------------------------------------------------- */
+
+static Status add_routines(SysObjects *o) {
+    for (int64_t i = 0; i < o->c->n_routines; i++) {
+        const Routine *f = o->c->routines[i];
+        const char *key = f->name;
+        for (int k = 0; key && k < f->n_params; k++)
+            if (routine_is_arg(f, k)) key = arena_printf(o->a, "%s,%s", key, type_plain_name(f->param_types[k]));
+        if (f->generic) continue;
+        SysRoutine r = {key ? number(o, 'f', 0, key) : 0, f};
+        if (!r.oid || !vec_push(o->a, &o->routines, r)) return ST_ERROR;
+    }
+    return ST_OK;
+}
+
+/* ---- the list --------------------------------------------------------------------------------------- */
+
+static int by_oid(const void *x, const void *y) {
+    const int64_t a = ((const SysNumber *)x)->oid, b = ((const SysNumber *)y)->oid;
+    return a < b ? -1 : a > b;
+}
+static int64_t find(const SysNumber *n, int64_t len, int64_t oid) {
+    int64_t lo = 0, hi = len;
+    while (lo < hi) {
+        const int64_t mid = (lo + hi) / 2;
+        if (n[mid].oid < oid) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo < len && n[lo].oid == oid ? n[lo].at : -1;
+}
+static Status sort_oids(SysObjects *o) {
+    o->classes_by_oid = arena_array(o->a, SysNumber, o->classes.len + 1);
+    o->types_by_oid = arena_array(o->a, SysNumber, o->types.len + 1);
+    if (!o->classes_by_oid || !o->types_by_oid) return ST_ERROR;
+    for (int64_t i = 0; i < o->classes.len; i++) o->classes_by_oid[i] = (SysNumber){o->classes.items[i].oid, i};
+    for (int64_t i = 0; i < o->types.len; i++) o->types_by_oid[i] = (SysNumber){o->types.items[i].oid, i};
+    qsort(o->classes_by_oid, (size_t)o->classes.len, sizeof *o->classes_by_oid, by_oid);
+    qsort(o->types_by_oid, (size_t)o->types.len, sizeof *o->types_by_oid, by_oid);
+    return ST_OK;
+}
+
+void session_objects_end(Session *s) {
+    if (s->read.objects) arena_free(s->read.objects->a);
+    s->read.objects = NULL;
+}
+SysObjects *session_objects(Session *s) {
+    const Catalog *c = session_catalog(s);
+    if (s->read.objects && s->read.objects->c == c && s->read.objects->version == catalog_definitions(c))
+        return s->read.objects;
+    session_objects_end(s);
+    Arena *a = arena_new(&s->account, &s->err);
+    SysObjects *o = a ? arena_new_of(a, SysObjects) : NULL;
+    if (o) *o = (SysObjects){.a = a, .s = s, .c = c, .version = catalog_definitions(c)};
+    if (!o || add_types(o) != ST_OK || add_classes(o) != ST_OK || add_constraints(o) != ST_OK ||
+        add_routines(o) != ST_OK || sort_oids(o) != ST_OK) {
+        if (!err_is_set(&s->err)) err_oom(&s->err);
+        if (a) arena_free(a);
+        return NULL;
+    }
+    return s->read.objects = o;
+}
+
+/* ---- look-ups ---------------------------------------------------------------------------------------- */
+
+static const struct {
+    int64_t oid;
+    const char *name;
+} schemas[] = {
+    {OID_SCHEMA_CATALOG, "pg_catalog"}, {OID_SCHEMA_PUBLIC, "public"}, {OID_SCHEMA_INFORMATION, "information_schema"}};
+const char *object_schema_name(int64_t oid) {
+    for (int64_t i = 0; i < ARRAY_LEN(schemas); i++)
+        if (schemas[i].oid == oid) return schemas[i].name;
+    return NULL;
+}
+int64_t object_schema(const char *name) {
+    for (int64_t i = 0; i < ARRAY_LEN(schemas); i++)
+        if (strcmp(schemas[i].name, name) == 0) return schemas[i].oid;
+    return 0;
+}
+
+SysClass *object_class(const SysObjects *o, int64_t oid) {
+    const int64_t i = find(o->classes_by_oid, o->classes.len, oid);
+    return i < 0 ? NULL : &o->classes.items[i];
+}
+SysClass *object_class_named(const SysObjects *o, const char *schema, const char *name) {
+    const int64_t space = schema ? object_schema(schema) : 0;
+    for (int64_t i = 0; i < o->classes.len; i++) {
+        SysClass *c = &o->classes.items[i];
+        if ((schema ? c->space == space : c->space != OID_SCHEMA_INFORMATION) && strcmp(c->name, name) == 0) return c;
+    }
+    return NULL;
+}
+SysClass *object_class_of(const SysObjects *o, const Table *t) { return object_class_named(o, "public", t->name); }
+const SysType *object_type(const SysObjects *o, int64_t oid) {
+    const int64_t i = find(o->types_by_oid, o->types.len, oid);
+    return i < 0 ? NULL : &o->types.items[i];
+}
+const SysType *object_type_named(const SysObjects *o, const char *schema, const char *name) {
+    for (int64_t i = 0; i < o->types.len; i++) {
+        const SysType *t = &o->types.items[i];
+        if (schema && strcmp(schema, t->builtin ? "pg_catalog" : "public") != 0) continue;
+        if (strcmp(t->name, name) == 0) return t;
+    }
+    return NULL;
+}
+const SysConstraint *object_constraint(const SysObjects *o, int64_t oid) {
+    for (int64_t i = 0; i < o->constraints.len; i++)
+        if (o->constraints.items[i].oid == oid) return &o->constraints.items[i];
+    return NULL;
+}
+const Routine *object_routine(const SysObjects *o, int64_t oid) {
+    for (int64_t i = 0; i < o->routines.len; i++)
+        if (o->routines.items[i].oid == oid) return o->routines.items[i].routine;
+    return NULL;
+}
+
+static Status view_columns(const SysObjects *o, SysClass *c) {
+    PlanCtx x;
+    BoundStmt *b;
+    c->n_cols = 0;
+    if (!try_view(o->s, o->a, c->view, &x, &b)) return err_is_set(&o->s->err) ? ST_ERROR : ST_OK;
+    if (!(c->cols = arena_array(o->a, SysColumn, b->n_result + 1))) return ST_ERROR;
+    c->n_cols = b->n_result;
+    for (int32_t i = 0; i < b->n_result; i++) {
+        const ColInfo *k = &x.cols.items[b->result[i]];
+        c->cols[i] = (SysColumn){.name = b->names[i], .type = k->type, .domain = k->domain};
+    }
+    return ST_OK;
+}
+/* A part of a key that is an expression: named as PostgreSQL does. */
+static Status computed_column(const SysObjects *o, SysClass *c, const ExprIndex *x, int i) {
+    AstExpr *ast;
+    Expr *e = NULL;
+    PlanCtx p;
+    Err why = {0};
+    const char *name = "expr", *free_name;
+    plan_ctx_init(o->s, o->a, &p);
+    p.err = &why;
+    p.of_catalog = true;
+    ColId *ids = arena_array(o->a, ColId, c->table->n_cols + 1);
+    if (!ids) return ST_ERROR;
+    if (sql_parse_expr(o->a, slice_of(x->parts[i]), &ast, &why) == ST_OK) name = sql_index_column_name(ast);
+    if (sql_bind_index_expr(&p, c->table, x->parts[i], false, ids, &e) != ST_OK) e = NULL;
+    free_name = name;
+    for (int n = 1, taken = 1; taken && free_name;) {
+        taken = 0;
+        for (int k = 0; k < i; k++) taken |= strcmp(c->cols[k].name, free_name) == 0;
+        if (taken) free_name = arena_printf(o->a, "%s%d", name, n++);
+    }
+    c->cols[i] = (SysColumn){.name = free_name, .type = e ? e->type : type_make(T_TEXT)};
+    return free_name ? ST_OK : ST_ERROR;
+}
+static Status index_columns(const SysObjects *o, SysClass *c) {
+    const Table *t = c->table;
+    const bool key = c->index < t->n_keys;
+    const ExprIndex *x = key ? NULL : &t->exprs[c->index - t->n_keys];
+    const int n = key ? t->keys[c->index].n_cols : x->n_parts;
+    if (!(c->cols = arena_array(o->a, SysColumn, n + 1))) return ST_ERROR;
+    c->n_cols = n;
+    for (int i = 0; i < n; i++) {
+        const int col = key ? t->keys[c->index].cols[i] : table_find_column(t, slice_of(x->parts[i]));
+        if (col >= 0) c->cols[i] = (SysColumn){.name = t->cols[col].name, .type = t->cols[col].type};
+        else TRY(computed_column(o, c, x, i));
+    }
+    return ST_OK;
+}
+Status object_columns(const SysObjects *o, SysClass *c) {
+    if (c->n_cols >= 0) return ST_OK;
+    if (c->kind == 'i') return index_columns(o, c);
+    if (!c->system) return view_columns(o, c);
+    int32_t n;
+    const SystemColumn *cols = system_relation_columns(c->system, o->a, &n);
+    if (!cols || !(c->cols = arena_array(o->a, SysColumn, n + 1))) return err_oom(&o->s->err);
+    for (int32_t i = 0; i < n; i++)
+        c->cols[i] = (SysColumn){.name = cols[i].name, .type = cols[i].type, .not_null = cols[i].not_null};
+    c->n_cols = n;
+    return ST_OK;
+}
+
+/* ---- types by their oids ------------------------------------------------------------------------------- */
+
+int64_t object_domain_oid(const SysObjects *o, int64_t domain) {
+    for (int64_t i = 0; domain && i < o->types.len; i++)
+        if (o->types.items[i].domain && o->types.items[i].domain->id == domain) return o->types.items[i].oid;
+    return 0;
+}
+static const char *const internal_names[T_COUNT_] = {
+    [T_UNKNOWN] = "unknown",   [T_BOOL] = "bool",       [T_INT2] = "int2",           [T_INT4] = "int4",
+    [T_INT8] = "int8",         [T_NUMERIC] = "numeric", [T_FLOAT4] = "float4",       [T_FLOAT8] = "float8",
+    [T_CHAR] = "bpchar",       [T_VARCHAR] = "varchar", [T_TEXT] = "text",           [T_BYTEA] = "bytea",
+    [T_DATE] = "date",         [T_TIME] = "time",       [T_TIMESTAMP] = "timestamp", [T_TIMESTAMPTZ] = "timestamptz",
+    [T_INTERVAL] = "interval", [T_UUID] = "uuid",       [T_VOID] = "void",           [T_DECIMAL] = "numeric",
+    [T_JSON] = "json",         [T_JSONB] = "jsonb",     [T_TIMETZ] = "timetz",       [T_BIT] = "bit",
+    [T_VARBIT] = "varbit",     [T_OID] = "oid"};
+
+static const BuiltinType *builtin_named(const char *name) {
+    for (int64_t i = 0; i < ARRAY_LEN(builtins); i++)
+        if (strcmp(builtins[i].name, name) == 0) return &builtins[i];
+    return NULL;
+}
+static int64_t plain_oid(const SysObjects *o, Type t) {
+    const EnumType *x = enum_of(t);
+    const CompositeType *row = composite_of(t);
+    const char *name = internal_names[t.id];
+    if (x || (row && row->kind != COMPOSITE_ANONYMOUS)) {
+        const SysType *found = object_type_named(o, "public", x ? x->name : row->name);
+        return found ? found->oid : 0;
+    }
+    if (type_is_record(t) || row) name = "record";
+    else if (type_is_poly(t)) name = type_plain_name(t);
+    else if (t.id == T_TEXT && t.flags & TF_QCHAR) name = "char";
+    else if (oid_type_name(t)) name = oid_type_name(t);
+    const BuiltinType *b = name ? builtin_named(name) : NULL;
+    return b ? b->oid : 0;
+}
+int64_t object_type_oid(const SysObjects *o, Type t, int64_t domain) {
+    if (domain) return object_domain_oid(o, domain);
+    if (t.id != T_ARRAY) return plain_oid(o, t);
+    if (t.flags & TF_VECTOR) return builtin_named(oid_type_name(t))->oid;
+    const SysType *e = object_type(o, plain_oid(o, type_element(t)));
+    return e ? e->array : 0;
+}
+
+int32_t object_typmod(Type t) {
+    if (t.id == T_ARRAY) t = type_element(t);
+    switch ((TypeId)t.id) {
+    case T_NUMERIC: return t.flags & TF_UNCONSTRAINED ? -1 : (t.precision << 16 | t.scale) + 4;
+    case T_DECIMAL:
+        return t.length ? (dec_typmod_precision(t.length) << 16 | (dec_typmod_scale(t.length) & 0x7ff)) + 4 : -1;
+    case T_CHAR:
+    case T_VARCHAR: return t.length > 0 ? t.length + 4 : -1;
+    case T_BIT:
+    case T_VARBIT: return t.length > 0 ? t.length : -1;
+    case T_TIME:
+    case T_TIMETZ:
+    case T_TIMESTAMP:
+    case T_TIMESTAMPTZ: return t.precision < 6 ? t.precision : -1;
+    case T_INTERVAL:
+        if (!t.length && !t.precision) return -1;
+        return (t.length ? t.length : IR_FULL) << 16 | (t.precision ? t.precision - 1 : 0xFFFF);
+    default: return -1;
+    }
+}
+
+/* The modifiers of a typmod, as type_from_name() takes them; how many. */
+static int modifiers(const BuiltinType *b, int32_t typmod, int64_t mods[2]) {
+    if (typmod < 0) return 0;
+    if (strcmp(b->name, "numeric") == 0) {
+        mods[0] = (typmod - 4) >> 16 & 0xFFFF;
+        mods[1] = (((typmod - 4) & 0x7ff) ^ 1024) - 1024;
+        return 2;
+    }
+    if (strcmp(b->name, "interval") == 0) {
+        mods[0] = typmod >> 16 & IR_FULL;
+        mods[1] = typmod & 0xFFFF;
+        return mods[1] == 0xFFFF ? 1 : 2;
+    }
+    mods[0] = strcmp(b->name, "bpchar") == 0 || strcmp(b->name, "varchar") == 0 ? typmod - 4 : typmod;
+    return 1;
+}
+static const char *builtin_shown(const SysObjects *o, const BuiltinType *b, int32_t typmod, bool given) {
+    char room[TYPE_NAME_MAX];
+    int64_t mods[2];
+    Type t;
+    Err none = {0};
+    if (b->kind == 'p') return strcmp(b->name, "any") == 0 ? "\"any\"" : b->name;
+    if (strcmp(b->name, "char") == 0) return "\"char\"";
+    if (strcmp(b->name, "bpchar") == 0 && typmod < 0) return given ? "bpchar" : "character";
+    if (strcmp(b->name, "bit") == 0 && typmod < 0) return given ? "\"bit\"" : "bit";
+    if (type_from_name(slice_of(b->name), modifiers(b, typmod, mods), mods, &t, &none) != ST_OK) return b->name;
+    return arena_strdup(o->a, type_name(t, &room));
+}
+const char *object_type_shown(const SysObjects *o, int64_t oid, int32_t typmod, bool typmod_given) {
+    if (stack_stop()) return NULL;
+    const SysType *t = object_type(o, oid);
+    if (!oid) return "-";
+    if (!t) return "???";
+    const bool array = t->element && !(t->builtin && t->builtin->length > 0) && t->name[0] == '_';
+    if (array) {
+        const char *e = object_type_shown(o, t->element, typmod, typmod_given);
+        return e ? arena_printf(o->a, "%s[]", e) : NULL;
+    }
+    if (t->builtin) return builtin_shown(o, t->builtin, typmod, typmod_given);
+    char *out = arena_alloc(o->a, 2 * (int64_t)strlen(t->name) + 3);
+    if (out) name_put_quoted(t->name, out);
+    return out;
+}
