@@ -33,14 +33,13 @@ static int def_cmp(const void *a, const void *b) {
 }
 
 static void func_build(void) {
-    const FuncDefs *const tables[] = {&func_defs_numeric,       &func_defs_text,      &func_defs_regex,
-                                      &func_defs_datetime,      &func_defs_format,    &func_defs_format_num,
-                                      &func_defs_misc,          &func_defs_sorted,    &func_defs_array,
-                                      &func_defs_percentile,    &func_defs_rows,      &func_defs_record,
-                                      &func_defs_array_parts,   &func_defs_composite, &func_defs_dec,
-                                      &func_defs_json,          &func_defs_json_set,  &func_defs_json_make,
-                                      &func_defs_json_populate, &func_defs_bits,      &func_defs_sequence,
-                                      &func_defs_catalog};
+    const FuncDefs *const tables[] = {
+        &func_defs_numeric,     &func_defs_text,       &func_defs_regex,         &func_defs_datetime,
+        &func_defs_format,      &func_defs_format_num, &func_defs_misc,          &func_defs_sorted,
+        &func_defs_array,       &func_defs_percentile, &func_defs_rows,          &func_defs_record,
+        &func_defs_array_parts, &func_defs_composite,  &func_defs_dec,           &func_defs_json,
+        &func_defs_json_set,    &func_defs_json_make,  &func_defs_json_populate, &func_defs_bits,
+        &func_defs_sequence,    &func_defs_catalog};
     int64_t total = 0;
     for (int64_t t = 0; t < ARRAY_LEN(tables); t++) total += tables[t]->count;
     if (total > FUNC_TABLE_MAX) { /* all are refused, so that no function goes missing unseen */

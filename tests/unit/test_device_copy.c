@@ -306,6 +306,10 @@ static void check_types(Device *d) {
     assert_int_equal(d->ops->queue_new(d, &q, &err), ST_OK);
     if (device_copy_use(im, d, cache, q, 1000, &err) != ST_OK || d->ops->sync(q, NULL, NULL, &err) != ST_OK)
         fail_msg("%s: %s", d->info.id, err.message);
+    const Device *of;
+    const int64_t bytes = device_copy_bytes(im, &of);
+    assert_ptr_equal(of, d);
+    assert_in_range(bytes, im->cap * COLS, atomic_load(&d->memory.used));
     device_copy_changed(im, im->live);
     if (image_reserve(im, 20000, &err) != ST_OK) fail_msg("%s: %s", d->info.id, err.message);
     assert_true(device_copy_newer(im));

@@ -64,6 +64,11 @@ static void test_shown(void **state) {
     char name[128];
     snprintf(name, sizeof name, "select count(*) from stele_tablets where devices = '%s'", device->info.id);
     assert_int_equal(number(name), all);
+    static const char of_table[] = "select coalesce(sum(bytes), 0)::bigint from stele_memory where device is not null "
+                                   "and what = 'columns' and table_name = 'a'";
+    int64_t bytes = number(of_table);
+    assert_true(bytes >= 3 * 4 * 500000 && bytes <= used());
+    assert_int_equal(number("select max(charged) - sum(bytes)::bigint from stele_memory where device is not null"), 0);
     run("insert into a values (0, 0, 0, 0)"); /* packed tablets stay as they were */
     copies_are(all, 3);
     sum_of('a', "cached");
@@ -78,6 +83,7 @@ static void test_shown(void **state) {
     sum_of('a', "cached");
     dev_runtime_forget(runtime, -1);
     copies_are(0, 0);
+    assert_int_equal(number(of_table), 0);
 }
 
 /* Of patched columns the new cells are sent, not the packed ones again: per tablet with new patches, and only there. A

@@ -46,6 +46,9 @@ void dev_runtime_limit(DevRuntime *r, int64_t bytes);
 /* Frees cached columns: of one table (dropped, rewritten), or all (table_id < 0). Those that a query reads right now
  * stay. */
 void dev_runtime_forget(DevRuntime *r, int64_t table_id);
+/* Device memory that copies of the table take: columns and tablets of all versions, and dictionaries. Waits for what a
+ * query is just sending. */
+int64_t dev_runtime_table_bytes(DevRuntime *r, int64_t table_id);
 /* It has memory of its own, and copies of columns there. Takes no lock. */
 bool dev_runtime_keeps_copies(const DevRuntime *r);
 /* The device has a copy of the tablet's column as the table has it now. */

@@ -68,6 +68,7 @@ typedef struct Learned {
 typedef struct ResChunk { /* one upload of one column: bytes of several tablets */
     DevMem mem;
     int64_t refs;
+    int64_t counted; /* the last count (DevRuntime.counts) that it was in */
 } ResChunk;
 /* Where open strings begin among their bytes on the device, as the host knows it. Of cells that have an id, pieces with
  * more and with fewer rows share it. */
@@ -147,7 +148,8 @@ struct DevRuntime {
     ResTable *tables;
     _Atomic bool keeps; /* there are some; read without the lock */
     ResDict *dicts;
-    int64_t clock; /* of last_use */
+    int64_t clock;  /* of last_use */
+    int64_t counts; /* of bytes, so far */
     Mutex map_lock;
     HostBlock *newest, *oldest;      /* by last use */
     int64_t mapped_bytes, map_limit; /* registered; at most */

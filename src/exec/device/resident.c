@@ -1,5 +1,5 @@
-/* resident.c - which tablets' columns a device has copies of, for what the database shows of itself. What is read where
- * the host has it (devices that share its memory, registered pages) is no copy. */
+/* resident.c - which tablets' columns a device has copies of, and what they take, for what the database shows of
+ * itself. What is read where the host has it (devices that share its memory, registered pages) is no copy. */
 #include "base/mutex.h"
 #include "exec/device/dev_int.h"
 #include "storage/tablet_block.h"
@@ -22,4 +22,33 @@ bool dev_runtime_has(DevRuntime *r, const Table *t, int64_t tablet, int32_t col)
         has = x->id == t->id && col < x->n_cols && x->cols[col] && is_valid(x, x->cols[col], t, tablet);
     mutex_unlock(&r->res_lock);
     return has;
+}
+
+/* ---- bytes ---- */
+/* Versions share chunks. */
+static int64_t chunk_bytes(ResChunk *c, int64_t count) {
+    if (!c || c->counted == count) return 0;
+    c->counted = count;
+    return c->mem.bytes;
+}
+static int64_t column_bytes(const ResColumn *c, int64_t count) {
+    int64_t bytes = c->desc.bytes;
+    for (int64_t i = 0; i < c->n_tablets; i++) {
+        const ResPiece *p = &c->pieces[i];
+        bytes += chunk_bytes(p->chunk, count) + chunk_bytes(p->patches, count) + chunk_bytes(p->bits, count);
+    }
+    return bytes;
+}
+int64_t dev_runtime_table_bytes(DevRuntime *r, int64_t table_id) {
+    int64_t bytes = 0;
+    mutex_lock(&r->res_lock);
+    const int64_t count = ++r->counts;
+    for (const ResTable *x = r->tables; x; x = x->next) {
+        if (x->id != table_id) continue;
+        bytes += x->tablets.bytes;
+        for (int32_t i = 0; i < x->n_cols; i++) bytes += x->cols[i] ? column_bytes(x->cols[i], count) : 0;
+    }
+    for (const ResDict *d = r->dicts; d; d = d->next) bytes += d->table_id == table_id ? d->mem.bytes : 0;
+    mutex_unlock(&r->res_lock);
+    return bytes;
 }

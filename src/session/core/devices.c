@@ -329,6 +329,19 @@ static Status add_copy(Session *s, Arena *a, const DeviceHub *h, DevRuntime *r, 
     *names = *names ? arena_printf(a, "%s, %s", *names, name) : arena_strdup(a, name);
     return *names ? ST_OK : err_oom(&s->err);
 }
+int session_device_runtimes(const Session *s, int most, DevRuntime **out, const char **names) {
+    DeviceHub *h = s->db->device_hub;
+    int n = 0;
+    if (s->device.override) out[n++] = s->device.override;
+    if (h) mutex_lock(&h->lock);
+    for (int i = 0; h && i < h->n && n < most; i++) out[n++] = h->runtimes[i].runtime;
+    if (h) mutex_unlock(&h->lock);
+    int own = 0;
+    for (int i = 0; i < n; i++)
+        if (!dev_runtime_device(out[i])->info.shares_memory) out[own++] = out[i];
+    for (int i = 0; i < own; i++) names[i] = sql_name(h, out[i]);
+    return own;
+}
 Status session_device_copies(Session *s, Arena *a, const Table *t, int64_t tablet, int32_t col, const char **names) {
     DeviceHub *h = s->db->device_hub;
     DevRuntime *own = s->device.override;

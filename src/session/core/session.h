@@ -482,6 +482,8 @@ void session_device_forget(Session *s, int64_t table_id);
 /* Devices with a valid copy of the tablet's column (col < 0: of any), separated by commas; NULL: none. */
 Status session_device_copies(Session *s, Arena *a, const Table *t, int64_t tablet, int32_t col, const char **names);
 void session_device_limits(Session *s); /* device_memory_limit has changed: what is cached beyond it goes at once */
+/* Devices with memory of their own that were used, and their names as SET device has them; at most `most`. */
+int session_device_runtimes(const Session *s, int most, struct DevRuntime **out, const char **names);
 bool device_setting_valid(const char *v);
 Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct,
                         RunOutput *out);

@@ -13,6 +13,7 @@
 #include "session/core/transaction.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
+#include "txn/store/device_copy.h"
 
 enum { FOLLOW_MAX = 4096 /* rows of a change that images are to keep up with */ };
 enum { GROUP_BITS = 16 /* all, where nothing was measured */ };
@@ -41,6 +42,12 @@ bool session_give_back(Session *s) {
 bool session_bulk_has_image(const Session *s, const Table *t) {
     BulkHub *h = s->db->bulk_hub;
     return h && h->state.images && images_current(h->state.images, t);
+}
+int64_t session_bulk_device_bytes(const Session *s, const Table *t, const struct Device **of) {
+    BulkHub *h = s->db->bulk_hub;
+    const Image *im = h && h->state.images ? images_find(h->state.images, t->id) : NULL;
+    *of = NULL;
+    return im ? device_copy_bytes(im, of) : 0;
 }
 
 void session_bulk_drop(const Session *s, const Table *t) {

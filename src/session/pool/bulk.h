@@ -24,6 +24,7 @@
 
 /* Changes of images are applied to their tables; called with the exclusive lock. */
 struct BulkLogEntry;
+struct Device;
 Status session_bulk_sync(Session *s);
 /* Some are on a device only. Under the lock. */
 bool session_bulk_on_device(const Session *s);
@@ -59,7 +60,9 @@ void session_bulk_trim(Session *s); /* at the end of a statement that has the lo
 bool session_give_back(Session *s);
 bool session_bulk_has_image(const Session *s, const Table *t); /* bulks work on the table as it is */
 void session_bulk_drop(const Session *s, const Table *t);      /* what they had of a table that has been packed */
-bool session_bulk_unapplied(const Session *s);                 /* there are such changes; under any lock */
+/* Memory that a copy of the table's image takes on a device; *of: which. 0: none has one. Under the lock. */
+int64_t session_bulk_device_bytes(const Session *s, const Table *t, const struct Device **of);
+bool session_bulk_unapplied(const Session *s); /* there are such changes; under any lock */
 /* The session's changes are about to be committed: images that fitted the tables before keep up with small ones. */
 void session_bulk_follow(Session *s);
 /* Sends the notices of calls [first, first + n) of a group, in order. */

@@ -122,8 +122,8 @@ Status system_fill_sequence(Session *s, SystemRows *r) {
         const SysClass *c = &r->o->classes.items[i];
         const Sequence *q = c->sequence;
         if (q)
-            TRY(system_row(r, "iiiiiiib", c->oid, object_type_oid(r->o, q->type, 0), q->start, q->increment, q->max, q->min,
-                           q->cache, q->cycle));
+            TRY(system_row(r, "iiiiiiib", c->oid, object_type_oid(r->o, q->type, 0), q->start, q->increment, q->max,
+                           q->min, q->cache, q->cycle));
     }
     return ST_OK;
 }

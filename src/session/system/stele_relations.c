@@ -6,6 +6,7 @@
  * stele_machine are in machine.c.
  */
 #include "db/published.h"
+#include "exec/device/dev.h"
 #include "session/core/session.h"
 #include "session/system/system_int.h"
 #include "session/core/transaction.h"
@@ -184,6 +185,26 @@ static Status put_held(SystemRows *r, const char *what, const char *table, int64
     if (limit > 0) system_put_int(r, 4, limit);
     return ST_OK;
 }
+/* The same in a device's own memory. */
+static Status put_held_there(SystemRows *r, const char *what, const char *table, int64_t bytes, const Device *d,
+                             int64_t charged, const char *name) {
+    TRY(put_held(r, what, table, bytes, charged, atomic_load(&d->memory.limit)));
+    return system_put_text(r, 5, name);
+}
+static Status device_memory(const Session *s, SystemRows *r, DevRuntime *runtime, const char *name) {
+    const Catalog *c = session_catalog(s);
+    const Device *d = dev_runtime_device(runtime), *of;
+    int64_t charged = atomic_load(&d->memory.used), rest = charged;
+    for (int64_t i = 0; i < c->n_tables; i++) {
+        const Table *t = c->tables[i];
+        int64_t columns = dev_runtime_table_bytes(runtime, t->id), image = session_bulk_device_bytes(s, t, &of);
+        if (of != d) image = 0;
+        if (columns > 0) TRY(put_held_there(r, "columns", t->name, columns, d, charged, name));
+        if (image > 0) TRY(put_held_there(r, "images of bulks", t->name, image, d, charged, name));
+        rest -= columns + image;
+    }
+    return put_held_there(r, "other", NULL, rest, d, charged, name);
+}
 Status system_fill_memory(Session *s, SystemRows *r) {
     static const char *const kinds[N_TABLE_PARTS] = {[TABLE_PACKED] = "packed",
                                                      [TABLE_OPEN] = "open cells",
@@ -212,5 +233,11 @@ Status system_fill_memory(Session *s, SystemRows *r) {
         rest -= bytes = atomic_load(&db->parts[p].used);
         TRY(put_held(r, database_part_names[p], NULL, bytes, charged, limit));
     }
-    return put_held(r, "other", NULL, rest, charged, limit);
+    TRY(put_held(r, "other", NULL, rest, charged, limit));
+    enum { DEVICES = 32 };
+    DevRuntime *runtimes[DEVICES];
+    const char *names[DEVICES];
+    const int n = session_device_runtimes(s, DEVICES, runtimes, names);
+    for (int i = 0; i < n; i++) TRY(device_memory(s, r, runtimes[i], names[i]));
+    return ST_OK;
 }

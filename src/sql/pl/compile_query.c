@@ -49,7 +49,8 @@ ColId cp_scan_col(const Plan *p, int32_t col) {
 }
 int32_t cp_scan_column(const Plan *p, const Expr *e) {
     while (e->kind == EX_CAST && type_same_strings(e->type, e->args[0]->type) && e->type.length == 0 &&
-           !(e->type.flags & (TF_NAME | TF_QCHAR))) e = e->args[0];
+           !(e->type.flags & (TF_NAME | TF_QCHAR)))
+        e = e->args[0];
     if (e->kind != EX_COL) return -1;
     for (int32_t i = 0; i < p->n_out; i++)
         if (p->out_cols[i] == e->u.col) return p->scan.cols[i];

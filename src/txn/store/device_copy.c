@@ -107,6 +107,14 @@ void device_copy_free(Image *im) {
     im->device_copy = NULL;
 }
 
+int64_t device_copy_bytes(const Image *im, const Device **of) {
+    const DeviceCopy *m = im->device_copy;
+    int64_t bytes = 0;
+    *of = m ? m->d : NULL;
+    for (int32_t i = 0; m && i < m->n; i++) bytes += m->pieces[i].at.bytes;
+    return bytes;
+}
+
 /* The arrays are where and as long as they were. */
 static bool fits(const DeviceCopy *m, const DeviceCopy *now) {
     if (m->n != now->n || m->generation != now->generation) return false;

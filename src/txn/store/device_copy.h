@@ -21,6 +21,8 @@
 Status device_copy_use(Image *im, Device *d, CodeCache *cache, DevQueue *q, int64_t text_room, Err *e);
 /* Whether device_copy_use would have nothing to do: nothing is copied, and nothing moves. */
 bool device_copy_ready(const Image *im, int64_t text_room);
+/* Memory that the copy takes there; *of: on which device. 0: there is none. */
+int64_t device_copy_bytes(const Image *im, const Device **of);
 /* A number that changes each time the host's arrays are copied to the device; 0: they never were. */
 uint64_t device_copy_uploaded(const Image *im);
 /* A number that changes whenever what the device has may have changed, or moved; of an image with a copy, its kernels,
