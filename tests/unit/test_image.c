@@ -469,6 +469,14 @@ static void table_agrees(Image *im) {
     if (image_verify(im, true, &err) != ST_OK) fail_msg("%s", err.message);
     if (table_verify(im->table, &err) != ST_OK) fail_msg("%s", err.message);
 }
+/* A row whose last cells are larger than all others. */
+static void random_last_words(Image *im, int64_t step) {
+    int64_t id = rnd_below(MAX_ID), r = find_id(im, id);
+    if (r < 0) return;
+    set_cell(im, r, AMOUNT, &(int64_t){INT64_C(1000000000) + step});
+    image_delete(im, r);
+    model[id].live = false;
+}
 /* Inserts, updates and deletes by calls, with the table's cells in the image's rows or not, by turns. */
 static void at_home(void **state) {
     (void)state;
@@ -484,6 +492,7 @@ static void at_home(void **state) {
             for (int64_t i = rnd() % 300; i > 0; i--) random_insert(im);
             for (int64_t i = rnd() % 200; i > 0; i--) random_update(im);
             for (int64_t i = rnd() % 60; i > 0; i--) random_delete(im);
+            random_last_words(im, step);
             if (rnd() % 4 == 0 && home_is_settled(im)) assert_int_equal(home_leave(im, &err), ST_OK), left++;
             table_agrees(im); /* also what calls did before the table got its cells */
             if (rnd() % 2 && !home_is_settled(im)) {

@@ -84,6 +84,26 @@ static bool is_elsewhere(const Image *im, int64_t tablet, int32_t col) {
     const RowHome *h = tablet_home(im->table->tablets[tablet], col);
     return h && h != &im->impl->home->base;
 }
+/* Bounds and validity of the tablet follow cells at home that it does not know: of rows that calls have changed since
+ * it was brought up to date; or of deleted rows, which calls may have changed before they deleted them. */
+static Status note_cells(const Image *im, int64_t tablet, bool deleted, Err *e) {
+    enum { BATCH = 1024 };
+    Tablet *tab = im->table->tablets[tablet];
+    int32_t rows[BATCH];
+    bool here = false;
+    for (int32_t c = 0; c < im->n_cols; c++) here |= is_home_of(im, tablet, c);
+    if (!here || (deleted && tab->n_deleted == 0)) return ST_OK;
+    const uint8_t *dirty = im->dirty + home_row_of(im, tablet);
+    for (int64_t at = 0, n; at < tab->rows;) {
+        for (n = 0; n < BATCH && at < tab->rows; at++)
+            if (deleted ? tablet_row_deleted(tab, at) : dirty[at] & DIRTY_UPDATED) rows[n++] = (int32_t)at;
+        for (int32_t c = 0; n > 0 && c < im->n_cols; c++) {
+            CellSummary sums = {0};
+            if (is_home_of(im, tablet, c)) TRY(tablet_home_changed(tab, c, n, rows, &sums, e));
+        }
+    }
+    return ST_OK;
+}
 bool home_is_settled(const Image *im) { return im->impl->settled; }
 /* Tablets that have had cells in rows of an image before have strings there: these and the image's become one heap. */
 static void join_texts(Image *im) {
@@ -117,6 +137,7 @@ Status home_settle(Image *im, Err *e) {
                 TRY(tablet_leave_home(t->tablets[k], c, e));
             }
         }
+        TRY(note_cells(im, k, true, e));
     }
     x->alone = true;
     return ST_OK;
@@ -128,9 +149,11 @@ Status home_leave(Image *im, Err *e) {
     x->calm = CALM;
     if (!x->settled && x->alone) return ST_OK;
     t->version++;
-    for (int64_t k = 0; k < t->n_tablets; k++)
+    for (int64_t k = 0; k < t->n_tablets; k++) {
+        TRY(note_cells(im, k, false, e));
         for (int32_t c = 0; c < im->n_cols; c++)
             if (tablet_home(t->tablets[k], c)) TRY(tablet_leave_home(t->tablets[k], c, e));
+    }
     x->settled = false;
     x->alone = true;
     return ST_OK;

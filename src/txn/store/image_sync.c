@@ -119,6 +119,8 @@ static bool is_full(const Sync *s, Span *p) {
     p->counted = true;
     return tablet_text_bytes(p->home) >= TABLET_TEXT_BYTES;
 }
+/* Cells at home have changed there also of rows that are gone or have left the tablet: its bounds take these in, too.
+ */
 static Status span_rows(const Sync *s, Span *p, int64_t n, const int64_t *rows, Err *e) {
     const Image *im = s->im;
     int32_t at_home[SPAN_BATCH];
@@ -126,7 +128,7 @@ static Status span_rows(const Sync *s, Span *p, int64_t n, const int64_t *rows, 
     const bool full = is_full(s, p);
     for (int64_t i = 0; i < n; i++) {
         Change c = row_change(p, im, rows[i]);
-        if (c == CHANGE_TEXTS) at_home[k++] = (int32_t)(rows[i] - p->from);
+        if (p->home && im->dirty[rows[i]] & DIRTY_UPDATED) at_home[k++] = (int32_t)(rows[i] - p->from);
         if (c == CHANGE_TEXTS && full) c = CHANGE_UPDATE; /* the row leaves the tablet */
         if (c == CHANGE_INSERT && rows[i] >= fresh_from) p->fresh++;
         else if (c != CHANGE_NONE && (c != CHANGE_TEXTS || texts_differ(s, rows[i])))
