@@ -831,7 +831,11 @@ static Status join_rows(Cp *c, Above *a, Conds *conds) {
         if (!j->parts) return cp_oom(c);
         TRY(join_parts(c, p, j, PARTS_MAX));
         j->left = j->n;
-        return join_next(c, j);
+        const int64_t n_ctes = c->query.ctes.len;
+        for (int32_t i = 0; i < j->n; i++) TRY(cp_collect_once(c, &j->parts[i], needed));
+        TRY(join_next(c, j));
+        c->query.ctes.len = n_ctes;
+        return ST_OK;
     }
     a->right = p->children[1];
     Above *t = arena_new_of(c->arena, Above);

@@ -126,6 +126,9 @@ Status cp_lateral_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
 Status cp_setop_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx);
 Status cp_values_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx);
 Status cp_cte_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx, bool *single);
+/* A part of a join that does not depend on the others, and is collected anyway, is so once, in front of the join, and
+ * read from there for each row of the others: *part is a scan of it then, until c->query.ctes is as before. */
+Status cp_collect_once(Cp *c, Plan **part, ColSet *needed);
 Status cp_cte_scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx);
 Status cp_repeat_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx, bool *single);
 Status cp_series_rows(Cp *c, Plan *p, Conds *conds, CpRow row, void *ctx);

@@ -174,12 +174,16 @@ Status cp_outer_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, vo
     plan_outputs(&c->ctx, p, &out);
     if ((x->matched = cp_var_new(c, NULL, type_make(T_BOOL))) < 0) return ST_ERROR;
     if (p->join.kind != JN_FULL) TRY(push_left(c, x, conds));
+    const int64_t n_ctes = c->query.ctes.len;
+    if (!p->join.dependent) TRY(cp_collect_once(c, &x->right, needed));
+    if (p->join.kind == JN_FULL) TRY(cp_collect_once(c, &x->left, needed));
     TRY(collect_begin(c, &x->k, 0, needed, &out));
     Above t = {.conds = x->pushed, .row = left_side, .ctx = x};
     TRY(cp_rows_of(c, x->left, x->pushed, needed, cp_filter_row, &t, &single));
     Conds *none = arena_new_of(c->arena, Conds);
     if (!none) return cp_oom(c);
     if (p->join.kind == JN_FULL) TRY(cp_rows_of(c, x->right, none, needed, right_side, x, &single));
+    c->query.ctes.len = n_ctes;
     return collect_read(c, &x->k, conds, row, ctx);
 }
 
@@ -377,6 +381,49 @@ Status cp_cte_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void
     if (!vec_push(c->arena, &c->query.ctes, x)) return cp_oom(c);
     TRY(cp_rows_of(c, p->children[1], conds, needed, row, ctx, single));
     c->query.ctes.len--;
+    return ST_OK;
+}
+/* LIMIT 1: it is kept in variables. */
+static bool gives_one(const Plan *p) {
+    const Expr *e = p->limit.rows_expr;
+    const bool one = e && e->kind == EX_CONST && !e->u.value.is_null && e->type.id == T_INT8 && e->u.value.u.i64 == 1;
+    return (one || p->limit.rows == 1) && !p->limit.offset_expr && p->limit.offset <= 0;
+}
+/* Rows that are grouped, sorted or combined from several inputs: they are in a buffer anyway. */
+static bool is_collected(const Plan *p) {
+    if (stack_stop()) return false;
+    switch ((PlanKind)p->kind) {
+    case LP_PROJECT:
+    case LP_FILTER: return is_collected(p->children[0]);
+    case LP_AGG: return p->agg.n_keys > 0;
+    case LP_SORT:
+    case LP_LIMIT: return !gives_one(p);
+    case LP_SETOP:
+    case LP_CTE: return true;
+    case LP_JOIN: return p->join.kind == JN_FULL;
+    default: return false;
+    }
+}
+Status cp_collect_once(Cp *c, Plan **part, ColSet *needed) {
+    CpCte *x = arena_new_of(c->arena, CpCte);
+    Plan *scan = plan_new(&c->ctx, LP_CTE_SCAN, 0);
+    Conds *none = arena_new_of(c->arena, Conds);
+    ColSet out = colset_new(&c->ctx);
+    bool one = true;
+    if (!is_collected(*part)) return ST_OK;
+    if (!x || !scan || !none) return cp_oom(c);
+    x->id = ++c->ctx.n_ctes;
+    plan_outputs(&c->ctx, *part, &out);
+    TRY(collect_begin(c, &x->k, 0, needed, &out));
+    TRY(cp_rows_of(c, *part, none, needed, cte_row, x, &one));
+    TRY(collect_end(c, &x->k));
+    if (!vec_push(c->arena, &c->query.ctes, x)) return cp_oom(c);
+    scan->cte.id = x->id;
+    scan->n_out = x->k.n;
+    scan->out_cols = scan->cte.cols = arena_array(c->arena, ColId, x->k.n + 1); /* under the same names */
+    if (!scan->out_cols) return cp_oom(c);
+    for (int32_t i = 0; i < x->k.n; i++) scan->out_cols[i] = x->k.cols[2 * i];
+    *part = scan;
     return ST_OK;
 }
 Status cp_cte_scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx) {
