@@ -95,7 +95,29 @@ static bool same_parts(const ConflictTarget *x, int32_t n, Expr *const *parts) {
         if (!is_part(parts[i], (int32_t)x->oc->n_target, x->exprs)) return false;
     return true;
 }
-/* Every condition of the predicate is one of the target's WHERE. */
+/* x op constant, for x and the operators of order. */
+static bool is_bound(const Expr *e) {
+    static const char *const ops[] = {"<", "<=", "=", ">=", ">"};
+    bool known = false;
+    if (e->kind != EX_FUNC || e->n_args != 2 || e->args[1]->kind != EX_CONST || e->args[1]->u.value.is_null)
+        return false;
+    for (int64_t i = 0; i < ARRAY_LEN(ops); i++) known |= strcmp(e->u.func->name, ops[i]) == 0;
+    return known;
+}
+/* x > 5 follows from x > 7, x >= 6 and x = 6; x IS NOT NULL from each of them. */
+static bool follows_from_bound(const Expr *p, const Expr *w) {
+    if (!is_bound(w) || !expr_equal(p->args[0], w->args[0])) return false;
+    if (p->kind == EX_IS_NOT_NULL) return true;
+    if (!is_bound(p) || !type_eq(p->args[1]->type, w->args[1]->type)) return false;
+    const char *op = p->u.func->name, *by = w->u.func->name;
+    const int c = value_cmp(&w->args[1]->u.value, &p->args[1]->u.value);
+    const bool equal = strcmp(by, "=") == 0, wide = by[1] == '=';
+    if (*op == '=') return equal && c == 0;
+    if (!equal && *by != *op) return false;
+    const int inside = *op == '>' ? c : -c;
+    return op[1] == '=' || (!equal && !wide) ? inside >= 0 : inside > 0;
+}
+/* Every condition of the predicate is one of the target's WHERE, or follows from one. */
 static bool implied(const Expr *predicate, const Expr *where) {
     if (!where || stack_stop()) return false;
     if (predicate->kind == EX_AND) {
@@ -103,7 +125,7 @@ static bool implied(const Expr *predicate, const Expr *where) {
             if (!implied(predicate->args[i], where)) return false;
         return true;
     }
-    if (expr_equal(predicate, where)) return true;
+    if (expr_equal(predicate, where) || (predicate->n_args > 0 && follows_from_bound(predicate, where))) return true;
     for (int32_t i = 0; where->kind == EX_AND && i < where->n_args; i++)
         if (implied(predicate, where->args[i])) return true;
     return false;

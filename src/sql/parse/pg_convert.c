@@ -1076,6 +1076,10 @@ static bool conv_assigns(Conv *c, List *l, AstAssign **out, int64_t *n_out) {
                     return false;
                 }
                 value = list_nth(args, m->colno - 1);
+            } else if (!IsA(m->source, SubLink)) {
+                err_at(c->e, pos_of(t->location), ERR_FEATURE_NOT_SUPPORTED,
+                       "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression");
+                return false;
             } else {
                 width = m->ncolumns;
                 value = m->source;
