@@ -1041,6 +1041,59 @@ static Status order_result(Binder *b, const AstSelect *s, Rel *r) {
     return (r->plan = sort_plan(b, r->plan, &keys, ids)) ? ST_OK : ST_ERROR;
 }
 
+/* ---- numbers of sequences, above ORDER BY and LIMIT ---------------------------------------------------- */
+
+static bool is_sort_key(const Plan *sort, ColId id) {
+    for (int32_t i = 0; sort && i < sort->sort.n; i++)
+        if (sort->sort.keys[i].expr->u.col == id) return true;
+    return false;
+}
+/* Leaves the projection what is computed below, with the columns that the rest needs, which goes to *late. */
+static Status split_late(Binder *b, Plan *p, const Plan *sort, Proj *late) {
+    Proj early = {0};
+    ColSet there = colset_new(b->c), needed = colset_new(b->c);
+    for (int32_t i = 0; i < p->n_exprs; i++) {
+        const bool is_late = expr_is_volatile(p->exprs[i]) && !is_sort_key(sort, p->out_cols[i]);
+        Proj *to = is_late ? late : &early;
+        if (!vec_push(b->a, &to->ids, p->out_cols[i]) || !vec_push(b->a, &to->exprs, p->exprs[i])) return ST_ERROR;
+        if (is_late) expr_cols(b->c, p->exprs[i], &needed);
+        else colset_add(b->c, &there, p->out_cols[i]);
+    }
+    ColSet below = colset_new(b->c);
+    plan_outputs(b->c, p->children[0], &below);
+    for (ColId id = 1; late->ids.len > 0 && id < b->c->cols.len; id++) {
+        if (!colset_has(&needed, id) || colset_has(&there, id) || !colset_has(&below, id)) continue;
+        Expr *e = expr_col(b->c, id);
+        if (!e || !vec_push(b->a, &early.ids, id) || !vec_push(b->a, &early.exprs, e)) return ST_ERROR;
+    }
+    p->n_out = p->n_exprs = (int32_t)early.ids.len;
+    p->out_cols = early.ids.items;
+    p->exprs = early.exprs.items;
+    return ST_OK;
+}
+/* As in PostgreSQL volatile columns are computed in the order of the result, for its rows and those that OFFSET skips:
+ * numbers of sequences show it. skips: there is an OFFSET. */
+static Status number_last(Binder *b, bool skips, Rel *r) {
+    Plan *p = r->plan, **above = &r->plan;
+    if (p->kind == LP_LIMIT && skips) above = &p->children[0];
+    if (p->kind == LP_LIMIT) p = p->children[0];
+    const Plan *sort = p->kind == LP_SORT ? p : NULL;
+    if (sort) p = p->children[0];
+    if (p == r->plan || p->kind != LP_PROJECT) return ST_OK;
+    Proj late = {0}, all = {0};
+    TRY(split_late(b, p, sort, &late));
+    if (late.ids.len == 0) return ST_OK;
+    for (int32_t i = 0; i < r->n; i++) {
+        int64_t k = 0;
+        while (k < late.ids.len && late.ids.items[k] != r->cols[i]) k++;
+        bool twice = false;
+        for (int64_t j = 0; j < all.ids.len; j++) twice |= all.ids.items[j] == r->cols[i];
+        Expr *e = k < late.ids.len ? late.exprs.items[k] : expr_col(b->c, r->cols[i]);
+        if (!twice && (!e || !vec_push(b->a, &all.ids, r->cols[i]) || !vec_push(b->a, &all.exprs, e))) return ST_ERROR;
+    }
+    return (*above = bind_proj_plan(b, &all, *above)) ? ST_OK : ST_ERROR;
+}
+
 Status bind_select(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out) {
     TRY(stack_check_at(b->err, bind_pos(b, s->location)));
     SelectEnv in = *env;
@@ -1057,6 +1110,8 @@ Status bind_select(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out
         TRY(bind_plain(b, &in, s, &level, out));
     }
     TRY(bind_limit(b, &in, level, s, out));
+    if (level && b->c->sequences.called && !s->distinct && !s->limit_with_ties)
+        TRY(number_last(b, s->offset != NULL, out));
     if (!(out->plan = bind_wrap_ctes(b, in.ctes, env->ctes, out->plan))) return ST_ERROR;
     return ST_OK;
 }

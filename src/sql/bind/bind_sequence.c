@@ -6,7 +6,8 @@
  * up for each row. There is no type regclass beyond that: 's'::regclass is understood here only.
  *
  * Calls run on the statement's own thread. Where several of them may be of one sequence, rows are computed one by one:
- * which number is whose then is what it is in PostgreSQL; otherwise a vector of rows gets its numbers at once.
+ * which number is whose then is what it is in PostgreSQL; otherwise a vector of rows gets its numbers at once. ORDER BY
+ * and LIMIT come first (bind_select.c).
  */
 #include "catalog/similar_names.h"
 #include "sql/bind/bind_int.h"
