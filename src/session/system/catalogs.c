@@ -81,8 +81,11 @@ static Status attribute(SystemRows *r, const SysClass *c, int32_t k) {
                       "0i----",
                       c->oid, x->name, oid, (int64_t)-1, (int64_t)form.length, (int64_t)k + 1,
                       (int64_t)(x->type.id == T_ARRAY && !(x->type.flags & TF_VECTOR) && !x->domain), (int64_t)-1,
-                      typmod, form.by_value, form.align, form.storage, "", x->not_null, x->default_sql != NULL, "", "",
-                      form.collation);
+                      typmod, form.by_value, form.align, form.storage, "", x->not_null, x->default_sql != NULL,
+                      x->kind == COLUMN_ALWAYS       ? "a"
+                      : x->kind == COLUMN_BY_DEFAULT ? "d"
+                                                     : "",
+                      x->kind == COLUMN_GENERATED ? "s" : "", form.collation);
 }
 Status system_fill_attribute(Session *s, SystemRows *r) {
     (void)s;

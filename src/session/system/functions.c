@@ -83,6 +83,7 @@ static Status find_type(const SysObjects *o, Slice name, int64_t *out, Err *e) {
     Err why = {0};
     if (!sql) return err_oom(e);
     if (split_name(o->a, name, &schema, &plain)) { /* also those that SQL has no word for */
+        name_read(slice_of(plain));
         const SysType *x = object_type_named(o, schema, plain);
         if (x) return *out = x->oid, ST_OK;
     }
@@ -96,6 +97,7 @@ static Status find_proc(const SysObjects *o, Slice name, int64_t *out, Err *e) {
     const char *schema, *plain;
     int64_t n = 0;
     if (!split_name(o->a, name, &schema, &plain)) return err_set(e, ERR_INVALID_NAME, "invalid name syntax");
+    name_read(slice_of(plain));
     int64_t n_builtin;
     const BuiltinProc *all = builtin_procs(&n_builtin);
     for (int64_t i = 0; (!schema || strcmp(schema, "pg_catalog") == 0) && i < n_builtin; i++)
@@ -111,6 +113,7 @@ static Status find_procedure(const SysObjects *o, Slice name, int64_t *out, Err 
     if (!paren || name.ptr[name.len - 1] != ')') return err_set(e, ERR_INVALID_TEXT, "expected a left parenthesis");
     if (!split_name(o->a, (Slice){name.ptr, paren - name.ptr}, &schema, &plain))
         return err_set(e, ERR_INVALID_NAME, "invalid name syntax");
+    name_read(slice_of(plain));
     int64_t types[100];
     int n = 0;
     for (const char *p = paren + 1, *end = name.ptr + name.len - 1; p < end && n < 100;) {
@@ -149,6 +152,7 @@ Status session_oid_find(void *ctx, int kind, Slice name, int64_t *out, Err *e) {
     if (kind == OID_PROC) return find_proc(o, name, out, e);
     if (kind == OID_PROCEDURE) return find_procedure(o, name, out, e);
     if (!split_name(o->a, name, &schema, &plain)) return err_set(e, ERR_INVALID_NAME, "invalid name syntax");
+    name_read(slice_of(plain));
     switch (kind) {
     case OID_CLASS:
         if ((c = object_class_named(o, schema, plain))) return *out = c->oid, ST_OK;

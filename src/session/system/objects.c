@@ -112,7 +112,8 @@ static Status table_columns(SysObjects *o, const Table *t, SysClass *c) {
     if (!(c->cols = arena_array(o->a, SysColumn, t->n_cols + 1))) return ST_ERROR;
     for (int i = 0; i < t->n_cols; i++) {
         const Column *x = &t->cols[i];
-        c->cols[i] = (SysColumn){x->name, x->type, x->domain, x->not_null, x->default_sql, x->kind};
+        c->cols[i] = (SysColumn){
+            x->name, x->type, x->domain, x->not_null, column_is_identity(x->kind) ? NULL : x->default_sql, x->kind};
     }
     return ST_OK;
 }

@@ -3,7 +3,7 @@
  * nextval('s') means the sequence that is called s when the statement is bound, as in PostgreSQL, where the literal is
  * a regclass: it becomes a call with the sequence's id, and the place of the literal is kept
  * (PlanCtx.sequences), by which dependences are found and texts follow another name. A name that is computed is looked
- * up for each row. There is no type regclass beyond that: 's'::regclass is understood here only.
+ * up for each row; a regclass that is computed is not taken.
  *
  * Calls run on the statement's own thread. Where several of them may be of one sequence, rows are computed one by one:
  * which number is whose then is what it is in PostgreSQL; otherwise a vector of rows gets its numbers at once. ORDER BY
