@@ -100,8 +100,11 @@ stele_status stele_open(const char *path, const stele_options *options, stele_db
     }
     Status opened = read_only ? database_open_read_only(path, vfs_posix(), threads, limit, &d->db, &open_error)
                               : database_open(memory ? NULL : path, vfs_posix(), threads, limit, &d->db, &open_error);
-    if (opened == ST_OK && (opened = index_programs_of_all(&d->db->catalog, &open_error)) != ST_OK)
-        database_close(d->db);
+    if (opened == ST_OK) {
+        opened = index_programs_of_all(&d->db->catalog, &open_error);
+        if (opened == ST_OK && !read_only) opened = upkeep_start(d->db, &open_error);
+        if (opened != ST_OK) database_close(d->db);
+    }
     if (opened != ST_OK) {
         mem_free(NULL, d, (int64_t)sizeof *d);
         fill_error(&open_error, error);
@@ -116,7 +119,6 @@ stele_status stele_open(const char *path, const stele_options *options, stele_db
         return STELE_ERROR;
     }
     d->db->temp_directory = d->temp_dir;
-    if (!read_only) upkeep_start(d->db);
     *db = d;
     return STELE_OK;
 }

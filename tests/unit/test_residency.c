@@ -238,11 +238,11 @@ static void test_open_kept(void **state) {
     run("insert into w select g, g, 't' || g, null from generate_series(4091, 6000) g");
     moves(kept_x, " 47 kB in");
     set("snapshot", "lock");
-    run("create table e(x int)"); /* gives up what is published: cells change in place again, and are others */
+    run("create table e(x int)"); /* a definition of another table leaves what is published */
     run("update w set x = x + 1 where k = 20");
     run("drop table e");
     set("snapshot", "version");
-    moves(kept_x, " 46 kB in"); /* without bits, which are the same */
+    moves(kept_x, " 1024 B in");
     moves(kept_x, " 0 B in");
     set("device_residence", "streamed");
     run("update w set x = 1 where k = 21");
@@ -250,7 +250,7 @@ static void test_open_kept(void **state) {
     set("device_residence", "auto");
     set("snapshot", "lock"); /* the table itself: nothing is known of its cells */
     run("insert into w values (6001, 0, 't', 0)");
-    moves(kept_x, " 47 kB in");
+    moves(kept_x, " 48 kB in");
     set("snapshot", "auto"); /* versions for the device's sake; the cells come once more, since what came had no id */
     run("insert into w values (6002, 0, 't', 0)");
     moves(kept_x, " 47 kB in");

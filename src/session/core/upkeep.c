@@ -111,9 +111,9 @@ static void upkeep_free(Upkeep *u) {
 }
 static const UpkeepOps upkeep_ops = {upkeep_free};
 
-void upkeep_start(Database *db) {
-    Upkeep *u = mem_calloc(NULL, (int64_t)sizeof *u, NULL);
-    if (!u) return;
+Status upkeep_start(Database *db, Err *e) {
+    Upkeep *u = mem_calloc(NULL, (int64_t)sizeof *u, e);
+    if (!u) return ST_ERROR;
     u->db = db;
     mutex_init(&u->mutex, RANK_UPKEEP);
     cond_init(&u->wake);
@@ -125,12 +125,13 @@ void upkeep_start(Database *db) {
     if (!failed) {
         db->upkeep_ops = &upkeep_ops;
         db->upkeep = u;
-        return;
+        return ST_OK;
     }
     log_write(LOG_WARNING, "no thread could be started that packs tables");
     pthread_cond_destroy(&u->wake);
     mutex_destroy(&u->mutex);
     mem_free(NULL, u, (int64_t)sizeof *u);
+    return ST_OK;
 }
 
 void upkeep_note(Session *s) {

@@ -13,9 +13,9 @@
 
 #include "session/core/session.h"
 
-/* Before the database has sessions. Without memory, or a thread, nothing is packed when it is quiet. Ended by
- * database_stop_upkeep. */
-void upkeep_start(Database *db);
+/* Before the database has sessions. Without a thread nothing is packed when it is quiet. Ended by database_stop_upkeep.
+ * 53200 */
+Status upkeep_start(Database *db, Err *e);
 /* The session may have changed tables. Any thread. */
 void upkeep_note(Session *s);
 
