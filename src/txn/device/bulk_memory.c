@@ -310,6 +310,7 @@ void bulk_device_clear_outs(Bulk *b) {
     for (int32_t k = 0; k < b->n_groups; k++)
         for (int32_t i = 0; i < b->groups[k].group->proc->n_outs; i++) {
             const Vec *o = &b->result->outs[k][i];
+            if (!o->data || !o->valid) return; /* there was no memory for them: the bulk fails */
             memset(o->data, 0, (size_t)(b->groups[k].group->n * phys_size((Phys)o->phys)));
             memset(o->valid, 0, (size_t)b->groups[k].group->n);
         }
