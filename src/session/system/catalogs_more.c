@@ -194,7 +194,7 @@ Status system_fill_settings(Session *s, SystemRows *r) {
         if (!x.boot || !now) return err_oom(&s->err);
         snprintf(least, sizeof least, "%lld", (long long)x.min);
         snprintf(most, sizeof most, "%lld", (long long)x.max);
-        TRY(system_row(r, "ssssssssssssvss--0", x.name, now, x.unit, "Stele", x.doc, NULL, "user", x.type,
+        TRY(system_row(r, "sssssssssssvss--0", x.name, now, x.unit, "Stele", x.doc, NULL, "user", x.type,
                        strcmp(now, x.boot) == 0 ? "default" : "session", x.ranged ? least : NULL,
                        x.ranged ? most : NULL, choices(r, x.choices), x.boot, x.boot));
     }
