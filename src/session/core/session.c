@@ -458,6 +458,12 @@ static void commit_tables(Session *s) {
     mem_free(&s->account, events, max * (int64_t)sizeof *events);
 }
 
+static bool has_dropped_table(const Session *s) {
+    const CatalogUndo *u = s->catalog_undo;
+    while (u && u->kind != CU_DROPPED_TABLE) u = u->next;
+    return u != NULL;
+}
+
 static void commit_all(Session *s) {
     session_bulk_stands(s);
     cursors_end(s, true);
@@ -468,6 +474,8 @@ static void commit_all(Session *s) {
     savepoints_free(s);
     session_bulk_follow(s);
     commit_tables(s);
+    if (has_dropped_table(s) && atomic_load(&s->db->n_sessions) == 1)
+        database_unpublish(s->db); /* it would keep them */
     catalog_undo_forget(s);
     if (!changed) return;
     s->db->dirty = true;
