@@ -87,7 +87,7 @@ class Module(Case):
         self.con.sql("create table t (a int primary key check (a < 10))")
         for query, kind, sqlstate in (("select 1 / 0", stele.DataError, "22012"), ("select * from nothing", stele.ProgrammingError, "42P01"), ("selec", stele.ProgrammingError, "42601"),
                                       ("insert into t values (1), (1)", stele.IntegrityError, "23505"), ("insert into t values (11)", stele.IntegrityError, "23514"),
-                                      ("create sequence s", stele.NotSupportedError, "0A000"), ("do $$ begin raise exception 'mine' using detail = 'd', hint = 'h'; end $$", stele.DatabaseError, "P0001")):
+                                      ("listen s", stele.NotSupportedError, "0A000"), ("do $$ begin raise exception 'mine' using detail = 'd', hint = 'h'; end $$", stele.DatabaseError, "P0001")):
             with self.subTest(query), self.fails(kind, sqlstate) as caught:
                 self.con.sql(query)
         self.assertEqual((caught.exception.detail, caught.exception.hint), ("d", "h"))
