@@ -22,10 +22,14 @@ static volatile sig_atomic_t prompting; /* a jump to at_prompt is safe */
 static char **complete(const char *text, int start, int end) {
     (void)end;
     rl_attempted_completion_over = 1;
+    shell_stop = 0;
     prompting = 0; /* no jump out of the library */
     char **r = complete_word(at_terminal, text, start);
     prompting = 1;
-    return r;
+    if (!shell_stop) return r;
+    for (char **word = r; word && *word; word++) free(*word); /* Ctrl-C meanwhile */
+    free(r);
+    siglongjmp(at_prompt, 1);
 }
 
 static void on_interrupt(int sig) {
