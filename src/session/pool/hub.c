@@ -117,7 +117,7 @@ Status hub_keep(BulkHub *h, const PlRegistry *made, Err *e) {
 Status hub_share(BulkHub *h, const PlRegistry *made, Err *e) {
     if (h->with && !pl_registry_grows(h->with, made)) return ST_OK;
     Arena *a = arena_new(&h->db->parts[DB_CALLS], e);
-    const PlRegistry *r = a ? pl_registry_join(h->with, made, a) : NULL;
+    const PlRegistry *r = a ? pl_registry_join(hub_base(h), made, a) : NULL;
     NameReads reads;
     NameDeps deps;
     name_reads_begin(&reads, &h->db->catalog);
@@ -271,7 +271,7 @@ static Status update(Session *s, BulkHub *h) {
     }
     hub_statements_check(h);
     TRY(list_routines(s, h));
-    TRY(add_new(s, h, h->with, &fits));
+    TRY(add_new(s, h, hub_base(h), &fits));
     if (fits) return ST_OK;
     atomic_fetch_add(&h->generation, 1);
     hub_statements_drop(h, false);

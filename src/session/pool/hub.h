@@ -66,7 +66,7 @@ typedef struct BulkHub {
     int64_t n, cap;
     HubProc *procs; /* by place in the catalog's list of routines */
     Arena *kept_arena, *with_arena;
-    const PlRegistry *kept, *with; /* of the procedures; and of shared statements, too */
+    const PlRegistry *kept, *with; /* of the procedures; and of shared statements, too, NULL: of none (hub_base) */
     NameDeps with_tables;
     HubStatement *statements[STATEMENTS_MAX];
     int64_t n_named; /* statements so far */
@@ -79,6 +79,9 @@ typedef struct BulkHub {
     int64_t n_compiled;          /* procedures and statements so far, those that were compiled anew each time */
     BulkLog log;
 } BulkHub;
+
+/* What new code has to fit: procedures, and shared statements where there are any; NULL: nothing is compiled yet. */
+static inline const PlRegistry *hub_base(const BulkHub *h) { return h->with ? h->with : h->kept; }
 
 Status hub_make(Session *s, BulkHub **out);
 /* All code is as the catalog has it. Under any lock; h may be NULL. */

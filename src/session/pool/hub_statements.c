@@ -203,7 +203,7 @@ static bool may_be_alone(const BulkHub *h, const Proc *p) {
         const ImageNeed *d = &p->tables[t].need;
         if (d->n_groups > 0) return false;
         for (int32_t c = 0; c < d->table->n_cols; c++)
-            if (d->writes[c] && pl_registry_looks_up(h->with, d->table->id, c)) return false;
+            if (d->writes[c] && pl_registry_looks_up(hub_base(h), d->table->id, c)) return false;
     }
     return true;
 }
@@ -219,7 +219,7 @@ static Status refuse(BulkHub *h, HubStatement *q, const Trial *x, Err *e) {
 /* With the procedures, and with all statements as they are. */
 static Status share(Session *s, BulkHub *h, HubStatement *q, int64_t *misfit) {
     Trial x = {.n = 1, .of = {q}};
-    Status st = trial_run(s, h, h->with, &x);
+    Status st = trial_run(s, h, hub_base(h), &x);
     *misfit = x.out.misfit;
     if (st == ST_OK && x.good) st = hub_share(h, x.out.registry, &s->err);
     if (st == ST_OK && x.good) st = trial_take(h, &x, STATEMENT_SHARED, &s->err);
@@ -237,8 +237,7 @@ static Status share_anew(Session *s, BulkHub *h, HubStatement *q) {
         bulk_state_forget_inputs(&h->state);
         atomic_fetch_add(&h->generation, 1);
         forget_with(h);
-        st = hub_share(h, h->kept, &s->err);
-        if (st == ST_OK) st = hub_share(h, x.out.registry, &s->err);
+        st = hub_share(h, x.out.registry, &s->err);
         if (st == ST_OK) st = trial_take(h, &x, STATEMENT_SHARED, &s->err);
         if (st != ST_OK) hub_statements_drop(h, false);
     }

@@ -4,6 +4,7 @@
  * expression with such calls or with subqueries is settled: they are computed before it, in the order of evaluation,
  * and what was to be computed before them goes to variables. Parts that may not be evaluated become conditions. */
 #include "base/hash.h"
+#include "catalog/names.h"
 #include "sql/pl/compile_int.h"
 
 /* ---- calls --------------------------------------------------------------------------------------- */
@@ -15,13 +16,40 @@ const Routine *cp_routine(Cp *c, const Expr *e) {
     return NULL;
 }
 
+struct CpCalled {
+    PlFunction *f;
+    NameReads reads; /* names that its text was read with */
+};
+/* The tree of a routine that was compiled before, or is not; all walks see the same one. NULL: it cannot be read, or
+ * c->oom is set. */
+static const PlFunction *called(Cp *c, const Routine *r, const char *signature) {
+    Registry *reg = c->reg;
+    for (int64_t i = 0; i < reg->called.len; i++) {
+        CpCalled *x = reg->called.items[i];
+        if (strcmp(x->f->signature, signature) != 0) continue;
+        name_reads_resume(&x->reads); /* the caller depends on them as well */
+        name_reads_end(&x->reads);
+        return x->f;
+    }
+    CpCalled *x = arena_new_of(reg->arena, CpCalled);
+    if (!x) return (void)cp_oom(c), NULL;
+    Err why = {0};
+    name_reads_begin(&x->reads, reg->catalog);
+    const Status read = pl_of_routine(reg->arena, reg->catalog, r, &x->f, &why);
+    name_reads_end(&x->reads);
+    if (read != ST_OK && strcmp(why.sqlstate, ERR_OUT_OF_MEMORY) == 0) return (void)cp_oom(c), NULL;
+    if (read != ST_OK) return NULL;
+    return vec_push(reg->arena, &reg->called, x) ? x->f : ((void)cp_oom(c), NULL);
+}
 static const PlFunction *function_of(Cp *c, const Routine *r) {
     const char *name = pl_signature_text(c->arena, r);
     if (!name) return (void)cp_oom(c), NULL;
     if (r->generic) return (void)cp_refuse(c, "a call of %s, which is polymorphic", name), NULL;
     for (int32_t i = 0; i < c->reg->n_functions; i++)
         if (strcmp(c->reg->functions[i]->signature, name) == 0) return c->reg->functions[i];
-    return (void)cp_refuse(c, "a call of %s, which cannot be read", name), NULL;
+    const PlFunction *f = called(c, r, name);
+    if (!f && !c->oom) (void)cp_refuse(c, "a call of %s, which cannot be read", name);
+    return f;
 }
 
 /* A routine that is STRICT does nothing when an argument is NULL. */

@@ -114,6 +114,8 @@ typedef struct CpTable {
     int32_t cap_groups;
     const struct CpTable *kept; /* in Registry.kept; NULL: what is compiled now is all there is */
 } CpTable;
+/* A routine that is called and not compiled now. */
+typedef struct CpCalled CpCalled;
 typedef struct Registry {
     Arena *arena, *dry; /* dry: of the dry run, while it lasts */
     const Catalog *catalog;
@@ -122,6 +124,7 @@ typedef struct Registry {
     VEC(CpTable *) tables;
     int32_t n_functions;
     const PlFunction *const *functions;
+    VEC(CpCalled *) called;
     struct NameReads *reads;
     const Table *misfit; /* what is compiled now does to it what kept procedures do not reckon with; NULL: to none */
     VEC(const PlStmt *) collects; /* loops over queries whose tables are changed in them: found by the dry walk */
