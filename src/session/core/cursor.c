@@ -57,24 +57,13 @@ void session_result_free(Statement *st) {
     cursor_rows_unref(shared);
 }
 void session_result_clear(Statement *st) {
-    query_free(st->query);
-    plan_release(st->plan);
-    text_release(st->ran_text);
-    cursor_rows_unref(st->shared);
+    statement_drop_rows(st);
     arena_reset(st->run_arena);
-    st->query = NULL;
-    st->plan = NULL;
-    st->ran_text = NULL;
-    st->shared = NULL;
-    st->rows = NULL;
-    st->row_map = NULL;
-    st->text_rows = NULL;
-    st->values = NULL;
-    st->columns = NULL;
-    st->is_text = st->show_rows = false;
-    st->n_rows = st->affected = 0;
-    st->n_cols = st->first_col = 0;
-    st->tag[0] = 0;
+    st->numbers.items = NULL; /* in that arena */
+    st->numbers.n = 0;
+    st->numbers.locks = false;
+    st->show_rows = false;
+    st->n_cols = 0;
 }
 
 /* ---- the session's cursors ------------------------------------------------------------------------- */

@@ -782,31 +782,35 @@ void session_free(Session *s) {
 
 /* ---- statements -------------------------------------------------------------------------------- */
 
-static void drop_results(Statement *st) {
+void statement_drop_rows(Statement *st) {
     query_free(st->query);
     st->query = NULL;
     cursor_rows_unref(st->shared);
     st->shared = NULL;
-    result_stream_free(st->stream);
+    plan_release(st->plan);
+    st->plan = NULL;
+    text_release(st->ran_text);
+    st->ran_text = NULL;
     st->rows = NULL;
     st->row_map = NULL;
     st->text_rows = NULL;
     st->values = NULL;
     st->columns = NULL;
     st->is_text = false;
-    st->ran = false;
-    st->n_rows = st->next_row = st->affected = 0;
+    st->n_rows = st->affected = 0;
     st->first_col = 0;
     st->tag[0] = 0;
+}
+static void drop_results(Statement *st) {
+    statement_drop_rows(st);
+    result_stream_free(st->stream);
+    st->ran = false;
+    st->next_row = 0;
     arena_free(st->run_arena);
     st->run_arena = NULL;
     arena_free(st->cell_arena);
     st->cell_arena = NULL;
-    plan_release(st->plan);
-    st->plan = NULL;
     /* The last run's names and types were in run_arena, in the plan, or kept with what was executed. */
-    text_release(st->ran_text);
-    st->ran_text = NULL;
     st->n_cols = st->text->n_cols;
     st->names = st->text->names;
     st->types = st->text->types;

@@ -351,6 +351,7 @@ Status session_stop_waiting(Session *s);
 Status statement_prepare(Session *s, Slice sql, Statement **out, int64_t *consumed);
 void statement_free(Statement *st);
 void statement_reset(Statement *st);
+void statement_drop_rows(Statement *st);              /* what a run has left; its memory (run_arena) stays */
 void statement_clear_param(Statement *st, int32_t i); /* frees a bound text; the parameter is NULL again */
 Status statement_run(Statement *st);
 /* The session's clock and time zone, for what comes next: outside a transaction it is now, inside one its beginning. */
