@@ -50,7 +50,7 @@ static Expr *default_value(Binder *b, const Column *col) {
     Expr *e;
     const Domain *d = catalog_domain_by_id(b->c->catalog, col->domain);
     const char *sql = sql_column_default(b->c->catalog, col);
-    if (col->kind == COLUMN_GENERATED) return bind_null(b, col->type); /* compute_columns() replaces it */
+    if (col->kind == COLUMN_GENERATED) return bind_null(b, col->type); /* bind_computed() replaces it */
     if (!sql) {
         e = bind_domain(b, bind_null(b, col->type), d, 0);
     } else {
@@ -89,7 +89,7 @@ static Status updated_value(Binder *b, const Column *col) {
     return ST_ERROR;
 }
 
-static bool has_generated(const Table *t) {
+bool bind_has_generated(const Table *t) {
     bool any = false;
     for (int c = 0; c < t->n_cols; c++) any |= t->cols[c].kind == COLUMN_GENERATED;
     return any;
@@ -114,10 +114,7 @@ static Expr *generated_value(Binder *b, const Table *t, const NsItem *row, int c
     return e;
 }
 static Status pass(Binder *b, Proj *proj, ColId id);
-/* Computes the generated columns of a row whose columns are ids[], above p; ids[] then has their new columns. set:
- * NULL, or which columns have other values than before, so that those that depend on none of them stay; it gets them,
- * too. */
-static Plan *compute_columns(Binder *b, const Table *t, ColId *ids, bool *set, Plan *p) {
+Plan *bind_computed(Binder *b, const Table *t, ColId *ids, bool *set, Plan *p) {
     NsItem row;
     Proj proj = {0};
     ColSet produced = colset_new(b->c), changed = colset_new(b->c);
@@ -669,11 +666,11 @@ static Plan *bind_do_update(Binder *b, const AstInsert *s, Table *t, Cte *ctes, 
         if (set >= 0) out->set_cols[set] = c, out->set_values[set] = final[c];
     }
     p = bind_proj_plan(b, &news, p);
-    if (!has_generated(t)) return p;
+    if (!bind_has_generated(t)) return p;
     bool *set = arena_calloc(b->a, t->n_cols + 1);
     if (!set) return NULL;
     for (int32_t i = 0; i < out->n_set; i++) set[out->set_cols[i]] = true;
-    p = compute_columns(b, t, final, set, p);
+    p = bind_computed(b, t, final, set, p);
     return p && set_columns(b, t, set, final, &out->n_set, &out->set_cols, &out->set_values) == ST_OK ? p : NULL;
 }
 
@@ -706,7 +703,7 @@ Status bind_insert(Binder *b, const AstInsert *s, Cte *around, BoundStmt *out) {
         out->sets_keys = b->changes || ((!direct || (query && query->n_values > 1)) && sets_keys(s->on_conflict, t));
     Plan *p = direct ? insert_values(b, s, t, ctes, n_cols, map, ids, out->sets_keys ? &number : NULL)
                      : insert_select(b, s, t, ctes, n_cols, map, ids);
-    if (p && has_generated(t)) p = compute_columns(b, t, ids, NULL, p);
+    if (p && bind_has_generated(t)) p = bind_computed(b, t, ids, NULL, p);
     if (!p) return ST_ERROR;
     out->kind = STMT_INSERT;
     out->table = t;
@@ -803,11 +800,11 @@ Status bind_update(Binder *b, const AstUpdate *s, Cte *around, BoundStmt *out) {
         out->values[i] = ids[x->col] = x->id;
     }
     if (!(p = bind_proj_plan(b, &news, p))) return ST_ERROR;
-    if (has_generated(t)) {
+    if (bind_has_generated(t)) {
         bool *set = arena_calloc(b->a, t->n_cols + 1);
         if (!set) return ST_ERROR;
         for (int64_t i = 0; i < sets.len; i++) set[sets.items[i].col] = true;
-        if (!(p = compute_columns(b, t, ids, set, p))) return ST_ERROR;
+        if (!(p = bind_computed(b, t, ids, set, p))) return ST_ERROR;
         TRY(set_columns(b, t, set, ids, &out->n_set, &out->set_cols, &out->values));
     }
     NsItem row;

@@ -539,6 +539,11 @@ typedef struct Set {
 typedef VEC(Set) SetVec;
 /* *plan gets what their subqueries are joined by. */
 Status bind_sets(Binder *b, Query *q, const Table *t, const AstAssign *set, int64_t n, SetVec *sets, Plan **plan);
+bool bind_has_generated(const Table *t);
+/* Computes the generated columns of a row whose columns are ids[], above p; ids[] then has their new columns. set:
+ * NULL, or which columns have other values than before, so that those that depend on none of them stay; it gets them,
+ * too. */
+Plan *bind_computed(Binder *b, const Table *t, ColId *ids, bool *set, Plan *p);
 /* One row of VALUES, or DEFAULT VALUES, as values of all columns of t. */
 Status bind_values_row(Binder *b, Query *q, const AstInsert *s, const Table *t, Expr **row);
 /* CHECK constraints over a row of the table, which out gets. stored: 0, or a column that says of each row whether they

@@ -45,10 +45,11 @@ static Status merge_target(Binder *b, const AstFromTable *f, Table **t) {
     AstName n = f->name;
     if (!n.location) n.location = f->location;
     if (!n.schema || strcmp(n.schema, "pg_catalog") == 0) TRY(sql_refuse_system_relation(n.name, b->err));
-    TRY(bind_find_table(b, &n, t, &v));
-    if (!v) return ST_OK;
-    err_set(b->err, ERR_FEATURE_NOT_SUPPORTED, "cannot execute MERGE on relation \"%s\"", v->name);
-    err_detail(b->err, "This operation is not supported for views.");
+    const Sequence *q = bind_find_sequence(b, &n);
+    if (!q) TRY(bind_find_table(b, &n, t, &v));
+    if (!q && !v) return ST_OK;
+    err_set(b->err, ERR_FEATURE_NOT_SUPPORTED, "cannot execute MERGE on relation \"%s\"", q ? q->name : v->name);
+    err_detail(b->err, "This operation is not supported for %s.", q ? "sequences" : "views");
     return ST_ERROR;
 }
 
@@ -136,8 +137,10 @@ static Status bind_clauses(Merge *m) {
     out->set_cols = arena_array(b->a, int32_t, n_cols + 1);
     if (!set || !m->clauses || !out->set_cols) return ST_ERROR;
     for (int64_t i = 0; i < s->n_whens; i++) TRY(bind_clause(m, &s->whens[i], set, &m->clauses[i]));
+    bool updates = false;
+    for (int64_t i = 0; i < s->n_whens; i++) updates |= s->whens[i].action == AST_MERGE_UPDATE;
     for (int c = 0; c < n_cols; c++)
-        if (set[c]) out->set_cols[out->n_set++] = c;
+        if (set[c] || (updates && m->t->cols[c].kind == COLUMN_GENERATED)) out->set_cols[out->n_set++] = c;
     return ST_OK;
 }
 
@@ -223,10 +226,12 @@ static Status bind_rows(Merge *m, const BoundMerge *merge) {
             return ST_ERROR;
     ColId stored = bind_proj_add(b, &news, NULL, is_stored(m, merge->clause), "stored");
     if (!stored || !(m->plan = bind_proj_plan(b, &news, m->plan))) return ST_ERROR;
+    if (bind_has_generated(m->t) && !(m->plan = bind_computed(b, m->t, out->values, NULL, m->plan))) return ST_ERROR;
     NsItem row;
     TRY(bind_row_item(b, m->t, m->target.name, out->values, &row));
-    for (int64_t i = 0; i < news.ids.len; i++)
-        if (news.ids.items[i] != stored) TRY(bind_pass(b, &all, news.ids.items[i]));
+    TRY(bind_pass(b, &all, out->rowid));
+    TRY(bind_pass(b, &all, merge->clause));
+    for (int c = 0; c < m->t->n_cols; c++) TRY(bind_pass(b, &all, out->values[c]));
     TRY(bind_checks(b, m->t, &row, stored, &all, out));
     return (m->plan = bind_proj_plan(b, &all, m->plan)) ? ST_OK : ST_ERROR;
 }
