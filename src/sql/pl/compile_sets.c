@@ -214,13 +214,32 @@ typedef struct SetRows {
     bool runs; /* duplicates are removed or counted: all columns are keys, and the last one says whether the
                   row is of the left side */
     int32_t n_left, n_right; /* variables: rows of a run */
+    int64_t n_ties;          /* UNION ALL: rows of tables that a row of either side is made of at most */
     Collected k;
 } SetRows;
+
+static int64_t count_leaves(const Plan *p) {
+    int64_t n = p->n_children == 0;
+    for (int32_t i = 0; i < p->n_children && !stack_stop(); i++) n += count_leaves(p->children[i]);
+    return n;
+}
+/* UNION ALL gives the rows of its queries one after the other, each in the order of its tables. */
+static Status set_ties(Cp *c, const SetRows *x) {
+    const int64_t from = x->k.rows_from, n = c->query.rows.len - from;
+    if (n > x->n_ties) return cp_refuse(c, "UNION ALL of rows of more tables than it names");
+    TRY(cp_buffer_tie(c, x->k.buffer, cp_int(c, PH_I64, x->child)));
+    for (int64_t i = 0; i < x->n_ties; i++) {
+        Reg number = i < n ? cp_load(c, c->query.rows.items[from + i]) : cp_int(c, PH_I64, 0);
+        TRY(cp_buffer_tie(c, x->k.buffer, number));
+    }
+    return ST_OK;
+}
 
 static Status set_row(Cp *c, void *ctx) {
     SetRows *x = ctx;
     const Plan *p = x->plan;
     TRY(cp_buffer_row(c, x->k.buffer));
+    if (!x->runs) TRY(set_ties(c, x));
     for (int as_key = x->runs; as_key >= 0; as_key--)
         for (int32_t i = 0; i < p->n_out; i++) {
             const Type t = c->ctx.cols.items[p->out_cols[i]].type;
@@ -320,6 +339,7 @@ Status cp_setop_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, vo
     if (!x) return cp_oom(c);
     if (p->set.op == SO_RECURSIVE || p->set.op == SO_RECURSIVE_ALL) return cp_refuse(c, "a recursive query");
     *x = (SetRows){.plan = p, .runs = p->set.op != SO_UNION_ALL};
+    for (int32_t i = 0; i < p->n_children; i++) x->n_ties = MAX_OF(x->n_ties, count_leaves(p->children[i]));
     TRY(set_columns(c, x, needed));
     for (x->child = 0; x->child < p->n_children; x->child++) {
         Conds *none = arena_new_of(c->arena, Conds);
