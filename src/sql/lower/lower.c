@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "sql/lower/lower_int.h"
+#include "types/oid.h"
 
 /* ---- pipes ------------------------------------------------------------------------------ */
 
@@ -1700,7 +1701,9 @@ QueryPlan *sql_lower(PlanCtx *c, Plan *plan, int32_t n_result, const ColId *resu
     /* walks that return no Status may have been cut short */
     QueryPlan *q = stack_check(c->err) == ST_OK && !err_is_set(c->err) ? arena_new_of(c->arena, QueryPlan) : NULL;
     if (!q) return NULL;
-    *q = (QueryPlan){.serial = c->calls_routine || c->one_thread,
+    bool named = false; /* names of objects are looked up by the statement's own thread */
+    for (int64_t i = 0; i < c->cols.len; i++) named |= oid_has_name(c->cols.items[i].type);
+    *q = (QueryPlan){.serial = c->calls_routine || c->one_thread || named,
                      .row_by_row = c->sets_settings || c->sequences.in_order,
                      .n_loops = (int32_t)l->loops.len,
                      .loops = l->loops.items,
