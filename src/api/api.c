@@ -149,6 +149,7 @@ stele_status stele_close(stele_db *d, stele_error_info *error) {
 stele_status stele_discard(stele_db *d) {
     if (!d) return STELE_OK;
     if (atomic_load(&d->connections) > 0) return STELE_ERROR;
+    database_stop_upkeep(d->db);
     transactions_settle(d->db);
     release_db(d);
     return STELE_OK;

@@ -45,7 +45,7 @@ static Status pack_table(Session *s, Arena *a, const char *name) {
     statement_free(st);
     return done;
 }
-/* False: something was in the way. */
+/* False: others had the lock, or wanted it. A table that cannot be packed is left as it is. */
 static bool pack_tables(Upkeep *u) {
     enum { LOCK_MS = 10 };
     Err e = {0};
@@ -60,10 +60,12 @@ static bool pack_tables(Upkeep *u) {
         done = loose_tables(s, a, &names) == ST_OK;
         session_leave(s);
     }
-    for (int64_t i = 0; i < names.len && done; i++)
-        done = !atomic_load(&u->stop) && txn_lock_waiters(u->db->txn_lock) == 0 &&
-               pack_table(s, a, names.items[i]) == ST_OK;
-    if (err_is_set(&s->err)) log_write(LOG_INFO, "tables were not packed: %s", s->err.message);
+    for (int64_t i = 0; i < names.len && done; i++) {
+        done = !atomic_load(&u->stop) && txn_lock_waiters(u->db->txn_lock) == 0;
+        if (!done || pack_table(s, a, names.items[i]) == ST_OK) continue;
+        done = strcmp(s->err.sqlstate, ERR_LOCK_NOT_AVAILABLE) != 0;
+        if (done) log_write(LOG_INFO, "table %s was not packed: %s", names.items[i], s->err.message);
+    }
     arena_free(a);
     session_free(s);
     return done;
