@@ -441,11 +441,14 @@ static Status in_range(BinaryIn *r, Type t, bool ok) {
 }
 static Status take_time(BinaryIn *r, Type t, Bytes *b, Value *out) {
     const bool date = t.id == T_DATE, day = t.id == T_TIME || t.id == T_TIMETZ;
-    const int64_t v = take_int(b, date ? 4 : 8), west = t.id == T_TIMETZ ? take_int(b, 4) : 0;
+    const int64_t given = take_int(b, date ? 4 : 8), west = t.id == T_TIMETZ ? take_int(b, 4) : 0;
     const int64_t least = date ? -2451545 : day ? 0 : INT64_C(-211813488000000000);
     const int64_t most = date ? 2145031948 : day ? INT64_C(86400000000) : INT64_C(9223371331199999999);
-    const bool endless = date ? v == INT32_MAX || v == INT32_MIN : !day && (v == INT64_MAX || v == INT64_MIN);
-    TRY(in_range(r, t, endless || (v >= least && v <= most)));
+    const bool endless =
+        date ? given == INT32_MAX || given == INT32_MIN : !day && (given == INT64_MAX || given == INT64_MIN);
+    TRY(in_range(r, t, endless || (given >= least && given <= most)));
+    const int64_t v = date || endless ? given : micros_round(given, t.precision);
+    TRY(in_range(r, t, endless || v <= most));
     TRY(in_range(r, t, west > -57600 && west < 57600));
     if (date) out->u.i32 = (int32_t)v;
     else if (t.id == T_TIMETZ) out->u.i64 = timetz_make(v, (int32_t)-west);
@@ -473,6 +476,7 @@ static Status take_fixed(BinaryIn *r, Type t, Bytes *b, Value *out) {
         Interval x = {.micros = take_int(b, 8)};
         x.days = (int32_t)take_int(b, 4);
         x.months = (int32_t)take_int(b, 4);
+        interval_fit(t, &x);
         memcpy(value_cell(out), &x, sizeof x);
         break;
     }

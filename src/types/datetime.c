@@ -746,8 +746,7 @@ static inline bool fast_time(const char *s, int64_t len, int64_t *micros) {
     return true;
 }
 
-/* To `precision` fractional digits, half away from zero. */
-static int64_t round_micros(int64_t v, int precision) {
+int64_t micros_round(int64_t v, int precision) {
     static const int64_t unit[7] = {1000000, 100000, 10000, 1000, 100, 10, 1};
     if (precision >= 6 || precision < 0) return v;
     int64_t u = unit[precision];
@@ -822,7 +821,7 @@ Status time_parse(Slice text, int precision, const SessionInfo *session, int64_t
     int64_t us = 0, days;
     bool dated;
     if (fast_time(text.ptr, text.len, &us)) {
-        *out = round_micros(us, precision);
+        *out = micros_round(us, precision);
         return ST_OK;
     }
     DateParse p = {.start = text.ptr, .s = text.ptr, .end = text.ptr + text.len, .order = order_of(session), .e = e};
@@ -830,7 +829,7 @@ Status time_parse(Slice text, int precision, const SessionInfo *session, int64_t
     if (sc == SC_OK && !dated && wants_day(&p)) sc = SC_SYNTAX;
     if (sc) return scan_error(sc, "time", text, e);
     if (p.special == S_NOW) day_of_word(&p, session, &us);
-    *out = round_micros(p.special == S_NOW ? us : time_of(&p), precision);
+    *out = micros_round(p.special == S_NOW ? us : time_of(&p), precision);
     return ST_OK;
 }
 
@@ -845,7 +844,7 @@ Status timetz_parse(Slice text, int precision, const SessionInfo *session, int64
     if (sc) return scan_error(sc, "time with time zone", text, e);
     if (p.special == S_NOW) {
         day_of_word(&p, session, &us);
-        *out = timetz_make(round_micros(us, precision), zone_offset_at(zone_of(session), now_micros(session)));
+        *out = timetz_make(micros_round(us, precision), zone_offset_at(zone_of(session), now_micros(session)));
         return ST_OK;
     }
     us = time_of(&p);
@@ -856,7 +855,7 @@ Status timetz_parse(Slice text, int precision, const SessionInfo *session, int64
         days = day_of_word(&p, session, &now_us);
     }
     if (days < DATE_MIN || days > ts_end / USECS_PER_DAY) days = 0; /* PostgreSQL has UTC there, and so a zone's rule */
-    *out = timetz_make(round_micros(us, precision), zone_ref_offset_of_local(&p.zone, days * USECS_PER_DAY + us));
+    *out = timetz_make(micros_round(us, precision), zone_ref_offset_of_local(&p.zone, days * USECS_PER_DAY + us));
     return ST_OK;
 }
 
@@ -868,7 +867,7 @@ Status timestamp_parse(Slice text, int precision, bool with_tz, const SessionInf
             ((text.ptr[10] == ' ' || text.ptr[10] == 'T') && fast_time(text.ptr + 11, text.len - 11, &us))) {
             const int64_t local = days * USECS_PER_DAY + us;
             const int64_t offset = with_tz ? zone_offset_of_local(zone_of(session), local) : 0;
-            *out = round_micros(local - offset * USECS_PER_SEC, precision);
+            *out = micros_round(local - offset * USECS_PER_SEC, precision);
             return ST_OK;
         }
         us = 0;
@@ -885,7 +884,7 @@ Status timestamp_parse(Slice text, int precision, bool with_tz, const SessionInf
         case S_NOW:
             if (p.have_time) return scan_error(SC_SYNTAX, type, text, e);
             days = day_of_word(&p, session, &us);
-            *out = round_micros(with_tz ? now_micros(session) : days * USECS_PER_DAY + us, precision);
+            *out = micros_round(with_tz ? now_micros(session) : days * USECS_PER_DAY + us, precision);
             return ST_OK;
         default: days = day_of_word(&p, session, &us); break;
         }
@@ -900,7 +899,7 @@ Status timestamp_parse(Slice text, int precision, bool with_tz, const SessionInf
         const ZoneRef zone = p.have_zone ? p.zone : (ZoneRef){.zone = zone_of(session)};
         beyond = __builtin_sub_overflow(ts, zone_ref_offset_of_local(&zone, ts) * USECS_PER_SEC, &ts);
     }
-    if (beyond || !ts_valid(ts) || !ts_valid(ts = round_micros(ts, precision)))
+    if (beyond || !ts_valid(ts) || !ts_valid(ts = micros_round(ts, precision)))
         return range_error("timestamp", text, e);
     *out = ts;
     return ST_OK;

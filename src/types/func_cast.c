@@ -328,15 +328,7 @@ KERNEL(from_text) {
 
 /* ---- dates and times --------------------------------------------------------------------------- */
 
-/* To `p` fractional digits, halves away from zero. */
-static int64_t round_usecs(int64_t t, int p) {
-    static const int64_t unit[] = {1000000, 100000, 10000, 1000, 100, 10, 1};
-    if (p >= 6) return t;
-    int64_t u = unit[p], r = t % u;
-    t -= r;
-    return r >= u / 2 ? t + u : r <= -(u / 2) ? t - u : t;
-}
-static int64_t ts_fit(const FuncCtx *ctx, int64_t t) { return ts_finite(t) ? round_usecs(t, ctx->ret.precision) : t; }
+static int64_t ts_fit(const FuncCtx *ctx, int64_t t) { return ts_finite(t) ? micros_round(t, ctx->ret.precision) : t; }
 #define TS_CHECK(z) FAIL_IF(ts_finite(z) && !ts_in_range(z), i, ERR_DATETIME_OVERFLOW, "timestamp out of range")
 K1F(date_to_ts, int32_t, int64_t, 0,
     { FAIL_IF(date_to_timestamp(x, &z), i, ERR_DATETIME_OVERFLOW, "date out of range for timestamp"); })
@@ -364,25 +356,25 @@ K1(ts_to_date, int64_t, int32_t, date_of(x))
 K1F(tz_to_date, int64_t, int32_t, 0, { z = date_of(ts_finite(x) ? ctx_local(ctx, x) : x); })
 /* An infinite timestamp has no time of day; PostgreSQL gives NULL, which a strict kernel cannot: midnight. */
 K1F(ts_to_time, int64_t, int64_t, 0, {
-    if (ts_finite(x)) z = round_usecs(floor_mod(x, USECS_PER_DAY), ctx->ret.precision);
+    if (ts_finite(x)) z = micros_round(floor_mod(x, USECS_PER_DAY), ctx->ret.precision);
 })
 K1F(tz_to_time, int64_t, int64_t, 0, {
-    if (ts_finite(x)) z = round_usecs(floor_mod(ctx_local(ctx, x), USECS_PER_DAY), ctx->ret.precision);
+    if (ts_finite(x)) z = micros_round(floor_mod(ctx_local(ctx, x), USECS_PER_DAY), ctx->ret.precision);
 })
 /* In the zone of today. */
 K1F(time_to_timetz, int64_t, int64_t, 0, {
     const int64_t today = ctx_local(ctx, ctx_now(ctx)), day = today - floor_mod(today, USECS_PER_DAY);
-    z = timetz_make(round_usecs(x, ctx->ret.precision), zone_offset_of_local(ctx_zone(ctx), day + x));
+    z = timetz_make(micros_round(x, ctx->ret.precision), zone_offset_of_local(ctx_zone(ctx), day + x));
 })
 K1F(tz_to_timetz, int64_t, int64_t, 0, {
     const int32_t offset = ts_finite(x) ? zone_offset_at(ctx_zone(ctx), x) : 0;
     const int64_t local = ts_finite(x) ? floor_mod(x + offset * USECS_PER_SEC, USECS_PER_DAY) : 0;
-    z = timetz_make(round_usecs(local, ctx->ret.precision), offset);
+    z = timetz_make(micros_round(local, ctx->ret.precision), offset);
 })
 K1F(timetz_to_timetz, int64_t, int64_t, 0,
-    { z = timetz_make(round_usecs(timetz_micros(x), ctx->ret.precision), timetz_offset(x)); })
-K1F(timetz_to_time, int64_t, int64_t, 0, { z = round_usecs(timetz_micros(x), ctx->ret.precision); })
-K1F(time_to_time, int64_t, int64_t, 0, { z = round_usecs(x, ctx->ret.precision); })
+    { z = timetz_make(micros_round(timetz_micros(x), ctx->ret.precision), timetz_offset(x)); })
+K1F(timetz_to_time, int64_t, int64_t, 0, { z = micros_round(timetz_micros(x), ctx->ret.precision); })
+K1F(time_to_time, int64_t, int64_t, 0, { z = micros_round(x, ctx->ret.precision); })
 K1F(time_to_iv, int64_t, Interval, ((Interval){0, 0, 0}), {
     z.micros = x;
     interval_fit(ctx->ret, &z);
@@ -391,7 +383,7 @@ K1F(iv_to_iv, Interval, Interval, ((Interval){0, 0, 0}), {
     z = x;
     interval_fit(ctx->ret, &z);
 })
-K1F(iv_to_time, Interval, int64_t, 0, { z = round_usecs(floor_mod(x.micros, USECS_PER_DAY), ctx->ret.precision); })
+K1F(iv_to_time, Interval, int64_t, 0, { z = micros_round(floor_mod(x.micros, USECS_PER_DAY), ctx->ret.precision); })
 
 /* ---- arrays ------------------------------------------------------------------------------------- */
 

@@ -385,6 +385,10 @@ int128_t interval_cmp_value(const Interval *iv); /* microseconds with month = 30
  * zone is west of UTC, made positive. They compare as integers as PostgreSQL compares them: by the instant, then by the
  * zone. Offsets are east of UTC, less than 168 hours. */
 #define TIMETZ_STEP (INT64_C(1) << 21)
+/* Times, instants and parts of intervals as columns of a type keep them: to `precision` fractional digits, half away
+ * from zero; only the fields and digits that t has. */
+int64_t micros_round(int64_t micros, int precision);
+void interval_fit(Type t, Interval *v);
 static inline int64_t timetz_make(int64_t micros, int32_t offset) {
     return (micros - offset * USECS_PER_SEC) * TIMETZ_STEP + TIMETZ_STEP / 2 - offset;
 }

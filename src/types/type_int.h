@@ -35,7 +35,6 @@ Status timetz_parse(Slice text, int precision, const struct SessionInfo *session
 Status timestamp_parse(Slice text, int precision, bool with_tz, const struct SessionInfo *session, int64_t *out,
                        Err *e);
 Status interval_parse(Slice text, Type t, const struct SessionInfo *session, Interval *out, Err *e);
-void interval_fit(Type t, Interval *v); /* only the fields and fractional digits that the type keeps */
 int64_t date_format(int32_t days, TextForm form, char *out);
 int64_t time_format(int64_t micros, char *out);
 int64_t timetz_format(int64_t cell, char *out);
