@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "session/ddl/definition.h"
+#include "session/ddl/stored_text.h"
 #include "session/ddl/depend.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
@@ -358,7 +359,7 @@ static Status add_calling_parts(Lister *l, const Table *t) {
     return ST_OK;
 }
 
-static const char *action(char code) {
+const char *definition_action(char code) {
     switch (code) {
     case 'r': return "RESTRICT";
     case 'c': return "CASCADE";
@@ -373,13 +374,13 @@ static Status add_foreign(Lister *l, const Table *t, const ForeignKey *f) {
     text_put(&x, " REFERENCES ");
     text_name(&x, f->ref_table);
     text_names(&x, f->n_cols, f->ref_cols);
-    if (action(f->on_update)) {
+    if (definition_action(f->on_update)) {
         text_put(&x, " ON UPDATE ");
-        text_put(&x, action(f->on_update));
+        text_put(&x, definition_action(f->on_update));
     }
-    if (action(f->on_delete)) {
+    if (definition_action(f->on_delete)) {
         text_put(&x, " ON DELETE ");
-        text_put(&x, action(f->on_delete));
+        text_put(&x, definition_action(f->on_delete));
     }
     return add_part(l, "FK CONSTRAINT", t, f->name, &x, "DROP CONSTRAINT");
 }
@@ -860,14 +861,11 @@ static Status add_sequence_numbers(Lister *l) {
     for (int64_t i = 0; i < l->k->n_sequences; i++) {
         const Sequence *q = l->sequences[i];
         const SequenceValues now = sequence_values(q);
-        const char *name = definition_name(l->a, q->name);
+        const char *name = stored_name_in_literal(l->a, q->name);
         Text x = {.a = l->a};
         if (!name) return ST_ERROR;
         text_put(&x, "SELECT pg_catalog.setval('public.");
-        for (const char *p = name; *p; p++) {
-            if (*p == '\'') text_put(&x, "'");
-            text_add(&x, p, 1);
-        }
+        text_put(&x, name);
         text_number(&x, "',", now.last);
         text_put(&x, now.is_called ? ", true)" : ", false)");
         TRY(add_sequence_part(l, q, "SEQUENCE SET", &x));

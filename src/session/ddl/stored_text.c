@@ -49,8 +49,7 @@ static Status end(Session *s, Arena *a, bool binds, Slice text, int64_t before, 
     return stored_text(a, text, before, kept, out, &s->err);
 }
 
-/* A name as it stands in a literal: in double quotes where it needs them, with single ones doubled. */
-static char *name_in_literal(Arena *a, const char *name) {
+char *stored_name_in_literal(Arena *a, const char *name) {
     char *quoted = arena_alloc(a, 2 * (int64_t)strlen(name) + 3), *out, *at;
     if (!quoted) return NULL;
     (void)name_put_quoted(name, quoted);
@@ -63,7 +62,7 @@ static char *name_in_literal(Arena *a, const char *name) {
     return out;
 }
 char *stored_nextval(Arena *a, const char *sequence) {
-    const char *name = name_in_literal(a, sequence);
+    const char *name = stored_name_in_literal(a, sequence);
     return name ? arena_printf(a, "nextval('%s'::regclass)", name) : NULL;
 }
 /* The literals that name sequences, with their names and their type. */
@@ -72,7 +71,7 @@ static Status keep_sequences(Session *s, const PlanCtx *c, int64_t renamed, cons
         const NamedSequence *n = &c->sequences.named.items[i];
         const Sequence *q = catalog_sequence_by_id(c->catalog, n->sequence);
         if (!q || n->location == 0) continue;
-        const char *text = name_in_literal(c->arena, n->sequence == renamed ? name : q->name);
+        const char *text = stored_name_in_literal(c->arena, n->sequence == renamed ? name : q->name);
         if (!text) return err_oom(&s->err);
         const Value v = {.type = type_make(T_TEXT), .u.str = str_make(text, (int64_t)strlen(text))};
         if (!vec_push(c->arena, &kept->list, ((KeptLiteral){n->location, v, n->typed ? NULL : "::regclass"})))

@@ -20,6 +20,8 @@ Status stored_default(Session *s, Arena *a, Slice text, Type type, const char **
  * nextval('s'::regclass). */
 Status stored_default_renamed(Session *s, Arena *a, Slice text, Type type, int64_t sequence, const char *name,
                               const char **out);
+/* A name as it stands in a literal: in double quotes where it needs them, with single ones doubled. NULL: 53200 */
+char *stored_name_in_literal(Arena *a, const char *name);
 /* nextval('s'::regclass); NULL: out of memory. */
 char *stored_nextval(Arena *a, const char *sequence);
 /* An expression over a row of a table with these columns: a CHECK, a part or the predicate of an index. */

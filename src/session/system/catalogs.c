@@ -47,22 +47,36 @@ Status system_fill_class(Session *s, SystemRows *r) {
     return ST_OK;
 }
 
-/* Length, passing and so on of a type's values. */
+/* Length, passing and so on of a type's values, and their functions. */
 static BuiltinType form_of(const SysObjects *o, const SysType *t) {
     BuiltinType x = {.length = -1, .align = 'i', .storage = 'x', .category = 'U', .kind = 'b'};
     if (t->builtin || stack_stop()) return t->builtin ? *t->builtin : x;
     if (t->enumerated)
-        x = (BuiltinType){.length = 4, .by_value = true, .align = 'i', .storage = 'p', .category = 'E', .kind = 'e'};
+        x = (BuiltinType){.length = 4,
+                          .by_value = true,
+                          .align = 'i',
+                          .storage = 'p',
+                          .category = 'E',
+                          .kind = 'e',
+                          .functions = {3506, 3507, 3532, 3533}};
     else if (t->domain) {
         const SysType *base = object_type(o, object_type_oid(o, t->domain->type, 0));
         if (base) x = form_of(o, base);
         x.kind = 'd';
         x.element = 0;
+        const int64_t *f = x.functions; /* of the base type: a domain has its own where values come in */
+        const int64_t own[8] = {2597, f[1], 2598, f[3], 0, 0, 0, f[7]};
+        memcpy(x.functions, own, sizeof own);
     } else if (t->row) {
-        x.align = 'd';
-        x.category = 'C';
-        x.kind = 'c';
+        x = (BuiltinType){.length = -1,
+                          .align = 'd',
+                          .storage = 'x',
+                          .category = 'C',
+                          .kind = 'c',
+                          .functions = {2290, 2291, 2402, 2403}};
     } else {
+        const int64_t of_arrays[8] = {750, 751, 2400, 2401, 0, 0, 6179, 3816};
+        memcpy(x.functions, of_arrays, sizeof of_arrays);
         const SysType *e = object_type(o, t->element);
         const char align = e ? form_of(o, e).align : 'i';
         x.align = align == 'd' ? 'd' : 'i';
@@ -138,23 +152,9 @@ Status system_fill_type(Session *s, SystemRows *r) {
     for (int64_t i = 0; i < r->o->types.len; i++) {
         const SysType *t = &r->o->types.items[i];
         const BuiltinType x = form_of(r->o, t);
-        const BuiltinType *like = t->builtin;
         const Domain *d = t->domain, *up = d && d->parent ? catalog_domain_by_id(r->o->c, d->parent) : NULL;
         const int64_t base = up ? object_domain_oid(r->o, up->id) : d ? object_type_oid(r->o, d->type, 0) : 0;
-        int64_t n;
-        const BuiltinType *all = builtin_types(&n);
-        static const char *const likes[] = {['e'] = "anyenum", ['c'] = "record"};
-        const char *name = t->builtin      ? NULL
-                           : t->enumerated ? likes['e']
-                           : t->row        ? likes['c']
-                           : t->element    ? "anyarray"
-                                           : NULL;
-        for (int64_t k = 0; name && k < n; k++)
-            if (strcmp(all[k].name, name) == 0) like = &all[k];
-        static const BuiltinType none;
-        if (!like) like = &none;
-        const int64_t *f = like->functions;
-        const bool array = t->element && !t->builtin;
+        const int64_t *f = x.functions;
         TRY(system_row(r,
                        "isiiibccb1ciiiiiiiiiiiccbiiii"
                        "-s-",
@@ -163,35 +163,10 @@ Status system_fill_type(Session *s, SystemRows *r) {
                                  : t->row   ? t->row->space
                                             : OID_SCHEMA_PUBLIC),
                        (int64_t)OID_OWNER, (int64_t)x.length, x.by_value, x.kind, x.category, x.preferred, ',',
-                       t->row ? t->row->oid : (int64_t)0,
-                       array        ? (int64_t)6179
-                       : t->builtin ? f[6]
-                                    : (int64_t)0,
-                       t->element, t->array,
-                       array           ? (int64_t)750
-                       : d             ? (int64_t)2597
-                       : t->row        ? (int64_t)2290
-                       : t->enumerated ? (int64_t)3506
-                                       : f[0],
-                       array           ? (int64_t)751
-                       : t->row        ? (int64_t)2291
-                       : t->enumerated ? (int64_t)3507
-                                       : f[1],
-                       array           ? (int64_t)2400
-                       : d             ? (int64_t)2598
-                       : t->row        ? (int64_t)2402
-                       : t->enumerated ? (int64_t)3532
-                                       : f[2],
-                       array           ? (int64_t)2401
-                       : t->row        ? (int64_t)2403
-                       : t->enumerated ? (int64_t)3533
-                                       : f[3],
-                       t->builtin ? f[4] : (int64_t)0, t->builtin ? f[5] : (int64_t)0,
-                       array        ? (int64_t)3816
-                       : t->builtin ? f[7]
-                                    : (int64_t)0,
-                       x.align, x.storage, d && d->not_null, base, (int64_t)(d && !up ? object_typmod(d->type) : -1),
-                       (int64_t)(d && d->type.id == T_ARRAY), x.collation, d ? d->default_sql : NULL));
+                       t->row ? t->row->oid : (int64_t)0, f[6], t->element, t->array, f[0], f[1], f[2], f[3], f[4],
+                       f[5], f[7], x.align, x.storage, d && d->not_null, base,
+                       (int64_t)(d && !up ? object_typmod(d->type) : -1), (int64_t)(d && d->type.id == T_ARRAY),
+                       x.collation, d ? d->default_sql : NULL));
     }
     return ST_OK;
 }
@@ -263,7 +238,7 @@ static Status index_row(SystemRows *r, SysClass *c) {
     if (!cols || !ops || !collations || !zeros) return err_oom(r->err);
     const char *exprs = NULL;
     for (int i = 0; i < n; i++) {
-        const int col = key ? k->cols[i] : table_find_column(t, slice_of(x->parts[i]));
+        const int col = key ? k->cols[i] : object_part_column(r->c->arena, t, x->parts[i]);
         const SysType *type = object_type(r->o, object_type_oid(r->o, c->cols[i].type, 0));
         cols[i] = col + 1;
         ops[i] = class_of(r->o, c->cols[i].type);

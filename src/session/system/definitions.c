@@ -36,18 +36,11 @@ static const char *key_columns(Arena *a, const Table *t, const KeyConstraint *k)
     }
     return out;
 }
-static const char *action(char code) {
-    return code == 'r'   ? "RESTRICT"
-           : code == 'c' ? "CASCADE"
-           : code == 'n' ? "SET NULL"
-           : code == 'd' ? "SET DEFAULT"
-                         : NULL; /* NO ACTION */
-}
 static const char *reference(Arena *a, const SysConstraint *k) {
     const ForeignKey *f = k->reference;
     const char *cols = names(a, f->n_cols, f->cols), *ref = names(a, f->n_cols, f->ref_cols),
-               *table = definition_class_name(a, k->foreign), *update = action(f->on_update),
-               *gone = action(f->on_delete);
+               *table = definition_class_name(a, k->foreign), *update = definition_action(f->on_update),
+               *gone = definition_action(f->on_delete);
     if (!cols || !ref || !table) return NULL;
     return arena_printf(a, "FOREIGN KEY (%s) REFERENCES %s(%s)%s%s%s%s", cols, table, ref, update ? " ON UPDATE " : "",
                         update ? update : "", gone ? " ON DELETE " : "", gone ? gone : "");
@@ -66,7 +59,7 @@ Status definition_constraint(const SysObjects *o, Arena *a, const SysConstraint 
 
 static Status part_text(const SysObjects *o, Arena *a, const Table *t, const ExprIndex *x, int i, bool pretty,
                         const char **out) {
-    if (table_find_column(t, slice_of(x->parts[i])) >= 0 || x->parts[i][0] == '"') return *out = x->parts[i], ST_OK;
+    if (object_part_column(a, t, x->parts[i]) >= 0) return *out = x->parts[i], ST_OK;
     AstExpr *ast;
     Err why = {0};
     const bool call = sql_parse_expr(a, slice_of(x->parts[i]), &ast, &why) == ST_OK && ast->kind == AST_FUNC;

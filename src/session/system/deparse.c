@@ -150,7 +150,9 @@ static const char *write_call(Deparse *d, const Expr *e) {
         return up;
     }
     d->fails = d->fails || (f->doc && strncmp(f->doc, "internal:", 9) == 0) || strncmp(f->name, "extract", 7) == 0;
-    const char *args = write_args(d, e), *name = definition_name(d->a, f->name);
+    const char *args = write_args(d, e), *name = strcmp(f->name, "greatest") == 0 ? "GREATEST"
+                                                 : strcmp(f->name, "least") == 0  ? "LEAST"
+                                                                                  : definition_name(d->a, f->name);
     return args && name ? arena_printf(d->a, "%s(%s)", name, args) : NULL;
 }
 static const char *write_cast(Deparse *d, const Expr *e, bool implicit) {
@@ -217,9 +219,11 @@ static const char *write_expr(Deparse *d, const Expr *e, bool implicit) {
         y = write_elements(d, e);
         return x && y ? enclose(d, arena_printf(d->a, "%s = ANY (ARRAY[%s])", x, y)) : NULL;
     case EX_DISTINCT:
+    case EX_NOT_DISTINCT:
         x = write_in(d, e->args[0], e, true);
         y = write_in(d, e->args[1], e, true);
-        return x && y ? enclose(d, arena_printf(d->a, "%s IS DISTINCT FROM %s", x, y)) : NULL;
+        if (x && y) x = enclose(d, arena_printf(d->a, "%s IS DISTINCT FROM %s", x, y));
+        return x && y && e->kind == EX_NOT_DISTINCT ? enclose(d, arena_printf(d->a, "NOT %s", x)) : y ? x : NULL;
     default: d->fails = true; return "";
     }
 }

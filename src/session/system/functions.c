@@ -82,12 +82,13 @@ static Status find_type(const SysObjects *o, Slice name, int64_t *out, Err *e) {
     const char *schema, *plain;
     Err why = {0};
     if (!sql) return err_oom(e);
-    if (split_name(o->a, name, &schema, &plain)) { /* also those that SQL has no word for */
-        name_read(slice_of(plain));
+    const bool word = name.len == 4 && strncasecmp(name.ptr, "char", 4) == 0; /* character, and not "char" */
+    if (!word && split_name(o->a, name, &schema, &plain)) {                   /* also those that SQL has no word for */
         const SysType *x = object_type_named(o, schema, plain);
         if (x) return *out = x->oid, ST_OK;
     }
-    if (sql_parse_expr(o->a, slice_of(sql), &ast, &why) != ST_OK || ast->kind != AST_CAST)
+    if (sql_parse_expr(o->a, slice_of(sql), &ast, &why) != ST_OK || ast->kind != AST_CAST ||
+        AST_AS_CONST(AstCast, ast)->arg->kind != AST_NULL_LIT)
         return err_set(e, ERR_SYNTAX, "syntax error at or near \"%.*s\"", (int)MIN_OF(name.len, 128), name.ptr);
     if (sql_bind_type(o->c, AST_AS_CONST(AstCast, ast)->type, &t, &d, &why) != ST_OK)
         return no_object(e, ERR_UNDEFINED_OBJECT, "type", name);
@@ -327,7 +328,7 @@ static Status allowed(const Call *c) { return put_bool(c, true); }
 static Status table_allowed(const Call *c) {
     const Value *v = &c->args[c->n - (strcmp(c->name, "has_column_privilege") == 0 ? 3 : 2)];
     int64_t oid;
-    if (v->type.id != T_TEXT) return object_class(c->o, v->u.i64) ? put_bool(c, true) : ST_OK;
+    if (type_phys(v->type) != PH_STR) return object_class(c->o, v->u.i64) ? put_bool(c, true) : ST_OK;
     TRY(session_oid_find(c->s, OID_CLASS, (Slice){v->u.str.ptr, v->u.str.len}, &oid, c->e));
     return put_bool(c, true);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/stack.h"
+#include "session/ddl/definition.h"
 #include "session/ddl/depend.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
@@ -390,6 +391,13 @@ static Status computed_column(const SysObjects *o, SysClass *c, const ExprIndex 
     c->cols[i] = (SysColumn){.name = free_name, .type = e ? e->type : type_make(T_TEXT)};
     return free_name ? ST_OK : ST_ERROR;
 }
+int object_part_column(Arena *a, const Table *t, const char *part) {
+    for (int c = 0; c < t->n_cols; c++) {
+        const char *name = definition_name(a, t->cols[c].name);
+        if (name && strcmp(name, part) == 0) return c;
+    }
+    return -1;
+}
 static Status index_columns(const SysObjects *o, SysClass *c) {
     const Table *t = c->table;
     const bool key = c->index < t->n_keys;
@@ -398,7 +406,7 @@ static Status index_columns(const SysObjects *o, SysClass *c) {
     if (!(c->cols = arena_array(o->a, SysColumn, n + 1))) return ST_ERROR;
     c->n_cols = n;
     for (int i = 0; i < n; i++) {
-        const int col = key ? t->keys[c->index].cols[i] : table_find_column(t, slice_of(x->parts[i]));
+        const int col = key ? t->keys[c->index].cols[i] : object_part_column(o->a, t, x->parts[i]);
         if (col >= 0) c->cols[i] = (SysColumn){.name = t->cols[col].name, .type = t->cols[col].type};
         else TRY(computed_column(o, c, x, i));
     }

@@ -126,6 +126,8 @@ const SysConstraint *object_constraint(const SysObjects *o, int64_t oid);
 const Routine *object_routine(const SysObjects *o, int64_t oid);
 /* A view's columns are looked up when they are first wanted; of one that cannot be bound there are none. */
 Status object_columns(const SysObjects *o, SysClass *c);
+/* The column that a part of an index with computed keys is, by its name as texts have it; -1: it is none. */
+int object_part_column(Arena *a, const Table *t, const char *part);
 /* The number of a derived object that needs no entry of its own (a column's default, a view's rule). */
 int64_t object_derived(const SysObjects *o, char kind, int64_t owner, const char *name);
 

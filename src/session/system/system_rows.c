@@ -62,7 +62,7 @@ const Str *system_vector(SystemRows *r, int32_t col, int64_t n, const int64_t *v
     ArrayShape shape = {.n = n > 0, .dims = {{(int32_t)n, t.flags & TF_VECTOR ? 0 : 1}}};
     char *cells = arena_calloc(r->c->arena, (n + 1) * w);
     Str *out = arena_new_of(r->c->arena, Str);
-    if (!cells || !out) return NULL;
+    if (!cells || !out) return err_oom(r->err), NULL;
     for (int64_t i = 0; i < n; i++) memcpy(cells + i * w, &values[i], (size_t)w);
     if (array_build_shaped(r->c->arena, type_phys(element), &shape, cells, NULL, out, r->err) != ST_OK) return NULL;
     return out;
@@ -70,7 +70,7 @@ const Str *system_vector(SystemRows *r, int32_t col, int64_t n, const int64_t *v
 const Str *system_texts(SystemRows *r, int32_t col, int64_t n, const char *const *values) {
     (void)col;
     Str *cells = arena_array(r->c->arena, Str, n + 1), *out = arena_new_of(r->c->arena, Str);
-    if (!cells || !out) return NULL;
+    if (!cells || !out) return err_oom(r->err), NULL;
     for (int64_t i = 0; i < n; i++) cells[i] = str_make(values[i], (int64_t)strlen(values[i]));
     return array_build(r->c->arena, PH_STR, n, cells, NULL, out, r->err) == ST_OK ? out : NULL;
 }
@@ -91,7 +91,8 @@ static Status put(SystemRows *r, int32_t col, char letter, va_list *args) {
     case 'c': return put_char(r, col, va_arg(*args, int));
     case 'f': system_put_float(r, col, va_arg(*args, double)); return ST_OK;
     case 'v':
-        if ((blob = va_arg(*args, const Str *))) memcpy(cell(r, col), blob, sizeof *blob);
+        if (!(blob = va_arg(*args, const Str *))) return err_is_set(r->err) ? ST_ERROR : ST_OK;
+        memcpy(cell(r, col), blob, sizeof *blob);
         return ST_OK;
     case '0':
     case '1':
