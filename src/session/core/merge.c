@@ -144,11 +144,10 @@ static Status insert_rows(MergeRun *m, int64_t k, int64_t seen) {
     return rows_insert(m->b->table, &rows, m->s->undo, NULL, &m->s->err);
 }
 static Status insert_all(MergeRun *m) {
-    int64_t loaded;
     if (m->x->n_inserted == 0) return ST_OK;
     if (m->x->n_inserted >= CHANGE_LOAD_ROWS) TRY(load_begin(m->b->table, 1, &m->load, &m->s->err));
     Status st = each_chunk(m, insert_rows);
-    if (st == ST_OK && m->load) st = load_finish(m->load, m->s->db->pool, m->s->undo, &loaded, &m->s->err);
+    if (st == ST_OK && m->load) st = load_finish(m->load, m->s->db->pool, m->s->undo, NULL, &m->s->err);
     load_cancel(m->load);
     return st;
 }

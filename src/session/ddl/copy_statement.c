@@ -320,7 +320,7 @@ static Status only_columns(Arena *a, const CopyColumns *c, CopyColumns *out, con
     }
     for (int i = 0; *names && i < c->n; i++)
         *names = arena_printf(a, "%s%s%s", i ? *names : "(", i ? ", " : "", quote_name(a, c->names[i]));
-    if (*names) *names = arena_printf(a, "%s)", *names);
+    if (*names && c->n > 0) *names = arena_printf(a, "%s)", *names);
     return *names ? ST_OK : ST_ERROR;
 }
 /* An empty table, in the catalog for as long as the statement runs: with the table's columns, or where some are

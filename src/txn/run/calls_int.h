@@ -142,11 +142,10 @@ typedef struct CallVar {
 
 /* The rows of a query, of all calls of the chunk (vm_buffers.c). */
 typedef struct CallBuffer {
-    Sorter *sorter;  /* they come to it; NULL: none has */
-    RowStore *rows;  /* they are in order here; NULL: not yet */
-    const char **at; /* by number, first of all by call */
-    RowRun *runs;    /* that hold them */
-    int64_t n, n_runs;
+    Sorter *sorter;         /* they come to it; NULL: none has */
+    RowStore *rows;         /* they are in order here; NULL: not yet */
+    const char **at;        /* by number, first of all by call */
+    RowRun *runs;           /* that hold them */
     int64_t *start, *count; /* by position */
 } CallBuffer;
 

@@ -61,16 +61,13 @@ bool callframe_buffers(CallFrame *c) {
 /* ---- rows ---- */
 static void drop_rows(const CallFrame *c, CallBuffer *b) {
     MemAccount *account = c->pr->vm->env.account;
-    for (int64_t i = 0; b->runs && i < b->n_runs; i++) rows_run_close(b->rows, &b->runs[i]);
-    mem_free(account, b->runs, b->n_runs * (int64_t)sizeof *b->runs);
-    mem_free(account, b->at, b->n * (int64_t)sizeof *b->at);
+    const int64_t n_runs = b->rows ? rows_n_runs(b->rows) : 0, n = b->rows ? rows_count(b->rows) : 0;
+    for (int64_t i = 0; b->runs && i < n_runs; i++) rows_run_close(b->rows, &b->runs[i]);
+    if (b->runs) mem_free(account, b->runs, n_runs * (int64_t)sizeof *b->runs);
+    if (b->at) mem_free(account, b->at, n * (int64_t)sizeof *b->at);
     sort_free(b->sorter);
     rows_free(b->rows);
-    b->runs = NULL;
-    b->at = NULL;
-    b->sorter = NULL;
-    b->rows = NULL;
-    b->n = b->n_runs = 0;
+    *b = (CallBuffer){.start = b->start, .count = b->count};
 }
 void callframe_drop_buffers(CallFrame *c) {
     for (int32_t i = 0; i < c->pr->n_buffers; i++) drop_rows(c, &c->buffers[i]);
@@ -126,9 +123,7 @@ static bool find_rows(CallFrame *c, CallBuffer *b) {
     const int64_t n_runs = rows_n_runs(b->rows), n = rows_count(b->rows), width = rows_layout(b->rows)->width;
     if (n == 0) return true;
     if (!(b->at = mem_alloc(account, n * (int64_t)sizeof *b->at, e))) return false;
-    b->n = n;
     if (!(b->runs = mem_calloc(account, n_runs * (int64_t)sizeof *b->runs, e))) return false;
-    b->n_runs = n_runs;
     const char **at = b->at;
     for (int64_t i = 0; i < n_runs; i++) {
         if (rows_run_open(b->rows, i, &b->runs[i], e) != ST_OK) return false;

@@ -123,6 +123,7 @@ Status home_settle(Image *im, Err *e) {
     if (x->settled || x->calm-- > 0) return ST_OK;
     x->calm = 0;
     join_texts(im);
+    dbg_assert(!x->moved);
     x->gathered = NULL; /* other changes put strings elsewhere from here on */
     x->settled = true;  /* some of it may be, if the rest fails */
     t->version++;       /* columns have other forms for those who have looked at them */

@@ -324,7 +324,8 @@ static int64_t text_bytes(const Image *im, int64_t r) {
 }
 /* How many rows from r on, before `end`, are fresh and go to one tablet by their strings; at least one of those. */
 static int64_t fresh_run(const Image *im, int64_t r, int64_t end) {
-    const bool texts = im->pieces[0].texts || im->pieces[1].texts;
+    const bool texts = (im->pieces[0].texts || im->pieces[1].texts) &&
+                       text_heap_used(text_heap(im)) >= TABLET_TEXT_BYTES; /* else no run has so many */
     int64_t n = 0;
     for (int64_t bytes = 0; r + n < end && is_fresh(im, r + n) && bytes < TABLET_TEXT_BYTES; n++)
         if (texts) bytes += text_bytes(im, r + n);
