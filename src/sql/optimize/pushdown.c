@@ -311,6 +311,7 @@ static Plan *push_join(Opt *o, Plan *p, ExprVec *preds) {
             if (ur) to = &right;
             else if (p->join.kind == JN_SEMI) to = &left;
         }
+        if (opt_const_false(e) && p->join.kind == JN_LEFT) to = &right; /* it matches no row */
         if (opt_push(o, to, e) != ST_OK) return NULL;
     }
     if (p->join.kind != JN_FULL && (p->join.kind != JN_MARK || exists_mark)) {
