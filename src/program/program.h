@@ -190,7 +190,8 @@ typedef struct RaiseSite { /* %: the next argument, a PH_STR or NULL ("<NULL>") 
     const char *sqlstate, *format, *detail, *hint;
     int32_t n;
     Reg *args;
-    const ErrNames *names; /* NULL: none */
+    const struct Table *row_of; /* NULL, or args are a row of the table, for the detail "Failing row contains" */
+    const ErrNames *names;      /* NULL: none */
 } RaiseSite;
 /* CAUGHT: imm >> CAUGHT_BITS is the P_TRY's number, the bits below say what of its error; CAUGHT_NAME + ErrField: a
  * name. "": the error has none. */

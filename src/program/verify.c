@@ -88,7 +88,8 @@ static Status check_row_op(const Verify *v, const Instr *in) {
                     (((const NoticeSite *)in->aux)->severity && ((const NoticeSite *)in->aux)->context),
                 "notice without a severity");
         REQUIRE(v, r->sqlstate && strlen(r->sqlstate) == 5 && r->format, "error without a code or text");
-        for (int32_t i = 0; i < r->n; i++) REQUIRE(v, r->args[i] && reg_phys(v, r->args[i]) == PH_STR, "operand types");
+        for (int32_t i = 0; i < r->n; i++)
+            REQUIRE(v, r->args[i] && (r->row_of || reg_phys(v, r->args[i]) == PH_STR), "operand types");
         break;
     }
     default: { /* OP_ITEM, OP_LOCK */

@@ -34,7 +34,7 @@ static void put_cell(Line *l, Arena *a, Type type, const void *cell, int64_t mos
     if (n > most) put(l, "...", 3);
 }
 
-static void failing_row(const Table *t, const void *const *cells, Err *e) {
+void row_failing_detail(const Table *t, const void *const *cells, Err *e) {
     Arena *a = cells ? arena_new(NULL, NULL) : NULL;
     Line row = {0};
     if (!a) return;
@@ -49,14 +49,14 @@ static void failing_row(const Table *t, const void *const *cells, Err *e) {
 Status row_null_error(const Table *t, int col, const void *const *cells, Err *e) {
     err_set(e, ERR_NOT_NULL_VIOLATION, ROW_NULL_TEXT, t->cols[col].name, t->name);
     err_of_column(e, t->name, t->cols[col].name);
-    failing_row(t, cells, e);
+    row_failing_detail(t, cells, e);
     return ST_ERROR;
 }
 
 Status row_check_error(const Table *t, const char *name, const void *const *cells, Err *e) {
     err_set(e, ERR_CHECK_VIOLATION, ROW_CHECK_TEXT, t->name, name);
     err_of_constraint(e, t->name, name);
-    failing_row(t, cells, e);
+    row_failing_detail(t, cells, e);
     return ST_ERROR;
 }
 

@@ -18,6 +18,8 @@
 Status row_null_error(const Table *t, int col, const void *const *cells, Err *e);
 /* 23514: of CHECK constraint `name`. `cells` as above. */
 Status row_check_error(const Table *t, const char *name, const void *const *cells, Err *e);
+/* The detail of these two, for an error that is set; `cells` NULL: none. */
+void row_failing_detail(const Table *t, const void *const *cells, Err *e);
 /* 23505: another row has the row's values of key number `key`. Only cells of its columns are read. */
 Status row_key_error(const Table *t, int key, const void *const *cells, Err *e);
 /* ... a row that the table has. */

@@ -293,11 +293,11 @@ static void fetch_calls(const char *sql, int64_t most, struct ArrowSchema *schem
                         stele_stmt **s) {
     if (!*s) assert_int_equal(stele_prepare(conn, sql, -1, s, NULL), STELE_OK);
     assert_int_equal(stele_fetch_arrow(*s, most, schema, batch), STELE_ROW);
-    assert_int_equal(batch->n_children, 7);
+    assert_int_equal(batch->n_children, 9);
 }
 static void calls(void **state) {
     (void)state;
-    enum { CALL, STATE, MESSAGE, LINE, CONTEXT, B, C };
+    enum { CALL, STATE, MESSAGE, DETAIL, HINT, LINE, CONTEXT, B, C };
     char text[200];
     struct ArrowSchema schema;
     struct ArrowArray x;
@@ -320,7 +320,8 @@ static void calls(void **state) {
     }
     assert_string_equal(text_of(&x, MESSAGE, 0, text, sizeof text), "three");
     assert_int_equal(((const int32_t *)x.children[LINE]->buffers[1])[0], 1);
-    for (int k = STATE; k <= CONTEXT; k++) assert_int_equal(x.children[k]->null_count, 4997);
+    for (int k = STATE; k <= CONTEXT; k++)
+        assert_int_equal(x.children[k]->null_count, k == DETAIL || k == HINT ? 4998 : 4997);
     assert_int_equal(x.children[B]->null_count, 1);
     assert_int_equal(x.children[C]->null_count, 1);
     schema.release(&schema);

@@ -292,12 +292,14 @@ static void test_off(void **state) {
         snprintf(found, sizeof found, "%s", t.at);
         free(t.at);
         if (on)
-            same("0,\n29524,\n29524,\n0,\n0,\n29524,\n29524,\n0,\n1,NULL,NULL,NULL,NULL,\n2,NULL,NULL,NULL,NULL,\n0,"
+            same("0,\n29524,\n29524,\n0,\n0,\n29524,\n29524,\n0,\n1,NULL,NULL,NULL,NULL,NULL,NULL,\n2,NULL,NULL,NULL,"
+                 "NULL,NULL,NULL,\n0,"
                  "\n265716,\n29524,\n0,\n",
                  found, "on", 0);
         else {
             assert_non_null(strstr(found, "58000 device \"host\" was lost, and with it what bulks had left there"));
-            same("0,\n29524,\n0,\n0,\n1,NULL,NULL,NULL,NULL,\n2,NULL,NULL,NULL,NULL,\n0,\n265716,\n0,\n0,\n",
+            same("0,\n29524,\n0,\n0,\n1,NULL,NULL,NULL,NULL,NULL,NULL,\n2,NULL,NULL,NULL,NULL,NULL,NULL,\n0,\n265716,"
+                 "\n0,\n0,\n",
                  strchr(found, '\n') + 1, "off", 0);
         }
         assert_int_equal(again, on);

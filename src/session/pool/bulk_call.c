@@ -17,7 +17,7 @@
 enum { CONVERT_ROWS = 1024 };
 
 /* Columns of a bulk's rows (sql_bulk_columns), before OUT values. */
-enum { COL_CALL, COL_SQLSTATE, COL_MESSAGE, COL_LINE, COL_CONTEXT, FIRST_OUT };
+enum { COL_CALL, COL_SQLSTATE, COL_MESSAGE, COL_DETAIL, COL_HINT, COL_LINE, COL_CONTEXT, FIRST_OUT };
 
 bool session_is_bulk_call(const AstCall *x) { return sql_is_bulk_call(x->func); }
 
@@ -230,6 +230,8 @@ static void error_cells(Arena *a, const char *signature, const CallError *e, Val
     }
     text_cell(e->sqlstate, &row[COL_SQLSTATE]);
     text_cell(e->message, &row[COL_MESSAGE]);
+    text_cell(e->detail, &row[COL_DETAIL]);
+    text_cell(e->hint, &row[COL_HINT]);
     if (e->line > 0) row[COL_LINE] = (Value){.type = type_make(T_INT4), .u.i32 = e->line};
     text_cell(context, &row[COL_CONTEXT]);
 }

@@ -136,7 +136,8 @@ Status sql_bulk_columns(Arena *a, const Routine *r, int32_t *n_cols, const char 
     static const struct {
         const char *name;
         TypeId type;
-    } fixed[] = {{"call", T_INT8}, {"sqlstate", T_TEXT}, {"message", T_TEXT}, {"line", T_INT4}, {"context", T_TEXT}};
+    } fixed[] = {{"call", T_INT8}, {"sqlstate", T_TEXT}, {"message", T_TEXT}, {"detail", T_TEXT},
+                 {"hint", T_TEXT}, {"line", T_INT4},     {"context", T_TEXT}};
     const int first = (int)ARRAY_LEN(fixed);
     int32_t k = first;
     *names = arena_array(a, const char *, r->n_params + first + 1);

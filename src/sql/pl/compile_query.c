@@ -1056,9 +1056,24 @@ static const ErrNames *public_names(Cp *c, const char *table, ErrField field, co
     n->of[field] = name;
     return n;
 }
+/* Raises the error of a row that a constraint refuses. row: its columns, for the detail; NULL where the call does not
+ * know all of them, since reading more would make it conflict with other calls. */
+static Status refuse_row(Cp *c, const Table *t, RaiseSite *site, const ColId *row) {
+    if (row) {
+        site->row_of = t;
+        site->n = t->n_cols;
+        if (!(site->args = arena_array(c->arena, Reg, t->n_cols + 1))) return cp_oom(c);
+    }
+    for (int32_t i = 0; i < site->n; i++) {
+        Expr *v = expr_col(&c->ctx, row[i]);
+        if (!v) return cp_oom(c);
+        if (!(site->args[i] = cp_lower_as(c, v, t->cols[i].type))) return ST_ERROR;
+    }
+    return cp_raise_site(c, site);
+}
 /* Rows that CHECK constraints [from, to) of the statement refuse. FALSE, not NULL. NOT NULL comes before them. */
 static Status checks(Cp *c, const BoundStmt *b, int32_t from, int32_t to, int32_t n, const int32_t *cols,
-                     const ColId *ids) {
+                     const ColId *ids, const ColId *row) {
     int32_t open = 0;
     if (from == to) return ST_OK;
     TRY(unless_null(c, b->table, n, cols, ids, &open));
@@ -1070,9 +1085,10 @@ static Status checks(Cp *c, const BoundStmt *b, int32_t from, int32_t to, int32_
         TRY(cp_control(c, OP_P_IF, bad, 0));
         char *text = arena_printf(c->arena, ROW_CHECK_TEXT, b->table->name, b->check_names[i]);
         if (!text) return cp_oom(c);
-        TRY(cp_raise_site(c, &(RaiseSite){.sqlstate = ERR_CHECK_VIOLATION,
-                                          .format = text,
-                                          .names = public_names(c, b->table->name, EF_CONSTRAINT, b->check_names[i])}));
+        RaiseSite site = {.sqlstate = ERR_CHECK_VIOLATION,
+                          .format = text,
+                          .names = public_names(c, b->table->name, EF_CONSTRAINT, b->check_names[i])};
+        TRY(refuse_row(c, b->table, &site, row));
         TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }
     while (open-- > 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
@@ -1266,7 +1282,7 @@ static Status change_row(Cp *c, Change *k) {
     CpTable *t = k->table;
     TRY(update_items(c, k)); /* before anything is read of the columns that it writes */
     if (b->n_checks > 0) TRY(compute_first(c, b->n_set, b->values));
-    TRY(checks(c, b, 0, b->n_checks, b->n_set, b->set_cols, b->values));
+    TRY(checks(c, b, 0, b->n_checks, b->n_set, b->set_cols, b->values, NULL));
     Expr *row = expr_col(&c->ctx, b->rowid);
     Reg *vals = arena_array(c->arena, Reg, b->n_set + 1);
     if (!row || !vals) return cp_oom(c);
@@ -1512,7 +1528,7 @@ static Status insert_row(Cp *c, void *ctx) {
     BoundStmt *b = k->b;
     Table *t = b->table;
     if (b->n_checks > 0) TRY(compute_first(c, t->n_cols, b->values));
-    TRY(checks(c, b, 0, b->n_checks, t->n_cols, NULL, b->values));
+    TRY(checks(c, b, 0, b->n_checks, t->n_cols, NULL, b->values, b->values));
     if (!b->hit) TRY(insert_items(c, k));
     TRY(keep_result(c, b));
     RowInsert *x = arena_new_of(c->arena, RowInsert);
@@ -1573,9 +1589,10 @@ static Status check_proposed(Cp *c, const BoundStmt *b) {
         char *text = arena_printf(c->arena, ROW_NULL_TEXT, col->name, b->table->name);
         if (!text) return cp_oom(c);
         TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, r), 0));
-        TRY(cp_raise_site(c, &(RaiseSite){.sqlstate = ERR_NOT_NULL_VIOLATION,
-                                          .format = text,
-                                          .names = public_names(c, b->table->name, EF_COLUMN, col->name)}));
+        RaiseSite site = {.sqlstate = ERR_NOT_NULL_VIOLATION,
+                          .format = text,
+                          .names = public_names(c, b->table->name, EF_COLUMN, col->name)};
+        TRY(refuse_row(c, b->table, &site, b->values));
         TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }
     return ST_OK;
@@ -1603,7 +1620,7 @@ static Status upsert_row(Cp *c, void *ctx) {
     TRY(compute_first(c, b->table->n_cols, b->values));
     TRY(upsert_items(c, k));
     TRY(check_proposed(c, b));
-    TRY(checks(c, b, 0, b->n_checks / 2, 0, NULL, NULL));
+    TRY(checks(c, b, 0, b->n_checks / 2, 0, NULL, NULL, b->values));
     /* Whether it becomes an update, and then of what to what. */
     TRY(cp_store_int(c, hit, 0));
     TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NOT_NULL, row_register(c, b)), 0));
@@ -1626,7 +1643,7 @@ static Status upsert_row(Cp *c, void *ctx) {
     TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     for (int32_t i = 0; i < b->n_set; i++) TRY(stand_for(c, b->set_values[i], sets[i]));
     TRY(cp_control(c, OP_P_IF, cp_load(c, hit), 0));
-    TRY(checks(c, b, b->n_checks / 2, b->n_checks, b->n_set, b->set_cols, b->set_values));
+    TRY(checks(c, b, b->n_checks / 2, b->n_checks, b->n_set, b->set_cols, b->set_values, NULL));
     TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     TRY(keep_result(c, b));
     TRY(cp_store_int(c, changed, 0));

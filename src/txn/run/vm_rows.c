@@ -705,13 +705,27 @@ static Slice raise_text(Frame *f, const RaiseSite *r, int64_t i, char *buf, int6
     return (Slice){buf, len};
 }
 
+/* The error of a row that a constraint refuses. */
+static CallError *raise_row(CallFrame *c, int32_t pc, const RaiseSite *r, int64_t i) {
+    Err e = {0};
+    for (int32_t k = 0; k < r->n; k++) {
+        const Vec *v = &c->f->regs[r->args[k]];
+        c->cells[k] = vec_null(v, i) ? NULL : vec_cell(v, i);
+    }
+    err_set(&e, r->sqlstate, "%s", r->format);
+    row_failing_detail(r->row_of, c->cells, &e);
+    const RaiseSite site = {
+        .sqlstate = r->sqlstate, .detail = e.detail[0] ? e.detail : NULL, .hint = r->hint, .names = r->names};
+    return call_error_raised(c, pc, &site, slice_of(r->format));
+}
 static RunResult step_raise(Frame *f, const Step *s) {
     CallFrame *c = f->owner;
     const RaiseSite *r = s->in->aux;
     CallError *x = NULL;
     char buf[1023]; /* as long as an Err's message */
     for (int64_t i = 0; i < f->n; i++) {
-        if (c->pr->is_body && (!x || r->n > 0))
+        if (c->pr->is_body && r->row_of) x = raise_row(c, s->pc, r, i);
+        else if (c->pr->is_body && (!x || r->n > 0))
             x = call_error_raised(c, s->pc, r, raise_text(f, r, i, buf, (int64_t)sizeof buf));
         call_fail_with(c, i, x);
     }
