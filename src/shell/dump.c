@@ -257,11 +257,18 @@ static bool put_drops(Dump *d) {
 
 /* Which columns' values need no quotes, by their types: what a domain is called says nothing. Floating point stays
  * quoted: as a literal -0 would lose its sign. */
-static bool find_plain(Dump *d, const char *table) {
-    char *name = sql_quoted_always(table), *sql = NULL;
-    if (!name || asprintf(&sql, "select * from %s limit 0", name) < 0) sql = NULL;
-    free(name);
-    if (!sql) return no_memory();
+static bool find_plain(Dump *d, const char *target) {
+    const char *end = target; /* of the name; then the columns in brackets, or nothing */
+    if (*end == '"') do
+            end = strchr(end + 1, '"') + 1;
+        while (*end == '"');
+    else end += strcspn(end, " ");
+    char *sql = NULL;
+    d->n_columns = 0;
+    const size_t n = strlen(end);
+    if (n == 0 ? asprintf(&sql, "select from %s limit 0", target) < 0
+               : asprintf(&sql, "select %.*s from %.*s limit 0", (int)n - 3, end + 2, (int)(end - target), target) < 0)
+        return no_memory();
     stele_stmt *st = NULL;
     bool ok = stele_prepare(d->sh.conn, sql, -1, &st, NULL) == STELE_OK;
     free(sql);
@@ -374,7 +381,7 @@ static bool put_table(Dump *d, const Object *x) {
     put_title(d, x, "TABLE DATA");
     if (!d->inserts) fprintf(d->sh.out, "COPY %s FROM stdin;\n", x->target);
     bool ok = goes_on(d);
-    ok = ok && (!d->inserts || find_plain(d, x->table)) && run(d, sql);
+    ok = ok && (!d->inserts || find_plain(d, x->target)) && run(d, sql);
     if (d->out_of_memory) ok = no_memory();
     if (ok) fputs(d->inserts ? "\n\n" : "\\.\n\n\n", d->sh.out);
     free(sql);

@@ -274,7 +274,7 @@ def options(server):
     check("--inserts", rc == 0 and "COPY" not in inserts and "INSERT INTO b_parent (id, t) VALUES (1, 'it''s \\ a\ttab\nand a line');\nINSERT INTO b_parent (id, t) VALUES (2, NULL);\n" in inserts, (rc, inserts, err))
     check("--inserts: literals", "VALUES (1, 1, 1.50, '-0', 't', '\\x00ff', '{1,NULL}', '101', '{1,NULL,11111111}', '1010', 1);" in inserts and "VALUES (2, NULL, NULL, 'NaN', NULL," in inserts, inserts)
     make("names", "create domain numeric_code as text; create type numericals as enum ('a, b'); "
-                  "create table \"a \"\" (\"(i numeric, c numeric_code, e numericals); insert into \"a \"\" (\" values ('NaN', '1); drop table x; --', 'a, b'), (-1.5, '2', null);")
+                  "create table \"a \"\" (\"(g text generated always as (c || 1) stored, i numeric, c numeric_code, e numericals); insert into \"a \"\" (\"(i, c, e) values ('NaN', '1); drop table x; --', 'a, b'), (-1.5, '2', null);")
     rc, out, err = sh("dump", "names", "--inserts")
     check("--inserts: types called like numbers", rc == 0 and "VALUES ('NaN', '1); drop table x; --', 'a, b');" in out and "VALUES (-1.5, '2', NULL);" in out, (rc, out, err))
     make("inserted", "")

@@ -1,4 +1,5 @@
 /* create_table.c - CREATE TABLE and CREATE TABLE AS; drafts of tables, which ALTER TABLE changes (alter.c). */
+#include "session/ddl/definition.h"
 #include "session/ddl/depend.h"
 #include "session/core/session.h"
 #include "session/ddl/index_program.h"
@@ -311,8 +312,9 @@ Status try_bind(Session *s, Arena *a, Table *t) {
     BoundStmt *b;
     AstStmt **list;
     int64_t n;
-    char *sql = arena_printf(a, "insert into \"%s\" default values", t->name);
-    if (!sql) return ST_ERROR;
+    const char *name = definition_name(a, t->name);
+    char *sql = name ? arena_printf(a, "insert into %s default values", name) : NULL;
+    if (!sql) return err_oom(&s->err);
     TRY(sql_parse(a, slice_of(sql), &list, &n, &s->err));
     TRY(sql_bind(&c, list[0], 0, NULL, &b));
     for (int i = 0; i < t->n_cols; i++)
