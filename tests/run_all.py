@@ -410,6 +410,7 @@ def quick(parts, o, build):
     parts.add(script, "bulk oracle", [py, "tests/bulk/oracle.py", "--build", o.build, "--seed", "7000", "--rounds", "40", "--seconds", "1800"])
     parts.add(script, "bulk oracle, kernels on cpu", [py, "tests/bulk/oracle.py", "--build", o.build, "--seed", "1", "--rounds", "3", "--seconds", "1800", "--set", compiled], env)
     parts.add(script, "against PostgreSQL", [py, "tests/diff/diff.py", "--build", o.build, "--seed", "7000", "--rounds", "6", "--seconds", "1800"])
+    parts.add(script, "transactions against PostgreSQL", [py, "tests/diff/transactions.py", "--build", o.build, "--seed", "1", "--rounds", "8", "--seconds", "1800"])
     parts.add(script, "PL/pgSQL against PostgreSQL", [py, "tests/diff/pl.py", "--build", o.build, "--seed", "5000", "--rounds", "40", "--seconds", "1800"])
     shell(parts, o, py)
 
@@ -488,7 +489,8 @@ def everything(parts, o, build):
     else:
         skipped("corpus: OpenCL", "SHOW devices has no opencl:0 that is ready")
     parts.add(device_corpus, build, DEVICE_CONFIGS, fast)
-    parts.add(script, "against PostgreSQL", [py, "tests/diff/diff.py", "--build", o.build, "--seconds", "60"])
+    parts.add(script, "against PostgreSQL", [py, "tests/diff/diff.py", "--build", o.build, "--seconds", "52"])
+    parts.add(script, "transactions against PostgreSQL", [py, "tests/diff/transactions.py", "--build", o.build, "--seed", "7000", "--rounds", "25", "--seconds", "1800"])
     for executor in ("vm", "compiled"):
         for order in ("timestamp", "any"):
             parts.add(oltp, build, env, executor, order, "kset,tpl,part")
