@@ -490,7 +490,8 @@ def everything(parts, o, build):
         skipped("corpus: OpenCL", "SHOW devices has no opencl:0 that is ready")
     parts.add(device_corpus, build, DEVICE_CONFIGS, fast)
     parts.add(script, "against PostgreSQL", [py, "tests/diff/diff.py", "--build", o.build, "--seconds", "52"])
-    parts.add(script, "transactions against PostgreSQL", [py, "tests/diff/transactions.py", "--build", o.build, "--seed", "7000", "--rounds", "25", "--seconds", "1800"])
+    parts.add(script, "transactions against PostgreSQL", [py, "tests/diff/transactions.py", "--build", o.build, "--seed", "7000", "--rounds", "20", "--seconds", "1800"])
+    parts.add(script, "transactions that meet, against PostgreSQL", [py, "tests/diff/transactions.py", "--meet", "--build", o.build, "--seed", "7000", "--rounds", "6", "--statements", "100"])
     for executor in ("vm", "compiled"):
         for order in ("timestamp", "any"):
             parts.add(oltp, build, env, executor, order, "kset,tpl,part")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random transactions, run in Stele and in PostgreSQL statement by statement; rows, errors and tables must agree.
 
-usage: transactions.py [--build DIR] [--seed S] [--rounds N] [--seconds N] [--statements N] [--verbose]
+usage: transactions.py [--meet] [--build DIR] [--seed S] [--rounds N] [--seconds N] [--statements N] [--verbose]
 
 A round has a seed, a database and one to three sessions. Sessions take turns at random; each begins transactions at all
 levels, with changes of every kind, savepoints, errors and definitions in them. Two sessions never write the same rows (a
@@ -11,13 +11,21 @@ when no other session has a transaction, and until its own ends no other session
 
 A failed transaction is not chained: PostgreSQL 15 forgets its level. Above READ COMMITTED Stele is serialisable: PostgreSQL runs these transactions at REPEATABLE READ, and where Stele
 answers 40001 both roll back. 0A000 ends a round (counted, with reasons). After each end of a transaction all tables are
-compared. The last line is `N passed, N failed`; a failure prints the statements of its round.
+compared.
+
+--meet: sessions change the same rows at READ COMMITTED and wait for each other. A statement that waits in PostgreSQL (for
+whom, the server says) has to wait in Stele, and the other way round; when a transaction or a part of it has ended, those
+that waited go on in both or in neither, with the same rows. A transaction takes keys in ascending order, so none
+waits for itself.
+
+The last line is `N passed, N failed`; a failure prints the statements of its round.
 """
 import argparse
 import ctypes
 import os
 import random
 import sys
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -54,6 +62,7 @@ class Stele:
             c = ctypes.c_void_p()
             assert self.lib.stele_connect(self.db, ctypes.byref(c)) == 0
             self.conns.append(c)
+            self.exec(len(self.conns) - 1, "set lock_timeout = '60s'")
 
     def close(self):
         for c in self.conns:
@@ -82,11 +91,12 @@ class Stele:
 class Postgres:
     def __init__(self):
         self.server, self.conns = pg.Server(), []
+        self.watch = self.server.connect()
 
     def open(self, n):
         self.conns = [self.server.connect() for _ in range(n)]
         for c in self.conns:
-            c.exec("set client_min_messages = error; set lock_timeout = '5s'")
+            c.exec("set client_min_messages = error; set lock_timeout = '60s'")
         self.conns[0].exec("drop schema public cascade; create schema public")
 
     def close(self):
@@ -204,6 +214,19 @@ class Generator:
         return self.pick([f"savepoint {name}", f"savepoint {name}", f"rollback to {name}", f"release {name}"])
 
 
+class Later:
+    """A statement that runs on a thread of its own, since it may wait."""
+
+    def __init__(self, side, k, sql):
+        self.sql, self.result = sql, None
+        self.thread = threading.Thread(target=lambda: setattr(self, "result", side.exec(k, sql)), daemon=True)
+        self.thread.start()
+
+    def done(self, seconds=0.0):
+        self.thread.join(seconds)
+        return not self.thread.is_alive()
+
+
 def level(sql):
     return sql.replace("serializable", "repeatable read")
 
@@ -280,6 +303,104 @@ class Round:
         return self.statements, "ok", ""
 
 
+class Meeting(Round):
+    """Sessions that change the same rows at READ COMMITTED."""
+
+    HANG = 60.0  # seconds: what has not ended by then waits though it should not
+    MOMENT = 0.03  # what goes on though it should wait has ended by then, mostly
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.n = 3
+        self.sessions = [Session(k) for k in range(self.n)]
+        self.least = [0] * self.n  # the next key that a session's transaction may take
+        self.pending = {}  # session: (Stele's, PostgreSQL's) statement that waits
+        self.pids = {}
+
+    def waits_in_pg(self, k):
+        return self.pg.watch.exec(f"select pg_blocking_pids({self.pids[k]}) <> '{{}}'").rows[0][0] == "t"
+
+    def settle(self, k, both):
+        """Waits until PostgreSQL's statement has ended or waits for a lock; then Stele's has to do the same."""
+        ours, theirs = both
+        end = time.monotonic() + self.HANG
+        while not theirs.done(0.002) and not self.waits_in_pg(k):
+            if time.monotonic() > end:
+                return f"PostgreSQL neither ends nor waits: {theirs.sql}"
+        if not theirs.done():
+            self.pending[k] = both
+            return f"Stele does not wait, PostgreSQL does: {theirs.sql}\n{ours.result}" if ours.done(self.MOMENT) else "ok"
+        self.pending.pop(k, None)
+        if not ours.done(self.HANG):
+            return f"Stele waits, PostgreSQL does not: {theirs.sql}"
+        if not self.same(k, theirs.sql, ours.result, theirs.result):
+            return f"{theirs.sql}\nStele: {str(ours.result)[:600]}\nPostgreSQL: {str(theirs.result)[:600]}"
+        s = self.sessions[k]
+        s.open, s.failed = self.stele.state(k) != "I", self.stele.state(k) == "E"
+        if not s.open:
+            self.least[k] = 0
+        return "ok"
+
+    def statement(self, s):
+        k, r = s.k, self.r
+        if s.failed:
+            return r.choice(["rollback", f"rollback to p{r.randint(0, 1)}"])
+        x = r.random()
+        if not s.open and x < 0.7:
+            return "begin isolation level read committed"
+        if s.open and x < 0.25:
+            return r.choice(["commit", "commit", "rollback", "savepoint p0", "savepoint p1", "rollback to p0", "release p1"])
+        if x < 0.4 or self.least[k] > 6 or self.pending:  # of two that wait for one row either may go on first
+            return r.choice(["select * from parent where id < 9 order by id", "select count(*), sum(v), max(s) from parent", "select id from parent where v > 4 order by id", "commit" if s.open else "select 1"])
+        key = r.randint(self.least[k], 7)
+        self.least[k] = key + 1 if s.open else 0
+        locks = [f"select * from parent where id = {key} for update", f"select v from parent where id = {key} and n < 5 for update"] if s.open else []  # n never changes: PostgreSQL holds a row that it waited for and that does not match any more
+        return r.choice(locks + [f"update parent set v = v * 2 where id = {key} and v < 2000 returning id, v", f"update parent set v = {r.randint(0, 9)}, s = s || '{k}' where id = {key} returning v, s",
+                         f"update parent set s = s || '.' where id = {key} and v > {r.randint(0, 6)} returning *", f"delete from parent where id = {key} returning v",
+                         f"delete from parent where id = {key} and v > 3 returning id",
+                         f"update parent set v = 0 where id = {key} and s like '%{r.randint(0, 2)}' returning *"])
+
+    def step(self):
+        free = [s for s in self.sessions if s.k not in self.pending]
+        s = self.r.choice(free)
+        sql = self.statement(s)
+        self.log.append(f"{s.k}: {sql}")
+        if self.verbose:
+            print(self.log[-1], flush=True)
+        why = self.settle(s.k, (Later(self.stele, s.k, sql), Later(self.pg, s.k, sql)))
+        if why == "ok" and sql.split()[0] in ("commit", "rollback"):
+            for k in list(self.pending):
+                why = self.settle(k, self.pending[k])
+                if why != "ok":
+                    break
+                self.log.append(f"{k}: " + ("waits on" if k in self.pending else "goes on"))
+        return sql, why
+
+    def all(self):
+        for sql in SCHEMA.split(";\n"):
+            self.run(0, sql)
+        self.run(0, "drop table child")
+        self.pids = {k: int(self.pg.exec(k, "select pg_backend_pid()")[1][0][0]) for k in range(self.n)}
+        for n in range(self.statements):
+            sql, why = self.step()
+            if why != "ok":
+                return n, why, sql
+        for k in (k for k in range(self.n) if k not in self.pending):
+            why = self.settle(k, (Later(self.stele, k, "rollback"), Later(self.pg, k, "rollback")))
+        while self.pending and why == "ok":
+            for k in list(self.pending):
+                if (why := self.settle(k, self.pending[k])) != "ok":
+                    return self.statements, why, "at the end"
+                if k not in self.pending:
+                    why = self.settle(k, (Later(self.stele, k, "rollback"), Later(self.pg, k, "rollback")))
+        return self.statements, self.tables(0) if why == "ok" else why, "at the end"
+
+    def tables(self, k):
+        sql = "select * from parent order by id"
+        a, b = self.stele.exec(k, sql), self.pg.exec(k, sql)
+        return "ok" if self.same(k, sql, a, b) else f"Stele: {a}\nPostgreSQL: {b}"
+
+
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("--build", default="build")
@@ -287,6 +408,7 @@ def main():
     a.add_argument("--seed", type=int, default=1)
     a.add_argument("--rounds", type=int, default=20)
     a.add_argument("--statements", type=int, default=150)
+    a.add_argument("--meet", action="store_true")
     a.add_argument("--verbose", action="store_true")
     o = a.parse_args()
     end, passed, failed, over, seed = time.monotonic() + o.seconds, 0, 0, {}, o.seed
@@ -295,7 +417,7 @@ def main():
         while seed < o.seed + o.rounds and time.monotonic() < end and failed < 10:
             stele.open(SESSIONS)
             postgres.open(SESSIONS)
-            x = Round(stele, postgres, seed, o.statements, o.verbose)
+            x = (Meeting if o.meet else Round)(stele, postgres, seed, o.statements, o.verbose)
             n, why, sql = x.all()
             passed += n
             if why == "over":

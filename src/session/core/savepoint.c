@@ -82,15 +82,20 @@ static void go_back(Session *s, const struct Savepoint *p) {
     catalog_undo_to(s, p->catalog);
 }
 
+/* Undoes what came after the savepoint, under the lock held alone, which it may have to wait for. */
+static Status undo_to(Session *s, const struct Savepoint *p) {
+    bool again;
+    if (s->catalog_undo == p->catalog && !(s->undo && undo_mark(s->undo) > p->mark)) return ST_OK;
+    TRY(s->lock == LOCK_EXCLUSIVE ? transaction_enter(s, false, &again) : session_lock(s, LOCK_EXCLUSIVE));
+    go_back(s, p);
+    return ST_OK;
+}
+
 Status savepoint_back(Session *s, const char *name) {
     struct Savepoint *p;
     TRY(only_in_block(s, "ROLLBACK TO SAVEPOINT"));
     TRY(find(s, name, &p));
-    if (s->catalog_undo != p->catalog || (s->undo && undo_mark(s->undo) > p->mark)) {
-        bool again;
-        TRY(s->lock == LOCK_EXCLUSIVE ? transaction_enter(s, false, &again) : session_lock(s, LOCK_EXCLUSIVE));
-        go_back(s, p);
-    }
+    TRY(undo_to(s, p));
     while (s->savepoints != p) drop_last(s);
     cursors_back_to(s, p->cursors);
     settings_restore(s, &p->settings);
@@ -103,7 +108,12 @@ Status savepoint_back(Session *s, const char *name) {
 }
 
 void savepoint_after_error(Session *s) {
+    Err why;
+    err_copy(&why, &s->err);
     if (s->lock == LOCK_EXCLUSIVE && !transaction_hidden(s)) go_back(s, s->savepoints);
+    else (void)undo_to(s, s->savepoints); /* or ROLLBACK does */
+    err_copy(&s->err, &why);
+    transaction_lets_go(s);
     s->state = 'E';
     Err ignored = {0}; /* then the lock stays */
     (void)transaction_suspend(s, &ignored);

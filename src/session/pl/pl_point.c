@@ -378,20 +378,22 @@ static Status locate(Run *r, bool *there) {
         return p->adds ? transaction_reads_key(r->s, r->table, p->key, key) : ST_OK;
     }
     if (!p->adds) transaction_reads_row(r->s, r->table->id, r->rowid);
-    if (p->locks && r->s->state == 'T') TRY(transaction_lock_row(r->s, r->table, r->rowid));
     r->tablet = r->table->tablets[r->rowid >> 32];
     r->offset = r->rowid & 0xffffffff;
     return ST_OK;
 }
 
+/* Whether the row satisfies the conditions; one that does is held from now on where FOR UPDATE asks for it. */
 static Status passes(Run *r, bool *yes) {
+    const PlPoint *p = r->p;
     *yes = true;
-    for (int32_t i = 0; i < r->p->n_conds && *yes; i++) {
+    for (int32_t i = 0; i < p->n_conds && *yes; i++) {
         Value v;
-        TRY(eval_expr(&r->x, r->p->conds[i], &v));
+        TRY(eval_expr(&r->x, p->conds[i], &v));
         *yes = !v.is_null && v.u.b;
     }
-    return ST_OK;
+    const bool holds = *yes && p->locks && p->table && r->rowid >= 0 && r->s->state == 'T';
+    return holds ? transaction_lock_row(r->s, r->table, r->rowid) : ST_OK;
 }
 
 /* A row as vectors of one cell: column i has the value of column ids[i] of the plan. */
