@@ -12,7 +12,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <threads.h>
+#include <pthread.h>
 
 #include "base/log.h"
 #include "types/oid.h"
@@ -22,7 +22,7 @@ enum { FUNC_TABLE_MAX = 1600, CALL_ARGS_MAX = 1664 };
 
 static FuncDef func_all[FUNC_TABLE_MAX];
 static int64_t func_count;
-static once_flag func_once = ONCE_FLAG_INIT;
+static pthread_once_t func_once = PTHREAD_ONCE_INIT;
 
 static int def_cmp(const void *a, const void *b) {
     const FuncDef *x = a, *y = b;
@@ -52,7 +52,7 @@ static void func_build(void) {
 }
 
 const FuncDef *func_table(int64_t *count) {
-    call_once(&func_once, func_build);
+    pthread_once(&func_once, func_build);
     *count = func_count;
     return func_all;
 }

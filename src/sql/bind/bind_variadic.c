@@ -3,7 +3,7 @@
  * How many there are is known for each row only, so such a call has a kernel of its own, which calls the function's
  * with the elements of one row after the other. Paths of JSON are arrays anyway: #> and #>> take them.
  */
-#include <threads.h>
+#include <pthread.h>
 
 #include "sql/bind/bind_int.h"
 #include "types/array.h"
@@ -18,7 +18,7 @@ typedef struct Spread {
 } Spread;
 static Spread spreads[SPREADS_MAX];
 static int n_spreads;
-static once_flag spreads_once = ONCE_FLAG_INIT;
+static pthread_once_t spreads_once = PTHREAD_ONCE_INIT;
 
 /* One row: *out gets it. format() takes a NULL array as one without elements, for the others the result is NULL. */
 static Status spread_row(FuncCtx *ctx, const FuncDef *of, const Vec *args, int nargs, int64_t row, Vec *out) {
@@ -89,7 +89,7 @@ static void make_spreads(void) {
     }
 }
 static const FuncDef *spread_of(const FuncDef *f) {
-    call_once(&spreads_once, make_spreads);
+    pthread_once(&spreads_once, make_spreads);
     for (int i = 0; i < n_spreads; i++)
         if (spreads[i].of == f) return &spreads[i].def;
     return NULL;
