@@ -368,7 +368,7 @@ void transactions_forget_table(Session *s, const Table *t) {
     }
     mutex_lock(&h->mutex);
     for (Txn *x = h->open; x; x = x->next) {
-        x->broken |= has_deferred(x, t);
+        if (has_deferred(x, t)) x->broken = true;
         UndoLog *u = x->session ? x->session->undo : x->undo;
         if (!u || !undo_names_table(u, t)) continue;
         undo_drop_table(u, t);

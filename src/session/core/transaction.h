@@ -46,10 +46,10 @@
  * whose session has been idle for longer than idle_in_transaction_session_timeout are rolled back by other threads
  * (idle.h).
  *
- * Thread rules: versions, the view and Txn.ts, broken are read under the database lock and changed under it held alone,
- * and so is `lost`, which its own session also reads without the lock; the list of open transactions and the resident
- * have a mutex of their own, a leaf. ROLLBACK needs no lock: its changes are undone by the next statement that holds it
- * alone.
+ * Thread rules: versions, the view and Txn.ts are read under the database lock and changed under it held alone, and so
+ * are `lost` and `broken`, which its own session also reads without the lock; the list of open transactions and the
+ * resident have a mutex of their own, a leaf. ROLLBACK needs no lock: its changes are undone by the next statement that
+ * holds it alone.
  */
 #ifndef STELE_SESSION_CORE_TRANSACTION_H
 #define STELE_SESSION_CORE_TRANSACTION_H

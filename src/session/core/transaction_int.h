@@ -37,9 +37,9 @@ struct Txn {
     int64_t since_ns;   /* when it began, on clock_ns */
     Arena *arena;       /* reads */
     VEC(TxnRead) reads;
-    _Atomic bool out;  /* its changes are hidden */
-    _Atomic bool lost; /* its snapshot has been given up */
-    bool broken;       /* a table that it changed is gone */
+    _Atomic bool out;    /* its changes are hidden */
+    _Atomic bool lost;   /* its snapshot has been given up */
+    _Atomic bool broken; /* a table that it changed is gone */
     bool pinned;
     bool sees_latest; /* below REPEATABLE READ */
     bool at_rest;     /* then: nothing is kept for it, as it has changed nothing and no statement is under way */
