@@ -9,8 +9,8 @@
  * for 4 KiB; 8 us in a virtual machine that gives free pages back to its host), so mappings of up to KEPT_EACH bytes
  * stay, KEPT_ALL in all, and serve allocations of their size, of which there are few: an eighth of a power of two
  * apart. The mapping that was freed last is used first; the one unused for longest is unmapped first. Kept mappings are
- * charged to no account, and are unmapped when the system has no more memory. With AddressSanitizer nothing is kept, so
- * that uses of freed memory are found.
+ * charged to no account, and are unmapped when the system has no more memory, and by mem_trim_kept. With
+ * AddressSanitizer nothing is kept, so that uses of freed memory are found.
  *
  * Arenas. A chain of blocks that double from 4 KiB to just under 1 MiB (the larger ones are such mappings, and kept).
  * Requests that would waste much of a block get one of their own. The Arena itself lives in its first block.
@@ -221,6 +221,17 @@ static bool drop_kept(int64_t size) {
         some = true;
     }
 }
+int64_t mem_kept(void) {
+    mutex_lock(&kept.lock);
+    const int64_t bytes = kept.bytes;
+    mutex_unlock(&kept.lock);
+    return bytes;
+}
+int64_t mem_trim_kept(int64_t most) {
+    const int64_t before = mem_kept();
+    drop_kept(KEPT_ALL - MIN_OF(MAX_OF(most, INT64_C(0)), (int64_t)KEPT_ALL));
+    return MAX_OF(before - mem_kept(), INT64_C(0));
+}
 static void unmap_block(void *p, int64_t bytes) {
     int64_t size = map_size(bytes);
     bool keeps = size <= MIN_OF(KEPT_EACH, KEPT_ALL) &&
@@ -429,6 +440,18 @@ Status mem_span_grow(MemAccount *a, void *p, int64_t had, int64_t bytes, Err *e)
     if (open_pages(p, had, bytes)) return ST_OK;
     mem_discharge(a, bytes - had);
     return report_oom(bytes - had, e);
+}
+
+/* The pages go first, and then the access to them: where the system has no memory for another mapping, they stay
+ * accessible, which costs nothing, and are zero when they are touched. */
+void mem_span_shrink(MemAccount *a, void *p, int64_t had, int64_t bytes) {
+    const int64_t from = page_round(bytes), to = page_round(had);
+    memset((char *)p + bytes, 0, (size_t)(MIN_OF(from, had) - bytes));
+    if (from < to) {
+        madvise((char *)p + from, (size_t)(to - from), MADV_DONTNEED);
+        (void)mprotect((char *)p + from, (size_t)(to - from), PROT_NONE);
+    }
+    mem_discharge(a, had - bytes);
 }
 
 void mem_span_free(MemAccount *a, void *p, int64_t bytes, int64_t most) {

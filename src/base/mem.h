@@ -61,12 +61,20 @@ void mem_free(MemAccount *a, void *p, int64_t bytes);
  * there are no pages to be had. */
 void mem_touch(void *p, int64_t bytes);
 
-/* A block that grows where it is. Addresses are kept for *most bytes (made less, down to `bytes`, where the system does
- * not give so many); memory is charged for, and can be touched in, the first `bytes`. Page-aligned, zeroed, huge pages
- * advised. */
+/* Unmaps freed blocks that are kept for later allocations, those unused for longest first, until at most `most` bytes
+ * of them are left; what it has unmapped. They are charged to no account. Any thread. */
+int64_t mem_trim_kept(int64_t most);
+int64_t mem_kept(void); /* their bytes */
+
+/* A block that grows and shrinks where it is. Addresses are kept for *most bytes (made less, down to `bytes`, where the
+ * system does not give so many); memory is charged for, and can be touched in, the first `bytes`. Page-aligned, zeroed,
+ * huge pages advised. */
 void *mem_span_new(MemAccount *a, int64_t bytes, int64_t *most, Err *e);
 /* From `had` to `bytes`, between that and `most`; on failure it is as it was. */
 Status mem_span_grow(MemAccount *a, void *p, int64_t had, int64_t bytes, Err *e);
+/* From `had` to `bytes`, between 0 and that: whole pages behind them go back to the system, and the account has the
+ * difference back. No thread may use these bytes meanwhile. What comes there when it grows again is zero. */
+void mem_span_shrink(MemAccount *a, void *p, int64_t had, int64_t bytes);
 void mem_span_free(MemAccount *a, void *p, int64_t bytes, int64_t most);
 
 /* The process-wide allocator behind small blocks (stele_set_allocator). */

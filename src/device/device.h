@@ -41,7 +41,7 @@
 #include "base/mem.h"
 #include "base/pool.h"
 
-enum { DEVICE_VERSION = 3, DEV_PARAMS_MAX = 480 };
+enum { DEVICE_VERSION = 4, DEV_PARAMS_MAX = 480 };
 typedef uint64_t DevPtr;
 
 typedef enum DeviceKind { DEVICE_HOST, DEVICE_CUDA, DEVICE_OPENCL, DEVICE_NULL } DeviceKind;
@@ -122,9 +122,12 @@ typedef struct DeviceOps {
     /* Memory that grows where it is, with info.span_unit > 0 only (device_span_* below is for all devices): addresses
      * are kept for *most bytes (made less, down to `bytes`, where there are not so many), and there is memory for the
      * first `bytes`, rounded to units. span_grow gives it `bytes` instead of `had`: what was there stays, new bytes are
-     * undefined, work that uses it may be under way. On failure it is as it was. The same sizes go to span_free. */
+     * undefined, work that uses it may be under way. On failure it is as it was. span_shrink leaves it `bytes` of
+     * `had`, 0 or more: no work may use what lies behind; the device's account has back what the backend could give
+     * back of that, which may be less than the difference. The last size goes to span_free. */
     Status (*span_new)(Device *d, int64_t bytes, int64_t *most, DevPtr *out, Err *e);
     Status (*span_grow)(Device *d, DevPtr p, int64_t had, int64_t bytes, Err *e);
+    void (*span_shrink)(Device *d, DevPtr p, int64_t had, int64_t bytes);
     void (*span_free)(Device *d, DevPtr p, int64_t bytes, int64_t most);
 
     /* queues */

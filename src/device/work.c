@@ -109,6 +109,27 @@ Status device_span_grow(Device *d, DevQueue *q, DevSpan *s, int64_t bytes, int64
     return ST_OK;
 }
 
+Status device_span_shrink(Device *d, DevQueue *q, DevSpan *s, int64_t bytes, int64_t keep, Err *e) {
+    if (bytes >= s->bytes) return ST_OK;
+    if (s->most > 0) {
+        TRY(d->ops->sync(q, NULL, NULL, e));
+        d->ops->span_shrink(d, s->at, s->bytes, bytes);
+        s->bytes = bytes;
+        return ST_OK;
+    }
+    if (bytes > s->bytes / 2) return ST_OK;
+    DevSpan fresh = {0};
+    Err why = {0};
+    if (device_span_copy(d, q, s, bytes, MIN_OF(keep, bytes), &fresh, &why) != ST_OK) {
+        if (device_is_short(&why)) return ST_OK;
+        err_copy(e, &why);
+        return ST_ERROR;
+    }
+    device_span_free(d, s);
+    *s = fresh;
+    return ST_OK;
+}
+
 void device_span_free(Device *d, DevSpan *s) {
     if (s->most > 0) d->ops->span_free(d, s->at, s->bytes, s->most);
     else if (s->at) d->ops->free(d, s->at, s->bytes);

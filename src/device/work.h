@@ -49,6 +49,11 @@ Status device_span_new(Device *d, int64_t bytes, DevSpan *s, Err *e);
 Status device_span_copy(Device *d, DevQueue *q, const DevSpan *from, int64_t bytes, int64_t keep, DevSpan *out, Err *e);
 /* To `bytes`, when it has less. The first `keep` bytes stay; `q` was waited for when it has moved. */
 Status device_span_grow(Device *d, DevQueue *q, DevSpan *s, int64_t bytes, int64_t keep, Err *e);
+/* To `bytes`, of which the first `keep` stay, when it has more; `q` is waited for before. Where memory does not grow
+ * where it is (OpenCL, small spans), it is copied to another place if that gives back half of it at least, and stays
+ * what it is otherwise, also when there is no memory for the copy: look at s->bytes and s->at. 58000: the device
+ * failed, and it is as it was. */
+Status device_span_shrink(Device *d, DevQueue *q, DevSpan *s, int64_t bytes, int64_t keep, Err *e);
 void device_span_free(Device *d, DevSpan *s);
 
 /* Pinned memory of the host, kept from use to use: as DevMem, but of exactly so many bytes. */

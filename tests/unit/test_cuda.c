@@ -420,8 +420,34 @@ static void test_span(void **unused) {
     OK(d->ops->copy_out(q, out, p, 7 * MB, e));
     OK(d->ops->sync(q, NULL, NULL, e));
     assert_memory_equal(in, out, 7 * MB);
-    d->ops->span_free(d, p, 20 * MB, most);
+    /* whole pieces go: of 4, 4 and 12 MB; and are there again */
+    d->ops->span_shrink(d, p, 20 * MB, 9 * MB);
+    assert_int_equal(d->memory.used, 20 * MB);
+    d->ops->span_shrink(d, p, 9 * MB, 7 * MB);
+    assert_int_equal(d->memory.used, 8 * MB);
+    assert_int_equal(fake->device_bytes, 8 * MB);
+    d->ops->span_shrink(d, p, 7 * MB, 3 * MB);
+    assert_int_equal(fake->device_bytes, 4 * MB);
+    FAILS(d->ops->copy_in(q, p + 4 * MB, in, 1, e), ERR_SYSTEM, "cuMemcpyHtoD");
+    OK(d->ops->span_grow(d, p, 3 * MB, 7 * MB, e));
+    OK(d->ops->copy_in(q, p + 4 * MB, in + 4 * MB, 3 * MB, e));
+    OK(d->ops->copy_out(q, out, p, 7 * MB, e));
+    OK(d->ops->sync(q, NULL, NULL, e));
+    assert_memory_equal(in, out, 7 * MB);
+    d->ops->span_shrink(d, p, 7 * MB, 0);
+    assert_int_equal(d->memory.used, 4 * MB); /* the first piece stays */
+    OK(d->ops->span_grow(d, p, 0, 1 * MB, e));
+    d->ops->span_free(d, p, 1 * MB, most);
     d->ops->span_free(d, 0, 1, 1);
+    /* a large one has several pieces, all of them or none */
+    fake->memory_limit = 100 * MB;
+    most = 1 << 30;
+    FAILS(d->ops->span_new(d, 200 * MB, &most, &p, e), ERR_OUT_OF_MEMORY, "out of memory on device");
+    assert_int_equal(fake->device_bytes, 0);
+    OK(d->ops->span_new(d, 96 * MB, &most, &p, e));
+    d->ops->span_shrink(d, p, 96 * MB, 10 * MB);
+    assert_int_equal(d->memory.used, 64 * MB);
+    d->ops->span_free(d, p, 10 * MB, most);
     assert_int_equal(fake->device_bytes, 0);
     assert_int_equal(d->memory.used, 0);
     fake->memory_limit = 0;

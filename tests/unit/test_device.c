@@ -470,6 +470,19 @@ static void test_spans(void **state) {
         atomic_store(&x->memory.limit, 0);
         assert_int_equal(s.bytes, 3 << 20);
         assert_int_equal(((char *)(uintptr_t)s.at)[(3 << 20) - 1], 4);
+        OK(device_span_shrink(x, q, &s, 5 << 20, 5 << 20, &err)); /* it has less */
+        OK(device_span_shrink(x, q, &s, 2 << 20, 2 << 20, &err));
+        assert_int_equal(s.bytes, kind == 2 ? 3 << 20 : 2 << 20); /* not worth a copy */
+        assert_int_equal(atomic_load(&x->memory.used), s.bytes);
+        plan.fail_at = atomic_load(&plan.calls) + 1;
+        if (kind == 1) FAILS("58000", device_span_shrink(x, q, &s, 1 << 20, 1 << 20, &err));
+        plan.fail_at = 0;
+        OK(device_span_shrink(x, q, &s, 1 << 20, 1 << 20, &err));
+        assert_int_equal(s.bytes, 1 << 20);
+        assert_int_equal(atomic_load(&x->memory.used), 1 << 20);
+        for (int64_t i = 0; i < 1 << 20; i++) assert_int_equal(((char *)(uintptr_t)s.at)[i], 4);
+        OK(device_span_grow(x, q, &s, 3 << 20, 1 << 20, &err));
+        memset((void *)(uintptr_t)s.at, 5, 3 << 20);
         device_span_free(x, &s);
         assert_int_equal(s.at, 0);
         device_span_free(x, &s);

@@ -227,6 +227,64 @@ static void test_spans(void **state) {
     assert_int_equal(a.used, 0);
 }
 
+static int64_t resident(char *p, int64_t bytes) {
+    static unsigned char there[1 << 15];
+    int64_t page = sysconf(_SC_PAGESIZE), n = 0;
+    assert_true(bytes / page <= (int64_t)sizeof there);
+    assert_int_equal(mincore(p, (size_t)bytes, there), 0);
+    for (int64_t i = 0; i < bytes / page; i++) n += there[i] & 1;
+    return n;
+}
+/* Spans that shrink give their pages back, and the account what they were charged; what comes there again is zero. */
+static void test_span_shrinks(void **state) {
+    (void)state;
+    enum { MB = 1 << 20 };
+    static const int64_t sizes[] = {3 * MB, 3 * MB - 5, 2 * MB + 4096, MB + 1, 4097, 100, 0};
+    MemAccount a;
+    Err e = {0};
+    mem_account_init(&a, NULL, "test", 0, "memory_limit");
+    const int64_t page = sysconf(_SC_PAGESIZE);
+    int64_t most = INT64_C(1) << 30, had = 4 * MB;
+    char *p = mem_span_new(&a, had, &most, &e);
+    assert_non_null(p);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        memset(p, 7, (size_t)had);
+        assert_true(resident(p, 4 * MB) >= had / page);
+        mem_span_shrink(&a, p, had, had); /* nothing */
+        mem_span_shrink(&a, p, had, sizes[i]);
+        assert_int_equal(a.used, sizes[i]);
+        assert_true(resident(p, 4 * MB) <= (sizes[i] + page - 1) / page);
+        for (int64_t k = 0; k < sizes[i]; k++)
+            if (p[k] != 7) fail_msg("byte %lld was lost", (long long)k);
+        if (i % 2) {
+            assert_int_equal(mem_span_grow(&a, p, sizes[i], 4 * MB, &e), ST_OK);
+            for (int64_t k = sizes[i]; k < 4 * MB; k++)
+                if (p[k]) fail_msg("byte %lld is not zero", (long long)k);
+        }
+        had = i % 2 ? 4 * MB : sizes[i];
+    }
+    mem_span_free(&a, p, had, most);
+    assert_int_equal(a.used, 0);
+}
+static void test_kept_is_trimmed(void **state) {
+    (void)state;
+    enum { N = 8, EACH = 1 << 20 };
+    MemAccount a;
+    void *p[N];
+    mem_account_init(&a, NULL, "test", 0, NULL);
+    mem_trim_kept(0);
+    assert_int_equal(mem_kept(), 0);
+    for (int i = 0; i < N; i++) assert_non_null(p[i] = mem_alloc(&a, EACH, NULL));
+    for (int i = 0; i < N; i++) mem_free(&a, p[i], EACH);
+    const int64_t all = mem_kept(); /* none with AddressSanitizer */
+    assert_true(all == 0 || all == N * EACH);
+    assert_int_equal(mem_trim_kept(N * EACH), 0);
+    assert_int_equal(mem_trim_kept(3 * EACH + 5), all ? (N - 3) * EACH : 0);
+    assert_int_equal(mem_trim_kept(0), all ? 3 * EACH : 0);
+    assert_int_equal(mem_kept(), 0);
+    assert_int_equal(a.used, 0);
+}
+
 /* A system that does not know how to populate pages, when a test wants one. */
 static bool old_system;
 int madvise(void *p, size_t n, int advice) {
@@ -236,14 +294,6 @@ int madvise(void *p, size_t n, int advice) {
         return -1;
     }
     return (int)syscall(SYS_madvise, p, n, advice);
-}
-static int64_t resident(char *p, int64_t bytes) {
-    static unsigned char there[1 << 15];
-    int64_t page = sysconf(_SC_PAGESIZE), n = 0;
-    assert_true(bytes / page <= (int64_t)sizeof there);
-    assert_int_equal(mincore(p, (size_t)bytes, there), 0);
-    for (int64_t i = 0; i < bytes / page; i++) n += there[i] & 1;
-    return n;
 }
 /* The system backs what was touched, all of it; bytes that are there stay. */
 static void test_touch(void **state) {
@@ -425,6 +475,8 @@ int main(void) {
         cmocka_unit_test(test_blocks),
         cmocka_unit_test(test_kept),
         cmocka_unit_test(test_spans),
+        cmocka_unit_test(test_span_shrinks),
+        cmocka_unit_test(test_kept_is_trimmed),
         cmocka_unit_test(test_touch),
         cmocka_unit_test(test_failure_injection),
         cmocka_unit_test(test_hooks),

@@ -537,6 +537,7 @@ static const DeviceOps ops = {
     .memory_used = cuda_memory_used,
     .span_new = cuda_span_new,
     .span_grow = cuda_span_grow,
+    .span_shrink = cuda_span_shrink,
     .span_free = cuda_span_free,
     .queue_new = queue_new,
     .queue_free = queue_free,

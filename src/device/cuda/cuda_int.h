@@ -111,6 +111,7 @@ Status cuda_span_open(CudaDevice *d, Err *e); /* sets info.span_unit */
 void cuda_span_close(CudaDevice *d);
 Status cuda_span_new(Device *d, int64_t bytes, int64_t *most, DevPtr *out, Err *e);
 Status cuda_span_grow(Device *d, DevPtr p, int64_t had, int64_t bytes, Err *e);
+void cuda_span_shrink(Device *d, DevPtr p, int64_t had, int64_t bytes);
 void cuda_span_free(Device *d, DevPtr p, int64_t bytes, int64_t most);
 
 #endif

@@ -3,7 +3,9 @@
  * cuMemAddressReserve keeps addresses, which cost nothing; cuMemCreate makes memory, cuMemMap puts it behind what the
  * span has, cuMemSetAccess opens it for the device. All sizes are multiples of the driver's granularity
  * (info.span_unit, 2 MiB). Memory lives as long as it is mapped: its handle is released as soon as it is. A mapping can
- * only be undone as a whole, so each piece's size is kept.
+ * only be undone as a whole, so each piece's size is kept, and a span that shrinks gives back the last pieces that lie
+ * altogether behind what it keeps. So that this is most of what it could, memory is mapped in pieces of at most an
+ * eighth of the span, or of PIECE_UNITS: a call of the driver takes some 0.1 ms whatever the size.
  *
  * Spans take what they need from the driver and give it back; the sub-allocator keeps free chunks, so it is asked to
  * give those up when the driver has no more.
@@ -26,8 +28,8 @@ static Status create(CudaDevice *d, int64_t bytes, CuMemory *m, Err *e) {
     if (r != CU_SUCCESS) return cuda_fail(d, r, "cuMemCreate", e);
     return ST_OK;
 }
-/* Memory for `more` bytes, whole units, behind what there is. */
-static Status map_more(CudaDevice *d, Span *s, int64_t more, Err *e) {
+/* One piece of `more` bytes, whole units, behind what there is. */
+static Status map_piece(CudaDevice *d, Span *s, int64_t more, Err *e) {
     if (s->n_pieces == s->cap) {
         int64_t cap = MAX_OF(s->cap * 2, 8);
         int64_t *pieces = mem_realloc(d->account, s->pieces, s->cap * 8, cap * 8, e);
@@ -60,6 +62,32 @@ static Status map_more(CudaDevice *d, Span *s, int64_t more, Err *e) {
     s->pieces[s->n_pieces++] = more;
     s->mapped += more;
     atomic_fetch_add(&d->span_bytes, more);
+    return ST_OK;
+}
+/* The last piece goes. False: the driver has kept it. */
+static bool unmap_piece(CudaDevice *d, Span *s) {
+    const int64_t bytes = s->pieces[s->n_pieces - 1];
+    CuResult r = d->api->MemUnmap(s->at + (uint64_t)(s->mapped - bytes), (size_t)bytes);
+    if (r != CU_SUCCESS) {
+        cuda_fail(d, r, "cuMemUnmap", NULL); /* remembered when it means that the device is lost */
+        return false;
+    }
+    s->n_pieces--;
+    s->mapped -= bytes;
+    atomic_fetch_sub(&d->span_bytes, bytes);
+    mem_discharge(&d->base.memory, bytes);
+    return true;
+}
+/* Memory for `more` bytes, whole units, behind what there is; all of it or none. */
+static Status map_more(CudaDevice *d, Span *s, int64_t more, Err *e) {
+    enum { PIECES = 8, PIECE_UNITS = 32 };
+    const int64_t unit = d->base.info.span_unit, had = s->n_pieces, end = s->mapped + more,
+                  most = align_up(MAX_OF(end / PIECES, PIECE_UNITS * unit), unit);
+    while (s->mapped < end) {
+        if (map_piece(d, s, MIN_OF(most, end - s->mapped), e) == ST_OK) continue;
+        while (s->n_pieces > had && unmap_piece(d, s)) {}
+        return ST_ERROR;
+    }
     return ST_OK;
 }
 
@@ -131,11 +159,24 @@ Status cuda_span_grow(Device *dev, DevPtr p, int64_t had, int64_t bytes, Err *e)
     CudaDevice *d = cuda_of(dev);
     TRY(cuda_enter(d, e));
     Span *s = find(d, p, false);
-    if (!s || bytes < had || bytes > s->reserved || units(d, had) != s->mapped)
+    if (!s || bytes < had || bytes > s->reserved || units(d, had) > s->mapped)
         return err_internal(e, "%s: a span at 0x%llx cannot grow from %lld to %lld bytes", dev->info.id,
                             (unsigned long long)p, (long long)had, (long long)bytes);
     int64_t more = units(d, bytes) - s->mapped;
     return more > 0 ? map_more(d, s, more, e) : ST_OK;
+}
+
+void cuda_span_shrink(Device *dev, DevPtr p, int64_t had, int64_t bytes) {
+    CudaDevice *d = cuda_of(dev);
+    cuda_enter_release(d);
+    Span *s = find(d, p, false);
+    if (!s || bytes > had || units(d, had) > s->mapped) {
+        log_write(LOG_ERROR, "%s: a span at 0x%llx cannot shrink from %lld to %lld bytes", dev->info.id,
+                  (unsigned long long)p, (long long)had, (long long)bytes);
+        return;
+    }
+    const int64_t keeps = units(d, bytes);
+    while (s->n_pieces > 0 && s->mapped - s->pieces[s->n_pieces - 1] >= keeps && unmap_piece(d, s)) {}
 }
 
 void cuda_span_free(Device *dev, DevPtr p, int64_t bytes, int64_t most) {
@@ -143,7 +184,7 @@ void cuda_span_free(Device *dev, DevPtr p, int64_t bytes, int64_t most) {
     CudaDevice *d = cuda_of(dev);
     cuda_enter_release(d);
     Span *s = find(d, p, true);
-    if (!s || units(d, bytes) != s->mapped || most != s->reserved) {
+    if (!s || units(d, bytes) > s->mapped || most != s->reserved) {
         log_write(LOG_ERROR, "%s: freed a span of %lld bytes at 0x%llx, where there is none", dev->info.id,
                   (long long)bytes, (unsigned long long)p);
     }

@@ -128,6 +128,12 @@ static Status fault_span_grow(Device *d, DevPtr p, int64_t had, int64_t bytes, E
     return st;
 }
 
+static void fault_span_shrink(Device *d, DevPtr p, int64_t had, int64_t bytes) {
+    FaultDevice *f = fault_of(d);
+    f->inner->ops->span_shrink(f->inner, p, had, bytes);
+    mem_discharge(&d->memory, had - bytes);
+}
+
 static void fault_span_free(Device *d, DevPtr p, int64_t bytes, int64_t most) {
     FaultDevice *f = fault_of(d);
     if (!p) return;
@@ -324,6 +330,7 @@ static const DeviceOps fault_ops = {
     .memory_used = fault_memory_used,
     .span_new = fault_span_new,
     .span_grow = fault_span_grow,
+    .span_shrink = fault_span_shrink,
     .span_free = fault_span_free,
     .queue_new = fault_queue_new,
     .queue_free = fault_queue_free,

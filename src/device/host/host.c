@@ -142,6 +142,11 @@ static Status host_span_grow(Device *d, DevPtr p, int64_t had, int64_t bytes, Er
     return st;
 }
 
+static void host_span_shrink(Device *d, DevPtr p, int64_t had, int64_t bytes) {
+    mem_span_shrink(NULL, (void *)(uintptr_t)p, had, bytes);
+    mem_discharge(&d->memory, had - bytes);
+}
+
 static void host_span_free(Device *d, DevPtr p, int64_t bytes, int64_t most) {
     if (!p) return;
     mem_span_free(NULL, (void *)(uintptr_t)p, bytes, most);
@@ -317,6 +322,7 @@ static const DeviceOps host_ops = {
     .memory_used = host_memory_used,
     .span_new = host_span_new,
     .span_grow = host_span_grow,
+    .span_shrink = host_span_shrink,
     .span_free = host_span_free,
     .queue_new = host_queue_new,
     .queue_free = host_queue_free,
