@@ -222,6 +222,41 @@ static void test_grow(void **state) {
     cache = kernels;
 }
 
+/* A copy that is newer shrinks there: what kernels changed stays, and both sides have room for as many rows. */
+static void test_shrink(void **state) {
+    (void)state;
+    const int64_t unit = host->info.span_unit;
+    for (int copies = 0; copies < 2; copies++) {
+        World w;
+        const Device *of;
+        host->info.span_unit = copies ? 0 : unit;
+        world_new(&w, NULL);
+        assert_int_equal(image_reserve(w.im, 300000, &err), ST_OK);
+        assert_int_equal(use(&w), ST_OK);
+        change(&w, 7, -1);
+        const int64_t had = device_copy_bytes(w.im, &of), used = atomic_load(&root.used);
+        assert_int_equal(room_trim(w.im, &err), ST_OK);
+        assert_true(device_copy_newer(w.im));
+        assert_true(w.im->cap < 200);
+        assert_true(device_copy_bytes(w.im, &of) < had - 300000 * 16);
+        assert_true(atomic_load(&root.used) < used - 300000 * 16);
+        assert_int_equal(*on_device(w.im, 7), -1);
+        assert_int_equal(use(&w), ST_OK); /* and is still good */
+        assert_int_equal(*on_device(w.im, 7), -1);
+        assert_int_equal(image_reserve(w.im, 5000, &err), ST_OK); /* and grows again */
+        assert_int_equal(*on_device(w.im, 7), -1);
+        for (int64_t i = ROWS; i < w.im->cap; i++)
+            assert_int_equal(((uint8_t *)(uintptr_t)device_copy_address(w.im, w.im->live))[i], ROW_DEAD);
+        assert_int_equal(device_copy_to_host(w.im, &err), ST_OK);
+        expect(w.im, 7, -1);
+        assert_int_equal(room_trim(w.im, &err), ST_OK); /* the indexes, too */
+        assert_true(w.im->indexes[0].mask + 1 <= 1024);
+        assert_int_equal(image_verify(w.im, false, &err), ST_OK);
+        world_free(&w);
+    }
+    host->info.span_unit = unit;
+}
+
 /* Tables made larger by kernels are those that the host would make, with keys of every kind; rows that died leave
  * unique ones. */
 static void check_types(Device *d) {
@@ -589,16 +624,11 @@ int main(int argc, char **argv) {
         fprintf(stderr, "%s\n", err.message);
         return 1;
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_use),
-                                       cmocka_unit_test(test_room),
-                                       cmocka_unit_test(test_grow),
-                                       cmocka_unit_test(test_types),
-                                       cmocka_unit_test(test_compiles_for_cuda),
-                                       cmocka_unit_test(test_moved),
-                                       cmocka_unit_test(test_faults),
-                                       cmocka_unit_test(test_out_of_memory),
-                                       cmocka_unit_test(test_bound),
-                                       cmocka_unit_test(test_gather)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_use),    cmocka_unit_test(test_room),   cmocka_unit_test(test_grow),
+        cmocka_unit_test(test_shrink), cmocka_unit_test(test_types),  cmocka_unit_test(test_compiles_for_cuda),
+        cmocka_unit_test(test_moved),  cmocka_unit_test(test_faults), cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_bound),  cmocka_unit_test(test_gather)};
     const struct CMUnitTest of_device[] = {cmocka_unit_test(on_chosen)};
     int failed = check ? cmocka_run_group_tests(of_device, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
     if (check) printf("%d passed, %d failed\n", !failed, failed); /* for tests/device/run.sh */

@@ -494,6 +494,10 @@ static void at_home(void **state) {
             for (int64_t i = rnd() % 60; i > 0; i--) random_delete(im);
             random_last_words(im, step);
             if (rnd() % 4 == 0 && home_is_settled(im)) assert_int_equal(home_leave(im, &err), ST_OK), left++;
+            if (rnd() % 8 == 0) {
+                assert_int_equal(room_trim(im, &err), ST_OK);
+                check_image(im);
+            }
             table_agrees(im); /* also what calls did before the table got its cells */
             if (rnd() % 2 && !home_is_settled(im)) {
                 assert_int_equal(with_failures(settle_step, im), ST_OK);
@@ -882,6 +886,36 @@ static void many_tablets(void **state) {
 }
 
 /* Rows come and go for ever: the image keeps its size, and what is not yet in the table is not lost. */
+/* Room that is not needed goes back, also when gaps have been closed, and comes again. */
+static void room_shrinks(void **state) {
+    (void)state;
+    enum { MUCH = 200000 };
+    memset(model, 0, sizeof model);
+    Table *t = make_table(3);
+    add_rows(t, 0, 300, true);
+    Image *im = make_image(t, true, NULL);
+    const int64_t small = atomic_load(&root.used), cap = im->cap;
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(image_reserve(im, MUCH, &err), ST_OK);
+        assert_true(im->cap >= MUCH && atomic_load(&root.used) > small + MUCH * 64);
+        for (int i = 0; i < 100; i++) random_insert(im), random_update(im), random_delete(im);
+        check_image(im);
+        if (round == 0) {
+            assert_int_equal(room_trim(im, &err), ST_OK);
+        } else { /* numbers that were given and not used are gaps */
+            assert_true(image_claim(im, im->cap - atomic_load(&im->rows), &err) >= 0);
+            assert_int_equal(image_reserve(im, MUCH / 4, &err), ST_OK);
+            assert_true(im->cap < MUCH / 2);
+            assert_int_equal(room_trim(im, &err), ST_OK);
+        }
+        check_image(im);
+        assert_true(im->cap <= cap + 200);
+        assert_in_range(atomic_load(&root.used), 1, small + 300000);
+    }
+    image_free(im);
+    table_free(t);
+    assert_int_equal(atomic_load(&root.used), 0);
+}
 static void gaps_close(void **state) {
     (void)state;
     memset(model, 0, sizeof model);
@@ -1520,20 +1554,11 @@ static void failing_memory(void **state) {
 int main(void) {
     mem_account_init(&root, NULL, "test", 0, NULL);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_operations),
-        cmocka_unit_test(at_home),
-        cmocka_unit_test(versions_at_home),
-        cmocka_unit_test(small_tables),
-        cmocka_unit_test(many_tablets),
-        cmocka_unit_test(gaps_close),
-        cmocka_unit_test(queues),
-        cmocka_unit_test(threads_insert),
-        cmocka_unit_test(dense_rows),
-        cmocka_unit_test(dense_rows_apart),
-        cmocka_unit_test(expected_rows),
-        cmocka_unit_test(failing_memory),
-        cmocka_unit_test(claimed_rows),
-        cmocka_unit_test(numbers_follow),
+        cmocka_unit_test(random_operations), cmocka_unit_test(at_home),          cmocka_unit_test(versions_at_home),
+        cmocka_unit_test(small_tables),      cmocka_unit_test(many_tablets),     cmocka_unit_test(room_shrinks),
+        cmocka_unit_test(gaps_close),        cmocka_unit_test(queues),           cmocka_unit_test(threads_insert),
+        cmocka_unit_test(dense_rows),        cmocka_unit_test(dense_rows_apart), cmocka_unit_test(expected_rows),
+        cmocka_unit_test(failing_memory),    cmocka_unit_test(claimed_rows),     cmocka_unit_test(numbers_follow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -182,12 +182,78 @@ static void test_statements_at_limit(void **state) {
                               "  from generate_series(100001, 125000) i");
 }
 
+/* ---- what shrinks ---- */
+static int64_t held_by_bulks(const Database *db) {
+    return atomic_load(&db->parts[DB_HOMES].used) + atomic_load(&db->parts[DB_IMAGES].used);
+}
+/* A table whose rows are open, by statements and by bulks, gives back what it had when most of them are gone. */
+static void test_vacuum_gives_back(void **state) {
+    enum { MANY = 300000, FEW = 1000, MB = 1 << 20 };
+    Database *db;
+    Session *s;
+    char text[256];
+    (void)state;
+    session_open(&db, &s);
+    session_sql(s, "set executor = 'vm'; set auto_merge = off;"
+                   "create table wide(id int primary key, n bigint not null, info text);"
+                   "create procedure put(k int) language plpgsql as $$ begin"
+                   "  insert into wide values (k, k, 'information on row ' || k); end $$;"
+                   "create procedure clear(k int) language plpgsql as $$ begin"
+                   "  delete from wide where id = k; end $$");
+    for (int round = 0; round < 2; round++) {
+        snprintf(text, sizeof text, "call bulk_call('put', 'select generate_series(1, %d)'); select count(*) from wide",
+                 MANY);
+        session_sql(s, text);
+        const int64_t full = charged(db);
+        assert_true(full > 30 * MB);
+        snprintf(text, sizeof text,
+                 round ? "delete from wide where id > %d" : "call bulk_call('clear', 'select generate_series(%d, %d)')",
+                 round ? FEW : FEW + 1, MANY);
+        session_sql(s, text);
+        assert_true(charged(db) > 20 * MB);
+        session_sql(s, "vacuum wide; select 1 / (count(*) = 1000 and sum(n) = 500500)::int from wide");
+        assert_true(held_by_bulks(db) < 4 * MB); /* registers of the procedures' programs */
+        assert_true(charged(db) < 5 * MB);
+        assert_true(mem_kept() <= MB);
+        session_sql(s, "delete from wide");
+    }
+    session_close(db, s);
+}
+/* Bulks leave memory for the next one, and room; where no more bulks come it goes back, and what they do is there. */
+static void test_spare_goes_back(void **state) {
+    enum { MB = 1 << 20 };
+    Database *db;
+    Session *s;
+    (void)state;
+    session_open(&db, &s);
+    session_sql(s, "set executor = 'vm'; set bulk_slice = 0");
+    define(s);
+    run_bulk(s, 0, false);
+    const int64_t little = held_by_bulks(db);
+    session_sql(
+        s, "call bulk_call('step', 'select (i * 7) % 12000, i, i - 12000 from generate_series(13500, 73499) g(i)')");
+    const int64_t much = held_by_bulks(db);
+    assert_true(much > little + 4 * MB);
+    assert_int_equal(session_lock(s, LOCK_EXCLUSIVE), ST_OK);
+    assert_int_equal(session_give_back_spare(s), ST_OK);
+    session_unlock_unchanged(s);
+    assert_true(held_by_bulks(db) < much - 4 * MB);
+    assert_true(mem_kept() <= charged(db));
+    run_bulk(s, 41, false);
+    session_sql(s, "select 1 / (sum(qty) = 63000)::int from stock; select 1 / (count(*) = 12000)::int from queue");
+    session_sql(s, "drop table stock cascade; drop table orders; drop table queue");
+    assert_true(held_by_bulks(db) < 4 * MB);
+    session_close(db, s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_statements),
                                        cmocka_unit_test(test_vm),
                                        cmocka_unit_test(test_updates),
                                        cmocka_unit_test(test_device),
                                        cmocka_unit_test(test_other_texts),
+                                       cmocka_unit_test(test_vacuum_gives_back),
+                                       cmocka_unit_test(test_spare_goes_back),
                                        cmocka_unit_test(test_bulk_at_limit),
                                        cmocka_unit_test(test_statements_at_limit)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -402,7 +402,7 @@ static void roll_back_all(Session *s) {
 }
 
 /* Others read what is published meanwhile; without memory for both it goes first. */
-Status session_merge(Session *s, Table *t, Err *e) {
+static Status merge(Session *s, Table *t, Err *e) {
     Status merged = session_publish(s) ? table_merge(t, s->db->pool, e) : ST_ERROR;
     database_unpublish(s->db); /* it keeps what was replaced */
     if (merged != ST_OK) {
@@ -411,6 +411,21 @@ Status session_merge(Session *s, Table *t, Err *e) {
     }
     if (merged == ST_OK) session_bulk_drop(s, t);
     return merged;
+}
+/* Freed blocks that are kept in case they are wanted again are as much as a quarter of what the database has, then. */
+static void give_back_kept(const Session *s) {
+    enum { PART = 4 };
+    mem_trim_kept(atomic_load(&s->db->account.used) / PART);
+}
+Status session_merge(Session *s, Table *t, Err *e) {
+    const Status merged = merge(s, t, e);
+    give_back_kept(s);
+    return merged;
+}
+Status session_give_back_spare(Session *s) {
+    TRY(session_bulk_spare(s));
+    give_back_kept(s);
+    return ST_OK;
 }
 
 static bool is_mostly_garbage(const Table *t) {
@@ -441,7 +456,7 @@ static void merge_grown(Session *s) {
             return;
         }
         if (table_has_undo(t)) continue; /* now it has: a snapshot may need what was before */
-        if (session_merge(s, t, &e) != ST_OK) log_write(LOG_WARNING, "merge of \"%s\" failed: %s", t->name, e.message);
+        if (merge(s, t, &e) != ST_OK) log_write(LOG_WARNING, "merge of \"%s\" failed: %s", t->name, e.message);
     }
 }
 

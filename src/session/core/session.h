@@ -422,8 +422,13 @@ Status session_read_locked(Session *s);
 void session_publish_before_write(Session *s);
 bool session_should_publish(const Session *s); /* others may be reading */
 bool session_publish(Session *s); /* others can read what is committed, or was before; false: nothing is published */
-Status session_merge(Session *s, Table *t, Err *e); /* table_merge, beside readers of what is published */
-bool session_read_enough(void *s);                  /* a session that waits need not wait any more */
+/* table_merge, beside readers of what is published. What bulks had of the table goes, and most of the freed memory that
+ * the process keeps in case it is wanted again. */
+Status session_merge(Session *s, Table *t, Err *e);
+/* Of a database that is left alone: room that bulks do not need, and the same. Under the lock held alone. 58000, 53200:
+ * a device failed */
+Status session_give_back_spare(Session *s);
+bool session_read_enough(void *s); /* a session that waits need not wait any more */
 
 Status session_lock(Session *s, LockMode mode);
 void session_unlock_keep_version(Session *s);

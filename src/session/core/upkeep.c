@@ -45,6 +45,18 @@ static Status pack_table(Session *s, Arena *a, const char *name) {
     statement_free(st);
     return done;
 }
+/* What is only kept in case it is wanted again. */
+static Status give_back(Session *s) {
+    err_clear(&s->err);
+    TRY(session_enter(s));
+    Status st = session_lock(s, LOCK_EXCLUSIVE);
+    if (st == ST_OK) {
+        st = session_give_back_spare(s);
+        session_unlock_unchanged(s);
+    }
+    session_leave(s);
+    return st;
+}
 /* False: others had the lock, or wanted it. A table that cannot be packed is left as it is. */
 static bool pack_tables(Upkeep *u) {
     enum { LOCK_MS = 10 };
@@ -66,6 +78,7 @@ static bool pack_tables(Upkeep *u) {
         done = strcmp(s->err.sqlstate, ERR_LOCK_NOT_AVAILABLE) != 0;
         if (done) log_write(LOG_INFO, "table %s was not packed: %s", names.items[i], s->err.message);
     }
+    if (done && txn_lock_waiters(u->db->txn_lock) == 0) (void)give_back(s);
     arena_free(a);
     session_free(s);
     return done;

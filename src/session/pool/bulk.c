@@ -52,7 +52,13 @@ int64_t session_bulk_device_bytes(const Session *s, const Table *t, const struct
 
 void session_bulk_drop(const Session *s, const Table *t) {
     BulkHub *h = s->db->bulk_hub;
-    if (h && h->state.images) images_drop(h->state.images, t->id);
+    if (!h || !h->state.images) return;
+    images_drop(h->state.images, t->id);
+    images_drop_kept(h->state.images);
+}
+Status session_bulk_spare(Session *s) {
+    BulkHub *h = s->db->bulk_hub;
+    return h && h->state.images ? images_trim(h->state.images, &s->err) : ST_OK;
 }
 
 static bool reads_ahead(const Session *s, const PlanCtx *c) {

@@ -59,7 +59,11 @@ void session_bulk_trim(Session *s); /* at the end of a statement that has the lo
 /* What bulk_state_give_back does, with the lock held alone. */
 bool session_give_back(Session *s);
 bool session_bulk_has_image(const Session *s, const Table *t); /* bulks work on the table as it is */
-void session_bulk_drop(const Session *s, const Table *t);      /* what they had of a table that has been packed */
+/* What they had of a table that has been packed, and what they leave for the next bulk. */
+void session_bulk_drop(const Session *s, const Table *t);
+/* What bulks keep in case it is wanted again, and room that their images do not need, go back. Under the lock held
+ * alone. 58000, 53200: a device failed. */
+Status session_bulk_spare(Session *s);
 /* Memory that a copy of the table's image takes on a device; *of: which. 0: none has one. Under the lock. */
 int64_t session_bulk_device_bytes(const Session *s, const Table *t, const struct Device **of);
 bool session_bulk_unapplied(const Session *s); /* there are such changes; under any lock */

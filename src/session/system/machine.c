@@ -51,6 +51,7 @@ static Status processors_and_memory(Session *s, SystemRows *r) {
     TRY(fact(r, "processor", "instruction_set", vm_isa(), NULL));
     TRY(number(r, "memory", "physical", machine_memory_bytes()));
     if (machine_memory_limit() > 0) TRY(number(r, "memory", "cgroup", machine_memory_limit()));
+    TRY(number(r, "memory", "freed_kept", mem_kept()));
     return number(r, "memory", "memory_limit", atomic_load(&s->db->account.limit));
 }
 

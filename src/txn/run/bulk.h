@@ -226,7 +226,12 @@ void images_follow(ImageSet *s, int64_t n, NetChange *net);
 int64_t images_garbage_at_most(const ImageSet *s, int64_t *grown);
 Status images_garbage(ImageSet *s, int64_t *bytes, Err *e);
 int64_t images_garbage_of(ImageSet *s, int64_t table_id); /* of one table, when images_garbage looked */
-void images_drop_all(ImageSet *s);                 /* those that are not ahead, and memory kept for the next bulk */
+void images_drop_all(ImageSet *s); /* those that are not ahead, and memory kept for the next bulk */
+/* Memory that bulks leave for the next one: lists of operations, the table of items, numbers of calls. It is as large
+ * as the largest bulk wanted, up to some bound, and is made again by the next one. No bulk running. */
+void images_drop_kept(ImageSet *s);
+/* That, and what images have room for beyond what they need (room_trim). 58000, 53200 */
+Status images_trim(ImageSet *s, Err *e);
 void images_drop(ImageSet *s, int64_t table_id);   /* the image, which is not ahead; the next bulk makes it anew */
 void images_forget(ImageSet *s, int64_t table_id); /* the table is gone or was changed by other means */
 /* Images with an index that `need` of their table (NULL: there is none) has not go; no image is ahead. */

@@ -34,8 +34,9 @@ static void drop_programs(ImageSet *s, ProcEntry *x) {
     *x = (ProcEntry){.proc = x->proc};
 }
 
-/* Memory kept for the next bulk. */
-static void drop_kept(ImageSet *s) {
+void images_drop_kept(ImageSet *s) {
+    (void)images_wait_prefetch(s);
+    for (int i = 0; !s->prefetched && i < 2; i++) bulk_give_back(&s->numbers[i]);
     for (int i = 0; i < s->n_kept; i++) {
         mem_free(&s->account, s->kept[i].ops, s->kept[i].cap * (int64_t)sizeof(TxnOp));
         s->kept[i] = (KeptOps){0};
@@ -48,7 +49,7 @@ void images_free(ImageSet *s) {
     (void)images_wait_prefetch(s);
     for (int64_t i = 0; i < s->n; i++) entry_release(&s->entries[i]);
     for (int64_t i = 0; i < s->n_procs; i++) drop_programs(s, &s->procs[i]);
-    drop_kept(s);
+    images_drop_kept(s);
     mem_free(&s->account, s->kept, s->n_kept * (int64_t)sizeof(KeptOps));
     images_drop_queue(s);
     for (int i = 0; i < 2; i++) bulk_give_back(&s->numbers[i]);
@@ -374,8 +375,14 @@ void images_drop(ImageSet *s, int64_t table_id) {
 
 void images_drop_all(ImageSet *s) {
     for (int64_t i = 0; i < s->n; i++) images_drop(s, s->entries[i].table_id);
-    (void)images_wait_prefetch(s);
-    drop_kept(s);
+    images_drop_kept(s);
+}
+Status images_trim(ImageSet *s, Err *e) {
+    images_drop_prefetched(s); /* made for rows as they lie now */
+    images_drop_kept(s);
+    for (int64_t i = 0; i < s->n; i++)
+        if (s->entries[i].image) TRY(room_trim(s->entries[i].image, e));
+    return ST_OK;
 }
 
 void images_forget(ImageSet *s, int64_t table_id) {
@@ -384,6 +391,7 @@ void images_forget(ImageSet *s, int64_t table_id) {
     (void)images_wait_prefetch(s);
     entry_release(x);
     *x = s->entries[--s->n];
+    if (s->n == 0) images_drop_kept(s);
 }
 
 void images_forget_unneeded(ImageSet *s, const ImageNeed *(*need)(const void *ctx, int64_t table_id), const void *ctx) {

@@ -231,9 +231,14 @@ bool device_copy_current(const Image *im) {
     const DeviceCopy *m = im->device_copy;
     return m && m->current && m->version == im->version && m->generation == im->generation;
 }
-static Status grow_piece(DeviceCopy *m, Piece *p, int64_t bytes, Err *e) {
+static Status resize_piece(DeviceCopy *m, Piece *p, int64_t bytes, Err *e) {
     DevQueue *q = m->kernels.queue;
     note_change(m);
+    if (bytes < p->bytes) {
+        TRY(device_span_shrink(m->d, q, &p->at, bytes, bytes, e));
+        p->bytes = bytes;
+        return ST_OK;
+    }
     bool held = m->hold && p == &m->pieces[m->texts] && bytes > p->at.most && bytes > p->bytes;
     if (held) {
         DevSpan fresh;
@@ -256,11 +261,11 @@ static Status give_up(Image *im, const Err *why, Err *e) {
     return ST_OK;
 }
 
-Status device_copy_grow(Image *im, Status (*grow)(Image *im, int64_t rows, Err *e), int64_t rows, Err *e) {
+Status device_copy_resize(Image *im, Status (*resize)(Image *im, int64_t rows, Err *e), int64_t rows, Err *e) {
     DeviceCopy *m = im->device_copy, *now = describe(im, e);
     if (!now) return ST_ERROR;
     const int64_t began = clock_ns();
-    Status st = grow(im, rows, e);
+    Status st = resize(im, rows, e);
     const int64_t grown = clock_ns();
     describe_arrays(now, im);
     for (int32_t i = 0; i < m->n; i++)
@@ -272,7 +277,7 @@ Status device_copy_grow(Image *im, Status (*grow)(Image *im, int64_t rows, Err *
     }
     st = device_queue_need(m->d, &m->kernels.queue, &why);
     for (int32_t i = 0; i < m->n && st == ST_OK; i++)
-        if (m->pieces[i].row_bytes) st = grow_piece(m, &m->pieces[i], now->pieces[i].bytes, &why);
+        if (m->pieces[i].row_bytes) st = resize_piece(m, &m->pieces[i], now->pieces[i].bytes, &why);
     if (m->kernels.queue) st = rehash_end(&m->kernels, st, &why);
     mem_free(im->account, now, copy_size(now->cap));
     if (st != ST_OK) return give_up(im, &why, e);
@@ -289,7 +294,17 @@ bool device_copy_grow_texts(Image *im, int64_t size) {
     if (!m || !m->current || m->texts < 0) return !device_copy_newer(im); /* it will be made anew */
     Err why = {0};
     if (device_queue_need(m->d, &m->kernels.queue, &why) != ST_OK) return false;
-    return rehash_end(&m->kernels, grow_piece(m, &m->pieces[m->texts], size, &why), &why) == ST_OK;
+    return rehash_end(&m->kernels, resize_piece(m, &m->pieces[m->texts], size, &why), &why) == ST_OK;
+}
+
+bool device_copy_shrink_texts(Image *im, int64_t size) {
+    DeviceCopy *m = im->device_copy;
+    if (!m || !m->current || m->texts < 0) return !device_copy_newer(im); /* it will be made anew */
+    Piece *p = &m->pieces[m->texts];
+    if (p->at.most == 0 && m->hold && atomic_load(&m->hold->refs) > 1) return false; /* it would move */
+    Err why = {0};
+    if (device_queue_need(m->d, &m->kernels.queue, &why) != ST_OK) return false;
+    return rehash_end(&m->kernels, resize_piece(m, p, size, &why), &why) == ST_OK;
 }
 
 static Piece *find(const Image *im, const void *array) {

@@ -42,13 +42,15 @@ void device_copy_text_room(Image *im, const char *room); /* kernels are going to
  * afterwards (and the caller makes room there). The device's copy is as good as the host's, or better: rows may grow
  * there too. */
 bool device_copy_current(const Image *im);
-/* Rows, the host's by `grow`. */
-Status device_copy_grow(Image *im, Status (*grow)(Image *im, int64_t rows, Err *e), int64_t rows, Err *e);
+/* Room for more or fewer rows, the host's by `resize`. Kernels that use the image have ended when it is less. */
+Status device_copy_resize(Image *im, Status (*resize)(Image *im, int64_t rows, Err *e), int64_t rows, Err *e);
 /* An index of an image whose copy is newer: its entries are counted, and when they leave no room for `inserts` more, it
  * gets a table with room for `ahead` more. */
 Status device_copy_rehash(Image *im, ImageIndex *x, int64_t inserts, int64_t ahead, Err *e);
 /* Strings, whose piece of memory is about to have so many bytes on the host; false: not there. */
 bool device_copy_grow_texts(Image *im, int64_t size);
+/* Likewise, of fewer bytes, but all that are used; false: it stays. */
+bool device_copy_shrink_texts(Image *im, int64_t size);
 /* Strings of an image whose copy is newer, of columns cols[0..n), IMAGE_KEY_COLS at most, where rows that died keep
  * theirs when dead_too: their bytes; all of them to a new piece, `size` bytes at `to` on the host, which is not
  * written, and cells that say so. *done false: the device could not, and nothing has changed. 58000: it failed on the

@@ -40,11 +40,18 @@ static Status grow(MemAccount *a, void **p, int64_t *cap, int64_t want, int64_t 
     *cap = want;
     return ST_OK;
 }
-static Status grow_piece(Image *im, int32_t k, int64_t want, Err *e) {
+/* Room for no more than `want` rows, where memory for what stays is to be had. */
+static void shrink(MemAccount *a, void **p, int64_t *cap, int64_t want, int64_t size) {
+    if (*cap <= want || !*p) return;
+    void *q = mem_realloc(a, *p, *cap * size, want * size, NULL);
+    if (!q) return;
+    *p = q;
+    *cap = want;
+}
+/* The piece is where p->rows says, and has room for pieces_cap rows. */
+static void note_piece(Image *im, int32_t k) {
     struct ImageImpl *x = im->impl;
-    RowPiece *p = &im->pieces[k];
-    if (p->stride == 0) return ST_OK;
-    TRY(grow(x->home->account, (void **)&p->rows, &x->pieces_cap[k], want, p->stride, e));
+    const RowPiece *p = &im->pieces[k];
     x->home->rows[k] = p->rows;
     x->home->bytes[k] = x->pieces_cap[k] * p->stride;
     for (int32_t c = 0; c < im->n_cols; c++) {
@@ -54,6 +61,13 @@ static Status grow_piece(Image *im, int32_t k, int64_t want, Err *e) {
         col->cells = p->rows + x->at[c];
         if (!im->table->cols[c].not_null) col->valid = p->rows + x->valid_at[c];
     }
+}
+static Status grow_piece(Image *im, int32_t k, int64_t want, Err *e) {
+    struct ImageImpl *x = im->impl;
+    RowPiece *p = &im->pieces[k];
+    if (p->stride == 0) return ST_OK;
+    TRY(grow(x->home->account, (void **)&p->rows, &x->pieces_cap[k], want, p->stride, e));
+    note_piece(im, k);
     return ST_OK;
 }
 /* All arrays by row, slots excepted. */
@@ -74,6 +88,23 @@ static Status grow_rows(Image *im, int64_t want, Err *e) {
             TRY(grow(im->account, (void **)&im->indexes[i].next, &x->next_cap[i], want,
                      8 * image_next_cells(&im->indexes[i]), e));
     return ST_OK;
+}
+/* Back to `want` rows, all that there are or more; what is behind them is as new rows are. Row numbers of the table
+ * take little, and stay. */
+static void shrink_rows(Image *im, int64_t want) {
+    struct ImageImpl *x = im->impl;
+    shrink(im->account, (void **)&im->live, &x->live_cap, want, 1);
+    shrink(im->account, (void **)&im->dirty, &x->dirty_cap, want, 1);
+    for (int32_t k = 0; k < ROW_PIECES; k++) {
+        if (im->pieces[k].stride == 0) continue;
+        shrink(x->home->account, (void **)&im->pieces[k].rows, &x->pieces_cap[k], want, im->pieces[k].stride);
+        note_piece(im, k);
+    }
+    home_moved(im);
+    for (int32_t i = 0; i < im->n_indexes; i++)
+        if (!im->indexes[i].unique)
+            shrink(im->account, (void **)&im->indexes[i].next, &x->next_cap[i], want,
+                   8 * image_next_cells(&im->indexes[i]));
 }
 /* Where the columns are in their pieces: those of 8 bytes first, then smaller ones, which columns have a value, and
  * what takes 16 bytes. */
@@ -413,8 +444,8 @@ static int64_t entries_kept(const Image *im, const ImageIndex *x) {
     if (!x->unique) return image_count_entries(x);
     return count_live(im->live + x->dense, atomic_load(&im->rows) - x->dense);
 }
-/* To n slots, at least as many as there are. Anew: with entries of live rows, which are `kept`, in the memory that is
- * there and more behind it: fresh pages cost more than all else here. */
+/* To n slots, which have room for the entries that are kept. Anew: with entries of live rows, which are `kept`, in the
+ * memory that is there and more behind it: fresh pages cost more than all else here. */
 static Status resize_index(Image *im, ImageIndex *x, int64_t n, bool anew, int64_t kept, Err *e) {
     const int64_t had = x->mask + 1;
     uint64_t *old = x->slots,
@@ -423,7 +454,7 @@ static Status resize_index(Image *im, ImageIndex *x, int64_t n, bool anew, int64
     x->slots = slots;
     x->mask = n - 1;
     if (anew) {
-        memset(slots, 0, (size_t)(n * 8 < MAPPED_MIN ? n : had) * 8);
+        memset(slots, 0, (size_t)(n < had || n * 8 < MAPPED_MIN ? n : had) * 8);
         enter(im, (int32_t)(x - im->indexes), 1);
     } else {
         image_move_entries(im, x, old, had);
@@ -501,11 +532,20 @@ static Status raise_cap(Image *im, int64_t rows, Err *e) {
     im->generation++;
     return ST_OK;
 }
+static Status lower_cap(Image *im, int64_t rows, Err *e) {
+    (void)e;
+    shrink_rows(im, rows);
+    im->cap = rows;
+    im->generation++;
+    return ST_OK;
+}
 /* How many rows there should be room for: a device takes more than the host, because growing takes longer there. On the
  * host it is a change of mappings, and room that is not used counts against limits. */
 static int64_t more_rows(const Image *im, int64_t rows, int64_t inserts) {
     return rows + (im->device_copy ? MAX_OF(rows / 2, inserts * SPARE_BULKS) : MAX_OF(rows / 4, inserts));
 }
+/* ... and for those that the table expects. */
+static int64_t room_for(const Image *im, int64_t rows) { return MAX_OF(rows, im->table->expected_rows); }
 /* A device has a newer image: what has no room gets it there, too, unless the device cannot; then the host has it. */
 static Status reserve_spare(Image *im, int64_t rows, int64_t inserts, Err *e) {
     if (!device_copy_current(im)) return device_copy_to_host(im, e); /* growth failed half way */
@@ -515,7 +555,7 @@ static Status reserve_spare(Image *im, int64_t rows, int64_t inserts, Err *e) {
             TRY(device_copy_rehash(im, x, inserts, inserts * INDEX_SPARE_BULKS, e));
     }
     if (device_copy_newer(im) && rows + inserts > im->cap)
-        TRY(device_copy_grow(im, raise_cap, more_rows(im, rows, inserts), e));
+        TRY(device_copy_resize(im, raise_cap, more_rows(im, rows, inserts), e));
     return ST_OK;
 }
 static Status reserve(Image *im, int64_t inserts, Err *e) {
@@ -530,11 +570,13 @@ static Status reserve(Image *im, int64_t inserts, Err *e) {
             TRY(home_leave(im, e));
             TRY(close_gaps(im, rows, gaps, e));
             rows = atomic_load(&im->rows);
+            if (im->cap / 2 > room_for(im, more_rows(im, rows, inserts)))
+                TRY(lower_cap(im, room_for(im, more_rows(im, rows, inserts)), e));
         }
     }
     if (rows + inserts > im->cap) {
         int64_t want = more_rows(im, rows, inserts);
-        if (device_copy_current(im)) TRY(device_copy_grow(im, raise_cap, want, e));
+        if (device_copy_current(im)) TRY(device_copy_resize(im, raise_cap, want, e));
         else TRY(raise_cap(im, want, e));
     }
     for (int32_t i = 0; i < im->n_indexes; i++) TRY(grow_index(im, &im->indexes[i], inserts, e));
@@ -550,6 +592,22 @@ Status indexes_spread(Image *im, Err *e) {
 }
 Status image_reserve(Image *im, int64_t inserts, Err *e) {
     return reserve(im, inserts, e) == ST_OK ? ST_OK : no_room(im->table, "add rows to", e);
+}
+/* An index that has four times the slots that its entries need, on the host. */
+static Status trim_index(Image *im, ImageIndex *x, Err *e) {
+    const bool anew = x->unique || many_dead(im);
+    const int64_t kept = entries_kept(im, x), n = slots_for(im, MAX_OF(kept, im->table->expected_rows - x->dense));
+    return n * 4 > x->mask + 1 ? ST_OK : resize_index(im, x, n, anew, kept, e);
+}
+Status room_trim(Image *im, Err *e) {
+    const int64_t rows = room_for(im, atomic_load(&im->rows) + MIN_SPARE);
+    if (im->cap - im->cap / 8 > rows) {
+        if (device_copy_current(im)) TRY(device_copy_resize(im, lower_cap, rows, e));
+        else TRY(lower_cap(im, rows, e));
+    }
+    for (int32_t i = 0; i < im->n_indexes && !device_copy_newer(im); i++) TRY(trim_index(im, &im->indexes[i], e));
+    texts_trim(im);
+    return ST_OK;
 }
 
 /* ---- rows ---- */

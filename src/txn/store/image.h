@@ -62,6 +62,11 @@ void image_free(Image *im);
 /* Room for `inserts` more rows (calls of image_insert, failed ones too); may move everything. 53200: no row has
  * changed. */
 Status image_reserve(Image *im, int64_t inserts, Err *e);
+/* Gives back what image_reserve has made room for and no row needs, on the host and in a device's copy: of rows and
+ * indexes but for what the table expects, of strings that lie in one piece. Moves what image_reserve moves. No call
+ * running. What memory is too short for stays as it is; 58000: the device failed, 53200: and the host could not take
+ * the image over. */
+Status room_trim(Image *im, Err *e);
 /* Applies dirty rows to the table: deletes, then updates, then inserts, each in the order of row numbers, with `undo`
  * (NULL: none). When the caller rolls that back later, the image is stale. Constraints hold by construction: a failure
  * is XX000 or 53200 and leaves both as they were. */

@@ -97,6 +97,16 @@ static bool stretch(Image *im, int64_t room) {
     c->size = size;
     return true;
 }
+void texts_trim(Image *im) {
+    TextChunk *c = im->impl->gathered;
+    if (!c || text_heap(im)->chunks != c || c->used > c->size || c->size - c->used <= 2 * SPARE_MIN) return;
+    const int64_t size = c->used + SPARE_MIN, held = (int64_t)sizeof *c + size;
+    if (!device_copy_shrink_texts(im, size)) return;
+    c->size = size;
+    if (held >= c->held) return;
+    mem_span_shrink(text_heap(im)->account, c, c->held, held);
+    c->held = held;
+}
 static TextChunk *new_piece(Image *im, int64_t size, Err *e) {
     int64_t held = (int64_t)sizeof(TextChunk) + size, most = MAX_OF(held * ADDRESSES, ADDRESSES_MIN);
     TextChunk *c = mem_span_new(text_heap(im)->account, held, &most, e);

@@ -31,6 +31,8 @@ bool text_heap_has(const TextHeap *h, const char *p);
 void text_heap_join(TextHeap *h, TextHeap *from);
 /* Tablets have it, too: chunks stay while they may refer to them. */
 static inline bool text_heap_is_shared(const TextHeap *h) { return atomic_load(&h->base.refs) > 1; }
+/* What the piece of all strings has room for, behind them, goes back, on both sides (image_texts.c). */
+void texts_trim(Image *im);
 /* The host has cells as the device had them: pieces before the gathered one are not wanted any more (image_texts.c). */
 void image_drop_texts(Image *im);
 
