@@ -95,6 +95,7 @@ typedef struct Catalog {
     _Atomic int64_t version;            /* grows with every change: what is kept checks it (catalog_definitions) */
     struct EnumSpace *enums;            /* enumerated types, which all versions share (types/enums.h) */
     struct CompositeSpace *rows;        /* composite types, likewise (types/composite.h) */
+    struct RangeSpace *ranges;          /* range types, likewise (types/range.h) */
     struct UserFunctions *functions;    /* of clients, of the same database (user_function.h); NULL: none */
     struct CatalogNames *names;         /* what changed when, which all versions share (names.h); NULL: not known */
     struct RoutineInstances *instances; /* of polymorphic routines, which all versions share (routine_instance.h) */

@@ -6,6 +6,8 @@
 #include "storage/keyindex.h"
 #include "types/composite.h"
 #include "types/enums.h"
+#include "types/numbers.h"
+#include "types/range.h"
 
 #define CATALOG_MAGIC "STELECAT"
 enum {
@@ -23,7 +25,8 @@ enum {
     CATALOG_TIMETZ = 12 /* and timetz */,
     CATALOG_POLYMORPHIC = 13 /* and polymorphic and variadic routines */,
     CATALOG_BITS = 14 /* and bit strings */,
-    CATALOG_SEQUENCES = 15 /* and sequences, identity and generated columns */
+    CATALOG_SEQUENCES = 15 /* and sequences, identity and generated columns */,
+    CATALOG_RANGES = 16 /* and ranges */
 };
 static_assert(sizeof(Type) == 8, "file format");
 
@@ -39,6 +42,20 @@ static void put_enums(BytesOut *o, EnumSpace *s) {
             bytes_put_i64(o, x->labels[k].code);
             bytes_put_text(o, x->labels[k].text);
         }
+    }
+}
+static void put_ranges(BytesOut *o, RangeSpace *s) {
+    const RangeType *x;
+    bytes_put_i64(o, range_count(s));
+    for (int64_t i = 0; (x = range_nth(s, i)) != NULL; i++) {
+        bytes_put_i64(o, x->number);
+        bytes_put_text(o, x->name);
+        bytes_put_text(o, x->multi);
+        bytes_put_text(o, x->make);
+        bytes_put_text(o, x->make_multi);
+        put_type(o, x->subtype);
+        bytes_put_text(o, x->collation);
+        bytes_put_text(o, x->subtype_diff);
     }
 }
 /* Composite types, those that are in another one in front of it. */
@@ -164,14 +181,16 @@ static void put_view_sources(BytesOut *o, const View *v) {
 /* The first format that has the type. */
 static int64_t format_of(Type t) {
     if (t.id == T_ARRAY) t = type_element(t);
-    return type_is_bits(t)     ? CATALOG_BITS
-           : t.id == T_TIMETZ  ? CATALOG_TIMETZ
-           : type_is_json(t)   ? CATALOG_JSON
-           : t.id == T_DECIMAL ? CATALOG_DECIMALS
-                               : CATALOG_FIRST;
+    const bool poly_range = type_is_poly(t) && t.length >= POLY_RANGE;
+    return type_is_range(t) || poly_range ? CATALOG_RANGES
+           : type_is_bits(t)              ? CATALOG_BITS
+           : t.id == T_TIMETZ             ? CATALOG_TIMETZ
+           : type_is_json(t)              ? CATALOG_JSON
+           : t.id == T_DECIMAL            ? CATALOG_DECIMALS
+                                          : CATALOG_FIRST;
 }
 static int64_t format_of_types(const Catalog *c, const CompositeList *composites) {
-    int64_t format = CATALOG_FIRST;
+    int64_t format = range_nth(c->ranges, 0) ? CATALOG_RANGES : CATALOG_FIRST;
     for (int64_t i = 0; i < composites->n; i++)
         for (int32_t k = 0; k < composites->items[i]->n; k++)
             format = MAX_OF(format, format_of(composites->items[i]->fields[k].type));
@@ -264,7 +283,8 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
     for (int64_t i = 0; i < c->n_views; i++) sources |= c->views[i]->n_sources > 0;
     for (int64_t i = 0; i < c->n_routines; i++)
         polymorphic |= c->routines[i]->variadic || routine_is_polymorphic(c->routines[i]);
-    int64_t format = sequences                    ? CATALOG_SEQUENCES
+    int64_t format = of_types == CATALOG_RANGES   ? CATALOG_RANGES
+                     : sequences                  ? CATALOG_SEQUENCES
                      : of_types == CATALOG_BITS   ? CATALOG_BITS
                      : polymorphic                ? CATALOG_POLYMORPHIC
                      : of_types == CATALOG_TIMETZ ? CATALOG_TIMETZ
@@ -281,6 +301,7 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
     bytes_put_i64(&o, format);
     bytes_put_i64(&o, c->next_id);
     if (format >= CATALOG_ENUMS) put_enums(&o, c->enums);
+    if (format >= CATALOG_RANGES) put_ranges(&o, c->ranges);
     if (format >= CATALOG_COMPOSITES) put_composites(&o, composites);
     bytes_put_i64(&o, c->n_tables);
     for (int64_t i = 0; i < c->n_tables; i++) put_table(&o, c->tables[i]);
@@ -324,7 +345,7 @@ static bool type_ok(Type t) {
            t.precision <= NUMERIC_MAX_PRECISION && t.scale <= NUMERIC_MAX_PRECISION && t.length >= 0 &&
            (t.id != T_NUMERIC || t.precision >= 1);
 }
-static bool poly_ok(Type t) { return type_is_poly(t) && t.length > 0 && t.length <= POLY_COMPATIBLE_NONARRAY; }
+static bool poly_ok(Type t) { return type_is_poly(t) && t.length > 0 && t.length <= POLY_COMPATIBLE_MULTIRANGE; }
 /* Numbers of types in the file, and the types here. */
 typedef struct TypeMap {
     int64_t n, *there;
@@ -345,6 +366,7 @@ static bool type_read(const TypeMap *m, Type *t) {
     const bool array = t->id == T_ARRAY;
     const Type own = array ? type_element(*t) : *t;
     if (!type_is_defined(own)) return true;
+    if (type_is_range(own) && own.length < TYPE_NUMBER_FIRST) return range_of(own) != NULL;
     for (int64_t i = 0; i < m->n; i++) {
         if (m->there[i] != own.length || m->here[i].id != own.id) continue;
         *t = array ? type_array_of(m->here[i]) : m->here[i];
@@ -372,6 +394,31 @@ static Status load_enums(Catalog *c, BytesIn *in, const char *path, TypeMap *m, 
         TRY(enum_make(c->enums, 0, name, (int32_t)n, labels, &made, e));
         TRY(enum_put(c->enums, NULL, made, e));
         m->here[m->n++] = enum_type(made);
+    }
+    return ST_OK;
+}
+static Status load_ranges(Catalog *c, BytesIn *in, const char *path, TypeMap *m, Err *e) {
+    const int64_t count = bytes_get_count(in, in->len / 32);
+    TRY(map_add(in, m, 2 * count));
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t there = bytes_get_i64(in);
+        const RangeType *made;
+        RangeType like = {.name = bytes_get_text(in, false)};
+        bool multi;
+        like.multi = bytes_get_text(in, false);
+        like.make = bytes_get_text(in, false);
+        like.make_multi = bytes_get_text(in, false);
+        bytes_get(in, &like.subtype, (int64_t)sizeof(Type));
+        like.collation = bytes_get_text(in, true);
+        like.subtype_diff = bytes_get_text(in, true);
+        if (in->failed || !type_ok(like.subtype) || !range_subtype_ok(like.subtype) || !type_read(m, &like.subtype) ||
+            range_find(c->ranges, slice_of(like.name), &multi) || range_find(c->ranges, slice_of(like.multi), &multi))
+            return err_corrupted(e, path, in->at, "type is invalid");
+        TRY(range_make(c->ranges, 0, &like, &made, e));
+        TRY(range_put(c->ranges, NULL, made, e));
+        m->there[m->n] = m->there[m->n + 1] = there;
+        m->here[m->n++] = range_type(made);
+        m->here[m->n++] = multirange_type(made);
     }
     return ST_OK;
 }
@@ -668,10 +715,11 @@ Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *acc
     if (!checksum_matches(p, len - 8, sum)) return err_corrupted(e, path, 0, "checksum does not match");
     BytesIn in = {.p = p, .len = len - 8, .at = 8, .arena = a};
     int64_t format = bytes_get_i64(&in);
-    if (format < CATALOG_FIRST || format > CATALOG_SEQUENCES) return err_corrupted(e, path, 8, "unknown format");
+    if (format < CATALOG_FIRST || format > CATALOG_RANGES) return err_corrupted(e, path, 8, "unknown format");
     int64_t next_id = bytes_get_i64(&in);
     TypeMap types = {0};
     if (format >= CATALOG_ENUMS) TRY(load_enums(c, &in, path, &types, e));
+    if (format >= CATALOG_RANGES) TRY(load_ranges(c, &in, path, &types, e));
     if (format >= CATALOG_COMPOSITES) TRY(load_composites(c, &in, path, &types, e));
     int64_t n = bytes_get_count(&in, len);
     for (int64_t i = 0; i < n; i++) TRY(load_one_table(&types, c, account, &in, path, e));

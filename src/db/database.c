@@ -19,6 +19,7 @@
 #include "storage/table_file.h"
 #include "types/composite.h"
 #include "types/enums.h"
+#include "types/range.h"
 
 enum { CURRENT_FORMAT = 1, PATH_ROOM = 64 };
 
@@ -194,6 +195,7 @@ static Status open_database(const char *path, Vfs *vfs, int threads, int64_t mem
     db->txn_lock = txn_lock_new(e);
     failed = failed || enum_space_new(&db->account, &db->catalog.enums, e) != ST_OK;
     failed = failed || composite_space_new(&db->account, &db->catalog.rows, e) != ST_OK;
+    failed = failed || range_space_new(&db->account, &db->catalog.ranges, e) != ST_OK;
     failed = failed || user_functions_new(&db->account, &db->catalog.functions, e) != ST_OK;
     failed = failed || !(db->catalog.names = catalog_names_new(e));
     failed = failed || routine_instances_new(&db->account, &db->catalog.instances, e) != ST_OK;
@@ -300,6 +302,7 @@ void database_close(Database *db) {
     catalog_names_free(db->catalog.names);
     enum_space_free(db->catalog.enums);
     composite_space_free(db->catalog.rows);
+    range_space_free(db->catalog.ranges);
     arena_free(db->catalog.arena);
     txn_lock_free(db->txn_lock);
     mem_free(NULL, db, (int64_t)sizeof *db);

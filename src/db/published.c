@@ -66,6 +66,7 @@ static DatabaseVersion *version_new(Database *db, Err *e) {
     v->catalog.instances = c->instances;
     v->catalog.enums = c->enums;
     v->catalog.rows = c->rows;
+    v->catalog.ranges = c->ranges;
     v->catalog.tables = (Table **)(void *)at;
     v->catalog.views = (View **)(void *)(at += c->n_tables);
     v->catalog.foreign = (ForeignKey **)(void *)(at += c->n_views);

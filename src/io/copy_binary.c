@@ -8,6 +8,7 @@
 #include "types/chars.h"
 #include "types/composite.h"
 #include "types/enums.h"
+#include "types/range.h"
 
 enum { BATCH = 1024, FLUSH_BYTES = 65536, GROUP = 10000 };
 static const char signature[11] = "PGCOPY\n\377\r\n"; /* with its NUL */
@@ -26,8 +27,17 @@ static Oids oids_of(Type t) {
         [T_TIMESTAMPTZ] = {1184, 1185}, [T_INTERVAL] = {1186, 1187}, [T_UUID] = {2950, 2951},
         [T_JSON] = {114, 199},          [T_JSONB] = {3802, 3807},    [T_TIMETZ] = {1266, 1270},
         [T_BIT] = {1560, 1561},         [T_VARBIT] = {1562, 1563}};
-    if (t.id != T_ARRAY) return oids[t.id];
-    return (Oids){oids[type_element(t).id].array, 0};
+    static const Oids ranges[] = {{3904, 3905}, {3926, 3927}, {3906, 3907}, {3908, 3909}, {3910, 3911}, {3912, 3913}};
+    static const Oids multiranges[] = {{4451, 6150}, {4536, 6157}, {4532, 6151},
+                                       {4533, 6152}, {4534, 6153}, {4535, 6155}};
+    const Type own = t.id == T_ARRAY ? type_element(t) : t;
+    const int32_t range = type_is_range(own) ? own.length - 1 : -1;
+    const bool known = range >= 0 && range < ARRAY_LEN(ranges);
+    const Oids of = !type_is_range(own) ? oids[own.id]
+                    : !known            ? (Oids){0, 0}
+                    : own.id == T_RANGE ? ranges[range]
+                                        : multiranges[range];
+    return t.id == T_ARRAY ? (Oids){of.array, 0} : of;
 }
 static Status oid_of(Type t, uint32_t *out, Err *e) {
     *out = oids_of(t).own;
@@ -160,6 +170,44 @@ static Status put_row(BinaryOut *w, Type t, Str blob) {
     }
     return ST_OK;
 }
+/* range_send's flags. */
+enum { FLAG_EMPTY = 1, FLAG_LOWER = 2, FLAG_UPPER = 4, FLAG_NO_LOWER = 8, FLAG_NO_UPPER = 16 };
+static Status put_bound(BinaryOut *w, const RangeType *x, const RangeBound *b) {
+    Value v;
+    if (b->infinite) return ST_OK;
+    TRY(range_bound_value(x, b, w->arena, &v, w->e));
+    return put_field(w, &v);
+}
+static Status put_range(BinaryOut *w, const RangeType *x, const RangeList *l) {
+    if (l->n == 0) return put_int(w, 1, FLAG_EMPTY);
+    const RangeBound *lower = &l->items[0].lower, *upper = &l->items[0].upper;
+    TRY(put_int(w, 1,
+                (lower->inclusive ? FLAG_LOWER : 0) | (upper->inclusive ? FLAG_UPPER : 0) |
+                    (lower->infinite ? FLAG_NO_LOWER : 0) | (upper->infinite ? FLAG_NO_UPPER : 0)));
+    TRY(put_bound(w, x, lower));
+    return put_bound(w, x, upper);
+}
+/* A length, which is known behind its bytes only. */
+static void set_length(BinaryOut *w, int64_t at) {
+    const int64_t len = w->n - at - 4;
+    for (int i = 0; i < 4; i++) w->buf[at + i] = (char)(len >> (24 - 8 * i));
+}
+static Status put_ranges(BinaryOut *w, Type t, Str value) {
+    const RangeType *x = range_of(t);
+    RangeParts room;
+    RangeList l;
+    TRY(range_read(t, value, w->arena, &room, &l, w->e));
+    if (t.id == T_RANGE) return put_range(w, x, &l);
+    TRY(put_int(w, 4, l.n));
+    for (int64_t i = 0; i < l.n; i++) {
+        const RangeList one = {1, &l.items[i]};
+        const int64_t at = w->n;
+        TRY(put_int(w, 4, 0));
+        TRY(put_range(w, x, &one));
+        set_length(w, at);
+    }
+    return ST_OK;
+}
 static Status put_value(BinaryOut *w, const Value *v) {
     const Type t = v->type;
     switch ((TypeId)t.id) {
@@ -200,6 +248,8 @@ static Status put_value(BinaryOut *w, const Value *v) {
     case T_VARBIT: return put_bits(w, v->u.str);
     case T_ARRAY: return put_array(w, t, v->u.str);
     case T_COMPOSITE: return put_row(w, t, v->u.str);
+    case T_RANGE:
+    case T_MULTIRANGE: return put_ranges(w, t, v->u.str);
     default: return put_text(w, v);
     }
 }
@@ -211,7 +261,7 @@ static Status put_field(BinaryOut *w, const Value *v) {
     TRY(put_value(w, v));
     const int64_t len = w->n - at - 4;
     if (len > INT32_MAX) return err_set(w->e, ERR_PROGRAM_LIMIT, "a value is too long for COPY's binary format");
-    for (int i = 0; i < 4; i++) w->buf[at + i] = (char)(len >> (24 - 8 * i));
+    set_length(w, at);
     return ST_OK;
 }
 
@@ -436,6 +486,53 @@ static Status take_row(BinaryIn *r, Type t, Bytes *b, Value *out) {
     return composite_build(r->arena, x->n, fields, &out->u.str, r->e);
 }
 
+static Status take_bound(BinaryIn *r, const RangeType *x, Bytes *b, bool infinite, bool inclusive, RangeBound *out) {
+    Value v;
+    *out = (RangeBound){.infinite = infinite};
+    if (infinite) return ST_OK;
+    TRY(take_field(r, x->subtype, b, &v));
+    return v.is_null ? wrong(r) : range_bound(x, &v, inclusive, r->arena, out, r->e);
+}
+/* All of b is one range. */
+static Status take_range(BinaryIn *r, const RangeType *x, Bytes *b, RangeParts *room, RangeList *out) {
+    const int64_t flags = take_int(b, 1);
+    RangeParts parts;
+    *out = (RangeList){0, room};
+    if (b->short_of) return wrong(r);
+    if (!(flags & FLAG_EMPTY)) {
+        TRY(take_bound(r, x, b, (flags & FLAG_NO_LOWER) != 0, (flags & FLAG_LOWER) != 0, &parts.lower));
+        TRY(take_bound(r, x, b, (flags & FLAG_NO_UPPER) != 0, (flags & FLAG_UPPER) != 0, &parts.upper));
+        TRY(range_canonical(x, &parts, room, r->arena, out, r->e));
+    }
+    return b->n > 0 ? wrong(r) : ST_OK;
+}
+static Status take_ranges(BinaryIn *r, Type t, Bytes *b, Value *out) {
+    const RangeType *x = range_of(t);
+    RangeParts room;
+    RangeList l = {0, &room}, one;
+    *out = (Value){.type = t};
+    if (!x) return err_internal(r->e, "a range of a type that is not known");
+    if (t.id == T_RANGE) {
+        TRY(take_range(r, x, b, &room, &l));
+        return range_write(t, &l, r->arena, &out->u.str, r->e);
+    }
+    const int64_t n = take_int(b, 4);
+    if (b->short_of || n < 0 || n > b->n / 5) return wrong(r); /* a length and flags are five bytes */
+    if (!(l.items = arena_array(r->arena, RangeParts, n + 1))) return err_oom(r->e);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t bytes = take_int(b, 4);
+        if (b->short_of || bytes < 0 || bytes > b->n) return wrong(r);
+        Bytes part = {b->p, bytes, false};
+        b->p += bytes;
+        b->n -= bytes;
+        TRY(take_range(r, x, &part, &l.items[l.n], &one));
+        l.n += one.n;
+    }
+    if (b->n > 0) return wrong(r);
+    range_list_canonical(&l);
+    return range_write(t, &l, r->arena, &out->u.str, r->e);
+}
+
 static Status in_range(BinaryIn *r, Type t, bool ok) {
     return ok ? ST_OK : err_set(r->e, ERR_DATETIME_OVERFLOW, "%s out of range", type_base_name((TypeId)t.id));
 }
@@ -497,6 +594,8 @@ static Status take_value(BinaryIn *r, Type t, Bytes *b, Value *out) {
     case T_VARBIT: return take_bits(r, t, b, out);
     case T_ARRAY: return take_array(r, t, b, out);
     case T_COMPOSITE: return take_row(r, t, b, out);
+    case T_RANGE:
+    case T_MULTIRANGE: return take_ranges(r, t, b, out);
     case T_JSONB:
         if (take_int(b, 1) != 1 || b->short_of) return wrong(r);
         return from_text(r, t, b->p, b->n, out);

@@ -143,7 +143,8 @@ static int64_t put_decimal(char *out, int64_t v, int scale) {
 }
 
 static Status out_str(Out *w, Type t, Str s, bool force) {
-    if (t.id == T_BYTEA || t.id == T_ARRAY || t.id == T_COMPOSITE || t.id == T_DECIMAL || type_is_bits(t)) {
+    if (t.id == T_BYTEA || t.id == T_ARRAY || t.id == T_COMPOSITE || t.id == T_DECIMAL || type_is_bits(t) ||
+        type_is_range(t)) {
         Value v = {.type = t, .u.str = s};
         int64_t n;
         char *text = value_to_text_form(w->arena, &v, w->form, &n);

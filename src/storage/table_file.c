@@ -9,6 +9,7 @@
 #include "storage/storage_int.h"
 #include "types/array.h"
 #include "types/composite.h"
+#include "types/range.h"
 
 #define TABLE_MAGIC "STELETBL"
 enum { TABLE_FORMAT = 1, SECTION_ALIGN = 64 };
@@ -205,9 +206,10 @@ static Status read_section(TableReader *r, MemAccount *a, const Section *s, bool
 }
 
 /* Cells of NULL rows are empty. */
-static bool is_blob(Type t) { return t.id == T_ARRAY || t.id == T_COMPOSITE; }
+static bool is_blob(Type t) { return t.id == T_ARRAY || t.id == T_COMPOSITE || type_is_range(t); }
 static bool str_fits(Type t, Str s) {
     if (s.len == 0 || !is_blob(t)) return true;
+    if (type_is_range(t)) return range_ok(t, s);
     return t.id == T_ARRAY ? array_ok(s, type_phys(type_element(t))) : composite_ok(t, s);
 }
 static void get_stats(BytesIn *in, Table *t, int c, ColumnStats *s) {

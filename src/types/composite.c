@@ -189,6 +189,8 @@ Type composite_record_type(Type t) {
     case T_CHAR:
     case T_BYTEA: /* a row of SEARCH or CYCLE is one by its flags */
     case T_ENUM:
+    case T_RANGE:
+    case T_MULTIRANGE:
     case T_COMPOSITE: return t;
     case T_NUMERIC: return type_make(T_DECIMAL);
     default: return type_make((TypeId)t.id);

@@ -18,7 +18,7 @@
 #include "types/oid.h"
 #include "types/func_int.h"
 
-enum { FUNC_TABLE_MAX = 1600, CALL_ARGS_MAX = 1664 };
+enum { FUNC_TABLE_MAX = 1800, CALL_ARGS_MAX = 1664 };
 
 static FuncDef func_all[FUNC_TABLE_MAX];
 static int64_t func_count;
@@ -39,7 +39,7 @@ static void func_build(void) {
         &func_defs_array,       &func_defs_percentile, &func_defs_rows,          &func_defs_record,
         &func_defs_array_parts, &func_defs_composite,  &func_defs_dec,           &func_defs_json,
         &func_defs_json_set,    &func_defs_json_make,  &func_defs_json_populate, &func_defs_bits,
-        &func_defs_sequence,    &func_defs_catalog};
+        &func_defs_sequence,    &func_defs_catalog,    &func_defs_range};
     int64_t total = 0;
     for (int64_t t = 0; t < ARRAY_LEN(tables); t++) total += tables[t]->count;
     if (total > FUNC_TABLE_MAX) { /* all are refused, so that no function goes missing unseen */
@@ -120,6 +120,8 @@ char type_category(uint8_t id) {
     case T_VARBIT: return 'V';
     case T_ENUM: return 'E';
     case T_COMPOSITE: return 'C';
+    case T_RANGE:
+    case T_MULTIRANGE: return 'R';
     default: return 'P';
     }
 }
@@ -417,6 +419,9 @@ static Status coerce_args(const FuncDef *f, int nargs, const Type *args, int64_t
         uint8_t want = slot_type(f, k);
         if (want == T_ANY) coerced[k] = args[k].id == T_UNKNOWN ? type_make(T_TEXT) : args[k];
         else if (want == T_ENUM) coerced[k] = label;
+        else if ((want == T_RANGE || want == T_MULTIRANGE) && args[k].id != want)
+            return err_at(e, pos, ERR_DATATYPE_MISMATCH,
+                          "could not determine polymorphic type because input has type unknown");
         else if (want == T_COMPOSITE) coerced[k] = args[k].id == T_COMPOSITE ? args[k] : row;
         else if (slot(f, k) & FUNC_ARRAY_OF) coerced[k] = func_arg_type(f, k);
         else if (want == T_NUMERIC) coerced[k] = type_as_numeric(args[k]);

@@ -14,6 +14,7 @@
 #include "types/dec.h"
 #include "types/func_int.h"
 #include "types/oid.h"
+#include "types/range.h"
 #include "types/type_int.h"
 
 /* ---- the matrix -------------------------------------------------------------------- */
@@ -90,6 +91,8 @@ bool cast_exists(Type from, Type to, CastCtx ctx) {
         return cast_exists(x, y, ctx);
     }
     if (from.id == T_ENUM && to.id == T_ENUM) return from.length == to.length;
+    if (type_is_range(from) && type_is_range(to))
+        return from.length == to.length && (from.id == to.id || (from.id == T_RANGE && ctx == CAST_EXPLICIT));
     if (from.id == T_COMPOSITE && to.id == T_COMPOSITE) return composite_cast_exists(from, to, ctx);
     char c = from.id == T_OID || to.id == T_OID ? oid_cast_context(from, to) : cast_context(from.id, to.id);
     return c == 'i' || (c == 'a' && ctx >= CAST_ASSIGNMENT) || (c == 'e' && ctx == CAST_EXPLICIT);
@@ -462,6 +465,7 @@ FuncKernel cast_kernel(Type from, Type to, CastCtx ctx_kind) {
     if (cast_is_noop(from, to)) return copy_cells;
     if (from.id == T_COMPOSITE && to.id == T_COMPOSITE)
         return ctx_kind == CAST_EXPLICIT ? composite_cast_explicit : composite_cast_assign;
+    if (type_is_range(from) && type_is_range(to)) return func_range_to_multirange;
     if (from.id == T_ARRAY && to.id == T_ARRAY)
         return ctx_kind == CAST_EXPLICIT ? array_cast_explicit : array_cast_assign;
     if (to.id == T_CHAR || to.id == T_VARCHAR || to.id == T_TEXT || (to.flags & TF_SHOWN && to.id == T_OID))

@@ -25,7 +25,7 @@ extern const FuncDefs func_defs_numeric, func_defs_text, func_defs_regex, func_d
     func_defs_format_num, func_defs_misc, func_defs_sorted, func_defs_array, func_defs_array_parts,
     func_defs_percentile, func_defs_rows, func_defs_record, func_defs_composite, func_defs_dec, func_defs_json,
     func_defs_json_set, func_defs_json_make, func_defs_json_populate, func_defs_bits, func_defs_sequence,
-    func_defs_catalog;
+    func_defs_catalog, func_defs_range;
 
 /* Longest string a function may build. */
 #define STR_MAX_BYTES INT64_C(1073741823)
@@ -172,6 +172,9 @@ Status func_bits_to_int(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec
 /* Casts of JSON (func_json.c). */
 Status func_to_jsonb(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
 Status func_jsonb_to_scalar(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
+
+/* A range as a multirange of its type (func_range.c). */
+Status func_range_to_multirange(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
 
 /* ---- dates (func_datetime.c) -------------------------------------------- */
 static inline int64_t floor_div(int64_t a, int64_t b) {

@@ -337,6 +337,8 @@ static const FuncDef defs[] = {
     CMP_DEFS(T_JSONB), /* of which the binder makes comparisons of keys */
     CMP_DEFS(T_ENUM),
     CMP_DEFS(T_COMPOSITE), /* likewise */
+    CMP_DEFS(T_RANGE),
+    CMP_DEFS(T_MULTIRANGE),
     DEF("greatest", FN_VARIADIC | FN_COMMON_TYPE, T_VOID, 1, ARGS(T_ANY), OP_NONE, greatest_any, NULL,
         "greatest argument, NULLs ignored"),
     DEF("least", FN_VARIADIC | FN_COMMON_TYPE, T_VOID, 1, ARGS(T_ANY), OP_NONE, least_any, NULL,

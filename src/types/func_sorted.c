@@ -22,6 +22,7 @@
 #include "types/dec.h"
 #include "types/func_int.h"
 #include "types/json.h"
+#include "types/range.h"
 
 enum { ENTRY_HEAD = 12 };
 
@@ -83,6 +84,7 @@ static Status plain_cell(FuncCtx *ctx, Type t, Phys phys, const void *cell, Valu
     if (t.id == T_DECIMAL) return out->u.str = dec_key(*(const Str *)cell), ST_OK;
     if (t.id == T_JSONB) return jsonb_key(ctx->arena, *(const Str *)cell, &out->u.str, ctx->err);
     if (t.id == T_COMPOSITE) return func_value_key(ctx, t, phys, cell, &out->u.str);
+    if (type_is_range(t)) return out->u.str = range_key(t, *(const Str *)cell), ST_OK;
     memcpy(&out->u, cell, (size_t)phys_size(phys));
     return ST_OK;
 }

@@ -16,6 +16,7 @@
 #include "types/composite.h"
 #include "types/func_int.h"
 #include "types/oid.h"
+#include "types/range.h"
 
 #define TEXT_FN(fn, ...) KNF(fn, Str, STR0, const Str x = AT(Str, 0, i); __VA_ARGS__)
 #define NEW(p, bytes, i)               \
@@ -94,6 +95,7 @@ static Status oid_output(FuncCtx *ctx, Type t, const void *cell, Str *out) {
 Status func_cell_output(FuncCtx *ctx, Type t, const void *cell, Str *out) {
     if (oid_has_name(t) && ctx->session && ctx->session->oid_name) return oid_output(ctx, t, cell, out);
     if (t.id == T_ARRAY) return array_to_text(t, *(const Str *)cell, ctx_form(ctx), ctx->arena, out, ctx->err);
+    if (type_is_range(t)) return range_to_text(t, *(const Str *)cell, ctx_form(ctx), ctx->arena, out, ctx->err);
     if (t.id == T_COMPOSITE) return composite_to_text(t, *(const Str *)cell, ctx_form(ctx), ctx->arena, out, ctx->err);
     if (type_phys(t) == PH_STR) {
         Str s = *(const Str *)cell;

@@ -10,7 +10,7 @@ typedef struct Slots {
     _Atomic(const void *) at[CHUNK];
 } Slots;
 static _Atomic(Slots *) chunks[CHUNKS]; /* made when first needed, and kept */
-static _Atomic int32_t last_number;
+static _Atomic int32_t last_number = TYPE_NUMBER_FIRST - 1;
 
 static _Atomic(const void *) *slot_of(int32_t number) {
     Slots *s = number > 0 && number < CHUNK * CHUNKS ? atomic_load(&chunks[number / CHUNK]) : NULL;

@@ -10,6 +10,9 @@
 #include "base/base.h"
 #include "base/err.h"
 
+/* Numbers below this one are those of constants (range.h). */
+enum { TYPE_NUMBER_FIRST = 16 };
+
 /* A new number, which refers to nothing yet. 54000: there are too many. */
 Status type_number_new(int32_t *out, Err *e);
 /* Of a number that type_number_new() gave; NULL takes it out. */

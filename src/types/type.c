@@ -12,6 +12,7 @@
 #include "types/dec.h"
 #include "types/enums.h"
 #include "types/oid.h"
+#include "types/range.h"
 #include "types/type_int.h"
 
 Phys type_phys(Type t) {
@@ -45,6 +46,8 @@ Phys type_phys(Type t) {
     case T_COMPOSITE:
     case T_BIT:
     case T_VARBIT:
+    case T_RANGE:
+    case T_MULTIRANGE:
     case T_COUNT_: break;
     }
     return PH_STR;
@@ -87,6 +90,8 @@ static const char *const base_names[T_COUNT_] = {
     [T_BIT] = "bit",
     [T_VARBIT] = "bit varying",
     [T_OID] = "oid",
+    [T_RANGE] = "anyrange",
+    [T_MULTIRANGE] = "anymultirange",
 };
 static const char *const array_names[T_COUNT_] = {
     [T_UNKNOWN] = "anyarray",
@@ -116,10 +121,13 @@ static const char *const array_names[T_COUNT_] = {
     [T_BIT] = "bit[]",
     [T_VARBIT] = "bit varying[]",
     [T_OID] = "oid[]",
+    [T_RANGE] = "anyrange[]",
+    [T_MULTIRANGE] = "anymultirange[]",
 };
 
-static const char *const poly_names[] = {"void",    "anyelement",    "anyarray",           "anynonarray",
-                                         "anyenum", "anycompatible", "anycompatiblearray", "anycompatiblenonarray"};
+static const char *const poly_names[] = {"void",     "anyelement",    "anyarray",           "anynonarray",
+                                         "anyenum",  "anycompatible", "anycompatiblearray", "anycompatiblenonarray",
+                                         "anyrange", "anymultirange", "anycompatiblerange", "anycompatiblemultirange"};
 PolyType type_poly_named(Slice name) {
     for (int i = POLY_ELEMENT; i < ARRAY_LEN(poly_names); i++)
         if (slice_eq(name, slice_of(poly_names[i]))) return (PolyType)i;
@@ -129,9 +137,13 @@ PolyType type_poly_named(Slice name) {
 const char *type_base_name(TypeId id) { return (unsigned)id < T_COUNT_ ? base_names[id] : "?"; }
 const char *type_plain_name(Type t) {
     if (type_is_record(t)) return t.flags & TF_RECORDS ? "record[]" : "record";
-    const EnumType *x = enum_of(t.id == T_ARRAY ? type_element(t) : t);
-    const CompositeType *row = composite_of(t.id == T_ARRAY ? type_element(t) : t);
+    const Type own = t.id == T_ARRAY ? type_element(t) : t;
+    const EnumType *x = enum_of(own);
+    const CompositeType *row = composite_of(own);
+    const RangeType *range = range_of(own);
     if (x) return t.id == T_ARRAY ? x->array_shown : x->shown;
+    if (range && own.id == T_RANGE) return t.id == T_ARRAY ? range->array_shown : range->shown;
+    if (range) return t.id == T_ARRAY ? range->multi_array : range->multi_shown;
     if (row) return t.id == T_ARRAY ? row->array_shown : row->shown;
     if (type_is_poly(t)) return poly_names[t.length];
     const char *of_catalog = oid_type_name(t);
@@ -336,6 +348,9 @@ Status type_from_name(Slice name, int n_mods, const int64_t *mods, Type *out, Er
     if (slice_eq(name, slice_of("char"))) name = slice_of("character");
     int64_t i = 0;
     while (i < ARRAY_LEN(aliases) && !slice_eq(name, slice_of(aliases[i].name))) i++;
+    bool multi = false;
+    const RangeType *range = i == ARRAY_LEN(aliases) && !n_mods ? range_builtin(name, &multi) : NULL;
+    if (range) return *out = multi ? multirange_type(range) : range_type(range), ST_OK;
     if (i == ARRAY_LEN(aliases)) {
         return err_set(e, ERR_UNDEFINED_OBJECT, "type \"%.*s\" does not exist", (int)MIN_OF(name.len, 128), name.ptr);
     }

@@ -25,6 +25,7 @@
  *   name, "char" PH_STR   T_TEXT with a flag: cut to 63 bytes, to one
  *   json, jsonb  PH_STR   JSON text as it was given, and in a canonical form (json.h)
  *   enumerated   PH_I32   a label's code; `length` is the number of the type (enums.h)
+ *   range, multirange   PH_STR   bytes that compare as the values do (range.h); `length` is the number of the type
  *   composite    PH_STR   a row: a blob (composite.h); `length` is the number of the type
  *   t[]          PH_STR   arrays of the above, of any dimensions: a blob (array.h); the element's type is packed into
  * the Type
@@ -68,6 +69,8 @@ typedef enum TypeId {
     T_BIT,
     T_VARBIT,
     T_OID,
+    T_RANGE,
+    T_MULTIRANGE,
     T_COUNT_
 } TypeId;
 
@@ -96,11 +99,17 @@ enum {
 };
 enum { NUMERIC_MAX_PRECISION = 38, NUMERIC_DEFAULT_SCALE = 16 };
 
+/* Type.precision of ranges and multiranges (range.h). */
+enum {
+    RANGE_KEYED = 1, /* values that are equal may have different bytes */
+    RANGE_ZONED = 2  /* bounds are shown and read by the session's time zone */
+};
+
 typedef struct Type {
     uint8_t id;        /* TypeId */
     uint8_t flags;     /* TF_* */
     uint8_t precision; /* numeric: 1..38; time and timestamps: fractional digits 0..6 (6 default); interval: those and
-                          1, 0 = all */
+                          1, 0 = all; ranges: RANGE_* */
     uint8_t scale;     /* numeric: 0..38 */
     int32_t length;    /* char, varchar: characters, bits: how many, 0 = any; interval: PostgreSQL's fields, 0 = all;
                           array: element TypeId | element length << 5, the other fields are the element's */
@@ -133,7 +142,11 @@ typedef enum PolyType {
     POLY_ENUM,
     POLY_COMPATIBLE, /* anycompatible: the common type of all that are so declared */
     POLY_COMPATIBLE_ARRAY,
-    POLY_COMPATIBLE_NONARRAY
+    POLY_COMPATIBLE_NONARRAY,
+    POLY_RANGE, /* numbers are stored in files: new ones go to the end */
+    POLY_MULTIRANGE,
+    POLY_COMPATIBLE_RANGE,
+    POLY_COMPATIBLE_MULTIRANGE
 } PolyType;
 static inline Type type_poly(PolyType p) { return (Type){.id = T_VOID, .length = p}; }
 static inline bool type_is_poly(Type t) { return t.id == T_VOID && t.length != POLY_NONE; }
@@ -177,19 +190,25 @@ static inline Type type_element(Type t) {
                   .scale = t.scale,
                   .length = (int32_t)((uint32_t)t.length >> 5)};
 }
-/* Of a type that a definition of the database makes: `length` is its number (numbers.h). */
-static inline bool type_is_defined(Type t) { return t.id == T_ENUM || t.id == T_COMPOSITE; }
+/* Of a type that a definition makes: `length` is its number (numbers.h). PostgreSQL's own ranges have such, too. */
+static inline bool type_is_defined(Type t) {
+    return t.id == T_ENUM || t.id == T_COMPOSITE || t.id == T_RANGE || t.id == T_MULTIRANGE;
+}
+static inline bool type_is_range(Type t) { return t.id == T_RANGE || t.id == T_MULTIRANGE; }
 /* Its values, or casts from and to it, depend on the session's time zone. */
 static inline bool type_has_zone(Type t) {
     const uint8_t id = t.id == T_ARRAY ? type_element(t).id : t.id;
-    return id == T_TIMESTAMPTZ || id == T_TIMETZ;
+    const bool range = id == T_RANGE || id == T_MULTIRANGE;
+    return id == T_TIMESTAMPTZ || id == T_TIMETZ || (range && (t.precision & RANGE_ZONED));
 }
 static inline bool type_is_json(Type t) { return t.id == T_JSON || t.id == T_JSONB; }
 static inline bool type_is_number(Type t) { return (t.id >= T_INT2 && t.id <= T_FLOAT8) || t.id == T_DECIMAL; }
 /* Values that are equal may have different bytes: sort keys stand for them (sql/bind/bind_key.c). */
 static inline bool type_needs_key(Type t) {
     uint8_t id = t.id == T_ARRAY ? type_element(t).id : t.id;
-    return id == T_DECIMAL || id == T_JSONB || id == T_COMPOSITE || (t.id == T_ARRAY && id == T_INTERVAL);
+    const bool range = id == T_RANGE || id == T_MULTIRANGE;
+    return id == T_DECIMAL || id == T_JSONB || id == T_COMPOSITE || (t.id == T_ARRAY && id == T_INTERVAL) ||
+           (range && (t.precision & RANGE_KEYED));
 }
 
 /* A string in a register or a row: a view of bytes that live in a tablet, a

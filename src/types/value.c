@@ -16,6 +16,7 @@
 #include "types/type.h"
 #include "types/oid.h"
 #include "types/type_int.h"
+#include "types/range.h"
 #include "types/range_errors.h"
 
 /* ---- float input --------------------------------------------------------------------- */
@@ -277,6 +278,8 @@ int64_t cell_to_text(Type t, const void *cell, TextForm form, char *out) {
     case T_COMPOSITE:
     case T_BIT:
     case T_VARBIT:
+    case T_RANGE:
+    case T_MULTIRANGE:
     case T_COUNT_: break;
     }
     return 0;
@@ -345,6 +348,13 @@ char *value_to_text_form(Arena *a, const Value *v, TextForm form, int64_t *len_o
         Err e = {0};
         Str text;
         if (composite_to_text(v->type, v->u.str, form, a, &text, &e) == ST_OK) {
+            p = (char *)(uintptr_t)text.ptr; /* fresh, with a NUL behind */
+            n = text.len;
+        }
+    } else if (type_is_range(v->type)) {
+        Err e = {0};
+        Str text;
+        if (range_to_text(v->type, v->u.str, form, a, &text, &e) == ST_OK) {
             p = (char *)(uintptr_t)text.ptr; /* fresh, with a NUL behind */
             n = text.len;
         }
@@ -457,6 +467,8 @@ Status cell_from_text(Type t, Slice text, const struct SessionInfo *session, Are
     case T_ENUM: return enum_parse(t, text, cell, e);
     case T_ARRAY: return array_from_text(t, text, session, a, cell, e);
     case T_COMPOSITE: return composite_from_text(t, text, session, a, cell, e);
+    case T_RANGE:
+    case T_MULTIRANGE: return range_from_text(t, text, session, a, cell, e);
     case T_DECIMAL: {
         Dec d;
         TRY(dec_parse(a, text, &d, e));

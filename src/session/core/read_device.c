@@ -20,6 +20,7 @@ static Catalog *copy_catalog(Session *s) {
     c->names = from->names;
     c->enums = from->enums;
     c->rows = from->rows;
+    c->ranges = from->ranges;
     c->n_tables = from->n_tables;
     c->tables = (Table **)(void *)(c + 1);
     memcpy(c->tables, from->tables, sizeof *c->tables * (size_t)c->n_tables);

@@ -121,6 +121,9 @@ Status check_key_type(Session *s, Type t, int64_t location) {
     }
     if (id == T_COMPOSITE)
         return err_at(&s->err, location, ERR_FEATURE_NOT_SUPPORTED, "keys of rows are not supported");
+    if (type_is_range(t) && type_needs_key(t))
+        return err_at(&s->err, location, ERR_FEATURE_NOT_SUPPORTED, "keys of type %s are not supported",
+                      type_plain_name(t));
     if (t.id == T_ARRAY && type_needs_key(t)) /* equal ones need not have equal bytes */
         return err_at(&s->err, location, ERR_FEATURE_NOT_SUPPORTED, "keys of arrays of %s are not supported",
                       type_plain_name(type_element(t)));

@@ -37,6 +37,8 @@ static bool text_changes(Type t, bool read) {
     case T_INTERVAL:
     case T_ENUM: /* labels may get other names */
     case T_COMPOSITE:
+    case T_RANGE:
+    case T_MULTIRANGE:
     case T_ARRAY: return true;
     case T_TIME: return read;
     case T_TIMETZ: return read;
@@ -127,6 +129,8 @@ static Status check_expr(IndexProgram *p, const Expr *e, bool predicate, Err *er
                        predicate ? "predicates" : "expressions");
     if (!predicate && e->type.id == T_COMPOSITE)
         return err_set(err, ERR_FEATURE_NOT_SUPPORTED, "keys of rows are not supported");
+    if (!predicate && type_is_range(e->type) && type_needs_key(e->type))
+        return err_set(err, ERR_FEATURE_NOT_SUPPORTED, "keys of type %s are not supported", type_plain_name(e->type));
     if (!predicate && type_is_array(e->type) && type_needs_key(e->type)) /* as keys of plain columns */
         return err_set(err, ERR_FEATURE_NOT_SUPPORTED, "keys of arrays of %s are not supported",
                        type_plain_name(type_element(e->type)));

@@ -231,7 +231,7 @@ static const struct {
 };
 static const char *const array_ops[] = {"=", "<>", "!=", "<", "<=", ">", ">=", "@>", "<@", "&&"};
 
-static Status no_such_call(Binder *b, const char *name, bool is_operator, int n, Expr *const *args, int64_t location) {
+Status bind_no_such_call(Binder *b, const char *name, bool is_operator, int n, Expr *const *args, int64_t location) {
     char call[400];
     size_t len = 0;
     for (int i = 0; i < n && len < sizeof call; i++) {
@@ -259,7 +259,8 @@ static Status unify(Binder *b, const char *name, bool is_operator, bool same, co
         bool alike = t.id == x.id || (type_is_text(t) && type_is_text(x)) || (bind_is_numeric(t) && bind_is_numeric(x));
         if (same && t.id != T_UNKNOWN && !alike) fits = false;
         if (fits && t.id == T_UNKNOWN) t = x;
-        else if (!fits || !bind_common_type(b, t, x, &t)) return no_such_call(b, name, is_operator, n, args, location);
+        else if (!fits || !bind_common_type(b, t, x, &t))
+            return bind_no_such_call(b, name, is_operator, n, args, location);
     }
     if (t.id == T_UNKNOWN)
         return err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH,
@@ -270,7 +271,7 @@ static Status unify(Binder *b, const char *name, bool is_operator, bool same, co
         if (!(args[i] = bind_beside(b, args[i], x, location))) return ST_ERROR;
         x = args[i]->type;
         if (!bind_common_type(b, t, x.id == T_ARRAY ? type_element(x) : x, &t))
-            return no_such_call(b, name, is_operator, n, args, location);
+            return bind_no_such_call(b, name, is_operator, n, args, location);
     }
     for (int i = 0; i < n && form[i]; i++) {
         if (form[i] == '.') continue;

@@ -13,7 +13,9 @@
 #include "types/composite.h"
 #include "types/dec.h"
 #include "types/enums.h"
+#include "types/numbers.h"
 #include "types/oid.h"
+#include "types/range.h"
 
 bool bind_is_unknown(const Expr *e) { return e->type.id == T_UNKNOWN && (e->kind == EX_CONST || e->kind == EX_PARAM); }
 static bool unknown_text(const Expr *e) {
@@ -24,7 +26,7 @@ Status bind_type(Binder *b, const AstTypeName *t, Type *out, const Domain **doma
     if (sql_bind_type(b->c->catalog, t, out, domain, b->err) == ST_OK) {
         if (domain && *domain && !vec_push(b->a, &b->c->domain_ids, (*domain)->id)) return ST_ERROR;
         const Type of = out->id == T_ARRAY ? type_element(*out) : *out;
-        const bool names = type_is_defined(of) && !(domain && *domain);
+        const bool names = type_is_defined(of) && of.length >= TYPE_NUMBER_FIRST && !(domain && *domain);
         return !names || vec_push(b->a, &b->c->type_numbers, of.length) ? ST_OK : ST_ERROR;
     }
     if (!b->err->position) b->err->position = bind_pos(b, t->location);
@@ -50,10 +52,12 @@ static Status bind_named_type(const Catalog *c, const AstTypeName *t, Type *out,
     if (t->schema ? !is_public : type_from_name(slice_of(t->name), 0, NULL, &builtin, &none) == ST_OK) return ST_OK;
     name_read(slice_of(t->name));
     const EnumType *x = enum_find(c->enums, slice_of(t->name));
-    const CompositeType *row = x ? NULL : composite_find(c->rows, slice_of(t->name));
-    const Domain *d = x || row ? NULL : catalog_domain(c, slice_of(t->name));
-    const Table *table = x || row || d ? NULL : catalog_table(c, slice_of(t->name));
-    if (!x && !row && !d && !table) return ST_OK;
+    bool multi = false;
+    const RangeType *range = x ? NULL : range_find(c->ranges, slice_of(t->name), &multi);
+    const CompositeType *row = x || range ? NULL : composite_find(c->rows, slice_of(t->name));
+    const Domain *d = x || range || row ? NULL : catalog_domain(c, slice_of(t->name));
+    const Table *table = x || range || row || d ? NULL : catalog_table(c, slice_of(t->name));
+    if (!x && !range && !row && !d && !table) return ST_OK;
     *found = true;
     if (t->n_mods) return err_at(e, t->location, ERR_SYNTAX, "type modifier is not allowed for type \"%s\"", t->name);
     if (d && (t->array_dims || !domain))
@@ -61,6 +65,7 @@ static Status bind_named_type(const Catalog *c, const AstTypeName *t, Type *out,
                       t->array_dims ? "arrays of domains are not supported" : "a domain is not supported here");
     if (d) return *out = d->type, *domain = d, ST_OK;
     if (x) *out = enum_type(x);
+    else if (range) *out = multi ? multirange_type(range) : range_type(range);
     else if (row) *out = composite_type(row);
     else TRY(catalog_row_type(c, table, out, e));
     if (t->array_dims) *out = type_array_of(*out);
@@ -517,7 +522,10 @@ Expr *bind_call(Binder *b, const char *name, bool is_operator, int n, Expr **arg
     for (int i = 0; i < n; i++)
         if (!args[i]) return NULL;
     if (stack_check_at(b->err, bind_pos(b, location)) != ST_OK) return NULL;
-    if (bind_array_args(b, &name, &is_operator, n, args, location) != ST_OK) return NULL;
+    Type made = {0};
+    if (bind_array_args(b, &name, &is_operator, n, args, location) != ST_OK ||
+        bind_range_args(b, &name, &is_operator, n, args, location, &made) != ST_OK)
+        return NULL;
     Type stack[16], *types = n <= 8 ? stack : arena_array(b->a, Type, n * 2);
     if (!types) return NULL;
     Type *coerced = types + (n <= 8 ? 8 : n);
@@ -569,7 +577,7 @@ Expr *bind_call(Binder *b, const char *name, bool is_operator, int n, Expr **arg
     }
     b->c->one_thread |= func_of_catalog(f);
     b->c->reads_system |= func_of_catalog(f);
-    e->type = func_refine_type(f, n, coerced, consts, ret);
+    e->type = made.id == T_UNKNOWN ? func_refine_type(f, n, coerced, consts, ret) : made;
     e->u.func = f;
     e->location = location;
     return e;

@@ -7,6 +7,7 @@
 #include "catalog/similar_names.h"
 #include "catalog/user_function.h"
 #include "sql/bind/bind_int.h"
+#include "types/range.h"
 
 static const char *const int_fields[] = {"year", "month",  "day", "hour",    "minute", "quarter", "week",
                                          "dow",  "isodow", "doy", "isoyear", "decade", "century", "millennium"};
@@ -260,6 +261,11 @@ static Expr *array_agg(Binder *b, Query *level, const AstFunc *f, Expr **order, 
                                             : "the least or greatest array of intervals");
         return NULL;
     }
+    if (!agg && type_is_range(type_element(ret)) && type_needs_key(ret)) {
+        const char *what = arena_printf(b->a, "the least or greatest array of %s", type_plain_name(type_element(ret)));
+        if (what) bind_unsupported(b, f->location, what);
+        return NULL;
+    }
     if (!agg && bind_check_ordered_type(b, type_element(ret), f->location) != ST_OK) return NULL;
     const bool nested = agg && arg->type.id == T_ARRAY;
     if (agg && f->distinct && bind_check_least(b, nested ? ret : type_array_of(arg->type), f->location) != ST_OK)
@@ -297,6 +303,27 @@ static Expr *json_agg(Binder *b, Query *level, const AstFunc *f, Expr **order, c
     Expr *all = f->n_order_by || f->distinct ? sorted_string_agg(b, level, f, order, &c, call->arg2 ? 2 : 1, values)
                                              : agg_column(b, level, f, c, t);
     return bind_json_entries(b, call, all, f->location);
+}
+
+/* range_agg and range_intersect_agg: string_agg of the values, of which one is made (types/func_range.c). Their order
+ * does not matter, nor do equal ones. */
+static Expr *range_agg(Binder *b, Query *level, const AstFunc *f, const AggCall *call, Type ret) {
+    const bool intersect = strcmp(f->name.name, "range_intersect_agg") == 0;
+    AggCall c = *call;
+    Expr *arg = call->arg, *args[2];
+    Type types[2] = {type_make(T_TEXT), type_make(T_TEXT)}, coerced[2], t;
+    args[1] = bind_null(b, arg->type); /* says of what the entries are */
+    c.distinct = false;
+    if (!args[1] || !(c.arg = bind_call(b, "range_entry", false, 1, &arg, f->location)) ||
+        !(c.arg2 = bind_text_const(b, slice_of(""), f->location)) ||
+        func_resolve(slice_of("string_agg"), false, 2, types, bind_pos(b, f->location), &c.func, coerced, &t, b->err) !=
+            ST_OK ||
+        !(args[0] = agg_column(b, level, f, c, t)))
+        return NULL;
+    Expr *e =
+        bind_call(b, intersect ? "range_intersect_entries" : "multirange_from_entries", false, 2, args, f->location);
+    if (e) e->type = ret;
+    return e;
 }
 
 static Expr *call_of_client(Binder *b, const FuncDef *f, Type ret, int n, Expr *const *args, int64_t location) {
@@ -484,6 +511,7 @@ Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
         return client_agg(b, level, f, order, &call, n, args, ret);
     if (ret.id == T_ARRAY && (def->agg == AGG_STRING_AGG || def->agg == AGG_MIN || def->agg == AGG_MAX))
         return array_agg(b, level, f, order, &call, ret);
+    if (def->agg == AGG_STRING_AGG && type_is_range(ret)) return range_agg(b, level, f, &call, ret);
     if (def->agg == AGG_STRING_AGG && type_is_json(ret)) return json_agg(b, level, f, order, &call, row);
     if (def->agg == AGG_STRING_AGG && (f->n_order_by || distinct))
         return sorted_string_agg(b, level, f, order, &call, 2, args);
@@ -540,11 +568,13 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
                           : NULL;
     const char *shown = d ? domain_shown(b->a, d) : NULL;
     if (d) return shown ? bind_text_const(b, slice_of(shown), f->location) : NULL;
-    Expr *e = bind_call(b, name, false, (int)f->n_args, args, f->location);
+    Expr *e = bind_range_cast(b, name, (int)f->n_args, args, f->location);
+    if (!e && !err_is_set(b->err)) e = bind_call(b, name, false, (int)f->n_args, args, f->location);
     if (!e) bind_hint_function(b, name, "function");
     b->c->sets_settings |= strcmp(name, "set_config") == 0;
     b->c->one_thread |= b->c->sets_settings;
-    if (e && e->kind == EX_FUNC && e->u.func->doc && strncmp(e->u.func->doc, "internal:", 9) == 0) {
+    if (e && e->kind == EX_FUNC && e->u.func->doc && strncmp(e->u.func->doc, "internal:", 9) == 0 &&
+        strcmp(e->u.func->name, name) == 0) {
         err_at(b->err, pos, ERR_UNDEFINED_FUNCTION, "function %s does not exist", name);
         return NULL;
     }

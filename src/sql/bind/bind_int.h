@@ -349,11 +349,23 @@ Expr *bind_part_set(Binder *b, Query *q, Expr *base, const AstSubscripts *s, Exp
 Expr *bind_part(Binder *b, Query *q, Expr *base, const AstSubscripts *s, int64_t location);
 /* Gives the arguments of a call that takes arrays a common element type, and || of arrays its function's name. */
 Status bind_array_args(Binder *b, const char **name, bool *is_operator, int n, Expr **args, int64_t location);
+/* 42883 with a hint. Returns ST_ERROR. */
+Status bind_no_such_call(Binder *b, const char *name, bool is_operator, int n, Expr *const *args, int64_t location);
 /* ARRAY(subquery): the bound subquery becomes one row with the array of its values, in its order. */
 Status bind_array_rel(Binder *b, Rel *r, int64_t location);
 /* l op ANY (array), l op ALL (array). */
 Expr *bind_any_array(Binder *b, const char *op, bool all, Expr *l, Expr *array, int64_t location);
 Status bind_check_array(Binder *b, const Expr *e, int64_t location); /* 42883: not an argument of unnest */
+
+/* ---- bind_range.c ------------------------------------------------------------------------- */
+/* The same of ranges and multiranges; constructors of them set *made to the type of the result. */
+Status bind_range_args(Binder *b, const char **name, bool *is_operator, int n, Expr **args, int64_t location,
+                       Type *made);
+/* The name of a range type as that of a call with one argument, which is a literal without a type, or a value of that
+ * type: a cast, as in PostgreSQL. NULL without an error: it is none. */
+Expr *bind_range_cast(Binder *b, const char *name, int n, Expr *const *args, int64_t location);
+/* The multirange constructor of that name with VARIADIC array. NULL without an error: it is none. */
+Expr *bind_multirange_variadic(Binder *b, const char *name, Expr *array, int64_t location);
 
 /* ---- bind_key.c --------------------------------------------------------------------------- */
 bool bind_groupable(Type t); /* equal values have equal bytes, or there is a comparison */

@@ -8,6 +8,7 @@
  */
 #include "sql/bind/bind_int.h"
 #include "types/composite.h"
+#include "types/range.h"
 
 bool bind_groupable(Type t) { return !type_needs_key(t); }
 
@@ -23,12 +24,20 @@ Status bind_check_groupable(Binder *b, Type t, int64_t location) {
 }
 
 /* Fields whose equal values row_trim_scale() cannot give equal bytes. */
-static bool is_inexact(Type t) { return t.id == T_INTERVAL || (t.id == T_ARRAY && type_needs_key(t)); }
+static bool is_inexact(Type t) {
+    return t.id == T_INTERVAL || ((t.id == T_ARRAY || type_is_range(t)) && type_needs_key(t));
+}
 
 Status bind_check_least(Binder *b, Type t, int64_t location) {
     TRY(bind_check_groupable(b, t, location));
     if (t.id == T_COMPOSITE && composite_any(t, is_inexact))
-        return bind_unsupported(b, location, "rows with intervals or arrays of values that have keys in such sets");
+        return bind_unsupported(b, location,
+                                "rows with intervals, or arrays or ranges of values that have keys in such sets");
+    if (t.id == T_ARRAY && type_is_range(type_element(t)) && type_needs_key(t)) {
+        const char *what =
+            arena_printf(b->a, "arrays of %s in sets of distinct values", type_plain_name(type_element(t)));
+        return what ? bind_unsupported(b, location, what) : ST_ERROR;
+    }
     if (t.id == T_ARRAY && type_element(t).id == T_COMPOSITE)
         return bind_unsupported(b, location, "arrays of rows in sets of distinct values");
     if (t.id != T_ARRAY || type_element(t).id != T_INTERVAL) return ST_OK;
@@ -57,6 +66,7 @@ Expr *bind_key(Binder *b, Expr *e, int64_t location) {
     const char *name = e->type.id == T_ARRAY       ? "array_sort_key"
                        : e->type.id == T_JSONB     ? "jsonb_key"
                        : e->type.id == T_COMPOSITE ? "composite_key"
+                       : type_is_range(e->type)    ? "range_key"
                                                    : "numeric_key";
     return bind_call(b, name, false, 1, &e, location);
 }
@@ -124,6 +134,7 @@ Expr *bind_least(Binder *b, Expr *e, int64_t location) {
     const char *name = e->type.id == T_ARRAY       ? "array_trim_scale"
                        : e->type.id == T_JSONB     ? "jsonb_trim_scale"
                        : e->type.id == T_COMPOSITE ? "row_trim_scale"
+                       : type_is_range(e->type)    ? "range_trim_scale"
                                                    : "trim_scale";
     return bind_call(b, name, false, 1, &e, location);
 }

@@ -341,6 +341,7 @@ static Status rows_column(Binder *b, RowsFunc *f, const char *name, Type t) {
 
 Status bind_rows_array(Binder *b, Expr *array, const char *each, const char *name, int64_t location, RowsFunc *out) {
     Type t;
+    if (array && array->type.id == T_MULTIRANGE) array = bind_call(b, "multirange_ranges", false, 1, &array, location);
     if (!array || bind_check_array(b, array, location) != ST_OK) return ST_ERROR;
     *out = (RowsFunc){.kind = ROWS_ARRAY, .location = location, .n_args = 1, .each = each};
     if (!(out->args = arena_array(b->a, Expr *, 1))) return ST_ERROR;

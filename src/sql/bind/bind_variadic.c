@@ -116,6 +116,8 @@ Expr *bind_variadic(Binder *b, Query *q, const AstFunc *f) {
         if (!err_is_set(b->err)) bind_unsupported(b, f->location, "VARIADIC with that many arguments");
         return NULL;
     }
+    Expr *multirange = n == 1 ? bind_multirange_variadic(b, name, args[0], f->location) : NULL;
+    if (multirange || err_is_set(b->err)) return multirange;
     if (path && n == 2) {
         const Type json = type_make(name[4] == 'b' ? T_JSONB : T_JSON);
         Expr *from = bind_coerce(b, args[0], json, CAST_IMPLICIT, f->args[0]->location);
