@@ -20,7 +20,8 @@ import pg  # noqa: E402
 TYPES = """bool bytea char name int8 int2 int2vector int4 regproc text oid tid xid cid oidvector json bpchar varchar date time float4 float8
 timestamp timestamptz interval timetz bit varbit numeric uuid jsonb regprocedure regoper regoperator regclass regcollation regtype regrole
 regnamespace regconfig regdictionary unknown record void trigger any anyelement anyarray anynonarray anyenum anycompatible anycompatiblearray
-anycompatiblenonarray cstring internal""".split()
+anycompatiblenonarray cstring internal int4range int8range numrange tsrange tstzrange daterange int4multirange int8multirange nummultirange
+tsmultirange tstzmultirange datemultirange anyrange anymultirange anycompatiblerange anycompatiblemultirange""".split()
 # Views of pg_catalog that are queries here too; of information_schema all are, but for those below.
 VIEWS = """pg_tables pg_views pg_indexes pg_matviews pg_roles pg_user pg_shadow pg_group pg_rules pg_policies pg_sequences pg_stat_sys_tables
 pg_stat_user_tables pg_stat_sys_indexes pg_stat_user_indexes pg_statio_sys_tables pg_statio_user_tables pg_statio_user_indexes
@@ -66,7 +67,8 @@ def known(sql):
 
 def null(type_name):
     poly = {"anyelement": "int4", "anynonarray": "int4", "anycompatible": "int4", "anycompatiblenonarray": "int4", "any": "int4",
-            "anyarray": "int4[]", "anycompatiblearray": "int4[]"}
+            "anyarray": "int4[]", "anycompatiblearray": "int4[]", "anyrange": "int4range", "anymultirange": "int4multirange",
+            "anycompatiblerange": "int4range", "anycompatiblemultirange": "int4multirange"}
     name = poly.get(type_name, type_name)
     return f"null::{name[1:]}[]" if name.startswith("_") else f'null::"{name}"' if name in ("char", "bit") else f"null::{name}"
 
@@ -172,8 +174,9 @@ def main():
         conn = server.connect()
         views(conn)
         named, there = types(conn)
-        # Of access methods, and of types that a database defines.
-        named |= set("3 330 331 332 750 751 2400 2401 2597 2598 2290 2291 2402 2403 3506 3507 3532 3533 6179 3816".split())
+        # Of access methods, of types that a database defines, and of pg_range.
+        named |= set("3 330 331 332 750 751 2400 2401 2597 2598 2290 2291 2402 2403 3506 3507 3532 3533 6179 3816 3834 3835 3836 3837 3916 "
+                     "4231 4232 4233 4234 4242 3914 3915 3928 3922 3923 3924 3925 3929 3930".split())
         functions(conn, there, named | operators(conn, there) | casts(conn, there))
     finally:
         server.stop()

@@ -47,6 +47,11 @@ Status system_fill_class(Session *s, SystemRows *r) {
     return ST_OK;
 }
 
+static BuiltinType form_of(const SysObjects *o, const SysType *t);
+static char range_align(const SysObjects *o, const RangeType *x) {
+    const SysType *of = object_type(o, object_type_oid(o, x->subtype, 0));
+    return of && form_of(o, of).align == 'd' ? 'd' : 'i';
+}
 /* Length, passing and so on of a type's values, and their functions. */
 static BuiltinType form_of(const SysObjects *o, const SysType *t) {
     BuiltinType x = {.length = -1, .align = 'i', .storage = 'x', .category = 'U', .kind = 'b'};
@@ -59,7 +64,16 @@ static BuiltinType form_of(const SysObjects *o, const SysType *t) {
                           .category = 'E',
                           .kind = 'e',
                           .functions = {3506, 3507, 3532, 3533}};
-    else if (t->domain) {
+    else if (t->range) {
+        x = (BuiltinType){.length = -1,
+                          .align = range_align(o, t->range),
+                          .storage = 'x',
+                          .category = 'R',
+                          .kind = t->multi ? 'm' : 'r',
+                          .functions = {3834, 3835, 3836, 3837, 0, 0, 0, 3916}};
+        static const int64_t of_multi[8] = {4231, 4232, 4233, 4234, 0, 0, 0, 4242};
+        if (t->multi) memcpy(x.functions, of_multi, sizeof of_multi);
+    } else if (t->domain) {
         const SysType *base = object_type(o, object_type_oid(o, t->domain->type, 0));
         if (base) x = form_of(o, base);
         x.kind = 'd';
@@ -210,6 +224,44 @@ Status system_fill_opclass(Session *s, SystemRows *r) {
     for (int64_t i = 0; i < ARRAY_LEN(classes); i++)
         TRY(system_row(r, "iisiiii10", classes[i].oid, (int64_t)OID_BTREE, classes[i].name, (int64_t)OID_SCHEMA_CATALOG,
                        (int64_t)OID_OWNER, classes[i].family, classes[i].type));
+    return ST_OK;
+}
+/* PostgreSQL's own range types: oids of the type, its subtype, its multirange, the subtype's operator class, the
+ * functions that make canonical forms and subtract. */
+static const int64_t builtin_ranges[][6] = {{3904, 23, 4451, 1978, 3914, 3922},   {3906, 1700, 4532, 3125, 0, 3924},
+                                            {3908, 1114, 4533, 3128, 0, 3929},    {3910, 1184, 4534, 3127, 0, 3930},
+                                            {3912, 1082, 4535, 3122, 3915, 3925}, {3926, 20, 4536, 3124, 3928, 3923}};
+static int64_t class_of(const SysObjects *o, Type t);
+static int64_t diff_oid(const RangeType *x) {
+    static const struct {
+        const char *name;
+        int64_t oid;
+    } known[] = {{"float8mi", 219},          {"int4range_subdiff", 3922}, {"int8range_subdiff", 3923},
+                 {"numrange_subdiff", 3924}, {"daterange_subdiff", 3925}, {"tsrange_subdiff", 3929},
+                 {"tstzrange_subdiff", 3930}};
+    for (int64_t i = 0; x->subtype_diff && i < ARRAY_LEN(known); i++)
+        if (strcmp(x->subtype_diff, known[i].name) == 0) return known[i].oid;
+    return 0;
+}
+Status system_fill_range(Session *s, SystemRows *r) {
+    (void)s;
+    for (int64_t i = 0; i < ARRAY_LEN(builtin_ranges); i++) {
+        const int64_t *x = builtin_ranges[i];
+        TRY(system_row(r, "iii0iii", x[0], x[1], x[2], x[3], x[4], x[5]));
+    }
+    for (int64_t i = 0; i < r->o->types.len; i++) {
+        const SysType *t = &r->o->types.items[i];
+        if (!t->range || t->multi) continue;
+        const Type sub = t->range->subtype;
+        const SysType *of = object_type(r->o, object_type_oid(r->o, sub, 0));
+        const char *named = t->range->collation;
+        const int64_t collation = named ? (strcmp(named, "C") == 0 ? (int64_t)OID_COLLATION_C : 951)
+                                  : of  ? form_of(r->o, of).collation
+                                        : 0;
+        TRY(system_row(r, "iiiii0i", t->oid, object_type_oid(r->o, sub, 0),
+                       object_type_oid(r->o, multirange_type(t->range), 0), collation, class_of(r->o, sub),
+                       diff_oid(t->range)));
+    }
     return ST_OK;
 }
 static int64_t class_of(const SysObjects *o, Type t) {

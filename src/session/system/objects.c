@@ -11,6 +11,7 @@
 #include "types/composite.h"
 #include "types/dec.h"
 #include "types/enums.h"
+#include "types/numbers.h"
 #include "types/oid.h"
 
 static const BuiltinType builtins[] = {
@@ -84,6 +85,12 @@ static Status add_types(SysObjects *o) {
     for (int64_t i = 0; i < enum_count(o->c->enums); i++) {
         const EnumType *x = enum_nth(o->c->enums, i);
         if (x) TRY(add_user_type(o, (SysType){.name = x->name, .enumerated = x}, 'e'));
+    }
+    for (int64_t i = 0; i < range_count(o->c->ranges); i++) {
+        const RangeType *x = range_nth(o->c->ranges, i);
+        if (!x) break;
+        TRY(add_user_type(o, (SysType){.name = x->name, .range = x}, 'e'));
+        TRY(add_user_type(o, (SysType){.name = x->multi, .range = x, .multi = true}, 'e'));
     }
     for (int64_t i = 0; i < o->c->n_domains; i++) {
         const Domain *d = o->c->domains[i];
@@ -449,12 +456,18 @@ static const BuiltinType *builtin_named(const char *name) {
 static int64_t plain_oid(const SysObjects *o, Type t) {
     const EnumType *x = enum_of(t);
     const CompositeType *row = composite_of(t);
-    const char *name = internal_names[t.id];
+    const RangeType *range = range_of(t);
+    const char *name = internal_names[t.id], *of_range = !range ? NULL : t.id == T_RANGE ? range->name : range->multi;
+    if (range && range->number >= TYPE_NUMBER_FIRST) {
+        const SysType *found = object_type_named(o, "public", of_range);
+        return found ? found->oid : 0;
+    }
     if (x || (row && row->kind != COMPOSITE_ANONYMOUS)) {
         const SysType *found = object_type_named(o, "public", x ? x->name : row->name);
         return found ? found->oid : 0;
     }
-    if (type_is_record(t) || row) name = "record";
+    if (range) name = of_range;
+    else if (type_is_record(t) || row) name = "record";
     else if (type_is_poly(t)) name = type_plain_name(t);
     else if (t.id == T_TEXT && t.flags & TF_QCHAR) name = "char";
     else if (oid_type_name(t)) name = oid_type_name(t);

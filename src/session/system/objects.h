@@ -77,6 +77,8 @@ typedef struct SysType {
     const EnumType *enumerated;
     const Domain *domain;
     const SysClass *row;
+    const RangeType *range; /* a range type or (multi) its multirange */
+    bool multi;
 } SysType;
 /* A row of pg_constraint. */
 typedef struct SysConstraint {
