@@ -2,6 +2,7 @@
 #include "sql/bind/bind_poly.h"
 
 #include "types/func.h"
+#include "types/range.h"
 
 static bool is_numeric(Type t) { return t.id == T_NUMERIC || t.id == T_DECIMAL; }
 static bool same_element(Type a, Type b) {
@@ -36,9 +37,21 @@ static bool add_common(Poly *p, Type x) {
     return p->common = plain(t), true;
 }
 
+bool poly_is_common(PolyType kind) { return kind >= POLY_COMPATIBLE && kind != POLY_RANGE && kind != POLY_MULTIRANGE; }
+bool poly_is_range(PolyType kind) { return kind >= POLY_RANGE && kind <= POLY_COMPATIBLE_MULTIRANGE; }
+static bool range_fits(Poly *p, PolyType kind, Type x) {
+    const bool multi = kind == POLY_MULTIRANGE || kind == POLY_COMPATIBLE_MULTIRANGE;
+    Type *range = &p->range[poly_is_common(kind)];
+    if (x.id != (multi ? T_MULTIRANGE : T_RANGE)) return false;
+    if (known(*range)) return range->length == x.length;
+    const RangeType *r = range_of(x);
+    if (r) *range = range_type(r);
+    return r != NULL;
+}
+
 static bool argument_fits(Poly *p, Type declared, Type x) {
     const PolyType kind = (PolyType)declared.length;
-    p->family[kind >= POLY_COMPATIBLE] = true;
+    p->family[poly_is_common(kind)] = true;
     p->nonarray |= kind == POLY_NONARRAY;
     p->enumerated |= kind == POLY_ENUM;
     p->common_nonarray |= kind == POLY_COMPATIBLE_NONARRAY;
@@ -51,9 +64,19 @@ static bool argument_fits(Poly *p, Type declared, Type x) {
     case POLY_COMPATIBLE:
     case POLY_COMPATIBLE_NONARRAY: return add_common(p, x);
     case POLY_COMPATIBLE_ARRAY: return x.id == T_ARRAY && add_common(p, type_element(x));
+    case POLY_RANGE:
+    case POLY_MULTIRANGE:
+    case POLY_COMPATIBLE_RANGE:
+    case POLY_COMPATIBLE_MULTIRANGE: return range_fits(p, kind, x);
     case POLY_NONE: break;
     }
     return true;
+}
+
+/* Ranges of the second family have the common type itself as subtype. */
+static bool range_is_common(Poly *p) {
+    const Type subtype = range_of(p->range[1])->subtype;
+    return add_common(p, subtype) && same_element(p->common, subtype);
 }
 
 bool poly_fits(int n, const Type *declared, const Type *actual, Poly *out) {
@@ -61,6 +84,8 @@ bool poly_fits(int n, const Type *declared, const Type *actual, Poly *out) {
     for (int i = 0; i < n; i++)
         if (type_is_poly(declared[i]) && !argument_fits(out, declared[i], actual[i])) return false;
     if (known(out->array) && !is_or_becomes(&out->element, type_element(out->array))) return false;
+    if (known(out->range[0]) && !is_or_becomes(&out->element, range_of(out->range[0])->subtype)) return false;
+    if (known(out->range[1]) && !range_is_common(out)) return false;
     if (out->nonarray && out->element.id == T_ARRAY) return false;
     if (out->enumerated && known(out->element) && out->element.id != T_ENUM) return false;
     return !(out->common_nonarray && out->common.id == T_ARRAY);
@@ -73,6 +98,17 @@ Status poly_settle(Poly *p, Err *e) {
     return ST_OK;
 }
 
+/* A range of its own, or the multirange of one: no other argument says which one it is. */
+static Status range_type_of(const Poly *p, PolyType kind, Type *out, Err *e) {
+    const bool multi = kind == POLY_MULTIRANGE || kind == POLY_COMPATIBLE_MULTIRANGE;
+    const RangeType *r = range_of(p->range[poly_is_common(kind)]);
+    if (!r)
+        return err_set(e, ERR_DATATYPE_MISMATCH,
+                       "could not determine polymorphic type %s because input has type unknown",
+                       type_plain_name(type_poly(kind)));
+    *out = multi ? multirange_type(r) : range_type(r);
+    return ST_OK;
+}
 static Status array_of(Type element, Type *out, Err *e) {
     if (element.id == T_ARRAY)
         return err_set(e, ERR_UNDEFINED_OBJECT, "could not find array type for data type %s", type_plain_name(element));
@@ -87,6 +123,10 @@ Status poly_type(const Poly *p, Type declared, Type *out, Err *e) {
     case POLY_COMPATIBLE_ARRAY: return array_of(p->common, out, e);
     case POLY_COMPATIBLE:
     case POLY_COMPATIBLE_NONARRAY: return *out = p->common, ST_OK;
+    case POLY_RANGE:
+    case POLY_MULTIRANGE:
+    case POLY_COMPATIBLE_RANGE:
+    case POLY_COMPATIBLE_MULTIRANGE: return range_type_of(p, (PolyType)declared.length, out, e);
     default: return *out = p->element, ST_OK;
     }
 }

@@ -1,4 +1,5 @@
 /* pl.c - routines: signatures, from CREATE statement to tree, names of variables. See pl.h. */
+#include "sql/bind/bind_poly.h"
 #include "sql/pl/pl_int.h"
 #include "types/composite.h"
 
@@ -283,13 +284,20 @@ static Status result_type(Arena *a, const Catalog *c, const AstCreateFunction *x
 /* An argument of its family tells which type a polymorphic result is. */
 static Status check_poly_result(const Routine *r, Type t, Err *e) {
     if (!type_is_poly(t)) return ST_OK;
-    const bool common = t.length >= POLY_COMPATIBLE;
+    const bool common = poly_is_common((PolyType)t.length), range = poly_is_range((PolyType)t.length);
     for (int i = 0; i < r->n_params; i++) {
         const Type x = r->param_types[i];
+        const PolyType kind = (PolyType)x.length;
         const bool given = r->param_modes[i] == 'i' || r->param_modes[i] == 'b';
-        if (given && type_is_poly(x) && (x.length >= POLY_COMPATIBLE) == common) return ST_OK;
+        if (given && type_is_poly(x) && poly_is_common(kind) == common && (!range || poly_is_range(kind))) return ST_OK;
     }
     err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "cannot determine result data type");
+    if (range) {
+        const char *family = common ? "anycompatible" : "any";
+        err_detail(e, "A result of type %s requires at least one input of type %srange or %smultirange.",
+                   type_plain_name(t), family, family);
+        return ST_ERROR;
+    }
     err_detail(e, "A result of type %s requires at least one input of type %s.", type_plain_name(t),
                common ? "anycompatible, anycompatiblearray, anycompatiblenonarray, anycompatiblerange, or "
                         "anycompatiblemultirange"
