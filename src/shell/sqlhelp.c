@@ -47,7 +47,7 @@ static const struct Topic {
      "    DROP CONSTRAINT [ IF EXISTS ] constraint [ RESTRICT | CASCADE ]\n"
      "    SET ( expected_rows = number )\n"
      "    RESET ( expected_rows )"},
-    {"ALTER TYPE", "change an enumerated or a composite type, or rename it",
+    {"ALTER TYPE", "change an enumerated or a composite type, or rename a type",
      "ALTER TYPE name ADD VALUE [ IF NOT EXISTS ] 'label' [ { BEFORE | AFTER } 'other label' ]\n"
      "ALTER TYPE name RENAME VALUE 'label' TO 'new label'\n"
      "ALTER TYPE name ADD ATTRIBUTE attribute_name data_type [, ...]\n"
@@ -135,9 +135,11 @@ static const struct Topic {
     {"CREATE TABLE AS", "define a table from the result of a query",
      "CREATE [ TEMPORARY | UNLOGGED ] TABLE [ IF NOT EXISTS ] name [ ( column [, ...] ) ]\n"
      "    AS query [ WITH [ NO ] DATA ]"},
-    {"CREATE TYPE", "define an enumerated or a composite type",
+    {"CREATE TYPE", "define an enumerated, a composite or a range type",
      "CREATE TYPE name AS ENUM ( [ 'label' [, ...] ] )\n"
-     "CREATE TYPE name AS ( [ attribute_name data_type [, ...] ] )"},
+     "CREATE TYPE name AS ( [ attribute_name data_type [, ...] ] )\n"
+     "CREATE TYPE name AS RANGE ( SUBTYPE = subtype\n"
+     "    [, COLLATION = collation ] [, SUBTYPE_DIFF = function ] [, MULTIRANGE_TYPE_NAME = name ] )"},
     {"CREATE VIEW", "define a view", "CREATE [ OR REPLACE ] [ TEMPORARY ] VIEW name [ ( column [, ...] ) ] AS query"},
     {"DEALLOCATE", "forget a prepared statement", "DEALLOCATE [ PREPARE ] { name | ALL }"},
     {"DECLARE", "define a cursor",
@@ -162,7 +164,7 @@ static const struct Topic {
      "DROP ROUTINE [ IF EXISTS ] name [ ( [ type [, ...] ] ) ] [, ...] [ CASCADE | RESTRICT ]"},
     {"DROP SEQUENCE", "remove a sequence", "DROP SEQUENCE [ IF EXISTS ] name [, ...] [ CASCADE | RESTRICT ]"},
     {"DROP TABLE", "remove a table", "DROP TABLE [ IF EXISTS ] name [, ...] [ CASCADE | RESTRICT ]"},
-    {"DROP TYPE", "remove an enumerated or a composite type",
+    {"DROP TYPE", "remove an enumerated, a composite or a range type",
      "DROP TYPE [ IF EXISTS ] name [, ...] [ CASCADE | RESTRICT ]"},
     {"DROP VIEW", "remove a view", "DROP VIEW [ IF EXISTS ] name [, ...] [ CASCADE | RESTRICT ]"},
     {"END", "end the transaction, its changes stay", "END [ WORK | TRANSACTION ] [ AND [ NO ] CHAIN ]"},

@@ -181,13 +181,19 @@ insert into t values (1, 'Ann', 1, 1), (2, null, 2, null), (3, 'Bob', 3, 0);
 
 def types(server):
     """Enumerated types are saved, loaded and dumped with the order of their labels, composite types with their fields,
-    behind those that are in them, and tables behind those whose rows they have."""
+    behind those that are in them, range types behind their subtypes, and tables behind those whose rows they have."""
     make("types", """create type "Mood" as enum ('sad', 'it''s ok');
 alter type "Mood" add value 'so' before 'it''s ok';
 create table t(id int primary key, m "Mood" default 'sad', ms "Mood"[]);
 create function f(m "Mood") returns "Mood" language sql as 'select m';
 create type "In" as (m "Mood", "n N" numeric(6,2));
 create type "Around" as (i "In", ms "Mood"[], x "In"[]);
+create type "Moods R" as range (subtype = "Mood", multirange_type_name = "Many");
+create type spans as range (subtype = text, collation = "C");
+alter type spans rename to "Spans";
+create type "With" as (r "Moods R", n numrange);
+create table ranges(r "Moods R", m "Many", s "Spans"[], w "With", d daterange unique default '[2020-01-01,)');
+insert into ranges values ('[sad,so]', '{[sad,so),["it''s ok",]}', array[spans('a', 'b c')], row('empty', '[1.0,2.50]'));
 create table a_row(a "Around", t t);
 create function g(p "In") returns "Mood" language sql as 'select p.m';
 insert into t values (1, 'so', '{so}'), (2, 'it''s ok', null), (3, default, null);
@@ -201,6 +207,9 @@ insert into a_row select row(row('so', 1.5), '{sad}', array[row(null, 2)::"In"])
         rc, out, err = sh(directory, "-A", "-t", "-c", "select a, t, g((a).i) from a_row")
         row = """("(so,1.50)",{sad},"{""(,2.00)""}")|(1,so,{so})|so\n"""
         check(f"rows in {directory}", (rc, out, err) == (0, row, ""), (rc, out, err))
+        rc, out, err = sh(directory, "-A", "-t", "-c", "select r @> 'so', * from ranges where d @> date '2020-01-01'")
+        row = """t|[sad,so]|{[sad,so),["it's ok",)}|{"[a,\\"b c\\")"}|(empty,"[1.0,2.50]")|[2020-01-01,)\n"""
+        check(f"ranges in {directory}", (rc, out, err) == (0, row, ""), (rc, out, err))
         rc, out, err = sh(directory, "-c", "\\d t")
         check(f"\\d in {directory}", '"Mood"[]' in out, out)
 

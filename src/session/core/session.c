@@ -44,7 +44,8 @@ typedef enum CatalogUndoKind {
     CU_DROPPED_SEQUENCE,
     CU_EXPECTED_ROWS,
     CU_ENUM,
-    CU_COMPOSITE
+    CU_COMPOSITE,
+    CU_RANGE
 } CatalogUndoKind;
 struct CatalogUndo {
     CatalogUndo *next;
@@ -58,6 +59,7 @@ struct CatalogUndo {
     int64_t expected_rows; /* of the table before */
     const EnumType *enum_from, *enum_to;
     const CompositeType *row_from, *row_to;
+    const RangeType *range_from, *range_to;
 };
 
 /* Changes the catalog and remembers how to take it back: both or neither. */
@@ -88,6 +90,7 @@ static Status change(Session *s, CatalogUndoKind kind, Table *t, View *v, Foreig
     case CU_ADDED_SEQUENCE:
     case CU_DROPPED_SEQUENCE: break; /* session_add_sequence and session_drop_sequence do it */
     case CU_COMPOSITE: break;        /* session_put_composite does it */
+    case CU_RANGE: break;            /* session_put_range does it */
     case CU_ENUM: break;             /* session_put_enum does it */
     case CU_EXPECTED_ROWS: break;    /* session_expect_rows does it */
     }
@@ -183,6 +186,22 @@ Status session_put_composite(Session *s, const CompositeType *from, const Compos
     return ST_OK;
 }
 
+static void range_changed(Catalog *c, const RangeType *from, const RangeType *to) {
+    type_changed(c, from ? from->name : NULL, to ? to->name : NULL);
+    type_changed(c, from ? from->multi : NULL, to ? to->multi : NULL);
+    type_changed(c, from ? from->make : NULL, to ? to->make : NULL);
+    type_changed(c, from ? from->make_multi : NULL, to ? to->make_multi : NULL);
+}
+Status session_put_range(Session *s, const RangeType *from, const RangeType *to) {
+    Catalog *c = &s->db->catalog;
+    TRY(change(s, CU_RANGE, NULL, NULL, NULL, NULL));
+    s->catalog_undo->range_from = s->catalog_undo->range_to = from; /* nothing to undo yet */
+    TRY(range_put(c->ranges, from, to, &s->err));
+    s->catalog_undo->range_to = to;
+    range_changed(c, from, to);
+    return ST_OK;
+}
+
 void catalog_undo_all(Session *s) { catalog_undo_to(s, NULL); }
 void catalog_undo_to(Session *s, const CatalogUndo *mark) {
     Catalog *c = &s->db->catalog;
@@ -233,6 +252,10 @@ void catalog_undo_to(Session *s, const CatalogUndo *mark) {
         case CU_COMPOSITE:
             if (u->row_from != u->row_to) (void)composite_put(c->rows, u->row_to, u->row_from, &ignored);
             type_changed(c, u->row_to ? u->row_to->name : NULL, u->row_from ? u->row_from->name : NULL);
+            break;
+        case CU_RANGE:
+            if (u->range_from != u->range_to) (void)range_put(c->ranges, u->range_to, u->range_from, &ignored);
+            range_changed(c, u->range_to, u->range_from);
             break;
         case CU_EXPECTED_ROWS: u->table->expected_rows = u->expected_rows; break;
         }

@@ -22,6 +22,7 @@
 #include "txn/run/bulk.h"
 #include "types/composite.h"
 #include "types/enums.h"
+#include "types/range.h"
 
 /* What SET changes, by what changes together; settings.c has the table of names, ranges and defaults. */
 typedef struct ExecSettings { /* how a statement is planned and run */
@@ -569,6 +570,8 @@ Status session_drop_sequence(Session *s, Sequence *q);
 Status session_put_enum(Session *s, const EnumType *from, const EnumType *to);
 /* The same of composite types. */
 Status session_put_composite(Session *s, const CompositeType *from, const CompositeType *to);
+/* The same of range types. */
+Status session_put_range(Session *s, const RangeType *from, const RangeType *to);
 Status session_expect_rows(Session *s, Table *t, int64_t rows); /* Table.expected_rows */
 
 char *quote_name(Arena *a, const char *name);              /* "name" for SQL text */

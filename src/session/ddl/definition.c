@@ -1016,6 +1016,39 @@ static Status add_domain_parts(Lister *l) {
     return ST_OK;
 }
 
+static int by_range_name(const void *x, const void *y) {
+    return strcmp((*(const RangeType *const *)x)->name, (*(const RangeType *const *)y)->name);
+}
+static Status add_ranges(Lister *l) {
+    const RangeType *x;
+    VEC(const RangeType *) all = {0};
+    for (int64_t i = 0; (x = range_nth(l->k->ranges, i)) != NULL; i++)
+        if (!vec_push(l->a, &all, x)) return ST_ERROR;
+    if (all.len > 1) qsort(all.items, (size_t)all.len, sizeof *all.items, by_range_name);
+    for (int64_t i = 0; i < all.len; i++) {
+        x = all.items[i];
+        Text t = {.a = l->a};
+        char type[TYPE_NAME_MAX];
+        text_put(&t, "CREATE TYPE ");
+        text_put(&t, x->shown);
+        text_put(&t, " AS RANGE (\n    subtype = ");
+        text_put(&t, type_name(x->subtype, &type));
+        text_put(&t, ",\n    multirange_type_name = ");
+        text_put(&t, x->multi_shown);
+        if (x->collation) {
+            text_put(&t, ",\n    collation = ");
+            text_name(&t, x->collation);
+        }
+        if (x->subtype_diff) {
+            text_put(&t, ",\n    subtype_diff = ");
+            text_name(&t, x->subtype_diff);
+        }
+        text_put(&t, "\n)");
+        TRY(add_type(l, x->name, x->shown, &t));
+    }
+    return ST_OK;
+}
+
 /* By name, behind those that they have in their fields. */
 static Status order_composites(Lister *l, const CompositeType ***out, int64_t *n) {
     *n = composite_count(l->k->rows);
@@ -1068,6 +1101,7 @@ Status definitions_list(Session *s, Arena *a, Definitions *out) {
     TRY(order_sequences(&l));
     TRY(add_sequences(&l));
     TRY(add_enums(&l));
+    TRY(add_ranges(&l));
     TRY(order_domains(&l));
     TRY(add_domains(&l));
     TRY(add_composites(&l));

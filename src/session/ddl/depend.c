@@ -384,7 +384,7 @@ typedef struct NamesType {
     bool column; /* a column of that type */
 } NamesType;
 static int32_t number_of(NamedType x) {
-    return x.enumerated ? x.enumerated->number : x.composite ? x.composite->number : 0;
+    return x.enumerated ? x.enumerated->number : x.composite ? x.composite->number : x.range ? x.range->number : 0;
 }
 static bool is_of(Type t, int64_t domain, NamedType x) {
     if (x.domain) return domain == x.domain->id;
@@ -526,19 +526,32 @@ static Status of_type_in_composite(Dependents *d, const CompositeType *y, NamedT
     return ST_OK;
 }
 
+static Status of_type_in_range(Dependents *d, const RangeType *y, NamedType x, const char *on) {
+    if (!is_of(y->subtype, 0, x)) return ST_OK;
+    const char *what = arena_printf(d->a, "type %s", y->shown);
+    if (!what) return ST_ERROR;
+    TRY(add(d, (Dependent){.kind = DEPENDENT_RANGE, .range = y, .what = what, .direct = true}, on));
+    return d->renames ? ST_OK : dependents_of_type(d, (NamedType){.range = y});
+}
+
 static const char *shown_type(Dependents *d, NamedType x) {
-    return x.domain ? domain_shown(d->a, x.domain) : x.composite ? x.composite->shown : x.enumerated->shown;
+    return x.domain      ? domain_shown(d->a, x.domain)
+           : x.composite ? x.composite->shown
+           : x.range     ? x.range->shown
+                         : x.enumerated->shown;
 }
 Status dependents_of_type(Dependents *d, NamedType x) {
     const Catalog *k = &d->s->db->catalog;
     TRY(stack_check(&d->s->err));
     const CompositeType *y;
+    const RangeType *z;
     const char *shown = shown_type(d, x);
     const char *on = shown ? arena_printf(d->a, "type %s", shown) : NULL;
     bool *holds = arena_array(d->a, bool, k->n_views + 1);
     if (!on || !holds) return ST_ERROR;
     for (int64_t i = 0; i < k->n_domains; i++) TRY(of_type_in_domain(d, k->domains[i], x, on));
     for (int64_t i = 0; (y = composite_nth(k->rows, i)) != NULL; i++) TRY(of_type_in_composite(d, y, x, on));
+    for (int64_t i = 0; (z = range_nth(k->ranges, i)) != NULL; i++) TRY(of_type_in_range(d, z, x, on));
     for (int64_t i = 0; i < k->n_tables; i++) TRY(of_type_in_table(d, k->tables[i], x, on));
     for (int64_t i = 0; i < k->n_routines; i++) TRY(of_type_in_routine(d, k->routines[i], x, on));
     for (int64_t i = 0; i < k->n_views; i++) {
@@ -690,6 +703,8 @@ static Status take_index(Dependents *d, const Dependent *x) {
 }
 static Status take_along(Dependents *d, const Dependent *x) {
     Domain *domain;
+    const RangeType *range;
+    bool multi;
     switch (x->kind) {
     case DEPENDENT_VIEW: return session_drop_view(d->s, x->view);
     case DEPENDENT_FOREIGN: return session_drop_foreign(d->s, x->foreign);
@@ -700,6 +715,9 @@ static Status take_along(Dependents *d, const Dependent *x) {
     case DEPENDENT_DOMAIN_CHECK: return domain_drop_check(d->s, d->st, x->table, x->name);
     case DEPENDENT_DOMAIN_DEFAULT: return domain_drop_default(d->s, d->st, x->table);
     case DEPENDENT_INDEX: return take_index(d, x);
+    case DEPENDENT_RANGE: /* as it is by now */
+        range = range_find(d->s->db->catalog.ranges, slice_of(x->range->name), &multi);
+        return range && !multi ? session_put_range(d->s, range, NULL) : ST_OK;
     case DEPENDENT_ATTRIBUTE: return composite_drop_attribute(d->s, d->st, x->table, x->name);
     case DEPENDENT_COLUMN:
         return alter_table_cmd(d->s, d->st, x->table,
@@ -715,7 +733,8 @@ static Status take_along(Dependents *d, const Dependent *x) {
 }
 
 static bool goes_late(const Dependent *x) {
-    return x->kind == DEPENDENT_COLUMN || x->kind == DEPENDENT_DOMAIN || x->kind == DEPENDENT_ATTRIBUTE;
+    return x->kind == DEPENDENT_COLUMN || x->kind == DEPENDENT_DOMAIN || x->kind == DEPENDENT_ATTRIBUTE ||
+           x->kind == DEPENDENT_RANGE;
 }
 
 Status dependents_drop(Dependents *d, const char *what, bool cascade) {

@@ -22,7 +22,8 @@ typedef enum DependentKind {
     DEPENDENT_DOMAIN_CHECK,
     DEPENDENT_DOMAIN_DEFAULT,
     DEPENDENT_INDEX,
-    DEPENDENT_ATTRIBUTE
+    DEPENDENT_ATTRIBUTE,
+    DEPENDENT_RANGE
 } DependentKind;
 typedef struct Dependent {
     DependentKind kind;
@@ -30,6 +31,7 @@ typedef struct Dependent {
     ForeignKey *foreign;
     Routine *routine;
     Domain *domain;
+    const RangeType *range;
     bool direct;              /* of dependents_of_type: its text names the type */
     const char *table, *name; /* of a default's column, a check or an index; a domain or a composite type instead of a
                                  table */
@@ -46,11 +48,12 @@ typedef struct Dependents {
     VEC(const Table *) spared_tables;
     VEC(const Domain *) spared_domains;
 } Dependents;
-/* A type with a definition: one of the three. */
+/* A type with a definition: one of these. */
 typedef struct NamedType {
     const EnumType *enumerated;
     const Domain *domain;
     const CompositeType *composite;
+    const RangeType *range; /* with its multirange */
 } NamedType;
 
 void dependents_init(Dependents *d, Session *s, Statement *st);

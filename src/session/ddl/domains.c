@@ -340,14 +340,21 @@ static Status find_type(Session *s, const AstName *n, const AstDrop *x, NamedTyp
     out->enumerated = enum_find(s->db->catalog.enums, slice_of(n->name));
     out->domain = catalog_domain(&s->db->catalog, slice_of(n->name));
     out->composite = composite_find(s->db->catalog.rows, slice_of(n->name));
+    bool multi = false;
+    out->range = range_find(s->db->catalog.ranges, slice_of(n->name), &multi);
+    if (multi && x->object == AST_OBJ_TYPE) {
+        err_set(&s->err, ERR_DEPENDENT_OBJECTS, "cannot drop type %s because type %s requires it",
+                out->range->multi_shown, out->range->shown);
+        return err_hint(&s->err, "You can drop type %s instead.", out->range->shown), ST_ERROR;
+    }
     const Table *table = catalog_table(&s->db->catalog, slice_of(n->name));
-    if (table && !out->enumerated && !out->domain && !out->composite && x->object == AST_OBJ_TYPE) {
+    if (table && !out->enumerated && !out->domain && !out->composite && !out->range && x->object == AST_OBJ_TYPE) {
         err_set(&s->err, ERR_DEPENDENT_OBJECTS, "cannot drop type %s because table %s requires it", n->name, n->name);
         return err_hint(&s->err, "You can drop table %s instead.", n->name), ST_ERROR;
     }
-    if ((out->enumerated || out->composite) && x->object == AST_OBJ_DOMAIN)
+    if ((out->enumerated || out->composite || out->range) && x->object == AST_OBJ_DOMAIN)
         return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a domain", n->name);
-    if (out->enumerated || out->domain || out->composite) return ST_OK;
+    if (out->enumerated || out->domain || out->composite || out->range) return ST_OK;
     if (!x->if_exists) return err_at(&s->err, n->location, ERR_UNDEFINED_OBJECT, "type \"%s\" does not exist", n->name);
     session_notice_text(s, "NOTICE", "00000", "type \"%s\" does not exist, skipping", n->name);
     return ST_OK;
@@ -361,10 +368,10 @@ Status type_drop(Session *s, Statement *st, const AstDrop *x) {
     for (int64_t i = 0; i < x->n_names; i++) {
         NamedType t;
         TRY(find_type(s, &x->names[i], x, &t));
-        bool twice = !t.enumerated && !t.domain && !t.composite;
+        bool twice = !t.enumerated && !t.domain && !t.composite && !t.range;
         for (int64_t k = 0; k < gone.len; k++)
             twice |= gone.items[k].enumerated == t.enumerated && gone.items[k].domain == t.domain &&
-                     gone.items[k].composite == t.composite;
+                     gone.items[k].composite == t.composite && gone.items[k].range == t.range;
         if (!twice && !vec_push(st->run_arena, &gone, t)) return ST_ERROR;
         if (t.domain && !vec_push(st->run_arena, &d.spared_domains, t.domain)) return ST_ERROR;
     }
@@ -372,6 +379,7 @@ Status type_drop(Session *s, Statement *st, const AstDrop *x) {
     const char *shown = gone.len != 1              ? NULL
                         : gone.items[0].enumerated ? gone.items[0].enumerated->shown
                         : gone.items[0].composite  ? gone.items[0].composite->shown
+                        : gone.items[0].range      ? gone.items[0].range->shown
                                                    : domain_shown(d.a, gone.items[0].domain);
     TRY(dependents_drop(&d, shown ? arena_printf(d.a, "type %s", shown) : NULL, x->cascade));
     for (int64_t i = 0; i < gone.len; i++) {
@@ -380,6 +388,10 @@ Status type_drop(Session *s, Statement *st, const AstDrop *x) {
             gone.items[i].composite ? composite_find(s->db->catalog.rows, slice_of(gone.items[i].composite->name))
                                     : NULL;
         if (row) TRY(session_put_composite(s, row, NULL));
+        bool multi;
+        const RangeType *range =
+            gone.items[i].range ? range_find(s->db->catalog.ranges, slice_of(gone.items[i].range->name), &multi) : NULL;
+        if (range) TRY(session_put_range(s, range, NULL));
         Domain *y = gone.items[i].domain ? catalog_domain_by_id(&s->db->catalog, gone.items[i].domain->id) : NULL;
         if (y) TRY(session_drop_domain(s, y));
     }

@@ -18,9 +18,11 @@ Status type_name_free(Session *s, const AstName *name, const char *as) {
     const Catalog *c = &s->db->catalog;
     Type builtin;
     Err none = {0};
+    bool multi;
     TRY(session_check_schema(s, name));
     if (!enum_find(c->enums, slice_of(as)) && !composite_find(c->rows, slice_of(as)) &&
-        !catalog_table(c, slice_of(as)) && !catalog_view(c, slice_of(as)) && !catalog_domain(c, slice_of(as)) &&
+        !range_find(c->ranges, slice_of(as), &multi) && !catalog_table(c, slice_of(as)) &&
+        !catalog_view(c, slice_of(as)) && !catalog_domain(c, slice_of(as)) &&
         type_from_name(slice_of(as), 0, NULL, &builtin, &none) != ST_OK)
         return ST_OK;
     return err_at(&s->err, name->location, ERR_DUPLICATE_OBJECT, "type \"%s\" already exists", as);
@@ -28,9 +30,12 @@ Status type_name_free(Session *s, const AstName *name, const char *as) {
 
 Status row_type_free(Session *s, const char *relation, int64_t location) {
     const Slice name = slice_of(relation);
+    bool multi;
     if (composite_find(s->db->catalog.rows, name))
         return err_at(&s->err, location, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", relation);
-    if (!enum_find(s->db->catalog.enums, name) && !catalog_domain(&s->db->catalog, name)) return ST_OK;
+    if (!enum_find(s->db->catalog.enums, name) && !catalog_domain(&s->db->catalog, name) &&
+        !range_find(s->db->catalog.ranges, name, &multi))
+        return ST_OK;
     err_at(&s->err, location, ERR_DUPLICATE_OBJECT, "type \"%s\" already exists", relation);
     err_hint(&s->err,
              "A relation has an associated type of the same name, so you must use a name that doesn't conflict "
@@ -148,8 +153,12 @@ Status enum_alter(Session *s, Statement *st, const AstAlterEnum *x) {
         return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "%s is not an enum", domain_shown(st->run_arena, domain));
     const CompositeType *row = composite_find(s->db->catalog.rows, slice_of(x->name.name));
     if (row && !x->new_name) return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "%s is not an enum", row->shown);
+    bool multi;
+    const RangeType *range = range_find(s->db->catalog.ranges, slice_of(x->name.name), &multi);
+    if (range && !x->new_name)
+        return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "%s is not an enum", multi ? range->multi_shown : range->shown);
     t = enum_find(s->db->catalog.enums, slice_of(x->name.name));
-    if (!t && !row)
+    if (!t && !row && !range)
         return err_at(&s->err, x->name.location, ERR_UNDEFINED_OBJECT, "type \"%s\" does not exist", x->name.name);
     if (x->old_label) return rename_value(s, st, t, x);
     if (!x->new_name) return add_value(s, st, t, x);
@@ -159,14 +168,16 @@ Status enum_alter(Session *s, Statement *st, const AstAlterEnum *x) {
     dependents_init(&d, s, st);
     TRY(type_name_free(s, &x->name, x->new_name));
     d.renames = true;
-    TRY(dependents_of_type(&d, (NamedType){.enumerated = t, .composite = row}));
+    TRY(dependents_of_type(&d, (NamedType){.enumerated = t, .composite = row, .range = range}));
     for (int64_t i = 0; i < d.found.len; i++)
         if (d.found.items[i].kind != DEPENDENT_COLUMN && d.found.items[i].kind != DEPENDENT_DOMAIN &&
-            d.found.items[i].kind != DEPENDENT_ATTRIBUTE && d.found.items[i].direct)
+            d.found.items[i].kind != DEPENDENT_ATTRIBUTE && d.found.items[i].kind != DEPENDENT_RANGE &&
+            d.found.items[i].direct)
             return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,
                            "type \"%s\" cannot be renamed, because the definition of %s names it", x->name.name,
                            d.found.items[i].what);
     if (row) return composite_rename(s, row, x->new_name);
+    if (range) return range_rename(s, range, multi, x->new_name);
     TRY(enum_make(s->db->catalog.enums, t->number, x->new_name, t->n, t->labels, &made, &s->err));
     return session_put_enum(s, t, made);
 }

@@ -520,6 +520,7 @@ Status session_utility(Session *s, Statement *st, const AstStmt *x) {
         cursors_close_all(s);
         session_free_prepared(s);
         return settings_reset_all(s);
+    case AST_CREATE_RANGE: return range_create(s, st, AST_AS_CONST(AstCreateRange, x));
     case AST_CREATE_COMPOSITE: return composite_create(s, st, AST_AS_CONST(AstCreateComposite, x));
     case AST_CREATE_DOMAIN: return domain_create(s, st, AST_AS_CONST(AstCreateDomain, x));
     case AST_ALTER_DOMAIN: return domain_alter(s, st, AST_AS_CONST(AstAlterDomain, x));

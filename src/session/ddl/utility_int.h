@@ -66,6 +66,11 @@ Status type_name_free(Session *s, const AstName *name, const char *as); /* 42710
 Status row_type_free(Session *s, const char *relation,
                      int64_t location); /* ... a table or view, whose rows have a type */
 
+/* ---- range_types.c ---- */
+Status range_create(Session *s, Statement *st, const AstCreateRange *x);
+/* The type, or (multi) its multirange. */
+Status range_rename(Session *s, const RangeType *x, bool multi, const char *new_name);
+
 /* ---- composites.c ---- */
 Status composite_create(Session *s, Statement *st, const AstCreateComposite *x);
 Status composite_alter(Session *s, Statement *st, const AstAlterTable *x);

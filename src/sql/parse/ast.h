@@ -109,6 +109,7 @@ typedef enum AstKind {
     AST_CREATE_ENUM,      /* AstCreateEnum */
     AST_ALTER_ENUM,       /* AstAlterEnum */
     AST_CREATE_COMPOSITE, /* AstCreateComposite */
+    AST_CREATE_RANGE,     /* AstCreateRange */
     AST_CREATE_DOMAIN,    /* AstCreateDomain */
     AST_ALTER_DOMAIN,     /* AstAlterDomain */
     AST_CREATE_SEQUENCE,  /* AstSequence */
@@ -1036,6 +1037,18 @@ typedef struct AstCreateComposite {
     AstColumnDef **cols;
     int64_t n_cols;
 } AstCreateComposite;
+
+/* CREATE TYPE .. AS RANGE (..): what follows = is a type's or another object's name. */
+typedef struct AstRangeOption {
+    const char *name;
+    AstTypeName *value; /* NULL: none */
+} AstRangeOption;
+typedef struct AstCreateRange {
+    AST_STMT_HEAD;
+    AstName name;
+    AstRangeOption *options;
+    int64_t n_options;
+} AstCreateRange;
 
 /* ALTER TYPE of enumerated types: ADD VALUE (label), RENAME VALUE (old_label, label), RENAME TO (new_name). */
 typedef struct AstAlterEnum {

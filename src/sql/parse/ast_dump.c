@@ -779,6 +779,14 @@ static void dump_create_composite(Dump *d, const AstCreateComposite *x) {
     for (int64_t i = 0; i < x->n_cols; i++) dump_column_def(d, x->cols[i]);
 }
 
+static void dump_create_range(Dump *d, const AstCreateRange *x) {
+    put_qualified(d, &x->name);
+    for (int64_t i = 0; i < x->n_options; i++) {
+        put_name(d, "option=", x->options[i].name);
+        if (x->options[i].value) dump_type(d, x->options[i].value);
+    }
+}
+
 static void dump_create_domain(Dump *d, const AstCreateDomain *x) {
     put_qualified(d, &x->name);
     dump_column_def(d, x->def);
@@ -874,6 +882,7 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
     case AST_CREATE_FUNCTION: dump_create_function(d, AST_AS_CONST(AstCreateFunction, s)); break;
     case AST_DROP_FUNCTION: dump_drop_function(d, AST_AS_CONST(AstDropFunction, s)); break;
     case AST_CREATE_ENUM: dump_create_enum(d, AST_AS_CONST(AstCreateEnum, s)); break;
+    case AST_CREATE_RANGE: dump_create_range(d, AST_AS_CONST(AstCreateRange, s)); break;
     case AST_CREATE_COMPOSITE: dump_create_composite(d, AST_AS_CONST(AstCreateComposite, s)); break;
     case AST_CREATE_DOMAIN: dump_create_domain(d, AST_AS_CONST(AstCreateDomain, s)); break;
     case AST_ALTER_DOMAIN: dump_alter_domain(d, AST_AS_CONST(AstAlterDomain, s)); break;

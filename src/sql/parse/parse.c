@@ -189,6 +189,7 @@ const char *ast_kind_name(AstKind k) {
         [AST_CREATE_ENUM] = "create_enum",
         [AST_ALTER_ENUM] = "alter_enum",
         [AST_CREATE_COMPOSITE] = "create_composite",
+        [AST_CREATE_RANGE] = "create_range",
         [AST_CREATE_DOMAIN] = "create_domain",
         [AST_ALTER_DOMAIN] = "alter_domain",
         [AST_CREATE_SEQUENCE] = "create_sequence",
@@ -279,6 +280,7 @@ const char *ast_stmt_tag(const AstStmt *s) {
     case AST_CREATE_FUNCTION:
         return AST_AS_CONST(AstCreateFunction, s)->is_procedure ? "CREATE PROCEDURE" : "CREATE FUNCTION";
     case AST_CREATE_COMPOSITE:
+    case AST_CREATE_RANGE:
     case AST_CREATE_ENUM: return "CREATE TYPE";
     case AST_ALTER_ENUM: return "ALTER TYPE";
     case AST_CREATE_DOMAIN: return "CREATE DOMAIN";

@@ -1781,6 +1781,26 @@ static AstStmt *conv_create_composite(Conv *c, CompositeTypeStmt *s) {
                : NULL;
 }
 
+static bool conv_range_option(Conv *c, DefElem *d, AstRangeOption *x) {
+    if (!copy_str(c, d->defname, &x->name)) return false;
+    if (d->arg && IsA(d->arg, TypeName)) return (x->value = conv_type(c, (TypeName *)d->arg)) != NULL;
+    const char *text;
+    if (!option_text(c, d->arg, d->location, &text)) return false;
+    if (!text) return true;
+    if (!(x->value = arena_new_of(c->a, AstTypeName))) return false;
+    x->value->name = text;
+    return true;
+}
+static AstStmt *conv_create_range(Conv *c, CreateRangeStmt *s) {
+    AstCreateRange *x = NEW(AstCreateRange, AST_CREATE_RANGE, -1);
+    if (!x || !conv_qualified(c, s->typeName, -1, &x->name)) return NULL;
+    x->n_options = list_length(s->params);
+    if (!(x->options = new_array(c, x->n_options, (int64_t)sizeof(AstRangeOption)))) return NULL;
+    for (int64_t i = 0; i < x->n_options; i++)
+        if (!conv_range_option(c, list_nth(s->params, (int)i), &x->options[i])) return NULL;
+    return (AstStmt *)x;
+}
+
 static AstStmt *conv_create_domain(Conv *c, CreateDomainStmt *s) {
     AstCreateDomain *x = NEW(AstCreateDomain, AST_CREATE_DOMAIN, -1);
     ColumnDef def = {.typeName = s->typeName, .collClause = s->collClause, .constraints = s->constraints};
@@ -2193,7 +2213,6 @@ static AstStmt *conv_call(Conv *c, CallStmt *s) {
 static const char *statement_name(Node *n) {
     switch (nodeTag(n)) {
     case T_AlterFunctionStmt: return "ALTER FUNCTION";
-    case T_CreateRangeStmt: return "CREATE TYPE";
     case T_AlterTypeStmt: return "ALTER TYPE";
     case T_CreateTrigStmt: return "CREATE TRIGGER";
     case T_CreateEventTrigStmt: return "CREATE EVENT TRIGGER";
@@ -2281,6 +2300,7 @@ static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
     case T_RenameStmt: return conv_rename(c, (RenameStmt *)n);
     case T_CompositeTypeStmt: return conv_create_composite(c, (CompositeTypeStmt *)n);
     case T_CreateEnumStmt: return conv_create_enum(c, (CreateEnumStmt *)n);
+    case T_CreateRangeStmt: return conv_create_range(c, (CreateRangeStmt *)n);
     case T_AlterEnumStmt: return conv_alter_enum(c, (AlterEnumStmt *)n);
     case T_CreateDomainStmt: return conv_create_domain(c, (CreateDomainStmt *)n);
     case T_AlterDomainStmt: return conv_alter_domain(c, (AlterDomainStmt *)n);
