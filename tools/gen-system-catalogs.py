@@ -168,14 +168,22 @@ def functions(conn, there, named):
           out)
 
 
+def operator_classes(conn, there):
+    rows = query(conn, """select c.oid, opcmethod, opcname, opcfamily, opcintype, opcdefault, opckeytype, opfname from pg_opclass c
+        join pg_opfamily f on f.oid = opcfamily order by opcmethod::int, c.oid::int""")
+    write("session/system/builtin_opclasses.inc", "PostgreSQL 15's pg_opclass, for types that there are here.",
+          [[*r[:2], text(r[2]), *r[3:5], boolean(r[5]), r[6], text(r[7])] for r in rows if r[4] in there])
+
+
 def main():
     server = pg.Server()
     try:
         conn = server.connect()
         views(conn)
         named, there = types(conn)
+        operator_classes(conn, there)
         # Of access methods, of types that a database defines, and of pg_range.
-        named |= set("3 330 331 332 750 751 2400 2401 2597 2598 2290 2291 2402 2403 3506 3507 3532 3533 6179 3816 3834 3835 3836 3837 3916 "
+        named |= set("3 330 331 332 333 334 335 750 751 2400 2401 2597 2598 2290 2291 2402 2403 3506 3507 3532 3533 6179 3816 3834 3835 3836 3837 3916 "
                      "4231 4232 4233 4234 4242 3914 3915 3928 3922 3923 3924 3925 3929 3930".split())
         functions(conn, there, named | operators(conn, there) | casts(conn, there))
     finally:

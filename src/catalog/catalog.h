@@ -1,4 +1,4 @@
-/* catalog.h - named objects of a database: tables, views, sequences, foreign keys, routines, domains.
+/* catalog.h - named objects of a database: tables, views, sequences, foreign keys, indexes, routines, domains.
  *
  * Independent of transactions, locks and files: a caller that changes a catalog must have exclusive access, and undoes
  * changes by opposite ones (objects are taken out without being freed).
@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "base/epoch.h"
+#include "catalog/index_def.h"
 #include "catalog/sequence.h"
 #include "storage/table.h"
 
@@ -112,6 +113,8 @@ typedef struct Catalog {
     Domain **domains; /* by id: behind their parents */
     int64_t n_sequences, cap_sequences;
     Sequence **sequences;
+    int64_t n_index_defs, cap_index_defs;
+    IndexDef **index_defs;
 } Catalog;
 
 /* Names what the catalog and the functions of clients define: it is another number whenever a name may mean something
@@ -164,7 +167,7 @@ Sequence *catalog_sequence(const Catalog *c, Slice name);             /* NULL: t
 Sequence *catalog_sequence_by_id(const Catalog *c, int64_t sequence); /* NULL: gone */
 /* The sequence that goes with the column, an identity column's first; NULL: none does. */
 Sequence *catalog_sequence_of(const Catalog *c, const char *table, const char *column);
-/* A table, view or sequence has the name: they share one space of names. */
+/* A table, view, sequence or index has the name: they share one space of names. */
 bool catalog_relation_exists(const Catalog *c, Slice name);
 /* Whether the domain is x, or has it among its parents. */
 bool domain_is_of(const Catalog *c, const Domain *d, const Domain *x);

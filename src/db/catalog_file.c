@@ -26,7 +26,8 @@ enum {
     CATALOG_POLYMORPHIC = 13 /* and polymorphic and variadic routines */,
     CATALOG_BITS = 14 /* and bit strings */,
     CATALOG_SEQUENCES = 15 /* and sequences, identity and generated columns */,
-    CATALOG_RANGES = 16 /* and ranges */
+    CATALOG_RANGES = 16 /* and ranges */,
+    CATALOG_INDEX_DEFS = 17 /* and definitions of indexes that say more than unique keys; oid and its like */
 };
 static_assert(sizeof(Type) == 8, "file format");
 
@@ -182,12 +183,13 @@ static void put_view_sources(BytesOut *o, const View *v) {
 static int64_t format_of(Type t) {
     if (t.id == T_ARRAY) t = type_element(t);
     const bool poly_range = type_is_poly(t) && t.length >= POLY_RANGE;
-    return type_is_range(t) || poly_range ? CATALOG_RANGES
-           : type_is_bits(t)              ? CATALOG_BITS
-           : t.id == T_TIMETZ             ? CATALOG_TIMETZ
-           : type_is_json(t)              ? CATALOG_JSON
-           : t.id == T_DECIMAL            ? CATALOG_DECIMALS
-                                          : CATALOG_FIRST;
+    return t.id == T_OID                    ? CATALOG_INDEX_DEFS
+           : type_is_range(t) || poly_range ? CATALOG_RANGES
+           : type_is_bits(t)                ? CATALOG_BITS
+           : t.id == T_TIMETZ               ? CATALOG_TIMETZ
+           : type_is_json(t)                ? CATALOG_JSON
+           : t.id == T_DECIMAL              ? CATALOG_DECIMALS
+                                            : CATALOG_FIRST;
 }
 static int64_t format_of_types(const Catalog *c, const CompositeList *composites) {
     int64_t format = range_nth(c->ranges, 0) ? CATALOG_RANGES : CATALOG_FIRST;
@@ -205,6 +207,9 @@ static int64_t format_of_types(const Catalog *c, const CompositeList *composites
     return format;
 }
 
+static void needs_format(int64_t *format, bool has, int64_t first) {
+    if (has) *format = MAX_OF(*format, first);
+}
 static bool has_indexes(const Table *t) {
     bool yes = t->n_exprs > 0;
     for (int k = 0; k < t->n_keys; k++) yes |= t->keys[k].is_index;
@@ -270,6 +275,32 @@ static void put_sequences(BytesOut *o, const Catalog *c) {
     for (int64_t i = 0; i < c->n_tables; i++)
         for (int k = 0; k < c->tables[i]->n_cols; k++) bytes_put(o, &c->tables[i]->cols[k].kind, 1);
 }
+static void put_index_defs(BytesOut *o, const Catalog *c) {
+    bytes_put_i64(o, c->n_index_defs);
+    for (int64_t i = 0; i < c->n_index_defs; i++) {
+        const IndexDef *x = c->index_defs[i];
+        bytes_put_text(o, x->name);
+        bytes_put_text(o, x->table);
+        bytes_put_text(o, x->method);
+        bytes_put_bool(o, x->unique);
+        bytes_put_bool(o, x->nulls_not_distinct);
+        bytes_put_bool(o, x->clustered);
+        bytes_put_text(o, x->where);
+        bytes_put_i64(o, x->n_parts);
+        for (int k = 0; k < x->n_parts; k++) {
+            bytes_put_text(o, x->parts[k].text);
+            bytes_put_text(o, x->parts[k].opclass);
+            bytes_put_text(o, x->parts[k].collation);
+            bytes_put_bool(o, x->parts[k].desc);
+            bytes_put_bool(o, x->parts[k].nulls_first);
+            bytes_put_i64(o, x->parts[k].statistics);
+        }
+        bytes_put_i64(o, x->n_include);
+        for (int k = 0; k < x->n_include; k++) bytes_put_text(o, x->include[k]);
+        bytes_put_i64(o, x->n_options);
+        for (int k = 0; k < x->n_options; k++) bytes_put_text(o, x->options[k]);
+    }
+}
 static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *composites) {
     BytesOut o = *out;
     bytes_put(&o, CATALOG_MAGIC, 8);
@@ -283,21 +314,20 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
     for (int64_t i = 0; i < c->n_views; i++) sources |= c->views[i]->n_sources > 0;
     for (int64_t i = 0; i < c->n_routines; i++)
         polymorphic |= c->routines[i]->variadic || routine_is_polymorphic(c->routines[i]);
-    int64_t format = of_types == CATALOG_RANGES   ? CATALOG_RANGES
-                     : sequences                  ? CATALOG_SEQUENCES
-                     : of_types == CATALOG_BITS   ? CATALOG_BITS
-                     : polymorphic                ? CATALOG_POLYMORPHIC
-                     : of_types == CATALOG_TIMETZ ? CATALOG_TIMETZ
-                     : composites->n > 0          ? CATALOG_COMPOSITES
-                     : c->n_domains > 0           ? CATALOG_DOMAINS
-                     : enum_nth(c->enums, 0)      ? CATALOG_ENUMS
-                     : of_types > CATALOG_FIRST   ? of_types
-                     : indexes                    ? CATALOG_INDEXES
-                     : sources                    ? CATALOG_SOURCES
-                     : expects                    ? CATALOG_EXPECTED
-                     : c->n_routines              ? CATALOG_ROUTINES
-                     : c->n_foreign               ? CATALOG_FOREIGN
-                                                  : CATALOG_FIRST;
+    bool index_defs = false;
+    for (int64_t i = 0; i < c->n_index_defs; i++) index_defs |= !index_def_is_plain(c->index_defs[i]);
+    int64_t format = of_types;
+    needs_format(&format, c->n_foreign > 0, CATALOG_FOREIGN);
+    needs_format(&format, c->n_routines > 0, CATALOG_ROUTINES);
+    needs_format(&format, expects, CATALOG_EXPECTED);
+    needs_format(&format, sources, CATALOG_SOURCES);
+    needs_format(&format, indexes, CATALOG_INDEXES);
+    needs_format(&format, enum_nth(c->enums, 0), CATALOG_ENUMS);
+    needs_format(&format, c->n_domains > 0, CATALOG_DOMAINS);
+    needs_format(&format, composites->n > 0, CATALOG_COMPOSITES);
+    needs_format(&format, polymorphic, CATALOG_POLYMORPHIC);
+    needs_format(&format, sequences, CATALOG_SEQUENCES);
+    needs_format(&format, index_defs, CATALOG_INDEX_DEFS);
     bytes_put_i64(&o, format);
     bytes_put_i64(&o, c->next_id);
     if (format >= CATALOG_ENUMS) put_enums(&o, c->enums);
@@ -323,6 +353,7 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
     for (int64_t i = 0; i < c->n_tables && format >= CATALOG_INDEXES; i++) put_indexes(&o, c->tables[i]);
     if (format >= CATALOG_DOMAINS) put_domains(&o, c);
     if (format >= CATALOG_SEQUENCES) put_sequences(&o, c);
+    if (format >= CATALOG_INDEX_DEFS) put_index_defs(&o, c);
     *out = o;
 }
 Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccount *a, Err *e) {
@@ -341,7 +372,7 @@ Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccoun
 static bool type_ok(Type t) {
     if (t.id == T_ARRAY) return type_element(t).id != T_ARRAY && type_ok(type_element(t));
     return ((t.id > T_UNKNOWN && t.id < T_VOID) || t.id == T_DECIMAL || type_is_json(t) || type_is_defined(t) ||
-            t.id == T_TIMETZ || type_is_bits(t)) &&
+            t.id == T_TIMETZ || type_is_bits(t) || t.id == T_OID) &&
            t.precision <= NUMERIC_MAX_PRECISION && t.scale <= NUMERIC_MAX_PRECISION && t.length >= 0 &&
            (t.id != T_NUMERIC || t.precision >= 1);
 }
@@ -703,6 +734,67 @@ static Status load_sequences(Catalog *c, BytesIn *in, const char *path, Err *e) 
         }
     return ST_OK;
 }
+static bool get_texts(BytesIn *in, int64_t most, int *n, char ***out) {
+    *n = (int)bytes_get_count(in, MIN_OF(in->len / 8, most));
+    if (!(*out = arena_array(in->arena, char *, *n + 1))) return false;
+    for (int i = 0; i < *n && !in->failed; i++) (*out)[i] = bytes_get_text(in, false);
+    return true;
+}
+static Status load_one_index_def(Catalog *c, BytesIn *in, const char *path, Err *e) {
+    IndexDef x = {.name = bytes_get_text(in, false)};
+    x.table = bytes_get_text(in, false);
+    x.method = bytes_get_text(in, false);
+    x.unique = bytes_get_bool(in);
+    x.nulls_not_distinct = bytes_get_bool(in);
+    x.clustered = bytes_get_bool(in);
+    x.where = bytes_get_text(in, true);
+    x.n_parts = (int)bytes_get_count(in, INDEX_COLUMNS_MAX);
+    if (!(x.parts = arena_array(in->arena, IndexPart, x.n_parts + 1))) return ST_ERROR;
+    for (int i = 0; i < x.n_parts && !in->failed; i++) {
+        IndexPart *p = &x.parts[i];
+        p->text = bytes_get_text(in, false);
+        p->opclass = bytes_get_text(in, true);
+        p->collation = bytes_get_text(in, true);
+        p->desc = bytes_get_bool(in);
+        p->nulls_first = bytes_get_bool(in);
+        p->statistics = (int32_t)bytes_get_i64(in);
+    }
+    if (!get_texts(in, INDEX_COLUMNS_MAX, &x.n_include, &x.include) ||
+        !get_texts(in, INT32_MAX, &x.n_options, &x.options))
+        return ST_ERROR;
+    const Table *t = in->failed ? NULL : catalog_table(c, slice_of(x.table));
+    bool wrong = !t || x.n_parts == 0 || (x.unique && table_index_named(t, x.name) < 0);
+    for (int i = 0; i < x.n_include && !wrong; i++) wrong = table_find_column(t, slice_of(x.include[i])) < 0;
+    for (int i = 0; i < x.n_options && !wrong; i++) wrong = !strchr(x.options[i], '=');
+    if (wrong) return err_corrupted(e, path, in->at, "index is invalid");
+    IndexDef *copy = index_def_new(&x, e);
+    if (!copy) return ST_ERROR;
+    if (catalog_add_index_def(c, copy, e) == ST_OK) return ST_OK;
+    index_def_free(copy);
+    return ST_ERROR;
+}
+static Status load_index_defs(Catalog *c, BytesIn *in, const char *path, Err *e) {
+    const int64_t n = bytes_get_count(in, in->len / 60);
+    for (int64_t i = 0; i < n; i++) TRY(load_one_index_def(c, in, path, e));
+    return ST_OK;
+}
+/* Files that need not say more have unique indexes with their tables only. */
+static Status make_index_defs(Catalog *c, Arena *a, Err *e) {
+    for (int64_t i = 0; i < c->n_tables; i++) {
+        const Table *t = c->tables[i];
+        for (int k = 0; k < table_indexes(t); k++) {
+            IndexDef x, *copy;
+            const bool constraint = k < t->n_keys && !t->keys[k].is_index;
+            if (constraint || catalog_index_def(c, t->name, table_index_name(t, k))) continue;
+            TRY(index_def_of_table(a, t, k, &x));
+            if (!(copy = index_def_new(&x, e))) return ST_ERROR;
+            if (catalog_add_index_def(c, copy, e) == ST_OK) continue;
+            index_def_free(copy);
+            return ST_ERROR;
+        }
+    }
+    return ST_OK;
+}
 Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *account, Arena *a, Err *e) {
     char *p = NULL;
     int64_t len;
@@ -715,7 +807,7 @@ Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *acc
     if (!checksum_matches(p, len - 8, sum)) return err_corrupted(e, path, 0, "checksum does not match");
     BytesIn in = {.p = p, .len = len - 8, .at = 8, .arena = a};
     int64_t format = bytes_get_i64(&in);
-    if (format < CATALOG_FIRST || format > CATALOG_RANGES) return err_corrupted(e, path, 8, "unknown format");
+    if (format < CATALOG_FIRST || format > CATALOG_INDEX_DEFS) return err_corrupted(e, path, 8, "unknown format");
     int64_t next_id = bytes_get_i64(&in);
     TypeMap types = {0};
     if (format >= CATALOG_ENUMS) TRY(load_enums(c, &in, path, &types, e));
@@ -737,6 +829,8 @@ Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *acc
         TRY(load_indexes(&in, path, c->tables[i], e));
     if (format >= CATALOG_DOMAINS) TRY(load_domains(&types, c, &in, path, e));
     if (format >= CATALOG_SEQUENCES) TRY(load_sequences(c, &in, path, e));
+    if (format >= CATALOG_INDEX_DEFS) TRY(load_index_defs(c, &in, path, e));
+    TRY(make_index_defs(c, a, e));
     if (in.failed || in.at != in.len) return err_corrupted(e, path, in.at, "catalog is invalid");
     c->next_id = next_id;
     return ST_OK;

@@ -226,6 +226,21 @@ static bool list_relations_command(Shell *sh, Args *a) {
     return list_relations(sh, next_arg(a, ARG_NORMAL), kinds, has_suffix(a, '+'));
 }
 
+/* How much of a part of an index is its column or expression, without order and operator class. */
+static size_t key_length(const char *s, size_t n) {
+    size_t k = 0;
+    if (*s == '"') {
+        for (k = 1; k < n && (s[k] != '"' || s[k + 1] == '"'); k++) k += s[k] == '"';
+        return k < n ? k + 1 : n;
+    }
+    while (k < n && s[k] != ' ' && s[k] != '(') k++;
+    if (k == n || s[k] == ' ') return k;
+    for (int depth = 0; k < n; k++) {
+        depth += s[k] == '(' ? 1 : s[k] == ')' ? -1 : 0;
+        if (depth == 0) return k + 1;
+    }
+    return n;
+}
 /* An index, as a relation of its own. */
 static bool describe_index(Shell *sh, const Defined *d) {
     static const char *const names[] = {"Column", "Definition"};
@@ -247,8 +262,10 @@ static bool describe_index(Shell *sh, const Defined *d) {
             quoted ^= s[n] == '"';
             depth += !quoted && s[n] == '(' ? 1 : !quoted && s[n] == ')' ? -1 : 0;
         }
-        grid_cellf(g, "%.*s", (int)n, s);
-        grid_cellf(g, "%.*s", (int)n, s);
+        const size_t key = key_length(s, n), call = strcspn(s, "(");
+        if (*s == '(') grid_cellf(g, "expr");
+        else grid_cellf(g, "%.*s", (int)(*s != '"' && call < key ? call : key), s);
+        grid_cellf(g, "%.*s", (int)key, s);
         s += n + (s[n] == ',');
     }
     grid_no_count(g);

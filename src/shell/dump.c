@@ -415,7 +415,8 @@ static bool put_all(Dump *d) {
             "--\n-- Stele database dump\n--\n\n"
             "-- Dumped by stele %s\n\n"
             "SET statement_timeout = 0;\nSET lock_timeout = 0;\nSET client_encoding = 'UTF8';\n"
-            "SET standard_conforming_strings = on;\nSET check_function_bodies = off;\nSET search_path = public;\n\n",
+            "SET standard_conforming_strings = on;\nSET check_function_bodies = off;\n"
+            "SET client_min_messages = warning;\nSET search_path = public;\n\n",
             stele_version());
     if (!run(d, "begin transaction read only") || !run(d, "set local datestyle = iso, mdy") ||
         !run(d, "set local intervalstyle = postgres") || !run(d, "set local extra_float_digits = 1") ||

@@ -17,7 +17,11 @@ static const struct Topic {
      "ALTER DOMAIN name RENAME CONSTRAINT constraint_name TO new_constraint_name\n"
      "ALTER DOMAIN name VALIDATE CONSTRAINT constraint_name\n"
      "ALTER DOMAIN name RENAME TO new_name"},
-    {"ALTER INDEX", "change the name of an index", "ALTER INDEX [ IF EXISTS ] name RENAME TO new_name"},
+    {"ALTER INDEX", "change the definition of an index",
+     "ALTER INDEX [ IF EXISTS ] name RENAME TO new_name\n"
+     "ALTER INDEX [ IF EXISTS ] name SET ( storage_parameter [= value] [, ...] )\n"
+     "ALTER INDEX [ IF EXISTS ] name RESET ( storage_parameter [, ...] )\n"
+     "ALTER INDEX [ IF EXISTS ] name ALTER [ COLUMN ] number SET STATISTICS target"},
     {"ALTER SEQUENCE", "change a sequence",
      "ALTER SEQUENCE [ IF EXISTS ] name\n"
      "    [ AS { smallint | integer | bigint } ]\n"
@@ -70,6 +74,9 @@ static const struct Topic {
      "CALL bulk_call ( 'procedure', 'query' )    -- a call for each row of the query, in one bulk"},
     {"CHECKPOINT", "save the database", "CHECKPOINT"},
     {"CLOSE", "close a cursor", "CLOSE { name | ALL }"},
+    {"CLUSTER", "put the rows of a table in the order of an index",
+     "CLUSTER [ VERBOSE ] table [ USING index ]\n"
+     "CLUSTER [ VERBOSE ]"},
     {"COMMIT", "end the transaction, its changes stay", "COMMIT [ WORK | TRANSACTION ] [ AND [ NO ] CHAIN ]"},
     {"COPY", "copy data between a file and a table",
      "COPY table [ ( column [, ...] ) ] FROM { 'file' | PROGRAM 'command' | STDIN } [ [ WITH ] ( option [, ...] ) ]\n"
@@ -106,8 +113,12 @@ static const struct Topic {
      "    [ IMMUTABLE | STABLE | VOLATILE ] [ STRICT | CALLED ON NULL INPUT ]\n"
      "    AS 'body'"},
     {"CREATE INDEX", "define an index",
-     "CREATE UNIQUE INDEX [ IF NOT EXISTS ] [ name ] ON table ( { column | ( expression ) } [, ...] )\n"
-     "    [ NULLS [ NOT ] DISTINCT ] [ WHERE predicate ]"},
+     "CREATE [ UNIQUE ] INDEX [ CONCURRENTLY ] [ [ IF NOT EXISTS ] name ] ON table [ USING method ]\n"
+     "    ( { column | ( expression ) } [ COLLATE collation ] [ operator_class ] [ ASC | DESC ]\n"
+     "    [ NULLS { FIRST | LAST } ] [, ...] )\n"
+     "    [ INCLUDE ( column [, ...] ) ] [ NULLS [ NOT ] DISTINCT ]\n"
+     "    [ WITH ( storage_parameter [= value] [, ...] ) ] [ WHERE predicate ]\n\n"
+     "Only unique indexes are built; others are kept as definitions."},
     {"CREATE PROCEDURE", "define a procedure",
      "CREATE [ OR REPLACE ] PROCEDURE name ( [ [ mode ] [ argument ] type [ { DEFAULT | = } expression ] [, ...] ] )\n"
      "    LANGUAGE { sql | plpgsql }\n"
@@ -200,6 +211,8 @@ static const struct Topic {
      "        { VALUES ( { expression | DEFAULT } [, ...] ) | DEFAULT VALUES } | DO NOTHING } } [ ... ]"},
     {"MOVE", "move a cursor", "MOVE [ direction ] [ FROM | IN ] cursor    -- directions are those of FETCH"},
     {"PREPARE", "prepare a statement", "PREPARE name [ ( type [, ...] ) ] AS statement"},
+    {"REINDEX", "build indexes anew",
+     "REINDEX [ ( option [, ...] ) ] { INDEX | TABLE | SCHEMA | DATABASE | SYSTEM } [ CONCURRENTLY ] name"},
     {"RELEASE SAVEPOINT", "forget a savepoint", "RELEASE [ SAVEPOINT ] name"},
     {"RESET", "a setting to its default", "RESET { name | ALL }"},
     {"ROLLBACK", "end the transaction, its changes go",

@@ -24,7 +24,7 @@ P = Program("dump")
 STELE, DIR, sh, check = P.stele, P.dir, P.sh, P.check
 COMPLETE = "--\n-- Stele database dump complete\n--\n\n"
 # Statements rich in definitions, and values of all types.
-CORPUS = ("ddl/clauses ddl/foreign_keys ddl/generated ddl/rename_checks ddl/sequences ddl/storage_options ddl/tables ddl/under_views ddl/view_columns ddl/views dml/constraints "
+CORPUS = ("ddl/clauses ddl/foreign_keys ddl/generated ddl/indexes ddl/rename_checks ddl/sequences ddl/storage_options ddl/tables ddl/under_views ddl/view_columns ddl/views dml/constraints "
           "types/arrays_tables types/datetime types/floats types/other pl/names pl/routines pl/sql_bodies select/dependencies review_keys").split()
 
 
@@ -75,7 +75,7 @@ def corpus(server):
     for name in CORPUS:
         make("corpus", statements(os.path.join(ROOT, "tests", "sql", name + ".test")))
         dump = round_trip(name, "corpus")
-        if name.startswith(("types/", "ddl/view", "ddl/foreign", "ddl/sequences", "ddl/generated")):
+        if name.startswith(("types/", "ddl/view", "ddl/foreign", "ddl/sequences", "ddl/generated", "ddl/indexes")):
             in_postgres(name, dump, server)
 
 
@@ -168,7 +168,7 @@ create unique index equal_nulls on t (a, "C c") nulls not distinct;
 insert into t values (1, 'Ann', 1, 1), (2, null, 2, null), (3, 'Bob', 3, 0);
 """)
     dump = round_trip("unique indexes", "indexes")
-    check("their statements", names(dump, "INDEX") == ["plain", "lower_b", "Sum", "equal_nulls"], dump)
+    check("their statements", names(dump, "INDEX") == ["Sum", "equal_nulls", "lower_b", "plain"], dump)
     check("as PostgreSQL writes them", "\nCREATE UNIQUE INDEX lower_b ON t USING btree (lower(a), b) WHERE (\"C c\" > 0);\n" in dump, dump)
     in_postgres("unique indexes", dump, server)
     for directory in ("indexes", "restored"):

@@ -34,6 +34,8 @@ static Catalog *copy_catalog(Session *s) {
     c->domains = from->domains;
     c->n_sequences = from->n_sequences;
     c->sequences = from->sequences;
+    c->n_index_defs = from->n_index_defs;
+    c->index_defs = from->index_defs;
     return c;
 }
 static void drop_catalog(Session *s, Catalog *c) {

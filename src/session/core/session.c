@@ -42,6 +42,8 @@ typedef enum CatalogUndoKind {
     CU_DROPPED_DOMAIN,
     CU_ADDED_SEQUENCE,
     CU_DROPPED_SEQUENCE,
+    CU_ADDED_INDEX,
+    CU_DROPPED_INDEX,
     CU_EXPECTED_ROWS,
     CU_ENUM,
     CU_COMPOSITE,
@@ -56,6 +58,7 @@ struct CatalogUndo {
     Routine *routine;
     Domain *domain;
     Sequence *sequence;
+    IndexDef *index;
     int64_t expected_rows; /* of the table before */
     const EnumType *enum_from, *enum_to;
     const CompositeType *row_from, *row_to;
@@ -89,10 +92,12 @@ static Status change(Session *s, CatalogUndoKind kind, Table *t, View *v, Foreig
     case CU_DROPPED_DOMAIN: break; /* session_add_domain and session_drop_domain do it */
     case CU_ADDED_SEQUENCE:
     case CU_DROPPED_SEQUENCE: break; /* session_add_sequence and session_drop_sequence do it */
-    case CU_COMPOSITE: break;        /* session_put_composite does it */
-    case CU_RANGE: break;            /* session_put_range does it */
-    case CU_ENUM: break;             /* session_put_enum does it */
-    case CU_EXPECTED_ROWS: break;    /* session_expect_rows does it */
+    case CU_ADDED_INDEX:
+    case CU_DROPPED_INDEX: break; /* session_add_index and session_drop_index do it */
+    case CU_COMPOSITE: break;     /* session_put_composite does it */
+    case CU_RANGE: break;         /* session_put_range does it */
+    case CU_ENUM: break;          /* session_put_enum does it */
+    case CU_EXPECTED_ROWS: break; /* session_expect_rows does it */
     }
     if (r != ST_OK) {
         mem_free(&s->account, u, (int64_t)sizeof *u);
@@ -152,6 +157,21 @@ Status session_add_sequence(Session *s, Sequence *q) {
 Status session_drop_sequence(Session *s, Sequence *q) {
     TRY(change(s, CU_DROPPED_SEQUENCE, NULL, NULL, NULL, NULL));
     catalog_remove_sequence(&s->db->catalog, s->catalog_undo->sequence = q);
+    return ST_OK;
+}
+Status session_add_index(Session *s, const IndexDef *like) {
+    TRY(name_is_allowed(s, like->name));
+    IndexDef *x = index_def_new(like, &s->err);
+    if (!x) return ST_ERROR;
+    if (change(s, CU_ADDED_INDEX, NULL, NULL, NULL, NULL) != ST_OK) {
+        index_def_free(x);
+        return ST_ERROR;
+    }
+    return catalog_add_index_def(&s->db->catalog, s->catalog_undo->index = x, &s->err);
+}
+Status session_drop_index(Session *s, IndexDef *x) {
+    TRY(change(s, CU_DROPPED_INDEX, NULL, NULL, NULL, NULL));
+    catalog_remove_index_def(&s->db->catalog, s->catalog_undo->index = x);
     return ST_OK;
 }
 Status session_expect_rows(Session *s, Table *t, int64_t rows) {
@@ -245,6 +265,11 @@ void catalog_undo_to(Session *s, const CatalogUndo *mark) {
             sequence_free(u->sequence);
             break;
         case CU_DROPPED_SEQUENCE: (void)catalog_add_sequence(c, u->sequence, &ignored); break;
+        case CU_ADDED_INDEX:
+            catalog_remove_index_def(c, u->index);
+            index_def_free(u->index);
+            break;
+        case CU_DROPPED_INDEX: (void)catalog_add_index_def(c, u->index, &ignored); break;
         case CU_ENUM:
             if (u->enum_from != u->enum_to) (void)enum_put(c->enums, u->enum_to, u->enum_from, &ignored);
             type_changed(c, u->enum_to ? u->enum_to->name : NULL, u->enum_from ? u->enum_from->name : NULL);
@@ -282,6 +307,7 @@ void catalog_undo_forget(Session *s) {
         if (u->kind == CU_DROPPED_ROUTINE) routine_retire(d, u->routine);
         if (u->kind == CU_DROPPED_DOMAIN) domain_retire(d, u->domain);
         if (u->kind == CU_DROPPED_SEQUENCE) sequence_retire(d, u->sequence);
+        if (u->kind == CU_DROPPED_INDEX) index_def_retire(d, u->index);
         mem_free(&s->account, u, (int64_t)sizeof *u);
     }
 }

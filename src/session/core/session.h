@@ -566,6 +566,8 @@ Status session_drop_domain(Session *s, Domain *d);
 /* The same of sequences. */
 Status session_add_sequence(Session *s, Sequence *q);
 Status session_drop_sequence(Session *s, Sequence *q);
+Status session_add_index(Session *s, const IndexDef *like); /* a copy of it */
+Status session_drop_index(Session *s, IndexDef *x);
 /* An enumerated type in the place of another; either may be NULL. */
 Status session_put_enum(Session *s, const EnumType *from, const EnumType *to);
 /* The same of composite types. */
@@ -595,8 +597,13 @@ void session_drop_kept_numbers(Session *s, int64_t sequence);
 Status storage_options_read(int64_t n, const AstOption *options, bool create, int64_t *expected_rows, Err *e);
 /* RESET (...): as in PostgreSQL any name will do. 42601 with a value. */
 Status storage_options_reset(int64_t n, const AstOption *options, int64_t *expected_rows, Err *e);
-/* WITH (...) of a unique index: none has an effect. 22023 */
-Status storage_options_index(int64_t n, const AstOption *options, Err *e);
+/* WITH (...) and SET (...) of an index, of which none has an effect: as name=value, in the arena, behind those of `old`
+ * that the options do not name. 22023 */
+Status storage_options_index(Arena *a, const char *method, int64_t n, const AstOption *options, int n_old,
+                             char *const *old, int *n_out, char ***out, Err *e);
+/* RESET (...) of an index. 42601 with a value. */
+Status storage_options_index_reset(Arena *a, int64_t n, const AstOption *options, int n_old, char *const *old,
+                                   int *n_out, char ***out, Err *e);
 
 /* ---- routines (routine.c; calls: pl_run.h) ---- */
 Status routine_create(Session *s, Statement *st, const AstCreateFunction *x);

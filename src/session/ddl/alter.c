@@ -63,8 +63,7 @@ static Status default_result(Session *s, PlanCtx *c, BoundStmt *b, int col, cons
     return replace_result(c, b, col, def, e);
 }
 
-/* A table of the draft's definition, without rows. */
-static Status draft_table(Session *s, const TableDraft *d, const char *name, Table **out) {
+Status draft_table(Session *s, const TableDraft *d, const char *name, Table **out) {
     Table *t;
     TRY(table_new(&s->db->parts[DB_TABLES], name, d->n_cols, d->cols, d->n_keys, d->keys, d->n_checks, d->checks, &t,
                   &s->err));
@@ -133,10 +132,12 @@ static char *select_columns(Arena *a, const Table *t, int skip, const char *extr
     return sql ? arena_printf(a, "%s from %s", sql, quote_name(a, t->name)) : NULL;
 }
 
-Status rebuild_as(Session *s, Statement *st, Table *t, const TableDraft *d) {
+Status rebuild_ordered(Session *s, Statement *st, Table *t, const TableDraft *d, const char *order) {
     char *sql = select_columns(st->run_arena, t, -1, NULL);
+    if (sql) sql = arena_printf(st->run_arena, "%s%s", sql, order);
     return sql ? rebuild(s, st, t, d, t->name, sql, -1) : err_oom(&s->err);
 }
+Status rebuild_as(Session *s, Statement *st, Table *t, const TableDraft *d) { return rebuild_ordered(s, st, t, d, ""); }
 
 /* The columns of t with an expression in the place of one. */
 static char *select_using(Arena *a, const Table *t, int col, Slice expr) {
@@ -255,6 +256,9 @@ static bool names_column(AstAlterKind kind) {
     case AST_ALTER_VALIDATE_CONSTRAINT:
     case AST_ALTER_SET_OPTIONS:
     case AST_ALTER_RESET_OPTIONS:
+    case AST_ALTER_CLUSTER_ON:
+    case AST_ALTER_DROP_CLUSTER:
+    case AST_ALTER_SET_STATISTICS:
     case AST_ALTER_OTHER: return false;
     default: return true;
     }
@@ -313,6 +317,7 @@ static Status alter_drop_column(Alter *x) {
     TRY(foreign_drop_column(x->s, x->t, x->k->name));
     TRY(sequences_drop_of(x->s, x->t->name, x->k->name));
     TRY(views_drop_column(x->s, x->a, x->t->name, x->k->name));
+    TRY(index_defs_drop_column(x->s, x->a, x->t, col, d));
     for (int i = d->n_keys - 1; i >= 0; i--)
         if (key_has_column(&d->keys[i], col)) draft_remove_index(d, i);
     for (int i = 0; i < d->n_keys; i++) {
@@ -512,6 +517,13 @@ static Status alter_draft(Alter *x) {
     case AST_ALTER_SET_TYPE: return alter_type(x);
     case AST_ALTER_SET_OPTIONS:
     case AST_ALTER_RESET_OPTIONS: return alter_options(x);
+    case AST_ALTER_CLUSTER_ON:
+    case AST_ALTER_DROP_CLUSTER:
+        x->done = true;
+        return cluster_mark(x->s, x->a, x->t, k->kind == AST_ALTER_CLUSTER_ON ? k->name : NULL);
+    case AST_ALTER_SET_STATISTICS:
+        return err_at(&x->s->err, k->location, ERR_FEATURE_NOT_SUPPORTED,
+                      "ALTER TABLE SET STATISTICS is not supported");
     default:
         return err_at(&x->s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "ALTER TABLE %s is not supported",
                       k->what ? k->what : "of this kind");
@@ -526,8 +538,12 @@ static Status check_altered(const Alter *x, int old_checks) {
         for (int i = old_checks; i < x->d.n_checks; i++) TRY(check_rows(x->s, x->st, table, &x->d.checks[i]));
     if (k->kind == AST_ALTER_ADD_COLUMN)
         TRY(foreign_keys(x->s, x->st, table, k->column->n_constraints, k->column->constraints, k->column->name));
-    if (k->kind == AST_ALTER_SET_TYPE) TRY(foreign_check_types(x->s, table));
-    return ST_OK;
+    if (k->kind == AST_ALTER_SET_TYPE) {
+        TRY(foreign_check_types(x->s, table));
+        TRY(index_defs_check(x->s, x->a, catalog_table(&x->s->db->catalog, slice_of(table))));
+    }
+    TRY(index_defs_sweep(x->s));
+    return index_defs_of_draft(x->s, &x->d);
 }
 
 /* 1. finds the column that the command names; 2. changes a draft of the table's definition; 3. builds the table anew
@@ -584,7 +600,9 @@ Status alter_table(Session *s, Statement *st, const AstAlterTable *x) {
     TRY(session_begin_write(s));
     TRY(views_fill_sources(s, st->run_arena));
     if (x->object == AST_OBJ_TYPE) return composite_alter(s, st, x);
-    tag(st, "ALTER TABLE");
+    const bool index = catalog_index_exists(&s->db->catalog, slice_of(x->table.name), NULL);
+    tag(st, x->object == AST_OBJ_INDEX ? "ALTER INDEX" : "ALTER TABLE");
+    if (x->object == AST_OBJ_INDEX || (index && x->object == AST_OBJ_TABLE)) return alter_index(s, st, x);
     TRY(session_check_schema(s, &x->table));
     for (int64_t i = 0; i < x->n_cmds; i++) {
         Table *t = catalog_table(&s->db->catalog, slice_of(x->table.name));
@@ -610,10 +628,8 @@ static int by_location(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* A text of its definition, such as a CHECK's, when a table, or (col >= 0) a column of it, is about to get another
- * name: its columns without the table's name, and the column under the new one. */
-static Status rename_in_check(Session *s, Arena *a, const Table *t, int col, const char *new_name, const char *check,
-                              const char **out) {
+Status rename_in_text(Session *s, Arena *a, const Table *t, int col, const char *new_name, const char *check,
+                      const char **out) {
     static const char before[] = "select (";
     PlanCtx c;
     AstStmt **list;
@@ -644,17 +660,17 @@ static Status rename_in_check(Session *s, Arena *a, const Table *t, int col, con
 /* In all texts of the definition: CHECKs, parts and predicates of indexes. */
 static Status rename_in_texts(Session *s, Arena *a, const Table *t, int col, const char *new_name, TableDraft *d) {
     for (int i = 0; i < d->n_checks; i++)
-        TRY(rename_in_check(s, a, t, col, new_name, d->checks[i].sql, &d->checks[i].sql));
+        TRY(rename_in_text(s, a, t, col, new_name, d->checks[i].sql, &d->checks[i].sql));
     for (int i = 0; i < d->n_cols; i++)
         if (d->cols[i].kind == COLUMN_GENERATED)
-            TRY(rename_in_check(s, a, t, col, new_name, d->cols[i].default_sql, &d->cols[i].default_sql));
+            TRY(rename_in_text(s, a, t, col, new_name, d->cols[i].default_sql, &d->cols[i].default_sql));
     for (int i = 0; i < d->n_exprs; i++) {
         ExprIndexDef *x = &d->exprs[i];
         const char **parts = arena_array(a, const char *, x->n_parts);
         if (!parts) return err_oom(&s->err);
-        for (int p = 0; p < x->n_parts; p++) TRY(rename_in_check(s, a, t, col, new_name, x->parts[p], &parts[p]));
+        for (int p = 0; p < x->n_parts; p++) TRY(rename_in_text(s, a, t, col, new_name, x->parts[p], &parts[p]));
         x->parts = parts;
-        if (x->where) TRY(rename_in_check(s, a, t, col, new_name, x->where, &x->where));
+        if (x->where) TRY(rename_in_text(s, a, t, col, new_name, x->where, &x->where));
     }
     return ST_OK;
 }
@@ -664,13 +680,17 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
     TRY(session_begin_write(s));
     tag(st, x->object == AST_OBJ_VIEW       ? "ALTER VIEW"
             : x->object == AST_OBJ_SEQUENCE ? "ALTER SEQUENCE"
+            : x->object == AST_OBJ_INDEX    ? "ALTER INDEX"
                                             : "ALTER TABLE");
     Arena *a = st->run_arena;
     TRY(session_check_schema(s, &x->name));
     if (x->object == AST_OBJ_COLUMN && x->relation == AST_OBJ_TYPE) return composite_rename_attribute(s, st, x);
-    if (x->object == AST_OBJ_INDEX) return rename_index(s, st, x);
-    if (x->object == AST_OBJ_SEQUENCE ||
-        (x->object == AST_OBJ_TABLE && catalog_sequence(&s->db->catalog, slice_of(x->name.name))))
+    const bool any = x->object == AST_OBJ_TABLE || x->object == AST_OBJ_INDEX; /* ALTER INDEX takes all relations */
+    const bool exists = catalog_relation_exists(&s->db->catalog, slice_of(x->name.name));
+    if ((x->object == AST_OBJ_INDEX && !exists) ||
+        (any && catalog_index_exists(&s->db->catalog, slice_of(x->name.name), NULL)))
+        return rename_index(s, st, x);
+    if (x->object == AST_OBJ_SEQUENCE || (any && catalog_sequence(&s->db->catalog, slice_of(x->name.name))))
         return sequence_rename(s, st, x);
     Table *t = catalog_table(&s->db->catalog, slice_of(x->name.name));
     View *v = catalog_view(&s->db->catalog, slice_of(x->name.name));
@@ -679,7 +699,7 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
         return x->if_exists ? ST_OK : catalog_no_relation(&s->db->catalog, x->name.name, x->name.location, &s->err);
     if (t && (x->object == AST_OBJ_VIEW || (x->object == AST_OBJ_COLUMN && x->relation == AST_OBJ_VIEW)))
         return err_at(&s->err, x->name.location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a view", x->name.name);
-    bool is_relation = x->object == AST_OBJ_TABLE || x->object == AST_OBJ_VIEW;
+    bool is_relation = any || x->object == AST_OBJ_VIEW;
     if (is_relation && catalog_relation_exists(&s->db->catalog, slice_of(x->new_name)))
         return err_set(&s->err, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", x->new_name);
     if (is_relation) TRY(row_type_free(s, x->new_name, 0));
@@ -696,6 +716,7 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
             return err_set(&s->err, ERR_DUPLICATE_COLUMN, "column \"%s\" of relation \"%s\" already exists",
                            x->new_name, t->name);
         TRY(rename_in_texts(s, a, t, c, x->new_name, &d));
+        TRY(index_defs_rename(s, a, t, c, x->new_name));
         d.cols[c].name = x->new_name;
         TRY(foreign_rename(s, t->name, x->old_name, x->new_name));
         TRY(sequences_rename_owner(s, t->name, x->old_name, x->new_name));
@@ -705,8 +726,10 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
         TRY(foreign_rename_constraint(s, t, x->old_name, x->new_name, &found));
         if (found) return ST_OK;
         for (int i = 0; i < d.n_keys; i++)
-            if (!d.keys[i].is_index && strcmp(d.keys[i].name, x->old_name) == 0)
-                d.keys[i].name = x->new_name, found = true;
+            if (!d.keys[i].is_index && strcmp(d.keys[i].name, x->old_name) == 0) {
+                const AstRename index = {.name = {.name = x->old_name}, .new_name = x->new_name};
+                return rename_index(s, st, &index); /* which has its name */
+            }
         for (int i = 0; i < d.n_checks; i++)
             if (strcmp(d.checks[i].name, x->old_name) == 0) d.checks[i].name = x->new_name, found = true;
         if (!found)
@@ -715,6 +738,7 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
     } else {
         name = x->new_name;
         TRY(rename_in_texts(s, a, t, -1, NULL, &d));
+        TRY(index_defs_rename(s, a, t, -1, x->new_name));
         TRY(foreign_rename(s, t->name, NULL, x->new_name));
         TRY(sequences_rename_owner(s, t->name, NULL, x->new_name));
         TRY(views_rename(s, a, t->name, NULL, x->new_name));

@@ -47,17 +47,41 @@ Status draft_of(Session *s, Arena *a, const Table *t, TableDraft *d) {
     return ST_OK;
 }
 
-/* PostgreSQL's name for an unnamed UNIQUE: table_column_..._key and a number when that is taken. */
-static char *key_name(Arena *a, const TableDraft *d, const char *table, int n, const int *cols) {
-    char *base = arena_strdup(a, table);
-    for (int i = 0; base && i < n; i++) base = arena_printf(a, "%s_%s", base, d->cols[cols[i]].name);
-    char *name = base ? arena_printf(a, "%s_key", base) : NULL;
-    for (int i = 0, again = 1; name && i < d->n_keys; i++)
-        if (strcmp(d->keys[i].name, name) == 0) {
-            name = arena_printf(a, "%s_key%d", base, again++);
-            i = -1;
-        }
-    return name;
+/* PostgreSQL's name for an unnamed PRIMARY KEY or UNIQUE: table_pkey; table_column_..._key. */
+static char *key_name(const Session *s, Arena *a, const TableDraft *d, const char *table, const AstConstraint *k, int n,
+                      const int *cols) {
+    if (k->kind == AST_CON_PRIMARY_KEY) return relation_name_choose(s, a, d, table, NULL, "pkey");
+    const char **names = arena_array(a, const char *, n + k->n_include + 1);
+    if (!names) return NULL;
+    for (int i = 0; i < n; i++) names[i] = d->cols[cols[i]].name;
+    for (int64_t i = 0; i < k->n_include; i++) names[n + i] = k->include[i];
+    char *joined = column_names_joined(a, n + (int)k->n_include, names);
+    return joined ? relation_name_choose(s, a, d, table, joined, "key") : NULL;
+}
+/* INCLUDE and storage parameters of a key, which have no effect of their own. */
+static Status add_key_details(Session *s, Arena *a, TableDraft *d, const char *table, const KeyDef *q,
+                              const AstConstraint *k) {
+    static char btree[] = "btree";
+    if (k->n_include == 0 && k->n_options == 0) return ST_OK;
+    IndexDef x = {.name = (char *)(uintptr_t)q->name,
+                  .table = (char *)(uintptr_t)table,
+                  .method = btree,
+                  .unique = true,
+                  .n_parts = q->n_cols,
+                  .n_include = (int)k->n_include,
+                  .include = (char **)(uintptr_t)k->include,
+                  .parts = arena_array(a, IndexPart, q->n_cols + 1)};
+    IndexDef *all = arena_array(a, IndexDef, d->n_index_defs + 1);
+    if (!x.parts || !all) return err_oom(&s->err);
+    TRY(storage_options_index(a, btree, k->n_options, k->options, 0, NULL, &x.n_options, &x.options, &s->err));
+    for (int i = 0; i < q->n_cols; i++) {
+        x.parts[i] = (IndexPart){.text = index_part_of_column(a, d->cols[q->cols[i]].name), .statistics = -1};
+        if (!x.parts[i].text) return err_oom(&s->err);
+    }
+    if (d->n_index_defs) memcpy(all, d->index_defs, sizeof *all * (size_t)d->n_index_defs);
+    d->index_defs = all;
+    d->index_defs[d->n_index_defs++] = x;
+    return ST_OK;
 }
 
 /* The column that a CHECK names, when it names just one; NULL otherwise, and when it does not bind. */
@@ -130,7 +154,7 @@ Status check_key_type(Session *s, Type t, int64_t location) {
     return ST_OK;
 }
 
-/* The columns of a PRIMARY KEY or UNIQUE; those of INCLUDE would be in the index, which has no effect of its own. */
+/* The columns of a PRIMARY KEY or UNIQUE. */
 static Status key_columns(Session *s, TableDraft *d, const AstConstraint *k, int column, int n, int *cols) {
     for (int64_t i = 0; i < k->n_include; i++)
         if (draft_column(d, k->include[i]) < 0)
@@ -155,7 +179,6 @@ static Status key_columns(Session *s, TableDraft *d, const AstConstraint *k, int
 static Status add_key(Session *s, Arena *a, TableDraft *d, const char *table, const AstConstraint *k, int column) {
     if (k->nulls_not_distinct)
         return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "NULLS NOT DISTINCT is not supported");
-    TRY(storage_options_index(k->n_options, k->options, &s->err));
     int n = k->n_columns > 0 ? (int)k->n_columns : 1;
     int *cols = arena_array(a, int, n);
     if (!cols) return ST_ERROR;
@@ -167,12 +190,12 @@ static Status add_key(Session *s, Arena *a, TableDraft *d, const char *table, co
                           "multiple primary keys for table \"%s\" are not allowed", table);
     KeyDef *q = &d->keys[d->n_keys];
     *q = (KeyDef){.primary = primary, .n_cols = n, .cols = cols};
-    q->name = k->name ? k->name : primary ? arena_printf(a, "%s_pkey", table) : key_name(a, d, table, n, cols);
-    for (int i = 0; i < d->n_keys && k->name; i++)
-        if (strcmp(d->keys[i].name, k->name) == 0)
-            return err_at(&s->err, k->location, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", k->name);
+    q->name = k->name ? k->name : key_name(s, a, d, table, k, n, cols);
+    bool taken = k->name && catalog_relation_exists(&s->db->catalog, slice_of(k->name));
+    for (int i = 0; i < d->n_keys && k->name; i++) taken |= strcmp(d->keys[i].name, k->name) == 0;
+    if (taken) return err_at(&s->err, k->location, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", k->name);
     d->n_keys++;
-    return q->name ? ST_OK : ST_ERROR;
+    return q->name ? add_key_details(s, a, d, table, q, k) : err_oom(&s->err);
 }
 
 Status add_constraint(Session *s, Arena *a, TableDraft *d, const char *table, const AstConstraint *k, int column) {
@@ -343,6 +366,9 @@ Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
     TRY(check_on_commit(s, x->name.location, x->temporary, x->on_commit));
     TRY(name_is_free(s, &x->name, x->if_not_exists, &skip));
     if (skip) return ST_OK;
+    if (x->n_likes > 0)
+        return err_at(&s->err, x->likes[0].name.location, ERR_FEATURE_NOT_SUPPORTED,
+                      "LIKE in CREATE TABLE is not supported");
     if (x->n_columns > 1600) return err_set(&s->err, ERR_TOO_MANY_COLUMNS, "tables can have at most 1600 columns");
     int64_t n_con = x->n_constraints;
     for (int64_t i = 0; i < x->n_columns; i++) n_con += x->columns[i]->n_constraints;
@@ -363,13 +389,13 @@ Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
     int64_t expected = 0;
     TRY(storage_options_read(x->n_options, x->options, true, &expected, &s->err));
     Table *t;
-    TRY(table_new(&s->db->parts[DB_TABLES], x->name.name, d.n_cols, d.cols, d.n_keys, d.keys, d.n_checks, d.checks, &t,
-                  &s->err));
+    TRY(draft_table(s, &d, x->name.name, &t));
     t->expected_rows = expected;
     if (session_add_table(s, t) != ST_OK) {
         table_free(t);
         return ST_ERROR;
     }
+    TRY(index_defs_of_draft(s, &d));
     TRY(try_bind(s, a, t));
     for (int64_t i = 0; i < x->n_columns; i++)
         TRY(foreign_keys(s, st, t->name, x->columns[i]->n_constraints, x->columns[i]->constraints,

@@ -11,6 +11,7 @@
 #include "session/ddl/definition.h"
 #include "session/ddl/stored_text.h"
 #include "session/ddl/depend.h"
+#include "session/ddl/index_names.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
 #include "sql/pl/pl.h"
@@ -274,70 +275,114 @@ static Text begin_constraint(Lister *l, const char *name, const char *what) {
     text_put(&x, what);
     return x;
 }
-/* CREATE UNIQUE INDEX name ON t USING btree (<x>, as pg_get_indexdef writes it. */
-static Text begin_index(Lister *l, const Table *t, const char *name) {
-    Text x = {.a = l->a};
-    text_put(&x, "CREATE UNIQUE INDEX ");
-    text_name(&x, name);
-    text_put(&x, " ON ");
-    text_name(&x, t->name);
-    text_put(&x, " USING btree (");
-    return x;
-}
-static Status add_index(Lister *l, const Table *t, const char *name, const Text *x) {
+static Status add_index(Lister *l, const Table *t, const char *name, const char *create) {
     const char *quoted = definition_name(l->a, name);
     if (!quoted) return ST_ERROR;
     return add(l, (Definition){.kind = "INDEX",
                                .name = name,
                                .table = t->name,
                                .target = "",
-                               .create = text_take(x),
+                               .create = create,
                                .drop = arena_printf(l->a, "DROP INDEX %s", quoted),
                                .drop_if_exists = arena_printf(l->a, "DROP INDEX IF EXISTS %s", quoted),
                                .problem = "",
                                .after_data = true});
 }
-static Status add_expr_indexes(Lister *l, const Table *t) {
-    for (int i = 0; i < t->n_exprs; i++) {
-        const ExprIndex *e = &t->exprs[i];
-        Text x = begin_index(l, t, e->name);
-        for (int p = 0; p < e->n_parts; p++) {
-            if (p) text_put(&x, ", ");
-            text_own(&x, e->parts[p]);
-        }
-        text_put(&x, ")");
-        if (e->nulls_not_distinct) text_put(&x, " NULLS NOT DISTINCT");
-        if (e->where) {
-            text_put(&x, " WHERE (");
-            text_own(&x, e->where);
-            text_put(&x, ")");
-        }
-        TRY(add_index(l, t, e->name, &x));
+/* What is said of an index behind its CREATE, and goes with it. */
+static Status add_of_index(Lister *l, const Table *t, const char *name, const char *sql) {
+    return add(l, (Definition){.kind = "INDEX OPTION",
+                               .name = name,
+                               .table = t->name,
+                               .target = "",
+                               .create = sql,
+                               .drop = "",
+                               .drop_if_exists = "",
+                               .problem = "",
+                               .after_data = true});
+}
+/* A text of the user's in an index. */
+static const char *own_text(Lister *l, const char *sql, bool parentheses) {
+    Text x = {.a = l->a};
+    if (parentheses) text_put(&x, "(");
+    text_own(&x, sql);
+    if (parentheses) text_put(&x, ")");
+    return text_take(&x);
+}
+static Status add_index_def(Lister *l, const Table *t, const IndexDef *x) {
+    const char *table = definition_name(l->a, t->name), **parts = arena_array(l->a, const char *, x->n_parts + 1);
+    if (!parts) return ST_ERROR;
+    for (int i = 0; i < x->n_parts; i++) parts[i] = own_text(l, x->parts[i].text, false);
+    const char *where = x->where ? own_text(l, x->where, true) : NULL;
+    if (x->where && !where) return ST_ERROR;
+    TRY(add_index(l, t, x->name, index_text(l->a, x, table, parts, where)));
+    for (int i = 0; i < x->n_parts; i++) {
+        if (x->parts[i].statistics < 0) continue;
+        Text set = {.a = l->a};
+        char number[60];
+        text_put(&set, "ALTER INDEX ");
+        text_name(&set, x->name);
+        snprintf(number, sizeof number, " ALTER COLUMN %d SET STATISTICS %d", i + 1, (int)x->parts[i].statistics);
+        text_put(&set, number);
+        TRY(add_of_index(l, t, x->name, text_take(&set)));
     }
     return ST_OK;
+}
+static int by_index_name(const void *x, const void *y) {
+    return strcmp((*(const IndexDef *const *)x)->name, (*(const IndexDef *const *)y)->name);
+}
+/* Those that no constraint has made, by name: a table that is made of these statements lists them so. */
+static Status add_index_defs(Lister *l, const Table *t) {
+    const IndexDef **all = arena_array(l->a, const IndexDef *, l->k->n_index_defs + 1);
+    int64_t n = 0;
+    if (!all) return ST_ERROR;
+    for (int64_t i = 0; i < l->k->n_index_defs; i++)
+        if (strcmp(l->k->index_defs[i]->table, t->name) == 0) all[n++] = l->k->index_defs[i];
+    if (n > 1) qsort(all, (size_t)n, sizeof *all, by_index_name);
+    for (int64_t i = 0; i < n; i++) {
+        const int k = table_index_named(t, all[i]->name);
+        if (k < 0 || k >= t->n_keys || t->keys[k].is_index) TRY(add_index_def(l, t, all[i]));
+    }
+    for (int64_t i = 0; i < n; i++) {
+        if (!all[i]->clustered) continue;
+        Text x = {.a = l->a};
+        text_put(&x, "ALTER TABLE ");
+        text_name(&x, t->name);
+        text_put(&x, " CLUSTER ON ");
+        text_name(&x, all[i]->name);
+        TRY(add_of_index(l, t, all[i]->name, text_take(&x)));
+    }
+    return ST_OK;
+}
+/* INCLUDE (..) WITH (..) of a constraint. */
+static void add_key_details(Lister *l, Text *x, const Table *t, const KeyConstraint *key) {
+    const IndexDef *def = catalog_index_def(l->k, t->name, key->name);
+    if (!def) return;
+    if (def->n_include) {
+        text_put(x, " INCLUDE ");
+        text_names(x, def->n_include, def->include);
+    }
+    for (int i = 0; i < def->n_options; i++) {
+        const char *option = index_option_text(l->a, def->options[i]);
+        text_put(x, i ? ", " : " WITH (");
+        if (option) text_put(x, option);
+        else x->failed = true;
+    }
+    if (def->n_options) text_put(x, ")");
 }
 static Status add_keys(Lister *l, const Table *t) {
     for (int k = 0; k < t->n_keys; k++) {
         const KeyConstraint *key = &t->keys[k];
-        if (key->is_index) {
-            Text x = begin_index(l, t, key->name);
-            for (int c = 0; c < key->n_cols; c++) {
-                if (c) text_put(&x, ", ");
-                text_name(&x, t->cols[key->cols[c]].name);
-            }
-            text_put(&x, ")");
-            TRY(add_index(l, t, key->name, &x));
-            continue;
-        }
+        if (key->is_index) continue;
         Text x = begin_constraint(l, key->name, key->primary ? "PRIMARY KEY (" : "UNIQUE (");
         for (int c = 0; c < key->n_cols; c++) {
             if (c) text_put(&x, ", ");
             text_name(&x, t->cols[key->cols[c]].name);
         }
         text_put(&x, ")");
+        add_key_details(l, &x, t, key);
         TRY(add_part(l, "CONSTRAINT", t, key->name, &x, NULL));
     }
-    return add_expr_indexes(l, t);
+    return add_index_defs(l, t);
 }
 static Status add_calling_parts(Lister *l, const Table *t) {
     for (int c = 0; c < t->n_cols; c++) {

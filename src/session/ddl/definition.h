@@ -7,7 +7,7 @@
  *     routines, views each behind what it refers to
  *     numbers         that sequences have given last (SEQUENCE SET)
  *     (the data)
- *     keys            PRIMARY KEY and UNIQUE, unique indexes
+ *     keys            PRIMARY KEY and UNIQUE, indexes
  *     routines, views that need a key: GROUP BY a primary key with other columns of its table
  *     defaults, checks that call routines
  *     foreign keys
@@ -20,8 +20,9 @@
 #include "session/core/session.h"
 
 typedef struct Definition {
-    const char *kind;   /* "TABLE", "FUNCTION", "PROCEDURE", "VIEW", "CONSTRAINT", "INDEX", "DEFAULT", "FK CONSTRAINT",
-                         "TYPE", "DOMAIN", "SEQUENCE", "SEQUENCE OWNED BY", "SEQUENCE SET" (data, not a definition) */
+    const char *kind;   /* "TABLE", "FUNCTION", "PROCEDURE", "VIEW", "CONSTRAINT", "INDEX", "INDEX OPTION", "DEFAULT",
+                         "FK CONSTRAINT", "TYPE", "DOMAIN", "SEQUENCE", "SEQUENCE OWNED BY", "SEQUENCE SET" (data, not a
+                         definition) */
     const char *name;   /* as it is called: t; t t_pkey; f(integer) */
     const char *table;  /* the table or view that this is or belongs to, "" for routines */
     const char *target; /* of a table: t (a, b), for COPY and INSERT, without generated columns; else "" */

@@ -233,6 +233,21 @@ static bool text_calls(Dependents *d, const Table *t, const char *sql, const Rou
     BoundStmt *b;
     return try_text(d, t, sql, &c, &b) && calls(&c, r);
 }
+/* Of the definitions of its indexes; unique ones call none. */
+static Status of_routine_in_indexes(Dependents *d, const Table *t, const Routine *r, const char *on) {
+    const Catalog *k = &d->s->db->catalog;
+    for (int64_t i = 0; i < k->n_index_defs; i++) {
+        const IndexDef *x = k->index_defs[i];
+        if (strcmp(x->table, t->name) != 0) continue;
+        bool yes = text_calls(d, t, x->where, r);
+        for (int p = 0; p < x->n_parts && !yes; p++) yes = text_calls(d, t, x->parts[p].text, r);
+        if (!yes) continue;
+        const char *what = arena_printf(d->a, "index %s", x->name);
+        if (!what) return ST_ERROR;
+        TRY(add(d, (Dependent){.kind = DEPENDENT_INDEX, .table = t->name, .name = x->name, .what = what}, on));
+    }
+    return ST_OK;
+}
 static Status of_routine_in_table(Dependents *d, const Table *t, const Routine *r, const char *on) {
     for (int i = 0; i < t->n_cols; i++) {
         if (!text_calls(d, t, t->cols[i].default_sql, r)) continue;
@@ -248,7 +263,7 @@ static Status of_routine_in_table(Dependents *d, const Table *t, const Routine *
         TRY(add(d, (Dependent){.kind = DEPENDENT_CHECK, .table = t->name, .name = t->checks[i].name, .what = what},
                 on));
     }
-    return ST_OK;
+    return of_routine_in_indexes(d, t, r, on);
 }
 
 static bool is_defined_as(Type t, int32_t number) {
@@ -420,9 +435,9 @@ static bool text_depends(Dependents *d, const Table *t, const char *sql, NamedTy
     names_in_plan(&n, &c, b->plan);
     return depends(d, &n);
 }
-static bool index_depends(Dependents *d, const Table *t, const ExprIndex *e, NamedType x) {
+static bool index_depends(Dependents *d, const Table *t, const IndexDef *e, NamedType x) {
     bool yes = text_depends(d, t, e->where, x);
-    for (int p = 0; p < e->n_parts && !yes; p++) yes = text_depends(d, t, e->parts[p], x);
+    for (int p = 0; p < e->n_parts && !yes; p++) yes = text_depends(d, t, e->parts[p].text, x);
     return yes;
 }
 
@@ -452,10 +467,12 @@ static Status of_type_in_table(Dependents *d, const Table *t, NamedType x, const
         if (!y.what) return ST_ERROR;
         TRY(add(d, y, on));
     }
-    for (int i = 0; i < t->n_exprs; i++) {
-        if (!index_depends(d, t, &t->exprs[i], x)) continue;
-        Dependent y = {.kind = DEPENDENT_INDEX, .table = t->name, .name = t->exprs[i].name, .direct = true};
-        if (!(y.what = arena_printf(d->a, "index %s", t->exprs[i].name))) return ST_ERROR;
+    const Catalog *k = &d->s->db->catalog;
+    for (int64_t i = 0; i < k->n_index_defs; i++) {
+        const IndexDef *e = k->index_defs[i];
+        if (strcmp(e->table, t->name) != 0 || !index_depends(d, t, e, x)) continue;
+        Dependent y = {.kind = DEPENDENT_INDEX, .table = t->name, .name = e->name, .direct = true};
+        if (!(y.what = arena_printf(d->a, "index %s", e->name))) return ST_ERROR;
         TRY(add(d, y, on));
     }
     return ST_OK;
@@ -587,10 +604,12 @@ static const char *label_in_table(Dependents *d, const Table *t, NamesType n) {
     for (int i = 0; i < t->n_checks; i++)
         if (text_has_label(d, t, t->checks[i].sql, n))
             return arena_printf(d->a, "constraint %s on table %s", t->checks[i].name, t->name);
-    for (int i = 0; i < t->n_exprs; i++) {
-        const ExprIndex *e = &t->exprs[i];
+    const Catalog *k = &d->s->db->catalog;
+    for (int64_t i = 0; i < k->n_index_defs; i++) {
+        const IndexDef *e = k->index_defs[i];
+        if (strcmp(e->table, t->name) != 0) continue;
         bool has = text_has_label(d, t, e->where, n);
-        for (int p = 0; p < e->n_parts && !has; p++) has = text_has_label(d, t, e->parts[p], n);
+        for (int p = 0; p < e->n_parts && !has; p++) has = text_has_label(d, t, e->parts[p].text, n);
         if (has) return arena_printf(d->a, "index %s", e->name);
     }
     return NULL;
@@ -642,10 +661,16 @@ static const char *knows_in_table(Dependents *d, const Table *t, NamedType x, bo
     for (int i = 0; i < t->n_checks; i++)
         if (text_knows(d, t, t->checks[i].sql, x, by_name))
             return arena_printf(d->a, "constraint %s on table %s", t->checks[i].name, t->name);
-    for (int i = 0; i < t->n_exprs; i++) {
-        const ExprIndex *e = &t->exprs[i];
+    const Catalog *k = &d->s->db->catalog;
+    for (int64_t i = 0; i < k->n_index_defs; i++) {
+        const IndexDef *e = k->index_defs[i];
+        if (strcmp(e->table, t->name) != 0) continue;
         bool knows = text_knows(d, t, e->where, x, by_name);
-        for (int p = 0; p < e->n_parts && !knows; p++) knows = text_knows(d, t, e->parts[p], x, by_name);
+        for (int p = 0; p < e->n_parts && !knows; p++) {
+            /* A column alone does not know the fields of its type. */
+            const bool column = index_part_column(d->a, t, e->parts[p].text) >= 0;
+            knows = !column && text_knows(d, t, e->parts[p].text, x, by_name);
+        }
         if (knows) return arena_printf(d->a, "index %s", e->name);
     }
     return NULL;
@@ -693,12 +718,10 @@ static Status refuse(Dependents *d, const char *what) {
     return ST_ERROR;
 }
 
-/* An index on expressions may have gone with a column. */
+/* It may have gone with a column. */
 static Status take_index(Dependents *d, const Dependent *x) {
-    const Table *t = catalog_table(&d->s->db->catalog, slice_of(x->table));
     AstName name = {.name = x->name};
-    bool there = false;
-    for (int i = 0; t && i < t->n_exprs; i++) there |= strcmp(t->exprs[i].name, x->name) == 0;
+    const bool there = catalog_index_def(&d->s->db->catalog, x->table, x->name) != NULL;
     return there ? drop_index(d->s, d->st, &(AstDrop){.object = AST_OBJ_INDEX, .n_names = 1, .names = &name}) : ST_OK;
 }
 static Status take_along(Dependents *d, const Dependent *x) {

@@ -76,12 +76,21 @@ static bool is_stable(const Expr *e) {
         if (strcmp(name, of_zone[i]) == 0) return true;
     return (strcmp(name, "+") == 0 || strcmp(name, "-") == 0) && has_type(e, T_INTERVAL); /* days of a zone */
 }
-/* ctx: a bool, set where the expression may change without its row. */
+typedef struct Changes {
+    const PlanCtx *c;
+    bool any; /* the expression may change without its row */
+} Changes;
+static bool is_routine(const PlanCtx *c, const FuncDef *f) {
+    for (int64_t i = 0; i < c->routine_defs.len; i++)
+        if (c->routine_defs.items[i] == f) return true;
+    return false;
+}
 static bool changes_fn(void *ctx, Expr *e) {
-    bool *changes = ctx;
-    if (e->kind == EX_FUNC) *changes |= (e->u.func->flags & (FN_VOLATILE | FN_STABLE)) != 0 || is_stable(e);
-    if (e->kind == EX_CAST) *changes |= cast_changes(e->args[0]->type, e->type);
-    return !*changes;
+    Changes *x = ctx;
+    if (e->kind == EX_FUNC && !is_routine(x->c, e->u.func)) /* what a routine says of itself is looked at elsewhere */
+        x->any |= (e->u.func->flags & (FN_VOLATILE | FN_STABLE)) != 0 || is_stable(e);
+    if (e->kind == EX_CAST) x->any |= cast_changes(e->args[0]->type, e->type);
+    return !x->any;
 }
 
 /* *changes: the value of an expression over a row may depend on more than the row; *routines: it calls some. Neither
@@ -97,17 +106,22 @@ static Status text_changes_apart(Session *s, Arena *a, const Table *t, const cha
     if (!ids) return err_oom(&s->err);
     plan_ctx_init(s, a, &c);
     c.err = &e;
-    if (sql_bind_index_expr(&c, t, sql, predicate, ids, &x) != ST_OK)
+    if (sql_bind_index_text(&c, t, sql, predicate, ids, &x) != ST_OK)
         return gave_up(&e) ? (err_copy(&s->err, &e), ST_ERROR) : ST_OK;
-    *changes = time_reads != clock || zone_reads != zone; /* in constants that were computed */
+    Changes found = {.c = &c, .any = time_reads != clock || zone_reads != zone}; /* in constants that were computed */
     *routines = c.routine_ids.len > 0;
-    (void)expr_walk(x, changes_fn, changes);
+    (void)expr_walk(x, changes_fn, &found);
+    for (int64_t i = 0; i < c.routine_ids.len; i++) { /* of SQL functions it is their body that counts */
+        const Routine *r = catalog_routine_by_id(c.catalog, c.routine_ids.items[i]);
+        found.any |= r && r->volatility != 'i' && strcmp(r->language, "sql") != 0;
+    }
+    *changes = found.any;
     return ST_OK;
 }
 Status index_check_immutable(Session *s, Arena *a, const Table *t, const char *sql, bool predicate) {
     bool changes, routines;
     TRY(text_changes_apart(s, a, t, sql, predicate, &changes, &routines));
-    if (!changes || routines) return ST_OK; /* routines are refused by index_programs() */
+    if (!changes) return ST_OK;
     return err_set(&s->err, ERR_INVALID_OBJECT_DEFINITION, "functions in index %s must be marked IMMUTABLE",
                    predicate ? "predicate" : "expression");
 }

@@ -10,8 +10,6 @@
 #include "session/ddl/utility_int.h"
 #include "sql/bind/bind.h"
 
-enum { NAME_MAX_BYTES = 63 };
-
 typedef struct SequenceDraft {
     Session *s;
     Sequence q;
@@ -345,25 +343,6 @@ Status sequences_restart(Session *s, const char *table) {
     return ST_OK;
 }
 
-/* PostgreSQL's name (makeObjectName): table_column_seq in 63 bytes, the longer of the names cut, and a number where it
- * is taken. */
-static char *choose_name(Session *s, Arena *a, const char *table, const char *column) {
-    char *name = NULL;
-    for (int64_t again = 0; !name || catalog_relation_exists(&s->db->catalog, slice_of(name)); again++) {
-        const char *label = again ? arena_printf(a, "seq%lld", (long long)again) : "seq";
-        if (!label) return NULL;
-        int64_t n = (int64_t)strlen(table), m = (int64_t)strlen(column);
-        while (n + m + 2 + (int64_t)strlen(label) > NAME_MAX_BYTES) {
-            if (n > m) n--;
-            else m--;
-        }
-        while (n > 0 && (table[n] & 0xc0) == 0x80) n--;
-        while (m > 0 && (column[m] & 0xc0) == 0x80) m--;
-        if (!(name = arena_printf(a, "%.*s_%.*s_%s", (int)n, table, (int)m, column, label))) return NULL;
-    }
-    return name;
-}
-
 Status check_identity_type(Session *s, const ColumnDef *col) {
     const TypeId t = (TypeId)col->type.id;
     if (!col->domain && (t == T_INT2 || t == T_INT4 || t == T_INT8)) return ST_OK;
@@ -377,7 +356,7 @@ Status sequence_of_column(Session *s, Arena *a, const char *table, ColumnDef *co
     d.q.type = col->type;
     if (identity) TRY(check_identity_type(s, col));
     if (name) TRY(session_check_schema(s, &name->owner));
-    d.q.name = name ? arena_strdup(a, name->owner.name) : choose_name(s, a, table, col->name);
+    d.q.name = name ? arena_strdup(a, name->owner.name) : relation_name_choose(s, a, NULL, table, col->name, "seq");
     d.q.owner_table = arena_strdup(a, table);
     d.q.owner_column = arena_strdup(a, col->name);
     d.q.identity = identity != NULL;

@@ -4,8 +4,10 @@
  * its value, and has no effect, so that its dumps load; a name that neither knows is refused as there (22023): a
  * parameter that was mistyped is not silently none.
  */
+#include <stdlib.h>
 #include <strings.h>
 
+#include "session/core/pg_settings.h"
 #include "session/core/session.h"
 
 static const struct {
@@ -101,15 +103,106 @@ Status storage_options_reset(int64_t n, const AstOption *options, int64_t *expec
     return ST_OK;
 }
 
-Status storage_options_index(int64_t n, const AstOption *options, Err *e) {
-    static const char *const known[] = {"fillfactor", "deduplicate_items"};
-    for (int64_t i = 0; i < n; i++) {
-        bool ok = false;
-        for (int64_t k = 0; k < ARRAY_LEN(known); k++)
-            ok |= !options[i].space && strcmp(options[i].name, known[k]) == 0;
-        if (!ok)
-            return err_at(e, options[i].location, ERR_INVALID_PARAMETER, "unrecognized parameter \"%s\"",
-                          options[i].name);
+/* ---- indexes: kept and shown, without effect ---- */
+
+typedef struct IndexOption {
+    const char *method, *name;
+    char kind; /* i integer, b boolean, r real, e one of `most` */
+    double least, most;
+    const char *values; /* as PostgreSQL lists them */
+} IndexOption;
+static const IndexOption index_options[] = {
+    {"btree", "fillfactor", 'i', 10, 100, NULL},
+    {"btree", "deduplicate_items", 'b', 0, 0, NULL},
+    {"btree", "vacuum_cleanup_index_scale_factor", 'r', 0, 1e10, NULL},
+    {"hash", "fillfactor", 'i', 10, 100, NULL},
+    {"gist", "fillfactor", 'i', 10, 100, NULL},
+    {"gist", "buffering", 'e', 0, 0, "\"on\", \"off\", and \"auto\""},
+    {"spgist", "fillfactor", 'i', 10, 100, NULL},
+    {"gin", "fastupdate", 'b', 0, 0, NULL},
+    {"gin", "gin_pending_list_limit", 'i', 64, 2097151, NULL},
+    {"brin", "pages_per_range", 'i', 1, 131072, NULL},
+    {"brin", "autosummarize", 'b', 0, 0, NULL},
+};
+static const IndexOption *index_option(const char *method, const char *name) {
+    for (int64_t i = 0; i < ARRAY_LEN(index_options); i++)
+        if (strcmp(index_options[i].method, method) == 0 && strcmp(index_options[i].name, name) == 0)
+            return &index_options[i];
+    return NULL;
+}
+static Status check_index_number(const AstOption *o, const IndexOption *x, const char *text, Err *e) {
+    char *end;
+    const bool whole = x->kind == 'i';
+    const double v = strtod(text, &end);
+    const bool is_number = end != text && !*end;
+    if (!is_number || (whole && strpbrk(text, "xXnN")))
+        return err_at(e, o->location, ERR_INVALID_PARAMETER, "invalid value for %s option \"%s\": %s",
+                      whole ? "integer" : "floating point", o->name, text);
+    if (v >= x->least && v <= x->most) return ST_OK;
+    err_at(e, o->location, ERR_INVALID_PARAMETER, "value %s out of bounds for option \"%s\"", text, o->name);
+    if (whole) err_detail(e, "Valid values are between \"%.0f\" and \"%.0f\".", x->least, x->most);
+    else err_detail(e, "Valid values are between \"%f\" and \"%f\".", x->least, x->most);
+    return ST_ERROR;
+}
+static Status check_index_option(const AstOption *o, const IndexOption *x, Err *e) {
+    const char *text = value_text(o), *quoted = NULL;
+    bool b;
+    switch (x->kind) {
+    case 'b':
+        if (pg_bool_parse(text, &b)) return ST_OK;
+        return err_at(e, o->location, ERR_INVALID_PARAMETER, "invalid value for boolean option \"%s\": %s", o->name,
+                      text);
+    case 'e':
+        if (*text && !strchr(text, '"') && (quoted = strstr(x->values, text)) && quoted[-1] == '"' &&
+            quoted[strlen(text)] == '"')
+            return ST_OK;
+        err_at(e, o->location, ERR_INVALID_PARAMETER, "invalid value for enum option \"%s\": %s", o->name, text);
+        err_detail(e, "Valid values are %s.", x->values);
+        return ST_ERROR;
+    default: return check_index_number(o, x, text, e);
     }
+}
+
+/* Those of `old`, which are name=value, that none of the options names. */
+static void keep_others(int64_t n, const AstOption *options, int n_old, char *const *old, int *n_out, char **out) {
+    for (int k = 0; k < n_old; k++) {
+        bool named = false;
+        for (int64_t i = 0; i < n; i++) {
+            const size_t len = strlen(options[i].name);
+            named |= strncmp(old[k], options[i].name, len) == 0 && old[k][len] == '=';
+        }
+        if (!named) out[(*n_out)++] = old[k];
+    }
+}
+Status storage_options_index(Arena *a, const char *method, int64_t n, const AstOption *options, int n_old,
+                             char *const *old, int *n_out, char ***out, Err *e) {
+    *n_out = 0;
+    if (!(*out = arena_array(a, char *, n_old + n + 1))) return err_oom(e);
+    for (int64_t i = 0; i < n; i++)
+        if (options[i].space)
+            return err_at(e, options[i].location, ERR_INVALID_PARAMETER, "unrecognized parameter namespace \"%s\"",
+                          options[i].space);
+    keep_others(n, options, n_old, old, n_out, *out);
+    for (int64_t i = 0; i < n; i++) {
+        const AstOption *o = &options[i];
+        const IndexOption *x = index_option(method, o->name);
+        if (!x) return err_at(e, o->location, ERR_INVALID_PARAMETER, "unrecognized parameter \"%s\"", o->name);
+        for (int64_t k = 0; k < i; k++)
+            if (strcmp(options[k].name, o->name) == 0)
+                return err_at(e, o->location, ERR_INVALID_PARAMETER, "parameter \"%s\" specified more than once",
+                              o->name);
+        TRY(check_index_option(o, x, e));
+        if (!((*out)[(*n_out)++] = arena_printf(a, "%s=%s", o->name, value_text(o)))) return err_oom(e);
+    }
+    return ST_OK;
+}
+Status storage_options_index_reset(Arena *a, int64_t n, const AstOption *options, int n_old, char *const *old,
+                                   int *n_out, char ***out, Err *e) {
+    *n_out = 0;
+    if (!(*out = arena_array(a, char *, n_old + 1))) return err_oom(e);
+    for (int64_t i = 0; i < n; i++)
+        if (options[i].value || options[i].n_list > 0)
+            return err_at(e, options[i].location, ERR_SYNTAX, "RESET must not include values for parameters");
+    keep_others(n, options, n_old, old, n_out, *out);
     return ST_OK;
 }

@@ -488,7 +488,7 @@ static Status vacuum(Session *s, Statement *st, const AstVacuum *x) {
     return ST_OK;
 }
 
-Status session_utility(Session *s, Statement *st, const AstStmt *x) {
+static Status run_utility(Session *s, Statement *st, const AstStmt *x) {
     switch (x->kind) {
     case AST_CREATE_TABLE: return create_table(s, st, AST_AS_CONST(AstCreateTable, x));
     case AST_CREATE_TABLE_AS: return create_table_as(s, st, AST_AS_CONST(AstCreateTableAs, x));
@@ -521,6 +521,8 @@ Status session_utility(Session *s, Statement *st, const AstStmt *x) {
         session_free_prepared(s);
         return settings_reset_all(s);
     case AST_CREATE_RANGE: return range_create(s, st, AST_AS_CONST(AstCreateRange, x));
+    case AST_REINDEX: return reindex_statement(s, st, AST_AS_CONST(AstReindex, x));
+    case AST_CLUSTER: return cluster_statement(s, st, AST_AS_CONST(AstCluster, x));
     case AST_CREATE_COMPOSITE: return composite_create(s, st, AST_AS_CONST(AstCreateComposite, x));
     case AST_CREATE_DOMAIN: return domain_create(s, st, AST_AS_CONST(AstCreateDomain, x));
     case AST_ALTER_DOMAIN: return domain_alter(s, st, AST_AS_CONST(AstAlterDomain, x));
@@ -535,4 +537,15 @@ Status session_utility(Session *s, Statement *st, const AstStmt *x) {
                       AST_AS_CONST(AstUnsupported, x)->what);
     default: return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "%s is not supported", ast_stmt_tag(x));
     }
+}
+
+/* What belongs to objects by their names goes with these, whichever way they went: before the statement, since ends of
+ * transactions may drop tables, and behind it. */
+Status session_utility(Session *s, Statement *st, const AstStmt *x) {
+    const bool makes_relation = x->kind == AST_CREATE_TABLE || x->kind == AST_CREATE_TABLE_AS ||
+                                x->kind == AST_CREATE_VIEW || x->kind == AST_CREATE_SEQUENCE;
+    if (makes_relation) TRY(session_begin_write(s));
+    if (makes_relation) TRY(index_defs_sweep(s));
+    TRY(run_utility(s, st, x));
+    return s->lock == LOCK_EXCLUSIVE ? index_defs_sweep(s) : ST_OK;
 }

@@ -1,11 +1,12 @@
-/* utility_int.h - what the files of utility statements share: utility.c, create_table.c, alter.c, indexes.c and
- * copy_statement.c; no other file includes it. */
+/* utility_int.h - what the files of utility statements share: utility.c, create_table.c, alter.c, indexes.c,
+ * copy_statement.c and the others of this folder; no other file includes it. */
 #ifndef STELE_SESSION_DDL_UTILITY_INT_H
 #define STELE_SESSION_DDL_UTILITY_INT_H
 
 #include <stdio.h>
 
 #include "session/core/session.h"
+#include "session/ddl/index_names.h"
 
 static inline Status tag(Statement *st, const char *text) {
     snprintf(st->tag, sizeof st->tag, "%s", text);
@@ -22,6 +23,8 @@ typedef struct TableDraft {
     int n_checks;
     ExprIndexDef *exprs;
     int n_exprs;
+    IndexDef *index_defs; /* of new keys with more to say than a key does, for when the table is there */
+    int n_index_defs;
 } TableDraft;
 
 /* ---- create_table.c ---- */
@@ -53,10 +56,18 @@ Status fill_table(Session *s, Table *t, RunOutput *r, Arena *a, int64_t *count);
 /* ---- alter.c ---- */
 Status alter_table(Session *s, Statement *st, const AstAlterTable *x);
 Status rename_object(Session *s, Statement *st, const AstRename *x);
+/* A table of the draft's definition, without rows. */
+Status draft_table(Session *s, const TableDraft *d, const char *name, Table **out);
 /* *rows of a query. */
 Status count_rows(Session *s, Statement *st, const char *sql, int64_t *rows);
 /* The table is built anew under a draft whose columns are those that it has. 23505 */
 Status rebuild_as(Session *s, Statement *st, Table *t, const TableDraft *d);
+/* ... with its rows in the order of a text: " order by a", or "". */
+Status rebuild_ordered(Session *s, Statement *st, Table *t, const TableDraft *d, const char *order);
+/* A text of its definition, such as a CHECK's, when a table, or (col >= 0) a column of it, is about to get another
+ * name: its columns without the table's name, and the column under the new one. */
+Status rename_in_text(Session *s, Arena *a, const Table *t, int col, const char *new_name, const char *text,
+                      const char **out);
 
 /* ---- enum_types.c ---- */
 Status enum_create(Session *s, Statement *st, const AstCreateEnum *x);
@@ -110,8 +121,42 @@ Status sequences_restart(Session *s, const char *table);
 Status create_index(Session *s, Statement *st, const AstCreateIndex *x);
 Status drop_index(Session *s, Statement *st, const AstDrop *x);
 Status rename_index(Session *s, Statement *st, const AstRename *x);
+Status alter_index(Session *s, Statement *st, const AstAlterTable *x);
 /* Takes index number k (keys first) out of the draft. */
 void draft_remove_index(TableDraft *d, int k);
+
+/* ---- index_defs.c ---- */
+/* PostgreSQL's name for an object without one: name1_name2_label (name2 NULL: without it), cut to 63 bytes, and a
+ * number behind it when it is taken, by a relation or by a key of the draft (NULL: of none). NULL: out of memory. */
+char *relation_name_choose(const Session *s, Arena *a, const TableDraft *d, const char *name1, const char *name2,
+                           const char *label);
+char *column_names_joined(Arena *a, int n, const char *const *names); /* a_b_c, as relation_name_choose takes it */
+/* The definition of an index of the table, which has it: borrowed, or made of the table's. */
+Status index_def_get(const Session *s, Arena *a, const Table *t, const char *name, IndexDef *out);
+/* In the place of the definition of that name, where there is one. */
+Status index_def_put(Session *s, const Table *t, const char *name, const IndexDef *like);
+/* Definitions of tables or keys that are gone go. */
+Status index_defs_sweep(Session *s);
+/* A column of the table is about to go: so do the indexes that have it, also out of the draft. */
+Status index_defs_drop_column(Session *s, Arena *a, const Table *t, int col, TableDraft *d);
+/* The table (col -1), or a column of it, is about to get another name. */
+Status index_defs_rename(Session *s, Arena *a, const Table *t, int col, const char *new_name);
+/* What new keys of the draft say beside the table's key. */
+Status index_defs_of_draft(Session *s, const TableDraft *d);
+/* Binds a part of an index, or its predicate. */
+Status index_expr_type(Session *s, Arena *a, const Table *t, const char *sql, bool predicate, Type *type,
+                       int64_t *domain);
+/* The operator class takes the type (42704, 42804); *opclass NULL where it is the type's own. */
+struct AccessMethod;
+Status index_check_class(Session *s, const struct AccessMethod *m, Type type, int64_t domain, char **opclass);
+/* Definitions of the table's indexes are right for the types that its columns have now. */
+Status index_defs_check(Session *s, Arena *a, const Table *t);
+
+/* ---- reindex.c ---- */
+Status reindex_statement(Session *s, Statement *st, const AstReindex *x);
+Status cluster_statement(Session *s, Statement *st, const AstCluster *x);
+/* ALTER TABLE CLUSTER ON name, SET WITHOUT CLUSTER (NULL). */
+Status cluster_mark(Session *s, Arena *a, const Table *t, const char *name);
 
 /* ---- copy_statement.c ---- */
 Status copy_statement(Session *s, Statement *st, const AstCopy *x);

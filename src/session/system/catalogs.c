@@ -1,6 +1,8 @@
 /* catalogs.c - rows of PostgreSQL's catalogs of relations, types and what belongs to them. See system_int.h for how a
  * row is written; what each column means is PostgreSQL's manual, chapter "System Catalogs". */
 #include "base/stack.h"
+#include "session/ddl/index_names.h"
+#include "session/system/access_methods.h"
 #include "session/system/definitions.h"
 #include "session/system/system_int.h"
 #include "types/enums.h"
@@ -34,15 +36,20 @@ Status system_fill_class(Session *s, SystemRows *r) {
     for (int64_t i = 0; i < r->o->classes.len; i++) {
         SysClass *c = &r->o->classes.items[i];
         const bool table = c->kind == 'r' && c->table, index = c->kind == 'i';
-        const int64_t am = c->kind == 'r' ? OID_HEAP : index ? OID_BTREE : 0;
+        const AccessMethod *m = index ? access_method(c->def->method) : NULL;
+        const int64_t am = c->kind == 'r' ? OID_HEAP : m ? m->oid : 0;
+        const Str *options = NULL;
+        if (index && c->def->n_options &&
+            !(options = system_texts(r, 31, c->def->n_options, (const char *const *)c->def->options)))
+            return err_is_set(r->err) ? ST_ERROR : err_oom(r->err);
         const int64_t bytes = table ? system_table_bytes(c->table) : 0;
-        const bool indexed = table && table_indexes(c->table) > 0;
+        const bool indexed = table && i + 1 < r->o->classes.len && c[1].kind == 'i';
         TRY(object_columns(r->o, c));
-        TRY(system_row(r, "isii0iii0if00b0cciibbb001c0000---", c->oid, c->name, c->space, c->type, (int64_t)OID_OWNER,
+        TRY(system_row(r, "isii0iii0if00b0cciibbb001c0000-v-", c->oid, c->name, c->space, c->type, (int64_t)OID_OWNER,
                        am, c->kind == 'r' || index ? c->oid : (int64_t)0, (bytes + PAGE_BYTES - 1) / PAGE_BYTES,
                        table || index ? (double)c->table->live_rows : 0.0, indexed, 'p', c->kind, (int64_t)c->n_cols,
                        (int64_t)(table ? c->table->n_checks : 0), c->kind == 'v',
-                       table && has_foreign(r->o->c, c->name), false, table ? 'd' : 'n'));
+                       table && has_foreign(r->o->c, c->name), false, table ? 'd' : 'n', options));
     }
     return ST_OK;
 }
@@ -104,12 +111,14 @@ static Status attribute(SystemRows *r, const SysClass *c, int32_t k) {
     const SysType *t = object_type(r->o, oid);
     const BuiltinType form = t ? form_of(r->o, t) : (BuiltinType){.length = -1, .align = 'i', .storage = 'x'};
     const int64_t typmod = x->domain ? -1 : object_typmod(x->type);
+    const bool counted = c->kind == 'i' && k < c->def->n_parts;
     return system_row(r,
                       "isiiiiiiibccsbb0ss01"
                       "0i----",
-                      c->oid, x->name, oid, (int64_t)-1, (int64_t)form.length, (int64_t)k + 1,
-                      (int64_t)(x->type.id == T_ARRAY && !(x->type.flags & TF_VECTOR) && !x->domain), (int64_t)-1,
-                      typmod, form.by_value, form.align, form.storage, "", x->not_null, x->default_sql != NULL,
+                      c->oid, x->name, oid, (int64_t)(counted ? c->def->parts[k].statistics : -1), (int64_t)form.length,
+                      (int64_t)k + 1, (int64_t)(x->type.id == T_ARRAY && !(x->type.flags & TF_VECTOR) && !x->domain),
+                      (int64_t)-1, typmod, form.by_value, form.align, form.storage, "", x->not_null,
+                      x->default_sql != NULL,
                       x->kind == COLUMN_ALWAYS       ? "a"
                       : x->kind == COLUMN_BY_DEFAULT ? "d"
                                                      : "",
@@ -200,30 +209,17 @@ Status system_fill_collation(Session *s, SystemRows *r) {
                    (int64_t)OID_OWNER, 'd', (int64_t)-1));
     TRY(system_row(r, "isiic1iss--", (int64_t)OID_COLLATION_C, "C", (int64_t)OID_SCHEMA_CATALOG, (int64_t)OID_OWNER,
                    'c', (int64_t)-1, "C", "C"));
-    return system_row(r, "isiic1iss--", (int64_t)951, "POSIX", (int64_t)OID_SCHEMA_CATALOG, (int64_t)OID_OWNER, 'c',
-                      (int64_t)-1, "POSIX", "POSIX");
+    return system_row(r, "isiic1iss--", (int64_t)OID_COLLATION_POSIX, "POSIX", (int64_t)OID_SCHEMA_CATALOG,
+                      (int64_t)OID_OWNER, 'c', (int64_t)-1, "POSIX", "POSIX");
 }
 
-/* PostgreSQL's operator classes for keys of these types. */
-static const struct {
-    int64_t oid;
-    const char *name;
-    int64_t family, type;
-} classes[] = {
-    {10000, "array_ops", 397, 2277},     {10002, "bit_ops", 423, 1560},      {10003, "bool_ops", 424, 16},
-    {10004, "bpchar_ops", 426, 1042},    {10006, "bytea_ops", 428, 17},      {10007, "char_ops", 429, 18},
-    {3122, "date_ops", 434, 1082},       {10012, "float4_ops", 1970, 700},   {3123, "float8_ops", 1970, 701},
-    {1979, "int2_ops", 1976, 21},        {1978, "int4_ops", 1976, 23},       {3124, "int8_ops", 1976, 20},
-    {10022, "interval_ops", 1982, 1186}, {10028, "name_ops", 1994, 19},      {3125, "numeric_ops", 1988, 1700},
-    {1981, "oid_ops", 1989, 26},         {10032, "oidvector_ops", 1991, 30}, {10034, "record_ops", 2994, 2249},
-    {3126, "text_ops", 1994, 25},        {10038, "time_ops", 1996, 1083},    {3127, "timestamptz_ops", 434, 1184},
-    {10041, "timetz_ops", 2000, 1266},   {10043, "varbit_ops", 2002, 1562},  {3128, "timestamp_ops", 434, 1114},
-    {10065, "uuid_ops", 2968, 2950},     {10069, "enum_ops", 3522, 3500},    {10088, "jsonb_ops", 4033, 3802}};
 Status system_fill_opclass(Session *s, SystemRows *r) {
+    int64_t n;
+    const OperatorClass *all = operator_classes(&n);
     (void)s;
-    for (int64_t i = 0; i < ARRAY_LEN(classes); i++)
-        TRY(system_row(r, "iisiiii10", classes[i].oid, (int64_t)OID_BTREE, classes[i].name, (int64_t)OID_SCHEMA_CATALOG,
-                       (int64_t)OID_OWNER, classes[i].family, classes[i].type));
+    for (int64_t i = 0; i < n; i++)
+        TRY(system_row(r, "iisiiiibi", all[i].oid, all[i].method, all[i].name, (int64_t)OID_SCHEMA_CATALOG,
+                       (int64_t)OID_OWNER, all[i].family, all[i].type, all[i].is_default, all[i].key));
     return ST_OK;
 }
 /* PostgreSQL's own range types: oids of the type, its subtype, its multirange, the subtype's operator class, the
@@ -231,7 +227,6 @@ Status system_fill_opclass(Session *s, SystemRows *r) {
 static const int64_t builtin_ranges[][6] = {{3904, 23, 4451, 1978, 3914, 3922},   {3906, 1700, 4532, 3125, 0, 3924},
                                             {3908, 1114, 4533, 3128, 0, 3929},    {3910, 1184, 4534, 3127, 0, 3930},
                                             {3912, 1082, 4535, 3122, 3915, 3925}, {3926, 20, 4536, 3124, 3928, 3923}};
-static int64_t class_of(const SysObjects *o, Type t);
 static int64_t diff_oid(const RangeType *x) {
     static const struct {
         const char *name;
@@ -255,55 +250,85 @@ Status system_fill_range(Session *s, SystemRows *r) {
         const Type sub = t->range->subtype;
         const SysType *of = object_type(r->o, object_type_oid(r->o, sub, 0));
         const char *named = t->range->collation;
-        const int64_t collation = named ? (strcmp(named, "C") == 0 ? (int64_t)OID_COLLATION_C : 951)
-                                  : of  ? form_of(r->o, of).collation
-                                        : 0;
+        const int64_t collation =
+            named ? (strcmp(named, "C") == 0 ? (int64_t)OID_COLLATION_C : (int64_t)OID_COLLATION_POSIX)
+            : of  ? form_of(r->o, of).collation
+                  : 0;
+        const OperatorClass *class = operator_class_default(r->o, access_method("btree"), sub);
         TRY(system_row(r, "iiiii0i", t->oid, object_type_oid(r->o, sub, 0),
-                       object_type_oid(r->o, multirange_type(t->range), 0), collation, class_of(r->o, sub),
+                       object_type_oid(r->o, multirange_type(t->range), 0), collation, class ? class->oid : 0,
                        diff_oid(t->range)));
     }
     return ST_OK;
 }
-static int64_t class_of(const SysObjects *o, Type t) {
-    const int64_t wanted = t.id == T_ARRAY       ? 2277
-                           : t.id == T_ENUM      ? 3500
-                           : t.id == T_COMPOSITE ? 2249
-                           : t.id == T_VARCHAR   ? 25
-                           : t.id == T_OID       ? 26
-                                                 : object_type_oid(o, t, 0);
-    for (int64_t i = 0; i < ARRAY_LEN(classes); i++)
-        if (classes[i].type == wanted) return classes[i].oid;
-    return 0;
+Status system_fill_opfamily(Session *s, SystemRows *r) {
+    int64_t n;
+    const OperatorClass *all = operator_classes(&n);
+    (void)s;
+    for (int64_t i = 0; i < n; i++) {
+        bool seen = false;
+        for (int64_t k = 0; k < i && !seen; k++) seen = all[k].family == all[i].family;
+        if (!seen)
+            TRY(system_row(r, "iisii", all[i].family, all[i].method, all[i].family_name, (int64_t)OID_SCHEMA_CATALOG,
+                           (int64_t)OID_OWNER));
+    }
+    return ST_OK;
 }
 
 /* ---- keys and constraints ----------------------------------------------------------------------------- */
 
+static int64_t class_of(const SysObjects *o, const IndexDef *x, int i, Type t) {
+    const AccessMethod *m = access_method(x->method);
+    const OperatorClass *k = m ? operator_class_default(o, m, t) : NULL;
+    Err why = {0};
+    if (m && x->parts[i].opclass) (void)operator_class_find(o, m, t, 0, x->parts[i].opclass, &k, &why);
+    return k ? k->oid : 0;
+}
+static int64_t collation_of(const SysObjects *o, const IndexPart *p, Type t) {
+    const SysType *type = object_type(o, object_type_oid(o, t, 0));
+    if (!p->collation) return type ? form_of(o, type).collation : 0;
+    return strcmp(p->collation, "POSIX") == 0     ? OID_COLLATION_POSIX
+           : strcmp(p->collation, "default") == 0 ? OID_COLLATION_DEFAULT
+                                                  : OID_COLLATION_C;
+}
+/* What pg_index has of each column. */
+typedef struct IndexVectors {
+    int64_t *cols, *classes, *collations, *options;
+    const char *exprs;
+} IndexVectors;
+static Status index_vectors(SystemRows *r, const SysClass *c, IndexVectors *v) {
+    Arena *a = r->c->arena;
+    const IndexDef *x = c->def;
+    const int64_t n = c->n_cols + 1;
+    *v = (IndexVectors){arena_array(a, int64_t, n), arena_array(a, int64_t, n), arena_array(a, int64_t, n),
+                        arena_array(a, int64_t, n), NULL};
+    if (!v->cols || !v->classes || !v->collations || !v->options) return err_oom(r->err);
+    for (int i = 0; i < x->n_include; i++)
+        v->cols[x->n_parts + i] = table_find_column(c->table, slice_of(x->include[i])) + 1;
+    for (int i = 0; i < x->n_parts; i++) {
+        const IndexPart *p = &x->parts[i];
+        v->cols[i] = index_part_column(a, c->table, p->text) + 1;
+        v->classes[i] = class_of(r->o, x, i, c->cols[i].type);
+        v->collations[i] = collation_of(r->o, p, c->cols[i].type);
+        v->options[i] = (p->desc ? 1 : 0) + (p->nulls_first ? 2 : 0);
+        if (v->cols[i] == 0) v->exprs = v->exprs ? arena_printf(a, "%s, %s", v->exprs, p->text) : p->text;
+    }
+    return ST_OK;
+}
 static Status index_row(SystemRows *r, SysClass *c) {
     const Table *t = c->table;
-    const bool key = c->index < t->n_keys;
-    const ExprIndex *x = key ? NULL : &t->exprs[c->index - t->n_keys];
-    const KeyConstraint *k = key ? &t->keys[c->index] : NULL;
+    const IndexDef *x = c->def;
+    const KeyConstraint *k = c->index >= 0 && c->index < t->n_keys ? &t->keys[c->index] : NULL;
+    IndexVectors v;
     TRY(object_columns(r->o, c));
-    const int n = c->n_cols;
-    int64_t *cols = arena_array(r->c->arena, int64_t, n + 1), *ops = arena_array(r->c->arena, int64_t, n + 1),
-            *collations = arena_array(r->c->arena, int64_t, n + 1), *zeros = arena_array(r->c->arena, int64_t, n + 1);
-    if (!cols || !ops || !collations || !zeros) return err_oom(r->err);
-    const char *exprs = NULL;
-    for (int i = 0; i < n; i++) {
-        const int col = key ? k->cols[i] : object_part_column(r->c->arena, t, x->parts[i]);
-        const SysType *type = object_type(r->o, object_type_oid(r->o, c->cols[i].type, 0));
-        cols[i] = col + 1;
-        ops[i] = class_of(r->o, c->cols[i].type);
-        collations[i] = type ? form_of(r->o, type).collation : 0;
-        if (col < 0) exprs = exprs ? arena_printf(r->c->arena, "%s, %s", exprs, x->parts[i]) : x->parts[i];
-    }
+    TRY(index_vectors(r, c, &v));
     return system_row(r,
-                      "iiiibbb01"
-                      "01011"
+                      "iiiibbb01b1011"
                       "0vvvvss",
-                      c->oid, object_class_of(r->o, t)->oid, (int64_t)n, (int64_t)n, true, x && x->nulls_not_distinct,
-                      k && k->primary, system_vector(r, 15, n, cols), system_vector(r, 16, n, collations),
-                      system_vector(r, 17, n, ops), system_vector(r, 18, n, zeros), exprs, x ? x->where : NULL);
+                      c->oid, object_class_of(r->o, t)->oid, (int64_t)c->n_cols, (int64_t)x->n_parts, x->unique,
+                      x->nulls_not_distinct, k && k->primary, x->clustered, system_vector(r, 15, c->n_cols, v.cols),
+                      system_vector(r, 16, x->n_parts, v.collations), system_vector(r, 17, x->n_parts, v.classes),
+                      system_vector(r, 18, x->n_parts, v.options), v.exprs, x->where);
 }
 Status system_fill_index(Session *s, SystemRows *r) {
     (void)s;

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "session/core/pg_settings.h"
+#include "session/system/access_methods.h"
 #include "session/system/definitions.h"
 #include "session/system/system_int.h"
 
@@ -108,9 +109,12 @@ Status system_fill_language(Session *s, SystemRows *r) {
     return system_row(r, "isi11000-", (int64_t)OID_PLPGSQL, "plpgsql", (int64_t)OID_OWNER);
 }
 Status system_fill_am(Session *s, SystemRows *r) {
+    int64_t n;
+    const AccessMethod *all = access_methods(&n);
     (void)s;
     TRY(system_row(r, "isic", (int64_t)OID_HEAP, "heap", (int64_t)3, 't'));
-    return system_row(r, "isic", (int64_t)OID_BTREE, "btree", (int64_t)330, 'i');
+    for (int64_t i = 0; i < n; i++) TRY(system_row(r, "isic", all[i].oid, all[i].name, all[i].handler, 'i'));
+    return ST_OK;
 }
 
 /* ---- what depends on what ------------------------------------------------------------------------------ */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "session/ddl/definition.h"
+#include "session/ddl/index_names.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/ast.h"
 #include "sql/parse/parse.h"
@@ -49,7 +50,13 @@ Status definition_constraint(const SysObjects *o, Arena *a, const SysConstraint 
     if (k->reference) return made(o, reference(a, k), out);
     if (k->key) {
         const char *cols = key_columns(a, k->of->table, k->key);
-        return made(o, cols ? arena_printf(a, "%s (%s)", k->key->primary ? "PRIMARY KEY" : "UNIQUE", cols) : NULL, out);
+        const IndexDef *x = k->index->def;
+        const char *include = x->n_include ? names(a, x->n_include, x->include) : NULL;
+        if (!cols || (x->n_include && !include)) return err_oom(&o->s->err);
+        return made(o,
+                    arena_printf(a, "%s (%s)%s%s%s", k->key->primary ? "PRIMARY KEY" : "UNIQUE", cols,
+                                 include ? " INCLUDE (" : "", include ? include : "", include ? ")" : ""),
+                    out);
     }
     const char *cond;
     if (k->domain) TRY(definition_domain_check(o, a, k->domain, pretty, k->check, &cond));
@@ -57,39 +64,29 @@ Status definition_constraint(const SysObjects *o, Arena *a, const SysConstraint 
     return made(o, arena_printf(a, "CHECK (%s)", cond), out);
 }
 
-static Status part_text(const SysObjects *o, Arena *a, const Table *t, const ExprIndex *x, int i, bool pretty,
+static Status part_text(const SysObjects *o, Arena *a, const Table *t, const IndexDef *x, int i, bool pretty,
                         const char **out) {
-    if (object_part_column(a, t, x->parts[i]) >= 0) return *out = x->parts[i], ST_OK;
+    const char *text = x->parts[i].text;
+    if (index_part_column(a, t, text) >= 0) return *out = text, ST_OK;
     AstExpr *ast;
     Err why = {0};
-    const bool call = sql_parse_expr(a, slice_of(x->parts[i]), &ast, &why) == ST_OK && ast->kind == AST_FUNC;
-    TRY(definition_expr(o, a, t, pretty, x->parts[i], out));
+    const bool call = sql_parse_expr(a, slice_of(text), &ast, &why) == ST_OK && ast->kind == AST_FUNC;
+    TRY(definition_expr(o, a, t, pretty, text, out));
     return call ? ST_OK : made(o, arena_printf(a, "(%s)", *out), out);
 }
 Status definition_index(const SysObjects *o, Arena *a, SysClass *c, int64_t part, bool pretty, const char **out) {
     const Table *t = c->table;
-    const ExprIndex *x = c->index < t->n_keys ? NULL : &t->exprs[c->index - t->n_keys];
-    const char *where = NULL, *cols = "";
+    const IndexDef *x = c->def;
+    const char *where = NULL, **parts = arena_array(a, const char *, x->n_parts + 1);
     *out = NULL;
-    TRY(object_columns(o, c));
-    if (part > c->n_cols || part < 0) return ST_OK;
-    if (part && x) return part_text(o, a, t, x, (int)part - 1, pretty, out);
-    if (part) return made(o, definition_name(a, c->cols[part - 1].name), out);
-    if (!x) cols = key_columns(a, t, &t->keys[c->index]);
-    for (int i = 0; x && cols && i < x->n_parts; i++) {
-        const char *p;
-        TRY(part_text(o, a, t, x, i, pretty, &p));
-        cols = arena_printf(a, "%s%s%s", cols, i ? ", " : "", p);
-    }
-    if (x && x->where) TRY(definition_expr(o, a, t, pretty, x->where, &where));
-    const char *name = definition_name(a, c->name),
-               *table = (pretty ? definition_class_name : definition_qualified_name)(a, object_class_of(o, t));
-    if (!cols || !name || !table) return err_oom(&o->s->err);
-    return made(o,
-                arena_printf(a, "CREATE UNIQUE INDEX %s ON %s USING btree (%s)%s%s%s", name, table, cols,
-                             x && x->nulls_not_distinct ? " NULLS NOT DISTINCT" : "", where ? " WHERE " : "",
-                             where ? where : ""),
-                out);
+    if (!parts) return err_oom(&o->s->err);
+    if (part > x->n_parts + x->n_include || part < 0) return ST_OK;
+    if (part > x->n_parts) return made(o, definition_name(a, x->include[part - 1 - x->n_parts]), out);
+    if (part) return part_text(o, a, t, x, (int)part - 1, pretty, out);
+    for (int i = 0; i < x->n_parts; i++) TRY(part_text(o, a, t, x, i, pretty, &parts[i]));
+    if (x->where) TRY(definition_expr(o, a, t, pretty, x->where, &where));
+    const char *table = (pretty ? definition_class_name : definition_qualified_name)(a, object_class_of(o, t));
+    return made(o, index_text(a, x, table, parts, where), out);
 }
 
 Status definition_view(const SysObjects *o, Arena *a, const SysClass *c, const char **out) {

@@ -114,11 +114,18 @@ static const char *write_arg(Deparse *d, const Expr *call, int32_t k) {
     const bool text = e->type.id == T_VARCHAR && e->kind != EX_CONST && func_arg_type(call->u.func, k).id == T_TEXT;
     return x && text ? arena_printf(d->a, d->pretty ? "%s::text" : "(%s)::text", x) : x;
 }
+/* The first argument of a call of a routine says which it is. */
+static bool is_routine(const Deparse *d, const FuncDef *f) {
+    for (int64_t i = 0; i < d->c->routine_defs.len; i++)
+        if (d->c->routine_defs.items[i] == f) return true;
+    return false;
+}
 static const char *write_args(Deparse *d, const Expr *e) {
     const char *out = "";
-    for (int32_t i = 0; out && i < e->n_args; i++) {
+    const int32_t from = is_routine(d, e->u.func) ? 1 : 0;
+    for (int32_t i = from; out && i < e->n_args; i++) {
         const char *x = write_arg(d, e, i);
-        out = x ? arena_printf(d->a, "%s%s%s", out, i ? ", " : "", x) : NULL;
+        out = x ? arena_printf(d->a, "%s%s%s", out, i > from ? ", " : "", x) : NULL;
     }
     return out;
 }
@@ -232,7 +239,7 @@ static const char *write_expr(Deparse *d, const Expr *e, bool implicit) {
 static Expr *bind_text(PlanCtx *c, const Table *t, const char *sql, ColId *ids) {
     Expr *e = NULL;
     AstExpr *ast;
-    if (t) return sql_bind_index_expr(c, t, sql, false, ids, &e) == ST_OK ? e : NULL;
+    if (t) return sql_bind_index_text(c, t, sql, false, ids, &e) == ST_OK ? e : NULL;
     if (sql_parse_expr(c->arena, slice_of(sql), &ast, c->err) != ST_OK) return NULL;
     return sql_bind_scalar(c, ast, type_make(T_UNKNOWN), &e) == ST_OK ? e : NULL;
 }

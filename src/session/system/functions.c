@@ -239,7 +239,8 @@ static Status get_expr(const Call *c) {
     if (!sql) return err_oom(c->e);
     if (!of && c->args[1].u.i64) return ST_OK;
     for (int32_t i = 0; of_default && i < of->n_cols; i++) {
-        if (!of->cols[i].default_sql || strcmp(of->cols[i].default_sql, sql) != 0) continue;
+        if (of->cols[i].kind == COLUMN_GENERATED || !of->cols[i].default_sql) continue;
+        if (strcmp(of->cols[i].default_sql, sql) != 0) continue;
         TRY(definition_default_text(c->o, c->a, sql, of->cols[i].type, &out));
         return put_text(c, out);
     }

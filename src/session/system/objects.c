@@ -6,6 +6,7 @@
 #include "base/stack.h"
 #include "session/ddl/definition.h"
 #include "session/ddl/depend.h"
+#include "session/ddl/index_names.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
 #include "types/composite.h"
@@ -125,24 +126,38 @@ static Status table_columns(SysObjects *o, const Table *t, SysClass *c) {
     }
     return ST_OK;
 }
+static Status add_index(SysObjects *o, const Table *t, int64_t table, int k, const IndexDef *def) {
+    SysClass i = {.oid = number(o, 'i', table, def->name),
+                  .name = def->name,
+                  .space = OID_SCHEMA_PUBLIC,
+                  .kind = 'i',
+                  .table = t,
+                  .index = k,
+                  .def = def,
+                  .n_cols = -1};
+    return i.oid ? add_class(o, i) : ST_ERROR;
+}
+/* Those of the table in the order of their numbers (index_class), then those that are not built. */
+static Status add_indexes(SysObjects *o, const Table *t, int64_t table) {
+    for (int k = 0; k < table_indexes(t); k++) {
+        const IndexDef *def = catalog_index_def(o->c, t->name, table_index_name(t, k));
+        IndexDef *own = def ? NULL : arena_new_of(o->a, IndexDef);
+        if (!def && (!own || index_def_of_table(o->a, t, k, own) != ST_OK)) return ST_ERROR;
+        TRY(add_index(o, t, table, k, def ? def : own));
+    }
+    for (int64_t i = 0; i < o->c->n_index_defs; i++) {
+        const IndexDef *def = o->c->index_defs[i];
+        if (!def->unique && strcmp(def->table, t->name) == 0) TRY(add_index(o, t, table, -1, def));
+    }
+    return ST_OK;
+}
 static Status add_table(SysObjects *o, const Table *t) {
     SysClass c = {.name = t->name, .space = OID_SCHEMA_PUBLIC, .kind = 'r', .table = t};
     c.oid = number(o, 'v', 0, t->name);
     TRY(table_columns(o, t, &c));
     if (!c.oid || !(c.type = number(o, 'r', c.oid, "")) || !(c.array = number(o, 'a', c.type, ""))) return ST_ERROR;
     TRY(add_class(o, c));
-    for (int k = 0; k < table_indexes(t); k++) {
-        const char *name = k < t->n_keys ? t->keys[k].name : t->exprs[k - t->n_keys].name;
-        SysClass i = {.oid = number(o, 'i', c.oid, name),
-                      .name = name,
-                      .space = OID_SCHEMA_PUBLIC,
-                      .kind = 'i',
-                      .table = t,
-                      .index = k,
-                      .n_cols = -1};
-        TRY(i.oid ? add_class(o, i) : ST_ERROR);
-    }
-    return ST_OK;
+    return add_indexes(o, t, c.oid);
 }
 static Status add_sequences(SysObjects *o) {
     for (int64_t i = 0; i < o->c->n_sequences; i++) {
@@ -375,47 +390,34 @@ static Status view_columns(const SysObjects *o, SysClass *c) {
     }
     return ST_OK;
 }
-/* A part of a key that is an expression: named as PostgreSQL does. */
-static Status computed_column(const SysObjects *o, SysClass *c, const ExprIndex *x, int i) {
-    AstExpr *ast;
-    Expr *e = NULL;
+/* The type of a part: a column's, or an expression's. */
+static SysColumn part_column(const SysObjects *o, const Table *t, const char *text) {
+    const int col = index_part_column(o->a, t, text);
+    Expr *e;
     PlanCtx p;
     Err why = {0};
-    const char *name = "expr", *free_name;
+    if (col >= 0) return (SysColumn){.type = t->cols[col].type, .domain = t->cols[col].domain};
     plan_ctx_init(o->s, o->a, &p);
     p.err = &why;
     p.of_catalog = true;
-    ColId *ids = arena_array(o->a, ColId, c->table->n_cols + 1);
-    if (!ids) return ST_ERROR;
-    if (sql_parse_expr(o->a, slice_of(x->parts[i]), &ast, &why) == ST_OK) name = sql_index_column_name(ast);
-    if (sql_bind_index_expr(&p, c->table, x->parts[i], false, ids, &e) != ST_OK) e = NULL;
-    free_name = name;
-    for (int n = 1, taken = 1; taken && free_name;) {
-        taken = 0;
-        for (int k = 0; k < i; k++) taken |= strcmp(c->cols[k].name, free_name) == 0;
-        if (taken) free_name = arena_printf(o->a, "%s%d", name, n++);
-    }
-    c->cols[i] = (SysColumn){.name = free_name, .type = e ? e->type : type_make(T_TEXT)};
-    return free_name ? ST_OK : ST_ERROR;
-}
-int object_part_column(Arena *a, const Table *t, const char *part) {
-    for (int c = 0; c < t->n_cols; c++) {
-        const char *name = definition_name(a, t->cols[c].name);
-        if (name && strcmp(name, part) == 0) return c;
-    }
-    return -1;
+    ColId *ids = arena_array(o->a, ColId, t->n_cols + 1);
+    if (!ids || sql_bind_index_text(&p, t, text, false, ids, &e) != ST_OK)
+        return (SysColumn){.type = type_make(T_TEXT)};
+    return (SysColumn){.type = e->type, .domain = e->domain};
 }
 static Status index_columns(const SysObjects *o, SysClass *c) {
-    const Table *t = c->table;
-    const bool key = c->index < t->n_keys;
-    const ExprIndex *x = key ? NULL : &t->exprs[c->index - t->n_keys];
-    const int n = key ? t->keys[c->index].n_cols : x->n_parts;
-    if (!(c->cols = arena_array(o->a, SysColumn, n + 1))) return ST_ERROR;
-    c->n_cols = n;
-    for (int i = 0; i < n; i++) {
-        const int col = key ? t->keys[c->index].cols[i] : object_part_column(o->a, t, x->parts[i]);
-        if (col >= 0) c->cols[i] = (SysColumn){.name = t->cols[col].name, .type = t->cols[col].type};
-        else TRY(computed_column(o, c, x, i));
+    const IndexDef *x = c->def;
+    const char **names;
+    TRY(index_column_names(o->a, c->table, x, &names));
+    if (!(c->cols = arena_array(o->a, SysColumn, x->n_parts + x->n_include + 1))) return ST_ERROR;
+    c->n_cols = x->n_parts + x->n_include;
+    for (int i = 0; i < c->n_cols; i++) {
+        const int include = i - x->n_parts,
+                  col = include < 0 ? -1 : table_find_column(c->table, slice_of(x->include[include]));
+        if (include < 0) c->cols[i] = part_column(o, c->table, x->parts[i].text);
+        else if (col >= 0)
+            c->cols[i] = (SysColumn){.type = c->table->cols[col].type, .domain = c->table->cols[col].domain};
+        c->cols[i].name = names[i];
     }
     return ST_OK;
 }

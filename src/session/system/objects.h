@@ -30,7 +30,8 @@ enum {
     OID_PLPGSQL = 13563,
     OID_SQL = 14,
     OID_COLLATION_DEFAULT = 100,
-    OID_COLLATION_C = 950
+    OID_COLLATION_C = 950,
+    OID_COLLATION_POSIX = 951
 };
 
 typedef struct BuiltinType {
@@ -59,9 +60,10 @@ typedef struct SysClass {
     int64_t oid, type, array; /* the row type and that of arrays of it; 0: none */
     const char *name;
     int64_t space;
-    char kind;          /* relkind */
-    const Table *table; /* also of an index */
-    int index;          /* of kind i: its number in the table (table_indexes) */
+    char kind;           /* relkind */
+    const Table *table;  /* also of an index */
+    int index;           /* of kind i: its number in the table (table_indexes); -1: it is not built */
+    const IndexDef *def; /* of kind i */
     View *view;
     const CompositeType *row;
     const SystemRelation *system;
@@ -128,8 +130,6 @@ const SysConstraint *object_constraint(const SysObjects *o, int64_t oid);
 const Routine *object_routine(const SysObjects *o, int64_t oid);
 /* A view's columns are looked up when they are first wanted; of one that cannot be bound there are none. */
 Status object_columns(const SysObjects *o, SysClass *c);
-/* The column that a part of an index with computed keys is, by its name as texts have it; -1: it is none. */
-int object_part_column(Arena *a, const Table *t, const char *part);
 /* The number of a derived object that needs no entry of its own (a column's default, a view's rule). */
 int64_t object_derived(const SysObjects *o, char kind, int64_t owner, const char *name);
 

@@ -18,6 +18,8 @@ Status sql_bind_view(PlanCtx *c, const View *v, BoundStmt **out);
 Status sql_bind_scalar(PlanCtx *c, const AstExpr *ast, Type type, Expr **out);
 /* A part of an index's key, or its predicate, over a row of the table whose columns get the ids[] (n_cols of them, one
  * behind the other). Errors as PostgreSQL's for such expressions, but for volatility. */
+Status sql_bind_index_text(PlanCtx *c, const Table *t, const char *sql, bool predicate, ColId *ids, Expr **out);
+/* The same of one that is built: its values can be keys (42704, 0A000), and equal ones have equal bytes. */
 Status sql_bind_index_expr(PlanCtx *c, const Table *t, const char *sql, bool predicate, ColId *ids, Expr **out);
 /* What an unnamed index calls a part that is an expression: "lower", "expr". */
 const char *sql_index_column_name(const AstExpr *e);

@@ -29,6 +29,15 @@ static Status any_row(Binder *b, const Table *t, ColId *ids, NsItem *item) {
     return bind_row_item(b, t, t->name, ids, item);
 }
 
+Status sql_bind_index_text(PlanCtx *c, const Table *t, const char *sql, bool predicate, ColId *ids, Expr **out) {
+    Binder b;
+    NsItem row;
+    binder_init(&b, c);
+    b.params_ok = false;
+    *out = any_row(&b, t, ids, &row) == ST_OK ? bind_index_text(&b, &row, sql, predicate) : NULL;
+    return *out ? stack_check(c->err) : err_is_set(c->err) ? ST_ERROR : err_oom(c->err);
+}
+
 Status sql_bind_index_expr(PlanCtx *c, const Table *t, const char *sql, bool predicate, ColId *ids, Expr **out) {
     Binder b;
     NsItem row;

@@ -97,7 +97,9 @@ typedef enum AstKind {
     AST_SHOW, /* AstShow */
     AST_EXPLAIN,
     AST_DESCRIBE,
-    AST_VACUUM,           /* AstVacuum: VACUUM and ANALYZE */
+    AST_VACUUM, /* AstVacuum: VACUUM and ANALYZE */
+    AST_REINDEX,
+    AST_CLUSTER,
     AST_DECLARE_CURSOR,   /* AstDeclareCursor */
     AST_FETCH,            /* AstFetch: FETCH and MOVE */
     AST_CLOSE,            /* AstClose */
@@ -776,6 +778,24 @@ struct AstColumnDef {
     int64_t location;
 };
 
+/* LIKE table INCLUDING ..: what is taken beside columns, their types and NOT NULL; bits of `including`. */
+typedef enum AstIncluding {
+    AST_INCLUDING_COMMENTS = 1,
+    AST_INCLUDING_COMPRESSION = 2,
+    AST_INCLUDING_CONSTRAINTS = 4,
+    AST_INCLUDING_DEFAULTS = 8,
+    AST_INCLUDING_GENERATED = 16,
+    AST_INCLUDING_IDENTITY = 32,
+    AST_INCLUDING_INDEXES = 64,
+    AST_INCLUDING_STATISTICS = 128,
+    AST_INCLUDING_STORAGE = 256
+} AstIncluding;
+typedef struct AstTableLike {
+    AstName name;
+    uint32_t including;
+    int64_t before; /* columns that are written in front of it */
+} AstTableLike;
+
 typedef struct AstCreateTable {
     AST_STMT_HEAD;
     AstName name;
@@ -784,6 +804,8 @@ typedef struct AstCreateTable {
     bool unlogged;
     AstColumnDef **columns;
     int64_t n_columns;
+    AstTableLike *likes;
+    int64_t n_likes;
     AstConstraint *constraints; /* table level */
     int64_t n_constraints;
     AstOption *options;
@@ -828,7 +850,7 @@ typedef struct AstIndexElem {
     Slice expr_source;   /* its text: f(...), or (expression) */
     const char *opclass; /* NULL = the type's */
     AstName collation;   /* name NULL = none */
-    bool desc;
+    bool desc, ordered;  /* ASC or DESC is written */
     AstNulls nulls;
     int64_t location;
 } AstIndexElem;
@@ -843,7 +865,7 @@ typedef struct AstCreateIndex {
     bool nulls_not_distinct;
     AstIndexElem *elems;
     int64_t n_elems;
-    const char **include;
+    AstIndexElem *include;
     int64_t n_include;
     AstOption *options;
     int64_t n_options;
@@ -868,6 +890,9 @@ typedef enum AstObject {
     AST_OBJ_TYPE,
     AST_OBJ_DOMAIN,
     AST_OBJ_SEQUENCE,
+    AST_OBJ_ROUTINE, /* these three in COMMENT ON only */
+    AST_OBJ_DOMAIN_CONSTRAINT,
+    AST_OBJ_DATABASE,
     AST_OBJ_OTHER /* function ...: see AstDrop.object_name */
 } AstObject;
 typedef struct AstDrop {
@@ -898,7 +923,10 @@ typedef enum AstAlterKind {
     AST_ALTER_SET_IDENTITY, /* sequence */
     AST_ALTER_DROP_IDENTITY,
     AST_ALTER_DROP_EXPRESSION,
-    AST_ALTER_OTHER /* 0A000 with `what` */
+    AST_ALTER_CLUSTER_ON,     /* name: an index */
+    AST_ALTER_DROP_CLUSTER,   /* SET WITHOUT CLUSTER */
+    AST_ALTER_SET_STATISTICS, /* of column `name`, or of that number where name is NULL: the number is `statistics` */
+    AST_ALTER_OTHER           /* 0A000 with `what` */
 } AstAlterKind;
 typedef struct AstAlterCmd {
     AstAlterKind kind;
@@ -913,6 +941,7 @@ typedef struct AstAlterCmd {
     int64_t n_options;
     AstSequenceOption *sequence; /* SET IDENTITY */
     int64_t n_sequence;
+    int64_t number, statistics;
     const char *what; /* ALTER_OTHER: a name for the message */
     int64_t location;
 } AstAlterCmd;
@@ -924,6 +953,28 @@ typedef struct AstAlterTable {
     AstAlterCmd *cmds;
     int64_t n_cmds;
 } AstAlterTable;
+
+typedef enum AstReindexKind {
+    AST_REINDEX_INDEX,
+    AST_REINDEX_TABLE,
+    AST_REINDEX_SCHEMA,
+    AST_REINDEX_SYSTEM,
+    AST_REINDEX_DATABASE
+} AstReindexKind;
+typedef struct AstReindex {
+    AST_STMT_HEAD;
+    AstReindexKind kind_of; /* what is named */
+    AstName name;
+    AstOption *options; /* verbose, concurrently, tablespace */
+    int64_t n_options;
+} AstReindex;
+typedef struct AstCluster {
+    AST_STMT_HEAD;
+    AstName table;     /* name NULL: all that have been clustered */
+    const char *index; /* NULL: as last time */
+    AstOption *options;
+    int64_t n_options;
+} AstCluster;
 
 /* ALTER TABLE / VIEW / INDEX ... RENAME, and RENAME COLUMN, RENAME CONSTRAINT. */
 typedef struct AstRename {
@@ -939,9 +990,12 @@ typedef struct AstRename {
 typedef struct AstComment {
     AST_STMT_HEAD;
     AstObject object;
-    AstName name;        /* COLUMN: the table's name */
-    const char *column;  /* COLUMN only */
-    const char *comment; /* NULL = remove */
+    const char *object_name;                /* "TABLE", "FUNCTION", "CAST" .. */
+    AstName name;                           /* COLUMN, CONSTRAINT: of the table or domain */
+    const char *part;                       /* COLUMN, CONSTRAINT: its name */
+    const struct AstFuncSignature *routine; /* FUNCTION, PROCEDURE, ROUTINE */
+    char what;                              /* likewise: f, p, r */
+    const char *comment;                    /* NULL = remove */
 } AstComment;
 
 /* ---- utilities ------------------------------------------------------------------------ */

@@ -646,6 +646,10 @@ static void dump_create_table(Dump *d, const AstCreateTable *x) {
     put_flag(d, "if_not_exists", x->if_not_exists);
     put_flag(d, "temporary", x->temporary);
     for (int64_t i = 0; i < x->n_columns; i++) dump_column_def(d, x->columns[i]);
+    for (int64_t i = 0; i < x->n_likes; i++) {
+        put(d, " like");
+        put_qualified(d, &x->likes[i].name);
+    }
     dump_constraints(d, x->constraints, x->n_constraints);
     dump_options(d, x->options, x->n_options);
 }
@@ -668,19 +672,37 @@ static void dump_create_view(Dump *d, const AstCreateView *x) {
     put(d, " ");
     dump_select(d, x->query);
 }
+static void dump_index_elems(Dump *d, const AstIndexElem *e, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        put_name(d, "column=", e[i].column);
+        dump_opt(d, "expr", e[i].expr);
+        put_name(d, "opclass=", e[i].opclass);
+        put_flag(d, "desc", e[i].desc);
+    }
+}
 static void dump_create_index(Dump *d, const AstCreateIndex *x) {
     put_name(d, "", x->name);
     put_qualified(d, &x->table);
     put_name(d, "method=", x->method);
     put_flag(d, "unique", x->unique);
     put_flag(d, "if_not_exists", x->if_not_exists);
-    for (int64_t i = 0; i < x->n_elems; i++) {
-        put_name(d, "column=", x->elems[i].column);
-        dump_opt(d, "expr", x->elems[i].expr);
-        put_flag(d, "desc", x->elems[i].desc);
-    }
-    put_names(d, "include", x->include, x->n_include);
+    dump_index_elems(d, x->elems, x->n_elems);
+    if (x->n_include > 0) put(d, " include");
+    dump_index_elems(d, x->include, x->n_include);
+    dump_options(d, x->options, x->n_options);
     dump_opt(d, "where", x->where);
+}
+static void dump_reindex(Dump *d, const AstReindex *x) {
+    static const char *const kinds[] = {"index", "table", "schema", "system", "database"};
+    put(d, " ");
+    put(d, kinds[x->kind_of]);
+    put_qualified(d, &x->name);
+    dump_options(d, x->options, x->n_options);
+}
+static void dump_cluster(Dump *d, const AstCluster *x) {
+    if (x->table.name) put_qualified(d, &x->table);
+    put_name(d, "using=", x->index);
+    dump_options(d, x->options, x->n_options);
 }
 static void dump_drop(Dump *d, const AstDrop *x) {
     put(d, " ");
@@ -690,10 +712,11 @@ static void dump_drop(Dump *d, const AstDrop *x) {
     for (int64_t i = 0; i < x->n_names; i++) put_qualified(d, &x->names[i]);
 }
 static void dump_alter_cmd(Dump *d, const AstAlterCmd *x) {
-    static const char *const kinds[] = {
-        "add_column",   "drop_column",    "set_not_null",    "drop_not_null",       "set_default", "drop_default",
-        "set_type",     "add_constraint", "drop_constraint", "validate_constraint", "set_options", "reset_options",
-        "add_identity", "set_identity",   "drop_identity",   "drop_expression",     "other"};
+    static const char *const kinds[] = {"add_column",      "drop_column",         "set_not_null",   "drop_not_null",
+                                        "set_default",     "drop_default",        "set_type",       "add_constraint",
+                                        "drop_constraint", "validate_constraint", "set_options",    "reset_options",
+                                        "add_identity",    "set_identity",        "drop_identity",  "drop_expression",
+                                        "cluster_on",      "drop_cluster",        "set_statistics", "other"};
     put(d, " (");
     put(d, kinds[x->kind]);
     put_name(d, "", x->name);
@@ -716,8 +739,11 @@ static void dump_rename(Dump *d, const AstRename *x) {
     put_name(d, "new=", x->new_name);
 }
 static void dump_comment(Dump *d, const AstComment *x) {
-    put_qualified(d, &x->name);
-    put_name(d, "column=", x->column);
+    put(d, " ");
+    put(d, x->object_name);
+    if (x->routine) dump_signature(d, x->routine);
+    else put_qualified(d, &x->name);
+    put_name(d, "part=", x->part);
     put_name(d, "", x->comment);
 }
 static void dump_copy(Dump *d, const AstCopy *x) {
@@ -879,6 +905,8 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
         else dump_signature(d, AST_AS_CONST(AstExplain, s)->routine);
         break;
     case AST_VACUUM: dump_vacuum(d, AST_AS_CONST(AstVacuum, s)); break;
+    case AST_REINDEX: dump_reindex(d, AST_AS_CONST(AstReindex, s)); break;
+    case AST_CLUSTER: dump_cluster(d, AST_AS_CONST(AstCluster, s)); break;
     case AST_CREATE_FUNCTION: dump_create_function(d, AST_AS_CONST(AstCreateFunction, s)); break;
     case AST_DROP_FUNCTION: dump_drop_function(d, AST_AS_CONST(AstDropFunction, s)); break;
     case AST_CREATE_ENUM: dump_create_enum(d, AST_AS_CONST(AstCreateEnum, s)); break;

@@ -178,6 +178,8 @@ const char *ast_kind_name(AstKind k) {
         [AST_EXPLAIN] = "explain",
         [AST_DESCRIBE] = "describe",
         [AST_VACUUM] = "vacuum",
+        [AST_REINDEX] = "reindex",
+        [AST_CLUSTER] = "cluster",
         [AST_DECLARE_CURSOR] = "declare_cursor",
         [AST_FETCH] = "fetch",
         [AST_CLOSE] = "close",
@@ -271,6 +273,8 @@ const char *ast_stmt_tag(const AstStmt *s) {
     case AST_EXPLAIN: return "EXPLAIN";
     case AST_DESCRIBE: return AST_AS_CONST(AstDescribe, s)->summarize ? "SUMMARIZE" : "DESCRIBE";
     case AST_VACUUM: return AST_AS_CONST(AstVacuum, s)->is_vacuum ? "VACUUM" : "ANALYZE";
+    case AST_REINDEX: return "REINDEX";
+    case AST_CLUSTER: return "CLUSTER";
     case AST_DECLARE_CURSOR: return "DECLARE CURSOR";
     case AST_FETCH: return AST_AS_CONST(AstFetch, s)->move ? "MOVE" : "FETCH";
     case AST_CLOSE: return AST_AS_CONST(AstClose, s)->name ? "CLOSE CURSOR" : "CLOSE CURSOR ALL";

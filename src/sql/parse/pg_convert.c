@@ -1460,7 +1460,9 @@ static AstStmt *conv_create_table(Conv *c, CreateStmt *s) {
     x->on_commit = on_commit_code(s->oncommit);
     int n = list_length(s->tableElts);
     AstConstraint *cons = new_array(c, n, (int64_t)sizeof(AstConstraint));
-    if (!cons || !(x->columns = new_array(c, n, (int64_t)sizeof(AstColumnDef *)))) return NULL;
+    if (!cons || !(x->columns = new_array(c, n, (int64_t)sizeof(AstColumnDef *))) ||
+        !(x->likes = new_array(c, n, (int64_t)sizeof(AstTableLike))))
+        return NULL;
     for (int i = 0; i < n; i++) {
         Node *el = list_nth(s->tableElts, i);
         if (IsA(el, ColumnDef)) {
@@ -1468,7 +1470,11 @@ static AstStmt *conv_create_table(Conv *c, CreateStmt *s) {
         } else if (IsA(el, Constraint)) {
             if (!conv_constraint(c, (Constraint *)el, &cons[x->n_constraints++])) return NULL;
         } else if (IsA(el, TableLikeClause)) {
-            return unsupported(c, ((TableLikeClause *)el)->relation->location, "LIKE in CREATE TABLE");
+            const TableLikeClause *l = (TableLikeClause *)el;
+            AstTableLike *y = &x->likes[x->n_likes++];
+            y->including = l->options;
+            y->before = x->n_columns;
+            if (!conv_rangevar(c, l->relation, &y->name)) return NULL;
         } else {
             return unexpected(c, el);
         }
@@ -1537,6 +1543,31 @@ static bool index_sources(Conv *c, const IndexStmt *s, AstCreateIndex *x) {
     }
     return !x->where || copy_source(c, scan_after_where(text, at), &x->where_source);
 }
+static bool conv_index_elem(Conv *c, const IndexStmt *s, const IndexElem *el, AstIndexElem *y) {
+    if (el->opclassopts) return unsupported(c, s->relation->location, "an operator class with parameters") != NULL;
+    AstName opclass = {0};
+    if (el->opclass && !conv_qualified(c, el->opclass, -1, &opclass)) return false;
+    drop_pg_catalog(&opclass);
+    y->opclass = opclass.schema ? arena_printf(c->a, "%s.%s", opclass.schema, opclass.name) : opclass.name;
+    if (el->collation && !conv_qualified(c, el->collation, -1, &y->collation)) return false;
+    drop_pg_catalog(&y->collation);
+    y->desc = el->ordering == SORTBY_DESC;
+    y->ordered = el->ordering != SORTBY_DEFAULT;
+    y->nulls = el->nulls_ordering == SORTBY_NULLS_FIRST  ? AST_NULLS_FIRST
+               : el->nulls_ordering == SORTBY_NULLS_LAST ? AST_NULLS_LAST
+                                                         : AST_NULLS_DEFAULT;
+    y->location = pos_of(s->relation->location);
+    if (!copy_str(c, el->name, &y->column) || !conv_opt_expr(c, el->expr, &y->expr)) return false;
+    if (y->expr) y->location = y->expr->location;
+    return true;
+}
+static bool conv_index_elems(Conv *c, const IndexStmt *s, List *l, AstIndexElem **out, int64_t *n) {
+    *n = list_length(l);
+    if (!(*out = new_array(c, *n, (int64_t)sizeof(AstIndexElem)))) return false;
+    for (int64_t i = 0; i < *n; i++)
+        if (!conv_index_elem(c, s, list_nth(l, (int)i), &(*out)[i])) return false;
+    return true;
+}
 static AstStmt *conv_create_index(Conv *c, IndexStmt *s) {
     AstCreateIndex *x = NEW(AstCreateIndex, AST_CREATE_INDEX, s->relation->location);
     if (!x || !copy_str(c, s->idxname, &x->name) || !conv_rangevar(c, s->relation, &x->table) ||
@@ -1547,32 +1578,10 @@ static AstStmt *conv_create_index(Conv *c, IndexStmt *s) {
     x->if_not_exists = s->if_not_exists;
     x->concurrently = s->concurrent;
     x->nulls_not_distinct = s->nulls_not_distinct;
-    x->n_elems = list_length(s->indexParams);
-    if (!(x->elems = new_array(c, x->n_elems, (int64_t)sizeof(AstIndexElem)))) return NULL;
-    for (int64_t i = 0; i < x->n_elems; i++) {
-        IndexElem *el = list_nth(s->indexParams, (int)i);
-        AstIndexElem *y = &x->elems[i];
-        if (el->opclassopts) return unsupported(c, s->relation->location, "an operator class with parameters");
-        if (el->opclass && !copy_str(c, strVal(llast(el->opclass)), &y->opclass)) return NULL;
-        if (el->collation && !conv_qualified(c, el->collation, -1, &y->collation)) return NULL;
-        drop_pg_catalog(&y->collation);
-        y->desc = el->ordering == SORTBY_DESC;
-        y->nulls = el->nulls_ordering == SORTBY_NULLS_FIRST  ? AST_NULLS_FIRST
-                   : el->nulls_ordering == SORTBY_NULLS_LAST ? AST_NULLS_LAST
-                                                             : AST_NULLS_DEFAULT;
-        y->location = pos_of(s->relation->location);
-        if (!copy_str(c, el->name, &y->column) || !conv_opt_expr(c, el->expr, &y->expr)) return NULL;
-        if (y->expr) y->location = y->expr->location;
-    }
-    x->n_include = list_length(s->indexIncludingParams);
-    if (!(x->include = new_array(c, x->n_include, (int64_t)sizeof(char *)))) return NULL;
-    for (int64_t i = 0; i < x->n_include; i++) {
-        IndexElem *el = list_nth(s->indexIncludingParams, (int)i);
-        if (!el->name) return unsupported(c, s->relation->location, "an expression in INCLUDE");
-        if (!copy_str(c, el->name, &x->include[i])) return NULL;
-    }
-    return conv_options(c, s->options, &x->options, &x->n_options) && conv_opt_expr(c, s->whereClause, &x->where) &&
-                   index_sources(c, s, x)
+    return conv_index_elems(c, s, s->indexParams, &x->elems, &x->n_elems) &&
+                   conv_index_elems(c, s, s->indexIncludingParams, &x->include, &x->n_include) &&
+                   conv_options(c, s->options, &x->options, &x->n_options) &&
+                   conv_opt_expr(c, s->whereClause, &x->where) && index_sources(c, s, x)
                ? (AstStmt *)x
                : NULL;
 }
@@ -1601,7 +1610,8 @@ static const char *object_name(ObjectType t) {
     case OBJECT_INDEX: return "INDEX";
     case OBJECT_SCHEMA: return "SCHEMA";
     case OBJECT_COLUMN: return "COLUMN";
-    case OBJECT_TABCONSTRAINT: return "CONSTRAINT";
+    case OBJECT_TABCONSTRAINT:
+    case OBJECT_DOMCONSTRAINT: return "CONSTRAINT";
     case OBJECT_SEQUENCE: return "SEQUENCE";
     case OBJECT_FUNCTION: return "FUNCTION";
     case OBJECT_PROCEDURE: return "PROCEDURE";
@@ -1720,7 +1730,13 @@ static bool conv_alter_cmd(Conv *c, AlterTableCmd *s, int location, AstAlterCmd 
     case AT_DetachPartition: x->what = "DETACH PARTITION"; break;
     case AT_AddInherit:
     case AT_DropInherit: x->what = "INHERIT"; break;
-    case AT_SetStatistics: x->what = "SET STATISTICS"; break;
+    case AT_SetStatistics:
+        x->kind = AST_ALTER_SET_STATISTICS;
+        x->number = s->num;
+        x->statistics = s->def && IsA(s->def, Integer) ? intVal(s->def) : 0;
+        return true;
+    case AT_ClusterOn: x->kind = AST_ALTER_CLUSTER_ON; return true;
+    case AT_DropCluster: x->kind = AST_ALTER_DROP_CLUSTER; return true;
     case AT_SetStorage: x->what = "SET STORAGE"; break;
     case AT_SetLogged:
     case AT_SetUnLogged: x->what = "SET LOGGED"; break;
@@ -1848,22 +1864,64 @@ static AstStmt *conv_rename(Conv *c, RenameStmt *s) {
     return copy_str(c, s->newname, &x->new_name) ? (AstStmt *)x : NULL;
 }
 
+static bool conv_signature(Conv *c, ObjectWithArgs *o, AstFuncSignature *y);
+/* The last of a list of names: `part`, of the object that the others name. */
+static bool comment_part(Conv *c, Node *n, AstComment *x) {
+    List *l = (List *)n;
+    if (!n || !IsA(n, List) || list_length(l) < 2)
+        return err_set(c->e, ERR_SYNTAX, "column name must be qualified"), false;
+    if (!copy_str(c, strVal(llast(l)), &x->part)) return false;
+    return conv_qualified(c, list_truncate(l, list_length(l) - 1), -1, &x->name);
+}
 static AstStmt *conv_comment(Conv *c, CommentStmt *s) {
     AstComment *x = NEW(AstComment, AST_COMMENT, -1);
-    if (!x || !object_names(c, s->object, &x->name) || !copy_str(c, s->comment, &x->comment)) return NULL;
+    AstFuncSignature *routine = NULL;
+    if (!x || !copy_str(c, s->comment, &x->comment)) return NULL;
     x->object = object_of(s->objtype);
-    if (x->object == AST_OBJ_OTHER || !x->name.name) return unsupported_on(c, "COMMENT ON", s->objtype);
-    if (x->object == AST_OBJ_COLUMN || x->object == AST_OBJ_CONSTRAINT) {
-        if (!x->name.schema) {
-            err_set(c->e, ERR_SYNTAX, "column name must be qualified");
-            return NULL;
-        }
-        x->column = x->name.name;
-        x->name.name = x->name.schema;
-        x->name.schema = x->name.catalog;
-        x->name.catalog = NULL;
+    x->object_name = object_name(s->objtype);
+    switch (s->objtype) {
+    case OBJECT_COLUMN:
+    case OBJECT_TABCONSTRAINT: return comment_part(c, s->object, x) ? (AstStmt *)x : NULL;
+    case OBJECT_DOMCONSTRAINT: { /* (domain, name) */
+        List *l = (List *)s->object;
+        x->object = AST_OBJ_DOMAIN_CONSTRAINT;
+        return object_names(c, linitial(l), &x->name) && copy_str(c, strVal(llast(l)), &x->part) ? (AstStmt *)x : NULL;
     }
-    return (AstStmt *)x;
+    case OBJECT_FUNCTION:
+    case OBJECT_PROCEDURE:
+    case OBJECT_ROUTINE:
+        x->object = AST_OBJ_ROUTINE;
+        x->what = s->objtype == OBJECT_FUNCTION ? 'f' : s->objtype == OBJECT_PROCEDURE ? 'p' : 'r';
+        if (!(routine = arena_new_of(c->a, AstFuncSignature)) ||
+            !conv_signature(c, (ObjectWithArgs *)s->object, routine))
+            return NULL;
+        x->routine = routine;
+        return (AstStmt *)x;
+    case OBJECT_DATABASE: x->object = AST_OBJ_DATABASE; break;
+    default: break;
+    }
+    if (x->object == AST_OBJ_OTHER) return unsupported_on(c, "COMMENT ON", s->objtype);
+    return object_names(c, s->object, &x->name) && x->name.name ? (AstStmt *)x
+                                                                : unsupported_on(c, "COMMENT ON", s->objtype);
+}
+
+static AstStmt *conv_reindex(Conv *c, ReindexStmt *s) {
+    AstReindex *x = NEW(AstReindex, AST_REINDEX, s->relation ? s->relation->location : -1);
+    if (!x) return NULL;
+    x->kind_of = s->kind == REINDEX_OBJECT_INDEX    ? AST_REINDEX_INDEX
+                 : s->kind == REINDEX_OBJECT_TABLE  ? AST_REINDEX_TABLE
+                 : s->kind == REINDEX_OBJECT_SCHEMA ? AST_REINDEX_SCHEMA
+                 : s->kind == REINDEX_OBJECT_SYSTEM ? AST_REINDEX_SYSTEM
+                                                    : AST_REINDEX_DATABASE;
+    if (s->relation ? !conv_rangevar(c, s->relation, &x->name) : !copy_str(c, s->name, &x->name.name)) return NULL;
+    return conv_options(c, s->params, &x->options, &x->n_options) ? (AstStmt *)x : NULL;
+}
+static AstStmt *conv_cluster(Conv *c, ClusterStmt *s) {
+    AstCluster *x = NEW(AstCluster, AST_CLUSTER, s->relation ? s->relation->location : -1);
+    return x && (!s->relation || conv_rangevar(c, s->relation, &x->table)) && copy_str(c, s->indexname, &x->index) &&
+                   conv_options(c, s->params, &x->options, &x->n_options)
+               ? (AstStmt *)x
+               : NULL;
 }
 
 /* ---- utilities -------------------------------------------------------------------------------- */
@@ -2164,6 +2222,16 @@ static AstStmt *conv_create_function(Conv *c, CreateFunctionStmt *s) {
     return (AstStmt *)x;
 }
 
+static bool conv_signature(Conv *c, ObjectWithArgs *o, AstFuncSignature *y) {
+    y->has_args = !o->args_unspecified;
+    if (!conv_qualified(c, o->objname, -1, &y->name)) return false;
+    if (o->objfuncargs) return conv_func_params(c, o->objfuncargs, &y->params, &y->n_params);
+    y->n_params = list_length(o->objargs);
+    if (!(y->params = new_array(c, y->n_params, (int64_t)sizeof(AstFuncParam)))) return false;
+    for (int64_t k = 0; k < y->n_params; k++)
+        if (!(y->params[k].type = conv_type(c, list_nth(o->objargs, (int)k)))) return false;
+    return true;
+}
 static AstStmt *conv_drop_function(Conv *c, DropStmt *s) {
     AstDropFunction *x = NEW(AstDropFunction, AST_DROP_FUNCTION, -1);
     if (!x) return NULL;
@@ -2172,20 +2240,8 @@ static AstStmt *conv_drop_function(Conv *c, DropStmt *s) {
     x->cascade = s->behavior == DROP_CASCADE;
     x->n_items = list_length(s->objects);
     if (!(x->items = new_array(c, x->n_items, (int64_t)sizeof(AstFuncSignature)))) return NULL;
-    for (int64_t i = 0; i < x->n_items; i++) {
-        ObjectWithArgs *o = list_nth(s->objects, (int)i);
-        AstFuncSignature *y = &x->items[i];
-        y->has_args = !o->args_unspecified;
-        if (!conv_qualified(c, o->objname, -1, &y->name)) return NULL;
-        if (o->objfuncargs) {
-            if (!conv_func_params(c, o->objfuncargs, &y->params, &y->n_params)) return NULL;
-            continue;
-        }
-        y->n_params = list_length(o->objargs);
-        if (!(y->params = new_array(c, y->n_params, (int64_t)sizeof(AstFuncParam)))) return NULL;
-        for (int64_t k = 0; k < y->n_params; k++)
-            if (!(y->params[k].type = conv_type(c, list_nth(o->objargs, (int)k)))) return NULL;
-    }
+    for (int64_t i = 0; i < x->n_items; i++)
+        if (!conv_signature(c, list_nth(s->objects, (int)i), &x->items[i])) return NULL;
     return (AstStmt *)x;
 }
 
@@ -2236,8 +2292,6 @@ static const char *statement_name(Node *n) {
     case T_ListenStmt: return "LISTEN";
     case T_UnlistenStmt: return "UNLISTEN";
     case T_LoadStmt: return "LOAD";
-    case T_ClusterStmt: return "CLUSTER";
-    case T_ReindexStmt: return "REINDEX";
     case T_ConstraintsSetStmt: return "SET CONSTRAINTS";
     case T_RefreshMatViewStmt: return "REFRESH MATERIALIZED VIEW";
     case T_CreateTableSpaceStmt: return "CREATE TABLESPACE";
@@ -2313,6 +2367,8 @@ static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
         return conv_sequence(c, AST_ALTER_SEQUENCE, s->sequence, s->options, s->missing_ok);
     }
     case T_CommentStmt: return conv_comment(c, (CommentStmt *)n);
+    case T_ReindexStmt: return conv_reindex(c, (ReindexStmt *)n);
+    case T_ClusterStmt: return conv_cluster(c, (ClusterStmt *)n);
     case T_CopyStmt: return conv_copy(c, (CopyStmt *)n);
     case T_TransactionStmt: return conv_transaction(c, (TransactionStmt *)n);
     case T_PrepareStmt: return conv_prepare(c, (PrepareStmt *)n);
