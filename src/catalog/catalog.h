@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "base/epoch.h"
+#include "catalog/comment.h"
 #include "catalog/index_def.h"
 #include "catalog/sequence.h"
 #include "storage/table.h"
@@ -115,6 +116,8 @@ typedef struct Catalog {
     Sequence **sequences;
     int64_t n_index_defs, cap_index_defs;
     IndexDef **index_defs;
+    int64_t n_comments, cap_comments;
+    Comment **comments;
 } Catalog;
 
 /* Names what the catalog and the functions of clients define: it is another number whenever a name may mean something

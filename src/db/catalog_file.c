@@ -27,7 +27,8 @@ enum {
     CATALOG_BITS = 14 /* and bit strings */,
     CATALOG_SEQUENCES = 15 /* and sequences, identity and generated columns */,
     CATALOG_RANGES = 16 /* and ranges */,
-    CATALOG_INDEX_DEFS = 17 /* and definitions of indexes that say more than unique keys; oid and its like */
+    CATALOG_INDEX_DEFS = 17 /* and definitions of indexes that say more than unique keys; oid and its like */,
+    CATALOG_COMMENTS = 18 /* and comments */
 };
 static_assert(sizeof(Type) == 8, "file format");
 
@@ -301,6 +302,18 @@ static void put_index_defs(BytesOut *o, const Catalog *c) {
         for (int k = 0; k < x->n_options; k++) bytes_put_text(o, x->options[k]);
     }
 }
+static void put_comments(BytesOut *o, const Catalog *c) {
+    bytes_put_i64(o, c->n_comments);
+    for (int64_t i = 0; i < c->n_comments; i++) {
+        const Comment *x = c->comments[i];
+        const char kind = (char)x->kind;
+        bytes_put(o, &kind, 1);
+        bytes_put_i64(o, x->routine);
+        bytes_put_text(o, x->name);
+        bytes_put_text(o, x->part);
+        bytes_put_text(o, x->text);
+    }
+}
 static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *composites) {
     BytesOut o = *out;
     bytes_put(&o, CATALOG_MAGIC, 8);
@@ -328,6 +341,7 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
     needs_format(&format, polymorphic, CATALOG_POLYMORPHIC);
     needs_format(&format, sequences, CATALOG_SEQUENCES);
     needs_format(&format, index_defs, CATALOG_INDEX_DEFS);
+    needs_format(&format, c->n_comments > 0, CATALOG_COMMENTS);
     bytes_put_i64(&o, format);
     bytes_put_i64(&o, c->next_id);
     if (format >= CATALOG_ENUMS) put_enums(&o, c->enums);
@@ -354,6 +368,7 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
     if (format >= CATALOG_DOMAINS) put_domains(&o, c);
     if (format >= CATALOG_SEQUENCES) put_sequences(&o, c);
     if (format >= CATALOG_INDEX_DEFS) put_index_defs(&o, c);
+    if (format >= CATALOG_COMMENTS) put_comments(&o, c);
     *out = o;
 }
 Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccount *a, Err *e) {
@@ -795,6 +810,24 @@ static Status make_index_defs(Catalog *c, Arena *a, Err *e) {
     }
     return ST_OK;
 }
+static Status load_comments(Catalog *c, BytesIn *in, const char *path, Err *e) {
+    const int64_t n = bytes_get_count(in, in->len / 33);
+    for (int64_t i = 0; i < n; i++) {
+        char kind = 0;
+        bytes_get(in, &kind, 1);
+        Comment x = {.kind = (CommentKind)kind, .routine = bytes_get_i64(in)}, *copy;
+        x.name = bytes_get_text(in, false);
+        x.part = bytes_get_text(in, false);
+        x.text = bytes_get_text(in, false);
+        if (in->failed || !kind || !strchr("rckdtfnD", kind))
+            return err_corrupted(e, path, in->at, "comment is invalid");
+        if (!(copy = comment_new(&x, e))) return ST_ERROR;
+        if (catalog_add_comment(c, copy, e) == ST_OK) continue;
+        comment_free(copy);
+        return ST_ERROR;
+    }
+    return ST_OK;
+}
 Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *account, Arena *a, Err *e) {
     char *p = NULL;
     int64_t len;
@@ -807,7 +840,7 @@ Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *acc
     if (!checksum_matches(p, len - 8, sum)) return err_corrupted(e, path, 0, "checksum does not match");
     BytesIn in = {.p = p, .len = len - 8, .at = 8, .arena = a};
     int64_t format = bytes_get_i64(&in);
-    if (format < CATALOG_FIRST || format > CATALOG_INDEX_DEFS) return err_corrupted(e, path, 8, "unknown format");
+    if (format < CATALOG_FIRST || format > CATALOG_COMMENTS) return err_corrupted(e, path, 8, "unknown format");
     int64_t next_id = bytes_get_i64(&in);
     TypeMap types = {0};
     if (format >= CATALOG_ENUMS) TRY(load_enums(c, &in, path, &types, e));
@@ -831,6 +864,7 @@ Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *acc
     if (format >= CATALOG_SEQUENCES) TRY(load_sequences(c, &in, path, e));
     if (format >= CATALOG_INDEX_DEFS) TRY(load_index_defs(c, &in, path, e));
     TRY(make_index_defs(c, a, e));
+    if (format >= CATALOG_COMMENTS) TRY(load_comments(c, &in, path, e));
     if (in.failed || in.at != in.len) return err_corrupted(e, path, in.at, "catalog is invalid");
     c->next_id = next_id;
     return ST_OK;

@@ -4,7 +4,7 @@
  *         read, 6: with unique indexes, 7: with numerics of any length, 8: with json; these are in a
  *         Type; 9: with enumerated types; 10: with domains; 11: with composite types; 12: with timetz,
  *         13: with polymorphic and variadic routines, 14: with bit strings, 15: with sequences, identity and generated
- *         columns, 16: with definitions of indexes and oids): the lowest that has all there is
+ *         columns, 16: with definitions of indexes and oids, 17: with comments): the lowest that has all there is
  *     i64 next table id
  *     format 9 and up: i64 types, each: i64 number, by which Types in this file name it, text name, i64 labels, each:
  *         i64 code, text label; codes ascend
@@ -32,11 +32,13 @@
  *         i64 greatest, i64 cache, i64 number given last, i64 log_cnt, u8 it was given, u8 cycle, u8 of an identity
  *         column, text table, text column that it goes with (NULL allowed). Then for each column of each table
  *         u8 kind (storage/table.h: 0, a, d, s)
- *     format 16: i64 indexes, each: text name, text table, text access method, u8 unique (then the table has a
+ *     format 16 and up: i64 indexes, each: text name, text table, text access method, u8 unique (then the table has a
  *         key of that name), u8 NULLs not distinct, u8 clustered, text predicate (NULL allowed), i64 parts, each:
  *         text expression, text operator class, text collation (NULL allowed), u8 descending, u8 NULLs first,
  *         i64 statistics target; i64 included columns, text name ...; i64 parameters, text name=value ... Unique
  *         indexes of lower formats have no more to say than their tables' keys
+ *     format 17: i64 comments, each: u8 kind (catalog/comment.h), i64 routine (0: another kind), text name, text part,
+ *         text comment
  *     u64 checksum of everything before
  *
  * Integers are little-endian; text: i64 length (-1 = NULL), bytes.

@@ -52,8 +52,8 @@ static int64_t pointers(int64_t n) { return n * (int64_t)sizeof(void *); }
 /* Everything but the tables. */
 static DatabaseVersion *version_new(Database *db, Err *e) {
     const Catalog *c = &db->catalog;
-    int64_t n =
-        c->n_tables + c->n_views + c->n_foreign + c->n_routines + c->n_domains + c->n_sequences + c->n_index_defs;
+    int64_t n = c->n_tables + c->n_views + c->n_foreign + c->n_routines + c->n_domains + c->n_sequences +
+                c->n_index_defs + c->n_comments;
     int64_t bytes = (int64_t)sizeof(DatabaseVersion) + pointers(n);
     DatabaseVersion *v = mem_calloc(&db->parts[DB_VERSIONS], bytes, e);
     if (!v) return NULL;
@@ -74,7 +74,8 @@ static DatabaseVersion *version_new(Database *db, Err *e) {
     v->catalog.routines = (Routine **)(void *)(at += c->n_foreign);
     v->catalog.domains = (Domain **)(void *)(at += c->n_routines);
     v->catalog.sequences = (Sequence **)(void *)(at += c->n_domains);
-    v->catalog.index_defs = (IndexDef **)(void *)(at + c->n_sequences);
+    v->catalog.index_defs = (IndexDef **)(void *)(at += c->n_sequences);
+    v->catalog.comments = (Comment **)(void *)(at + c->n_index_defs);
     v->catalog.n_tables = c->n_tables;
     v->catalog.n_views = c->n_views;
     v->catalog.n_foreign = c->n_foreign;
@@ -82,12 +83,14 @@ static DatabaseVersion *version_new(Database *db, Err *e) {
     v->catalog.n_domains = c->n_domains;
     v->catalog.n_sequences = c->n_sequences;
     v->catalog.n_index_defs = c->n_index_defs;
+    v->catalog.n_comments = c->n_comments;
     if (c->n_views) memcpy(v->catalog.views, c->views, (size_t)pointers(c->n_views));
     if (c->n_foreign) memcpy(v->catalog.foreign, c->foreign, (size_t)pointers(c->n_foreign));
     if (c->n_routines) memcpy(v->catalog.routines, c->routines, (size_t)pointers(c->n_routines));
     if (c->n_domains) memcpy(v->catalog.domains, c->domains, (size_t)pointers(c->n_domains));
     if (c->n_sequences) memcpy(v->catalog.sequences, c->sequences, (size_t)pointers(c->n_sequences));
     if (c->n_index_defs) memcpy(v->catalog.index_defs, c->index_defs, (size_t)pointers(c->n_index_defs));
+    if (c->n_comments) memcpy(v->catalog.comments, c->comments, (size_t)pointers(c->n_comments));
     return v;
 }
 

@@ -77,6 +77,11 @@ static const struct Topic {
     {"CLUSTER", "put the rows of a table in the order of an index",
      "CLUSTER [ VERBOSE ] table [ USING index ]\n"
      "CLUSTER [ VERBOSE ]"},
+    {"COMMENT", "say something about an object",
+     "COMMENT ON { TABLE | VIEW | SEQUENCE | INDEX | TYPE | DOMAIN | SCHEMA | DATABASE } name IS { 'text' | NULL }\n"
+     "COMMENT ON COLUMN relation.column IS { 'text' | NULL }\n"
+     "COMMENT ON CONSTRAINT name ON { table | DOMAIN domain } IS { 'text' | NULL }\n"
+     "COMMENT ON { FUNCTION | PROCEDURE | ROUTINE } name [ ( types ) ] IS { 'text' | NULL }"},
     {"COMMIT", "end the transaction, its changes stay", "COMMIT [ WORK | TRANSACTION ] [ AND [ NO ] CHAIN ]"},
     {"COPY", "copy data between a file and a table",
      "COPY table [ ( column [, ...] ) ] FROM { 'file' | PROGRAM 'command' | STDIN } [ [ WITH ] ( option [, ...] ) ]\n"

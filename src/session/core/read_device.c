@@ -36,6 +36,8 @@ static Catalog *copy_catalog(Session *s) {
     c->sequences = from->sequences;
     c->n_index_defs = from->n_index_defs;
     c->index_defs = from->index_defs;
+    c->n_comments = from->n_comments;
+    c->comments = from->comments;
     return c;
 }
 static void drop_catalog(Session *s, Catalog *c) {

@@ -44,6 +44,8 @@ typedef enum CatalogUndoKind {
     CU_DROPPED_SEQUENCE,
     CU_ADDED_INDEX,
     CU_DROPPED_INDEX,
+    CU_ADDED_COMMENT,
+    CU_DROPPED_COMMENT,
     CU_EXPECTED_ROWS,
     CU_ENUM,
     CU_COMPOSITE,
@@ -59,6 +61,7 @@ struct CatalogUndo {
     Domain *domain;
     Sequence *sequence;
     IndexDef *index;
+    Comment *comment;
     int64_t expected_rows; /* of the table before */
     const EnumType *enum_from, *enum_to;
     const CompositeType *row_from, *row_to;
@@ -94,10 +97,12 @@ static Status change(Session *s, CatalogUndoKind kind, Table *t, View *v, Foreig
     case CU_DROPPED_SEQUENCE: break; /* session_add_sequence and session_drop_sequence do it */
     case CU_ADDED_INDEX:
     case CU_DROPPED_INDEX: break; /* session_add_index and session_drop_index do it */
-    case CU_COMPOSITE: break;     /* session_put_composite does it */
-    case CU_RANGE: break;         /* session_put_range does it */
-    case CU_ENUM: break;          /* session_put_enum does it */
-    case CU_EXPECTED_ROWS: break; /* session_expect_rows does it */
+    case CU_ADDED_COMMENT:
+    case CU_DROPPED_COMMENT: break; /* session_add_comment and session_drop_comment do it */
+    case CU_COMPOSITE: break;       /* session_put_composite does it */
+    case CU_RANGE: break;           /* session_put_range does it */
+    case CU_ENUM: break;            /* session_put_enum does it */
+    case CU_EXPECTED_ROWS: break;   /* session_expect_rows does it */
     }
     if (r != ST_OK) {
         mem_free(&s->account, u, (int64_t)sizeof *u);
@@ -172,6 +177,20 @@ Status session_add_index(Session *s, const IndexDef *like) {
 Status session_drop_index(Session *s, IndexDef *x) {
     TRY(change(s, CU_DROPPED_INDEX, NULL, NULL, NULL, NULL));
     catalog_remove_index_def(&s->db->catalog, s->catalog_undo->index = x);
+    return ST_OK;
+}
+Status session_add_comment(Session *s, const Comment *like) {
+    Comment *x = comment_new(like, &s->err);
+    if (!x) return ST_ERROR;
+    if (change(s, CU_ADDED_COMMENT, NULL, NULL, NULL, NULL) != ST_OK) {
+        comment_free(x);
+        return ST_ERROR;
+    }
+    return catalog_add_comment(&s->db->catalog, s->catalog_undo->comment = x, &s->err);
+}
+Status session_drop_comment(Session *s, Comment *x) {
+    TRY(change(s, CU_DROPPED_COMMENT, NULL, NULL, NULL, NULL));
+    catalog_remove_comment(&s->db->catalog, s->catalog_undo->comment = x);
     return ST_OK;
 }
 Status session_expect_rows(Session *s, Table *t, int64_t rows) {
@@ -270,6 +289,11 @@ void catalog_undo_to(Session *s, const CatalogUndo *mark) {
             index_def_free(u->index);
             break;
         case CU_DROPPED_INDEX: (void)catalog_add_index_def(c, u->index, &ignored); break;
+        case CU_ADDED_COMMENT:
+            catalog_remove_comment(c, u->comment);
+            comment_free(u->comment);
+            break;
+        case CU_DROPPED_COMMENT: (void)catalog_add_comment(c, u->comment, &ignored); break;
         case CU_ENUM:
             if (u->enum_from != u->enum_to) (void)enum_put(c->enums, u->enum_to, u->enum_from, &ignored);
             type_changed(c, u->enum_to ? u->enum_to->name : NULL, u->enum_from ? u->enum_from->name : NULL);
@@ -308,6 +332,7 @@ void catalog_undo_forget(Session *s) {
         if (u->kind == CU_DROPPED_DOMAIN) domain_retire(d, u->domain);
         if (u->kind == CU_DROPPED_SEQUENCE) sequence_retire(d, u->sequence);
         if (u->kind == CU_DROPPED_INDEX) index_def_retire(d, u->index);
+        if (u->kind == CU_DROPPED_COMMENT) comment_retire(d, u->comment);
         mem_free(&s->account, u, (int64_t)sizeof *u);
     }
 }

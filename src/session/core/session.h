@@ -568,6 +568,8 @@ Status session_add_sequence(Session *s, Sequence *q);
 Status session_drop_sequence(Session *s, Sequence *q);
 Status session_add_index(Session *s, const IndexDef *like); /* a copy of it */
 Status session_drop_index(Session *s, IndexDef *x);
+Status session_add_comment(Session *s, const Comment *like); /* likewise */
+Status session_drop_comment(Session *s, Comment *x);
 /* An enumerated type in the place of another; either may be NULL. */
 Status session_put_enum(Session *s, const EnumType *from, const EnumType *to);
 /* The same of composite types. */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "catalog/similar_names.h"
+#include "session/ddl/comments.h"
 #include "session/ddl/definition.h"
 #include "session/ddl/depend.h"
 #include "session/ddl/index_program.h"
@@ -543,6 +544,7 @@ static Status check_altered(const Alter *x, int old_checks) {
         TRY(index_defs_check(x->s, x->a, catalog_table(&x->s->db->catalog, slice_of(table))));
     }
     TRY(index_defs_sweep(x->s));
+    TRY(comments_sweep(x->s));
     return index_defs_of_draft(x->s, &x->d);
 }
 
@@ -675,6 +677,13 @@ static Status rename_in_texts(Session *s, Arena *a, const Table *t, int col, con
     return ST_OK;
 }
 
+/* Of what is renamed; that it can be is found out behind. */
+static Status rename_comments(Session *s, const AstRename *x) {
+    if (!catalog_relation_exists(&s->db->catalog, slice_of(x->name.name))) return ST_OK;
+    if (x->object == AST_OBJ_COLUMN) return comments_rename(s, "c", x->name.name, x->old_name, x->new_name);
+    if (x->object == AST_OBJ_CONSTRAINT) return comments_rename(s, "k", x->name.name, x->old_name, x->new_name);
+    return comments_rename(s, "rckt", x->name.name, NULL, x->new_name);
+}
 Status rename_object(Session *s, Statement *st, const AstRename *x) {
     TRY(stack_check(&s->err));
     TRY(session_begin_write(s));
@@ -684,12 +693,16 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
                                             : "ALTER TABLE");
     Arena *a = st->run_arena;
     TRY(session_check_schema(s, &x->name));
-    if (x->object == AST_OBJ_COLUMN && x->relation == AST_OBJ_TYPE) return composite_rename_attribute(s, st, x);
+    if (x->object == AST_OBJ_COLUMN && x->relation == AST_OBJ_TYPE) {
+        TRY(comments_rename(s, "c", x->name.name, x->old_name, x->new_name));
+        return composite_rename_attribute(s, st, x);
+    }
     const bool any = x->object == AST_OBJ_TABLE || x->object == AST_OBJ_INDEX; /* ALTER INDEX takes all relations */
     const bool exists = catalog_relation_exists(&s->db->catalog, slice_of(x->name.name));
     if ((x->object == AST_OBJ_INDEX && !exists) ||
         (any && catalog_index_exists(&s->db->catalog, slice_of(x->name.name), NULL)))
         return rename_index(s, st, x);
+    TRY(rename_comments(s, x));
     if (x->object == AST_OBJ_SEQUENCE || (any && catalog_sequence(&s->db->catalog, slice_of(x->name.name))))
         return sequence_rename(s, st, x);
     Table *t = catalog_table(&s->db->catalog, slice_of(x->name.name));

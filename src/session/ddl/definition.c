@@ -1138,6 +1138,80 @@ static Status add_composites(Lister *l) {
     return ST_OK;
 }
 
+/* ---- comments ---- */
+
+static void text_literal(Text *x, const char *s) {
+    text_put(x, strchr(s, '\\') ? "E'" : "'");
+    for (; *s; s++) {
+        if (*s == '\'' || *s == '\\') text_add(x, s, 1);
+        text_add(x, s, 1);
+    }
+    text_put(x, "'");
+}
+/* TABLE t; COLUMN t.a; "": not in a dump. */
+static const char *comment_object(Lister *l, const Comment *c) {
+    const Slice name = slice_of(c->name);
+    Text x = {.a = l->a};
+    const char *word = catalog_table(l->k, name)      ? "TABLE "
+                       : catalog_view(l->k, name)     ? "VIEW "
+                       : catalog_sequence(l->k, name) ? "SEQUENCE "
+                                                      : "INDEX ";
+    const Routine *r = NULL;
+    switch (c->kind) {
+    case COMMENT_RELATION: text_put(&x, word); break;
+    case COMMENT_COLUMN: text_put(&x, "COLUMN "); break;
+    case COMMENT_CONSTRAINT:
+    case COMMENT_DOMAIN_CONSTRAINT:
+        text_put(&x, "CONSTRAINT ");
+        text_name(&x, c->part);
+        text_put(&x, c->kind == COMMENT_CONSTRAINT ? " ON " : " ON DOMAIN ");
+        break;
+    case COMMENT_TYPE: text_put(&x, catalog_domain(l->k, name) ? "DOMAIN " : "TYPE "); break;
+    case COMMENT_ROUTINE:
+        if (!(r = catalog_routine_by_id(l->k, c->routine))) return "";
+        text_put(&x, r->is_procedure ? "PROCEDURE " : "FUNCTION ");
+        text_put(&x, drop_signature(l, r));
+        return text_take(&x);
+    case COMMENT_SCHEMA: text_put(&x, "SCHEMA "); break;
+    case COMMENT_DATABASE: return ""; /* another one restores it */
+    }
+    text_name(&x, c->name);
+    if (c->kind == COMMENT_COLUMN) {
+        text_put(&x, ".");
+        text_name(&x, c->part);
+    }
+    return text_take(&x);
+}
+static int by_definition_name(const void *x, const void *y) {
+    return strcmp(((const Definition *)x)->name, ((const Definition *)y)->name);
+}
+static Status add_comments(Lister *l) {
+    const int64_t from = l->out->list.len;
+    for (int64_t i = 0; i < l->k->n_comments; i++) {
+        const Comment *c = l->k->comments[i];
+        const char *object = comment_object(l, c);
+        Text x = {.a = l->a};
+        if (!object) return ST_ERROR;
+        if (!*object) continue;
+        text_put(&x, "COMMENT ON ");
+        text_put(&x, object);
+        text_put(&x, " IS ");
+        text_literal(&x, c->text);
+        TRY(add(l, (Definition){.kind = "COMMENT",
+                                .name = object,
+                                .table = c->name,
+                                .target = "",
+                                .create = text_take(&x),
+                                .drop = "",
+                                .drop_if_exists = "",
+                                .problem = "",
+                                .after_data = true}));
+    }
+    if (l->out->list.len > from)
+        qsort(&l->out->list.items[from], (size_t)(l->out->list.len - from), sizeof(Definition), by_definition_name);
+    return ST_OK;
+}
+
 Status definitions_list(Session *s, Arena *a, Definitions *out) {
     Lister l = {.s = s, .a = a, .k = &s->db->catalog, .out = out};
     int64_t n = l.k->n_tables;
@@ -1160,5 +1234,6 @@ Status definitions_list(Session *s, Arena *a, Definitions *out) {
     TRY(add_domain_parts(&l));
     for (int64_t i = 0; i < n; i++) TRY(add_foreigns(&l, l.tables[i]));
     TRY(add_rest(&l)); /* last: a restore that stops at an object with a problem has all others */
+    TRY(add_comments(&l));
     return err_is_set(&s->err) ? ST_ERROR : ST_OK;
 }

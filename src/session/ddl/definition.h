@@ -11,6 +11,7 @@
  *     routines, views that need a key: GROUP BY a primary key with other columns of its table
  *     defaults, checks that call routines
  *     foreign keys
+ *     comments
  *
  * Statements to drop them run in the opposite order. The order depends on names and definitions only, never on when
  * something was made, so that a database made from these statements lists the same ones. */
@@ -22,7 +23,7 @@
 typedef struct Definition {
     const char *kind;   /* "TABLE", "FUNCTION", "PROCEDURE", "VIEW", "CONSTRAINT", "INDEX", "INDEX OPTION", "DEFAULT",
                          "FK CONSTRAINT", "TYPE", "DOMAIN", "SEQUENCE", "SEQUENCE OWNED BY", "SEQUENCE SET" (data, not a
-                         definition) */
+                         definition), "COMMENT" */
     const char *name;   /* as it is called: t; t t_pkey; f(integer) */
     const char *table;  /* the table or view that this is or belongs to, "" for routines */
     const char *target; /* of a table: t (a, b), for COPY and INSERT, without generated columns; else "" */

@@ -6,6 +6,7 @@
  * not built: plans know nothing of them.
  */
 #include "catalog/similar_names.h"
+#include "session/ddl/comments.h"
 #include "session/ddl/definition.h"
 #include "session/ddl/depend.h"
 #include "session/ddl/index_program.h"
@@ -356,7 +357,9 @@ Status rename_index(Session *s, Statement *st, const AstRename *x) {
         TRY(index_def_put(s, t, def->name, &like));
     }
     const int k = table_index_named(t, x->name.name);
+    TRY(comments_rename(s, "r", x->name.name, NULL, x->new_name));
     if (k < 0) return ST_OK;
+    if (k < t->n_keys && !t->keys[k].is_index) TRY(comments_rename(s, "k", t->name, x->name.name, x->new_name));
     TableDraft d = {0};
     TRY(draft_of(s, a, t, &d));
     if (k < d.n_keys) d.keys[k].name = x->new_name;

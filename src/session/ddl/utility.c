@@ -9,6 +9,7 @@
 #include "catalog/similar_names.h"
 #include "session/core/cursor.h"
 #include "session/pool/callpool.h"
+#include "session/ddl/comments.h"
 #include "session/ddl/depend.h"
 #include "session/pl/pl_eval.h"
 #include "session/core/plancache.h"
@@ -488,6 +489,18 @@ static Status vacuum(Session *s, Statement *st, const AstVacuum *x) {
     return ST_OK;
 }
 
+/* ... with the comments of what is renamed. */
+static Status alter_type(Session *s, Statement *st, const AstAlterEnum *x) {
+    TRY(enum_alter(s, st, x));
+    return x->new_name ? comments_rename(s, "tc", x->name.name, NULL, x->new_name) : ST_OK;
+}
+static Status alter_domain(Session *s, Statement *st, const AstAlterDomain *x) {
+    TRY(domain_alter(s, st, x));
+    if (!x->new_name) return ST_OK;
+    return x->old_name ? comments_rename(s, "d", x->name.name, x->old_name, x->new_name)
+                       : comments_rename(s, "td", x->name.name, NULL, x->new_name);
+}
+
 static Status run_utility(Session *s, Statement *st, const AstStmt *x) {
     switch (x->kind) {
     case AST_CREATE_TABLE: return create_table(s, st, AST_AS_CONST(AstCreateTable, x));
@@ -525,11 +538,12 @@ static Status run_utility(Session *s, Statement *st, const AstStmt *x) {
     case AST_CLUSTER: return cluster_statement(s, st, AST_AS_CONST(AstCluster, x));
     case AST_CREATE_COMPOSITE: return composite_create(s, st, AST_AS_CONST(AstCreateComposite, x));
     case AST_CREATE_DOMAIN: return domain_create(s, st, AST_AS_CONST(AstCreateDomain, x));
-    case AST_ALTER_DOMAIN: return domain_alter(s, st, AST_AS_CONST(AstAlterDomain, x));
+    case AST_ALTER_DOMAIN: return alter_domain(s, st, AST_AS_CONST(AstAlterDomain, x));
     case AST_CREATE_SEQUENCE: return sequence_create(s, st, AST_AS_CONST(AstSequence, x));
     case AST_ALTER_SEQUENCE: return sequence_alter(s, st, AST_AS_CONST(AstSequence, x));
     case AST_CREATE_ENUM: return enum_create(s, st, AST_AS_CONST(AstCreateEnum, x));
-    case AST_ALTER_ENUM: return enum_alter(s, st, AST_AS_CONST(AstAlterEnum, x));
+    case AST_ALTER_ENUM: return alter_type(s, st, AST_AS_CONST(AstAlterEnum, x));
+    case AST_COMMENT: return comment_statement(s, st, AST_AS_CONST(AstComment, x));
     case AST_CREATE_FUNCTION: return routine_create(s, st, AST_AS_CONST(AstCreateFunction, x));
     case AST_DROP_FUNCTION: return routine_drop(s, st, AST_AS_CONST(AstDropFunction, x));
     case AST_UNSUPPORTED:
@@ -541,11 +555,15 @@ static Status run_utility(Session *s, Statement *st, const AstStmt *x) {
 
 /* What belongs to objects by their names goes with these, whichever way they went: before the statement, since ends of
  * transactions may drop tables, and behind it. */
+static Status sweep(Session *s) {
+    TRY(index_defs_sweep(s));
+    return comments_sweep(s);
+}
 Status session_utility(Session *s, Statement *st, const AstStmt *x) {
     const bool makes_relation = x->kind == AST_CREATE_TABLE || x->kind == AST_CREATE_TABLE_AS ||
                                 x->kind == AST_CREATE_VIEW || x->kind == AST_CREATE_SEQUENCE;
     if (makes_relation) TRY(session_begin_write(s));
-    if (makes_relation) TRY(index_defs_sweep(s));
+    if (makes_relation) TRY(sweep(s));
     TRY(run_utility(s, st, x));
-    return s->lock == LOCK_EXCLUSIVE ? index_defs_sweep(s) : ST_OK;
+    return s->lock == LOCK_EXCLUSIVE ? sweep(s) : ST_OK;
 }

@@ -5,6 +5,7 @@
 #include "catalog/names.h"
 #include "session/ddl/definition.h"
 #include "session/system/definitions.h"
+#include "session/system/descriptions.h"
 #include "session/system/functions.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/ast.h"
@@ -471,6 +472,18 @@ static Status index_position(const Call *c) {
     return ST_OK;
 }
 
+/* ---- comments ---- */
+
+static Status obj_description(const Call *c) {
+    const char *catalog = c->n > 1 ? text_arg(c, 1) : NULL;
+    if (c->n > 1 && !catalog) return err_oom(c->e);
+    return put_text(c, object_comment(c->o, catalog, c->args[0].u.i64, 0));
+}
+static Status col_description(const Call *c) {
+    const int32_t column = c->args[1].u.i32;
+    return put_text(c, column > 0 ? object_comment(c->o, "pg_class", c->args[0].u.i64, column) : NULL);
+}
+
 static const struct {
     const char *name;
     Status (*call)(const Call *c);
@@ -495,9 +508,9 @@ static const struct {
     {"pg_get_userbyid", get_userbyid},
     {"pg_table_is_visible", table_visible},
     {"pg_type_is_visible", type_visible},
-    {"obj_description", nothing},
-    {"shobj_description", nothing},
-    {"col_description", nothing},
+    {"obj_description", obj_description},
+    {"shobj_description", obj_description},
+    {"col_description", col_description},
     {"has_table_privilege", table_allowed},
     {"has_any_column_privilege", table_allowed},
     {"has_column_privilege", table_allowed},

@@ -1,0 +1,83 @@
+/* descriptions.c - comments on objects as pg_description has them, and obj_description and the like. */
+#include "session/system/descriptions.h"
+
+#include "session/system/system_int.h"
+
+enum { IN_CLASS = 1259, IN_TYPE = 1247, IN_PROC = 1255, IN_CONSTRAINT = 2606, IN_NAMESPACE = 2615, IN_DATABASE = 1262 };
+
+/* What a comment is on: a row of the catalog `in`. oid 0: it is not there. */
+typedef struct Place {
+    int64_t in, oid, sub;
+} Place;
+
+static Place of_column(const SysObjects *o, const Comment *x) {
+    SysClass *c = object_class_named(o, "public", x->name);
+    if (!c || object_columns(o, c) != ST_OK) return (Place){0};
+    for (int32_t i = 0; i < c->n_cols; i++)
+        if (strcmp(c->cols[i].name, x->part) == 0) return (Place){IN_CLASS, c->oid, i + 1};
+    return (Place){0};
+}
+static Place of_constraint(const SysObjects *o, const Comment *x) {
+    for (int64_t i = 0; i < o->constraints.len; i++) {
+        const SysConstraint *k = &o->constraints.items[i];
+        const char *owner = k->domain ? k->domain->name : k->of->name;
+        const bool domain = x->kind == COMMENT_DOMAIN_CONSTRAINT;
+        if (domain == (k->domain != NULL) && strcmp(owner, x->name) == 0 && strcmp(k->name, x->part) == 0)
+            return (Place){IN_CONSTRAINT, k->oid, 0};
+    }
+    return (Place){0};
+}
+static Place place(const SysObjects *o, const Comment *x) {
+    const SysClass *c;
+    const SysType *t;
+    switch (x->kind) {
+    case COMMENT_RELATION:
+        return (c = object_class_named(o, "public", x->name)) ? (Place){IN_CLASS, c->oid, 0} : (Place){0};
+    case COMMENT_COLUMN: return of_column(o, x);
+    case COMMENT_CONSTRAINT:
+    case COMMENT_DOMAIN_CONSTRAINT: return of_constraint(o, x);
+    case COMMENT_TYPE: return (t = object_type_named(o, "public", x->name)) ? (Place){IN_TYPE, t->oid, 0} : (Place){0};
+    case COMMENT_ROUTINE:
+        for (int64_t i = 0; i < o->routines.len; i++)
+            if (o->routines.items[i].routine->id == x->routine) return (Place){IN_PROC, o->routines.items[i].oid, 0};
+        return (Place){0};
+    case COMMENT_SCHEMA: return (Place){IN_NAMESPACE, object_schema(x->name), 0};
+    case COMMENT_DATABASE: return (Place){IN_DATABASE, OID_DATABASE, 0};
+    }
+    return (Place){0};
+}
+
+Status system_fill_description(Session *s, SystemRows *r) {
+    (void)s;
+    for (int64_t i = 0; i < r->o->c->n_comments; i++) {
+        const Comment *x = r->o->c->comments[i];
+        const Place p = place(r->o, x);
+        if (p.oid && x->kind != COMMENT_DATABASE) TRY(system_row(r, "iiis", p.oid, p.in, p.sub, x->text));
+    }
+    return ST_OK;
+}
+Status system_fill_shdescription(Session *s, SystemRows *r) {
+    (void)s;
+    for (int64_t i = 0; i < r->o->c->n_comments; i++) {
+        const Comment *x = r->o->c->comments[i];
+        if (x->kind == COMMENT_DATABASE)
+            TRY(system_row(r, "iis", (int64_t)OID_DATABASE, (int64_t)IN_DATABASE, x->text));
+    }
+    return ST_OK;
+}
+
+const char *object_comment(const SysObjects *o, const char *catalog, int64_t oid, int64_t sub) {
+    static const struct {
+        int64_t in;
+        const char *name;
+    } catalogs[] = {{IN_CLASS, "pg_class"},           {IN_TYPE, "pg_type"},           {IN_PROC, "pg_proc"},
+                    {IN_CONSTRAINT, "pg_constraint"}, {IN_NAMESPACE, "pg_namespace"}, {IN_DATABASE, "pg_database"}};
+    for (int64_t i = 0; i < o->c->n_comments; i++) {
+        const Place p = place(o, o->c->comments[i]);
+        if (p.oid != oid || p.sub != sub) continue;
+        for (size_t k = 0; k < ARRAY_LEN(catalogs); k++)
+            if (catalogs[k].in == p.in && (!catalog || strcmp(catalogs[k].name, catalog) == 0))
+                return o->c->comments[i]->text;
+    }
+    return NULL;
+}
