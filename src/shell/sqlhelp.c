@@ -137,7 +137,9 @@ static const struct Topic {
      "    [ OWNED BY { table.column | NONE } ]"},
     {"CREATE TABLE", "define a table",
      "CREATE [ TEMPORARY | UNLOGGED ] TABLE [ IF NOT EXISTS ] name (\n"
-     "    { column type [ column_constraint [ ... ] ] | table_constraint } [, ... ]\n"
+     "    { column type [ column_constraint [ ... ] ] | table_constraint |\n"
+     "      LIKE relation [ { INCLUDING | EXCLUDING } { COMMENTS | CONSTRAINTS | DEFAULTS | GENERATED | IDENTITY |\n"
+     "        INDEXES | ALL } ... ] } [, ... ]\n"
      ") [ WITH ( expected_rows = number ) ]\n\n"
      "where column_constraint is:\n\n"
      "    [ CONSTRAINT name ] { NOT NULL | NULL | CHECK ( expression ) | DEFAULT expression | UNIQUE | PRIMARY KEY |\n"

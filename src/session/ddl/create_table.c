@@ -1,4 +1,5 @@
 /* create_table.c - CREATE TABLE and CREATE TABLE AS; drafts of tables, which ALTER TABLE changes (alter.c). */
+#include "session/ddl/create_like.h"
 #include "session/ddl/definition.h"
 #include "session/ddl/depend.h"
 #include "session/core/session.h"
@@ -280,14 +281,16 @@ Status check_column_constraints(Session *s, const char *table, const AstColumnDe
 }
 
 /* CHECKs come last, in the order of the text: their names depend on it. */
-static Status add_constraints(Session *s, Arena *a, TableDraft *d, const AstCreateTable *x) {
+static Status add_constraints(Session *s, Arena *a, TableDraft *d, const AstCreateTable *x, const int *at,
+                              Likes *likes) {
     int64_t next = 0;
     for (int64_t i = 0; i < x->n_columns; i++) TRY(check_column_constraints(s, x->name.name, x->columns[i]));
-    for (int64_t i = 0; i < x->n_columns; i++) TRY(add_sequence(s, a, d, x->name.name, x->columns[i], (int)i));
+    for (int64_t i = 0; i < x->n_columns; i++) TRY(add_sequence(s, a, d, x->name.name, x->columns[i], at[i]));
+    TRY(likes_add_keys(s, a, d, x->name.name, likes));
     for (int64_t i = 0; i < x->n_columns; i++)
         for (int64_t k = 0; k < x->columns[i]->n_constraints; k++)
             if (x->columns[i]->constraints[k].kind != AST_CON_CHECK)
-                TRY(add_constraint(s, a, d, x->name.name, &x->columns[i]->constraints[k], (int)i));
+                TRY(add_constraint(s, a, d, x->name.name, &x->columns[i]->constraints[k], at[i]));
     for (int64_t k = 0; k < x->n_constraints; k++)
         if (x->constraints[k].kind != AST_CON_CHECK) TRY(add_constraint(s, a, d, x->name.name, &x->constraints[k], -1));
     for (int64_t i = 0; i <= x->n_columns; i++) {
@@ -298,9 +301,9 @@ static Status add_constraints(Session *s, Arena *a, TableDraft *d, const AstCrea
                 TRY(add_constraint(s, a, d, x->name.name, &x->constraints[next], -1));
         for (int64_t k = 0; i < x->n_columns && k < x->columns[i]->n_constraints; k++)
             if (x->columns[i]->constraints[k].kind == AST_CON_CHECK)
-                TRY(add_constraint(s, a, d, x->name.name, &x->columns[i]->constraints[k], (int)i));
+                TRY(add_constraint(s, a, d, x->name.name, &x->columns[i]->constraints[k], at[i]));
     }
-    return ST_OK;
+    return likes_add_checks(s, a, d, x->name.name, likes);
 }
 
 Status foreign_keys(Session *s, Statement *st, const char *table, int64_t n, const AstConstraint *k,
@@ -358,34 +361,43 @@ static Status check_on_commit(Session *s, int64_t location, bool temporary, char
     return ST_OK;
 }
 
+/* The columns, those of each LIKE at its place; at[i]: where column i of the statement is. */
+static Status add_columns(Session *s, TableDraft *d, const AstCreateTable *x, const Likes *likes, int *at) {
+    int like = 0;
+    for (int64_t i = 0; i <= x->n_columns; i++) {
+        for (; like < likes->n && x->likes[like].before == i; like++) TRY(likes_add_columns(s, d, &likes->items[like]));
+        if (i == x->n_columns) break;
+        const AstColumnDef *c = x->columns[i];
+        if (draft_column(d, c->name) >= 0)
+            return err_at(&s->err, c->location, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once",
+                          c->name);
+        at[i] = d->n_cols++;
+        d->cols[at[i]].name = c->name;
+        TRY(new_column_type(s, c, &d->cols[at[i]].type, &d->cols[at[i]].domain));
+    }
+    return d->n_cols <= 1600 ? ST_OK : err_set(&s->err, ERR_TOO_MANY_COLUMNS, "tables can have at most 1600 columns");
+}
+
 Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
     Arena *a = st->run_arena;
+    Likes likes;
     tag(st, "CREATE TABLE");
     TRY(session_begin_write(s));
     bool skip;
     TRY(check_on_commit(s, x->name.location, x->temporary, x->on_commit));
     TRY(name_is_free(s, &x->name, x->if_not_exists, &skip));
     if (skip) return ST_OK;
-    if (x->n_likes > 0)
-        return err_at(&s->err, x->likes[0].name.location, ERR_FEATURE_NOT_SUPPORTED,
-                      "LIKE in CREATE TABLE is not supported");
-    if (x->n_columns > 1600) return err_set(&s->err, ERR_TOO_MANY_COLUMNS, "tables can have at most 1600 columns");
+    TRY(likes_find(s, a, x, &likes));
     int64_t n_con = x->n_constraints;
     for (int64_t i = 0; i < x->n_columns; i++) n_con += x->columns[i]->n_constraints;
-    TableDraft d = {.cols = arena_array(a, ColumnDef, x->n_columns + 1),
-                    .keys = arena_array(a, KeyDef, n_con + 1),
-                    .checks = arena_array(a, CheckDef, n_con + 1)};
-    if (!d.cols || !d.keys || !d.checks) return ST_ERROR;
-    for (int64_t i = 0; i < x->n_columns; i++) {
-        const AstColumnDef *c = x->columns[i];
-        if (draft_column(&d, c->name) >= 0)
-            return err_at(&s->err, c->location, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once",
-                          c->name);
-        d.cols[d.n_cols].name = c->name;
-        TRY(new_column_type(s, c, &d.cols[d.n_cols].type, &d.cols[d.n_cols].domain));
-        d.n_cols++;
-    }
-    TRY(add_constraints(s, a, &d, x));
+    TableDraft d = {.cols = arena_calloc(a, (x->n_columns + likes.n_cols + 1) * (int64_t)sizeof(ColumnDef)),
+                    .keys = arena_array(a, KeyDef, n_con + likes.n_indexes + 1),
+                    .checks = arena_array(a, CheckDef, n_con + likes.n_checks + 1),
+                    .exprs = arena_array(a, ExprIndexDef, likes.n_indexes + 1)};
+    int *at = arena_array(a, int, x->n_columns + 1);
+    if (!d.cols || !d.keys || !d.checks || !d.exprs || !at) return ST_ERROR;
+    TRY(add_columns(s, &d, x, &likes, at));
+    TRY(add_constraints(s, a, &d, x, at, &likes));
     int64_t expected = 0;
     TRY(storage_options_read(x->n_options, x->options, true, &expected, &s->err));
     Table *t;
@@ -396,6 +408,7 @@ Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
         return ST_ERROR;
     }
     TRY(index_defs_of_draft(s, &d));
+    TRY(likes_copy_comments(s, t->name, &likes));
     TRY(try_bind(s, a, t));
     for (int64_t i = 0; i < x->n_columns; i++)
         TRY(foreign_keys(s, st, t->name, x->columns[i]->n_constraints, x->columns[i]->constraints,
