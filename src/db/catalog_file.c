@@ -714,8 +714,8 @@ static bool sequence_ok(const Catalog *c, const Sequence *q, const SequenceValue
     return q->id > 0 && (q->type.id == T_INT2 || q->type.id == T_INT4 || q->type.id == T_INT8) && q->increment != 0 &&
            q->min < q->max && q->start >= q->min && q->start <= q->max && q->cache > 0 && now->last >= q->min &&
            now->last <= q->max && now->log_cnt >= 0 &&
-           (owned || (!q->owner_table && !q->owner_column && !q->identity)) &&
-           !catalog_relation_exists(c, slice_of(q->name));
+           (owned || (!q->owner_table && !q->owner_column && !q->identity)) && !catalog_table(c, slice_of(q->name)) &&
+           !catalog_view(c, slice_of(q->name)) && !catalog_sequence(c, slice_of(q->name));
 }
 static Status load_one_sequence(Catalog *c, BytesIn *in, const char *path, Err *e) {
     Sequence q = {.id = bytes_get_i64(in)};

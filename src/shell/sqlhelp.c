@@ -49,6 +49,8 @@ static const struct Topic {
      "    ALTER [ COLUMN ] column DROP { IDENTITY | EXPRESSION } [ IF EXISTS ]\n"
      "    ADD table_constraint\n"
      "    DROP CONSTRAINT [ IF EXISTS ] constraint [ RESTRICT | CASCADE ]\n"
+     "    CLUSTER ON index\n"
+     "    SET WITHOUT CLUSTER\n"
      "    SET ( expected_rows = number )\n"
      "    RESET ( expected_rows )"},
     {"ALTER TYPE", "change an enumerated or a composite type, or rename a type",

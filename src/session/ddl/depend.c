@@ -668,7 +668,7 @@ static const char *knows_in_table(Dependents *d, const Table *t, NamedType x, bo
         bool knows = text_knows(d, t, e->where, x, by_name);
         for (int p = 0; p < e->n_parts && !knows; p++) {
             /* A column alone does not know the fields of its type. */
-            const bool column = index_part_column(d->a, t, e->parts[p].text) >= 0;
+            const bool column = index_part_column(t, e->parts[p].text) >= 0;
             knows = !column && text_knows(d, t, e->parts[p].text, x, by_name);
         }
         if (knows) return arena_printf(d->a, "index %s", e->name);

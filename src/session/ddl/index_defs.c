@@ -78,7 +78,7 @@ Status index_defs_of_draft(Session *s, const TableDraft *d) {
 static bool uses_column(Session *s, Arena *a, const Table *t, const IndexDef *x, int col) {
     bool uses = x->where && text_uses_column(s, a, t, x->where, col);
     for (int i = 0; i < x->n_parts && !uses; i++) {
-        const int plain = index_part_column(a, t, x->parts[i].text);
+        const int plain = index_part_column(t, x->parts[i].text);
         uses = plain >= 0 ? plain == col : text_uses_column(s, a, t, x->parts[i].text, col);
     }
     for (int i = 0; i < x->n_include && !uses; i++) uses = strcmp(x->include[i], t->cols[col].name) == 0;
@@ -88,8 +88,10 @@ Status index_defs_drop_column(Session *s, Arena *a, const Table *t, int col, Tab
     const Catalog *c = &s->db->catalog;
     for (int64_t i = c->n_index_defs - 1; i >= 0; i--) {
         IndexDef *x = c->index_defs[i];
-        if (strcmp(x->table, t->name) != 0 || !uses_column(s, a, t, x, col)) continue;
+        if (strcmp(x->table, t->name) != 0) continue;
+        const bool uses = uses_column(s, a, t, x, col);
         if (err_is_set(&s->err)) return ST_ERROR;
+        if (!uses) continue;
         for (int k = d->n_keys + d->n_exprs - 1; k >= 0; k--)
             if (strcmp(k < d->n_keys ? d->keys[k].name : d->exprs[k - d->n_keys].name, x->name) == 0)
                 draft_remove_index(d, k);

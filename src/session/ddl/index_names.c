@@ -6,15 +6,23 @@
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
 
-int index_part_column(Arena *a, const Table *t, const char *part) {
-    for (int c = 0; c < t->n_cols; c++) {
-        const char *name = index_part_of_column(a, t->cols[c].name);
-        if (name && strcmp(name, part) == 0) return c;
+/* Whether a text is the column's name, as index_part_of_column has it. */
+static bool is_name(const char *text, const char *column) {
+    if (name_is_plain(str_make(column, (int64_t)strlen(column)))) return strcmp(text, column) == 0;
+    if (*text++ != '"') return false;
+    for (; *column; column++) {
+        if (*text++ != *column) return false;
+        if (*column == '"' && *text++ != '"') return false;
     }
+    return strcmp(text, "\"") == 0;
+}
+int index_part_column(const Table *t, const char *part) {
+    for (int c = 0; c < t->n_cols; c++)
+        if (is_name(part, t->cols[c].name)) return c;
     return -1;
 }
 static const char *part_name(Arena *a, const Table *t, const char *part) {
-    const int col = index_part_column(a, t, part);
+    const int col = index_part_column(t, part);
     AstExpr *ast;
     Err why = {0};
     if (col >= 0) return t->cols[col].name;

@@ -5,7 +5,7 @@
 #include "catalog/catalog.h"
 
 /* The column that a part of an index is, by its text; -1: an expression. */
-int index_part_column(Arena *a, const Table *t, const char *part);
+int index_part_column(const Table *t, const char *part);
 /* What the columns of the index are called, INCLUDE's last: by number, each once. */
 Status index_column_names(Arena *a, const Table *t, const IndexDef *x, const char ***out);
 /* CREATE INDEX, of the texts of its parts and its predicate (NULL: none). NULL: out of memory. */

@@ -403,7 +403,7 @@ static Status set_statistics(Session *s, Arena *a, const Table *t, const AstAlte
     if (number > x->n_parts)
         return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED,
                       "cannot alter statistics on included column \"%s\" of index \"%s\"", names[number - 1], x->name);
-    if (index_part_column(a, t, x->parts[number - 1].text) >= 0) {
+    if (index_part_column(t, x->parts[number - 1].text) >= 0) {
         err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED,
                "cannot alter statistics on non-expression column \"%s\" of index \"%s\"", names[number - 1], x->name);
         err_hint(&s->err, "Alter statistics on table column instead.");

@@ -564,6 +564,8 @@ Status session_utility(Session *s, Statement *st, const AstStmt *x) {
                                 x->kind == AST_CREATE_VIEW || x->kind == AST_CREATE_SEQUENCE;
     if (makes_relation) TRY(session_begin_write(s));
     if (makes_relation) TRY(sweep(s));
+    const int64_t before = atomic_load(&s->db->catalog.version);
     TRY(run_utility(s, st, x));
-    return s->lock == LOCK_EXCLUSIVE ? sweep(s) : ST_OK;
+    const bool changed = atomic_load(&s->db->catalog.version) != before;
+    return changed && s->lock == LOCK_EXCLUSIVE ? sweep(s) : ST_OK;
 }

@@ -307,7 +307,7 @@ static Status index_vectors(SystemRows *r, const SysClass *c, IndexVectors *v) {
         v->cols[x->n_parts + i] = table_find_column(c->table, slice_of(x->include[i])) + 1;
     for (int i = 0; i < x->n_parts; i++) {
         const IndexPart *p = &x->parts[i];
-        v->cols[i] = index_part_column(a, c->table, p->text) + 1;
+        v->cols[i] = index_part_column(c->table, p->text) + 1;
         v->classes[i] = class_of(r->o, x, i, c->cols[i].type);
         v->collations[i] = collation_of(r->o, p, c->cols[i].type);
         v->options[i] = (p->desc ? 1 : 0) + (p->nulls_first ? 2 : 0);

@@ -67,7 +67,7 @@ Status definition_constraint(const SysObjects *o, Arena *a, const SysConstraint 
 static Status part_text(const SysObjects *o, Arena *a, const Table *t, const IndexDef *x, int i, bool pretty,
                         const char **out) {
     const char *text = x->parts[i].text;
-    if (index_part_column(a, t, text) >= 0) return *out = text, ST_OK;
+    if (index_part_column(t, text) >= 0) return *out = text, ST_OK;
     AstExpr *ast;
     Err why = {0};
     const bool call = sql_parse_expr(a, slice_of(text), &ast, &why) == ST_OK && ast->kind == AST_FUNC;

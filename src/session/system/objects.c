@@ -392,7 +392,7 @@ static Status view_columns(const SysObjects *o, SysClass *c) {
 }
 /* The type of a part: a column's, or an expression's. */
 static SysColumn part_column(const SysObjects *o, const Table *t, const char *text) {
-    const int col = index_part_column(o->a, t, text);
+    const int col = index_part_column(t, text);
     Expr *e;
     PlanCtx p;
     Err why = {0};
