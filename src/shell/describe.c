@@ -117,6 +117,31 @@ int64_t relation_bytes(Shell *sh, const char *table) {
     return bytes;
 }
 
+static bool take_text(void *ctx, int64_t n, const char *const *values, const char *const *names) {
+    (void)names;
+    char **to = ctx;
+    if (n > 0 && values[0] && !*to) *to = strdup(values[0]);
+    return false;
+}
+void put_comment(Shell *sh, Grid *g, const char *relation, const char *column) {
+    char *name = sql_quoted_text(relation), *part = column ? sql_quoted_text(column) : NULL, *sql = NULL, *text = NULL;
+    const int n = !name     ? -1
+                  : !column ? asprintf(&sql,
+                                       "select obj_description(oid, 'pg_class') from pg_class where relname = %s and "
+                                       "relnamespace = 2200",
+                                       name)
+                            : asprintf(&sql,
+                                       "select col_description(attrelid, attnum) from pg_attribute, pg_class c where "
+                                       "attrelid = c.oid and relname = %s and relnamespace = 2200 and attname = %s",
+                                       name, part ? part : "''");
+    if (n >= 0) (void)stele_exec(sh->conn, sql, take_text, &text);
+    grid_cell(g, text ? text : "");
+    free(name);
+    free(part);
+    free(sql);
+    free(text);
+}
+
 void put_size(char *out, size_t size, int64_t bytes) {
     static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
     int unit = 0;
@@ -173,18 +198,19 @@ static void add_relation(Shell *sh, Grid *g, const char *name, const char *type,
     if (rows >= 0) grid_cellf(g, "%lld", (long long)rows);
     else grid_cell(g, "");
     grid_cell(g, size);
+    put_comment(sh, g, name, NULL);
 }
 
 /* \d, \dt, \dv, \di, \ds, \dm, \dE and letters of them together */
 static bool list_relations(Shell *sh, const char *pattern, const char *kinds, bool more) {
-    static const char *const names[] = {"Schema", "Name", "Type", "Owner", "Rows", "Size"};
-    static const char *const with_table[] = {"Schema", "Name", "Type", "Owner", "Table", "Rows", "Size"};
+    static const char *const names[] = {"Schema", "Name", "Type", "Owner", "Rows", "Size", "Description"};
+    static const char *const with_table[] = {"Schema", "Name", "Type", "Owner", "Table", "Rows", "Size", "Description"};
     bool indexes = strchr(kinds, 'i') != NULL;
     Relations all;
     Definitions d = {0};
     if (!relations_load(sh, &all)) return false;
     bool ok = !indexes || definitions_load(sh, &d);
-    Grid *g = grid_new("List of relations", (indexes ? 5 : 4) + 2 * more, indexes ? with_table : names);
+    Grid *g = grid_new("List of relations", (indexes ? 5 : 4) + 3 * more, indexes ? with_table : names);
     for (int64_t i = 0; i < all.n; i++) {
         const Relation *r = &all.items[i];
         if (!strchr(kinds, kind_of(r)[0]) || (pattern && !name_matches(pattern, r->name))) continue;

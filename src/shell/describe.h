@@ -31,7 +31,9 @@ void relations_free(Relations *r);
 bool suggest_relation(Shell *sh, const char *name);   /* says which one may have been meant, if any */
 int64_t relation_bytes(Shell *sh, const char *table); /* -1: not known */
 void put_size(char *out, size_t size, int64_t bytes); /* as pg_size_pretty */
-const char *behind_name(const char *s);               /* which may be in double quotes */
+/* A cell: the comment on a relation, or on its column (NULL: on itself). */
+void put_comment(Shell *sh, Grid *g, const char *relation, const char *column);
+const char *behind_name(const char *s); /* which may be in double quotes */
 /* What is behind "ADD CONSTRAINT name " in a definition. */
 const char *constraint_text(const Defined *d);
 const char *constraint_name(const Defined *d, char *out, size_t size);

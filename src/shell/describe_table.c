@@ -225,7 +225,10 @@ bool describe_sequence(Shell *sh, const char *name) {
 }
 
 bool describe_relation(Shell *sh, const Relation *r, const Definitions *d, bool more) {
-    static const char *const names[] = {"Column", "Type", "Collation", "Nullable", "Default", "Size", "Nulls"};
+    static const char *const names[] = {"Column",  "Type", "Collation", "Nullable",
+                                        "Default", "Size", "Nulls",     "Description"};
+    static const char *const of_view[] = {"Column", "Type", "Collation", "Nullable", "Default", "Description"};
+    const bool comments = more;
     char *title = NULL, size[32];
     Columns c = {0};
     more = more && !r->view;
@@ -233,13 +236,14 @@ bool describe_relation(Shell *sh, const Relation *r, const Definitions *d, bool 
     if (!ok && (!r->view || r->rows >= 0 || d->n > 0)) print_error(sh, NULL);
     else if (ok && (c.failed || asprintf(&title, "%s \"public.%s\"", r->view ? "View" : "Table", r->name) < 0))
         ok = say_no_memory();
-    Grid *g = ok ? grid_new(title, more ? 7 : 5, names) : NULL;
+    Grid *g = ok ? grid_new(title, more ? 8 : comments ? 6 : 5, more ? names : of_view) : NULL;
     free(title);
     for (int64_t i = 0; i < c.n && ok; i++) {
         const Column *x = &c.items[i];
         const char *const cells[] = {x->name, x->type, "", x->not_null ? "not null" : "", x->def};
         for (size_t k = 0; k < sizeof cells / sizeof *cells; k++) grid_cell(g, cells[k]);
         if (more) add_size(sh, g, r->name, x->name);
+        if (comments) put_comment(sh, g, r->name, x->name);
     }
     free_columns(&c);
     if (!ok) return false;

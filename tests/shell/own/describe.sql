@@ -4,6 +4,9 @@
 create table a(id int primary key, n text not null default 'x, (y', c numeric(8,2) unique check (c > 0), "Odd, name" date, constraint "Two, checks" check (id > 1 and n <> ')')) with (expected_rows = 100);
 create table b(id int references a, x int, foreign key (x) references a(id) on delete cascade, unique(id, x));
 create unique index b_x on b(x);
+create index b_i on b using btree ((x + id) desc, id) include (x) with (fillfactor = 70) where x > 0;
+comment on table b is 'the b''s';
+comment on column b.x is 'an x';
 create view v as select id, n from a where id > 1;
 create table "Quoted Name"("A" int primary key);
 create function f(i int) returns int language sql as $$ select i + 1 $$;
@@ -21,6 +24,7 @@ insert into a select i, 'n', i from generate_series(2, 4) i;
 \d "Quoted Name"
 \d public.v
 \d b_x
+\d b_i
 \d a_pkey
 \d q*
 \d nothing
