@@ -94,6 +94,7 @@
     X(INDETERMINATE_DATATYPE, "42P18", "indeterminate_datatype")                           \
     X(INVALID_RECURSION, "42P19", "invalid_recursion")                                     \
     X(WINDOWING, "42P20", "windowing_error")                                               \
+    X(WITH_CHECK_OPTION, "44000", "with_check_option_violation")                           \
     X(INSUFFICIENT_RESOURCES, "53000", "insufficient_resources")                           \
     X(DISK_FULL, "53100", "disk_full")                                                     \
     X(OUT_OF_MEMORY, "53200", "out_of_memory")                                             \
@@ -209,6 +210,7 @@
 #define ERR_INDETERMINATE_DATATYPE "42P18"
 #define ERR_INVALID_RECURSION "42P19"
 #define ERR_WINDOWING "42P20"
+#define ERR_WITH_CHECK_OPTION "44000"
 #define ERR_INSUFFICIENT_RESOURCES "53000"
 #define ERR_DISK_FULL "53100"
 #define ERR_OUT_OF_MEMORY "53200"

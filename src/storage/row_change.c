@@ -55,22 +55,36 @@ static const void *const *failing_row(Arena *a, const Table *t, const NewRows *x
     }
     return cells;
 }
-/* The error of row r, which is refused. */
-static Status refuse(const Table *t, const NewRows *x, const int64_t *rowids, int64_t r, Err *e) {
+/* The error of row r, which is refused. *stored: NULL, or whether it is by a view alone, whose condition is looked at
+ * behind the keys of the row. */
+static Status refuse(const Table *t, const NewRows *x, const int64_t *rowids, int64_t r, bool *stored, Err *e) {
     Arena *a = arena_new(NULL, NULL);
     const void *const *row = a ? failing_row(a, t, x, rowids, r) : NULL;
     int32_t i = 0, k = 0;
     while (i < x->n_cols && !(t->cols[column_of(x, i)].not_null && is_null(&x->vals[i], r))) i++;
     while (i == x->n_cols && !refuses(&x->checks.vals[k], r)) k++;
+    const bool by_view = i == x->n_cols && k >= x->checks.n - x->checks.n_views;
     if (i < x->n_cols) (void)row_null_error(t, column_of(x, i), row, e);
+    else if (by_view) (void)row_view_error(t, x->checks.names[k], row, e);
     else (void)row_check_error(t, x->checks.names[k], row, e);
+    if (stored) *stored = by_view;
     arena_free(a);
     return ST_ERROR;
 }
 
 Status rows_check(const Table *t, const NewRows *x, const int64_t *rowids, Err *e) {
     const int64_t n = rows_passing(t, x);
-    return n == x->n ? ST_OK : refuse(t, x, rowids, x->first + n, e);
+    return n == x->n ? ST_OK : refuse(t, x, rowids, x->first + n, NULL, e);
+}
+/* How many rows go to the table; *fails: with the error `refused` when they are there (else it is not written). */
+static int64_t rows_stored(const Table *t, const NewRows *x, const int64_t *rowids, bool *fails, Err *refused) {
+    const int64_t n = rows_passing(t, x);
+    bool more = false;
+    *fails = n < x->n;
+    if (!*fails) return n;
+    err_clear(refused);
+    (void)refuse(t, x, rowids, x->first + n, &more, refused);
+    return n + more;
 }
 
 Status rows_conflict(Table *t, int index, const NewRows *x, int64_t *rowid, Err *e) {
@@ -273,7 +287,9 @@ bool table_vecs_agree(const Table *t, int n_cols, const int *cols, int64_t first
 Status rows_insert(Table *t, const NewRows *x, UndoLog *undo, int64_t *rowids, Err *e) {
     if (x->n <= 0) return ST_OK;
     dbg_assert(x->n_cols == t->n_cols && table_vecs_agree(t, t->n_cols, NULL, x->first, x->n, x->vals));
-    const int64_t n = rows_passing(t, x);
+    Err refused;
+    bool fails;
+    const int64_t n = rows_stored(t, x, NULL, &fails, &refused);
     int64_t one, *ids = rowids, *mem = NULL;
     if (!ids && n == 1) ids = &one;
     if (!ids && table_indexes(t) > 0 && n > 0) {
@@ -285,7 +301,7 @@ Status rows_insert(Table *t, const NewRows *x, UndoLog *undo, int64_t *rowids, E
     if (st == ST_OK) {
         st = append_rows(t, x->first, x->first + n, x->vals, NULL, log.log, ids, e);
         if (st == ST_OK && n > 0) st = enter_keys(t, n, ids, e);
-        if (st == ST_OK && n < x->n) st = refuse(t, x, NULL, x->first + n, e);
+        if (st == ST_OK && fails) st = (err_copy(e, &refused), ST_ERROR);
         st = log_end(&log, st, n);
     }
     if (mem) mem_free(&t->account, mem, n * 8);
@@ -578,7 +594,9 @@ static Status update_rows(Table *t, int64_t n, const NewRows *x, const int64_t *
 Status rows_update(Table *t, const NewRows *x, const int64_t *rowids, UndoLog *undo, Err *e) {
     if (x->n <= 0 || x->n_cols <= 0) return ST_OK;
     dbg_assert(table_vecs_agree(t, x->n_cols, x->cols, x->first, x->n, x->vals));
-    const int64_t n = rows_passing(t, x);
+    Err refused;
+    bool fails;
+    const int64_t n = rows_stored(t, x, rowids, &fails, &refused);
     Arena *tmp = arena_new(&t->account, e);
     if (!tmp) return ST_ERROR;
     RowLog log;
@@ -586,7 +604,7 @@ Status rows_update(Table *t, const NewRows *x, const int64_t *rowids, UndoLog *u
     Status st = log_begin(&log, t, undo, e);
     if (st == ST_OK) {
         if (n > 0) st = update_rows(t, n, x, rowids, log.log, tmp, &done, e);
-        if (st == ST_OK && n < x->n) st = refuse(t, x, rowids, x->first + n, e);
+        if (st == ST_OK && fails) st = (err_copy(e, &refused), ST_ERROR);
         st = log_end(&log, st, done);
     }
     arena_free(tmp);

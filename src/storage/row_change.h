@@ -9,12 +9,20 @@
 
 #include "storage/table.h"
 
-/* CHECK constraints, in the order in which they are looked at. */
+/* CHECK constraints, in the order in which they are looked at, and behind them the conditions of views WITH CHECK
+ * OPTION. */
 typedef struct RowChecks {
     int32_t n;
     const Vec *vals;          /* booleans beside the values, not constant: false refuses a row, NULL does not */
-    const char *const *names; /* of the constraints */
+    const char *const *names; /* of the constraints, and the views */
+    int32_t n_views;          /* so many of the last are of views: where rows are stored these come behind keys */
 } RowChecks;
+/* The same without those of views: of rows that may not be stored. */
+static inline RowChecks checks_of_table(RowChecks x) {
+    x.n -= x.n_views;
+    x.n_views = 0;
+    return x;
+}
 
 /* New rows, or what rows get in some columns: rows first .. first + n - 1 of vectors of type_phys cells (integers may
  * be of another width; PH_STR bytes are copied when they are stored). */
@@ -26,8 +34,8 @@ typedef struct NewRows {
     RowChecks checks;
 } NewRows;
 
-/* Stores the rows: NOT NULL (23502), CHECK (23514), unique indexes (23505). rowids: the rows' numbers; may be NULL. An
- * error leaves nothing of the call, in the table or in `undo`. undo NULL: it cannot be undone later. */
+/* Stores the rows: NOT NULL (23502), CHECK (23514), unique indexes (23505), views (44000). rowids: the rows' numbers;
+ * may be NULL. An error leaves nothing of the call, in the table or in `undo`. undo NULL: it cannot be undone later. */
 Status rows_insert(Table *t, const NewRows *x, UndoLog *undo, int64_t *rowids, Err *e);
 /* Stores the cells into the rows of numbers rowids[first ..]; those that are deleted are checked and left out. Checks
  * and errors as of rows_insert, keys as if all rows changed at once. Rows stay where they are, but as table_update

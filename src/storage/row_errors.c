@@ -60,6 +60,12 @@ Status row_check_error(const Table *t, const char *name, const void *const *cell
     return ST_ERROR;
 }
 
+Status row_view_error(const Table *t, const char *view, const void *const *cells, Err *e) {
+    err_set(e, ERR_WITH_CHECK_OPTION, ROW_VIEW_TEXT, view);
+    row_failing_detail(t, cells, e);
+    return ST_ERROR;
+}
+
 Status row_duplicate_error(const Table *t, const char *name, const char *columns, const char *values, Err *e) {
     err_set(e, ERR_UNIQUE_VIOLATION,
             t->takes_over ? "could not create unique index \"%s\""

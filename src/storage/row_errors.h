@@ -12,13 +12,16 @@
 /* Messages, for programs that raise them: of column and table; of table and constraint. */
 #define ROW_NULL_TEXT "null value in column \"%s\" of relation \"%s\" violates not-null constraint"
 #define ROW_CHECK_TEXT "new row for relation \"%s\" violates check constraint \"%s\""
+#define ROW_VIEW_TEXT "new row violates check option for view \"%s\""
 
 /* 23502: column `col` of the row is NULL. `cells` NULL: without "Failing row contains", where the rest of the row is
  * not known, or may be changing under another call. */
 Status row_null_error(const Table *t, int col, const void *const *cells, Err *e);
 /* 23514: of CHECK constraint `name`. `cells` as above. */
 Status row_check_error(const Table *t, const char *name, const void *const *cells, Err *e);
-/* The detail of these two, for an error that is set; `cells` NULL: none. */
+/* 44000: of a view WITH CHECK OPTION. */
+Status row_view_error(const Table *t, const char *view, const void *const *cells, Err *e);
+/* The detail of these, for an error that is set; `cells` NULL: none. */
 void row_failing_detail(const Table *t, const void *const *cells, Err *e);
 /* 23505: another row has the row's values of key number `key`. Only cells of its columns are read. */
 Status row_key_error(const Table *t, int key, const void *const *cells, Err *e);

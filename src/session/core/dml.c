@@ -103,11 +103,11 @@ static NewRows new_rows(const Apply *y, int64_t first, int64_t n, bool set) {
     const Vec *vals = y->in.cols + (b->hit && set ? b->table->n_cols + 2 : b->hit || set ? 1 : 0);
     const Vec *checks = y->in.cols + y->x->first_result - b->n_checks;
     NewRows x = {.first = first, .n = n, .n_cols = b->table->n_cols, .vals = vals};
-    x.checks = (RowChecks){b->hit ? half : b->n_checks, checks, b->check_names};
+    x.checks = (RowChecks){b->hit ? half : b->n_checks, checks, b->check_names, b->n_view_checks};
     if (!set) return x;
     x.n_cols = b->n_set;
     x.cols = b->set_cols;
-    x.checks = (RowChecks){b->n_checks - half, checks + half, b->check_names + half};
+    x.checks = (RowChecks){b->n_checks - half, checks + half, b->check_names + half, b->n_view_checks};
     return x;
 }
 
@@ -123,19 +123,23 @@ static Status update_gathered(Apply *y) {
     y->in = y->all;
     chunk_gathered(y->l, y->set, &y->in);
     NewRows x = new_rows(y, 0, y->n_all, true);
-    if (b->hit) x.checks.n = 0; /* they have passed */
+    if (b->hit) x.checks = (RowChecks){0}; /* they have passed */
     return rows_update(b->table, &x, y->all.data[0], y->s->undo, &y->s->err);
 }
 
 /* ---- ON CONFLICT ---- */
-/* Row after row in the order of the plan's rows: one without a conflict is inserted at once. What is proposed must be
- * possible even when it conflicts. */
+/* What is proposed must be possible even when it conflicts; a view must have it when it is inserted. */
+static Status check_proposed(Apply *y, NewRows x) {
+    x.checks = checks_of_table(x.checks);
+    return rows_check(y->b->table, &x, NULL, &y->s->err);
+}
+/* Row after row in the order of the plan's rows: one without a conflict is inserted at once. */
 static Status insert_or_skip(Apply *y, int64_t r, int64_t row) {
     Session *s = y->s;
     Table *t = y->b->table;
     const NewRows x = new_rows(y, r, 1, false);
     int64_t there;
-    TRY(rows_check(t, &x, NULL, &s->err));
+    TRY(check_proposed(y, x));
     TRY(rows_conflict(t, y->b->conflict_key, &x, &there, &s->err));
     if (there >= 0) return ST_OK;
     TRY(rows_insert(t, &x, s->undo, NULL, &s->err));
@@ -164,7 +168,7 @@ static Status insert_or_update(Apply *y, int64_t r, int64_t row) {
     const NewRows proposed = new_rows(y, r, 1, false), set = new_rows(y, r, 1, true);
     const int64_t planned = cell_null(&cols[0], r) ? -1 : ((const int64_t *)cols[0].data)[r];
     int64_t there = planned;
-    TRY(rows_check(b->table, &proposed, NULL, &s->err));
+    TRY(check_proposed(y, proposed));
     if (planned < 0 || b->sets_keys) TRY(rows_conflict(b->table, b->conflict_key, &proposed, &there, &s->err));
     if (there < 0) {
         TRY(rows_insert(b->table, &proposed, s->undo, NULL, &s->err));

@@ -43,7 +43,7 @@ static NewRows rows_to_be(const MergeRun *m, const Chunk *c, int64_t first, int6
 }
 static RowChecks checks_of(const MergeRun *m) {
     const BoundStmt *b = m->b;
-    return (RowChecks){b->n_checks, m->in.cols + FIRST_VALUE + b->table->n_cols, b->check_names};
+    return (RowChecks){b->n_checks, m->in.cols + FIRST_VALUE + b->table->n_cols, b->check_names, 0};
 }
 
 static Status once_only(MergeRun *m, int64_t rowid) {

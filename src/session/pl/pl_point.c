@@ -419,7 +419,8 @@ static Status one_row(Run *r, Arena *a, int32_t n, const ColId *ids, const int32
     *out = v;
     return ST_OK;
 }
-/* What is inserted or proposed, or (set) what the row gets: checked, keys apart. */
+/* What is inserted or proposed, or (set) what the row gets: checked, keys apart. What a view refuses is left to what
+ * stores the row, behind its keys. */
 static Status new_row(Run *r, Arena *a, bool set, NewRows *x) {
     const BoundStmt *b = r->p->b;
     const int32_t from = b->hit && set ? b->n_checks / 2 : 0, to = b->hit && !set ? b->n_checks / 2 : b->n_checks;
@@ -430,11 +431,14 @@ static Status new_row(Run *r, Arena *a, bool set, NewRows *x) {
     if (more) TRY(rows_check(b->table, x, rowid, r->x.err)); /* NOT NULL comes before; else what stores the row looks */
     for (int32_t i = from; i < to; i++) {
         const Value *v;
+        const bool of_view = i >= to - b->n_view_checks;
         TRY(column(r, b->checks[i], &v));
         if (v->is_null || v->u.b) continue;
-        const Vec no = {.data = (void *)(uintptr_t)&v->u.b, .phys = PH_BOOL, .type = v->type};
-        x->checks = (RowChecks){1, &no, &b->check_names[i]};
-        return rows_check(b->table, x, rowid, r->x.err);
+        Vec *no = arena_new_of(a, Vec);
+        if (!no) return err_oom(r->x.err);
+        *no = (Vec){.data = (void *)(uintptr_t)&v->u.b, .phys = PH_BOOL, .type = v->type};
+        x->checks = (RowChecks){1, no, &b->check_names[i], of_view};
+        return of_view && !r->s->block.defers ? ST_OK : rows_check(b->table, x, rowid, r->x.err);
     }
     return ST_OK;
 }

@@ -1071,27 +1071,41 @@ static Status refuse_row(Cp *c, const Table *t, RaiseSite *site, const ColId *ro
     }
     return cp_raise_site(c, site);
 }
-/* Rows that CHECK constraints [from, to) of the statement refuse. FALSE, not NULL. NOT NULL comes before them. */
+/* Fails where condition i of the statement, of a CHECK or of a view, is FALSE, not NULL. */
+static Status refuse_where(Cp *c, const BoundStmt *b, int32_t i, RaiseSite *site, const ColId *row) {
+    Expr *e = expr_col(&c->ctx, b->checks[i]);
+    Reg r = e ? cp_condition(c, e) : 0;
+    Reg bad = cp_test(c, OP_IS_FALSE, r);
+    if (!bad) return ST_ERROR;
+    TRY(cp_control(c, OP_P_IF, bad, 0));
+    if (!site->format) return cp_oom(c);
+    TRY(refuse_row(c, b->table, site, row));
+    return cp_control(c, OP_P_ENDIF, 0, 0);
+}
+/* Rows that CHECK constraints refuse, which end at `to` of the statement's conditions and views' behind them. NOT NULL
+ * comes before them. */
 static Status checks(Cp *c, const BoundStmt *b, int32_t from, int32_t to, int32_t n, const int32_t *cols,
                      const ColId *ids, const ColId *row) {
     int32_t open = 0;
-    if (from == to) return ST_OK;
+    to -= b->n_view_checks;
+    if (from >= to) return ST_OK;
     TRY(unless_null(c, b->table, n, cols, ids, &open));
     for (int32_t i = from; i < to; i++) {
-        Expr *e = expr_col(&c->ctx, b->checks[i]);
-        Reg r = e ? cp_condition(c, e) : 0;
-        Reg bad = cp_test(c, OP_IS_FALSE, r);
-        if (!bad) return ST_ERROR;
-        TRY(cp_control(c, OP_P_IF, bad, 0));
-        char *text = arena_printf(c->arena, ROW_CHECK_TEXT, b->table->name, b->check_names[i]);
-        if (!text) return cp_oom(c);
         RaiseSite site = {.sqlstate = ERR_CHECK_VIOLATION,
-                          .format = text,
+                          .format = arena_printf(c->arena, ROW_CHECK_TEXT, b->table->name, b->check_names[i]),
                           .names = public_names(c, b->table->name, EF_CONSTRAINT, b->check_names[i])};
-        TRY(refuse_row(c, b->table, &site, row));
-        TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+        TRY(refuse_where(c, b, i, &site, row));
     }
     while (open-- > 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    return ST_OK;
+}
+/* Rows that views WITH CHECK OPTION refuse: the last conditions before `to`. */
+static Status view_checks(Cp *c, const BoundStmt *b, int32_t to, const ColId *row) {
+    for (int32_t i = to - b->n_view_checks; i < to; i++) {
+        RaiseSite site = {.sqlstate = ERR_WITH_CHECK_OPTION,
+                          .format = arena_printf(c->arena, ROW_VIEW_TEXT, b->check_names[i])};
+        TRY(refuse_where(c, b, i, &site, row));
+    }
     return ST_OK;
 }
 
@@ -1283,6 +1297,7 @@ static Status change_row(Cp *c, Change *k) {
     TRY(update_items(c, k)); /* before anything is read of the columns that it writes */
     if (b->n_checks > 0) TRY(compute_first(c, b->n_set, b->values));
     TRY(checks(c, b, 0, b->n_checks, b->n_set, b->set_cols, b->values, NULL));
+    TRY(view_checks(c, b, b->n_checks, NULL)); /* no key is set, whose error would come before */
     Expr *row = expr_col(&c->ctx, b->rowid);
     Reg *vals = arena_array(c->arena, Reg, b->n_set + 1);
     if (!row || !vals) return cp_oom(c);
@@ -1550,13 +1565,15 @@ static Status insert_row(Cp *c, void *ctx) {
     k->table->inserted = true;
     k->table->need.inserts = true;
     cp_mark(c);
-    if (b->on_conflict_nothing && k->row) {
+    if (b->on_conflict_nothing && (k->row || b->n_view_checks > 0)) {
         Reg there = cp_cmp(c, OP_GE, PH_I64, d, cp_int(c, PH_I64, 0));
         TRY(cp_control(c, OP_P_IF, there, 0));
-        TRY(k->row(c, k->ctx));
+        TRY(view_checks(c, b, b->n_checks, b->values));
+        if (k->row) TRY(k->row(c, k->ctx));
         return cp_control(c, OP_P_ENDIF, 0, 0);
     }
     cp_fresh(c);
+    TRY(view_checks(c, b, b->n_checks, b->values));
     return k->row ? k->row(c, k->ctx) : ST_OK;
 }
 /* ---- ON CONFLICT DO UPDATE ---- */
@@ -1644,17 +1661,20 @@ static Status upsert_row(Cp *c, void *ctx) {
     for (int32_t i = 0; i < b->n_set; i++) TRY(stand_for(c, b->set_values[i], sets[i]));
     TRY(cp_control(c, OP_P_IF, cp_load(c, hit), 0));
     TRY(checks(c, b, b->n_checks / 2, b->n_checks, b->n_set, b->set_cols, b->set_values, NULL));
+    TRY(view_checks(c, b, b->n_checks, NULL));
     TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     TRY(keep_result(c, b));
     TRY(cp_store_int(c, changed, 0));
     TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, row_register(c, b)), 0));
     Change in = *k;
-    int32_t n_checks = b->n_checks, n_result = b->n_result;
+    int32_t n_checks = b->n_checks, n_views = b->n_view_checks, n_result = b->n_result;
     in.row = NULL;
-    b->n_checks = b->n_result = 0;
+    b->n_checks = b->n_view_checks = b->n_result = 0;
     TRY(insert_row(c, &in));
     b->n_checks = n_checks;
+    b->n_view_checks = n_views;
     b->n_result = n_result;
+    TRY(view_checks(c, b, b->n_checks / 2, b->values));
     TRY(cp_store_int(c, changed, 1));
     TRY(cp_control(c, OP_P_ELSE, 0, 0));
     TRY(cp_control(c, OP_P_IF, cp_load(c, hit), 0));

@@ -416,8 +416,9 @@ typedef struct BoundStmt {
     /* DML: ids in plan's output. INSERT, MERGE: values[i] for table column i. UPDATE: values[i] for set_cols[i]. */
     ColId rowid;
     ColId *values;
-    /* CHECK constraints as boolean columns of the plan: a FALSE row is 23514 */
-    int32_t n_checks;
+    /* CHECK constraints as boolean columns of the plan: a FALSE row is 23514. The last ones (with DO UPDATE: of each
+     * half) are conditions of views WITH CHECK OPTION: 44000 */
+    int32_t n_checks, n_view_checks;
     ColId *checks;
     const char **check_names;
     /* RETURNING is result/n_result over plan outputs computed with the new values */
