@@ -499,9 +499,13 @@ stele_status stele_list_tables(stele_conn *c, bool (*each)(void *ctx, const char
     if (!api_look_begin(s, false)) return STELE_ERROR;
     const Catalog *k = session_catalog(s);
     bool stop = false;
-    for (int64_t i = 0; i < k->n_tables && !stop; i++)
-        stop = each(ctx, k->tables[i]->name, "table", k->tables[i]->live_rows);
-    for (int64_t i = 0; i < k->n_views && !stop; i++) stop = each(ctx, k->views[i]->name, "view", -1);
+    for (int64_t i = 0; i < k->n_tables && !stop; i++) {
+        const Table *t = k->tables[i];
+        const bool matview = catalog_matview(k, slice_of(t->name)) != NULL;
+        stop = each(ctx, t->name, matview ? "materialized view" : "table", t->live_rows);
+    }
+    for (int64_t i = 0; i < k->n_views && !stop; i++)
+        if (!k->views[i]->materialized) stop = each(ctx, k->views[i]->name, "view", -1);
     api_look_end(s, ST_OK);
     return STELE_OK;
 }
@@ -601,7 +605,8 @@ stele_status stele_list_columns(stele_conn *c, const char *table,
         if (a) plan_ctx_init(s, a, &pc);
         r = a ? sql_bind_view(&pc, v, &b) : ST_ERROR;
         for (int32_t i = 0; r == ST_OK && i < b->n_result; i++) {
-            if (each(ctx, b->names[i], type_name(pc.cols.items[b->result[i]].type, &buf), false, "", "")) break;
+            const char *def = i < v->n_defaults && v->defaults[i] ? v->defaults[i] : "";
+            if (each(ctx, b->names[i], type_name(pc.cols.items[b->result[i]].type, &buf), false, def, "")) break;
         }
         arena_free(a);
     } else {

@@ -54,6 +54,8 @@ static Status add_column(stele_appender *x, const Table *t, int col, Err *e) {
 static Status find_columns(stele_appender *x, const char *table, int64_t n, const char *const *columns, Err *e) {
     const Catalog *k = session_catalog(x->conn->s);
     const Table *t = catalog_table(k, slice_of(table));
+    if (t && catalog_matview(k, slice_of(table)))
+        return err_set(e, ERR_WRONG_OBJECT_TYPE, "cannot change materialized view \"%s\"", table);
     if (!t && catalog_view(k, slice_of(table)))
         return err_set(e, ERR_WRONG_OBJECT_TYPE, "cannot append to view \"%s\"", table);
     if (!t) return err_set(e, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", table);

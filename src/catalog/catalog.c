@@ -24,12 +24,14 @@ Table *catalog_table(const Catalog *c, Slice name) {
         if (same_name(c->tables[i]->name, name)) return c->tables[i];
     return NULL;
 }
-View *catalog_view(const Catalog *c, Slice name) {
+static View *find_view(const Catalog *c, Slice name, bool materialized) {
     name_read(name);
     for (int64_t i = 0; i < c->n_views; i++)
-        if (same_name(c->views[i]->name, name)) return c->views[i];
+        if (c->views[i]->materialized == materialized && same_name(c->views[i]->name, name)) return c->views[i];
     return NULL;
 }
+View *catalog_view(const Catalog *c, Slice name) { return find_view(c, name, false); }
+View *catalog_matview(const Catalog *c, Slice name) { return find_view(c, name, true); }
 
 bool catalog_relation_exists(const Catalog *c, Slice name) {
     return catalog_table(c, name) || catalog_view(c, name) || catalog_sequence(c, name) ||
@@ -83,21 +85,19 @@ Table *catalog_remove_table(Catalog *c, Slice name) {
     return NULL;
 }
 Status catalog_add_view(Catalog *c, View *v, Err *e) {
-    TRY(check_free(c, v->name, e));
+    if (!v->materialized) TRY(check_free(c, v->name, e));
     TRY(grow(c, (void **)&c->views, c->n_views, &c->cap_views, e));
     c->views[c->n_views++] = v;
     catalog_changed(c, v->name, NULL, 0);
     return ST_OK;
 }
-View *catalog_remove_view(Catalog *c, Slice name) {
+void catalog_remove_view(Catalog *c, const View *v) {
     for (int64_t i = 0; i < c->n_views; i++) {
-        View *v = c->views[i];
-        if (!same_name(v->name, name)) continue;
+        if (c->views[i] != v) continue;
         take_out(&c->views, &c->n_views, i);
         catalog_changed(c, v->name, NULL, 0);
-        return v;
+        return;
     }
-    return NULL;
 }
 
 void catalog_replace_view(Catalog *c, const View *old, View *v) {
@@ -126,9 +126,10 @@ static char **put_texts(char ***slots, char **at, int n, char *const *texts) {
     return out;
 }
 static int64_t view_bytes(const View *v) {
-    int64_t n =
-        (int64_t)sizeof(View) + v->n_cols * (int64_t)sizeof(char *) + v->n_sources * (int64_t)sizeof(ViewSource);
+    const int64_t texts = (int64_t)v->n_cols + v->n_defaults + v->n_options;
+    int64_t n = (int64_t)sizeof(View) + texts * (int64_t)sizeof(char *) + v->n_sources * (int64_t)sizeof(ViewSource);
     n += (int64_t)strlen(v->name) + (int64_t)strlen(v->sql) + 2 + text_bytes(v->n_cols, v->cols);
+    n += text_bytes(v->n_defaults, v->defaults) + text_bytes(v->n_options, v->options);
     for (int i = 0; i < v->n_sources; i++) {
         const ViewSource *q = &v->sources[i];
         n += 2 * q->n_cols * (int64_t)sizeof(char *) + (int64_t)strlen(q->relation) + 1;
@@ -143,15 +144,21 @@ View *view_new(const View *like, Err *e) {
     View *v = mem_calloc(NULL, view_bytes(&probe), e);
     if (!v) return NULL;
     v->n_cols = probe.n_cols;
+    v->n_defaults = probe.n_defaults;
+    v->n_options = probe.n_options;
+    v->materialized = probe.materialized;
+    v->populated = probe.populated;
     v->n_sources = probe.n_sources;
     v->sources = probe.n_sources ? (ViewSource *)(void *)(v + 1) : NULL;
     char **slots = (char **)(void *)((ViewSource *)(void *)(v + 1) + probe.n_sources);
-    int64_t n_slots = probe.n_cols;
+    int64_t n_slots = (int64_t)probe.n_cols + probe.n_defaults + probe.n_options;
     for (int i = 0; i < probe.n_sources; i++) n_slots += 2 * probe.sources[i].n_cols;
     char *at = (char *)(slots + n_slots);
     v->name = put_text(&at, probe.name);
     v->sql = put_text(&at, probe.sql);
     v->cols = probe.n_cols ? put_texts(&slots, &at, probe.n_cols, probe.cols) : NULL;
+    v->defaults = probe.n_defaults ? put_texts(&slots, &at, probe.n_defaults, probe.defaults) : NULL;
+    v->options = probe.n_options ? put_texts(&slots, &at, probe.n_options, probe.options) : NULL;
     for (int i = 0; i < probe.n_sources; i++) {
         const ViewSource *q = &probe.sources[i];
         v->sources[i] =
@@ -160,6 +167,13 @@ View *view_new(const View *like, Err *e) {
         v->sources[i].names = put_texts(&slots, &at, q->n_cols, q->names);
     }
     return v;
+}
+char view_check_option(const View *v) {
+    for (int i = 0; i < v->n_options; i++) {
+        if (strcmp(v->options[i], "check_option=local") == 0) return 'l';
+        if (strcmp(v->options[i], "check_option=cascaded") == 0) return 'c';
+    }
+    return 0;
 }
 void view_free(View *v) {
     if (v) mem_free(NULL, v, view_bytes(v));

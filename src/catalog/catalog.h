@@ -32,6 +32,12 @@ typedef struct View {
     char *sql; /* the SELECT's text */
     int n_cols;
     char **cols; /* given column names or NULL */
+    int n_defaults;
+    char **defaults; /* of its first columns, for changes through the view: texts, or NULL */
+    int n_options;
+    char **options;    /* "name=value", as pg_class.reloptions has them */
+    bool materialized; /* its rows are those of the table of its name */
+    bool populated;    /* (materialized) they have been computed */
     int n_sources;
     ViewSource *sources; /* none: of an older file, names mean what they mean now (and code that changes a definition
                             fills them in first) */
@@ -126,16 +132,18 @@ enum { USER_FUNCTIONS_SHIFT = 40 };
 #define USER_FUNCTIONS_VERSION (INT64_C(1) << USER_FUNCTIONS_SHIFT) /* one more version of the functions of clients */
 int64_t catalog_definitions(const Catalog *c);
 
-Table *catalog_table(const Catalog *c, Slice name); /* NULL when absent; names are exact (already folded) */
-View *catalog_view(const Catalog *c, Slice name);
+Table *catalog_table(const Catalog *c, Slice name);  /* NULL when absent; names are exact (already folded) */
+View *catalog_view(const Catalog *c, Slice name);    /* but for materialized ones, which are found as tables: */
+View *catalog_matview(const Catalog *c, Slice name); /* NULL: the name is no materialized view's */
 Status catalog_add_table(Catalog *c, Table *t, Err *e);
 /* Takes the table out without freeing it (undo may put it back). */
 Table *catalog_remove_table(Catalog *c, Slice name);
 Status catalog_add_view(Catalog *c, View *v, Err *e);
-View *catalog_remove_view(Catalog *c, Slice name);
+void catalog_remove_view(Catalog *c, const View *v);             /* without freeing it */
 void catalog_replace_view(Catalog *c, const View *old, View *v); /* its new name, if it has one, is free */
 View *view_new(const View *like, Err *e);                        /* a copy */
 void view_free(View *v);
+char view_check_option(const View *v); /* 'l' LOCAL, 'c' CASCADED; 0: none */
 /* Instead of freeing one that readers without the lock may still have (db/published.h): it is in no catalog any more.
  */
 void view_retire(EpochDomain *d, View *v);

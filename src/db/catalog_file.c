@@ -28,7 +28,8 @@ enum {
     CATALOG_SEQUENCES = 15 /* and sequences, identity and generated columns */,
     CATALOG_RANGES = 16 /* and ranges */,
     CATALOG_INDEX_DEFS = 17 /* and definitions of indexes that say more than unique keys; oid and its like */,
-    CATALOG_COMMENTS = 18 /* and comments */
+    CATALOG_COMMENTS = 18 /* and comments */,
+    CATALOG_VIEWS = 19 /* and options and defaults of views, and materialized ones */
 };
 static_assert(sizeof(Type) == 8, "file format");
 
@@ -180,6 +181,15 @@ static void put_view_sources(BytesOut *o, const View *v) {
         }
     }
 }
+static bool has_view_parts(const View *v) { return v->n_options > 0 || v->n_defaults > 0 || v->materialized; }
+static void put_view_parts(BytesOut *o, const View *v) {
+    bytes_put_i64(o, v->n_defaults);
+    for (int i = 0; i < v->n_defaults; i++) bytes_put_text(o, v->defaults[i]);
+    bytes_put_i64(o, v->n_options);
+    for (int i = 0; i < v->n_options; i++) bytes_put_text(o, v->options[i]);
+    bytes_put_bool(o, v->materialized);
+    bytes_put_bool(o, v->populated);
+}
 /* The first format that has the type. */
 static int64_t format_of(Type t) {
     if (t.id == T_ARRAY) t = type_element(t);
@@ -317,14 +327,18 @@ static void put_comments(BytesOut *o, const Catalog *c) {
 static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *composites) {
     BytesOut o = *out;
     bytes_put(&o, CATALOG_MAGIC, 8);
-    bool expects = false, sources = false, indexes = false, polymorphic = false, sequences = c->n_sequences > 0;
+    bool expects = false, sources = false, indexes = false, polymorphic = false, sequences = c->n_sequences > 0,
+         views = false;
     int64_t of_types = format_of_types(c, composites);
     for (int64_t i = 0; i < c->n_tables; i++) {
         expects |= c->tables[i]->expected_rows > 0;
         indexes |= has_indexes(c->tables[i]);
         sequences |= has_kinds(c->tables[i]);
     }
-    for (int64_t i = 0; i < c->n_views; i++) sources |= c->views[i]->n_sources > 0;
+    for (int64_t i = 0; i < c->n_views; i++) {
+        sources |= c->views[i]->n_sources > 0;
+        views |= has_view_parts(c->views[i]);
+    }
     for (int64_t i = 0; i < c->n_routines; i++)
         polymorphic |= c->routines[i]->variadic || routine_is_polymorphic(c->routines[i]);
     bool index_defs = false;
@@ -342,6 +356,7 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
     needs_format(&format, sequences, CATALOG_SEQUENCES);
     needs_format(&format, index_defs, CATALOG_INDEX_DEFS);
     needs_format(&format, c->n_comments > 0, CATALOG_COMMENTS);
+    needs_format(&format, views, CATALOG_VIEWS);
     bytes_put_i64(&o, format);
     bytes_put_i64(&o, c->next_id);
     if (format >= CATALOG_ENUMS) put_enums(&o, c->enums);
@@ -369,6 +384,7 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
     if (format >= CATALOG_SEQUENCES) put_sequences(&o, c);
     if (format >= CATALOG_INDEX_DEFS) put_index_defs(&o, c);
     if (format >= CATALOG_COMMENTS) put_comments(&o, c);
+    for (int64_t i = 0; i < c->n_views && format >= CATALOG_VIEWS; i++) put_view_parts(&o, c->views[i]);
     *out = o;
 }
 Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccount *a, Err *e) {
@@ -547,7 +563,9 @@ static Status load_one_view(Catalog *c, BytesIn *in, const char *path, Err *e) {
     if (!cols) return ST_ERROR;
     for (int64_t i = 0; i < n && !in->failed; i++) cols[i] = bytes_get_text(in, true);
     if (in->failed) return err_corrupted(e, path, in->at, "view is invalid");
-    View *v = view_new(&(View){.name = name, .sql = sql, .n_cols = (int)n, .cols = cols}, e);
+    const bool materialized = catalog_table(c, slice_of(name)) != NULL; /* load_view_parts has a look */
+    const View like = {.name = name, .sql = sql, .n_cols = (int)n, .cols = cols, .materialized = materialized};
+    View *v = view_new(&like, e);
     if (!v) return ST_ERROR;
     if (catalog_add_view(c, v, e) == ST_OK) return ST_OK;
     view_free(v);
@@ -570,6 +588,24 @@ static Status load_view_sources(BytesIn *in, const char *path, View **slot, Err 
             q->names[k] = bytes_get_text(in, false);
         }
     }
+    if (in->failed) return err_corrupted(e, path, in->at, "view is invalid");
+    View *full = view_new(&v, e);
+    if (!full) return ST_ERROR;
+    view_free(*slot);
+    *slot = full;
+    return ST_OK;
+}
+static Status load_view_parts(const Catalog *c, BytesIn *in, const char *path, View **slot, Err *e) {
+    View v = **slot;
+    v.n_defaults = (int)bytes_get_count(in, MIN_OF(in->len / 8, INT32_MAX));
+    if (!(v.defaults = arena_array(in->arena, char *, v.n_defaults + 1))) return ST_ERROR;
+    for (int i = 0; i < v.n_defaults && !in->failed; i++) v.defaults[i] = bytes_get_text(in, true);
+    v.n_options = (int)bytes_get_count(in, MIN_OF(in->len / 8, INT32_MAX));
+    if (!(v.options = arena_array(in->arena, char *, v.n_options + 1))) return ST_ERROR;
+    for (int i = 0; i < v.n_options && !in->failed; i++) v.options[i] = bytes_get_text(in, false);
+    v.materialized = bytes_get_bool(in);
+    v.populated = bytes_get_bool(in);
+    in->failed |= v.materialized != (catalog_table(c, slice_of(v.name)) != NULL);
     if (in->failed) return err_corrupted(e, path, in->at, "view is invalid");
     View *full = view_new(&v, e);
     if (!full) return ST_ERROR;
@@ -840,7 +876,7 @@ Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *acc
     if (!checksum_matches(p, len - 8, sum)) return err_corrupted(e, path, 0, "checksum does not match");
     BytesIn in = {.p = p, .len = len - 8, .at = 8, .arena = a};
     int64_t format = bytes_get_i64(&in);
-    if (format < CATALOG_FIRST || format > CATALOG_COMMENTS) return err_corrupted(e, path, 8, "unknown format");
+    if (format < CATALOG_FIRST || format > CATALOG_VIEWS) return err_corrupted(e, path, 8, "unknown format");
     int64_t next_id = bytes_get_i64(&in);
     TypeMap types = {0};
     if (format >= CATALOG_ENUMS) TRY(load_enums(c, &in, path, &types, e));
@@ -865,6 +901,10 @@ Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *acc
     if (format >= CATALOG_INDEX_DEFS) TRY(load_index_defs(c, &in, path, e));
     TRY(make_index_defs(c, a, e));
     if (format >= CATALOG_COMMENTS) TRY(load_comments(c, &in, path, e));
+    for (int64_t i = 0; i < c->n_views; i++) {
+        if (format >= CATALOG_VIEWS) TRY(load_view_parts(c, &in, path, &c->views[i], e));
+        else if (c->views[i]->materialized) return err_corrupted(e, path, in.at, "view is invalid");
+    }
     if (in.failed || in.at != in.len) return err_corrupted(e, path, in.at, "catalog is invalid");
     c->next_id = next_id;
     return ST_OK;

@@ -54,11 +54,17 @@ static bool each_relation(void *ctx, const char *name, const char *kind, int64_t
         r->cap = cap;
     }
     Relation *to = &r->items[r->n++];
-    *to = (Relation){strdup(name), strcmp(kind, "view") == 0, strcmp(kind, "sequence") == 0, rows};
+    *to = (Relation){.name = strdup(name),
+                     .view = strcmp(kind, "view") == 0,
+                     .materialized = strcmp(kind, "materialized view") == 0,
+                     .sequence = strcmp(kind, "sequence") == 0,
+                     .rows = rows};
     return r->failed = !to->name;
 }
 static bool each_sequence(void *ctx, const stele_sequence *s) { return each_relation(ctx, s->name, "sequence", -1); }
-static const char *kind_of(const Relation *r) { return r->sequence ? "sequence" : r->view ? "view" : "table"; }
+static const char *kind_of(const Relation *r) {
+    return r->sequence ? "sequence" : r->view ? "view" : r->materialized ? "materialized view" : "table";
+}
 
 static int compare_relations(const void *a, const void *b) {
     const Relation *x = a, *y = b;
@@ -513,6 +519,7 @@ static void put_source(Shell *sh, const char *text, bool numbers) {
     }
 }
 
+bool is_view_kind(const char *kind) { return strcmp(kind, "VIEW") == 0 || strcmp(kind, "MATERIALIZED VIEW") == 0; }
 /* The definition of a routine (by name, or with its types) or of a view. */
 static bool show_source(Shell *sh, Args *a, bool view) {
     const char *name = next_arg(a, ARG_LINE);
@@ -529,7 +536,7 @@ static bool show_source(Shell *sh, Args *a, bool view) {
     for (int64_t i = 0; i < d.n; i++) {
         const Defined *x = &d.items[i];
         bool routine = strcmp(x->kind, "FUNCTION") == 0 || strcmp(x->kind, "PROCEDURE") == 0;
-        if (view ? strcmp(x->kind, "VIEW") != 0 : !routine) continue;
+        if (view ? !is_view_kind(x->kind) : !routine) continue;
         char plain[256];
         snprintf(plain, sizeof plain, "%.*s", types ? 255 : (int)strcspn(x->name, "("), x->name);
         if (strcasecmp(plain, name) != 0 && !(view && name_matches(name, x->table))) continue;
@@ -770,7 +777,7 @@ const Command describe_commands[] = {
     {"df", "[PATTERN]", "functions and procedures; built-in ones with S or a name", functions_command, COMMAND_SUFFIX},
     {"di", "[PATTERN]", "indexes", list_relations_command, COMMAND_SUFFIX},
     {"dL", "[PATTERN]", "languages of routines", languages_command, COMMAND_SUFFIX},
-    {"dm", "", NULL, list_relations_command, COMMAND_SUFFIX},
+    {"dm", "[PATTERN]", "materialized views", list_relations_command, COMMAND_SUFFIX},
     {"dE", "", NULL, list_relations_command, COMMAND_SUFFIX},
     {"dn", "[PATTERN]", "schemas: public", schemas_command, COMMAND_SUFFIX},
     {"do", "[PATTERN]", "operators; built-in ones with S or a name", operators_command, COMMAND_SUFFIX},

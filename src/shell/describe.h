@@ -18,8 +18,8 @@ void definitions_free(Definitions *d);
 
 typedef struct Relation {
     char *name;
-    bool view, sequence;
-    int64_t rows; /* -1: a view or sequence */
+    bool view, materialized, sequence; /* materialized: a materialized view, and no view */
+    int64_t rows;                      /* -1: a view or sequence */
 } Relation;
 typedef struct Relations {
     Relation *items; /* by name */
@@ -28,6 +28,7 @@ typedef struct Relations {
 } Relations;
 bool relations_load(Shell *sh, Relations *r);
 void relations_free(Relations *r);
+bool is_view_kind(const char *kind);                  /* of a definition */
 bool suggest_relation(Shell *sh, const char *name);   /* says which one may have been meant, if any */
 int64_t relation_bytes(Shell *sh, const char *table); /* -1: not known */
 void put_size(char *out, size_t size, int64_t bytes); /* as pg_size_pretty */

@@ -169,13 +169,19 @@ static void add_foreign_keys(Grid *g, const Definitions *d, const char *table) {
     free(quoted);
 }
 
+/* Without what a dump has behind the query of a materialized one. */
 static void add_view_text(Grid *g, const Definitions *d, const char *view) {
+    static const char no_data[] = "\nWITH NO DATA";
     for (int64_t i = 0; i < d->n; i++) {
         const Defined *x = &d->items[i];
-        if (strcmp(x->kind, "VIEW") != 0 || strcmp(x->table, view) != 0) continue;
+        if (!is_view_kind(x->kind) || strcmp(x->table, view) != 0) continue;
         const char *text = strstr(x->create, " AS\n");
         grid_footer(g, "View definition:");
-        grid_footer(g, "%s;", text ? text + 4 : x->create);
+        if (text) text += strlen(" AS\n");
+        else text = x->create;
+        const size_t n = strlen(text), tail = strlen(no_data);
+        const bool is_cut = n > tail && strcmp(text + n - tail, no_data) == 0;
+        grid_footer(g, "%.*s;", (int)(is_cut ? n - tail : n), text);
     }
 }
 
@@ -234,7 +240,11 @@ bool describe_relation(Shell *sh, const Relation *r, const Definitions *d, bool 
     more = more && !r->view;
     bool ok = stele_list_columns(sh->conn, r->name, each_column, &c) == STELE_OK;
     if (!ok && (!r->view || r->rows >= 0 || d->n > 0)) print_error(sh, NULL);
-    else if (ok && (c.failed || asprintf(&title, "%s \"public.%s\"", r->view ? "View" : "Table", r->name) < 0))
+    else if (ok && (c.failed || asprintf(&title, "%s \"public.%s\"",
+                                         r->view           ? "View"
+                                         : r->materialized ? "Materialized view"
+                                                           : "Table",
+                                         r->name) < 0))
         ok = say_no_memory();
     Grid *g = ok ? grid_new(title, more ? 8 : comments ? 6 : 5, more ? names : of_view) : NULL;
     free(title);
@@ -252,6 +262,7 @@ bool describe_relation(Shell *sh, const Relation *r, const Definitions *d, bool 
         add_view_text(g, d, r->name);
         return grid_print(sh, g);
     }
+    if (r->materialized) add_view_text(g, d, r->name);
     add_constraints(g, d, r->name);
     if (stele_list_options(sh->conn, r->name, each_option, g) != STELE_OK) print_error(sh, NULL);
     if (more) {

@@ -235,13 +235,24 @@ static void put_title(Dump *d, const Object *x, const char *kind) {
 /* The number that a sequence has given last, which is data. */
 static bool is_number(const Object *x) { return strcmp(x->kind, "SEQUENCE SET") == 0; }
 
+static bool is_view_data(const Object *x) { return strcmp(x->kind, "MATERIALIZED VIEW DATA") == 0; }
+
 static bool put_definitions(Dump *d, bool after_data) {
     for (size_t i = 0; i < d->n && goes_on(d); i++) {
         const Object *x = &d->objects[i];
-        if (x->after_data != after_data || is_number(x)) continue;
+        if (x->after_data != after_data || is_number(x) || is_view_data(x)) continue;
         put_title(d, x, x->kind);
         fprintf(d->sh.out, "%s;\n\n\n", x->create);
         if (*x->problem) fprintf(stderr, "stele dump: warning: %s \"%s\": %s\n", x->kind, x->name, x->problem);
+    }
+    return goes_on(d);
+}
+
+static bool put_view_data(Dump *d) {
+    for (size_t i = 0; i < d->n && goes_on(d); i++) {
+        if (!is_view_data(&d->objects[i])) continue;
+        put_title(d, &d->objects[i], d->objects[i].kind);
+        fprintf(d->sh.out, "%s;\n\n\n", d->objects[i].create);
     }
     return goes_on(d);
 }
@@ -426,6 +437,7 @@ static bool put_all(Dump *d) {
     if (!d->data_only && !put_definitions(d, false)) return false;
     if (!d->schema_only && !put_data(d)) return false;
     if (!d->data_only && !put_definitions(d, true)) return false;
+    if (!d->schema_only && !put_view_data(d)) return false;
     if (!run(d, "commit") || !goes_on(d)) return false;
     fputs("--\n-- Stele database dump complete\n--\n\n", d->sh.out);
     return check_output(&d->sh);

@@ -22,6 +22,9 @@ static const struct Topic {
      "ALTER INDEX [ IF EXISTS ] name SET ( storage_parameter [= value] [, ...] )\n"
      "ALTER INDEX [ IF EXISTS ] name RESET ( storage_parameter [, ...] )\n"
      "ALTER INDEX [ IF EXISTS ] name ALTER [ COLUMN ] number SET STATISTICS target"},
+    {"ALTER MATERIALIZED VIEW", "change the name of a materialized view, or of one of its columns",
+     "ALTER MATERIALIZED VIEW [ IF EXISTS ] name RENAME [ COLUMN ] column TO new_column\n"
+     "ALTER MATERIALIZED VIEW [ IF EXISTS ] name RENAME TO new_name"},
     {"ALTER SEQUENCE", "change a sequence",
      "ALTER SEQUENCE [ IF EXISTS ] name\n"
      "    [ AS { smallint | integer | bigint } ]\n"
@@ -61,9 +64,13 @@ static const struct Topic {
      "ALTER TYPE name ALTER ATTRIBUTE attribute_name [ SET DATA ] TYPE data_type [, ...]\n"
      "ALTER TYPE name RENAME ATTRIBUTE attribute_name TO new_attribute_name\n"
      "ALTER TYPE name RENAME TO new_name"},
-    {"ALTER VIEW", "change the name of a view, or of one of its columns",
+    {"ALTER VIEW", "change the definition of a view",
+     "ALTER VIEW [ IF EXISTS ] name ALTER [ COLUMN ] column SET DEFAULT expression\n"
+     "ALTER VIEW [ IF EXISTS ] name ALTER [ COLUMN ] column DROP DEFAULT\n"
+     "ALTER VIEW [ IF EXISTS ] name RENAME [ COLUMN ] column TO new_column\n"
      "ALTER VIEW [ IF EXISTS ] name RENAME TO new_name\n"
-     "ALTER VIEW [ IF EXISTS ] name RENAME [ COLUMN ] column TO new_column"},
+     "ALTER VIEW [ IF EXISTS ] name SET ( view_option_name [ = value ] [, ...] )\n"
+     "ALTER VIEW [ IF EXISTS ] name RESET ( view_option_name [, ...] )"},
     {"ANALYZE", "collect statistics about tables", "ANALYZE [ VERBOSE ] [ table [, ...] ]"},
     {"BEGIN", "start a transaction",
      "BEGIN [ WORK | TRANSACTION ] [ transaction_mode [, ...] ]\n\n"
@@ -126,6 +133,10 @@ static const struct Topic {
      "    [ INCLUDE ( column [, ...] ) ] [ NULLS [ NOT ] DISTINCT ]\n"
      "    [ WITH ( storage_parameter [= value] [, ...] ) ] [ WHERE predicate ]\n\n"
      "Only unique indexes are built; others are kept as definitions."},
+    {"CREATE MATERIALIZED VIEW", "define a view that keeps its rows",
+     "CREATE MATERIALIZED VIEW [ IF NOT EXISTS ] name [ ( column [, ...] ) ]\n"
+     "    AS query\n"
+     "    [ WITH [ NO ] DATA ]"},
     {"CREATE PROCEDURE", "define a procedure",
      "CREATE [ OR REPLACE ] PROCEDURE name ( [ [ mode ] [ argument ] type [ { DEFAULT | = } expression ] [, ...] ] )\n"
      "    LANGUAGE { sql | plpgsql }\n"
@@ -160,7 +171,11 @@ static const struct Topic {
      "CREATE TYPE name AS ( [ attribute_name data_type [, ...] ] )\n"
      "CREATE TYPE name AS RANGE ( SUBTYPE = subtype\n"
      "    [, COLLATION = collation ] [, SUBTYPE_DIFF = function ] [, MULTIRANGE_TYPE_NAME = name ] )"},
-    {"CREATE VIEW", "define a view", "CREATE [ OR REPLACE ] [ TEMPORARY ] VIEW name [ ( column [, ...] ) ] AS query"},
+    {"CREATE VIEW", "define a view",
+     "CREATE [ OR REPLACE ] [ TEMPORARY ] [ RECURSIVE ] VIEW name [ ( column [, ...] ) ]\n"
+     "    [ WITH ( view_option_name [ = value ] [, ...] ) ]\n"
+     "    AS query\n"
+     "    [ WITH [ CASCADED | LOCAL ] CHECK OPTION ]"},
     {"DEALLOCATE", "forget a prepared statement", "DEALLOCATE [ PREPARE ] { name | ALL }"},
     {"DECLARE", "define a cursor",
      "DECLARE name [ BINARY ] [ ASENSITIVE | INSENSITIVE ] [ [ NO ] SCROLL ] CURSOR [ { WITH | WITHOUT } HOLD ]\n"
@@ -178,6 +193,8 @@ static const struct Topic {
     {"DROP DOMAIN", "remove a domain", "DROP DOMAIN [ IF EXISTS ] name [, ...] [ CASCADE | RESTRICT ]"},
     {"DROP FUNCTION", "remove a function",
      "DROP FUNCTION [ IF EXISTS ] name [ ( [ type [, ...] ] ) ] [, ...] [ CASCADE | RESTRICT ]"},
+    {"DROP MATERIALIZED VIEW", "remove a materialized view",
+     "DROP MATERIALIZED VIEW [ IF EXISTS ] name [, ...] [ CASCADE | RESTRICT ]"},
     {"DROP PROCEDURE", "remove a procedure",
      "DROP PROCEDURE [ IF EXISTS ] name [ ( [ type [, ...] ] ) ] [, ...] [ CASCADE | RESTRICT ]"},
     {"DROP ROUTINE", "remove a function or a procedure",
@@ -220,6 +237,8 @@ static const struct Topic {
      "        { VALUES ( { expression | DEFAULT } [, ...] ) | DEFAULT VALUES } | DO NOTHING } } [ ... ]"},
     {"MOVE", "move a cursor", "MOVE [ direction ] [ FROM | IN ] cursor    -- directions are those of FETCH"},
     {"PREPARE", "prepare a statement", "PREPARE name [ ( type [, ...] ) ] AS statement"},
+    {"REFRESH MATERIALIZED VIEW", "compute the rows of a materialized view anew",
+     "REFRESH MATERIALIZED VIEW [ CONCURRENTLY ] name [ WITH [ NO ] DATA ]"},
     {"REINDEX", "build indexes anew",
      "REINDEX [ ( option [, ...] ) ] { INDEX | TABLE | SCHEMA | DATABASE | SYSTEM } [ CONCURRENTLY ] name"},
     {"RELEASE SAVEPOINT", "forget a savepoint", "RELEASE [ SAVEPOINT ] name"},

@@ -24,7 +24,7 @@ P = Program("dump")
 STELE, DIR, sh, check = P.stele, P.dir, P.sh, P.check
 COMPLETE = "--\n-- Stele database dump complete\n--\n\n"
 # Statements rich in definitions, and values of all types.
-CORPUS = ("ddl/clauses ddl/foreign_keys ddl/generated ddl/comments ddl/indexes ddl/like ddl/rename_checks ddl/sequences ddl/storage_options ddl/tables ddl/under_views ddl/view_columns ddl/views dml/constraints "
+CORPUS = ("ddl/clauses ddl/foreign_keys ddl/generated ddl/comments ddl/indexes ddl/like ddl/matviews ddl/rename_checks ddl/sequences ddl/storage_options ddl/tables ddl/under_views ddl/view_columns ddl/views dml/constraints dml/through_views "
           "types/arrays_tables types/datetime types/floats types/other pl/names pl/routines pl/sql_bodies select/dependencies review_keys").split()
 
 
@@ -75,7 +75,7 @@ def corpus(server):
     for name in CORPUS:
         make("corpus", statements(os.path.join(ROOT, "tests", "sql", name + ".test")))
         dump = round_trip(name, "corpus")
-        if name.startswith(("types/", "ddl/view", "ddl/foreign", "ddl/sequences", "ddl/generated", "ddl/indexes", "ddl/comments", "ddl/like")):
+        if name.startswith(("types/", "ddl/view", "ddl/foreign", "ddl/sequences", "ddl/generated", "ddl/indexes", "ddl/comments", "ddl/like", "ddl/matviews", "dml/through")):
             in_postgres(name, dump, server)
 
 

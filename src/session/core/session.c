@@ -85,7 +85,7 @@ static Status change(Session *s, CatalogUndoKind kind, Table *t, View *v, Foreig
     case CU_ADDED_TABLE: r = catalog_add_table(c, t, &s->err); break;
     case CU_DROPPED_TABLE: (void)catalog_remove_table(c, slice_of(t->name)); break;
     case CU_ADDED_VIEW: r = catalog_add_view(c, v, &s->err); break;
-    case CU_DROPPED_VIEW: (void)catalog_remove_view(c, slice_of(v->name)); break;
+    case CU_DROPPED_VIEW: catalog_remove_view(c, v); break;
     case CU_REPLACED_VIEW: break; /* session_replace_view does it */
     case CU_ADDED_FOREIGN: r = catalog_add_foreign(c, f, &s->err); break;
     case CU_DROPPED_FOREIGN: catalog_remove_foreign(c, f); break;
@@ -256,7 +256,7 @@ void catalog_undo_to(Session *s, const CatalogUndo *mark) {
             break;
         case CU_DROPPED_TABLE: (void)catalog_add_table(c, u->table, &ignored); break; /* its slot is still there */
         case CU_ADDED_VIEW:
-            (void)catalog_remove_view(c, slice_of(u->view->name));
+            catalog_remove_view(c, u->view);
             view_free(u->view);
             break;
         case CU_DROPPED_VIEW: (void)catalog_add_view(c, u->view, &ignored); break;
@@ -1404,6 +1404,11 @@ static Status lock_tables(Session *s, Statement *st, const AstLock *x) {
     for (int64_t i = 0; i < x->n_tables; i++) {
         const AstName *n = &x->tables[i];
         TRY(session_check_schema(s, n));
+        if (catalog_matview(c, slice_of(n->name))) {
+            err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "cannot lock relation \"%s\"", n->name);
+            err_detail(&s->err, "This operation is not supported for materialized views.");
+            return ST_ERROR;
+        }
         if (!catalog_table(c, slice_of(n->name)) && !catalog_view(c, slice_of(n->name)))
             return catalog_no_relation(c, n->name, n->location, &s->err);
     }

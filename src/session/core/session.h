@@ -583,7 +583,16 @@ Status session_check_schema(Session *s, const AstName *n); /* there is one: 3F00
 
 /* ---- views.c, utility.c ---- */
 Status view_create(Session *s, Statement *st, const AstCreateView *x);
+Status view_alter(Session *s, Statement *st, View *v, const AstAlterTable *x); /* ... and of ALTER TABLE */
 Status view_rename(Session *s, Statement *st, View *v, const AstRename *x);
+/* ---- matviews.c ---- */
+Status matview_create(Session *s, Statement *st, const AstCreateTableAs *x);
+Status matview_refresh(Session *s, Statement *st, const AstRefresh *x);
+/* 42809 or 0A000 for what ALTER TABLE and ALTER MATERIALIZED VIEW cannot do to one. */
+Status matview_may_alter(Session *s, const AstAlterTable *x);
+/* Its table is about to get another name, or (col >= 0) a column of it. */
+Status matview_renamed(Session *s, Arena *a, const Table *t, const char *name, int col, const char *col_name);
+Status matview_drop(Session *s, View *v); /* and its table */
 /* One command of ALTER TABLE. */
 Status alter_table_cmd(Session *s, Statement *st, const char *table, const AstAlterCmd *k);
 

@@ -89,6 +89,7 @@ static Status rebuild(Session *s, Statement *st, Table *old, const TableDraft *d
     Table *t;
     PlanCtx c;
     plan_ctx_init(s, a, &c);
+    c.views.definition = true; /* a materialized view without rows has a new definition, too */
     AstStmt **list;
     int64_t n;
     BoundStmt *b;
@@ -598,28 +599,52 @@ Status alter_table_cmd(Session *s, Statement *st, const char *table, const AstAl
     return alter_one(s, st, catalog_table(&s->db->catalog, slice_of(table)), k);
 }
 
+static const char *alter_tag(AstObject object) {
+    return object == AST_OBJ_VIEW       ? "ALTER VIEW"
+           : object == AST_OBJ_MATVIEW  ? "ALTER MATERIALIZED VIEW"
+           : object == AST_OBJ_SEQUENCE ? "ALTER SEQUENCE"
+           : object == AST_OBJ_INDEX    ? "ALTER INDEX"
+                                        : "ALTER TABLE";
+}
+/* 42809: ALTER of another kind than what is there. matview: the table is one. */
+static Status check_altered_kind(Session *s, const AstName *n, AstObject object, bool view, bool matview) {
+    const bool wrong = object == AST_OBJ_VIEW ? !view : object == AST_OBJ_MATVIEW && !matview;
+    if (!wrong) return ST_OK;
+    return err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a %s", n->name,
+                  object == AST_OBJ_VIEW ? "view" : "materialized view");
+}
+/* What ALTER TABLE and its like are for: a table, unless it is done. */
+static Status alter_other(Session *s, Statement *st, const AstAlterTable *x, bool *done) {
+    const Catalog *k = &s->db->catalog;
+    *done = true;
+    TRY(session_check_schema(s, &x->table));
+    View *v = catalog_view(k, slice_of(x->table.name));
+    const Table *t = catalog_table(k, slice_of(x->table.name));
+    const bool matview = catalog_matview(k, slice_of(x->table.name)) != NULL;
+    if (!t && !v) TRY(sql_refuse_system_relation(x->table.name, &s->err));
+    if (!t && !v && x->if_exists) {
+        session_notice_text(s, "NOTICE", "00000", "relation \"%s\" does not exist, skipping", x->table.name);
+        return ST_OK;
+    }
+    if (!t && !v) return catalog_no_relation(k, x->table.name, x->table.location, &s->err);
+    TRY(check_altered_kind(s, &x->table, x->object, v != NULL, matview));
+    if (v) return view_alter(s, st, v, x);
+    *done = false;
+    return matview ? matview_may_alter(s, x) : ST_OK;
+}
+
 Status alter_table(Session *s, Statement *st, const AstAlterTable *x) {
     TRY(session_begin_write(s));
     TRY(views_fill_sources(s, st->run_arena));
     if (x->object == AST_OBJ_TYPE) return composite_alter(s, st, x);
     const bool index = catalog_index_exists(&s->db->catalog, slice_of(x->table.name), NULL);
-    tag(st, x->object == AST_OBJ_INDEX ? "ALTER INDEX" : "ALTER TABLE");
+    tag(st, alter_tag(x->object));
     if (x->object == AST_OBJ_INDEX || (index && x->object == AST_OBJ_TABLE)) return alter_index(s, st, x);
-    TRY(session_check_schema(s, &x->table));
+    bool done;
+    TRY(alter_other(s, st, x, &done));
+    if (done) return ST_OK;
     for (int64_t i = 0; i < x->n_cmds; i++) {
         Table *t = catalog_table(&s->db->catalog, slice_of(x->table.name));
-        if (!t && catalog_view(&s->db->catalog, slice_of(x->table.name))) {
-            if (x->object == AST_OBJ_VIEW)
-                return err_at(&s->err, x->table.location, ERR_FEATURE_NOT_SUPPORTED,
-                              "ALTER VIEW other than RENAME is not supported");
-            err_at(&s->err, x->table.location, ERR_WRONG_OBJECT_TYPE,
-                   "ALTER TABLE cannot be performed on relation \"%s\"", x->table.name);
-            err_detail(&s->err, "This operation is not supported for views.");
-            return ST_ERROR;
-        }
-        if (!t) TRY(sql_refuse_system_relation(x->table.name, &s->err));
-        if (!t && x->if_exists) return ST_OK;
-        if (!t) return catalog_no_relation(&s->db->catalog, x->table.name, x->table.location, &s->err);
         TRY(alter_one(s, st, t, &x->cmds[i]));
     }
     return ST_OK;
@@ -687,10 +712,7 @@ static Status rename_comments(Session *s, const AstRename *x) {
 Status rename_object(Session *s, Statement *st, const AstRename *x) {
     TRY(stack_check(&s->err));
     TRY(session_begin_write(s));
-    tag(st, x->object == AST_OBJ_VIEW       ? "ALTER VIEW"
-            : x->object == AST_OBJ_SEQUENCE ? "ALTER SEQUENCE"
-            : x->object == AST_OBJ_INDEX    ? "ALTER INDEX"
-                                            : "ALTER TABLE");
+    tag(st, alter_tag(x->object == AST_OBJ_COLUMN ? x->relation : x->object));
     Arena *a = st->run_arena;
     TRY(session_check_schema(s, &x->name));
     if (x->object == AST_OBJ_COLUMN && x->relation == AST_OBJ_TYPE) {
@@ -708,11 +730,11 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
     Table *t = catalog_table(&s->db->catalog, slice_of(x->name.name));
     View *v = catalog_view(&s->db->catalog, slice_of(x->name.name));
     if (!t && !v) TRY(sql_refuse_system_relation(x->name.name, &s->err));
+    const bool matview = catalog_matview(&s->db->catalog, slice_of(x->name.name)) != NULL;
     if (!t && !v)
         return x->if_exists ? ST_OK : catalog_no_relation(&s->db->catalog, x->name.name, x->name.location, &s->err);
-    if (t && (x->object == AST_OBJ_VIEW || (x->object == AST_OBJ_COLUMN && x->relation == AST_OBJ_VIEW)))
-        return err_at(&s->err, x->name.location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a view", x->name.name);
-    bool is_relation = any || x->object == AST_OBJ_VIEW;
+    TRY(check_altered_kind(s, &x->name, x->object == AST_OBJ_COLUMN ? x->relation : x->object, v != NULL, matview));
+    bool is_relation = any || x->object == AST_OBJ_VIEW || x->object == AST_OBJ_MATVIEW;
     if (is_relation && catalog_relation_exists(&s->db->catalog, slice_of(x->new_name)))
         return err_set(&s->err, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", x->new_name);
     if (is_relation) TRY(row_type_free(s, x->new_name, 0));
@@ -734,6 +756,7 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
         TRY(foreign_rename(s, t->name, x->old_name, x->new_name));
         TRY(sequences_rename_owner(s, t->name, x->old_name, x->new_name));
         TRY(views_rename(s, a, t->name, x->old_name, x->new_name));
+        if (matview) TRY(matview_renamed(s, a, t, NULL, c, x->new_name));
     } else if (x->object == AST_OBJ_CONSTRAINT) {
         bool found = false;
         TRY(foreign_rename_constraint(s, t, x->old_name, x->new_name, &found));
@@ -755,6 +778,7 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
         TRY(foreign_rename(s, t->name, NULL, x->new_name));
         TRY(sequences_rename_owner(s, t->name, NULL, x->new_name));
         TRY(views_rename(s, a, t->name, NULL, x->new_name));
+        if (matview) TRY(matview_renamed(s, a, t, x->new_name, -1, NULL));
     }
     char *sql = select_columns(a, t, -1, NULL);
     return sql ? rebuild(s, st, t, &d, name, sql, -1) : err_oom(&s->err);

@@ -130,9 +130,14 @@ typedef struct CopyColumns {
 
 static Status copy_table(Session *s, const AstName *n, Table **t) {
     *t = catalog_table(&s->db->catalog, slice_of(n->name));
+    if (catalog_matview(&s->db->catalog, slice_of(n->name)))
+        return err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "cannot copy to materialized view \"%s\"", n->name);
     if (*t) return ST_OK;
-    if (catalog_view(&s->db->catalog, slice_of(n->name)))
-        return err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "cannot copy to view \"%s\"", n->name);
+    if (catalog_view(&s->db->catalog, slice_of(n->name))) {
+        err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "cannot copy to view \"%s\"", n->name);
+        err_hint(&s->err, "To enable copying to a view, provide an INSTEAD OF INSERT trigger.");
+        return ST_ERROR;
+    }
     if (catalog_sequence(&s->db->catalog, slice_of(n->name)))
         return err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "cannot copy to sequence \"%s\"", n->name);
     TRY(sql_refuse_system_relation(n->name, &s->err));

@@ -314,7 +314,7 @@ Status foreign_keys(Session *s, Statement *st, const char *table, int64_t n, con
     return ST_OK;
 }
 
-static Status name_is_free(Session *s, const AstName *n, bool if_not_exists, bool *skip) {
+Status name_is_free(Session *s, const AstName *n, bool if_not_exists, bool *skip) {
     *skip = false;
     TRY(session_check_schema(s, n));
     if (!catalog_relation_exists(&s->db->catalog, slice_of(n->name))) return row_type_free(s, n->name, 0);
@@ -522,30 +522,15 @@ Status fill_table(Session *s, Table *t, RunOutput *r, Arena *a, int64_t *count) 
     return st;
 }
 
-Status create_table_as(Session *s, Statement *st, const AstCreateTableAs *x) {
-    Arena *a = st->run_arena;
-    TRY(session_begin_write(s));
-    tag(st, "CREATE TABLE AS");
-    bool skip;
-    TRY(check_on_commit(s, x->name.location, x->temporary, x->on_commit));
-    TRY(name_is_free(s, &x->name, x->if_not_exists, &skip));
-    if (skip) return ST_OK;
-    if (x->materialized_view)
-        return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "materialized views are not supported");
-    if (x->query->kind != AST_SELECT)
-        return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "CREATE TABLE AS EXECUTE is not supported");
-    PlanCtx c;
-    plan_ctx_init_client(s, a, &c);
-    BoundStmt *b;
-    TRY(sql_bind(&c, x->query, 0, NULL, &b));
-    if (b->n_params > 0) return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "CREATE TABLE AS takes no parameters");
+Status table_of_query(Session *s, Arena *a, const AstCreateTableAs *x, const PlanCtx *c, const BoundStmt *b,
+                      Table **out) {
     if (x->n_columns > b->n_result) return err_set(&s->err, ERR_SYNTAX, "too many column names were specified");
     ColumnDef *cols = arena_array(a, ColumnDef, b->n_result + 1);
     if (!cols) return ST_ERROR;
     for (int32_t i = 0; i < b->n_result; i++) {
         cols[i].name = i < x->n_columns ? x->columns[i] : b->names[i];
-        cols[i].type = c.cols.items[b->result[i]].type;
-        cols[i].domain = c.cols.items[b->result[i]].domain;
+        cols[i].type = c->cols.items[b->result[i]].type;
+        cols[i].domain = c->cols.items[b->result[i]].domain;
         if (cols[i].type.id == T_UNKNOWN) cols[i].type = type_make(T_TEXT);
         if (type_is_record(cols[i].type) || composite_is_record(cols[i].type))
             return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION, "column \"%s\" has pseudo-type %s", cols[i].name,
@@ -555,14 +540,36 @@ Status create_table_as(Session *s, Statement *st, const AstCreateTableAs *x) {
                 return err_set(&s->err, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once", cols[i].name);
     }
     int64_t expected = 0;
-    TRY(storage_options_read(x->n_options, x->options, true, &expected, &s->err));
     Table *t;
+    TRY(storage_options_read(x->n_options, x->options, true, &expected, &s->err));
     TRY(table_new(&s->db->parts[DB_TABLES], x->name.name, b->n_result, cols, 0, NULL, 0, NULL, &t, &s->err));
     t->expected_rows = expected;
     if (session_add_table(s, t) != ST_OK) {
         table_free(t);
         return ST_ERROR;
     }
+    *out = t;
+    return ST_OK;
+}
+
+Status create_table_as(Session *s, Statement *st, const AstCreateTableAs *x) {
+    Arena *a = st->run_arena;
+    TRY(session_begin_write(s));
+    if (x->materialized_view) return matview_create(s, st, x);
+    tag(st, "CREATE TABLE AS");
+    bool skip;
+    TRY(check_on_commit(s, x->name.location, x->temporary, x->on_commit));
+    TRY(name_is_free(s, &x->name, x->if_not_exists, &skip));
+    if (skip) return ST_OK;
+    if (x->query->kind != AST_SELECT)
+        return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "CREATE TABLE AS EXECUTE is not supported");
+    PlanCtx c;
+    plan_ctx_init_client(s, a, &c);
+    BoundStmt *b;
+    Table *t;
+    TRY(sql_bind(&c, x->query, 0, NULL, &b));
+    if (b->n_params > 0) return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "CREATE TABLE AS takes no parameters");
+    TRY(table_of_query(s, a, x, &c, b, &t));
     if (x->with_no_data) return ST_OK;
     RunOutput r;
     TRY(session_begin_pieces(s, &c, b, b->n_result, b->result, &st->account, &r));

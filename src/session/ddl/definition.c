@@ -445,7 +445,7 @@ static int by_view_name(const void *x, const void *y) {
 static bool bind_view(Session *s, Arena *a, const View *v, PlanCtx *c, BoundStmt **b, Err *why) {
     plan_ctx_init(s, a, c);
     c->err = why;
-    c->keep_sources = c->keep_view_tables = true;
+    c->views.keep_sources = c->views.keep_tables = true;
     bool ok = sql_bind_view(c, v, b) == ST_OK;
     c->err = &s->err;
     return ok;
@@ -460,8 +460,8 @@ static Status read_view(Lister *l, ViewItem *x) {
     x->needs_key = c.grouped_keys.len > 0;
     x->n_routines = c.routine_ids.len;
     x->routines = c.routine_ids.items;
-    x->n_sources = x->v->n_sources ? x->v->n_sources : (int)c.sources.len;
-    x->sources = x->v->n_sources ? x->v->sources : c.sources.items;
+    x->n_sources = x->v->n_sources ? x->v->n_sources : (int)c.views.sources.len;
+    x->sources = x->v->n_sources ? x->v->sources : c.views.sources.items;
     return ST_OK;
 }
 
@@ -593,8 +593,8 @@ static int by_location(const void *x, const void *y) {
     return a < b ? -1 : a > b;
 }
 static const ViewTable *table_at(const PlanCtx *c, int64_t location) {
-    for (int64_t i = 0; i < c->view_tables.len; i++)
-        if (c->view_tables.items[i].from->location == location) return &c->view_tables.items[i];
+    for (int64_t i = 0; i < c->views.tables.len; i++)
+        if (c->views.tables.items[i].from->location == location) return &c->views.tables.items[i];
     return NULL;
 }
 /* The view's sources in the order of its text, each once; those that binding saw nothing of have no table. */
@@ -640,32 +640,95 @@ Status view_query_text(Session *s, Arena *a, const View *v, const char **out) {
     return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,
                    "the query of view \"%s\" cannot be written for its relations as they are now", v->name);
 }
+/* WITH (security_barrier='true') */
+static void add_view_options(Text *t, const View *v) {
+    for (int i = 0; i < v->n_options; i++) {
+        const char *value = strchr(v->options[i], '=');
+        text_put(t, i ? ", " : " WITH (");
+        text_add(t, v->options[i], value - v->options[i]);
+        text_put(t, "='");
+        text_put(t, value + 1); /* a word */
+        text_put(t, "'");
+    }
+    if (v->n_options) text_put(t, ")");
+}
+static Status add_view_defaults(Lister *l, const ViewItem *x, bool after_data) {
+    const View *v = x->v;
+    PlanCtx c;
+    BoundStmt *b;
+    if (v->n_defaults == 0 || !try_view(l->s, l->a, v, &c, &b)) return err_is_set(&l->s->err) ? ST_ERROR : ST_OK;
+    for (int i = 0; i < v->n_defaults && i < b->n_result; i++) {
+        Text t = {.a = l->a};
+        if (!v->defaults[i]) continue;
+        text_put(&t, "ALTER VIEW ");
+        text_name(&t, v->name);
+        text_put(&t, " ALTER COLUMN ");
+        text_name(&t, b->names[i]);
+        text_put(&t, " SET DEFAULT ");
+        text_own(&t, v->defaults[i]);
+        TRY(add(l, (Definition){.kind = "DEFAULT",
+                                .name = arena_printf(l->a, "%s %s", v->name, b->names[i]),
+                                .table = v->name,
+                                .target = "",
+                                .create = text_take(&t),
+                                .drop = "",
+                                .drop_if_exists = "",
+                                .problem = "",
+                                .after_data = after_data}));
+    }
+    return ST_OK;
+}
 static Status add_view(Lister *l, ViewItem *x, bool after_data, const char *problem) {
     const View *v = x->v;
     const char *sql, *name = definition_name(l->a, v->name);
     Text t = {.a = l->a};
     TRY(view_query_text(l->s, l->a, v, &sql));
-    text_put(&t, "CREATE VIEW ");
+    const char *kind = v->materialized ? "MATERIALIZED VIEW" : "VIEW";
+    text_put(&t, v->materialized ? "CREATE MATERIALIZED VIEW " : "CREATE VIEW ");
     text_name(&t, v->name);
     if (v->n_cols > 0) {
         text_put(&t, " ");
         text_names(&t, v->n_cols, v->cols);
     }
+    add_view_options(&t, v);
     text_put(&t, " AS\n");
     text_own(&t, sql);
+    if (v->materialized) text_put(&t, "\nWITH NO DATA"); /* rows: add_view_data */
     x->done = true;
     if (!name) return ST_ERROR;
     for (int64_t i = 0; i < l->k->n_views; i++)
         if (l->k->views[i] == v) l->listed[l->n_listed++] = l->k->views[i];
-    return add(l, (Definition){.kind = "VIEW",
-                               .name = v->name,
-                               .table = v->name,
-                               .target = "",
-                               .create = text_take(&t),
-                               .drop = arena_printf(l->a, "DROP VIEW %s", name),
-                               .drop_if_exists = arena_printf(l->a, "DROP VIEW IF EXISTS %s", name),
-                               .problem = problem,
-                               .after_data = after_data});
+    TRY(add(l, (Definition){.kind = kind,
+                            .name = v->name,
+                            .table = v->name,
+                            .target = "",
+                            .create = text_take(&t),
+                            .drop = arena_printf(l->a, "DROP %s %s", kind, name),
+                            .drop_if_exists = arena_printf(l->a, "DROP %s IF EXISTS %s", kind, name),
+                            .problem = problem,
+                            .after_data = after_data}));
+    return add_view_defaults(l, x, after_data);
+}
+/* Their indexes, and their rows where they have some: in the order in which they can be made. */
+static Status add_view_data(Lister *l) {
+    for (int64_t i = 0; i < l->n_listed; i++) {
+        const View *v = l->listed[i];
+        const char *name = definition_name(l->a, v->name);
+        if (!v->materialized) continue;
+        TRY(add_keys(l, catalog_table(l->k, slice_of(v->name))));
+        if (!v->populated) continue;
+        if (!name) return ST_ERROR;
+        TRY(add(l, (Definition){.kind = "MATERIALIZED VIEW DATA",
+                                .name = v->name,
+                                .table = v->name,
+                                .target = "",
+                                .create = arena_printf(l->a, "REFRESH MATERIALIZED VIEW %s", name),
+                                .drop = "",
+                                .drop_if_exists = "",
+                                .problem = "",
+                                .after_data = true}));
+    }
+    return ST_OK;
 }
 
 /* ---- routines --------------------------------------------------------------------------------------- */
@@ -1152,7 +1215,8 @@ static void text_literal(Text *x, const char *s) {
 static const char *comment_object(Lister *l, const Comment *c) {
     const Slice name = slice_of(c->name);
     Text x = {.a = l->a};
-    const char *word = catalog_table(l->k, name)      ? "TABLE "
+    const char *word = catalog_matview(l->k, name)    ? "MATERIALIZED VIEW "
+                       : catalog_table(l->k, name)    ? "TABLE "
                        : catalog_view(l->k, name)     ? "VIEW "
                        : catalog_sequence(l->k, name) ? "SEQUENCE "
                                                       : "INDEX ";
@@ -1212,6 +1276,7 @@ static Status add_comments(Lister *l) {
     return ST_OK;
 }
 
+static bool is_view(const Lister *l, const Table *t) { return catalog_matview(l->k, slice_of(t->name)) != NULL; }
 Status definitions_list(Session *s, Arena *a, Definitions *out) {
     Lister l = {.s = s, .a = a, .k = &s->db->catalog, .out = out};
     int64_t n = l.k->n_tables;
@@ -1224,15 +1289,18 @@ Status definitions_list(Session *s, Arena *a, Definitions *out) {
     TRY(order_domains(&l));
     TRY(add_domains(&l));
     TRY(add_composites(&l));
-    for (int64_t i = 0; i < n; i++) TRY(add_table(&l, l.tables[i]));
+    for (int64_t i = 0; i < n; i++)
+        if (!is_view(&l, l.tables[i])) TRY(add_table(&l, l.tables[i]));
     TRY(add_sequence_owners(&l));
     TRY(add_ready(&l, false));
     TRY(add_sequence_numbers(&l));
-    for (int64_t i = 0; i < n; i++) TRY(add_keys(&l, l.tables[i]));
+    for (int64_t i = 0; i < n; i++)
+        if (!is_view(&l, l.tables[i])) TRY(add_keys(&l, l.tables[i]));
     TRY(add_ready(&l, true));
     for (int64_t i = 0; i < n; i++) TRY(add_calling_parts(&l, l.tables[i]));
     TRY(add_domain_parts(&l));
     for (int64_t i = 0; i < n; i++) TRY(add_foreigns(&l, l.tables[i]));
+    TRY(add_view_data(&l));
     TRY(add_rest(&l)); /* last: a restore that stops at an object with a problem has all others */
     TRY(add_comments(&l));
     return err_is_set(&s->err) ? ST_ERROR : ST_OK;

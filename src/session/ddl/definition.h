@@ -4,13 +4,14 @@
  *     types
  *     tables          without keys, and without the defaults and checks that call routines
  *     identity        columns with their sequences; which columns sequences go with
- *     routines, views each behind what it refers to
+ *     routines, views each behind what it refers to, with the defaults of views; materialized ones have no rows yet
  *     numbers         that sequences have given last (SEQUENCE SET)
  *     (the data)
  *     keys            PRIMARY KEY and UNIQUE, indexes
  *     routines, views that need a key: GROUP BY a primary key with other columns of its table
  *     defaults, checks that call routines
  *     foreign keys
+ *     unique indexes of materialized views, and their rows (MATERIALIZED VIEW DATA)
  *     comments
  *
  * Statements to drop them run in the opposite order. The order depends on names and definitions only, never on when
@@ -22,8 +23,8 @@
 
 typedef struct Definition {
     const char *kind;   /* "TABLE", "FUNCTION", "PROCEDURE", "VIEW", "CONSTRAINT", "INDEX", "INDEX OPTION", "DEFAULT",
-                         "FK CONSTRAINT", "TYPE", "DOMAIN", "SEQUENCE", "SEQUENCE OWNED BY", "SEQUENCE SET" (data, not a
-                         definition), "COMMENT" */
+                         "FK CONSTRAINT", "TYPE", "DOMAIN", "SEQUENCE", "SEQUENCE OWNED BY", "MATERIALIZED VIEW",
+                         "COMMENT"; data, not definitions: "SEQUENCE SET", "MATERIALIZED VIEW DATA" */
     const char *name;   /* as it is called: t; t t_pkey; f(integer) */
     const char *table;  /* the table or view that this is or belongs to, "" for routines */
     const char *target; /* of a table: t (a, b), for COPY and INSERT, without generated columns; else "" */

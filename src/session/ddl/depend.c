@@ -65,7 +65,7 @@ static Status add_view(Dependents *d, View *v, const char *on) {
     TRY(stack_check(&d->s->err));
     for (int64_t i = 0; i < d->found.len; i++)
         if (d->found.items[i].view == v) return ST_OK;
-    const char *what = arena_printf(d->a, "view %s", v->name);
+    const char *what = arena_printf(d->a, v->materialized ? "materialized view %s" : "view %s", v->name);
     if (!what) return ST_ERROR;
     if (!spares_view(d, v)) TRY(add(d, (Dependent){.kind = DEPENDENT_VIEW, .view = v, .what = what}, on));
     return spares_view(d, v) ? ST_OK : add_readers(d, v->name, what);
@@ -91,7 +91,7 @@ static Status add_views_of(Dependents *d, const bool *holds, const char *on) {
 }
 
 Status dependents_of_view(Dependents *d, const View *v) {
-    const char *on = arena_printf(d->a, "view %s", v->name);
+    const char *on = arena_printf(d->a, v->materialized ? "materialized view %s" : "view %s", v->name);
     return on ? add_readers(d, v->name, on) : ST_ERROR;
 }
 
@@ -729,7 +729,7 @@ static Status take_along(Dependents *d, const Dependent *x) {
     const RangeType *range;
     bool multi;
     switch (x->kind) {
-    case DEPENDENT_VIEW: return session_drop_view(d->s, x->view);
+    case DEPENDENT_VIEW: return x->view->materialized ? matview_drop(d->s, x->view) : session_drop_view(d->s, x->view);
     case DEPENDENT_FOREIGN: return session_drop_foreign(d->s, x->foreign);
     case DEPENDENT_ROUTINE: return session_drop_routine(d->s, x->routine);
     case DEPENDENT_DOMAIN: /* as it is by now */
@@ -786,10 +786,10 @@ Status view_find_sources(Session *s, Arena *a, View *v, Err *e) {
     BoundStmt *b;
     plan_ctx_init(s, a, &c);
     c.err = e;
-    c.keep_sources = true;
+    c.views.keep_sources = true;
     TRY(sql_bind_view(&c, v, &b));
-    v->n_sources = (int)c.sources.len;
-    v->sources = c.sources.items;
+    v->n_sources = (int)c.views.sources.len;
+    v->sources = c.views.sources.items;
     return ST_OK;
 }
 

@@ -444,7 +444,8 @@ Status foreign_define(Session *s, Statement *st, const Table *t, const AstConstr
     Arena *a = st->run_arena;
     TRY(session_check_schema(s, &k->ref_table));
     const Table *p = catalog_table(&s->db->catalog, slice_of(k->ref_table.name));
-    if (!p && catalog_view(&s->db->catalog, slice_of(k->ref_table.name)))
+    const bool matview = p && catalog_matview(&s->db->catalog, slice_of(p->name));
+    if (matview || (!p && catalog_view(&s->db->catalog, slice_of(k->ref_table.name))))
         return err_at(&s->err, k->ref_table.location, ERR_WRONG_OBJECT_TYPE,
                       "referenced relation \"%s\" is not a table", k->ref_table.name);
     if (!p) return catalog_no_relation(&s->db->catalog, k->ref_table.name, k->ref_table.location, &s->err);

@@ -270,7 +270,8 @@ Status create_index(Session *s, Statement *st, const AstCreateIndex *x) {
 
 /* ---- DROP INDEX ---- */
 static const char *other_kind(const Catalog *c, Slice name) {
-    return catalog_table(c, name)      ? "TABLE"
+    return catalog_matview(c, name)    ? "MATERIALIZED VIEW"
+           : catalog_table(c, name)    ? "TABLE"
            : catalog_view(c, name)     ? "VIEW"
            : catalog_sequence(c, name) ? "SEQUENCE"
                                        : NULL;
@@ -284,7 +285,10 @@ static Status find_to_drop(Session *s, const AstDrop *x, const AstName *n, Table
     const bool found = catalog_index_exists(c, slice_of(n->name), t);
     if (!found && other) {
         err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not an index", n->name);
-        const char *word = other[0] == 'T' ? "table" : other[0] == 'V' ? "view" : "sequence";
+        const char *word = strcmp(other, "TABLE") == 0      ? "table"
+                           : strcmp(other, "VIEW") == 0     ? "view"
+                           : strcmp(other, "SEQUENCE") == 0 ? "sequence"
+                                                            : "materialized view";
         err_hint(&s->err, "Use DROP %s to remove a %s.", other, word);
         return ST_ERROR;
     }

@@ -52,7 +52,7 @@ bool try_query(Session *s, Arena *a, const char *sql, PlanCtx *c, BoundStmt **b)
     plan_ctx_init(s, a, c);
     c->err = &e;
     c->of_catalog = true;
-    c->own_names = true;
+    c->own_names = c->views.definition = true;
     bool ok = sql && sql_parse(a, slice_of(sql), &list, &n, &e) == ST_OK && n == 1 &&
               sql_bind(c, list[0], 0, NULL, b) == ST_OK;
     c->err = &s->err;
@@ -71,10 +71,31 @@ bool try_view(Session *s, Arena *a, const View *v, PlanCtx *c, BoundStmt **b) {
     return ok;
 }
 
-/* The table or view that a DROP names; both NULL: there is none, and that is fine. */
+/* What relations are called, and how they are dropped. */
+static const struct {
+    AstObject object;
+    const char *name, *words;
+} kinds[] = {{AST_OBJ_TABLE, "table", "a table"},
+             {AST_OBJ_VIEW, "view", "a view"},
+             {AST_OBJ_MATVIEW, "materialized view", "a materialized view"},
+             {AST_OBJ_SEQUENCE, "sequence", "a sequence"}};
+static int kind_number(AstObject object) {
+    int i = 0;
+    while (kinds[i].object != object) i++;
+    return i;
+}
+static Status not_of_kind(Session *s, const AstName *n, AstObject wanted, AstObject is) {
+    static const char *const drops[] = {"TABLE", "VIEW", "MATERIALIZED VIEW", "SEQUENCE"};
+    const int k = kind_number(is);
+    err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not %s", n->name, kinds[kind_number(wanted)].words);
+    err_hint(&s->err, "Use DROP %s to remove %s.", drops[k], kinds[k].words);
+    return ST_ERROR;
+}
+
+/* The table, or the view of either kind, that a DROP names; both NULL: there is none, and that is fine. */
 static Status find_to_drop(Session *s, const AstDrop *x, const AstName *n, Table **t, View **v) {
-    const char *what = x->object == AST_OBJ_TABLE ? "table" : "view",
-               *other = x->object == AST_OBJ_TABLE ? "view" : "table";
+    const Catalog *k = &s->db->catalog;
+    const char *what = kinds[kind_number(x->object)].name;
     *t = NULL;
     *v = NULL;
     if (x->if_exists && n->schema && strcmp(n->schema, "public") != 0) {
@@ -82,29 +103,41 @@ static Status find_to_drop(Session *s, const AstDrop *x, const AstName *n, Table
         return ST_OK;
     }
     TRY(session_check_schema(s, n));
-    *t = catalog_table(&s->db->catalog, slice_of(n->name));
-    *v = catalog_view(&s->db->catalog, slice_of(n->name));
-    if (x->object == AST_OBJ_TABLE ? *v != NULL : *t != NULL) {
-        err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a %s", n->name, what);
-        err_hint(&s->err, "Use DROP %s to remove a %s.", *v ? "VIEW" : "TABLE", other);
-        return ST_ERROR;
-    }
-    if (catalog_sequence(&s->db->catalog, slice_of(n->name))) {
-        err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a %s", n->name, what);
-        err_hint(&s->err, "Use DROP SEQUENCE to remove a sequence.");
-        return ST_ERROR;
-    }
+    View *view = catalog_view(k, slice_of(n->name)), *matview = catalog_matview(k, slice_of(n->name));
+    Table *table = matview ? NULL : catalog_table(k, slice_of(n->name));
+    if (table && x->object != AST_OBJ_TABLE) return not_of_kind(s, n, x->object, AST_OBJ_TABLE);
+    if (view && x->object != AST_OBJ_VIEW) return not_of_kind(s, n, x->object, AST_OBJ_VIEW);
+    if (matview && x->object != AST_OBJ_MATVIEW) return not_of_kind(s, n, x->object, AST_OBJ_MATVIEW);
+    if (catalog_sequence(k, slice_of(n->name))) return not_of_kind(s, n, x->object, AST_OBJ_SEQUENCE);
+    *t = table;
+    *v = view ? view : matview;
     if (*t || *v) return ST_OK;
     TRY(sql_refuse_system_relation(n->name, &s->err));
     if (!x->if_exists) {
         err_at(&s->err, n->location, ERR_UNDEFINED_TABLE, "%s \"%s\" does not exist", what, n->name);
-        catalog_hint_relation(&s->db->catalog, n->name, &s->err);
+        catalog_hint_relation(k, n->name, &s->err);
         return ST_ERROR;
     }
     session_notice_text(s, "NOTICE", "00000", "%s \"%s\" does not exist, skipping", what, n->name);
     return ST_OK;
 }
 
+/* What goes by itself, when what depends on it is gone. */
+static Status drop_spared(Session *s, const Dependents *d) {
+    for (int64_t i = 0; i < d->spared_tables.len; i++) {
+        Table *t = catalog_table(&s->db->catalog, slice_of(d->spared_tables.items[i]->name));
+        TRY(foreign_drop_table(s, t));
+        TRY(sequences_drop_of(s, t->name, NULL));
+        TRY(session_drop_table(s, t));
+    }
+    for (int64_t i = 0; i < d->spared_views.len; i++) {
+        const View *v = d->spared_views.items[i];
+        if (v->materialized) TRY(matview_drop(s, catalog_matview(&s->db->catalog, slice_of(v->name))));
+        else TRY(session_drop_view(s, catalog_view(&s->db->catalog, slice_of(v->name))));
+    }
+    return ST_OK;
+}
+static bool is_table_like(AstObject o) { return o == AST_OBJ_TABLE || o == AST_OBJ_VIEW || o == AST_OBJ_MATVIEW; }
 static Status drop(Session *s, Statement *st, const AstDrop *x) {
     Arena *a = st->run_arena;
     TRY(session_begin_write(s));
@@ -112,7 +145,7 @@ static Status drop(Session *s, Statement *st, const AstDrop *x) {
     if (x->object == AST_OBJ_INDEX) return drop_index(s, st, x);
     if (x->object == AST_OBJ_TYPE || x->object == AST_OBJ_DOMAIN) return type_drop(s, st, x);
     if (x->object == AST_OBJ_SEQUENCE) return sequence_drop(s, st, x);
-    if (x->object != AST_OBJ_TABLE && x->object != AST_OBJ_VIEW)
+    if (!is_table_like(x->object))
         return x->if_exists ? ST_OK
                             : err_at(&s->err, x->names[0].location, ERR_FEATURE_NOT_SUPPORTED,
                                      "DROP %s is not supported", x->object_name);
@@ -128,19 +161,10 @@ static Status drop(Session *s, Statement *st, const AstDrop *x) {
     }
     for (int64_t i = 0; i < d.spared_tables.len; i++) TRY(dependents_of_table(&d, d.spared_tables.items[i]));
     for (int64_t i = 0; i < d.spared_views.len; i++) TRY(dependents_of_view(&d, d.spared_views.items[i]));
-    const char *what = x->n_names == 1
-                           ? arena_printf(a, "%s %s", x->object == AST_OBJ_TABLE ? "table" : "view", x->names[0].name)
-                           : NULL;
+    const char *what =
+        x->n_names == 1 ? arena_printf(a, "%s %s", kinds[kind_number(x->object)].name, x->names[0].name) : NULL;
     TRY(dependents_drop(&d, what, x->cascade));
-    for (int64_t i = 0; i < d.spared_tables.len; i++) {
-        Table *t = catalog_table(&s->db->catalog, slice_of(d.spared_tables.items[i]->name));
-        TRY(foreign_drop_table(s, t));
-        TRY(sequences_drop_of(s, t->name, NULL));
-        TRY(session_drop_table(s, t));
-    }
-    for (int64_t i = 0; i < d.spared_views.len; i++)
-        TRY(session_drop_view(s, catalog_view(&s->db->catalog, slice_of(d.spared_views.items[i]->name))));
-    return ST_OK;
+    return drop_spared(s, &d);
 }
 
 static Status truncate_tables(Session *s, Statement *st, const AstTruncate *x) {
@@ -150,7 +174,8 @@ static Status truncate_tables(Session *s, Statement *st, const AstTruncate *x) {
     TRY(foreign_truncate(s, x));
     for (int64_t i = 0; i < x->n_tables; i++) {
         Table *t = catalog_table(&s->db->catalog, slice_of(x->tables[i].name));
-        if (!t && catalog_relation_exists(&s->db->catalog, slice_of(x->tables[i].name)))
+        const bool matview = t && catalog_matview(&s->db->catalog, slice_of(t->name));
+        if (matview || (!t && catalog_relation_exists(&s->db->catalog, slice_of(x->tables[i].name))))
             return err_at(&s->err, x->tables[i].location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a table",
                           x->tables[i].name);
         if (!t) TRY(sql_refuse_system_relation(x->tables[i].name, &s->err));
@@ -281,7 +306,8 @@ static Status show_tables(Session *s, Statement *st) {
     if (!names) return ST_ERROR;
     int64_t n = 0;
     for (int64_t i = 0; i < c->n_tables; i++) names[n++] = c->tables[i]->name;
-    for (int64_t i = 0; i < c->n_views; i++) names[n++] = c->views[i]->name;
+    for (int64_t i = 0; i < c->n_views; i++)
+        if (!c->views[i]->materialized) names[n++] = c->views[i]->name;
     qsort(names, (size_t)n, sizeof *names, by_name);
     TRY(statement_text_columns(st, 1, (const char *[]){"name"}));
     for (int64_t i = 0; i < n; i++) TRY(statement_text_row(st, (const char *[]){names[i]}));
@@ -505,6 +531,7 @@ static Status run_utility(Session *s, Statement *st, const AstStmt *x) {
     switch (x->kind) {
     case AST_CREATE_TABLE: return create_table(s, st, AST_AS_CONST(AstCreateTable, x));
     case AST_CREATE_TABLE_AS: return create_table_as(s, st, AST_AS_CONST(AstCreateTableAs, x));
+    case AST_REFRESH: return matview_refresh(s, st, AST_AS_CONST(AstRefresh, x));
     case AST_CREATE_VIEW: return view_create(s, st, AST_AS_CONST(AstCreateView, x));
     case AST_CREATE_INDEX: return create_index(s, st, AST_AS_CONST(AstCreateIndex, x));
     case AST_DROP: return drop(s, st, AST_AS_CONST(AstDrop, x));

@@ -7,6 +7,7 @@
 
 #include "session/core/session.h"
 #include "session/ddl/index_names.h"
+#include "sql/plan/plan.h"
 
 static inline Status tag(Statement *st, const char *text) {
     snprintf(st->tag, sizeof st->tag, "%s", text);
@@ -52,6 +53,15 @@ Status foreign_keys(Session *s, Statement *st, const char *table, int64_t n, con
 Status try_bind(Session *s, Arena *a, Table *t);
 /* Adds all rows of a result, which may come in pieces, to an empty table; *count of them. */
 Status fill_table(Session *s, Table *t, RunOutput *r, Arena *a, int64_t *count);
+/* 42P07; *skip: the relation is there, and that is fine. */
+Status name_is_free(Session *s, const AstName *n, bool if_not_exists, bool *skip);
+/* A table with the columns of the query, under other names where there are some; options of CREATE TABLE ... WITH. */
+Status table_of_query(Session *s, Arena *a, const AstCreateTableAs *x, const PlanCtx *c, const BoundStmt *b,
+                      Table **out);
+
+/* ---- views.c ---- */
+/* 42809: the command is none for such a relation, of which there are `kind`. */
+Status alter_refused(Session *s, const char *relation, const char *kind, const AstAlterCmd *k);
 
 /* ---- alter.c ---- */
 Status alter_table(Session *s, Statement *st, const AstAlterTable *x);

@@ -35,21 +35,23 @@ Status system_fill_class(Session *s, SystemRows *r) {
     (void)s;
     for (int64_t i = 0; i < r->o->classes.len; i++) {
         SysClass *c = &r->o->classes.items[i];
-        const bool table = c->kind == 'r' && c->table, index = c->kind == 'i';
+        const bool table = system_has_rows(c), index = c->kind == 'i';
         const AccessMethod *m = index ? access_method(c->def->method) : NULL;
-        const int64_t am = c->kind == 'r' ? OID_HEAP : m ? m->oid : 0;
-        const Str *options = NULL;
-        if (index && c->def->n_options &&
-            !(options = system_texts(r, 31, c->def->n_options, (const char *const *)c->def->options)))
-            return err_is_set(r->err) ? ST_ERROR : err_oom(r->err);
+        const int64_t am = table || c->kind == 'r' ? OID_HEAP : m ? m->oid : 0;
+        const View *v = c->view;
+        const int n_options = index ? c->def->n_options : v ? v->n_options : 0;
+        const char *const *set = index ? (const char *const *)c->def->options : v ? (const char *const *)v->options : NULL;
+        const Str *options = n_options > 0 ? system_texts(r, 31, n_options, set) : NULL;
+        if (n_options > 0 && !options) return err_is_set(r->err) ? ST_ERROR : err_oom(r->err);
         const int64_t bytes = table ? system_table_bytes(c->table) : 0;
         const bool indexed = table && i + 1 < r->o->classes.len && c[1].kind == 'i';
         TRY(object_columns(r->o, c));
-        TRY(system_row(r, "isii0iii0if00b0cciibbb001c0000-v-", c->oid, c->name, c->space, c->type, (int64_t)OID_OWNER,
-                       am, c->kind == 'r' || index ? c->oid : (int64_t)0, (bytes + PAGE_BYTES - 1) / PAGE_BYTES,
-                       table || index ? (double)c->table->live_rows : 0.0, indexed, 'p', c->kind, (int64_t)c->n_cols,
-                       (int64_t)(table ? c->table->n_checks : 0), c->kind == 'v',
-                       table && has_foreign(r->o->c, c->name), false, table ? 'd' : 'n', options));
+        TRY(system_row(r, "isii0iii0if00b0cciibbb00bc0000-v-", c->oid, c->name, c->space, c->type, (int64_t)OID_OWNER,
+                       am, table || c->kind == 'r' || index ? c->oid : (int64_t)0,
+                       (bytes + PAGE_BYTES - 1) / PAGE_BYTES, table || index ? (double)c->table->live_rows : 0.0,
+                       indexed, 'p', c->kind, (int64_t)c->n_cols, (int64_t)(table ? c->table->n_checks : 0),
+                       c->kind == 'v' || v, table && has_foreign(r->o->c, c->name), false,
+                       !v || !v->materialized || v->populated, table ? 'd' : 'n', options));
     }
     return ST_OK;
 }
@@ -136,8 +138,10 @@ Status system_fill_attribute(Session *s, SystemRows *r) {
 Status system_fill_attrdef(Session *s, SystemRows *r) {
     (void)s;
     for (int64_t i = 0; i < r->o->classes.len; i++) {
-        const SysClass *c = &r->o->classes.items[i];
-        for (int32_t k = 0; c->kind == 'r' && k < c->n_cols; k++)
+        SysClass *c = &r->o->classes.items[i];
+        const bool of_view = c->kind == 'v' && c->view && c->view->n_defaults > 0;
+        if (of_view) TRY(object_columns(r->o, c));
+        for (int32_t k = 0; (c->kind == 'r' || of_view) && k < c->n_cols; k++)
             if (c->cols[k].default_sql)
                 TRY(system_row(r, "iiis", object_derived(r->o, 'D', c->oid, c->cols[k].name), c->oid, (int64_t)k + 1,
                                c->cols[k].default_sql));
@@ -149,7 +153,7 @@ Status system_fill_rewrite(Session *s, SystemRows *r) {
     for (int64_t i = 0; i < r->o->classes.len; i++) {
         const SysClass *c = &r->o->classes.items[i];
         const char *sql = c->system ? c->system->sql : c->view ? c->view->sql : NULL;
-        if (c->kind == 'v' && sql)
+        if ((c->kind == 'v' || c->kind == 'm') && sql)
             TRY(system_row(r, "isiccbss", object_derived(r->o, 'R', c->oid, "_RETURN"), "_RETURN", c->oid, '1', 'O',
                            true, "<>", sql));
     }

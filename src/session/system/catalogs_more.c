@@ -143,7 +143,7 @@ Status system_fill_depend(Session *s, SystemRows *r) {
     for (int64_t i = 0; i < r->o->constraints.len; i++) TRY(constraint_depends(r, &r->o->constraints.items[i]));
     for (int64_t i = 0; i < r->o->classes.len; i++) {
         const SysClass *c = &r->o->classes.items[i];
-        for (int32_t k = 0; c->kind == 'r' && c->table && k < c->n_cols; k++)
+        for (int32_t k = 0; (c->kind == 'r' || c->kind == 'v') && !c->system && k < c->n_cols; k++)
             if (c->cols[k].default_sql)
                 TRY(depends(r, IN_ATTRDEF, object_derived(r->o, 'D', c->oid, c->cols[k].name), IN_CLASS, c->oid, k + 1,
                             'a'));

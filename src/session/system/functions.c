@@ -4,6 +4,7 @@
 
 #include "catalog/names.h"
 #include "session/ddl/definition.h"
+#include "session/ddl/depend.h"
 #include "session/system/definitions.h"
 #include "session/system/descriptions.h"
 #include "session/system/functions.h"
@@ -236,7 +237,7 @@ static bool is_pretty(const Call *c) { return c->args[c->n - 1].type.id == T_BOO
 static Status get_expr(const Call *c) {
     const SysClass *of = object_class(c->o, c->args[1].u.i64);
     const char *sql = text_arg(c, 0), *out;
-    const SysClass *of_default = of && of->kind == 'r' ? of : NULL;
+    const SysClass *of_default = of && (of->kind == 'r' || of->kind == 'v') ? of : NULL;
     if (!sql) return err_oom(c->e);
     if (!of && c->args[1].u.i64) return ST_OK;
     for (int32_t i = 0; of_default && i < of->n_cols; i++) {
@@ -269,7 +270,8 @@ static Status get_viewdef(const Call *c) {
     if (c->args[0].type.id != T_OID)
         TRY(session_oid_find(c->s, OID_CLASS, (Slice){c->args[0].u.str.ptr, c->args[0].u.str.len}, &oid, c->e));
     v = object_class(c->o, oid);
-    if (!v || v->kind != 'v') return v && c->args[0].type.id != T_OID ? put_text(c, "Not a view") : ST_OK;
+    if (!v || (v->kind != 'v' && v->kind != 'm'))
+        return v && c->args[0].type.id != T_OID ? put_text(c, "Not a view") : ST_OK;
     TRY(definition_view(c->o, c->a, v, &out));
     return put_text(c, out);
 }
@@ -352,34 +354,52 @@ static Status to_reg(const Call *c) {
 static Status relation_size(const Call *c) {
     const SysClass *x = object_class(c->o, c->args[0].u.i64);
     if (!x) return ST_OK;
-    return put_int(c, x->kind == 'r' && x->table ? system_table_bytes(x->table) : 0);
+    return put_int(c, system_has_rows(x) ? system_table_bytes(x->table) : 0);
 }
 static Status total_size(const Call *c) {
     const SysClass *x = object_class(c->o, c->args[0].u.i64);
     if (!x) return ST_OK;
-    return put_int(c, x->kind == 'r' && x->table ? table_charged(x->table) : 0);
+    return put_int(c, system_has_rows(x) ? table_charged(x->table) : 0);
 }
 static Status indexes_size(const Call *c) {
     const SysClass *x = object_class(c->o, c->args[0].u.i64);
     if (!x) return ST_OK;
-    return put_int(c, x->kind == 'r' && x->table ? table_part_bytes(x->table, TABLE_INDEX) : 0);
+    return put_int(c, system_has_rows(x) ? table_part_bytes(x->table, TABLE_INDEX) : 0);
 }
 static Status database_size(const Call *c) { return put_int(c, atomic_load(&c->s->db->account.used)); }
 static Status filenode(const Call *c) {
     const SysClass *x = object_class(c->o, c->args[0].u.i64);
-    return x && (x->kind == 'r' || x->kind == 'i') ? put_int(c, x->oid) : ST_OK;
+    return x && (x->kind == 'r' || x->kind == 'm' || x->kind == 'i') ? put_int(c, x->oid) : ST_OK;
 }
 static Status publishable(const Call *c) {
     const SysClass *x = object_class(c->o, c->args[0].u.i64);
     return x ? put_bool(c, x->kind == 'r' && !x->system) : ST_OK;
 }
+/* What can be changed through a view. */
+static Status view_changes(const Call *c, const View *v, ViewChanges *out) {
+    PlanCtx p;
+    Err why = {0};
+    plan_ctx_init(c->s, c->a, &p);
+    p.err = &why;
+    if (sql_view_changes(&p, v, out) == ST_OK) return ST_OK;
+    *out = (ViewChanges){.reason = "it does not bind"};
+    return gave_up(&why) ? (err_copy(c->e, &why), ST_ERROR) : ST_OK;
+}
 static Status updatable(const Call *c) {
+    enum { MAY_DELETE = 16, MAY_ALL = 28 /* INSERT, UPDATE, DELETE */ };
     const SysClass *x = object_class(c->o, c->args[0].u.i64);
-    return put_int4(c, x && x->kind == 'r' ? 28 : 0); /* INSERT, UPDATE, DELETE */
+    ViewChanges can;
+    if (!x || x->kind != 'v' || !x->view) return put_int4(c, x && x->kind == 'r' ? MAY_ALL : 0);
+    TRY(view_changes(c, x->view, &can));
+    return put_int4(c, can.reason ? 0 : can.some ? MAY_ALL : MAY_DELETE);
 }
 static Status column_updatable(const Call *c) {
     const SysClass *x = object_class(c->o, c->args[0].u.i64);
-    return put_bool(c, x && x->kind == 'r');
+    const int64_t k = c->args[1].u.i16;
+    ViewChanges can;
+    if (!x || x->kind != 'v' || !x->view) return put_bool(c, x && x->kind == 'r');
+    TRY(view_changes(c, x->view, &can));
+    return put_bool(c, !can.reason && k > 0 && k <= can.n && can.cols[k - 1] >= 0);
 }
 
 /* ---- the database ------------------------------------------------------------------------------------- */

@@ -153,6 +153,7 @@ static Status add_indexes(SysObjects *o, const Table *t, int64_t table) {
 }
 static Status add_table(SysObjects *o, const Table *t) {
     SysClass c = {.name = t->name, .space = OID_SCHEMA_PUBLIC, .kind = 'r', .table = t};
+    if ((c.view = catalog_matview(o->c, slice_of(t->name)))) c.kind = 'm';
     c.oid = number(o, 'v', 0, t->name);
     TRY(table_columns(o, t, &c));
     if (!c.oid || !(c.type = number(o, 'r', c.oid, "")) || !(c.array = number(o, 'a', c.type, ""))) return ST_ERROR;
@@ -177,6 +178,7 @@ static Status add_classes(SysObjects *o) {
     for (int64_t i = 0; i < o->c->n_tables; i++) TRY(add_table(o, o->c->tables[i]));
     for (int64_t i = 0; i < o->c->n_views; i++) {
         View *v = o->c->views[i];
+        if (v->materialized) continue; /* a table */
         SysClass c = {.name = v->name, .space = OID_SCHEMA_PUBLIC, .kind = 'v', .view = v, .n_cols = -1};
         c.oid = number(o, 'v', 0, v->name);
         if (!c.oid || !(c.type = number(o, 'r', c.oid, "")) || !(c.array = number(o, 'a', c.type, ""))) return ST_ERROR;
@@ -387,6 +389,7 @@ static Status view_columns(const SysObjects *o, SysClass *c) {
     for (int32_t i = 0; i < b->n_result; i++) {
         const ColInfo *k = &x.cols.items[b->result[i]];
         c->cols[i] = (SysColumn){.name = b->names[i], .type = k->type, .domain = k->domain};
+        if (i < c->view->n_defaults) c->cols[i].default_sql = c->view->defaults[i];
     }
     return ST_OK;
 }

@@ -71,6 +71,8 @@ typedef struct SysClass {
     int32_t n_cols; /* -1: not looked up yet (object_columns) */
     SysColumn *cols;
 } SysClass;
+/* A table or materialized view of the catalog. */
+static inline bool system_has_rows(const SysClass *c) { return (c->kind == 'r' || c->kind == 'm') && c->table; }
 /* A row of pg_type: exactly one of the pointers is there. */
 typedef struct SysType {
     int64_t oid, element, array;

@@ -184,6 +184,7 @@ Status sql_bind_view(PlanCtx *c, const View *v, BoundStmt **out) {
     binder_init(&b, c);
     Rel r;
     BoundStmt *s = arena_new_of(c->arena, BoundStmt);
+    c->views.definition = true;
     if (!s || !bind_view(&b, v, 0, &r) || bind_settle(&b, &r) != ST_OK) return finish(&b, ST_ERROR);
     *s = (BoundStmt){.kind = STMT_SELECT, .plan = r.plan, .n_result = r.n, .result = r.cols, .names = r.names};
     *out = s;

@@ -11,9 +11,19 @@
 Status sql_bind(PlanCtx *c, const AstStmt *stmt, int32_t n_params, const Type *param_types, BoundStmt **out);
 /* For a result that a client gets: names of objects (regclass and the like) are texts in it (types/oid.h). */
 Status sql_bind_client(PlanCtx *c, const AstStmt *stmt, int32_t n_params, const Type *param_types, BoundStmt **out);
-/* A view's query, under the view's names of columns. With PlanCtx.keep_sources also what it reads. Needs the shared
+/* A view's query, under the view's names of columns. With PlanViews.keep_sources also what it reads. Needs the shared
  * lock. */
 Status sql_bind_view(PlanCtx *c, const View *v, BoundStmt **out);
+/* What can be changed through a view (which is not materialized). */
+typedef struct ViewChanges {
+    const char *reason; /* NULL; or why nothing can: as PostgreSQL's DETAIL */
+    bool is_own;        /* the reason is this view's, and not one's that it reads */
+    const Table *table; /* that changes go to */
+    int n;
+    int *cols; /* by the view's column: which of the table; -1: none */
+    bool some; /* one is the table's: else rows can be deleted, and that is all */
+} ViewChanges;
+Status sql_view_changes(PlanCtx *c, const View *v, ViewChanges *out);
 /* A bare expression with no columns (DEFAULT, SET, EXECUTE arguments), cast to `type` unless T_UNKNOWN. */
 Status sql_bind_scalar(PlanCtx *c, const AstExpr *ast, Type type, Expr **out);
 /* A part of an index's key, or its predicate, over a row of the table whose columns get the ids[] (n_cols of them, one

@@ -1,4 +1,4 @@
-/* bind_dml.c - INSERT, UPDATE, DELETE.
+/* bind_dml.c - INSERT, UPDATE, DELETE, of a table or of one behind views (bind_target.c).
  *
  * The plan of each yields what BoundStmt promises (plan.h): values in table order, or the rowid and new values; then
  * a boolean per CHECK constraint, then RETURNING's columns. Both are bound over the row as it will be:
@@ -7,43 +7,10 @@
  * A target row that UPDATE ... FROM or DELETE ... USING joins several times appears once: grouped by rowid, any of
  * its new values (SQL leaves open which one).
  */
-#include "base/similar.h"
 #include "sql/bind/bind_int.h"
 #include "types/composite.h"
 
 enum { CHECKED_ROWS = 8 }; /* rows of VALUES up to which each cell has its domain's conditions */
-
-static Status target_table(Binder *b, const AstName *name, int64_t location, const char *verb, Table **t) {
-    View *v;
-    AstName n = *name;
-    if (!n.location) n.location = location;
-    if (!n.schema || strcmp(n.schema, "pg_catalog") == 0) TRY(sql_refuse_system_relation(n.name, b->err));
-    if (bind_find_sequence(b, &n))
-        return err_set(b->err, ERR_WRONG_OBJECT_TYPE, "cannot change sequence \"%s\"", n.name);
-    TRY(bind_find_table(b, &n, t, &v));
-    if (v) {
-        err_at(b->err, bind_pos(b, n.location), ERR_NOT_IN_STATE, "cannot %s view \"%s\"", verb, v->name);
-        err_detail(b->err, "Views are read-only.");
-        return ST_ERROR;
-    }
-    return ST_OK;
-}
-
-static int find_column(const Table *t, const char *name) {
-    for (int i = 0; i < t->n_cols; i++)
-        if (strcmp(t->cols[i].name, name) == 0) return i;
-    return -1;
-}
-
-static Status no_column(Binder *b, const Table *t, const char *name, int64_t location) {
-    Similar s;
-    similar_init(&s, name);
-    for (int i = 0; i < t->n_cols; i++) similar_offer(&s, t->cols[i].name);
-    err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist", name,
-           t->name);
-    if (s.best) err_hint(b->err, "Perhaps you meant the column \"%s\".", s.best);
-    return ST_ERROR;
-}
 
 /* The column's default, or NULL. */
 static Expr *default_value(Binder *b, const Column *col) {
@@ -174,27 +141,35 @@ static Expr *only_where(Binder *b, ColId where, Expr *e) {
     x->args[2] = bind_null(b, type_make(T_BOOL));
     return x->args[0] && x->args[2] ? x : NULL;
 }
+static Status add_check(Binder *b, const char *name, ColId stored, Expr *e, Proj *proj, BoundStmt *out) {
+    if (stored) e = only_where(b, stored, e);
+    if (!e || !(out->checks[out->n_checks] = bind_proj_add(b, proj, NULL, e, name))) return ST_ERROR;
+    out->check_names[out->n_checks++] = name;
+    return ST_OK;
+}
 /* Twice for ON CONFLICT DO UPDATE: for the proposed row and for what comes of it. */
-Status bind_checks(Binder *b, const Table *t, const NsItem *row, ColId stored, Proj *proj, BoundStmt *out) {
-    if (!t->n_checks) return ST_OK;
+Status bind_checks(Binder *b, const Table *t, const ColId *row, ColId stored, const ViewChecks *views, Proj *proj,
+                   BoundStmt *out) {
+    const int64_t n_views = views ? views->len : 0, most = 2 * (t->n_checks + n_views);
+    NsItem item;
+    if (most == 0) return ST_OK;
     if (!out->checks) {
-        out->checks = arena_array(b->a, ColId, 2 * t->n_checks);
-        out->check_names = arena_array(b->a, const char *, 2 * t->n_checks);
+        out->checks = arena_array(b->a, ColId, most);
+        out->check_names = arena_array(b->a, const char *, most);
     }
     if (!out->checks || !out->check_names) return ST_ERROR;
+    TRY(bind_row_item(b, t, t->name, row, &item));
     for (int i = check_after(t, NULL); i >= 0; i = check_after(t, t->checks[i].name)) {
         Query *q = arena_new_of(b->a, Query);
         if (!q) return ST_ERROR;
         q->clause = "check constraints";
         q->no_subqueries = "check constraint";
-        NsItem item = *row;
-        item.name = t->name;
         TRY(bind_add_item(b, q, &item));
         Expr *e = bind_bool(b, bind_text_expr(b, q, t->checks[i].sql, NULL), "CHECK", 0);
-        if (stored) e = only_where(b, stored, e);
-        if (!e || !(out->checks[out->n_checks] = bind_proj_add(b, proj, NULL, e, t->checks[i].name))) return ST_ERROR;
-        out->check_names[out->n_checks++] = t->checks[i].name;
+        TRY(add_check(b, t->checks[i].name, stored, e, proj, out));
     }
+    for (int64_t i = 0; i < n_views; i++) TRY(add_check(b, views->items[i].view, stored, views->items[i].e, proj, out));
+    out->n_view_checks = (int32_t)n_views;
     return ST_OK;
 }
 
@@ -269,17 +244,29 @@ static void sort_sets(SetVec *sets) {
             sets->items[k - 1] = x;
         }
 }
-static Status add_set(Binder *b, const Table *t, SetVec *sets, const char *name, Expr *value, int64_t location) {
-    int c = find_column(t, name);
-    if (c < 0) return no_column(b, t, name, location);
+/* What DEFAULT means in UPDATE: a view's column without a default of its own becomes NULL, as in PostgreSQL. */
+static Expr *set_default(Binder *b, const DmlTarget *g, int col) {
+    const Column *x = g->cols[col];
+    if (!g->view || x->default_sql) return default_value(b, x);
+    return bind_domain(b, bind_null(b, x->type), catalog_domain_by_id(b->c->catalog, x->domain), 0);
+}
+/* A column is set once, by whatever name. */
+static Status set_twice(Binder *b, const DmlTarget *g, const Set *before, int col, int64_t location) {
+    return err_at(b->err, bind_pos(b, location), ERR_SYNTAX, "multiple assignments to same column \"%s\"",
+                  before->by == col ? g->names[col] : g->t->cols[before->col].name);
+}
+/* value NULL: DEFAULT */
+static Status add_set(Binder *b, const DmlTarget *g, SetVec *sets, const char *name, Expr *value, int64_t location) {
+    const int k = bind_dml_column(g, name);
+    if (k < 0) return bind_no_dml_column(b, g, name, location);
+    TRY(bind_changes_column(b, g, k));
+    const Column *own = &g->t->cols[g->base[k]];
     for (int64_t i = 0; i < sets->len; i++)
-        if (sets->items[i].col == c)
-            return err_at(b->err, bind_pos(b, location), ERR_SYNTAX, "multiple assignments to same column \"%s\"",
-                          name);
-    Set s = {.col = c};
-    if (value) TRY(updated_value(b, &t->cols[c]));
-    if (t->cols[c].kind == COLUMN_GENERATED) return ST_OK; /* DEFAULT: it is computed anyway */
-    s.value = value ? bind_assign(b, value, &t->cols[c], value->location) : default_value(b, &t->cols[c]);
+        if (sets->items[i].col == g->base[k]) return set_twice(b, g, &sets->items[i], k, location);
+    Set s = {.col = g->base[k], .by = k};
+    if (value || g->view) TRY(updated_value(b, own));
+    if (own->kind == COLUMN_GENERATED) return ST_OK; /* DEFAULT: it is computed anyway */
+    s.value = value ? bind_assign(b, value, g->cols[k], value->location) : set_default(b, g, k);
     return s.value && vec_push(b->a, sets, s) ? ST_OK : ST_ERROR;
 }
 
@@ -320,24 +307,18 @@ static Status part_default(Binder *b, const AstPath *path, int64_t location) {
 }
 
 /* SET a[i] = x, a[i:j] = x, v.f = x: the column, or what earlier items have made of it, with another part. */
-static Status set_element(Binder *b, Query *q, const Table *t, const AstAssign *a, SetVec *sets) {
-    int c = find_column(t, a->columns[0]);
+static Status set_element(Binder *b, Query *q, const DmlTarget *g, const AstAssign *a, SetVec *sets) {
+    const int k = bind_dml_column(g, a->columns[0]);
+    TRY(bind_changes_column(b, g, k));
+    const int c = g->base[k];
     Set *before = NULL;
     for (int64_t i = 0; i < sets->len; i++)
         if (sets->items[i].col == c) before = &sets->items[i];
-    if (before && !before->element)
-        return err_at(b->err, bind_pos(b, a->location), ERR_SYNTAX, "multiple assignments to same column \"%s\"",
-                      a->columns[0]);
+    if (before && !before->element) return set_twice(b, g, before, k, a->location);
     if (a->value->kind == AST_DEFAULT) return part_default(b, &a->path, a->location);
-    TRY(updated_value(b, &t->cols[c]));
-    Expr *array = before ? before->value : NULL;
-    for (int64_t i = 0; !array && i < q->ns.len; i++)
-        if (q->ns.items[i].table == t &&
-            !(q->ns.items[i].name && strcmp(q->ns.items[i].name, "excluded") == 0 && q->ns.len > 1))
-            array = expr_col(b->c, q->ns.items[i].cols[c].id);
-    if (!array)
-        return err_is_set(b->err) ? ST_ERROR : err_internal(b->err, "binder: the updated table is not in scope");
-    Set s = {.col = c, .element = true};
+    TRY(updated_value(b, &g->t->cols[c]));
+    Expr *array = before ? before->value : expr_col(b->c, g->row[c]);
+    Set s = {.col = c, .by = k, .element = true};
     s.value = set_part(b, q, array, a->path.n, a->path.steps, bind_expr(b, q, a->value), a->columns[0], a->location);
     if (!s.value) return ST_ERROR;
     if (before) before->value = s.value;
@@ -345,14 +326,14 @@ static Status set_element(Binder *b, Query *q, const Table *t, const AstAssign *
 }
 
 /* One SET item; (a, b) = (SELECT ...) is a single join below. */
-static Status bind_set(Binder *b, Query *q, const Table *t, const AstAssign *a, SetVec *sets, Plan **plan) {
+static Status bind_set(Binder *b, Query *q, const DmlTarget *g, const AstAssign *a, SetVec *sets, Plan **plan) {
     int64_t loc = a->location;
     if (a->n_columns == 1) {
-        if (find_column(t, a->columns[0]) < 0) return no_column(b, t, a->columns[0], loc);
-        if (a->path.n) return set_element(b, q, t, a, sets);
-        if (a->value->kind == AST_DEFAULT) return add_set(b, t, sets, a->columns[0], NULL, loc);
+        if (bind_dml_column(g, a->columns[0]) < 0) return bind_no_dml_column(b, g, a->columns[0], loc);
+        if (a->path.n) return set_element(b, q, g, a, sets);
+        if (a->value->kind == AST_DEFAULT) return add_set(b, g, sets, a->columns[0], NULL, loc);
         Expr *e = bind_expr(b, q, a->value);
-        return e ? add_set(b, t, sets, a->columns[0], e, loc) : ST_ERROR;
+        return e ? add_set(b, g, sets, a->columns[0], e, loc) : ST_ERROR;
     }
     if (a->value->kind == AST_ROW) {
         const AstList *l = AST_AS_CONST(AstList, a->value);
@@ -361,7 +342,7 @@ static Status bind_set(Binder *b, Query *q, const Table *t, const AstAssign *a, 
         for (int64_t i = 0; i < l->n_items; i++) {
             Expr *e = l->items[i]->kind == AST_DEFAULT ? NULL : bind_expr(b, q, l->items[i]);
             if (!e && l->items[i]->kind != AST_DEFAULT) return ST_ERROR;
-            TRY(add_set(b, t, sets, a->columns[i], e, loc));
+            TRY(add_set(b, g, sets, a->columns[i], e, loc));
         }
         return ST_OK;
     }
@@ -381,17 +362,17 @@ static Status bind_set(Binder *b, Query *q, const Table *t, const AstAssign *a, 
         Expr *e = expr_col(b->c, r.cols[i]);
         if (!e) return ST_ERROR;
         e->location = loc;
-        TRY(add_set(b, t, sets, a->columns[i], e, loc));
+        TRY(add_set(b, g, sets, a->columns[i], e, loc));
     }
     return ST_OK;
 }
 
 /* All SET items. An array whose elements were set becomes one of its domain when all of them have been. */
-Status bind_sets(Binder *b, Query *q, const Table *t, const AstAssign *set, int64_t n, SetVec *sets, Plan **plan) {
-    for (int64_t i = 0; i < n; i++) TRY(bind_set(b, q, t, &set[i], sets, plan));
+Status bind_sets(Binder *b, Query *q, const DmlTarget *g, const AstAssign *set, int64_t n, SetVec *sets, Plan **plan) {
+    for (int64_t i = 0; i < n; i++) TRY(bind_set(b, q, g, &set[i], sets, plan));
     for (int64_t i = 0; i < sets->len; i++) {
         Set *x = &sets->items[i];
-        const Domain *d = x->element ? catalog_domain_by_id(b->c->catalog, t->cols[x->col].domain) : NULL;
+        const Domain *d = x->element ? catalog_domain_by_id(b->c->catalog, g->t->cols[x->col].domain) : NULL;
         if (!(x->value = bind_domain(b, x->value, d, x->value->location))) return ST_ERROR;
     }
     sort_sets(sets);
@@ -400,16 +381,17 @@ Status bind_sets(Binder *b, Query *q, const Table *t, const AstAssign *set, int6
 
 /* ---- INSERT ------------------------------------------------------------------------------- */
 
-static Status insert_columns(Binder *b, const AstInsert *s, const Table *t, int64_t *n, int **map) {
-    *n = s->n_columns ? s->n_columns : t->n_cols;
-    bool *seen = arena_array(b->a, bool, t->n_cols + 1), *part = arena_array(b->a, bool, t->n_cols + 1);
+/* The columns that values are for, in their order: map[i] is one of the target. */
+static Status insert_columns(Binder *b, const AstInsert *s, const DmlTarget *g, int64_t *n, int **map) {
+    *n = s->n_columns ? s->n_columns : g->n;
+    bool *seen = arena_array(b->a, bool, g->n + 1), *part = arena_array(b->a, bool, g->n + 1);
     if (!seen || !part || !(*map = arena_array(b->a, int, *n + 1))) return ST_ERROR;
     for (int64_t i = 0; i < *n; i++) {
         int c = (int)i;
         if (s->n_columns) {
             int64_t loc = s->column_locations ? s->column_locations[i] : s->location;
-            c = find_column(t, s->columns[i]);
-            if (c < 0) return no_column(b, t, s->columns[i], loc);
+            c = bind_dml_column(g, s->columns[i]);
+            if (c < 0) return bind_no_dml_column(b, g, s->columns[i], loc);
             if (seen[c] && !(part[c] && s->paths[i].n))
                 return err_at(b->err, bind_pos(b, loc), ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once",
                               s->columns[i]);
@@ -417,6 +399,18 @@ static Status insert_columns(Binder *b, const AstInsert *s, const Table *t, int6
         seen[c] = true;
         part[c] = s->n_columns && s->paths[i].n;
         (*map)[i] = c;
+    }
+    return ST_OK;
+}
+/* The first `given` of them get values, if only DEFAULT: each column of a view is to be one of the table, and another
+ * one. */
+static Status given_columns(Binder *b, const DmlTarget *g, int64_t given, const int *map) {
+    for (int64_t i = 0; i < given && g->view; i++) {
+        TRY(bind_changes_column(b, g, map[i]));
+        for (int64_t k = 0; k < i; k++)
+            if (map[k] != map[i] && g->base[map[k]] == g->base[map[i]])
+                return err_set(b->err, ERR_SYNTAX, "multiple assignments to same column \"%s\"",
+                               g->t->cols[g->base[map[i]]].name);
     }
     return ST_OK;
 }
@@ -431,12 +425,15 @@ static Expr *insert_value(Binder *b, Query *q, const AstInsert *s, int64_t i, co
     return set_part(b, q, before, path->n, path->steps, value, col->name, s->column_locations[i]);
 }
 /* Columns of domains of which parts were set, when all of them have been. */
-static Status check_parts(Binder *b, const AstInsert *s, const Table *t, int64_t n_cols, const int *map, Expr **row) {
+static Status check_parts(Binder *b, const AstInsert *s, const DmlTarget *g, int64_t n_cols, const int *map,
+                          Expr **row) {
     for (int64_t i = 0; s->n_columns && i < n_cols; i++) {
-        const Domain *d = catalog_domain_by_id(b->c->catalog, t->cols[map[i]].domain);
-        bool last = s->paths[i].n > 0 && row[map[i]];
+        const int c = g->base[map[i]];
+        if (c < 0 || s->paths[i].n == 0 || !row[c]) continue;
+        const Domain *d = catalog_domain_by_id(b->c->catalog, g->t->cols[c].domain);
+        bool last = true;
         for (int64_t k = i + 1; k < n_cols && last; k++) last = map[k] != map[i];
-        if (last && !(row[map[i]] = bind_domain(b, row[map[i]], d, s->column_locations[i]))) return ST_ERROR;
+        if (last && !(row[c] = bind_domain(b, row[c], d, s->column_locations[i]))) return ST_ERROR;
     }
     return ST_OK;
 }
@@ -479,41 +476,44 @@ static bool has_domains(const Table *t) {
 
 /* One row of VALUES into the table's columns; those that it leaves out, or has DEFAULT for, stay NULL. base: values are
  * of the domains' base types. */
-static Status values_row(Binder *b, Query *q, const AstInsert *s, const Table *t, const AstValuesRow *v, int64_t n_cols,
-                         const int *map, bool base, Expr **row) {
+static Status values_row(Binder *b, Query *q, const AstInsert *s, const DmlTarget *g, const AstValuesRow *v,
+                         int64_t n_cols, const int *map, bool base, Expr **row) {
     for (int64_t i = 0; i < v->n_items; i++) {
         const AstExpr *ast = v->items[i];
         if (ast->kind == AST_DEFAULT && s->n_columns && s->paths[i].n)
             return part_default(b, &s->paths[i], s->column_locations[i]);
         if (ast->kind == AST_DEFAULT) continue;
+        const int c = g->base[map[i]];
         Expr *e = bind_expr(b, q, ast);
         bool takes_default = false;
-        if (!e || given_value(b, s, &t->cols[map[i]], &takes_default) != ST_OK) return ST_ERROR;
+        if (!e || given_value(b, s, &g->t->cols[c], &takes_default) != ST_OK) return ST_ERROR;
         if (takes_default) continue;
-        e = insert_value(b, q, s, i, &t->cols[map[i]], base, row[map[i]], e, ast->location);
-        if (!(row[map[i]] = e)) return ST_ERROR;
+        e = insert_value(b, q, s, i, g->cols[map[i]], base, row[c], e, ast->location);
+        if (!(row[c] = e)) return ST_ERROR;
     }
-    return base ? ST_OK : check_parts(b, s, t, n_cols, map, row);
+    return base ? ST_OK : check_parts(b, s, g, n_cols, map, row);
 }
 
-Status bind_values_row(Binder *b, Query *q, const AstInsert *s, const Table *t, Expr **row) {
+Status bind_values_row(Binder *b, Query *q, const AstInsert *s, const DmlTarget *g, Expr **row) {
+    const Table *t = g->t;
     int64_t n_cols;
     int *map;
-    TRY(insert_columns(b, s, t, &n_cols, &map));
+    TRY(insert_columns(b, s, g, &n_cols, &map));
     if (s->query) {
         const AstValuesRow *v = &s->query->values[0];
         TRY(check_width(b, s, n_cols, v->n_items,
                         v->items[MIN_OF(v->n_items, n_cols) - (v->n_items <= n_cols)]->location));
-        TRY(values_row(b, q, s, t, v, n_cols, map, false, row));
+        TRY(values_row(b, q, s, g, v, n_cols, map, false, row));
     }
     for (int c = 0; c < t->n_cols; c++)
-        if (!row[c] && !(row[c] = default_value(b, &t->cols[c]))) return ST_ERROR;
+        if (!row[c] && !(row[c] = default_value(b, g->defaults[c]))) return ST_ERROR;
     return ST_OK;
 }
 
 /* VALUES straight into the table's columns: one pass, no common types. number: NULL, or for the rows' numbers. */
-static Plan *insert_values(Binder *b, const AstInsert *s, Table *t, Cte *ctes, int64_t n_cols, const int *map,
+static Plan *insert_values(Binder *b, const AstInsert *s, const DmlTarget *g, Cte *ctes, int64_t n_cols, const int *map,
                            ColId *ids, ColId *number) {
+    const Table *t = g->t;
     int64_t n_rows = s->query ? s->query->n_values : 1;
     bool above = n_rows > CHECKED_ROWS && has_domains(t);
     Query *q = arena_new_of(b->a, Query);
@@ -528,6 +528,7 @@ static Plan *insert_values(Binder *b, const AstInsert *s, Table *t, Cte *ctes, i
         check_width(b, s, n_cols, width,
                     s->query->values[0].items[MIN_OF(width, n_cols) - (width > n_cols ? 0 : 1)]->location) != ST_OK)
         return NULL;
+    if (given_columns(b, g, width, map) != ST_OK) return NULL;
     for (int64_t r = 0; r < n_rows; r++) {
         const AstValuesRow *v = s->query ? &s->query->values[r] : NULL;
         if (v && v->n_items != width) {
@@ -536,10 +537,10 @@ static Plan *insert_values(Binder *b, const AstInsert *s, Table *t, Cte *ctes, i
             return NULL;
         }
         Expr **row = arena_array(b->a, Expr *, t->n_cols + 1);
-        if (!row || (v && values_row(b, q, s, t, v, n_cols, map, above, row) != ST_OK)) return NULL;
+        if (!row || (v && values_row(b, q, s, g, v, n_cols, map, above, row) != ST_OK)) return NULL;
         for (int c = 0; c < t->n_cols; c++) {
             if (row[c]) continue;
-            if (!defaults[c] && !(defaults[c] = default_value(b, &t->cols[c]))) return NULL;
+            if (!defaults[c] && !(defaults[c] = default_value(b, g->defaults[c]))) return NULL;
             if (!(row[c] = bind_copy(b, defaults[c]))) return NULL;
         }
         p->values.rows[r] = row;
@@ -560,8 +561,9 @@ static Plan *insert_values(Binder *b, const AstInsert *s, Table *t, Cte *ctes, i
     return bind_proj_plan(b, &proj, bind_srf_plan(b, q, bind_one_row(b), SRF_ABOVE));
 }
 
-static Plan *insert_select(Binder *b, const AstInsert *s, Table *t, Cte *ctes, int64_t n_cols, const int *map,
+static Plan *insert_select(Binder *b, const AstInsert *s, const DmlTarget *g, Cte *ctes, int64_t n_cols, const int *map,
                            ColId *ids) {
+    const Table *t = g->t;
     SelectEnv env = {.ctes = ctes, .keep_unknown = true};
     Rel r;
     Query *q = arena_new_of(b->a, Query); /* for subscripts of columns */
@@ -574,33 +576,36 @@ static Plan *insert_select(Binder *b, const AstInsert *s, Table *t, Cte *ctes, i
     if (check_width(b, s, n_cols, r.n, extra) != ST_OK) return NULL;
     Proj proj = {0};
     Expr **row = arena_array(b->a, Expr *, t->n_cols + 1);
-    if (!row) return NULL;
+    if (!row || given_columns(b, g, r.n, map) != ST_OK) return NULL;
     for (int32_t i = 0; i < r.n; i++) {
-        const Column *col = &t->cols[map[i]];
+        const Column *col = g->cols[map[i]];
+        const int c = g->base[map[i]];
         const bool part = s->n_columns && s->paths[i].n;
         bool takes_default;
-        if (given_value(b, s, col, &takes_default) != ST_OK) return NULL;
+        if (given_value(b, s, &t->cols[c], &takes_default) != ST_OK) return NULL;
         if (takes_default) continue;
         if (b->c->cols.items[r.cols[i]].type.id == T_UNKNOWN && !part &&
             bind_retype(b, r.plan, r.cols[i], col->type) != ST_OK)
             return NULL;
         int64_t loc = i < first->n_targets ? first->targets[i].expr->location : s->query->location;
         Expr *e = expr_col(b->c, r.cols[i]);
-        if (!(row[map[i]] = insert_value(b, q, s, i, col, false, row[map[i]], e, loc))) return NULL;
+        if (!(row[c] = insert_value(b, q, s, i, col, false, row[c], e, loc))) return NULL;
     }
-    if (check_parts(b, s, t, r.n, map, row) != ST_OK) return NULL;
+    if (check_parts(b, s, g, r.n, map, row) != ST_OK) return NULL;
     for (int c = 0; c < t->n_cols; c++) {
-        if (!row[c] && !(row[c] = default_value(b, &t->cols[c]))) return NULL;
+        if (!row[c] && !(row[c] = default_value(b, g->defaults[c]))) return NULL;
         if (!(ids[c] = bind_proj_add(b, &proj, NULL, row[c], t->cols[c].name))) return NULL;
     }
     return bind_proj_plan(b, &proj, r.plan);
 }
 
 /* A column that an index reads is set. */
-static bool sets_keys(const AstOnConflict *oc, const Table *t) {
+static bool sets_keys(const AstOnConflict *oc, const DmlTarget *g) {
+    const Table *t = g->t;
     for (int64_t i = 0; i < oc->n_set; i++)
         for (int64_t c = 0; c < oc->set[i].n_columns; c++) {
-            int col = find_column(t, oc->set[i].columns[c]);
+            int col = bind_dml_column(g, oc->set[i].columns[c]);
+            if (col >= 0) col = g->base[col];
             for (int k = 0; col >= 0 && k < table_indexes(t); k++)
                 if (table_index_reads(t, k, col)) return true;
         }
@@ -617,25 +622,40 @@ static Plan *order_rows(Binder *b, Plan *p, ColId number) {
     return sort;
 }
 
+/* The rows that proposed ones may meet: all of the table's, whatever a view has of them. */
+static Plan *conflict_scan(Binder *b, DmlTarget *g, const char *alias, ColId *rowid, NsItem *stored) {
+    Query *none = arena_new_of(b->a, Query);
+    Plan *p = none ? bind_scan(b, none, g->t, alias, rowid, stored) : NULL;
+    ColId *row = p ? arena_array(b->a, ColId, g->t->n_cols + 1) : NULL;
+    for (int c = 0; row && c < g->t->n_cols; c++) row[c] = stored->cols[c].id;
+    g->row = row;
+    return row ? p : NULL;
+}
 /* ON CONFLICT DO UPDATE over the proposed rows `ids`: joins them with the table by the key, and makes the rows as they
  * will be (`final`). number: 0, or of the rows. */
-static Plan *bind_do_update(Binder *b, const AstInsert *s, Table *t, Cte *ctes, const ColId *ids, ColId number, Plan *p,
-                            ColId *final, BoundStmt *out) {
+static Plan *bind_do_update(Binder *b, const AstInsert *s, DmlTarget *g, Cte *ctes, const ColId *ids, ColId number,
+                            Plan *p, ColId *final, BoundStmt *out) {
     const AstOnConflict *oc = s->on_conflict;
-    NsItem item, excluded;
+    Table *t = g->t;
+    NsItem item, proposed, stored, excluded;
     Query *q = arena_new_of(b->a, Query);
-    Plan *scan = q ? bind_scan(b, q, t, s->alias ? s->alias : t->name, &out->rowid, &item) : NULL;
-    if (!scan || bind_own(b, q, out->rowid, false) != ST_OK) return NULL;
+    Plan *scan = q ? conflict_scan(b, g, s->alias ? s->alias : g->name, &out->rowid, &stored) : NULL;
+    if (!scan) return NULL;
     q->ctes = ctes;
-    if (bind_row_item(b, t, "excluded", ids, &excluded) != ST_OK || bind_add_item(b, q, &item) != ST_OK ||
-        bind_add_item(b, q, &excluded) != ST_OK)
+    if (bind_row_item(b, t, "excluded", ids, &proposed) != ST_OK || !(p = bind_join(b, JN_LEFT, p, scan)) ||
+        bind_conflict_conds(b, t, out->conflict_key, &proposed, &stored, oc->location, &p->n_conds, &p->conds) != ST_OK)
         return NULL;
-    if (!(p = bind_join(b, JN_LEFT, p, scan)) ||
-        bind_conflict_conds(b, t, out->conflict_key, &excluded, &item, oc->location, &p->n_conds, &p->conds) != ST_OK)
+    if (bind_dml_row(b, g, "excluded", ids, NULL, &excluded) != ST_OK ||
+        bind_dml_row(b, g, stored.name, g->row, NULL, &item) != ST_OK)
+        return NULL;
+    if (!g->view) item = stored;
+    if (bind_own(b, q, out->rowid, false) != ST_OK || bind_own_row(b, q, g, g->row) != ST_OK ||
+        bind_own_row(b, q, g, ids) != ST_OK || bind_add_item(b, q, &item) != ST_OK ||
+        bind_add_item(b, q, &excluded) != ST_OK)
         return NULL;
     q->clause = "UPDATE";
     SetVec sets = {0};
-    if (bind_sets(b, q, t, oc->set, oc->n_set, &sets, &p) != ST_OK) return NULL;
+    if (bind_sets(b, q, g, oc->set, oc->n_set, &sets, &p) != ST_OK) return NULL;
     q->clause = "WHERE";
     Expr *hit[2] = {bind_unary(b, EX_IS_NOT_NULL, expr_col(b->c, out->rowid), oc->location), NULL};
     if (oc->where && !(hit[1] = bind_bool(b, bind_expr(b, q, oc->where), "WHERE", oc->where->location))) return NULL;
@@ -657,7 +677,7 @@ static Plan *bind_do_update(Binder *b, const AstInsert *s, Table *t, Cte *ctes, 
         int64_t set = -1;
         for (int64_t i = 0; i < sets.len; i++)
             if (sets.items[i].col == c) value = sets.items[i].value, set = i;
-        if (!value) value = expr_col(b->c, item.cols[c].id);
+        if (!value) value = expr_col(b->c, g->row[c]);
         if (!e || !value || !(e->args[0] = expr_col(b->c, out->hit)) || !(e->args[2] = expr_col(b->c, ids[c])))
             return NULL;
         e->args[1] = value;
@@ -674,24 +694,27 @@ static Plan *bind_do_update(Binder *b, const AstInsert *s, Table *t, Cte *ctes, 
     return p && set_columns(b, t, set, final, &out->n_set, &out->set_cols, &out->set_values) == ST_OK ? p : NULL;
 }
 
-static Status returning_of(Binder *b, const AstInsert *s, Cte *ctes, const NsItem *row, Proj *proj, BoundStmt *out) {
+static Status returning_of(Binder *b, const AstInsert *s, const DmlTarget *g, Cte *ctes, const ColId *ids,
+                           const NsItem *row, Proj *proj, BoundStmt *out) {
     Query *q = arena_new_of(b->a, Query);
     if (!q) return ST_ERROR;
     q->ctes = ctes;
+    TRY(bind_own_row(b, q, g, ids));
     TRY(bind_add_item(b, q, row));
     return add_returning(b, q, s->returning, s->n_returning, proj, out);
 }
 
 Status bind_insert(Binder *b, const AstInsert *s, Cte *around, BoundStmt *out) {
-    Table *t;
+    DmlTarget g;
     int64_t n_cols;
     int *map;
-    TRY(target_table(b, &s->table, s->location, "insert into", &t));
+    TRY(bind_dml_target(b, &s->table, s->location, STMT_INSERT, &g));
+    Table *t = g.t;
     Cte *ctes = around;
     TRY(bind_with(b, NULL, s->with, &ctes, NULL));
-    TRY(insert_columns(b, s, t, &n_cols, &map));
+    TRY(insert_columns(b, s, &g, &n_cols, &map));
     if (s->on_conflict) {
-        TRY(bind_conflict_index(b, s->on_conflict, t, &out->conflict_key));
+        TRY(bind_conflict_index(b, s->on_conflict, &g, &out->conflict_key));
         out->on_conflict_nothing = !s->on_conflict->do_update;
     }
     ColId *ids = arena_array(b->a, ColId, t->n_cols + 1), *final = ids;
@@ -700,38 +723,41 @@ Status bind_insert(Binder *b, const AstInsert *s, Cte *around, BoundStmt *out) {
     bool direct = !query || (query->n_values && !query->with && !query->n_order_by && !query->limit && !query->offset);
     ColId number = 0;
     if (s->on_conflict && s->on_conflict->do_update) /* other members of WITH may have taken or freed keys, too */
-        out->sets_keys = b->changes || ((!direct || (query && query->n_values > 1)) && sets_keys(s->on_conflict, t));
-    Plan *p = direct ? insert_values(b, s, t, ctes, n_cols, map, ids, out->sets_keys ? &number : NULL)
-                     : insert_select(b, s, t, ctes, n_cols, map, ids);
+        out->sets_keys = b->changes || ((!direct || (query && query->n_values > 1)) && sets_keys(s->on_conflict, &g));
+    Plan *p = direct ? insert_values(b, s, &g, ctes, n_cols, map, ids, out->sets_keys ? &number : NULL)
+                     : insert_select(b, s, &g, ctes, n_cols, map, ids);
     if (p && bind_has_generated(t)) p = bind_computed(b, t, ids, NULL, p);
     if (!p) return ST_ERROR;
     out->kind = STMT_INSERT;
     out->table = t;
     out->values = ids;
     NsItem row;
+    ViewChecks views = {0};
     Proj proj = {0};
-    TRY(bind_row_item(b, t, s->alias ? s->alias : t->name, ids, &row));
+    const char *name = s->alias ? s->alias : g.name;
     if (s->on_conflict && s->on_conflict->do_update) {
         if (!(final = arena_array(b->a, ColId, t->n_cols + 1)) ||
-            !(p = bind_do_update(b, s, t, ctes, ids, number, p, final, out)))
+            !(p = bind_do_update(b, s, &g, ctes, ids, number, p, final, out)))
             return ST_ERROR;
         if (number) TRY(pass(b, &proj, number));
         TRY(pass(b, &proj, out->rowid));
         TRY(pass(b, &proj, out->hit));
         for (int32_t i = 0; i < out->n_set; i++) TRY(pass(b, &proj, out->set_values[i]));
     }
+    TRY(bind_dml_row(b, &g, name, ids, &views, &row));
     for (int c = 0; c < t->n_cols; c++) TRY(pass(b, &proj, ids[c]));
-    TRY(bind_checks(b, t, &row, 0, &proj, out));
+    TRY(bind_checks(b, t, ids, 0, &views, &proj, out));
     if (out->sets_keys) {
         BoundStmt other = {0};
-        TRY(returning_of(b, s, ctes, &row, &proj, &other));
+        TRY(returning_of(b, s, &g, ctes, ids, &row, &proj, &other));
         out->inserted_result = other.result;
     }
     if (final != ids) {
-        TRY(bind_row_item(b, t, row.name, final, &row));
-        TRY(bind_checks(b, t, &row, 0, &proj, out));
+        views.len = 0;
+        TRY(bind_dml_row(b, &g, name, final, &views, &row));
+        TRY(bind_checks(b, t, final, 0, &views, &proj, out));
     }
-    TRY(returning_of(b, s, ctes, &row, &proj, out));
+    TRY(returning_of(b, s, &g, ctes, final, &row, &proj, out));
     if (proj.ids.len > t->n_cols && !(p = bind_proj_plan(b, &proj, p))) return ST_ERROR;
     if (number && !(p = order_rows(b, p, number))) return ST_ERROR;
     out->plan = bind_wrap_ctes(b, ctes, around, p);
@@ -740,15 +766,15 @@ Status bind_insert(Binder *b, const AstInsert *s, Cte *around, BoundStmt *out) {
 
 /* ---- UPDATE ----------------------------------------------------------------------------------- */
 
-Query *bind_target_query(Binder *b, const AstFromTable *f, Table *t, Cte *ctes, Plan **scan, ColId *rowid,
+Query *bind_target_query(Binder *b, const AstFromTable *f, DmlTarget *g, Cte *ctes, Plan **scan, ColId *rowid,
                          NsItem *item) {
     Query *q = arena_new_of(b->a, Query);
     if (!q) return NULL;
     q->ctes = ctes;
     q->clause = "FROM";
-    *scan = bind_scan(b, q, t, f->alias.name ? f->alias.name : t->name, rowid, item);
-    if (!*scan || bind_own(b, q, *rowid, false) != ST_OK || bind_add_item(b, q, item) != ST_OK) return NULL;
-    return q;
+    *scan = bind_dml_scan(b, g, f->alias.name ? f->alias.name : g->name, rowid, item);
+    if (!*scan || bind_own(b, q, *rowid, false) != ST_OK || bind_own_row(b, q, g, g->row) != ST_OK) return NULL;
+    return bind_add_item(b, q, item) == ST_OK ? q : NULL;
 }
 
 /* FROM of UPDATE, USING of DELETE: what is LATERAL there must not refer to the target. */
@@ -761,13 +787,14 @@ static Plan *target_from(Binder *b, Query *q, AstFrom *const *items, int64_t n, 
 }
 
 Status bind_update(Binder *b, const AstUpdate *s, Cte *around, BoundStmt *out) {
-    Table *t;
+    DmlTarget g;
     Plan *p;
     NsItem item;
-    TRY(target_table(b, &s->table->name, s->table->location, "update", &t));
+    TRY(bind_dml_target(b, &s->table->name, s->table->location, STMT_UPDATE, &g));
+    Table *t = g.t;
     Cte *ctes = around;
     TRY(bind_with(b, NULL, s->with, &ctes, NULL));
-    Query *q = bind_target_query(b, s->table, t, ctes, &p, &out->rowid, &item);
+    Query *q = bind_target_query(b, s->table, &g, ctes, &p, &out->rowid, &item);
     if (!(p = target_from(b, q, s->from, s->n_from, p))) return ST_ERROR;
     if (s->where) {
         q->clause = "WHERE";
@@ -776,7 +803,7 @@ Status bind_update(Binder *b, const AstUpdate *s, Cte *around, BoundStmt *out) {
     }
     q->clause = "UPDATE";
     SetVec sets = {0};
-    TRY(bind_sets(b, q, t, s->set, s->n_set, &sets, &p));
+    TRY(bind_sets(b, q, &g, s->set, s->n_set, &sets, &p));
     out->kind = STMT_UPDATE;
     out->table = t;
     out->n_set = (int32_t)sets.len;
@@ -787,12 +814,13 @@ Status bind_update(Binder *b, const AstUpdate *s, Cte *around, BoundStmt *out) {
     /* new values beside everything that RETURNING may name */
     Proj news = {0};
     TRY(pass(b, &news, out->rowid));
-    for (int64_t i = 0; i < q->ns.len; i++)
+    for (int c = 0; c < t->n_cols && g.view; c++) TRY(pass(b, &news, g.row[c])); /* instead of the view's columns */
+    for (int64_t i = g.view != NULL; i < q->ns.len; i++)
         for (int32_t k = 0; k < q->ns.items[i].n_cols; k++) {
             Expr *e = expr_col(b->c, q->ns.items[i].cols[k].id);
             if (!bind_proj_add(b, &news, q, e, NULL)) return ST_ERROR;
         }
-    for (int c = 0; c < t->n_cols; c++) ids[c] = item.cols[c].id;
+    for (int c = 0; c < t->n_cols; c++) ids[c] = g.row[c];
     for (int64_t i = 0; i < sets.len; i++) {
         Set *x = &sets.items[i];
         if (!(x->id = bind_proj_add(b, &news, NULL, x->value, t->cols[x->col].name))) return ST_ERROR;
@@ -808,14 +836,16 @@ Status bind_update(Binder *b, const AstUpdate *s, Cte *around, BoundStmt *out) {
         TRY(set_columns(b, t, set, ids, &out->n_set, &out->set_cols, &out->values));
     }
     NsItem row;
-    TRY(bind_row_item(b, t, item.name, ids, &row));
+    ViewChecks views = {0};
+    TRY(bind_dml_row(b, &g, item.name, ids, &views, &row));
     Proj proj = {0};
     TRY(pass(b, &proj, out->rowid));
     for (int32_t i = 0; i < out->n_set; i++) TRY(pass(b, &proj, out->values[i]));
-    TRY(bind_checks(b, t, &row, 0, &proj, out));
+    TRY(bind_checks(b, t, ids, 0, &views, &proj, out));
     Query *rq = arena_new_of(b->a, Query);
     if (!rq) return ST_ERROR;
     rq->ctes = ctes;
+    TRY(bind_own_row(b, rq, &g, ids));
     TRY(bind_add_item(b, rq, &row));
     for (int64_t i = 1; i < q->ns.len; i++) TRY(vec_push(b->a, &rq->ns, q->ns.items[i]) ? ST_OK : ST_ERROR);
     TRY(add_returning(b, rq, s->returning, s->n_returning, &proj, out));
@@ -828,13 +858,13 @@ Status bind_update(Binder *b, const AstUpdate *s, Cte *around, BoundStmt *out) {
 /* ---- DELETE --------------------------------------------------------------------------------------- */
 
 Status bind_delete(Binder *b, const AstDelete *s, Cte *around, BoundStmt *out) {
-    Table *t;
+    DmlTarget g;
     Plan *p;
     NsItem item;
-    TRY(target_table(b, &s->table->name, s->table->location, "delete from", &t));
+    TRY(bind_dml_target(b, &s->table->name, s->table->location, STMT_DELETE, &g));
     Cte *ctes = around;
     TRY(bind_with(b, NULL, s->with, &ctes, NULL));
-    Query *q = bind_target_query(b, s->table, t, ctes, &p, &out->rowid, &item);
+    Query *q = bind_target_query(b, s->table, &g, ctes, &p, &out->rowid, &item);
     if (!(p = target_from(b, q, s->using_items, s->n_using, p))) return ST_ERROR;
     if (s->where) {
         q->clause = "WHERE";
@@ -842,7 +872,7 @@ Status bind_delete(Binder *b, const AstDelete *s, Cte *around, BoundStmt *out) {
             return ST_ERROR;
     }
     out->kind = STMT_DELETE;
-    out->table = t;
+    out->table = g.t;
     Proj proj = {0};
     TRY(pass(b, &proj, out->rowid));
     TRY(add_returning(b, q, s->returning, s->n_returning, &proj, out));

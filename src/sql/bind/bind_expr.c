@@ -357,6 +357,10 @@ static Expr *bind_collate(Binder *b, Query *q, const AstCollate *c) {
 static Expr *bind_current_of(Binder *b, const Query *q, const AstCurrentOf *x) {
     const NsItem *target = &q->ns.items[0];
     int64_t row = -1;
+    if (!target->table) {
+        err_set(b->err, ERR_FEATURE_NOT_SUPPORTED, "WHERE CURRENT OF on a view is not implemented");
+        return NULL;
+    }
     if (b->c->rows.current && b->c->rows.current(b->c->rows.current_ctx, x->cursor, target->table, &row) != ST_OK)
         return NULL;
     if (row < 0) return expr_bool(b->c, false);

@@ -164,39 +164,43 @@ static Status add_item(Binder *b, Query *q, const NsItem *item, int64_t location
     return ST_ERROR;
 }
 
-Plan *bind_view(Binder *b, const View *v, int64_t location, Rel *r) {
+Status bind_view_enter(Binder *b, const View *v, int64_t location, ViewScope *s) {
     for (const ViewGuard *g = b->views; g; g = g->up)
-        if (g->view == v) {
-            err_at(b->err, bind_pos(b, location), ERR_INVALID_OBJECT_DEFINITION,
-                   "infinite recursion detected in view \"%s\"", v->name);
-            return NULL;
-        }
-    bool fixed = b->fixed_pos, params = b->params_ok;
-    int64_t pos = b->pos;
-    KeptLiterals *literals = b->literals;
-    ViewGuard guard = {b->views, v};
+        if (g->view == v)
+            return err_at(b->err, bind_pos(b, location), ERR_INVALID_OBJECT_DEFINITION,
+                          "infinite recursion detected in view \"%s\"", v->name);
+    *s = (ViewScope){{b->views, v}, b->fixed_pos, b->params_ok, b->pos, b->literals};
     b->pos = bind_pos(b, location);
     if (b->fixed_pos || location) b->literals = NULL;
     b->fixed_pos = true;
     b->params_ok = false;
-    b->views = &guard;
+    b->views = &s->guard;
+    return ST_OK;
+}
+void bind_view_leave(Binder *b, const ViewScope *s, bool ok) {
+    if (!ok) {
+        b->err->position = b->pos;
+        err_context(b->err, "view \"%s\"", s->guard.view->name);
+    }
+    b->views = s->guard.up;
+    b->pos = s->pos;
+    b->fixed_pos = s->fixed_pos;
+    b->literals = s->literals;
+    b->params_ok = s->params_ok;
+}
+
+Plan *bind_view(Binder *b, const View *v, int64_t location, Rel *r) {
+    ViewScope scope;
     AstStmt **stmts = NULL;
     int64_t n = 0;
     Plan *p = NULL;
     SelectEnv env = {0};
+    if (bind_view_enter(b, v, location, &scope) != ST_OK) return NULL;
     if (sql_parse(b->a, slice_of(v->sql), &stmts, &n, b->err) == ST_OK) {
         if (n != 1 || stmts[0]->kind != AST_SELECT) err_internal(b->err, "view %s is not a query", v->name);
         else if (bind_select(b, &env, AST_AS(AstSelect, stmts[0]), r) == ST_OK) p = r->plan;
     }
-    if (!p) {
-        b->err->position = b->pos;
-        err_context(b->err, "view \"%s\"", v->name);
-    }
-    b->views = guard.up;
-    b->pos = pos;
-    b->fixed_pos = fixed;
-    b->literals = literals;
-    b->params_ok = params;
+    bind_view_leave(b, &scope, p != NULL);
     if (!p) return NULL;
     const char **names = arena_array(b->a, const char *, r->n + 1);
     if (!names) return NULL;
@@ -234,8 +238,7 @@ static Plan *cte_scan(Binder *b, Cte *c, const char *alias, int64_t location, Re
     return p;
 }
 
-/* What a view's text means by the name at `location`. NULL: what any text means. */
-static const ViewSource *view_source(const Binder *b, int64_t location) {
+const ViewSource *bind_view_source(const Binder *b, int64_t location) {
     const View *v = b->views ? b->views->view : NULL;
     for (int i = 0; v && i < v->n_sources; i++)
         if (v->sources[i].location == location) return &v->sources[i];
@@ -262,22 +265,27 @@ static Status keep_view_table(Binder *b, const AstFromTable *f, const NsItem *it
     ViewTable t = {f, item->n_cols, arena_array(b->a, const char *, item->n_cols + 1)};
     if (!t.cols) return ST_ERROR;
     for (int32_t k = 0; k < t.n_cols; k++) t.cols[k] = item->cols[k].name;
-    return vec_push(b->a, &b->c->view_tables, t) ? ST_OK : ST_ERROR;
+    return vec_push(b->a, &b->c->views.tables, t) ? ST_OK : ST_ERROR;
 }
 
 /* The columns of a table or view in FROM: a view's source has them with their aliases. */
 static Status from_table_columns(Binder *b, const AstFromTable *f, const ViewSource *source, const char *relation,
                                  NsItem *item) {
-    if (b->c->keep_view_tables && b->views && !b->views->up) TRY(keep_view_table(b, f, item));
+    if (b->c->views.keep_tables && b->views && !b->views->up) TRY(keep_view_table(b, f, item));
     if (source) return as_in_view(b, source, item);
-    if (!b->c->keep_sources || !b->views || b->views->up) return rename_columns(b, &f->alias, item, f->location);
+    if (!b->c->views.keep_sources || !b->views || b->views->up) return rename_columns(b, &f->alias, item, f->location);
     ViewSource s = {f->location, (char *)(uintptr_t)relation, item->n_cols, arena_array(b->a, char *, item->n_cols + 1),
                     arena_array(b->a, char *, item->n_cols + 1)};
     if (!s.cols || !s.names) return ST_ERROR;
     for (int k = 0; k < s.n_cols; k++) s.cols[k] = (char *)(uintptr_t)item->cols[k].name;
     TRY(rename_columns(b, &f->alias, item, f->location));
     for (int k = 0; k < s.n_cols; k++) s.names[k] = (char *)(uintptr_t)item->cols[k].name;
-    return vec_push(b->a, &b->c->sources, s) ? ST_OK : ST_ERROR;
+    return vec_push(b->a, &b->c->views.sources, s) ? ST_OK : ST_ERROR;
+}
+
+Status bind_table_columns(Binder *b, const AstFromTable *f, NsItem *item) {
+    const ViewSource *source = bind_view_source(b, f->location);
+    return source ? as_in_view(b, source, item) : rename_columns(b, &f->alias, item, f->location);
 }
 
 /* The columns of a file, or of rows that the client has registered. */
@@ -340,6 +348,17 @@ static Plan *no_sample(Binder *b, const AstFromTable *f) {
     return NULL;
 }
 
+/* A materialized view has rows once its query has been run. */
+static Status check_populated(Binder *b, const Table *t) {
+    const View *v = catalog_matview(b->c->catalog, slice_of(t->name));
+    if (!v || v->populated) return ST_OK;
+    b->c->views.unpopulated = v->name;
+    if (b->c->views.definition) return ST_OK;
+    err_set(b->err, ERR_NOT_IN_STATE, "materialized view \"%s\" has not been populated", v->name);
+    err_hint(b->err, "Use the REFRESH MATERIALIZED VIEW command.");
+    return ST_ERROR;
+}
+
 static Plan *from_table(Binder *b, Query *q, const AstFromTable *f) {
     NsItem item;
     const char *alias = f->alias.name ? f->alias.name : f->name.name;
@@ -366,7 +385,7 @@ static Plan *from_table(Binder *b, Query *q, const AstFromTable *f) {
         View *v;
         AstName name = f->name;
         if (!name.location) name.location = f->location;
-        const ViewSource *source = view_source(b, f->location);
+        const ViewSource *source = bind_view_source(b, f->location);
         if (source) name.name = source->relation;
         int system = system_relation_find(name.schema, name.name);
         if (system >= 0 && f->sample) return no_sample(b, f);
@@ -388,7 +407,7 @@ static Plan *from_table(Binder *b, Query *q, const AstFromTable *f) {
                 return NULL;
             return add_item(b, q, &item, f->location) == ST_OK ? p : NULL;
         }
-        if (bind_find_table(b, &name, &t, &v) != ST_OK) return NULL;
+        if (bind_find_table(b, &name, &t, &v) != ST_OK || (t && check_populated(b, t) != ST_OK)) return NULL;
         if (t) p = bind_scan(b, q, t, alias, f->sample || q->numbered ? &rowid : NULL, &item);
         else if ((p = bind_view(b, v, f->location, &r)) && rel_item(b, &r, alias, &item) != ST_OK) return NULL;
         if (p && f->sample && !(p = rowid ? sample_rows(b, q, f->sample, p, rowid) : no_sample(b, f))) return NULL;

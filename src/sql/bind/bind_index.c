@@ -75,11 +75,14 @@ typedef struct ConflictTarget {
     Expr *where;
 } ConflictTarget;
 
-static Status bind_target(Binder *b, const Table *t, const AstOnConflict *oc, ConflictTarget *x) {
+static Status bind_target(Binder *b, const DmlTarget *g, const AstOnConflict *oc, ConflictTarget *x) {
+    const Table *t = g->t;
+    NsItem item;
     ColId *ids = arena_array(b->a, ColId, t->n_cols + 1);
     Query *q = arena_new_of(b->a, Query);
     *x = (ConflictTarget){.oc = oc, .exprs = arena_array(b->a, Expr *, oc->n_target + 1)};
-    if (!ids || !q || !x->exprs || any_row(b, t, ids, &x->row) != ST_OK || bind_add_item(b, q, &x->row) != ST_OK)
+    if (!ids || !q || !x->exprs || any_row(b, t, ids, &x->row) != ST_OK ||
+        bind_dml_row(b, g, g->name, ids, NULL, &item) != ST_OK || bind_add_item(b, q, &item) != ST_OK)
         return ST_ERROR;
     q->clause = "index expressions";
     q->no_subqueries = "index expression";
@@ -158,7 +161,8 @@ static Status matches_key(Binder *b, const ConflictTarget *x, const KeyConstrain
     return ST_OK;
 }
 
-Status bind_conflict_index(Binder *b, const AstOnConflict *oc, const Table *t, int *index) {
+Status bind_conflict_index(Binder *b, const AstOnConflict *oc, const DmlTarget *g, int *index) {
+    const Table *t = g->t;
     *index = -1;
     if (oc->do_update && !oc->constraint && !oc->n_target) {
         err_at(b->err, bind_pos(b, oc->location), ERR_SYNTAX,
@@ -167,15 +171,15 @@ Status bind_conflict_index(Binder *b, const AstOnConflict *oc, const Table *t, i
         return ST_ERROR;
     }
     if (oc->constraint) {
-        for (int k = 0; k < t->n_keys; k++)
+        for (int k = 0; k < t->n_keys && !g->view; k++)
             if (!t->keys[k].is_index && strcmp(t->keys[k].name, oc->constraint) == 0) return *index = k, ST_OK;
         return err_at(b->err, bind_pos(b, oc->location), ERR_UNDEFINED_OBJECT,
-                      "constraint \"%s\" for table \"%s\" does not exist", oc->constraint, t->name);
+                      "constraint \"%s\" for table \"%s\" does not exist", oc->constraint, g->name);
     }
     if (!oc->n_target) return ST_OK;
     ConflictTarget x;
     bool yes = false;
-    TRY(bind_target(b, t, oc, &x));
+    TRY(bind_target(b, g, oc, &x));
     for (int k = 0; k < t->n_keys && !yes; k++) {
         TRY(matches_key(b, &x, &t->keys[k], &yes));
         *index = k;

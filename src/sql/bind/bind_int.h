@@ -15,6 +15,7 @@
 
 typedef struct Query Query;
 typedef struct Cte Cte;
+typedef struct DmlTarget DmlTarget;
 
 typedef VEC(Expr *) ExprVec;
 typedef VEC(ColId) IdVec;
@@ -169,6 +170,11 @@ typedef struct ViewGuard {
     const View *view;
 } ViewGuard;
 
+/* A column that stands for an expression wherever it is named. */
+typedef struct ComputedCol {
+    ColId id;
+    Expr *e;
+} ComputedCol;
 typedef struct Binder {
     PlanCtx *c;
     Arena *a;
@@ -186,8 +192,9 @@ typedef struct Binder {
     VEC(WithMember) members;
     const ViewGuard *views;
     VEC(Type) params;
-    bool params_ok;      /* false: $n is an error (defaults, checks) */
-    VEC(ColOwner) owner; /* by ColId, from owner_first on; others have none */
+    bool params_ok;            /* false: $n is an error (defaults, checks) */
+    VEC(ComputedCol) computed; /* columns of views that no plan makes (bind_target.c) */
+    VEC(ColOwner) owner;       /* by ColId, from owner_first on; others have none */
     ColId owner_first;
 } Binder;
 
@@ -250,7 +257,7 @@ Status bind_row_item(Binder *b, const Table *t, const char *name, const ColId *i
 /* A part of an index's key, or its predicate, over a row of the table. */
 Expr *bind_index_text(Binder *b, const NsItem *row, const char *sql, bool predicate);
 /* *index: number of the unique index (keyindex.h) whose conflicts count, -1 for any. 42P10 when there is none. */
-Status bind_conflict_index(Binder *b, const AstOnConflict *oc, const Table *t, int *index);
+Status bind_conflict_index(Binder *b, const AstOnConflict *oc, const DmlTarget *g, int *index);
 /* That a proposed and a stored row have one key in that index. */
 Status bind_conflict_conds(Binder *b, const Table *t, int index, const NsItem *proposed, const NsItem *stored,
                            int64_t location, int32_t *n, Expr ***out);
@@ -260,6 +267,7 @@ Status bind_own(Binder *b, Query *q, ColId id, bool agg);
 ColOwner bind_owner(const Binder *b, ColId id);
 Status bind_add_item(Binder *b, Query *q, const NsItem *item);
 Expr *bind_column(Binder *b, Query *q, const AstColumn *col);
+Expr *bind_item_column(Binder *b, ColId id); /* of an item; one that is computed as what it stands for */
 /* The item whose whole row the name means, and its level; NULL: it means something else, or an error is set. */
 NsItem *bind_whole_row(Binder *b, Query *q, const AstColumn *col, Query **level);
 /* Only this level, unqualified; 0 = not found, -1 = error (ambiguous). */
@@ -473,6 +481,19 @@ Plan *bind_sequence_row(Binder *b, const Sequence *q);        /* the sequence as
 /* A scan of all columns; with the rowid when rowid is not NULL. Adds the item to q when add. */
 Plan *bind_scan(Binder *b, Query *q, Table *t, const char *alias, ColId *rowid, NsItem *item);
 Plan *bind_view(Binder *b, const View *v, int64_t location, Rel *r);
+/* What the binder was before it came to the text of a view; ok: no error is to name the view. */
+typedef struct ViewScope {
+    ViewGuard guard;
+    bool fixed_pos, params_ok;
+    int64_t pos;
+    KeptLiterals *literals;
+} ViewScope;
+Status bind_view_enter(Binder *b, const View *v, int64_t location, ViewScope *s); /* 42P17: it is in there already */
+void bind_view_leave(Binder *b, const ViewScope *s, bool ok);
+/* What the view's text that is being bound means by the name at `location`. NULL: what any text means. */
+const ViewSource *bind_view_source(const Binder *b, int64_t location);
+/* The columns of a table or view in that text under the names that they have there. */
+Status bind_table_columns(Binder *b, const AstFromTable *f, NsItem *item);
 
 /* ---- bind_with.c ------------------------------------------------------------------------------- */
 Status bind_with(Binder *b, Query *outer, const AstWith *w, Cte **ctes, Query *sibling);
@@ -532,35 +553,72 @@ ColId bind_proj_add(Binder *b, Proj *p, const Query *q, Expr *e, const char *nam
 Status bind_pass(Binder *b, Proj *p, ColId id); /* the column as it is */
 Plan *bind_proj_plan(Binder *b, const Proj *p, Plan *child);
 
+/* ---- bind_target.c ------------------------------------------------------------------------------ */
+/* What a statement changes. Its columns are those that the statement can name: the table's, or a view's. */
+typedef struct ViewLevel ViewLevel;
+struct DmlTarget {
+    StmtKind change;
+    Table *t;        /* whose rows change */
+    ViewLevel *view; /* NULL: the statement names the table itself */
+    const char *name;
+    int n;
+    const char **names;
+    int *base;               /* of column i: which of the table it is; -1: none, it is computed */
+    const Column **cols;     /* ... as the statement has it: with its name and its default; NULL: it is computed */
+    const Column **defaults; /* by column of the table: whose default INSERT puts there */
+    const ColId *row;        /* likewise: the row that there is; NULL: there is none */
+};
+/* The condition of a view WITH CHECK OPTION. */
+typedef struct ViewCheck {
+    const char *view;
+    Expr *e;
+} ViewCheck;
+typedef VEC(ViewCheck) ViewChecks;
+/* 55000: a view that cannot be changed; 42809, 42P01 */
+Status bind_dml_target(Binder *b, const AstName *name, int64_t location, StmtKind change, DmlTarget *g);
+int bind_dml_column(const DmlTarget *g, const char *name);                                    /* -1: there is none: */
+Status bind_no_dml_column(Binder *b, const DmlTarget *g, const char *name, int64_t location); /* 42703 */
+Status bind_changes_column(Binder *b, const DmlTarget *g, int col); /* 0A000: it is computed */
+/* A scan of the rows of the target: of those of the table that the view has. item: the target's columns. */
+Plan *bind_dml_scan(Binder *b, DmlTarget *g, const char *alias, ColId *rowid, NsItem *item);
+/* The target's columns over a row of the table, of which those that are computed stand for expressions. checks: NULL,
+ * or gets the conditions of views, the innermost first. */
+Status bind_dml_row(Binder *b, const DmlTarget *g, const char *name, const ColId *ids, ViewChecks *checks,
+                    NsItem *item);
+/* The row's columns are the level's, whether the target has them or computes others from them. */
+Status bind_own_row(Binder *b, Query *q, const DmlTarget *g, const ColId *ids);
+
 /* ---- bind_dml.c -------------------------------------------------------------------------------- */
 /* around: definitions of WITH in scope. */
 Status bind_insert(Binder *b, const AstInsert *s, Cte *around, BoundStmt *out);
 Status bind_update(Binder *b, const AstUpdate *s, Cte *around, BoundStmt *out);
 Status bind_delete(Binder *b, const AstDelete *s, Cte *around, BoundStmt *out);
 Status bind_merge(Binder *b, const AstMerge *s, BoundStmt *out); /* bind_merge.c */
-/* The level of a statement that changes rows of t: the table alone, with the numbers of its rows. */
-Query *bind_target_query(Binder *b, const AstFromTable *f, Table *t, Cte *ctes, Plan **scan, ColId *rowid,
+/* The level of a statement that changes rows of the target: that alone, with the numbers of its rows. */
+Query *bind_target_query(Binder *b, const AstFromTable *f, DmlTarget *g, Cte *ctes, Plan **scan, ColId *rowid,
                          NsItem *item);
 /* SET items, in the order of columns. */
 typedef struct Set {
-    int col;
+    int col; /* of the table */
+    int by;  /* which of the target's columns that is */
     Expr *value;
     ColId id;
     bool element; /* an element of it was set: others may follow */
 } Set;
 typedef VEC(Set) SetVec;
 /* *plan gets what their subqueries are joined by. */
-Status bind_sets(Binder *b, Query *q, const Table *t, const AstAssign *set, int64_t n, SetVec *sets, Plan **plan);
+Status bind_sets(Binder *b, Query *q, const DmlTarget *g, const AstAssign *set, int64_t n, SetVec *sets, Plan **plan);
 bool bind_has_generated(const Table *t);
 /* Computes the generated columns of a row whose columns are ids[], above p; ids[] then has their new columns. set:
  * NULL, or which columns have other values than before, so that those that depend on none of them stay; it gets them,
  * too. */
 Plan *bind_computed(Binder *b, const Table *t, ColId *ids, bool *set, Plan *p);
-/* One row of VALUES, or DEFAULT VALUES, as values of all columns of t. */
-Status bind_values_row(Binder *b, Query *q, const AstInsert *s, const Table *t, Expr **row);
-/* CHECK constraints over a row of the table, which out gets. stored: 0, or a column that says of each row whether they
- * are for it. */
-Status bind_checks(Binder *b, const Table *t, const NsItem *row, ColId stored, Proj *proj, BoundStmt *out);
+/* One row of VALUES, or DEFAULT VALUES, as values of all columns of the table. */
+Status bind_values_row(Binder *b, Query *q, const AstInsert *s, const DmlTarget *g, Expr **row);
+/* CHECK constraints over a row of the table, and the conditions of views, which out gets. stored: 0, or a column that
+ * says of each row whether they are for it. */
+Status bind_checks(Binder *b, const Table *t, const ColId *row, ColId stored, const ViewChecks *views, Proj *proj,
+                   BoundStmt *out);
 /* Target list (select list, RETURNING): expands stars. */
 typedef struct Target {
     Expr *expr;

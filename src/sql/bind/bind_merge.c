@@ -17,6 +17,7 @@ typedef struct Clause {
 typedef struct Merge {
     Binder *b;
     const AstMerge *ast;
+    DmlTarget g; /* a table */
     Table *t;
     NsItem target;
     Query *matched;     /* the table first, and the source */
@@ -40,16 +41,21 @@ static Status check_clauses(Binder *b, const AstMerge *s) {
     return ST_OK;
 }
 
-static Status merge_target(Binder *b, const AstFromTable *f, Table **t) {
+static Status merge_target(Binder *b, const AstFromTable *f, DmlTarget *g) {
     View *v;
+    Table *t;
     AstName n = f->name;
     if (!n.location) n.location = f->location;
     if (!n.schema || strcmp(n.schema, "pg_catalog") == 0) TRY(sql_refuse_system_relation(n.name, b->err));
     const Sequence *q = bind_find_sequence(b, &n);
-    if (!q) TRY(bind_find_table(b, &n, t, &v));
-    if (!q && !v) return ST_OK;
-    err_set(b->err, ERR_FEATURE_NOT_SUPPORTED, "cannot execute MERGE on relation \"%s\"", q ? q->name : v->name);
-    err_detail(b->err, "This operation is not supported for %s.", q ? "sequences" : "views");
+    if (!q) TRY(bind_find_table(b, &n, &t, &v));
+    const bool matview = !q && !v && catalog_matview(b->c->catalog, slice_of(n.name));
+    if (!q && !v && !matview) return bind_dml_target(b, &f->name, f->location, STMT_MERGE, g);
+    err_set(b->err, ERR_FEATURE_NOT_SUPPORTED, "cannot execute MERGE on relation \"%s\"",
+            q   ? q->name
+            : v ? v->name
+                : t->name);
+    err_detail(b->err, "This operation is not supported for %s.", q ? "sequences" : v ? "views" : "materialized views");
     return ST_ERROR;
 }
 
@@ -70,7 +76,7 @@ static Status bind_sides(Merge *m, Cte *ctes) {
     Binder *b = m->b;
     const AstMerge *s = m->ast;
     Plan *scan;
-    Query *q = m->matched = bind_target_query(b, s->table, m->t, ctes, &scan, &m->out->rowid, &m->target);
+    Query *q = m->matched = bind_target_query(b, s->table, &m->g, ctes, &scan, &m->out->rowid, &m->target);
     Query *alone = m->not_matched = arena_new_of(b->a, Query);
     if (!q || !alone) return ST_ERROR;
     const char *name = source_name(s->using_item);
@@ -115,11 +121,11 @@ static Status bind_clause(Merge *m, const AstMergeWhen *w, bool *set, Clause *x)
     if (!(x->row = arena_array(b->a, Expr *, m->t->n_cols + 1))) return ST_ERROR;
     if (w->action == AST_MERGE_INSERT) {
         q->clause = "VALUES";
-        return bind_values_row(b, q, w->insert, m->t, x->row);
+        return bind_values_row(b, q, w->insert, &m->g, x->row);
     }
     SetVec sets = {0};
     q->clause = "UPDATE";
-    TRY(bind_sets(b, q, m->t, w->set, w->n_set, &sets, &m->plan));
+    TRY(bind_sets(b, q, &m->g, w->set, w->n_set, &sets, &m->plan));
     for (int64_t i = 0; i < sets.len; i++) {
         x->row[sets.items[i].col] = sets.items[i].value;
         set[sets.items[i].col] = true;
@@ -227,12 +233,10 @@ static Status bind_rows(Merge *m, const BoundMerge *merge) {
     ColId stored = bind_proj_add(b, &news, NULL, is_stored(m, merge->clause), "stored");
     if (!stored || !(m->plan = bind_proj_plan(b, &news, m->plan))) return ST_ERROR;
     if (bind_has_generated(m->t) && !(m->plan = bind_computed(b, m->t, out->values, NULL, m->plan))) return ST_ERROR;
-    NsItem row;
-    TRY(bind_row_item(b, m->t, m->target.name, out->values, &row));
     TRY(bind_pass(b, &all, out->rowid));
     TRY(bind_pass(b, &all, merge->clause));
     for (int c = 0; c < m->t->n_cols; c++) TRY(bind_pass(b, &all, out->values[c]));
-    TRY(bind_checks(b, m->t, &row, stored, &all, out));
+    TRY(bind_checks(b, m->t, out->values, stored, NULL, &all, out));
     return (m->plan = bind_proj_plan(b, &all, m->plan)) ? ST_OK : ST_ERROR;
 }
 
@@ -247,7 +251,8 @@ Status bind_merge(Binder *b, const AstMerge *s, BoundStmt *out) {
     if (!merge || !(merge->kinds = arena_array(b->a, StmtKind, s->n_whens + 1))) return ST_ERROR;
     TRY(check_clauses(b, s));
     TRY(bind_with(b, NULL, s->with, &ctes, NULL));
-    TRY(merge_target(b, s->table, &m.t));
+    TRY(merge_target(b, s->table, &m.g));
+    m.t = m.g.t;
     TRY(bind_sides(&m, ctes));
     TRY(bind_clauses(&m));
     TRY(number_rows(&m, merge));

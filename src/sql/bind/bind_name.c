@@ -54,8 +54,13 @@ const char *bind_column_label(Binder *b, const Query *q, ColId id) {
     return b->c->cols.items[id].name;
 }
 
+Expr *bind_item_column(Binder *b, ColId id) {
+    for (int64_t i = 0; i < b->computed.len; i++)
+        if (b->computed.items[i].id == id) return bind_copy(b, b->computed.items[i].e);
+    return expr_col(b->c, id);
+}
 static Expr *column_ref(Binder *b, ColId id, int64_t location) {
-    Expr *e = expr_col(b->c, id);
+    Expr *e = bind_item_column(b, id);
     if (e) e->location = location;
     NamedColumn name = {location, id};
     if (b->c->keep_columns && !vec_push(b->a, &b->c->columns, name)) return NULL;

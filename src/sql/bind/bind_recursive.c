@@ -89,7 +89,7 @@ Status bind_recursive(Binder *b, const SelectEnv *env, const AstCte *a, Cte *c, 
     *done = false;
     c->recursion = REC_NO_FORM;
     if (s->set_op != AST_SETOP_UNION) return ST_OK;
-    int64_t sources = b->c->sources.len, tables = b->c->view_tables.len;
+    int64_t sources = b->c->views.sources.len, tables = b->c->views.tables.len;
     uint8_t context = b->rec_context;
     SelectEnv in = *env;
     Rel base, step;
@@ -116,8 +116,8 @@ Status bind_recursive(Binder *b, const SelectEnv *env, const AstCte *a, Cte *c, 
     b->step = outer_step;
     b->step_of = step_of;
     if (c->refs == 0) { /* not recursive after all: bound like any other */
-        b->c->sources.len = sources;
-        b->c->view_tables.len = tables;
+        b->c->views.sources.len = sources;
+        b->c->views.tables.len = tables;
         return ST_OK;
     }
     TRY(refuse_clauses(b, s));

@@ -44,7 +44,7 @@ static Status add_field(Binder *b, RowValue *r, Expr *e) {
 
 static Status whole_row(Binder *b, Query *level, NsItem *it, int64_t location, RowValue *r) {
     for (int32_t k = 0; k < it->n_cols; k++) {
-        Expr *e = expr_col(b->c, it->cols[k].id);
+        Expr *e = bind_item_column(b, it->cols[k].id);
         if (e) e->location = location;
         TRY(add_field(b, r, e));
     }
@@ -67,7 +67,7 @@ static Status row_fields(Binder *b, Query *q, const AstList *l, RowValue *r) {
             StarCol *cols;
             int64_t n;
             TRY(bind_star(b, q, AST_AS_CONST(AstColumn, x), &cols, &n));
-            for (int64_t k = 0; k < n; k++) TRY(add_field(b, r, expr_col(b->c, cols[k].id)));
+            for (int64_t k = 0; k < n; k++) TRY(add_field(b, r, bind_item_column(b, cols[k].id)));
         } else if (x->kind == AST_FIELD && !AST_AS_CONST(AstField, x)->name) {
             TRY(add_fields_of(b, q, AST_AS_CONST(AstField, x), r));
         } else {

@@ -65,7 +65,7 @@ Status bind_targets(Binder *b, Query *q, const AstTarget *t, int64_t n, TargetVe
             int64_t k;
             TRY(bind_star(b, q, AST_AS_CONST(AstColumn, t[i].expr), &cols, &k));
             for (int64_t j = 0; j < k; j++) {
-                Target x = {.expr = expr_col(b->c, cols[j].id), .name = cols[j].name};
+                Target x = {.expr = bind_item_column(b, cols[j].id), .name = cols[j].name};
                 if (!x.expr || !vec_push(b->a, out, x)) return ST_ERROR;
                 x.expr->location = t[i].expr->location;
             }

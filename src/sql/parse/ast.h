@@ -82,6 +82,7 @@ typedef enum AstKind {
     AST_CREATE_TABLE,
     AST_CREATE_TABLE_AS,
     AST_CREATE_VIEW,
+    AST_REFRESH,
     AST_CREATE_INDEX,
     AST_CREATE_SCHEMA,
     AST_DROP,
@@ -824,7 +825,8 @@ typedef struct AstCreateTableAs {
     int64_t n_columns;
     AstOption *options;
     int64_t n_options;
-    AstStmt *query; /* AST_SELECT or AST_EXECUTE */
+    AstStmt *query;     /* AST_SELECT or AST_EXECUTE */
+    Slice query_source; /* of a materialized view: the text of the query, for the catalog */
     bool with_no_data;
     char on_commit;
 } AstCreateTableAs;
@@ -834,8 +836,8 @@ typedef struct AstCreateView {
     AstName name;
     bool or_replace;
     bool temporary;
-    bool recursive; /* CREATE RECURSIVE VIEW: query is already the WITH RECURSIVE form; query_source is the text as
-                       written */
+    bool recursive;    /* CREATE RECURSIVE VIEW: query and its text are already the WITH RECURSIVE form */
+    char check_option; /* WITH [CASCADED | LOCAL] CHECK OPTION: 'c', 'l'; 0: none */
     const char **columns;
     int64_t n_columns;
     AstOption *options;
@@ -843,6 +845,14 @@ typedef struct AstCreateView {
     AstSelect *query;
     Slice query_source; /* the text of the query, for the catalog */
 } AstCreateView;
+
+/* REFRESH MATERIALIZED VIEW */
+typedef struct AstRefresh {
+    AST_STMT_HEAD;
+    AstName name;
+    bool concurrently;
+    bool with_no_data;
+} AstRefresh;
 
 typedef struct AstIndexElem {
     const char *column; /* or */

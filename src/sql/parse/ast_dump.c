@@ -657,6 +657,7 @@ static void dump_create_table_as(Dump *d, const AstCreateTableAs *x) {
     put_qualified(d, &x->name);
     put_flag(d, "if_not_exists", x->if_not_exists);
     put_flag(d, "temporary", x->temporary);
+    put_flag(d, "materialized_view", x->materialized_view);
     put_flag(d, "with_no_data", x->with_no_data);
     put_names(d, "columns", x->columns, x->n_columns);
     dump_options(d, x->options, x->n_options);
@@ -667,6 +668,8 @@ static void dump_create_view(Dump *d, const AstCreateView *x) {
     put_qualified(d, &x->name);
     put_flag(d, "or_replace", x->or_replace);
     put_flag(d, "recursive", x->recursive);
+    put_flag(d, "local_check", x->check_option == 'l');
+    put_flag(d, "cascaded_check", x->check_option == 'c');
     put_names(d, "columns", x->columns, x->n_columns);
     dump_source(d, "source=", x->query_source);
     put(d, " ");
@@ -679,6 +682,11 @@ static void dump_index_elems(Dump *d, const AstIndexElem *e, int64_t n) {
         put_name(d, "opclass=", e[i].opclass);
         put_flag(d, "desc", e[i].desc);
     }
+}
+static void dump_refresh(Dump *d, const AstRefresh *x) {
+    put_qualified(d, &x->name);
+    put_flag(d, "concurrently", x->concurrently);
+    put_flag(d, "with_no_data", x->with_no_data);
 }
 static void dump_create_index(Dump *d, const AstCreateIndex *x) {
     put_name(d, "", x->name);
@@ -867,6 +875,7 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
         break;
     case AST_CREATE_TABLE: dump_create_table(d, AST_AS_CONST(AstCreateTable, s)); break;
     case AST_CREATE_TABLE_AS: dump_create_table_as(d, AST_AS_CONST(AstCreateTableAs, s)); break;
+    case AST_REFRESH: dump_refresh(d, AST_AS_CONST(AstRefresh, s)); break;
     case AST_CREATE_VIEW: dump_create_view(d, AST_AS_CONST(AstCreateView, s)); break;
     case AST_CREATE_INDEX: dump_create_index(d, AST_AS_CONST(AstCreateIndex, s)); break;
     case AST_CREATE_SCHEMA: put_name(d, "", AST_AS_CONST(AstCreateSchema, s)->name); break;

@@ -162,6 +162,7 @@ const char *ast_kind_name(AstKind k) {
         [AST_CREATE_TABLE] = "create_table",
         [AST_CREATE_TABLE_AS] = "create_table_as",
         [AST_CREATE_VIEW] = "create_view",
+        [AST_REFRESH] = "refresh",
         [AST_CREATE_INDEX] = "create_index",
         [AST_CREATE_SCHEMA] = "create_schema",
         [AST_DROP] = "drop",
@@ -254,6 +255,7 @@ const char *ast_stmt_tag(const AstStmt *s) {
     case AST_CREATE_TABLE_AS:
         return AST_AS_CONST(AstCreateTableAs, s)->materialized_view ? "CREATE MATERIALIZED VIEW" : "CREATE TABLE AS";
     case AST_CREATE_VIEW: return "CREATE VIEW";
+    case AST_REFRESH: return "REFRESH MATERIALIZED VIEW";
     case AST_CREATE_INDEX: return "CREATE INDEX";
     case AST_CREATE_SCHEMA: return "CREATE SCHEMA";
     case AST_DROP: return drop_tag(AST_AS_CONST(AstDrop, s));

@@ -1496,6 +1496,7 @@ static AstStmt *conv_create_as(Conv *c, IntoClause *into, Node *query, AstStmt *
     x->with_no_data = into->skipData;
     x->on_commit = on_commit_code(into->onCommit);
     x->query = converted ? converted : conv_stmt(c, query);
+    if (matview && !copy_source(c, scan_before_with_data(scan_after_as(c->stmt)), &x->query_source)) return NULL;
     return x->query && conv_names(c, into->colNames, &x->columns, &x->n_columns) &&
                    conv_options(c, into->options, &x->options, &x->n_options)
                ? (AstStmt *)x
@@ -1512,10 +1513,42 @@ static AstStmt *conv_top_select(Conv *c, SelectStmt *s) {
     return q && into ? conv_create_as(c, into, NULL, q, false, false) : q;
 }
 
+/* The name in double quotes, behind other text. */
+static char *quoted_name(Conv *c, const char *before, const char *name) {
+    int64_t n = 0;
+    char *q = new_array(c, 2 * (int64_t)strlen(name) + 1, 1);
+    for (const char *p = name; q && *p; p++) {
+        if (*p == '"') q[n++] = '"';
+        q[n++] = *p;
+    }
+    char *out = q ? arena_printf(c->a, "%s\"%s\"", before, q) : NULL;
+    if (q && !out) err_oom(c->e);
+    return out;
+}
+/* WITH RECURSIVE name (columns) AS (query) SELECT columns FROM name */
+static bool recursive_source(Conv *c, AstCreateView *x) {
+    char *columns = quoted_name(c, "", x->columns[0]);
+    for (int64_t i = 1; columns && i < x->n_columns; i++)
+        columns = quoted_name(c, arena_printf(c->a, "%s, ", columns), x->columns[i]);
+    char *name = columns ? quoted_name(c, "", x->name.name) : NULL;
+    if (!name) return false;
+    const char *text = arena_printf(c->a, "WITH RECURSIVE %s (%s) AS (%.*s\n) SELECT %s FROM %s", name, columns,
+                                    (int)x->query_source.len, x->query_source.ptr, columns, name);
+    if (!text) return err_oom(c->e), false;
+    x->query_source = (Slice){text, (int64_t)strlen(text)};
+    return true;
+}
+static bool view_source(Conv *c, AstCreateView *x) {
+    Slice text = scan_after_as(c->stmt);
+    if (x->check_option) text = scan_before_last_with(text);
+    return copy_source(c, text, &x->query_source) && (!x->recursive || recursive_source(c, x));
+}
 static AstStmt *conv_create_view(Conv *c, ViewStmt *s) {
     AstCreateView *x = NEW(AstCreateView, AST_CREATE_VIEW, s->view->location);
     if (!x || !conv_rangevar(c, s->view, &x->name)) return NULL;
-    if (s->withCheckOption != NO_CHECK_OPTION) return unsupported(c, s->view->location, "WITH CHECK OPTION");
+    x->check_option = s->withCheckOption == LOCAL_CHECK_OPTION      ? 'l'
+                      : s->withCheckOption == CASCADED_CHECK_OPTION ? 'c'
+                                                                    : 0;
     x->or_replace = s->replace;
     x->temporary = s->view->relpersistence == 't';
     int64_t at = 0;
@@ -1526,11 +1559,18 @@ static AstStmt *conv_create_view(Conv *c, ViewStmt *s) {
     }
     if (!IsA(s->query, SelectStmt)) return unexpected(c, s->query);
     return conv_names(c, s->aliases, &x->columns, &x->n_columns) &&
-                   conv_options(c, s->options, &x->options, &x->n_options) &&
-                   copy_source(c, scan_after_as(c->stmt), &x->query_source) &&
+                   conv_options(c, s->options, &x->options, &x->n_options) && view_source(c, x) &&
                    (x->query = conv_select(c, (SelectStmt *)s->query))
                ? (AstStmt *)x
                : NULL;
+}
+
+static AstStmt *conv_refresh(Conv *c, RefreshMatViewStmt *s) {
+    AstRefresh *x = NEW(AstRefresh, AST_REFRESH, s->relation->location);
+    if (!x || !conv_rangevar(c, s->relation, &x->name)) return NULL;
+    x->concurrently = s->concurrent;
+    x->with_no_data = s->skipData;
+    return (AstStmt *)x;
 }
 
 /* The texts of its expressions, which the grammar does not keep. */
@@ -2293,7 +2333,6 @@ static const char *statement_name(Node *n) {
     case T_UnlistenStmt: return "UNLISTEN";
     case T_LoadStmt: return "LOAD";
     case T_ConstraintsSetStmt: return "SET CONSTRAINTS";
-    case T_RefreshMatViewStmt: return "REFRESH MATERIALIZED VIEW";
     case T_CreateTableSpaceStmt: return "CREATE TABLESPACE";
     case T_DropTableSpaceStmt: return "DROP TABLESPACE";
     case T_CreateForeignTableStmt: return "CREATE FOREIGN TABLE";
@@ -2331,6 +2370,7 @@ static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
         CreateTableAsStmt *s = (CreateTableAsStmt *)n;
         return conv_create_as(c, s->into, s->query, NULL, s->objtype == OBJECT_MATVIEW, s->if_not_exists);
     }
+    case T_RefreshMatViewStmt: return conv_refresh(c, (RefreshMatViewStmt *)n);
     case T_ViewStmt: return conv_create_view(c, (ViewStmt *)n);
     case T_IndexStmt: return conv_create_index(c, (IndexStmt *)n);
     case T_CreateSchemaStmt: {

@@ -254,6 +254,26 @@ Slice scan_after_as(Slice t) {
     }
 }
 
+Slice scan_before_last_with(Slice t) {
+    int64_t at = 0, end = t.len;
+    for (;;) {
+        Tok k = scan_next(t, &at);
+        if (k.kind == TOK_END) return slice_between(t, 0, end);
+        if (scan_is_word(t, k, "with")) end = k.start;
+    }
+}
+
+Slice scan_before_with_data(Slice t) {
+    const Slice before = scan_before_last_with(t);
+    int64_t at = before.ptr + before.len - t.ptr;
+    (void)scan_next(t, &at);
+    Tok k = scan_next(t, &at);
+    if (scan_is_word(t, k, "no")) k = scan_next(t, &at);
+    if (!scan_is_word(t, k, "data")) return t;
+    k = scan_next(t, &at);
+    return k.kind == TOK_END || (k.kind == TOK_PUNCT && t.ptr[k.start] == ';') ? before : t;
+}
+
 Slice scan_to_comma(Slice t, int64_t start) {
     int64_t depth = 0, at = start;
     for (;;) {

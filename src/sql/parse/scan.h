@@ -30,6 +30,9 @@ int64_t scan_skip_blank(Slice text, int64_t at);
 
 /* Text of the query of CREATE VIEW / PREPARE: what follows the first AS outside parentheses. */
 Slice scan_after_as(Slice stmt);
+/* The text up to its last WITH; ... where that is WITH [NO] DATA, else all of it. */
+Slice scan_before_last_with(Slice text);
+Slice scan_before_with_data(Slice text);
 /* Text of a DEFAULT expression of a column constraint list; `at` is just behind the word DEFAULT. */
 Slice scan_default_expr(Slice text, int64_t at);
 /* Text inside the first parentheses at or after `at`. */

@@ -105,6 +105,15 @@ typedef struct PlanRows {
     void *current_ctx;
 } PlanRows;
 
+/* What binding does with views. */
+typedef struct PlanViews {
+    bool keep_sources; /* for sql_bind_view: what the view's own text reads is kept in */
+    VEC(ViewSource) sources;
+    bool keep_tables; /* and sql_bind_view keeps where that text names tables and views, as they are: */
+    VEC(ViewTable) tables;
+    bool definition;         /* what is bound is not run: it may read materialized views without rows, ... */
+    const char *unpopulated; /* ... and this is one; NULL: there is none */
+} PlanViews;
 typedef struct PlanCtx {
     Arena *arena;
     Err *err;
@@ -115,10 +124,7 @@ typedef struct PlanCtx {
     bool guarded;            /* subqueries are computed only where a row needs their values (optimize/decorrelate.c) */
     int64_t n_ctes;
     VEC(const char *) relations; /* tables and views that binding looked up, those inside views included */
-    bool keep_sources;           /* for sql_bind_view: what the view's own text reads is kept in */
-    VEC(ViewSource) sources;
-    bool keep_view_tables; /* and sql_bind_view keeps where that text names tables and views, as they are: */
-    VEC(ViewTable) view_tables;
+    PlanViews views;
     bool keep_columns; /* where the text names which column is kept in */
     VEC(NamedColumn) columns;
     KeptLiterals *literals;       /* such literals of the text itself are kept there; NULL: they are not */
