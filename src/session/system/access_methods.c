@@ -24,7 +24,16 @@ const OperatorClass *operator_classes(int64_t *n) {
     return classes;
 }
 
-enum { OF_TEXT = 25, OF_OID = 26, OF_VARCHAR = 1043, OF_ARRAYS = 2277, OF_RECORDS = 2249, OF_ENUMS = 3500 };
+enum {
+    OF_TEXT = 25,
+    OF_OID = 26,
+    OF_VARCHAR = 1043,
+    OF_ARRAYS = 2277,
+    OF_RECORDS = 2249,
+    OF_ENUMS = 3500,
+    OF_RANGES = 3831,
+    OF_MULTIRANGES = 4537
+};
 /* The class takes values of the type as they are: it is the class's, or (what PostgreSQL calls binary coercible) one
  * whose values look the same. */
 static bool accepts(const OperatorClass *x, Type t, int64_t oid) {
@@ -35,6 +44,8 @@ static bool accepts(const OperatorClass *x, Type t, int64_t oid) {
     case OF_ARRAYS: return t.id == T_ARRAY;
     case OF_RECORDS: return t.id == T_COMPOSITE;
     case OF_ENUMS: return t.id == T_ENUM;
+    case OF_RANGES: return t.id == T_RANGE;
+    case OF_MULTIRANGES: return t.id == T_MULTIRANGE;
     default: return false;
     }
 }

@@ -40,7 +40,9 @@ Status system_fill_class(Session *s, SystemRows *r) {
         const int64_t am = table || c->kind == 'r' ? OID_HEAP : m ? m->oid : 0;
         const View *v = c->view;
         const int n_options = index ? c->def->n_options : v ? v->n_options : 0;
-        const char *const *set = index ? (const char *const *)c->def->options : v ? (const char *const *)v->options : NULL;
+        const char *const *set = index ? (const char *const *)c->def->options
+                                 : v   ? (const char *const *)v->options
+                                       : NULL;
         const Str *options = n_options > 0 ? system_texts(r, 31, n_options, set) : NULL;
         if (n_options > 0 && !options) return err_is_set(r->err) ? ST_ERROR : err_oom(r->err);
         const int64_t bytes = table ? system_table_bytes(c->table) : 0;
