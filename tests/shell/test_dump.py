@@ -207,7 +207,7 @@ insert into a_row select row(row('so', 1.5), '{sad}', array[row(null, 2)::"In"])
         rc, out, err = sh(directory, "-A", "-t", "-c", "select a, t, g((a).i) from a_row")
         row = """("(so,1.50)",{sad},"{""(,2.00)""}")|(1,so,{so})|so\n"""
         check(f"rows in {directory}", (rc, out, err) == (0, row, ""), (rc, out, err))
-        rc, out, err = sh(directory, "-A", "-t", "-c", "select r @> 'so', * from ranges where d @> date '2020-01-01'")
+        rc, out, err = sh(directory, "-A", "-t", "-c", """select r @> 'so'::"Mood", * from ranges where d @> date '2020-01-01'""")
         row = """t|[sad,so]|{[sad,so),["it's ok",)}|{"[a,\\"b c\\")"}|(empty,"[1.0,2.50]")|[2020-01-01,)\n"""
         check(f"ranges in {directory}", (rc, out, err) == (0, row, ""), (rc, out, err))
         rc, out, err = sh(directory, "-c", "\\d t")
