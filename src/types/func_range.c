@@ -290,24 +290,37 @@ static Status not_entries(FuncCtx *ctx, int64_t i) {
     FAIL(i, ERR_INVALID_PARAMETER, "the argument does not consist of entries of ranges");
 }
 
-/* All ranges of the entries, as a multirange. args[1] NULL or not has no meaning but its type: that of the entries. */
+/* Room for `more` items. What overlaps becomes one before there is more room, so that a list is as long as its result
+ * needs it; not where equal bounds look different: PostgreSQL shows that of the last in the order of all. */
+static Status list_reserve(FuncCtx *ctx, bool keyed, int64_t more, RangeList *l, int64_t *cap) {
+    if (l->n + more <= *cap) return ST_OK;
+    if (!keyed) range_list_canonical(l);
+    if (l->n + more <= *cap / 2) return ST_OK;
+    const int64_t room = MAX_OF(2 * *cap, l->n + more + 64);
+    RangeParts *items = arena_array(ctx->arena, RangeParts, room);
+    if (!items) return no_memory(ctx);
+    if (l->n) memcpy(items, l->items, sizeof *items * (size_t)l->n);
+    l->items = items;
+    *cap = room;
+    return ST_OK;
+}
+/* All ranges of the entries, as a multirange. */
 static Status collect(FuncCtx *ctx, Type of, int64_t i, Str s, Str *z) {
     const char *end = s.ptr + s.len;
     RangeList all = {0}, l;
     RangeParts room;
+    int64_t cap = 0;
     Str one;
-    for (int pass = 0; pass < 2; pass++) {
-        if (pass && !(all.items = arena_array(ctx->arena, RangeParts, all.n + 1))) return no_memory(ctx);
-        all.n = 0;
-        for (const char *at = s.ptr; at < end; all.n += l.n) {
-            if (!next_entry(&at, end, &one)) return not_entries(ctx, i);
-            TRY(range_read(of, one, ctx->arena, &room, &l, ctx->err));
-            if (pass && l.n) memcpy(all.items + all.n, l.items, sizeof *l.items * (size_t)l.n);
-        }
+    for (const char *at = s.ptr; at < end; all.n += l.n) {
+        if (!next_entry(&at, end, &one)) return not_entries(ctx, i);
+        TRY(range_read(of, one, ctx->arena, &room, &l, ctx->err));
+        TRY(list_reserve(ctx, of.precision & RANGE_KEYED, l.n, &all, &cap));
+        if (l.n) memcpy(all.items + all.n, l.items, sizeof *l.items * (size_t)l.n);
     }
     range_list_canonical(&all);
     return range_write(ctx->ret, &all, ctx->arena, z, ctx->err);
 }
+/* args[1] has no meaning but its type: that of the entries. */
 static Type entries_type(const Vec *args) { return args[1].type; }
 KERNEL(multirange_from_entries) {
     (void)nargs;
@@ -323,7 +336,7 @@ static Status intersect_all(FuncCtx *ctx, Type of, int64_t i, Str s, Str *z) {
     const char *end = s.ptr + s.len;
     RangeList all = {0}, l;
     bool first = true;
-    for (const char *at = s.ptr; at < end; first = false) {
+    for (const char *at = s.ptr; at < end && (first || all.n > 0); first = false) {
         RangeParts *room = arena_array(ctx->arena, RangeParts, 1);
         Str one;
         if (!room) return no_memory(ctx);
