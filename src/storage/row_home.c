@@ -13,6 +13,7 @@ void home_texts_drop(HomeTexts *x) {
 MemAccount *table_home_account(const Table *t) { return t->impl->homes ? t->impl->homes : t->impl->parent; }
 void table_set_home_account(Table *t, MemAccount *a) { t->impl->homes = a; }
 
+int64_t table_dead_texts(const Table *t) { return t->impl->dead_text; }
 int64_t table_packed_texts(const Table *t) {
     double bytes = 0;
     for (int64_t k = 0; k < t->n_tablets; k++) {

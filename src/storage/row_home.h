@@ -41,6 +41,8 @@ void table_set_home_account(Table *t, MemAccount *a);
 /* Bytes of strings in the blocks of tablets, in columns that have a home; about: those that statements have overwritten
  * (table_garbage) and of deleted rows are not counted. Cells refer to some of them. */
 int64_t table_packed_texts(const Table *t);
+/* Bytes of strings in open cells that were overwritten, which table_garbage has among others. Quick. */
+int64_t table_dead_texts(const Table *t);
 /* The home of the column's cells; NULL: the tablet's own. */
 static inline RowHome *tablet_home(const Tablet *tab, int col) {
     return tab->block->delta ? tab->block->delta[col].home : NULL;

@@ -5,6 +5,7 @@
 #include "exec/device/dev.h"
 #include "session/core/transaction.h"
 #include "session/pool/bulk.h"
+#include "storage/row_home.h"
 
 void bulk_state_forget_inputs(BulkState *x) {
     replay_clear(x->replay);
@@ -98,15 +99,26 @@ static int64_t least_garbage(const Session *s) {
     enum { LEAST = 1 << 20, MOST = 256 << 20, PART = 256 };
     return MIN_OF(MAX_OF(s->settings.exec.memory_limit / PART, (int64_t)LEAST), (int64_t)MOST);
 }
+/* Strings that were overwritten in tables: where bringing them up to date copies what bulks write, images have none of
+ * these. *grown: how much of it has come since bulk_state_trim looked. */
+static int64_t dead_texts(BulkState *x, int64_t *grown) {
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < x->db->catalog.n_tables; i++) bytes += table_dead_texts(x->db->catalog.tables[i]);
+    x->dead_looked = MIN_OF(x->dead_looked, bytes); /* tables were packed */
+    *grown = bytes - x->dead_looked;
+    return bytes;
+}
 Status bulk_state_trim(Session *s, BulkState *x) {
     enum { PART = 8, LOOKS = 16, TABLES = 16 };
     const int64_t much = MAX_OF(least_garbage(s), data_bytes(x->db) / PART);
-    int64_t bytes = 0, grown;
+    int64_t bytes = 0, grown, dead, dead_grown;
     Err quiet = {0};
     if (!x->images || s->state == 'T' || s->bulk_undo != BULK_STANDS || !s->settings.txn.merge_auto) return ST_OK;
-    if (images_garbage_at_most(x->images, &grown) < much / 2) return ST_OK; /* tables have some, too */
-    if (grown < much / LOOKS) return ST_OK;                                 /* as when it was looked at */
-    if (images_garbage(x->images, &bytes, &quiet) != ST_OK) return ST_OK;   /* the bulk finds out why */
+    dead = dead_texts(x, &dead_grown);
+    if (images_garbage_at_most(x->images, &grown) + dead < much / 2) return ST_OK; /* tables have more than that */
+    if (grown + dead_grown < much / LOOKS) return ST_OK;                           /* as when it was looked at */
+    if (images_garbage(x->images, &bytes, &quiet) != ST_OK) return ST_OK;          /* the bulk finds out why */
+    x->dead_looked = dead;
     for (int64_t i = 0; i < x->db->catalog.n_tables; i++) bytes += table_garbage(x->db->catalog.tables[i]);
     if (bytes < much) return ST_OK;
     if (session_bulk_sync(s) == ST_OK) pack_tables(s, x, bytes / MAX_OF((int64_t)TABLES, x->db->catalog.n_tables));

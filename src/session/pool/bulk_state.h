@@ -48,6 +48,7 @@ typedef struct BulkState {
     ImageSet *images;       /* NULL: none yet */
     _Atomic bool unapplied; /* some image may be ahead of its table; read under any lock */
     Replay *replay;         /* NULL: nothing was ever kept */
+    int64_t dead_looked;    /* table_dead_texts of all tables when bulk_state_trim looked last */
     bool covered;           /* images are ahead by what `replay` has, and nothing else */
     struct BulkWayBack {
         BulkBack back;
