@@ -181,7 +181,10 @@ void view_free(View *v) {
 
 Status catalog_add_foreign(Catalog *c, ForeignKey *f, Err *e) {
     TRY(grow(c, (void **)&c->foreign, c->n_foreign, &c->cap_foreign, e));
-    c->foreign[c->n_foreign++] = f;
+    if (f->id == 0) f->id = ++c->next_id;
+    int64_t at = c->n_foreign++; /* the order of ids: the one in which they were made, and are looked at */
+    for (; at > 0 && c->foreign[at - 1]->id > f->id; at--) c->foreign[at] = c->foreign[at - 1];
+    c->foreign[at] = f;
     catalog_changed(c, f->table, f->ref_table, 0);
     return ST_OK;
 }
@@ -196,8 +199,9 @@ void catalog_remove_foreign(Catalog *c, const ForeignKey *f) {
 
 /* One block, as a view. */
 static int64_t foreign_bytes(const ForeignKey *f) {
-    int64_t n = (int64_t)sizeof *f + 2 * f->n_cols * (int64_t)sizeof(char *) +
+    int64_t n = (int64_t)sizeof *f + (2 * f->n_cols + f->n_set_cols) * (int64_t)sizeof(char *) +
                 (int64_t)(strlen(f->name) + strlen(f->table) + strlen(f->ref_table)) + 3;
+    for (int i = 0; i < f->n_set_cols; i++) n += (int64_t)strlen(f->set_cols[i]) + 1;
     for (int i = 0; i < f->n_cols; i++) n += (int64_t)(strlen(f->cols[i]) + strlen(f->ref_cols[i])) + 2;
     return n;
 }
@@ -207,7 +211,8 @@ ForeignKey *foreign_new(const ForeignKey *like, Err *e) {
     *f = *like;
     f->cols = (char **)(void *)(f + 1);
     f->ref_cols = f->cols + f->n_cols;
-    char *at = (char *)(f->ref_cols + f->n_cols);
+    f->set_cols = f->ref_cols + f->n_cols;
+    char *at = (char *)(f->set_cols + f->n_set_cols);
     f->name = put_text(&at, like->name);
     f->table = put_text(&at, like->table);
     f->ref_table = put_text(&at, like->ref_table);
@@ -215,6 +220,7 @@ ForeignKey *foreign_new(const ForeignKey *like, Err *e) {
         f->cols[i] = put_text(&at, like->cols[i]);
         f->ref_cols[i] = put_text(&at, like->ref_cols[i]);
     }
+    for (int i = 0; i < f->n_set_cols; i++) f->set_cols[i] = put_text(&at, like->set_cols[i]);
     return f;
 }
 void foreign_free(ForeignKey *f) {

@@ -48,10 +48,15 @@ typedef struct ForeignKey {
     EpochNode node; /* once retired */
     char *name;
     char *table, *ref_table;
+    int64_t id; /* never used again by this process; a changed definition keeps it */
     int n_cols;
     char **cols, **ref_cols;
-    char on_delete,
-        on_update; /* PostgreSQL's codes: a no action, r restrict, c cascade (delete only), n set null, d set default */
+    char on_delete, on_update; /* PostgreSQL's codes: a no action, r restrict, c cascade, n set null, d set default */
+    bool match_full;           /* all of a row's columns are NULL, or none (else: MATCH SIMPLE) */
+    bool deferrable, deferred; /* deferred: INITIALLY DEFERRED */
+    bool not_valid;            /* rows that were there when it came need not have a parent */
+    int n_set_cols;            /* columns that ON DELETE SET NULL and SET DEFAULT set; 0: all of them */
+    char **set_cols;
 } ForeignKey;
 
 /* A function or procedure. Its body is text: what is compiled from it (sql/pl) is kept by its makers, by `id`. */

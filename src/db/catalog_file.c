@@ -29,7 +29,8 @@ enum {
     CATALOG_RANGES = 16 /* and ranges */,
     CATALOG_INDEX_DEFS = 17 /* and definitions of indexes that say more than unique keys; oid and its like */,
     CATALOG_COMMENTS = 18 /* and comments */,
-    CATALOG_VIEWS = 19 /* and options and defaults of views, and materialized ones */
+    CATALOG_VIEWS = 19 /* and options and defaults of views, and materialized ones */,
+    CATALOG_CONSTRAINTS = 20 /* and deferrable constraints, and all that foreign keys may have */
 };
 static_assert(sizeof(Type) == 8, "file format");
 
@@ -324,6 +325,36 @@ static void put_comments(BytesOut *o, const Catalog *c) {
         bytes_put_text(o, x->text);
     }
 }
+static bool has_constraints(const Catalog *c) {
+    bool yes = false;
+    for (int64_t i = 0; i < c->n_tables; i++) {
+        yes |= c->tables[i]->on_commit != 0;
+        for (int k = 0; k < c->tables[i]->n_keys; k++) yes |= c->tables[i]->keys[k].deferrable;
+    }
+    for (int64_t i = 0; i < c->n_foreign; i++) {
+        const ForeignKey *f = c->foreign[i];
+        yes |= f->match_full || f->deferrable || f->not_valid || f->n_set_cols > 0 || f->on_update == 'c';
+    }
+    return yes;
+}
+static void put_constraints(BytesOut *o, const Catalog *c) {
+    for (int64_t i = 0; i < c->n_tables; i++) {
+        bytes_put(o, &c->tables[i]->on_commit, 1);
+        for (int k = 0; k < c->tables[i]->n_keys; k++) {
+            bytes_put_bool(o, c->tables[i]->keys[k].deferrable);
+            bytes_put_bool(o, c->tables[i]->keys[k].deferred);
+        }
+    }
+    for (int64_t i = 0; i < c->n_foreign; i++) {
+        const ForeignKey *f = c->foreign[i];
+        bytes_put_bool(o, f->match_full);
+        bytes_put_bool(o, f->deferrable);
+        bytes_put_bool(o, f->deferred);
+        bytes_put_bool(o, f->not_valid);
+        bytes_put_i64(o, f->n_set_cols);
+        for (int k = 0; k < f->n_set_cols; k++) bytes_put_text(o, f->set_cols[k]);
+    }
+}
 static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *composites) {
     BytesOut o = *out;
     bytes_put(&o, CATALOG_MAGIC, 8);
@@ -357,6 +388,7 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
     needs_format(&format, index_defs, CATALOG_INDEX_DEFS);
     needs_format(&format, c->n_comments > 0, CATALOG_COMMENTS);
     needs_format(&format, views, CATALOG_VIEWS);
+    needs_format(&format, has_constraints(c), CATALOG_CONSTRAINTS);
     bytes_put_i64(&o, format);
     bytes_put_i64(&o, c->next_id);
     if (format >= CATALOG_ENUMS) put_enums(&o, c->enums);
@@ -385,6 +417,7 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
     if (format >= CATALOG_INDEX_DEFS) put_index_defs(&o, c);
     if (format >= CATALOG_COMMENTS) put_comments(&o, c);
     for (int64_t i = 0; i < c->n_views && format >= CATALOG_VIEWS; i++) put_view_parts(&o, c->views[i]);
+    if (format >= CATALOG_CONSTRAINTS) put_constraints(&o, c);
     *out = o;
 }
 Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccount *a, Err *e) {
@@ -644,7 +677,7 @@ static Status load_one_foreign(Catalog *c, BytesIn *in, const char *path, Err *e
     f.ref_cols = arena_array(in->arena, char *, f.n_cols + 1);
     if (!f.cols || !f.ref_cols) return ST_ERROR;
     const Table *t = catalog_table(c, slice_of(f.table)), *p = catalog_table(c, slice_of(f.ref_table));
-    if (f.n_cols == 0 || !t || !p || !strchr("arcnd", f.on_delete) || !strchr("arnd", f.on_update) || !f.on_delete ||
+    if (f.n_cols == 0 || !t || !p || !strchr("arcnd", f.on_delete) || !strchr("arcnd", f.on_update) || !f.on_delete ||
         !f.on_update)
         in->failed = true;
     for (int i = 0; i < f.n_cols && !in->failed; i++) {
@@ -864,6 +897,45 @@ static Status load_comments(Catalog *c, BytesIn *in, const char *path, Err *e) {
     }
     return ST_OK;
 }
+static bool is_set_col(const ForeignKey *f, const char *name) {
+    bool yes = false;
+    for (int i = 0; i < f->n_cols; i++) yes |= strcmp(f->cols[i], name) == 0;
+    return yes;
+}
+/* A copy of foreign key number i with what the file has beside, in its place. */
+static Status load_foreign_more(Catalog *c, int64_t i, BytesIn *in, const char *path, Err *e) {
+    ForeignKey f = *c->foreign[i];
+    f.match_full = bytes_get_bool(in);
+    f.deferrable = bytes_get_bool(in);
+    f.deferred = bytes_get_bool(in);
+    f.not_valid = bytes_get_bool(in);
+    f.n_set_cols = (int)bytes_get_count(in, f.n_cols);
+    if (!(f.set_cols = arena_array(in->arena, char *, f.n_set_cols + 1))) return ST_ERROR;
+    for (int k = 0; k < f.n_set_cols && !in->failed; k++) {
+        f.set_cols[k] = bytes_get_text(in, false);
+        in->failed = in->failed || !is_set_col(&f, f.set_cols[k]);
+    }
+    if (in->failed || (f.deferred && !f.deferrable)) return err_corrupted(e, path, in->at, "foreign key is invalid");
+    ForeignKey *copy = foreign_new(&f, e);
+    if (!copy) return ST_ERROR;
+    foreign_free(c->foreign[i]);
+    c->foreign[i] = copy;
+    return ST_OK;
+}
+static Status load_constraints(Catalog *c, BytesIn *in, const char *path, Err *e) {
+    for (int64_t i = 0; i < c->n_tables; i++) {
+        char *on_commit = &c->tables[i]->on_commit;
+        bytes_get(in, on_commit, 1);
+        if (*on_commit && *on_commit != 'd') in->failed = true;
+        for (int k = 0; k < c->tables[i]->n_keys; k++) {
+            KeyConstraint *key = &c->tables[i]->keys[k];
+            key->deferrable = bytes_get_bool(in);
+            key->deferred = bytes_get_bool(in);
+        }
+    }
+    for (int64_t i = 0; i < c->n_foreign; i++) TRY(load_foreign_more(c, i, in, path, e));
+    return ST_OK;
+}
 Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *account, Arena *a, Err *e) {
     char *p = NULL;
     int64_t len;
@@ -876,7 +948,7 @@ Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *acc
     if (!checksum_matches(p, len - 8, sum)) return err_corrupted(e, path, 0, "checksum does not match");
     BytesIn in = {.p = p, .len = len - 8, .at = 8, .arena = a};
     int64_t format = bytes_get_i64(&in);
-    if (format < CATALOG_FIRST || format > CATALOG_VIEWS) return err_corrupted(e, path, 8, "unknown format");
+    if (format < CATALOG_FIRST || format > CATALOG_CONSTRAINTS) return err_corrupted(e, path, 8, "unknown format");
     int64_t next_id = bytes_get_i64(&in);
     TypeMap types = {0};
     if (format >= CATALOG_ENUMS) TRY(load_enums(c, &in, path, &types, e));
@@ -905,7 +977,8 @@ Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *acc
         if (format >= CATALOG_VIEWS) TRY(load_view_parts(c, &in, path, &c->views[i], e));
         else if (c->views[i]->materialized) return err_corrupted(e, path, in.at, "view is invalid");
     }
+    if (format >= CATALOG_CONSTRAINTS) TRY(load_constraints(c, &in, path, e));
     if (in.failed || in.at != in.len) return err_corrupted(e, path, in.at, "catalog is invalid");
-    c->next_id = next_id;
+    c->next_id = MAX_OF(c->next_id, next_id); /* foreign keys have numbers by now */
     return ST_OK;
 }

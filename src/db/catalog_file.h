@@ -32,13 +32,17 @@
  *         i64 greatest, i64 cache, i64 number given last, i64 log_cnt, u8 it was given, u8 cycle, u8 of an identity
  *         column, text table, text column that it goes with (NULL allowed). Then for each column of each table
  *         u8 kind (storage/table.h: 0, a, d, s)
- *     format 16 and up: i64 indexes, each: text name, text table, text access method, u8 unique (then the table has a
+ *     format 17 and up: i64 indexes, each: text name, text table, text access method, u8 unique (then the table has a
  *         key of that name), u8 NULLs not distinct, u8 clustered, text predicate (NULL allowed), i64 parts, each:
  *         text expression, text operator class, text collation (NULL allowed), u8 descending, u8 NULLs first,
  *         i64 statistics target; i64 included columns, text name ...; i64 parameters, text name=value ... Unique
  *         indexes of lower formats have no more to say than their tables' keys
- *     format 17: i64 comments, each: u8 kind (catalog/comment.h), i64 routine (0: another kind), text name, text part,
- *         text comment
+ *     format 18 and up: i64 comments, each: u8 kind (catalog/comment.h), i64 routine (0: another kind), text name,
+ *         text part, text comment
+ *     format 20, of deferrable constraints, ON COMMIT DELETE ROWS and what else foreign keys may have (ON UPDATE is c
+ *         there, too): for each table u8 on commit (0, d), and for each of its keys u8 deferrable, u8 initially
+ *         deferred; then for each foreign key u8 MATCH FULL, u8 deferrable, u8 initially deferred, u8 not valid, i64
+ *         columns that ON DELETE sets (0: all of them), text ...
  *     u64 checksum of everything before
  *
  * Integers are little-endian; text: i64 length (-1 = NULL), bytes.

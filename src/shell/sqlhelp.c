@@ -50,7 +50,9 @@ static const struct Topic {
      "    ALTER [ COLUMN ] column { SET GENERATED { ALWAYS | BY DEFAULT } | SET sequence_option |\n"
      "        RESTART [ [ WITH ] number ] } [ ... ]\n"
      "    ALTER [ COLUMN ] column DROP { IDENTITY | EXPRESSION } [ IF EXISTS ]\n"
-     "    ADD table_constraint\n"
+     "    ADD table_constraint [ NOT VALID ]\n"
+     "    ALTER CONSTRAINT constraint [ deferral ]\n"
+     "    VALIDATE CONSTRAINT constraint\n"
      "    DROP CONSTRAINT [ IF EXISTS ] constraint [ RESTRICT | CASCADE ]\n"
      "    CLUSTER ON index\n"
      "    SET WITHOUT CLUSTER\n"
@@ -153,18 +155,23 @@ static const struct Topic {
      "    { column type [ column_constraint [ ... ] ] | table_constraint |\n"
      "      LIKE relation [ { INCLUDING | EXCLUDING } { COMMENTS | CONSTRAINTS | DEFAULTS | GENERATED | IDENTITY |\n"
      "        INDEXES | ALL } ... ] } [, ... ]\n"
-     ") [ WITH ( expected_rows = number ) ]\n\n"
+     ") [ WITH ( expected_rows = number ) ]\n"
+     "[ ON COMMIT { PRESERVE ROWS | DELETE ROWS | DROP } ]    -- of a temporary table\n\n"
      "where column_constraint is:\n\n"
      "    [ CONSTRAINT name ] { NOT NULL | NULL | CHECK ( expression ) | DEFAULT expression | UNIQUE | PRIMARY KEY |\n"
      "        GENERATED ALWAYS AS ( expression ) STORED |\n"
      "        GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY [ ( sequence_options ) ] |\n"
-     "        REFERENCES table [ ( column ) ] [ ON DELETE action ] [ ON UPDATE action ] }\n\n"
+     "        REFERENCES table [ ( column ) ] [ MATCH FULL ] [ ON DELETE action ] [ ON UPDATE action ] }\n"
+     "    [ deferral ]\n\n"
      "and table_constraint is:\n\n"
      "    [ CONSTRAINT name ] { CHECK ( expression ) | UNIQUE ( column [, ...] ) | PRIMARY KEY ( column [, ...] ) |\n"
      "        FOREIGN KEY ( column [, ...] ) REFERENCES table [ ( column [, ...] ) ]\n"
-     "        [ ON DELETE action ] [ ON UPDATE action ] }"},
+     "        [ MATCH FULL ] [ ON DELETE action ] [ ON UPDATE action ] } [ deferral ]\n\n"
+     "action is NO ACTION, RESTRICT, CASCADE, SET NULL [ ( column [, ...] ) ] or SET DEFAULT [ ( column [, ...] ) ];\n"
+     "deferral, of keys and foreign keys, is [ NOT ] DEFERRABLE [ INITIALLY { DEFERRED | IMMEDIATE } ]"},
     {"CREATE TABLE AS", "define a table from the result of a query",
      "CREATE [ TEMPORARY | UNLOGGED ] TABLE [ IF NOT EXISTS ] name [ ( column [, ...] ) ]\n"
+     "    [ ON COMMIT { PRESERVE ROWS | DELETE ROWS | DROP } ]\n"
      "    AS query [ WITH [ NO ] DATA ]"},
     {"CREATE TYPE", "define an enumerated, a composite or a range type",
      "CREATE TYPE name AS ENUM ( [ 'label' [, ...] ] )\n"
@@ -268,6 +275,8 @@ static const struct Topic {
      "    from_item { NATURAL join_type | CROSS JOIN } from_item\n\n"
      "and grouping_element: ( ), expression, ROLLUP (...), CUBE (...), GROUPING SETS (...)"},
     {"SET", "change a setting of the session", "SET [ SESSION | LOCAL ] name { TO | = } { value | DEFAULT }"},
+    {"SET CONSTRAINTS", "say when deferrable constraints are looked at",
+     "SET CONSTRAINTS { ALL | name [, ...] } { DEFERRED | IMMEDIATE }"},
     {"SET TRANSACTION", "say what the transaction may do", "SET TRANSACTION transaction_mode [, ...]    -- see BEGIN"},
     {"SHOW", "show a setting", "SHOW { name | ALL | TABLES | DEVICES }"},
     {"START TRANSACTION", "start a transaction", "START TRANSACTION [ transaction_mode [, ...] ]    -- see BEGIN"},

@@ -191,7 +191,8 @@ static Status enter(Table *t, int k, int64_t n, const int64_t *rowids, Err *e) {
     }
     for (int64_t i = 0; i < n; i++) {
         if (!has[i]) continue;
-        if (sorted_find(t, kc, cells[i], rowids[i]) >= 0 || hash_find(t, kc, cells[i], hash[i], rowids[i]) >= 0)
+        if (!kc->deferrable &&
+            (sorted_find(t, kc, cells[i], rowids[i]) >= 0 || hash_find(t, kc, cells[i], hash[i], rowids[i]) >= 0))
             return row_key_error_stored(t, k, rowids[i], e);
         keyslots_put(x, entry_make(hash[i], rowids[i]));
     }
@@ -216,6 +217,14 @@ Status keyindex_check_row(Table *t, int k, int64_t rowid, Err *e) {
     return sorted_find(t, kc, cells, rowid) >= 0 || hash_find(t, kc, cells, hash, rowid) >= 0
                ? row_key_error_stored(t, k, rowid, e)
                : ST_OK;
+}
+
+Status table_check_deferrable(Table *t, Err *e) {
+    for (int k = 0; k < t->n_keys; k++)
+        for (int64_t n = 0; t->keys[k].deferrable && n < t->n_tablets; n++)
+            for (int64_t row = 0; row < t->tablets[n]->rows; row++)
+                TRY(keyindex_check_row(t, k, rowid_make(n, row), e));
+    return ST_OK;
 }
 
 /* Rows of main tablet `n` continue the sorted run. `last` is the last row of the tablet before. On equal runs the
@@ -266,6 +275,7 @@ static Status continues_sorted(Table *t, int k, int64_t n, bool *yes, Err *e) {
             have = true;
             prev = vals[j];
         }
+        if (dup_row >= 0 && kc->deferrable) return ST_OK;
         if (dup_row >= 0) return row_key_error_stored(t, k, dup_row, e);
     }
     *yes = true;
@@ -341,7 +351,7 @@ Status keyindex_verify(const Table *t, int k, Err *e) {
             if (tablet_row_deleted(tab, r) || !stored_key(t, kc, id, cells, &hash)) continue;
             int64_t found = sorted_find(t, kc, cells, -1);
             if (found < 0) found = hash_find(t, kc, cells, hash, -1);
-            if (found != id)
+            if (found != id && !(kc->deferrable && found >= 0))
                 return err_internal(e, "key \"%s\" finds row %lld instead of %lld", kc->name, (long long)found,
                                     (long long)id);
         }

@@ -16,6 +16,9 @@
  *
  * Keys with a NULL in any column are never entered (UNIQUE treats NULLs as distinct).
  *
+ * Several live rows may have one key while a constraint is deferrable: they are entered without a look at each other
+ * (keyindex_check_row looks), and a lookup finds one of them.
+ *
  * Versions of the table (table_version.h) look keys up without a lock while the table's one writer goes on. They share
  * the arrays of slots, which are only added to: an entry never changes and never goes, growing and sweeping move to
  * another array, step by step, and the last count frees the old one. So an entry that was there when the version was

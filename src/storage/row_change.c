@@ -512,7 +512,9 @@ static Status update_by_moving(Table *t, int64_t n, const int64_t *idx, const Ne
     }
     TRY(append_rows(t, 0, n, cols, codes, undo, new_ids, e));
     int64_t done;
-    return delete_rows(t, n, old, undo, &done, e);
+    TRY(delete_rows(t, n, old, undo, &done, e));
+    undo->recs.items[undo->recs.len - 1].moved = true;
+    return ST_OK;
 }
 
 static bool index_is_set(const Table *t, int k, const NewRows *x) {

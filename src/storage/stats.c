@@ -50,7 +50,7 @@ static double hll_estimate(const Hll *h) {
 
 bool stats_key_column(const Table *t, int col) {
     for (int k = 0; k < t->n_keys; k++)
-        if (t->keys[k].n_cols == 1 && t->keys[k].cols[0] == col) return true;
+        if (t->keys[k].n_cols == 1 && t->keys[k].cols[0] == col && !t->keys[k].deferrable) return true;
     return false;
 }
 

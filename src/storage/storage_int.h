@@ -195,6 +195,7 @@ typedef struct UndoRecord {
     int64_t tablet, rows; /* APPEND: tablet and its rows before; TABLETS: number of tablets afterwards and before */
     int64_t n;            /* rows concerned */
     int64_t *rowids;      /* DELETE, UPDATE, ADD, LOCK */
+    bool moved;           /* DELETE: the rows before it that were appended are what its rows became */
     int col;              /* UPDATE, ADD */
     int32_t cell_size;
     void *cells;        /* hidden: the new ones; ADD: what was added */
@@ -220,6 +221,7 @@ struct UndoLog {
 
 /* A record of a change that comes. */
 UndoRecord *undo_push(UndoLog *u, UndoKind kind, Table *t, Err *e);
+void undo_cell_value(const UndoRecord *r, int64_t i, Value *out); /* of a shown UPDATE; bytes are the table's */
 void *undo_alloc(UndoLog *u, int64_t bytes, Err *e);
 
 /* Moves the table's data out, leaving it empty (but usable); and back. */

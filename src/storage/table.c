@@ -31,6 +31,8 @@ static Status copy_constraints(Table *t, int n_keys, const KeyDef *keys, int n_c
             return err_set(e, ERR_TOO_MANY_COLUMNS, "cannot use more than %d columns in an index", KEYINDEX_MAX_COLS);
         k->primary = keys[i].primary;
         k->is_index = keys[i].is_index;
+        k->deferrable = keys[i].deferrable;
+        k->deferred = keys[i].deferred;
         k->n_cols = keys[i].n_cols;
         k->name = arena_strdup(a, keys[i].name);
         k->cols = arena_array(a, int, k->n_cols > 0 ? k->n_cols : 1);

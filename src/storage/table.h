@@ -143,6 +143,9 @@ typedef struct KeyConstraint {
     int *cols;
     struct HashIndex *index; /* storage/keyindex.h */
     bool is_index;           /* made by CREATE UNIQUE INDEX: no constraint */
+    bool deferrable;         /* rows may have the same key for a while: what changes them looks later
+                                (undo_check_deferrable), and nothing may conclude that they differ */
+    bool deferred;           /* INITIALLY DEFERRED */
 } KeyConstraint;
 
 /* A unique index whose key is computed from the row: by expressions, by a predicate that leaves rows out, or with NULLs
@@ -182,6 +185,7 @@ typedef struct Table {
     int64_t n_tablets;
     Tablet **tablets;
     int64_t live_rows;
+    char on_commit;        /* what a transaction that ends does to it: 'd' deletes its rows, 'x' drops it; 0: nothing */
     int64_t expected_rows; /* WITH (expected_rows = N): its image gets room for so many rows when it is made, with the
                               system's memory behind it; 0: as it comes */
     bool takes_over; /* it is being built of another table's rows: when two have one key, the key cannot be made */
@@ -217,6 +221,7 @@ typedef struct KeyDef {
     int n_cols;
     const int *cols;
     bool is_index;
+    bool deferrable, deferred;
 } KeyDef;
 typedef struct ExprIndexDef {
     const char *name;
@@ -297,7 +302,11 @@ Status undo_reserve(UndoLog *u, int64_t mark,
 void undo_hide(UndoLog *u);
 void undo_show(UndoLog *u, bool elsewhere);
 void undo_abandon(UndoLog *u);                    /* hidden, it is forgotten: its changes never happened */
-Status undo_check_keys(const UndoLog *u, Err *e); /* shown: no other row has a key of its rows, else 23505 */
+Status undo_check_keys(const UndoLog *u, Err *e); /* shown: no other row has a key of its rows, else 23505; deferrable
+                                                      keys apart: */
+Status table_check_deferrable(Table *t, Err *e);  /* ... no row has one of another row */
+/* ... of what was logged after the mark, a deferrable key of the table (t NULL: of all tables; key -1: each). */
+Status undo_check_deferrable(const UndoLog *u, int64_t mark, const Table *t, int key, Err *e);
 /* Committed logs that are kept to go back behind them. */
 /* What comes after `to` is added to it; on an error nothing happened. Both are shown, or both are hidden. Shown, cells
  * that `to` has already are left out. *bytes: by how much it grew. */

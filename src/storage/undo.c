@@ -612,19 +612,35 @@ void undo_drop_table(UndoLog *u, const Table *t) {
 }
 
 /* ---- keys ---- */
+static bool is_deferrable(const Table *t, int k) { return k < t->n_keys && t->keys[k].deferrable; }
+/* No other row has key k of the record's rows. */
+static Status check_record(const UndoRecord *r, int k, Err *e) {
+    if (r->kind == UNDO_APPEND)
+        for (int64_t row = 0; row < r->n; row++)
+            TRY(keyindex_check_row(r->t, k, rowid_make(r->tablet, r->rows + row), e));
+    if (r->kind == UNDO_UPDATE && table_index_reads(r->t, k, r->col))
+        for (int64_t row = 0; row < r->n; row++) TRY(keyindex_check_row(r->t, k, r->rowids[row], e));
+    const bool all = r->kind == UNDO_STATE && is_deferrable(r->t, k); /* other keys were looked at */
+    const int64_t first = all ? 0 : r->rows, end = all ? r->t->n_tablets : r->kind == UNDO_TABLETS ? r->tablet : 0;
+    for (int64_t n = first; n < end; n++)
+        for (int64_t row = 0; row < r->t->tablets[n]->rows; row++)
+            TRY(keyindex_check_row(r->t, k, rowid_make(n, row), e));
+    return ST_OK;
+}
+
 Status undo_check_keys(const UndoLog *u, Err *e) {
     for (int64_t i = 0; i < u->recs.len; i++) {
         const UndoRecord *r = &u->recs.items[i];
-        for (int k = 0; r->t && k < table_indexes(r->t); k++) {
-            if (r->kind == UNDO_APPEND)
-                for (int64_t row = 0; row < r->n; row++)
-                    TRY(keyindex_check_row(r->t, k, rowid_make(r->tablet, r->rows + row), e));
-            if (r->kind == UNDO_UPDATE && table_index_reads(r->t, k, r->col))
-                for (int64_t row = 0; row < r->n; row++) TRY(keyindex_check_row(r->t, k, r->rowids[row], e));
-            for (int64_t n = r->rows; r->kind == UNDO_TABLETS && n < r->tablet; n++)
-                for (int64_t row = 0; row < r->t->tablets[n]->rows; row++)
-                    TRY(keyindex_check_row(r->t, k, rowid_make(n, row), e));
-        }
+        for (int k = 0; r->t && k < table_indexes(r->t); k++)
+            if (!is_deferrable(r->t, k)) TRY(check_record(r, k, e));
+    }
+    return ST_OK;
+}
+Status undo_check_deferrable(const UndoLog *u, int64_t mark, const Table *t, int key, Err *e) {
+    for (int64_t i = mark; i < u->recs.len; i++) {
+        const UndoRecord *r = &u->recs.items[i];
+        for (int k = 0; r->t && (!t || r->t == t) && k < r->t->n_keys; k++)
+            if (is_deferrable(r->t, k) && (key < 0 || k == key)) TRY(check_record(r, k, e));
     }
     return ST_OK;
 }

@@ -189,11 +189,14 @@ bool undo_cells_find(const UndoCells *x, const Table *t, int64_t rowid, int col,
     if (lo == x->cells.len) return false;
     const OldCell *c = &x->cells.items[lo];
     if (c->t != t || c->rowid != rowid || c->col != col) return false;
-    const UndoRecord *r = &x->u->recs.items[c->record];
-    const Column *column = &t->cols[col];
-    *out = (Value){.type = column->type, .is_null = !r->valid[c->i]};
-    if (out->is_null) return true;
-    const char *cell = (const char *)r->cells + c->i * r->cell_size;
+    undo_cell_value(&x->u->recs.items[c->record], c->i, out);
+    return true;
+}
+void undo_cell_value(const UndoRecord *r, int64_t i, Value *out) {
+    const Column *column = &r->t->cols[r->col];
+    *out = (Value){.type = column->type, .is_null = !r->valid[i]};
+    if (out->is_null) return;
+    const char *cell = (const char *)r->cells + i * r->cell_size;
     if (column->dict) {
         int32_t code;
         memcpy(&code, cell, sizeof code);
@@ -201,5 +204,4 @@ bool undo_cells_find(const UndoCells *x, const Table *t, int64_t rowid, int col,
     } else {
         memcpy(value_cell(out), cell, (size_t)r->cell_size);
     }
-    return true;
 }

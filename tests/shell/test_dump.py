@@ -246,7 +246,7 @@ alter domain "Pos" drop default;
 OPTIONS = """create function f(x int default 1) returns int language sql as $$ select x $$;
 create procedure p(a int, inout b int) language plpgsql as $$ begin b := a; end $$;
 create table b_parent(id int primary key, t text);
-create table a_child(id int primary key, p int references b_parent, n numeric(5, 2), d double precision, bo boolean, by bytea, a int[], bi bit(3), vb varbit(9)[], fb "bit", dflt int default f(), check (f(id) > 0));
+create table a_child(id int primary key, p int unique deferrable references b_parent match full on update cascade on delete set null (p) deferrable initially deferred, n numeric(5, 2), d double precision, bo boolean, by bytea, a int[], bi bit(3), vb varbit(9)[], fb "bit", dflt int default f(), check (f(id) > 0));
 create table "Odd ""name"("x y" text);
 create table none();
 create table x1(a boolean, b text default 'x');
@@ -325,7 +325,7 @@ def patterns():
         rc, out, err = sh("dump", "d", *args)
         check(f"{' '.join(args)}", rc == 0 and err == "" and names(out, "TABLE") == tables and names(out, "TABLE DATA") == tables and names(out, "VIEW") == has and "FUNCTION" not in out, (rc, out, err))
     rc, out, err = sh("dump", "d", "-t", "a_child")
-    check("-t: with constraints", "a_child_p_fkey FOREIGN KEY (p) REFERENCES b_parent(id);" in out and "SET DEFAULT f();" in out and "PRIMARY KEY" in out, out)
+    check("-t: with constraints", "a_child_p_fkey FOREIGN KEY (p) REFERENCES b_parent(id) MATCH FULL ON UPDATE CASCADE ON DELETE SET NULL (p) DEFERRABLE INITIALLY DEFERRED;" in out and "UNIQUE (p) DEFERRABLE;" in out and "SET DEFAULT f();" in out and "PRIMARY KEY" in out, out)
     for pattern in ("nope", '"B_parent"', '"b_*"', "child", "other.b_parent"):
         rc, out, err = sh("dump", "d", "-t", pattern)
         check(f"-t {pattern}", rc == 1 and "no matching tables were found" in err and COMPLETE not in out, (rc, out, err))

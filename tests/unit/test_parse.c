@@ -480,6 +480,7 @@ static void test_tags(void **state) {
     check_kind("set role x", AST_SET, "SET");
     check_kind("reset x", AST_SET, "RESET");
     check_kind("lock table t", AST_LOCK, "LOCK TABLE");
+    check_kind("set constraints all deferred", AST_SET_CONSTRAINTS, "SET CONSTRAINTS");
     check_kind("create sequence s as int start 5 no maxvalue cycle owned by t.a", AST_CREATE_SEQUENCE,
                "CREATE SEQUENCE");
     check_kind("alter sequence s restart", AST_ALTER_SEQUENCE, "ALTER SEQUENCE");

@@ -2,7 +2,7 @@
 #ifndef STELE_SESSION_CORE_CHANGES_H
 #define STELE_SESSION_CORE_CHANGES_H
 
-#include "session/core/session.h"
+#include "session/core/constraints.h"
 
 /* Rows of a table by number, in an arena. */
 typedef struct RowSet {
@@ -26,26 +26,17 @@ typedef struct Change {
                      were inserted, then those that were updated */
     int64_t n_kept, n_shown, done;
     int64_t n_inserted, n_updated, n_deleted; /* of MERGE */
+    int64_t mark;                             /* of the log: changes behind it are not among the events */
+    KeyEvents events;                         /* applied: what its constraints have to look at */
 } Change;
 /* 0. Nothing under way reads the table: 55006. */
 Status change_allowed(Session *s, const BoundStmt *b);
 /* 1. Its rows, as the tables are now. */
 Status change_plan(Session *s, Arena *a, PlanCtx *c, BoundStmt *b, MemAccount *acct, Change *x);
-/* 2. The table, logged in s->undo. An error leaves no change. */
+/* 2. The table, logged in s->undo, and the events of its keys. An error leaves no change. */
 Status change_apply(Session *s, Arena *a, Change *x);
-/* 3. Foreign keys. An error leaves changes: the caller rolls back. */
-Status change_foreign(Session *s, Statement *st, const Change *x);
+/* 3. constraints_settle of its events. An error leaves changes: the caller rolls back. */
 void change_result(Statement *st, const Change *x);
-
-/* ---- foreign keys of one row (ddl/foreign.c) ---- */
-/* The change may take a key away that rows of other tables, or of the same, refer to: it is for foreign_after_change.
- */
-bool foreign_may_orphan(const Catalog *k, const BoundStmt *b);
-/* As foreign_after_change, of MERGE. */
-Status foreign_after_merge(Session *s, Statement *st, const Change *x);
-/* As foreign_after_change, of another change of one row, by its values: of all columns (kind INSERT), or of b's
- * set_cols (UPDATE, also of ON CONFLICT). */
-Status foreign_after_row(Session *s, Statement *st, const BoundStmt *b, StmtKind kind, const Vec *vals);
 
 /* A statement with members of WITH that change data: fills the statement's result. */
 Status session_with_changes(Session *s, Statement *st, PlanCtx *c, BoundStmt *b);

@@ -302,7 +302,7 @@ static Status apply_run(Apply *y, const RowRun *run, int64_t seen) {
     return ST_OK;
 }
 
-Status change_apply(Session *s, Arena *a, Change *x) {
+static Status apply(Session *s, Arena *a, Change *x) {
     if (x->b->merge) return change_apply_merge(s, a, x);
     Apply y = {.s = s, .a = a, .x = x, .b = x->b, .l = rows_layout(x->rows)};
     const int64_t total = rows_count(x->rows), mark = undo_mark(s->undo);
@@ -324,10 +324,12 @@ Status change_apply(Session *s, Arena *a, Change *x) {
     if (st != ST_OK) undo_rollback(s->undo, mark);
     return st;
 }
-
-Status change_foreign(Session *s, Statement *st, const Change *x) {
-    if (x->b->merge) return foreign_after_merge(s, st, x);
-    return foreign_after_change(s, st, x->b, x->rows, x->map, x->n_shown, x->done);
+Status change_apply(Session *s, Arena *a, Change *x) {
+    const int64_t mark = x->mark = undo_mark(s->undo);
+    TRY(apply(s, a, x));
+    if (constraints_note(s, a, x->b->table, x->mark, &x->events) == ST_OK) return ST_OK;
+    undo_rollback(s->undo, mark);
+    return ST_ERROR;
 }
 
 void change_result(Statement *st, const Change *x) {
@@ -356,7 +358,7 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
     st->query = x.query;
     int64_t mark = undo_mark(s->undo);
     Status out = change_apply(s, st->run_arena, &x);
-    if (out == ST_OK) out = change_foreign(s, st, &x);
+    if (out == ST_OK) out = constraints_settle(s, st, &x.events);
     if (out != ST_OK) {
         undo_rollback(s->undo, mark);
         (void)transaction_reads_table(s, b->table); /* a routine may go on, knowing of a row that has the key */

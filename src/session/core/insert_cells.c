@@ -127,7 +127,7 @@ Status session_insert_cells(Session *s, Statement *st, const BoundStmt *b, int64
     int64_t rows = 0, mark = undo_mark(s->undo);
     Status r = load_cells(s, t, &x, &rows);
     mutex_destroy(&x.lock);
-    if (r == ST_OK) r = foreign_check_table(s, st, t);
+    if (r == ST_OK) r = constraints_after(s, st, t, mark);
     if (r != ST_OK) {
         undo_rollback(s->undo, mark);
         (void)transaction_reads_table(s, t); /* as session_dml */

@@ -3,7 +3,7 @@
  * The statement is one set of changes: the order of its rows, which is that of a join, makes no difference. First all
  * rows are looked at, one after the other: NOT NULL and CHECK of what is to be stored, and that no row of the table is
  * changed twice. Then rows are deleted, then the others updated, as if all changed at once, then the new ones inserted,
- * so that a key that one of them gives up is free for another. Foreign keys follow (ddl/foreign.c).
+ * so that a key that one of them gives up is free for another. Foreign keys follow (constraints.h).
  */
 #include "session/core/changes_int.h"
 
@@ -144,8 +144,14 @@ static Status insert_rows(MergeRun *m, int64_t k, int64_t seen) {
     return rows_insert(m->b->table, &rows, m->s->undo, NULL, &m->s->err);
 }
 static Status insert_all(MergeRun *m) {
-    if (m->x->n_inserted == 0) return ST_OK;
-    if (m->x->n_inserted >= CHANGE_LOAD_ROWS) TRY(load_begin(m->b->table, 1, &m->load, &m->s->err));
+    Session *s = m->s;
+    Change *x = m->x;
+    if (x->n_inserted == 0) return ST_OK;
+    if (x->n_inserted >= CHANGE_LOAD_ROWS) { /* it may give all rows other numbers */
+        TRY(constraints_note(s, m->a, m->b->table, x->mark, &x->events));
+        x->mark = undo_mark(s->undo);
+        TRY(load_begin(m->b->table, 1, &m->load, &s->err));
+    }
     Status st = each_chunk(m, insert_rows);
     if (st == ST_OK && m->load) st = load_finish(m->load, m->s->db->pool, m->s->undo, NULL, &m->s->err);
     load_cancel(m->load);

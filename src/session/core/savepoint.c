@@ -7,6 +7,7 @@
  * An error in a transaction that has savepoints takes it back to the last of them at once, when the lock is at hand,
  * and leaves it in state 'E', with the lock given up: only ROLLBACK TO goes on from there.
  */
+#include "session/core/constraints.h"
 #include "session/core/cursor.h"
 #include "session/core/transaction.h"
 
@@ -19,6 +20,7 @@ struct Savepoint {
     bool read_only, pinned;
     Settings settings, settings_keep;
     int64_t cursors; /* SessionNames.last_cursor */
+    ConstraintMark constraints;
 };
 
 static void drop_last(Session *s) {
@@ -63,7 +65,8 @@ Status savepoint_set(Session *s, const char *name) {
                             transaction_pinned(s),
                             s->settings,
                             s->kept_settings.keep,
-                            s->names.last_cursor};
+                            s->names.last_cursor,
+                            constraints_mark(s)};
     s->savepoints = p;
     return ST_OK;
 }
@@ -80,6 +83,7 @@ Status savepoint_release(Session *s, const char *name) {
 static void go_back(Session *s, const struct Savepoint *p) {
     if (s->undo) undo_rollback(s->undo, p->mark);
     catalog_undo_to(s, p->catalog);
+    constraints_back(s, p->constraints);
 }
 
 /* Undoes what came after the savepoint, under the lock held alone, which it may have to wait for. */
@@ -97,6 +101,7 @@ Status savepoint_back(Session *s, const char *name) {
     TRY(find(s, name, &p));
     TRY(undo_to(s, p));
     while (s->savepoints != p) drop_last(s);
+    constraints_back(s, p->constraints);
     cursors_back_to(s, p->cursors);
     settings_restore(s, &p->settings);
     s->kept_settings.keep = p->settings_keep;

@@ -473,6 +473,7 @@ static void roll_back_all(Session *s) {
     cursors_end(s, false);
     transaction_rollback(s);
     catalog_undo_all(s);
+    constraints_end(s);
 }
 
 /* Others read what is published meanwhile; without memory for both it goes first. */
@@ -561,6 +562,7 @@ static void commit_all(Session *s) {
     bool changed = s->undo && s->lock == LOCK_EXCLUSIVE;                 /* without the lock there is nothing in it */
     if (changed && undo_is_whole(s->undo, 0)) database_unpublish(s->db); /* it would keep what was truncated */
     savepoints_free(s);
+    constraints_end(s);
     session_bulk_follow(s);
     commit_tables(s);
     if (has_dropped_table(s) && atomic_load(&s->db->n_sessions) == 1)
@@ -569,6 +571,12 @@ static void commit_all(Session *s) {
     if (!changed) return;
     s->db->dirty = true;
     merge_grown(s);
+}
+
+/* What may still refuse the commit. */
+static Status before_commit(Session *s) {
+    TRY(constraints_at_commit(s));
+    return session_tables_at_commit(s);
 }
 
 void session_unlock(Session *s) { release_lock(s); }
@@ -580,6 +588,7 @@ static void cannot_repeat(Session *s) {
 Status session_end_inside(Session *s, bool commit) {
     cannot_repeat(s);
     LockMode lock = s->lock;
+    if (commit) TRY(before_commit(s));
     if (commit) commit_all(s);
     else roll_back_all(s);
     release_lock(s);
@@ -617,6 +626,7 @@ static Status step_back(Session *s) {
     } else {
         if (transaction_defers(s)) transaction_drop_deferred(s, s->block.mark);
         else if (s->lock == LOCK_EXCLUSIVE) undo_rollback(s->undo, s->block.mark);
+        constraints_back(s, s->block.constraints);
         cursors_back_to(s, s->block.cursor_mark);
         (void)suspend_to_wait(s);
     }
@@ -643,6 +653,7 @@ Status session_end_statement(Session *s, Status outcome) {
     if (outcome == ST_OK && s->state != 'E') outcome = look_for_holder(s);
     if (s->block.holder) return ST_ERROR;
     if (s->state == 'I') {
+        if (outcome == ST_OK) outcome = before_commit(s);
         if (outcome == ST_OK) commit_all(s);
         else roll_back_all(s);
         s->read_only = false;
@@ -764,6 +775,7 @@ static Status transaction(Session *s, Statement *st, const AstTransaction *t) {
             bool changes = s->catalog_undo || transaction_changed(s);
             Status r = changes ? lock_latest(s) : ST_OK; /* 40001, or the lock was not to be had */
             if (r == ST_OK && changes) r = look_before_commit(s);
+            if (r == ST_OK && changes) r = before_commit(s);
             if (r != ST_OK && !s->block.holder) session_abandon(s);
             if (r != ST_OK) return r;
             settings_restore(s, &s->kept_settings.keep);
@@ -856,6 +868,7 @@ void session_free(Session *s) {
     session_free_prepared(s);
     session_forget_sequences(s);
     pl_session_free(s);
+    constraints_free(s);
     call_session_free(s);
     text_unlist_all(s);
     setting_texts_tidy(s, true);
@@ -1450,6 +1463,10 @@ static Status execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_p
     if (ast->kind == AST_FETCH) return fetch_statement(s, st, AST_AS_CONST(AstFetch, ast));
     if (ast->kind == AST_CLOSE) return close_statement(s, st, AST_AS_CONST(AstClose, ast));
     if (ast->kind == AST_LOCK) return lock_tables(s, st, AST_AS_CONST(AstLock, ast));
+    if (ast->kind == AST_SET_CONSTRAINTS) {
+        snprintf(st->tag, sizeof st->tag, "SET CONSTRAINTS");
+        return constraints_set(s, st, AST_AS_CONST(AstSetConstraints, ast));
+    }
     if (ast->kind == AST_DESCRIBE) return session_describe(s, st, AST_AS_CONST(AstDescribe, ast));
     if (!sql_is_planned(ast)) {
         bool by_statement = ast->kind == AST_EXECUTE || ast->kind == AST_PREPARE || ast->kind == AST_DEALLOCATE ||
@@ -1523,6 +1540,7 @@ static Status run_once(Statement *st) {
     if (s->state == 'I') setting_texts_tidy(s, false);
     s->block.mark = s->undo ? undo_mark(s->undo) : 0;
     s->block.cursor_mark = s->names.last_cursor;
+    s->block.constraints = constraints_mark(s);
     s->block.holder = 0;
     s->block.read_adds = s->block.defers = false;
     s->read.since_ns = clock_ns();

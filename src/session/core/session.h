@@ -205,8 +205,11 @@ typedef struct SessionBlock {
     bool looked;     /* none of the rows that are about to be committed are held by others */
     int64_t mark;    /* of the undo log when it began, with all that was deferred before */
     int64_t cursor_mark; /* SessionNames.last_cursor when it began */
-    int64_t holder;      /* it waits for that transaction, and runs again then; 0: none */
-    _Atomic bool waits;  /* it does now; set under the hub's mutex, read by any thread */
+    struct ConstraintMark {
+        int64_t events, modes, ticks;
+    } constraints;      /* constraints.h, when it began */
+    int64_t holder;     /* it waits for that transaction, and runs again then; 0: none */
+    _Atomic bool waits; /* it does now; set under the hub's mutex, read by any thread */
 } SessionBlock;
 
 /* What the failure of its statement does to a bulk that has run. */
@@ -250,8 +253,8 @@ typedef struct Session {
     struct PlSession *pl;              /* pl_run.c: routines made ready, calls under way */
     const struct RunningPlan *running; /* queries under way that call routines, innermost first */
     bool explaining;                   /* EXPLAIN without ANALYZE: set-returning functions are not called */
-    bool in_foreign;     /* an action of a foreign key runs: its caller checks the keys on what it changes */
-    int64_t deadline_ns; /* statement_timeout */
+    struct Constraints *constraints;   /* what waits for the transaction's end (constraints.h); NULL: nothing */
+    int64_t deadline_ns;               /* statement_timeout */
     _Atomic bool cancel;
     int32_t groups; /* of calls that are one for interrupts, begun and not ended: session_forget_interrupt */
     _Atomic(struct Session *) leads; /* the pool's session, while this one's thread runs a bulk on it: it is canceled
@@ -631,16 +634,13 @@ void session_notices_drop(Session *s); /* the statement runs again */
 void session_notice_text(Session *s, const char *severity, const char *sqlstate, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 
+/* Before a transaction commits, under its lock: tables with ON COMMIT DROP or DELETE ROWS (utility.c). */
+Status session_tables_at_commit(Session *s);
+
 /* ---- foreign keys (foreign.c) ---- */
 /* A FOREIGN KEY or REFERENCES of table t, which is in the catalog; column: of a column constraint, else NULL. Its rows
- * are checked. */
+ * are checked, unless it is NOT VALID. */
 Status foreign_define(Session *s, Statement *st, const Table *t, const AstConstraint *k, const char *column);
-/* Every row of t has its parents: 23503. */
-Status foreign_check_table(Session *s, Statement *st, const Table *t);
-/* After the changes of a statement whose plan left `rows`; the first n of row_map (all without one) were inserted or
- * updated. Runs actions. */
-Status foreign_after_change(Session *s, Statement *st, const BoundStmt *b, RowStore *rows, const int64_t *row_map,
-                            int64_t n, int64_t changed);
 /* Before a definition changes: foreign keys from and to a table that goes, and from a column; those of other tables
  * were asked about (depend.h). */
 Status foreign_drop_table(Session *s, const Table *t);
@@ -650,6 +650,9 @@ Status foreign_drop_constraint(Session *s, const Table *t, const char *name, boo
 Status foreign_rename(Session *s, const char *table, const char *column,
                       const char *new_name); /* column NULL: the table */
 Status foreign_rename_constraint(Session *s, const Table *t, const char *name, const char *new_name, bool *found);
+/* VALIDATE CONSTRAINT and ALTER CONSTRAINT. *found false: t has no such foreign key. */
+Status foreign_validate(Session *s, Statement *st, const Table *t, const char *name, bool *found);
+Status foreign_alter(Session *s, const Table *t, const char *name, bool deferrable, bool deferred, bool *found);
 Status foreign_check_types(Session *s, const char *table); /* after a column's type changed */
 Status foreign_truncate(Session *s, const AstTruncate *x);
 

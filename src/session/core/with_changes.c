@@ -277,7 +277,7 @@ static Status settle(Changes *x, int64_t mark) {
     for (int64_t i = 0; i < x->order.len; i++) {
         Statement sub = {.session = x->s, .run_arena = x->a};
         mem_account_init(&sub.account, x->acct, "foreign key", 0, NULL);
-        if (change_foreign(x->s, &sub, x->order.items[i]) == ST_OK) continue;
+        if (constraints_settle(x->s, &sub, &x->order.items[i]->events) == ST_OK) continue;
         undo_rollback(x->outer, mark);
         return ST_ERROR;
     }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "catalog/similar_names.h"
+#include "session/core/constraints.h"
 #include "session/ddl/comments.h"
 #include "session/ddl/definition.h"
 #include "session/ddl/depend.h"
@@ -107,11 +108,13 @@ static Status rebuild(Session *s, Statement *st, Table *old, const TableDraft *d
         return ST_ERROR;
     }
     t->expected_rows = old->expected_rows;
+    t->on_commit = old->on_commit;
     t->takes_over = true;
     int64_t rows = 0;
     UndoLog *undo = s->undo;
     s->undo = NULL; /* the new table is undone as a whole */
     Status out = fill_table(s, t, &r, a, &rows);
+    if (out == ST_OK) out = table_check_deferrable(t, &s->err);
     t->takes_over = false;
     s->undo = undo;
     query_free(r.query);
@@ -217,20 +220,32 @@ static Status drop_dependents_of_key(Session *s, Statement *st, const Table *t, 
     return dependents_drop(&d, arena_printf(d.a, "constraint %s on table %s", t->keys[key].name, t->name), cascade);
 }
 
-/* Rows that were there when a CHECK came with NOT VALID pass it now, or the statement fails. Foreign keys are valid
- * ever. */
+/* Rows that were there when a constraint came with NOT VALID pass it now, or the statement fails. */
 static Status validate_constraint(Session *s, Statement *st, const Table *t, const AstAlterCmd *k) {
-    const Catalog *c = &s->db->catalog;
+    bool found;
     for (int i = 0; i < t->n_checks; i++)
         if (strcmp(t->checks[i].name, k->name) == 0)
             return check_rows(s, st, t->name, &(CheckDef){t->checks[i].name, t->checks[i].sql});
-    for (int64_t i = 0; i < c->n_foreign; i++)
-        if (strcmp(c->foreign[i]->table, t->name) == 0 && strcmp(c->foreign[i]->name, k->name) == 0) return ST_OK;
+    TRY(foreign_validate(s, st, t, k->name, &found));
+    if (found) return ST_OK;
     for (int i = 0; i < t->n_keys; i++)
         if (!t->keys[i].is_index && strcmp(t->keys[i].name, k->name) == 0)
             return err_at(&s->err, k->location, ERR_WRONG_OBJECT_TYPE,
                           "constraint \"%s\" of relation \"%s\" is not a foreign key or check constraint", k->name,
                           t->name);
+    return err_at(&s->err, k->location, ERR_UNDEFINED_OBJECT, "constraint \"%s\" of relation \"%s\" does not exist",
+                  k->name, t->name);
+}
+
+static Status alter_constraint(Session *s, const Table *t, const AstAlterCmd *k) {
+    bool found, other = false;
+    TRY(foreign_alter(s, t, k->name, k->constraint->deferrable, k->constraint->deferred, &found));
+    if (found) return ST_OK;
+    for (int i = 0; i < t->n_checks; i++) other |= strcmp(t->checks[i].name, k->name) == 0;
+    for (int i = 0; i < t->n_keys; i++) other |= !t->keys[i].is_index && strcmp(t->keys[i].name, k->name) == 0;
+    if (other)
+        return err_at(&s->err, k->location, ERR_WRONG_OBJECT_TYPE,
+                      "constraint \"%s\" of relation \"%s\" is not a foreign key constraint", k->name, t->name);
     return err_at(&s->err, k->location, ERR_UNDEFINED_OBJECT, "constraint \"%s\" of relation \"%s\" does not exist",
                   k->name, t->name);
 }
@@ -256,6 +271,7 @@ static bool names_column(AstAlterKind kind) {
     case AST_ALTER_ADD_CONSTRAINT:
     case AST_ALTER_DROP_CONSTRAINT:
     case AST_ALTER_VALIDATE_CONSTRAINT:
+    case AST_ALTER_CONSTRAINT:
     case AST_ALTER_SET_OPTIONS:
     case AST_ALTER_RESET_OPTIONS:
     case AST_ALTER_CLUSTER_ON:
@@ -418,9 +434,6 @@ static Status alter_drop_not_null(Alter *x) {
 static Status alter_add_constraint(Alter *x) {
     const AstConstraint *c = x->k->constraint;
     if (c->kind != AST_CON_FOREIGN_KEY) return add_constraint(x->s, x->a, &x->d, x->t->name, c, -1);
-    if (c->not_valid)
-        return err_at(&x->s->err, x->k->location, ERR_FEATURE_NOT_SUPPORTED,
-                      "NOT VALID of a foreign key is not supported");
     x->done = true;
     return foreign_define(x->s, x->st, x->t, c, NULL);
 }
@@ -516,6 +529,7 @@ static Status alter_draft(Alter *x) {
     case AST_ALTER_ADD_CONSTRAINT: return alter_add_constraint(x);
     case AST_ALTER_DROP_CONSTRAINT: return alter_drop_constraint(x);
     case AST_ALTER_VALIDATE_CONSTRAINT: x->done = true; return validate_constraint(x->s, x->st, x->t, k);
+    case AST_ALTER_CONSTRAINT: x->done = true; return alter_constraint(x->s, x->t, k);
     case AST_ALTER_SET_TYPE: return alter_type(x);
     case AST_ALTER_SET_OPTIONS:
     case AST_ALTER_RESET_OPTIONS: return alter_options(x);
@@ -645,6 +659,7 @@ Status alter_table(Session *s, Statement *st, const AstAlterTable *x) {
     if (done) return ST_OK;
     for (int64_t i = 0; i < x->n_cmds; i++) {
         Table *t = catalog_table(&s->db->catalog, slice_of(x->table.name));
+        TRY(constraints_none_wait(s, t, "ALTER TABLE"));
         TRY(alter_one(s, st, t, &x->cmds[i]));
     }
     return ST_OK;
@@ -741,6 +756,7 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
     TRY(views_fill_sources(s, a));
     if (v) return view_rename(s, st, catalog_view(&s->db->catalog, slice_of(x->name.name)), x);
     if (is_relation || x->object == AST_OBJ_COLUMN) TRY(row_type_unused(s, st, t));
+    TRY(constraints_none_wait(s, t, "ALTER TABLE")); /* the table may be built anew */
     TableDraft d = {0};
     TRY(draft_of(s, a, t, &d));
     const char *name = t->name;

@@ -6,6 +6,7 @@
 #include "io/out_file.h"
 #include "io/pipe.h"
 #include "io/recode.h"
+#include "session/core/constraints.h"
 #include "session/core/session.h"
 #include "session/ddl/utility_int.h"
 #include "sql/bind/bind.h"
@@ -395,8 +396,9 @@ static Status copy_in(Session *s, Statement *st, const AstCopy *x) {
     if (checks) {
         TRY(copy_inserted(s, st, x, &c, t, &rows));
     } else {
+        const int64_t mark = undo_mark(s->undo);
         TRY(copy_rows_in(s, st, x, &c, t, &rows));
-        TRY(foreign_check_table(s, st, t));
+        TRY(constraints_after(s, st, t, mark));
     }
     return copied(st, rows);
 }

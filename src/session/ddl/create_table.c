@@ -35,8 +35,8 @@ Status draft_of(Session *s, Arena *a, const Table *t, TableDraft *d) {
                                  t->cols[i].default_sql, t->cols[i].domain, t->cols[i].kind};
     d->n_keys = t->n_keys;
     for (int i = 0; i < t->n_keys; i++)
-        d->keys[i] =
-            (KeyDef){t->keys[i].name, t->keys[i].primary, t->keys[i].n_cols, t->keys[i].cols, t->keys[i].is_index};
+        d->keys[i] = (KeyDef){t->keys[i].name,     t->keys[i].primary,    t->keys[i].n_cols,  t->keys[i].cols,
+                              t->keys[i].is_index, t->keys[i].deferrable, t->keys[i].deferred};
     d->n_checks = t->n_checks;
     for (int i = 0; i < t->n_checks; i++) d->checks[i] = (CheckDef){t->checks[i].name, t->checks[i].sql};
     d->n_exprs = t->n_exprs;
@@ -190,7 +190,7 @@ static Status add_key(Session *s, Arena *a, TableDraft *d, const char *table, co
             return err_at(&s->err, k->location, ERR_INVALID_TABLE_DEFINITION,
                           "multiple primary keys for table \"%s\" are not allowed", table);
     KeyDef *q = &d->keys[d->n_keys];
-    *q = (KeyDef){.primary = primary, .n_cols = n, .cols = cols};
+    *q = (KeyDef){.primary = primary, .n_cols = n, .cols = cols, .deferrable = k->deferrable, .deferred = k->deferred};
     q->name = k->name ? k->name : key_name(s, a, d, table, k, n, cols);
     bool taken = k->name && catalog_relation_exists(&s->db->catalog, slice_of(k->name));
     for (int i = 0; i < d->n_keys && k->name; i++) taken |= strcmp(d->keys[i].name, k->name) == 0;
@@ -310,7 +310,11 @@ Status foreign_keys(Session *s, Statement *st, const char *table, int64_t n, con
                     const char *column) {
     const Table *t = catalog_table(&s->db->catalog, slice_of(table));
     for (int64_t i = 0; i < n; i++)
-        if (k[i].kind == AST_CON_FOREIGN_KEY) TRY(foreign_define(s, st, t, &k[i], column));
+        if (k[i].kind == AST_CON_FOREIGN_KEY) {
+            AstConstraint valid = k[i]; /* of a new column or table */
+            valid.not_valid = false;
+            TRY(foreign_define(s, st, t, &valid, column));
+        }
     return ST_OK;
 }
 
@@ -351,15 +355,13 @@ Status try_bind(Session *s, Arena *a, Table *t) {
     return ST_OK;
 }
 
-/* Rows stay (PRESERVE ROWS) or the table is refused: nothing here happens to tables at COMMIT. */
-static Status check_on_commit(Session *s, int64_t location, bool temporary, char on_commit) {
+static Status check_on_commit(Session *s, bool temporary, char on_commit) {
     if (on_commit && !temporary)
         return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION, "ON COMMIT can only be used on temporary tables");
-    if (on_commit == 'd' || on_commit == 'x')
-        return err_at(&s->err, location, ERR_FEATURE_NOT_SUPPORTED, "ON COMMIT %s is not supported",
-                      on_commit == 'd' ? "DELETE ROWS" : "DROP");
     return ST_OK;
 }
+/* Table.on_commit. PRESERVE ROWS is what happens anyway. */
+static char on_commit_of(char code) { return code == 'p' ? (char)0 : code; }
 
 /* The columns, those of each LIKE at its place; at[i]: where column i of the statement is. */
 static Status add_columns(Session *s, TableDraft *d, const AstCreateTable *x, const Likes *likes, int *at) {
@@ -384,7 +386,7 @@ Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
     tag(st, "CREATE TABLE");
     TRY(session_begin_write(s));
     bool skip;
-    TRY(check_on_commit(s, x->name.location, x->temporary, x->on_commit));
+    TRY(check_on_commit(s, x->temporary, x->on_commit));
     TRY(name_is_free(s, &x->name, x->if_not_exists, &skip));
     if (skip) return ST_OK;
     TRY(likes_find(s, a, x, &likes));
@@ -403,6 +405,7 @@ Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
     Table *t;
     TRY(draft_table(s, &d, x->name.name, &t));
     t->expected_rows = expected;
+    t->on_commit = on_commit_of(x->on_commit);
     if (session_add_table(s, t) != ST_OK) {
         table_free(t);
         return ST_ERROR;
@@ -544,6 +547,7 @@ Status table_of_query(Session *s, Arena *a, const AstCreateTableAs *x, const Pla
     TRY(storage_options_read(x->n_options, x->options, true, &expected, &s->err));
     TRY(table_new(&s->db->parts[DB_TABLES], x->name.name, b->n_result, cols, 0, NULL, 0, NULL, &t, &s->err));
     t->expected_rows = expected;
+    t->on_commit = on_commit_of(x->on_commit);
     if (session_add_table(s, t) != ST_OK) {
         table_free(t);
         return ST_ERROR;
@@ -558,7 +562,7 @@ Status create_table_as(Session *s, Statement *st, const AstCreateTableAs *x) {
     if (x->materialized_view) return matview_create(s, st, x);
     tag(st, "CREATE TABLE AS");
     bool skip;
-    TRY(check_on_commit(s, x->name.location, x->temporary, x->on_commit));
+    TRY(check_on_commit(s, x->temporary, x->on_commit));
     TRY(name_is_free(s, &x->name, x->if_not_exists, &skip));
     if (skip) return ST_OK;
     if (x->query->kind != AST_SELECT)

@@ -209,7 +209,7 @@ static Status add_table(Lister *l, const Table *t) {
     Text x = {.a = l->a};
     const char *name = definition_name(l->a, t->name);
     bool any = false;
-    text_put(&x, "CREATE TABLE ");
+    text_put(&x, t->on_commit ? "CREATE TEMPORARY TABLE " : "CREATE TABLE ");
     text_name(&x, t->name);
     text_put(&x, " (");
     for (int c = 0; c < t->n_cols; c++) {
@@ -230,6 +230,7 @@ static Status add_table(Lister *l, const Table *t) {
     char rows[64];
     snprintf(rows, sizeof rows, "\nWITH (expected_rows = %lld)", (long long)t->expected_rows);
     if (t->expected_rows > 0) text_put(&x, rows);
+    if (t->on_commit) text_put(&x, t->on_commit == 'd' ? "\nON COMMIT DELETE ROWS" : "\nON COMMIT DROP");
     if (!name) return ST_ERROR;
     return add(l, (Definition){.kind = "TABLE",
                                .name = t->name,
@@ -369,6 +370,9 @@ static void add_key_details(Lister *l, Text *x, const Table *t, const KeyConstra
     }
     if (def->n_options) text_put(x, ")");
 }
+const char *definition_deferral(bool deferrable, bool deferred) {
+    return deferred ? " DEFERRABLE INITIALLY DEFERRED" : deferrable ? " DEFERRABLE" : "";
+}
 static Status add_keys(Lister *l, const Table *t) {
     for (int k = 0; k < t->n_keys; k++) {
         const KeyConstraint *key = &t->keys[k];
@@ -380,6 +384,7 @@ static Status add_keys(Lister *l, const Table *t) {
         }
         text_put(&x, ")");
         add_key_details(l, &x, t, key);
+        text_put(&x, definition_deferral(key->deferrable, key->deferred));
         TRY(add_part(l, "CONSTRAINT", t, key->name, &x, NULL));
     }
     return add_index_defs(l, t);
@@ -419,6 +424,7 @@ static Status add_foreign(Lister *l, const Table *t, const ForeignKey *f) {
     text_put(&x, " REFERENCES ");
     text_name(&x, f->ref_table);
     text_names(&x, f->n_cols, f->ref_cols);
+    if (f->match_full) text_put(&x, " MATCH FULL");
     if (definition_action(f->on_update)) {
         text_put(&x, " ON UPDATE ");
         text_put(&x, definition_action(f->on_update));
@@ -427,6 +433,12 @@ static Status add_foreign(Lister *l, const Table *t, const ForeignKey *f) {
         text_put(&x, " ON DELETE ");
         text_put(&x, definition_action(f->on_delete));
     }
+    if (f->n_set_cols > 0) {
+        text_put(&x, " ");
+        text_names(&x, f->n_set_cols, f->set_cols);
+    }
+    text_put(&x, definition_deferral(f->deferrable, f->deferred));
+    if (f->not_valid) text_put(&x, " NOT VALID");
     return add_part(l, "FK CONSTRAINT", t, f->name, &x, "DROP CONSTRAINT");
 }
 static Status add_foreigns(Lister *l, const Table *t) {

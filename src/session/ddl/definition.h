@@ -45,6 +45,8 @@ Status definitions_list(Session *s, Arena *a, Definitions *out);
 /* A name as SQL text, in double quotes only where it needs them. NULL: out of memory. */
 char *definition_name(Arena *a, const char *name);
 const char *definition_action(char code); /* of a foreign key's ON DELETE and ON UPDATE; NULL: NO ACTION */
+/* " DEFERRABLE", " DEFERRABLE INITIALLY DEFERRED" or "". */
+const char *definition_deferral(bool deferrable, bool deferred);
 /* A view's query for the names that its relations have now, with the columns that it has of them. */
 Status view_query_text(Session *s, Arena *a, const View *v, const char **out);
 

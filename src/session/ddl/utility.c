@@ -7,6 +7,7 @@
 #include "catalog/system_relation.h"
 #include "base/log.h"
 #include "catalog/similar_names.h"
+#include "session/core/constraints.h"
 #include "session/core/cursor.h"
 #include "session/pool/callpool.h"
 #include "session/ddl/comments.h"
@@ -16,6 +17,7 @@
 #include "session/core/session.h"
 #include "session/core/transaction.h"
 #include "session/ddl/utility_int.h"
+#include "storage/undo_edits.h"
 #include "sql/bind/bind.h"
 #include "sql/optimize/optimize.h"
 #include "sql/parse/parse.h"
@@ -126,6 +128,7 @@ static Status find_to_drop(Session *s, const AstDrop *x, const AstName *n, Table
 static Status drop_spared(Session *s, const Dependents *d) {
     for (int64_t i = 0; i < d->spared_tables.len; i++) {
         Table *t = catalog_table(&s->db->catalog, slice_of(d->spared_tables.items[i]->name));
+        TRY(constraints_none_wait(s, t, "DROP TABLE"));
         TRY(foreign_drop_table(s, t));
         TRY(sequences_drop_of(s, t->name, NULL));
         TRY(session_drop_table(s, t));
@@ -167,6 +170,56 @@ static Status drop(Session *s, Statement *st, const AstDrop *x) {
     return drop_spared(s, &d);
 }
 
+/* ---- ON COMMIT ---- */
+/* What refers to a table that loses its rows loses its own, too. */
+static Status same_on_commit(Session *s, const Table *t) {
+    const Catalog *k = &s->db->catalog;
+    for (int64_t i = 0; i < k->n_foreign; i++) {
+        const ForeignKey *f = k->foreign[i];
+        if (strcmp(f->ref_table, t->name) != 0) continue;
+        const Table *child = catalog_table(k, slice_of(f->table));
+        if (!child || child->on_commit == t->on_commit) continue;
+        err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "unsupported ON COMMIT and foreign key combination");
+        err_detail(&s->err, "Table \"%s\" references \"%s\", but they do not have the same ON COMMIT setting.",
+                   f->table, t->name);
+        return ST_ERROR;
+    }
+    return ST_OK;
+}
+static Status drop_at_commit(Session *s, const Table *t) {
+    Statement st = {.session = s};
+    AstName name = {.name = t->name};
+    const AstDrop x = {.kind = AST_DROP,
+                       .object = AST_OBJ_TABLE,
+                       .object_name = "TABLE",
+                       .names = &name,
+                       .n_names = 1,
+                       .cascade = true};
+    mem_account_init(&st.account, &s->account, "ON COMMIT DROP", 0, NULL);
+    if (!(st.run_arena = arena_new(&st.account, &s->err))) return ST_ERROR;
+    Status done = drop(s, &st, &x);
+    arena_free(st.run_arena);
+    return done;
+}
+Status session_tables_at_commit(Session *s) {
+    const Catalog *k = &s->db->catalog;
+    if (s->lock != LOCK_EXCLUSIVE) return ST_OK; /* nothing has changed */
+    if (!s->catalog_undo && (!s->undo || !undo_names_on_commit(s->undo))) return ST_OK;
+    for (int64_t i = 0; i < k->n_tables; i++) {
+        Table *t = k->tables[i];
+        if (t->on_commit != 'd' || (t->live_rows == 0 && !s->catalog_undo)) continue;
+        TRY(same_on_commit(s, t));
+        if (t->live_rows > 0) TRY(session_begin_write(s));
+        if (t->live_rows > 0) TRY(table_truncate(t, s->undo, &s->err));
+    }
+    for (int64_t i = 0; s->catalog_undo && i < k->n_tables;) {
+        const Table *t = k->tables[i];
+        if (t->on_commit == 'x') TRY(drop_at_commit(s, t));
+        i = t->on_commit == 'x' ? 0 : i + 1; /* others may have gone with it */
+    }
+    return ST_OK;
+}
+
 static Status truncate_tables(Session *s, Statement *st, const AstTruncate *x) {
     TRY(session_begin_write(s));
     tag(st, "TRUNCATE TABLE");
@@ -181,6 +234,7 @@ static Status truncate_tables(Session *s, Statement *st, const AstTruncate *x) {
         if (!t) TRY(sql_refuse_system_relation(x->tables[i].name, &s->err));
         if (!t) return catalog_no_relation(&s->db->catalog, x->tables[i].name, x->tables[i].location, &s->err);
         TRY(session_table_idle(s, t, "TRUNCATE TABLE"));
+        TRY(constraints_none_wait(s, t, "TRUNCATE"));
         TRY(table_truncate(t, s->undo, &s->err));
         if (x->restart_identity) TRY(sequences_restart(s, t->name));
     }

@@ -162,7 +162,7 @@ static bool find_key(Look *l) {
     const Table *t = l->p->table;
     for (int k = 0; k < t->n_keys; k++) {
         const KeyConstraint *key = &t->keys[k];
-        if (l->p->b->hit && k != l->p->b->conflict_key) continue;
+        if (key->deferrable || (l->p->b->hit && k != l->p->b->conflict_key)) continue;
         KeyPart *parts = arena_array(l->a, KeyPart, key->n_cols);
         uint8_t *used = arena_calloc(l->a, l->conds.len + 1);
         if (!parts || !used) return l->failed = true, false;
@@ -249,8 +249,7 @@ void pl_point_tag(const BoundStmt *b, bool found, char *tag, int64_t size) {
 
 PlPoint *pl_point_of(Session *s, Arena *a, const PlanCtx *c, const BoundStmt *b) {
     if (b->n_members > 0) return NULL;
-    if (b->on_conflict_nothing || (b->table && (foreign_may_orphan(&s->db->catalog, b) || b->table->n_cols > 1600)))
-        return NULL;
+    if (b->on_conflict_nothing || (b->table && b->table->n_cols > 1600)) return NULL;
     PlPoint *p = arena_new_of(a, PlPoint);
     Look l = {.a = a, .c = c, .p = p};
     if (!p || !(p->defs = arena_array(a, ColDef, c->cols.len + 1)) ||
@@ -488,7 +487,7 @@ static Status store(Session *s, const Run *r, Statement *st, StmtKind kind, cons
     if (kind == STMT_INSERT) out = rows_insert(b->table, x, s->undo, NULL, &s->err);
     else if (kind == STMT_UPDATE) out = rows_update(b->table, x, &r->rowid, s->undo, &s->err);
     else out = table_delete(b->table, 1, &r->rowid, s->undo, &done, &s->err);
-    if (out == ST_OK) out = foreign_after_row(s, st, b, kind, x->vals);
+    if (out == ST_OK) out = constraints_after(s, st, b->table, mark);
     if (out != ST_OK) {
         undo_rollback(s->undo, mark);
         tell_reads(s, b, kind, x->vals);

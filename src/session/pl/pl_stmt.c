@@ -1,4 +1,5 @@
 /* pl_stmt.c - the statements of a body, one after the other. */
+#include "session/core/constraints.h"
 #include "session/pl/pl_run_int.h"
 
 #include <stdio.h>
@@ -96,6 +97,7 @@ static PlOutcome exec_guarded(PlFrame *fr, const PlStmt *s) {
     Session *ses = fr->s;
     int64_t mark = ses->undo ? undo_mark(ses->undo) : 0, cursors = ses->names.last_cursor;
     const CatalogUndo *catalog_mark = ses->catalog_undo;
+    const ConstraintMark constraints = constraints_mark(ses);
     Settings *settings = mem_alloc(&ses->account, (int64_t)sizeof *settings, &ses->err);
     const PlHandler *handler = NULL;
     if (!settings) return PLO_ERROR;
@@ -108,6 +110,7 @@ static PlOutcome exec_guarded(PlFrame *fr, const PlStmt *s) {
     if (handler) {
         if (ses->undo) undo_rollback(ses->undo, mark);
         catalog_undo_to(ses, catalog_mark);
+        constraints_back(ses, constraints);
         cursors_back_to(ses, cursors);
         settings_restore(ses, settings);
     }

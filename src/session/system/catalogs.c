@@ -329,12 +329,13 @@ static Status index_row(SystemRows *r, SysClass *c) {
     TRY(object_columns(r->o, c));
     TRY(index_vectors(r, c, &v));
     return system_row(r,
-                      "iiiibbb01b1011"
+                      "iiiibbb0bb1011"
                       "0vvvvss",
                       c->oid, object_class_of(r->o, t)->oid, (int64_t)c->n_cols, (int64_t)x->n_parts, x->unique,
-                      x->nulls_not_distinct, k && k->primary, x->clustered, system_vector(r, 15, c->n_cols, v.cols),
-                      system_vector(r, 16, x->n_parts, v.collations), system_vector(r, 17, x->n_parts, v.classes),
-                      system_vector(r, 18, x->n_parts, v.options), v.exprs, x->where);
+                      x->nulls_not_distinct, k && k->primary, !k || !k->deferrable, x->clustered,
+                      system_vector(r, 15, c->n_cols, v.cols), system_vector(r, 16, x->n_parts, v.collations),
+                      system_vector(r, 17, x->n_parts, v.classes), system_vector(r, 18, x->n_parts, v.options), v.exprs,
+                      x->where);
 }
 Status system_fill_index(Session *s, SystemRows *r) {
     (void)s;
@@ -369,7 +370,7 @@ static const Str *check_columns(SystemRows *r, const SysConstraint *k) {
 }
 static Status constraint_row(SystemRows *r, const SysConstraint *k) {
     const ForeignKey *f = k->reference;
-    const Str *cols = NULL, *ref = NULL, *ops = NULL, *none = NULL;
+    const Str *cols = NULL, *ref = NULL, *ops = NULL, *set = NULL;
     if (k->key) {
         int64_t *v = arena_array(r->c->arena, int64_t, k->key->n_cols + 1);
         for (int i = 0; v && i < k->key->n_cols; i++) v[i] = k->key->cols[i] + 1;
@@ -377,19 +378,25 @@ static Status constraint_row(SystemRows *r, const SysConstraint *k) {
     } else if (f) {
         if (!(cols = column_numbers(r, 18, k->of->table, f->n_cols, f->cols, false)) ||
             !(ref = column_numbers(r, 19, k->foreign->table, f->n_cols, f->ref_cols, false)) ||
-            !(ops = column_numbers(r, 20, k->of->table, f->n_cols, f->cols, true)))
+            !(ops = column_numbers(r, 20, k->of->table, f->n_cols, f->cols, true)) ||
+            (f->n_set_cols && !(set = column_numbers(r, 23, k->of->table, f->n_set_cols, f->set_cols, false))))
             return err_oom(r->err);
     } else if (k->of) {
         cols = check_columns(r, k);
     }
     const char blank = ' ';
-    return system_row(r,
-                      "isic001iii0iccc1"
-                      "0bvvvvvv-s",
-                      k->oid, k->name, (int64_t)OID_SCHEMA_PUBLIC, k->kind, k->of ? k->of->oid : (int64_t)0,
-                      k->domain ? k->domain_type : (int64_t)0, k->index ? k->index->oid : (int64_t)0,
-                      k->foreign ? k->foreign->oid : (int64_t)0, f ? f->on_update : blank, f ? f->on_delete : blank,
-                      f ? 's' : blank, k->kind != 'c', cols, ref, ops, ops, ops, none, k->check);
+    return system_row(
+        r,
+        "isicbbbiii0iccc1"
+        "0bvvvvvv-s",
+        k->oid, k->name, (int64_t)OID_SCHEMA_PUBLIC, k->kind, (f && f->deferrable) || (k->key && k->key->deferrable),
+        (f && f->deferred) || (k->key && k->key->deferred), !f || !f->not_valid, k->of ? k->of->oid : (int64_t)0,
+        k->domain ? k->domain_type : (int64_t)0, k->index ? k->index->oid : (int64_t)0,
+        k->foreign ? k->foreign->oid : (int64_t)0, f ? f->on_update : blank, f ? f->on_delete : blank,
+        !f              ? blank
+        : f->match_full ? 'f'
+                        : 's',
+        k->kind != 'c', cols, ref, ops, ops, ops, set, k->check);
 }
 Status system_fill_constraint(Session *s, SystemRows *r) {
     (void)s;

@@ -41,10 +41,14 @@ static const char *reference(Arena *a, const SysConstraint *k) {
     const ForeignKey *f = k->reference;
     const char *cols = names(a, f->n_cols, f->cols), *ref = names(a, f->n_cols, f->ref_cols),
                *table = definition_class_name(a, k->foreign), *update = definition_action(f->on_update),
-               *gone = definition_action(f->on_delete);
-    if (!cols || !ref || !table) return NULL;
-    return arena_printf(a, "FOREIGN KEY (%s) REFERENCES %s(%s)%s%s%s%s", cols, table, ref, update ? " ON UPDATE " : "",
-                        update ? update : "", gone ? " ON DELETE " : "", gone ? gone : "");
+               *gone = definition_action(f->on_delete), *set = names(a, f->n_set_cols, f->set_cols);
+    if (!cols || !ref || !table || !set) return NULL;
+    set = f->n_set_cols ? arena_printf(a, " (%s)", set) : "";
+    if (!set) return NULL;
+    return arena_printf(a, "FOREIGN KEY (%s) REFERENCES %s(%s)%s%s%s%s%s%s%s%s", cols, table, ref,
+                        f->match_full ? " MATCH FULL" : "", update ? " ON UPDATE " : "", update ? update : "",
+                        gone ? " ON DELETE " : "", gone ? gone : "", set,
+                        definition_deferral(f->deferrable, f->deferred), f->not_valid ? " NOT VALID" : "");
 }
 Status definition_constraint(const SysObjects *o, Arena *a, const SysConstraint *k, bool pretty, const char **out) {
     if (k->reference) return made(o, reference(a, k), out);
@@ -54,8 +58,9 @@ Status definition_constraint(const SysObjects *o, Arena *a, const SysConstraint 
         const char *include = x->n_include ? names(a, x->n_include, x->include) : NULL;
         if (!cols || (x->n_include && !include)) return err_oom(&o->s->err);
         return made(o,
-                    arena_printf(a, "%s (%s)%s%s%s", k->key->primary ? "PRIMARY KEY" : "UNIQUE", cols,
-                                 include ? " INCLUDE (" : "", include ? include : "", include ? ")" : ""),
+                    arena_printf(a, "%s (%s)%s%s%s%s", k->key->primary ? "PRIMARY KEY" : "UNIQUE", cols,
+                                 include ? " INCLUDE (" : "", include ? include : "", include ? ")" : "",
+                                 definition_deferral(k->key->deferrable, k->key->deferred)),
                     out);
     }
     const char *cond;

@@ -161,9 +161,19 @@ static Status matches_key(Binder *b, const ConflictTarget *x, const KeyConstrain
     return ST_OK;
 }
 
+static Status refuse_deferrable(Binder *b, const Table *t, int index) {
+    if (index >= t->n_keys || !t->keys[index].deferrable) return ST_OK;
+    err_set(b->err, ERR_NOT_IN_STATE,
+            "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters");
+    err_of_constraint(b->err, t->name, t->keys[index].name);
+    return ST_ERROR;
+}
+
 Status bind_conflict_index(Binder *b, const AstOnConflict *oc, const DmlTarget *g, int *index) {
     const Table *t = g->t;
     *index = -1;
+    if (!oc->constraint && !oc->n_target && !oc->do_update)
+        for (int k = 0; k < t->n_keys; k++) TRY(refuse_deferrable(b, t, k));
     if (oc->do_update && !oc->constraint && !oc->n_target) {
         err_at(b->err, bind_pos(b, oc->location), ERR_SYNTAX,
                "ON CONFLICT DO UPDATE requires inference specification or constraint name");
@@ -172,7 +182,8 @@ Status bind_conflict_index(Binder *b, const AstOnConflict *oc, const DmlTarget *
     }
     if (oc->constraint) {
         for (int k = 0; k < t->n_keys && !g->view; k++)
-            if (!t->keys[k].is_index && strcmp(t->keys[k].name, oc->constraint) == 0) return *index = k, ST_OK;
+            if (!t->keys[k].is_index && strcmp(t->keys[k].name, oc->constraint) == 0)
+                return *index = k, refuse_deferrable(b, t, k);
         return err_at(b->err, bind_pos(b, oc->location), ERR_UNDEFINED_OBJECT,
                       "constraint \"%s\" for table \"%s\" does not exist", oc->constraint, g->name);
     }
@@ -188,7 +199,7 @@ Status bind_conflict_index(Binder *b, const AstOnConflict *oc, const DmlTarget *
         TRY(matches_expr(b, &x, &t->exprs[i], &yes));
         *index = t->n_keys + i;
     }
-    if (yes) return ST_OK;
+    if (yes) return refuse_deferrable(b, t, *index);
     return err_at(b->err, bind_pos(b, oc->location), ERR_INVALID_COLUMN_REFERENCE,
                   "there is no unique or exclusion constraint matching the ON CONFLICT specification");
 }

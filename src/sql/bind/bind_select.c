@@ -130,7 +130,7 @@ static bool depends_on_key(const Group *g, ColId id) {
         if (!mine || !it->table) continue;
         for (int k = 0; k < it->table->n_keys; k++) {
             const KeyConstraint *pk = &it->table->keys[k];
-            bool all = pk->primary;
+            bool all = pk->primary && !pk->deferrable;
             for (int c = 0; c < pk->n_cols && all; c++) all = grouped_by_column(g, it, pk->cols[c]);
             GroupedKey used = {it->table, k};
             if (all && !vec_push(g->b->a, &g->b->c->grouped_keys, used)) return false;

@@ -577,7 +577,7 @@ static void closure(Opt *o, const Facts *f, ColSet *s) {
                             n++;
                             break;
                         }
-                key = n == kc->n_cols && n > 0;
+                key = n == kc->n_cols && n > 0 && !kc->deferrable;
             }
             if (!key) continue;
             for (int32_t k = 0; k < p->n_out; k++) colset_add(o->c, s, p->out_cols[k]);

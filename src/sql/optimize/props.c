@@ -274,7 +274,7 @@ bool opt_unique(Opt *o, const Plan *p, const ColSet *keys) {
                         found++;
                         break;
                     }
-            if (kc->n_cols > 0 && found == kc->n_cols) return true;
+            if (kc->n_cols > 0 && found == kc->n_cols && !kc->deferrable) return true;
         }
         /* a column fixed by an equality counts as a key column: left to the constraint check above by equality classes
          */

@@ -105,6 +105,7 @@ typedef enum AstKind {
     AST_FETCH,            /* AstFetch: FETCH and MOVE */
     AST_CLOSE,            /* AstClose */
     AST_LOCK,             /* AstLock: LOCK TABLE */
+    AST_SET_CONSTRAINTS,  /* AstSetConstraints */
     AST_CHECKPOINT,       /* AstStmt alone */
     AST_DISCARD,          /* AstDiscard */
     AST_CREATE_FUNCTION,  /* AstCreateFunction: functions and procedures */
@@ -758,6 +759,10 @@ typedef struct AstConstraint {
     char on_delete; /* PostgreSQL's codes: a no action, r restrict, c cascade, n set null, d set default; 0 if no
                        foreign key */
     char on_update;
+    const char **set_columns; /* ON DELETE SET NULL (..), SET DEFAULT (..); none: all of them */
+    int64_t n_set_columns;
+    bool match_full;
+    bool deferrable, deferred; /* deferred: INITIALLY DEFERRED */
     bool nulls_not_distinct;
     bool not_valid;       /* NOT VALID: rows that are there need not pass */
     const char **include; /* INCLUDE: of a key, to be columns */
@@ -927,6 +932,7 @@ typedef enum AstAlterKind {
     AST_ALTER_ADD_CONSTRAINT,
     AST_ALTER_DROP_CONSTRAINT,
     AST_ALTER_VALIDATE_CONSTRAINT,
+    AST_ALTER_CONSTRAINT, /* constraint: its name, deferrable, deferred */
     AST_ALTER_SET_OPTIONS,
     AST_ALTER_RESET_OPTIONS,
     AST_ALTER_ADD_IDENTITY, /* constraint */
@@ -1220,6 +1226,13 @@ typedef struct AstLock {
     const char *mode; /* "ACCESS SHARE" .. "ACCESS EXCLUSIVE" */
     bool nowait;
 } AstLock;
+
+typedef struct AstSetConstraints {
+    AST_STMT_HEAD;
+    AstName *names; /* none: ALL */
+    int64_t n_names;
+    bool deferred; /* else IMMEDIATE */
+} AstSetConstraints;
 
 /* ---- routines ----------------------------------------------------------------------------- */
 

@@ -547,6 +547,10 @@ static void dump_constraints(Dump *d, const AstConstraint *v, int64_t n) {
         put_names(d, "columns", k->columns, k->n_columns);
         if (k->ref_table.name) put_qualified(d, &k->ref_table);
         put_names(d, "ref", k->ref_columns, k->n_ref_columns);
+        put_names(d, "set", k->set_columns, k->n_set_columns);
+        put_flag(d, "match_full", k->match_full);
+        put_flag(d, "deferrable", k->deferrable);
+        put_flag(d, "deferred", k->deferred);
         dump_source(d, "source=", k->expr_source);
         dump_opt(d, "expr", k->expr);
         dump_sequence_options(d, k->sequence, k->n_sequence);
@@ -720,11 +724,12 @@ static void dump_drop(Dump *d, const AstDrop *x) {
     for (int64_t i = 0; i < x->n_names; i++) put_qualified(d, &x->names[i]);
 }
 static void dump_alter_cmd(Dump *d, const AstAlterCmd *x) {
-    static const char *const kinds[] = {"add_column",      "drop_column",         "set_not_null",   "drop_not_null",
-                                        "set_default",     "drop_default",        "set_type",       "add_constraint",
-                                        "drop_constraint", "validate_constraint", "set_options",    "reset_options",
-                                        "add_identity",    "set_identity",        "drop_identity",  "drop_expression",
-                                        "cluster_on",      "drop_cluster",        "set_statistics", "other"};
+    static const char *const kinds[] = {
+        "add_column",    "drop_column",     "set_not_null",   "drop_not_null",   "set_default",
+        "drop_default",  "set_type",        "add_constraint", "drop_constraint", "validate_constraint",
+        "constraint",    "set_options",     "reset_options",  "add_identity",    "set_identity",
+        "drop_identity", "drop_expression", "cluster_on",     "drop_cluster",    "set_statistics",
+        "other"};
     put(d, " (");
     put(d, kinds[x->kind]);
     put_name(d, "", x->name);
@@ -901,6 +906,11 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
     case AST_FETCH: dump_fetch(d, AST_AS_CONST(AstFetch, s)); break;
     case AST_CLOSE: put_name(d, "", AST_AS_CONST(AstClose, s)->name); break;
     case AST_LOCK: dump_lock(d, AST_AS_CONST(AstLock, s)); break;
+    case AST_SET_CONSTRAINTS:
+        for (int64_t i = 0; i < AST_AS_CONST(AstSetConstraints, s)->n_names; i++)
+            put_qualified(d, &AST_AS_CONST(AstSetConstraints, s)->names[i]);
+        put_flag(d, "deferred", AST_AS_CONST(AstSetConstraints, s)->deferred);
+        break;
     case AST_SHOW: put_name(d, "", AST_AS_CONST(AstShow, s)->name); break;
     case AST_DESCRIBE:
         put_flag(d, "summarize", AST_AS_CONST(AstDescribe, s)->summarize);

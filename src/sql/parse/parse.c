@@ -185,6 +185,7 @@ const char *ast_kind_name(AstKind k) {
         [AST_FETCH] = "fetch",
         [AST_CLOSE] = "close",
         [AST_LOCK] = "lock",
+        [AST_SET_CONSTRAINTS] = "set_constraints",
         [AST_CHECKPOINT] = "checkpoint",
         [AST_DISCARD] = "discard",
         [AST_CREATE_FUNCTION] = "create_function",
@@ -281,6 +282,7 @@ const char *ast_stmt_tag(const AstStmt *s) {
     case AST_FETCH: return AST_AS_CONST(AstFetch, s)->move ? "MOVE" : "FETCH";
     case AST_CLOSE: return AST_AS_CONST(AstClose, s)->name ? "CLOSE CURSOR" : "CLOSE CURSOR ALL";
     case AST_LOCK: return "LOCK TABLE";
+    case AST_SET_CONSTRAINTS: return "SET CONSTRAINTS";
     case AST_CHECKPOINT: return "CHECKPOINT";
     case AST_DISCARD: return AST_AS_CONST(AstDiscard, s)->sequences ? "DISCARD SEQUENCES" : "DISCARD ALL";
     case AST_CREATE_FUNCTION:

@@ -1356,7 +1356,8 @@ static AstStmt *conv_sequence(Conv *c, AstKind kind, RangeVar *name, List *optio
 
 static bool conv_constraint(Conv *c, Constraint *k, AstConstraint *x) {
     x->location = pos_of(k->location);
-    if (k->deferrable || k->initdeferred) return unsupported(c, k->location, "a deferrable constraint") != NULL;
+    x->deferrable = k->deferrable || k->initdeferred;
+    x->deferred = k->initdeferred;
     if (!copy_str(c, k->conname, &x->name)) return false;
     x->not_valid = k->skip_validation;
     switch (k->contype) {
@@ -1390,8 +1391,8 @@ static bool conv_constraint(Conv *c, Constraint *k, AstConstraint *x) {
         return conv_names(c, k->keys, &x->columns, &x->n_columns);
     case CONSTR_FOREIGN:
         x->kind = AST_CON_FOREIGN_KEY;
-        if (k->fk_matchtype == 'f') return unsupported(c, k->location, "MATCH FULL") != NULL;
-        if (k->fk_del_set_cols) return unsupported(c, k->location, "SET NULL of some columns") != NULL;
+        x->match_full = k->fk_matchtype == 'f';
+        if (!conv_names(c, k->fk_del_set_cols, &x->set_columns, &x->n_set_columns)) return false;
         x->on_delete = k->fk_del_action;
         x->on_update = k->fk_upd_action;
         return conv_names(c, k->fk_attrs, &x->columns, &x->n_columns) && conv_rangevar(c, k->pktable, &x->ref_table) &&
@@ -1401,25 +1402,57 @@ static bool conv_constraint(Conv *c, Constraint *k, AstConstraint *x) {
     }
 }
 
+/* What DEFERRABLE and the like, which follow a constraint of a column, have said of it so far. */
+typedef struct ConstraintAttrs {
+    bool deferrability, timing;
+} ConstraintAttrs;
+static bool bad_attr(Conv *c, const Constraint *x, const char *form, const char *what) {
+    err_at(c->e, pos_of(x->location), ERR_SYNTAX, form, what);
+    return false;
+}
+/* on: the constraint before it; NULL: none. */
+static bool conv_constraint_attr(Conv *c, const Constraint *x, AstConstraint *on, ConstraintAttrs *seen) {
+    static const char misplaced[] = "misplaced %s clause", many[] = "multiple %s clauses not allowed";
+    const bool takes =
+        on && (on->kind == AST_CON_PRIMARY_KEY || on->kind == AST_CON_UNIQUE || on->kind == AST_CON_FOREIGN_KEY);
+    const char *const both = "DEFERRABLE/NOT DEFERRABLE", *const timings = "INITIALLY IMMEDIATE/DEFERRED";
+    switch ((int)x->contype) {
+    case CONSTR_ATTR_DEFERRABLE:
+    case CONSTR_ATTR_NOT_DEFERRABLE: {
+        const bool yes = x->contype == CONSTR_ATTR_DEFERRABLE;
+        if (!takes) return bad_attr(c, x, misplaced, yes ? "DEFERRABLE" : "NOT DEFERRABLE");
+        if (seen->deferrability) return bad_attr(c, x, many, both);
+        seen->deferrability = true;
+        on->deferrable = yes;
+        break;
+    }
+    default: {
+        const bool deferred = x->contype == CONSTR_ATTR_DEFERRED;
+        if (!takes) return bad_attr(c, x, misplaced, deferred ? "INITIALLY DEFERRED" : "INITIALLY IMMEDIATE");
+        if (seen->timing) return bad_attr(c, x, many, timings);
+        seen->timing = true;
+        on->deferred = deferred;
+        if (deferred && !seen->deferrability) on->deferrable = true;
+    }
+    }
+    return !on->deferred || on->deferrable ||
+           bad_attr(c, x, "%s", "constraint declared INITIALLY DEFERRED must be DEFERRABLE");
+}
+
 static bool conv_constraints(Conv *c, List *l, AstConstraint **out, int64_t *n_out) {
     int n = list_length(l);
     int64_t k = 0;
+    ConstraintAttrs attrs = {0};
     AstConstraint *v = new_array(c, n, (int64_t)sizeof(AstConstraint));
     if (!v) return false;
     for (int i = 0; i < n; i++) {
         Constraint *x = list_nth(l, i);
         if (!IsA(x, Constraint)) return unexpected(c, (Node *)x) != NULL;
         if (is_constraint_attr(x)) {
-            if (x->contype == CONSTR_ATTR_DEFERRABLE || x->contype == CONSTR_ATTR_DEFERRED)
-                return unsupported(c, x->location, "a deferrable constraint") != NULL;
-            if (k == 0 || (v[k - 1].kind != AST_CON_PRIMARY_KEY && v[k - 1].kind != AST_CON_UNIQUE &&
-                           v[k - 1].kind != AST_CON_FOREIGN_KEY)) {
-                err_at(c->e, pos_of(x->location), ERR_SYNTAX, "misplaced %s clause",
-                       x->contype == CONSTR_ATTR_IMMEDIATE ? "INITIALLY IMMEDIATE" : "NOT DEFERRABLE");
-                return false;
-            }
+            if (!conv_constraint_attr(c, x, k ? &v[k - 1] : NULL, &attrs)) return false;
             continue;
         }
+        attrs = (ConstraintAttrs){0};
         if (!conv_constraint(c, x, &v[k++])) return false;
     }
     *out = v;
@@ -1790,7 +1823,14 @@ static bool conv_alter_cmd(Conv *c, AlterTableCmd *s, int location, AstAlterCmd 
     case AT_DropIdentity: x->kind = AST_ALTER_DROP_IDENTITY; return true;
     case AT_DropExpression: x->kind = AST_ALTER_DROP_EXPRESSION; return true;
     case AT_ValidateConstraint: x->kind = AST_ALTER_VALIDATE_CONSTRAINT; return true;
-    case AT_AlterConstraint: x->what = "ALTER CONSTRAINT"; break;
+    case AT_AlterConstraint: {
+        const Constraint *k = (const Constraint *)s->def;
+        x->kind = AST_ALTER_CONSTRAINT;
+        if (!(x->constraint = arena_new_of(c->a, AstConstraint))) return false;
+        x->constraint->deferrable = k->deferrable || k->initdeferred;
+        x->constraint->deferred = k->initdeferred;
+        return copy_str(c, k->conname, &x->name);
+    }
     default: x->what = "this form"; break;
     }
     x->kind = AST_ALTER_OTHER;
@@ -2056,6 +2096,13 @@ static AstStmt *conv_lock(Conv *c, LockStmt *s) {
     x->mode = modes[s->mode];
     x->nowait = s->nowait;
     return conv_rangevars(c, s->relations, &x->tables, &x->n_tables) ? (AstStmt *)x : NULL;
+}
+
+static AstStmt *conv_set_constraints(Conv *c, ConstraintsSetStmt *s) {
+    AstSetConstraints *x = NEW(AstSetConstraints, AST_SET_CONSTRAINTS, -1);
+    if (!x) return NULL;
+    x->deferred = s->deferred;
+    return conv_rangevars(c, s->constraints, &x->names, &x->n_names) ? (AstStmt *)x : NULL;
 }
 
 /* SET bulk_order = any: the grammar reserves the word. The text that it gets has another one there, of the same length.
@@ -2332,7 +2379,6 @@ static const char *statement_name(Node *n) {
     case T_ListenStmt: return "LISTEN";
     case T_UnlistenStmt: return "UNLISTEN";
     case T_LoadStmt: return "LOAD";
-    case T_ConstraintsSetStmt: return "SET CONSTRAINTS";
     case T_CreateTableSpaceStmt: return "CREATE TABLESPACE";
     case T_DropTableSpaceStmt: return "DROP TABLESPACE";
     case T_CreateForeignTableStmt: return "CREATE FOREIGN TABLE";
@@ -2440,6 +2486,7 @@ static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
     case T_FetchStmt: return conv_fetch(c, (FetchStmt *)n);
     case T_ClosePortalStmt: return conv_close(c, (ClosePortalStmt *)n);
     case T_LockStmt: return conv_lock(c, (LockStmt *)n);
+    case T_ConstraintsSetStmt: return conv_set_constraints(c, (ConstraintsSetStmt *)n);
     case T_CheckPointStmt: return NEW(AstStmt, AST_CHECKPOINT, -1);
     case T_DiscardStmt:
         if (((DiscardStmt *)n)->target == DISCARD_TEMP) return unsupported_stmt(c, "DISCARD TEMP");

@@ -1127,8 +1127,13 @@ static Status compute_first(Cp *c, int32_t n, const ColId *ids) {
     return ST_OK;
 }
 
+/* Keys that are looked at behind the statement, or when the transaction ends. */
 static Status refuse_foreign(Cp *c, const Table *t) {
     const Catalog *k = c->reg->catalog;
+    for (int i = 0; i < t->n_keys; i++)
+        if (t->keys[i].deferrable)
+            return cp_refuse(c, "a change of table \"%s\", whose constraint \"%s\" is deferrable", t->name,
+                             t->keys[i].name);
     for (int64_t i = 0; i < k->n_foreign; i++)
         if (strcmp(k->foreign[i]->table, t->name) == 0 || strcmp(k->foreign[i]->ref_table, t->name) == 0)
             return cp_refuse(c, "a change of table \"%s\", which has foreign keys", t->name);
