@@ -52,6 +52,7 @@ void bulk_give_back(BulkLoan *l) {
         mem_free(l->account, l->p, l->bytes);
     }
     l->p = NULL;
+    l->bytes = 0;
 }
 /* The image set's, for this bulk. */
 Status bulk_host_memory(Bulk *b, BulkHostMem which, int64_t bytes, void **out, Err *e) {
