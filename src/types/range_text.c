@@ -1,6 +1,7 @@
 /* range_text.c - text of ranges and multiranges, as PostgreSQL's range_in and multirange_in read it; see range.h. */
 #include <strings.h>
 
+#include "base/stack.h"
 #include "types/range.h"
 #include "types/type_int.h"
 
@@ -154,6 +155,7 @@ Status range_from_text(Type t, Slice text, const struct SessionInfo *session, Ar
     const Reader r = {range_of(t), session, a, e};
     RangeParts room;
     RangeList l;
+    TRY(stack_check_depth(e));
     if (!r.x) return err_internal(e, "a range of a type that is not known");
     TRY(t.id == T_RANGE ? read_range(&r, text, &room, &l) : read_multirange(&r, text, &l));
     return range_write(t, &l, a, out, e);
@@ -188,6 +190,7 @@ static Status bound_to_text(const RangeType *x, const RangeBound *b, TextForm fo
 }
 
 Status range_to_text(Type t, Str value, TextForm form, Arena *a, Str *out, Err *e) {
+    TRY(stack_check_depth(e));
     const RangeType *x = range_of(t);
     const bool multi = t.id == T_MULTIRANGE;
     RangeParts room;
