@@ -32,10 +32,10 @@
 
 enum { RUNS_MAX = 64, PER_BRANCH = 100000, SAMPLES_MAX = 1 << 22 };
 typedef struct Options {
-    int64_t scale, calls;
+    long long scale, calls;
     int runs, threads;
     double seconds, read_rate; /* of each part of (3) and (5) */
-    int64_t load_mb, lock_timeout_ms;
+    long long load_mb, lock_timeout_ms;
     const char *settings, *json, *folder, *work;
 } Options;
 static Options opt = {.scale = 50,
@@ -629,23 +629,21 @@ static void usage(void) {
     exit(2);
 }
 static void options(int argc, char **argv) {
-    for (int i = 2; i < argc; i += 2) {
-        const char *name = argv[i], *v = i + 1 < argc ? argv[i + 1] : NULL;
-        if (!v) usage();
-        if (strcmp(name, "--scale") == 0) opt.scale = strtoll(v, NULL, 10);
-        else if (strcmp(name, "--calls") == 0) opt.calls = strtoll(v, NULL, 10);
-        else if (strcmp(name, "--runs") == 0) opt.runs = (int)strtol(v, NULL, 10);
-        else if (strcmp(name, "--seconds") == 0) opt.seconds = strtod(v, NULL);
-        else if (strcmp(name, "--read-rate") == 0) opt.read_rate = strtod(v, NULL);
-        else if (strcmp(name, "--threads") == 0) opt.threads = (int)strtol(v, NULL, 10);
-        else if (strcmp(name, "--set") == 0) opt.settings = v;
-        else if (strcmp(name, "--oltp") == 0) opt.folder = v;
-        else if (strcmp(name, "--json") == 0) opt.json = v;
-        else if (strcmp(name, "--load-mb") == 0) opt.load_mb = strtoll(v, NULL, 10);
-        else if (strcmp(name, "--lock-timeout") == 0) opt.lock_timeout_ms = strtoll(v, NULL, 10);
-        else if (strcmp(name, "--work") == 0) opt.work = v;
-        else usage();
-    }
+    const Setting all[] = {
+        {"--scale", .number = &opt.scale},
+        {"--calls", .number = &opt.calls},
+        {"--runs", .count = &opt.runs},
+        {"--seconds", .real = &opt.seconds},
+        {"--read-rate", .real = &opt.read_rate},
+        {"--threads", .count = &opt.threads},
+        {"--set", .text = &opt.settings},
+        {"--oltp", .text = &opt.folder},
+        {"--json", .text = &opt.json},
+        {"--load-mb", .number = &opt.load_mb},
+        {"--lock-timeout", .number = &opt.lock_timeout_ms},
+        {"--work", .text = &opt.work},
+    };
+    if (!settings_read(argc, argv, 2, (int)(sizeof all / sizeof *all), all)) usage();
     if (opt.scale < 1 || opt.scale > 20000 || opt.calls < 1000 || opt.runs < 1 || opt.runs > RUNS_MAX ||
         opt.read_rate <= 0 || opt.seconds <= 0 || opt.seconds * opt.read_rate > SAMPLES_MAX || opt.load_mb < 1 ||
         opt.load_mb > 100000 || opt.lock_timeout_ms < 1)

@@ -214,18 +214,12 @@ static void usage(void) {
     exit(2);
 }
 static void options(int argc, char **argv) {
-    for (int i = 1; i < argc; i += 2) {
-        const char *name = argv[i], *v = i + 1 < argc ? argv[i + 1] : NULL;
-        if (!v) usage();
-        if (strcmp(name, "--rows") == 0) opt.rows = strtoll(v, NULL, 10);
-        else if (strcmp(name, "--calls") == 0) opt.calls = strtoll(v, NULL, 10);
-        else if (strcmp(name, "--seconds") == 0) opt.seconds = strtod(v, NULL);
-        else if (strcmp(name, "--window") == 0) opt.window = strtod(v, NULL);
-        else if (strcmp(name, "--alone") == 0) opt.alone = strtod(v, NULL);
-        else if (strcmp(name, "--threads") == 0) opt.threads = (int)strtol(v, NULL, 10);
-        else if (strcmp(name, "--set") == 0) opt.settings = v;
-        else usage();
-    }
+    const Setting all[] = {
+        {"--rows", .number = &opt.rows},   {"--calls", .number = &opt.calls}, {"--seconds", .real = &opt.seconds},
+        {"--window", .real = &opt.window}, {"--alone", .real = &opt.alone},   {"--threads", .count = &opt.threads},
+        {"--set", .text = &opt.settings},
+    };
+    if (!settings_read(argc, argv, 1, (int)(sizeof all / sizeof *all), all)) usage();
     const bool ok = opt.rows >= 1000 && opt.rows <= 1000000000 && opt.calls > 0 && opt.window > 0 && opt.alone > 0 &&
                     opt.seconds >= opt.window && opt.seconds / opt.window < WINDOWS_MAX;
     if (!ok) usage();

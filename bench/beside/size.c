@@ -73,18 +73,16 @@ static void usage(void) {
     exit(2);
 }
 static void options(int argc, char **argv) {
-    for (int i = 1; i < argc; i += 2) {
-        const char *name = argv[i], *v = i + 1 < argc ? argv[i + 1] : NULL;
-        if (!v) usage();
-        if (strcmp(name, "--rows") == 0) opt.rows = strtoll(v, NULL, 10);
-        else if (strcmp(name, "--calls") == 0) opt.calls = strtoll(v, NULL, 10);
-        else if (strcmp(name, "--seconds") == 0) opt.seconds = strtod(v, NULL);
-        else if (strcmp(name, "--every") == 0) opt.every = strtod(v, NULL);
-        else if (strcmp(name, "--read-every") == 0) opt.read_every = strtoll(v, NULL, 10);
-        else if (strcmp(name, "--threads") == 0) opt.threads = (int)strtol(v, NULL, 10);
-        else if (strcmp(name, "--set") == 0) opt.settings = v;
-        else usage();
-    }
+    const Setting all[] = {
+        {"--rows", .number = &opt.rows},
+        {"--calls", .number = &opt.calls},
+        {"--seconds", .real = &opt.seconds},
+        {"--every", .real = &opt.every},
+        {"--read-every", .number = &opt.read_every},
+        {"--threads", .count = &opt.threads},
+        {"--set", .text = &opt.settings},
+    };
+    if (!settings_read(argc, argv, 1, (int)(sizeof all / sizeof *all), all)) usage();
     if (opt.rows < 1 || opt.rows > 2000000000 || opt.calls < 1 || opt.calls > opt.rows || opt.every <= 0) usage();
 }
 int main(int argc, char **argv) {

@@ -71,14 +71,20 @@ static Status reindex_table(Session *s, Statement *st, const AstName *n, bool co
                             n->name);
     return build_anew(s, st, t);
 }
-/* A table that is built anew comes last in the catalog: by name, since all are. */
+/* Names of all tables: one that is built anew comes last in the catalog. */
+static Status table_names(Session *s, Arena *a, int64_t *n, const char ***names) {
+    const Catalog *c = &s->db->catalog;
+    *n = c->n_tables;
+    if (!(*names = arena_array(a, const char *, *n + 1))) return err_oom(&s->err);
+    for (int64_t i = 0; i < *n; i++)
+        if (!((*names)[i] = arena_strdup(a, c->tables[i]->name))) return err_oom(&s->err);
+    return ST_OK;
+}
 static Status reindex_all(Session *s, Statement *st) {
     const Catalog *c = &s->db->catalog;
-    const int64_t n = c->n_tables;
-    const char **names = arena_array(st->run_arena, const char *, n + 1);
-    if (!names) return err_oom(&s->err);
-    for (int64_t i = 0; i < n; i++)
-        if (!(names[i] = arena_strdup(st->run_arena, c->tables[i]->name))) return err_oom(&s->err);
+    const char **names;
+    int64_t n;
+    TRY(table_names(s, st->run_arena, &n, &names));
     for (int64_t i = 0; i < n; i++) TRY(build_anew(s, st, catalog_table(c, slice_of(names[i]))));
     return ST_OK;
 }
@@ -166,11 +172,9 @@ static const char *clustered_index(const Catalog *c, const char *table) {
 }
 static Status cluster_all(Session *s, Statement *st) {
     const Catalog *c = &s->db->catalog;
-    const int64_t n = c->n_tables;
-    const char **names = arena_array(st->run_arena, const char *, n + 1);
-    if (!names) return err_oom(&s->err);
-    for (int64_t i = 0; i < n; i++)
-        if (!(names[i] = arena_strdup(st->run_arena, c->tables[i]->name))) return err_oom(&s->err);
+    const char **names;
+    int64_t n;
+    TRY(table_names(s, st->run_arena, &n, &names));
     for (int64_t i = 0; i < n; i++) {
         const char *index = clustered_index(c, names[i]);
         if (index) TRY(cluster_table(s, st, catalog_table(c, slice_of(names[i])), index));
