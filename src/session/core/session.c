@@ -68,6 +68,23 @@ struct CatalogUndo {
     const RangeType *range_from, *range_to;
 };
 
+/* Objects go that others may belong to, or parts of them. */
+static bool takes_away(CatalogUndoKind kind) {
+    switch (kind) {
+    case CU_DROPPED_TABLE:
+    case CU_DROPPED_VIEW:
+    case CU_REPLACED_VIEW:
+    case CU_DROPPED_FOREIGN:
+    case CU_DROPPED_ROUTINE:
+    case CU_DROPPED_DOMAIN:
+    case CU_DROPPED_SEQUENCE:
+    case CU_DROPPED_INDEX:
+    case CU_ENUM:
+    case CU_COMPOSITE:
+    case CU_RANGE: return true;
+    default: return false;
+    }
+}
 /* Changes the catalog and remembers how to take it back: both or neither. */
 static Status change(Session *s, CatalogUndoKind kind, Table *t, View *v, ForeignKey *f, Routine *q) {
     Catalog *c = &s->db->catalog;
@@ -110,6 +127,7 @@ static Status change(Session *s, CatalogUndoKind kind, Table *t, View *v, Foreig
     }
     s->catalog_undo = u;
     s->db->dirty = true;
+    s->has_dropped |= takes_away(kind);
     return ST_OK;
 }
 

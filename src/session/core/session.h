@@ -241,6 +241,7 @@ typedef struct Session {
     UndoLog *undo;
     HiddenChanges *hidden;
     CatalogUndo *catalog_undo;    /* newest first */
+    bool has_dropped;             /* an object has gone since parts_sweep: what belonged to it may be there still */
     struct Savepoint *savepoints; /* savepoint.c; newest first */
     struct Txn *txn; /* transaction.c; NULL outside transactions and before their first look at the database */
     SessionIdle idle;

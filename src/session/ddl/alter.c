@@ -90,7 +90,8 @@ static Status rebuild(Session *s, Statement *st, Table *old, const TableDraft *d
     Table *t;
     PlanCtx c;
     plan_ctx_init(s, a, &c);
-    c.views.definition = true; /* a materialized view without rows has a new definition, too */
+    TRY(constraints_none_wait(s, old, "ALTER TABLE")); /* what waits has row numbers */
+    c.views.definition = true;                         /* a materialized view without rows has a new definition, too */
     AstStmt **list;
     int64_t n;
     BoundStmt *b;
@@ -558,8 +559,7 @@ static Status check_altered(const Alter *x, int old_checks) {
         TRY(foreign_check_types(x->s, table));
         TRY(index_defs_check(x->s, x->a, catalog_table(&x->s->db->catalog, slice_of(table))));
     }
-    TRY(index_defs_sweep(x->s));
-    TRY(comments_sweep(x->s));
+    TRY(parts_sweep(x->s));
     return index_defs_of_draft(x->s, &x->d);
 }
 
@@ -681,7 +681,7 @@ Status rename_in_text(Session *s, Arena *a, const Table *t, int col, const char 
          *sql = table ? arena_printf(a, "%s%s\n) from %s", before, check, table) : NULL;
     if (!sql) return err_oom(&s->err);
     plan_ctx_init(s, a, &c);
-    c.keep_columns = c.of_catalog = true;
+    c.keep_columns = c.of_catalog = c.views.definition = true;
     TRY(sql_parse(a, slice_of(sql), &list, &n, &s->err));
     TRY(sql_bind(&c, list[0], 0, NULL, &b));
     if (c.columns.len) qsort(c.columns.items, (size_t)c.columns.len, sizeof *c.columns.items, by_location);

@@ -83,8 +83,9 @@ static Status on_constraint(Session *s, const AstComment *x, Comment *out) {
 
 static bool type_exists(const Catalog *c, const char *name) {
     const Slice n = slice_of(name);
-    return catalog_domain(c, n) || enum_find(c->enums, n) || composite_find(c->rows, n) || catalog_table(c, n) ||
-           catalog_view(c, n);
+    bool multi;
+    return catalog_domain(c, n) || range_find(c->ranges, n, &multi) || enum_find(c->enums, n) ||
+           composite_find(c->rows, n) || catalog_table(c, n) || catalog_view(c, n);
 }
 /* A type that a database defines. */
 static Status find_type(Session *s, const AstName *n, bool domain) {

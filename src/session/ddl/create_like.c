@@ -159,6 +159,8 @@ static Status add_constraint_key(Session *s, Arena *a, TableDraft *d, const char
                                  const KeyConstraint *key) {
     const IndexDef *def = catalog_index_def(&s->db->catalog, q->name, key->name);
     AstConstraint k = {.kind = key->primary ? AST_CON_PRIMARY_KEY : AST_CON_UNIQUE, .n_columns = key->n_cols};
+    k.deferrable = key->deferrable;
+    k.deferred = key->deferred;
     k.columns = arena_array(a, const char *, key->n_cols + 1);
     if (!k.columns) return err_oom(&s->err);
     for (int i = 0; i < key->n_cols; i++) k.columns[i] = q->table->cols[key->cols[i]].name;

@@ -64,6 +64,9 @@ static Status add_key_details(Session *s, Arena *a, TableDraft *d, const char *t
                               const AstConstraint *k) {
     static char btree[] = "btree";
     if (k->n_include == 0 && k->n_options == 0) return ST_OK;
+    if (q->n_cols + k->n_include > INDEX_COLUMNS_MAX)
+        return err_at(&s->err, k->location, ERR_TOO_MANY_COLUMNS, "cannot use more than %d columns in an index",
+                      INDEX_COLUMNS_MAX);
     IndexDef x = {.name = (char *)(uintptr_t)q->name,
                   .table = (char *)(uintptr_t)table,
                   .method = btree,

@@ -1312,8 +1312,8 @@ Status definitions_list(Session *s, Arena *a, Definitions *out) {
     for (int64_t i = 0; i < n; i++) TRY(add_calling_parts(&l, l.tables[i]));
     TRY(add_domain_parts(&l));
     for (int64_t i = 0; i < n; i++) TRY(add_foreigns(&l, l.tables[i]));
+    TRY(add_rest(&l)); /* late: a restore that stops at an object with a problem has all tables and their keys */
     TRY(add_view_data(&l));
-    TRY(add_rest(&l)); /* last: a restore that stops at an object with a problem has all others */
     TRY(add_comments(&l));
     return err_is_set(&s->err) ? ST_ERROR : ST_OK;
 }

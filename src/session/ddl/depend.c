@@ -60,6 +60,7 @@ static bool reads(const View *v, const char *relation) {
 }
 
 static Status add_readers(Dependents *d, const char *relation, const char *on);
+static Status of_row_type(Dependents *d, const Table *t);
 /* A view, and the views that read it. */
 static Status add_view(Dependents *d, View *v, const char *on) {
     TRY(stack_check(&d->s->err));
@@ -92,10 +93,11 @@ static Status add_views_of(Dependents *d, const bool *holds, const char *on) {
 
 Status dependents_of_view(Dependents *d, const View *v) {
     const char *on = arena_printf(d->a, v->materialized ? "materialized view %s" : "view %s", v->name);
-    return on ? add_readers(d, v->name, on) : ST_ERROR;
+    if (!on) return ST_ERROR;
+    if (v->materialized) TRY(of_row_type(d, catalog_table(&d->s->db->catalog, slice_of(v->name))));
+    return add_readers(d, v->name, on);
 }
 
-static Status of_row_type(Dependents *d, const Table *t);
 static Status of_owned_sequences(Dependents *d, const Table *t, const char *column);
 Status dependents_of_table(Dependents *d, const Table *t) {
     const Catalog *k = &d->s->db->catalog;
@@ -192,6 +194,11 @@ Status dependents_of_column(Dependents *d, const Table *t, int col) {
             theirs |= strcmp(f->ref_table, t->name) == 0 && strcmp(f->ref_cols[c], name) == 0;
         }
         if (theirs && !mine) TRY(add_foreign(d, f, on));
+    }
+    for (int i = 0; i < t->n_keys; i++) { /* a key goes with a column that it includes */
+        const IndexDef *def = catalog_index_def(k, t->name, t->keys[i].name);
+        for (int c = 0; def && c < def->n_include; c++)
+            if (strcmp(def->include[c], name) == 0) TRY(dependents_of_key(d, t, i));
     }
     TRY(of_owned_sequences(d, t, name));
     TRY(add_generated(d, t, col, on));
@@ -307,6 +314,31 @@ static Status of_routine_in_domain(Dependents *d, const Domain *x, const Routine
     return ST_OK;
 }
 
+/* Defaults of views' columns, for changes through these, that `depends` is true of. */
+typedef bool (*BoundTest)(const Dependents *d, const PlanCtx *c, const BoundStmt *b, const void *ctx);
+static Status of_view_defaults(Dependents *d, BoundTest depends, const void *ctx, const char *on) {
+    const Catalog *k = &d->s->db->catalog;
+    for (int64_t i = 0; i < k->n_views; i++) {
+        View *v = k->views[i];
+        PlanCtx c, of_default;
+        BoundStmt *b, *value;
+        if (v->n_defaults == 0 || spares_view(d, v) || !try_view(d->s, d->a, v, &c, &b)) continue;
+        for (int n = 0; n < v->n_defaults && n < b->n_result; n++) {
+            const char *sql = v->defaults[n] ? arena_printf(d->a, "select (%s\n)", v->defaults[n]) : NULL;
+            if (!sql || !try_query(d->s, d->a, sql, &of_default, &value)) continue;
+            if (!depends(d, &of_default, value, ctx)) continue;
+            Dependent y = {.kind = DEPENDENT_DEFAULT, .table = v->name, .name = b->names[n], .direct = true};
+            y.what = arena_printf(d->a, "default value for column %s of view %s", y.name, v->name);
+            TRY(y.what ? add(d, y, on) : ST_ERROR);
+        }
+    }
+    return ST_OK;
+}
+static bool default_calls(const Dependents *d, const PlanCtx *c, const BoundStmt *b, const void *routine) {
+    (void)d, (void)b;
+    return calls(c, routine);
+}
+
 Status dependents_of_routine(Dependents *d, const Routine *r) {
     const Catalog *k = &d->s->db->catalog;
     const char *sig = pl_signature_text(d->a, r);
@@ -315,6 +347,7 @@ Status dependents_of_routine(Dependents *d, const Routine *r) {
     if (!on || !holds) return ST_ERROR;
     for (int64_t i = 0; i < k->n_tables; i++) TRY(of_routine_in_table(d, k->tables[i], r, on));
     for (int64_t i = 0; i < k->n_domains; i++) TRY(of_routine_in_domain(d, k->domains[i], r, on));
+    TRY(of_view_defaults(d, default_calls, r, on));
     for (int64_t i = 0; i < k->n_views; i++) {
         PlanCtx c;
         BoundStmt *b;
@@ -356,6 +389,10 @@ static Status of_sequence_in_table(Dependents *d, const Table *t, const Sequence
     }
     return ST_OK;
 }
+static bool default_names(const Dependents *d, const PlanCtx *c, const BoundStmt *b, const void *sequence) {
+    (void)d, (void)b;
+    return names_sequence(c, sequence);
+}
 Status dependents_of_sequence(Dependents *d, const Sequence *q, const char *table, const char *column) {
     const Catalog *k = &d->s->db->catalog;
     const char *on = arena_printf(d->a, "sequence %s", q->name);
@@ -369,6 +406,7 @@ Status dependents_of_sequence(Dependents *d, const Sequence *q, const char *tabl
     for (int64_t i = 0; i < k->n_domains; i++)
         if (domain_text_names(d, k->domains[i], k->domains[i]->default_sql, q))
             TRY(add_domain_default(d, k->domains[i], on));
+    TRY(of_view_defaults(d, default_names, q, on));
     for (int64_t i = 0; i < k->n_views; i++) {
         PlanCtx c;
         BoundStmt *b;
@@ -445,6 +483,8 @@ static Status of_type_in_column(Dependents *d, const Table *t, int i, NamedType 
     const Column *c = &t->cols[i];
     Dependent y = {.table = t->name, .name = c->name, .direct = true};
     const bool of_type = is_of(c->type, c->domain, x);
+    View *kept = of_type && !d->renames ? catalog_matview(&d->s->db->catalog, slice_of(t->name)) : NULL;
+    if (kept) return add_view(d, kept, on); /* its columns do not go by themselves */
     if (of_type) {
         y.kind = DEPENDENT_COLUMN;
         if (!(y.what = arena_printf(d->a, "column %s of table %s", c->name, t->name))) return ST_ERROR;
@@ -557,6 +597,11 @@ static const char *shown_type(Dependents *d, NamedType x) {
            : x.range     ? x.range->shown
                          : x.enumerated->shown;
 }
+static bool default_of_type(const Dependents *d, const PlanCtx *c, const BoundStmt *b, const void *type) {
+    NamesType n = {.x = *(const NamedType *)type};
+    names_in_plan(&n, c, b->plan);
+    return depends(d, &n);
+}
 Status dependents_of_type(Dependents *d, NamedType x) {
     const Catalog *k = &d->s->db->catalog;
     TRY(stack_check(&d->s->err));
@@ -571,6 +616,7 @@ Status dependents_of_type(Dependents *d, NamedType x) {
     for (int64_t i = 0; (z = range_nth(k->ranges, i)) != NULL; i++) TRY(of_type_in_range(d, z, x, on));
     for (int64_t i = 0; i < k->n_tables; i++) TRY(of_type_in_table(d, k->tables[i], x, on));
     for (int64_t i = 0; i < k->n_routines; i++) TRY(of_type_in_routine(d, k->routines[i], x, on));
+    TRY(of_view_defaults(d, default_of_type, &x, on));
     for (int64_t i = 0; i < k->n_views; i++) {
         PlanCtx c;
         BoundStmt *b;
@@ -743,12 +789,16 @@ static Status take_along(Dependents *d, const Dependent *x) {
         return range && !multi ? session_put_range(d->s, range, NULL) : ST_OK;
     case DEPENDENT_ATTRIBUTE: return composite_drop_attribute(d->s, d->st, x->table, x->name);
     case DEPENDENT_COLUMN:
+        if (!catalog_table(&d->s->db->catalog, slice_of(x->table))) return ST_OK; /* it has gone with another one */
         return alter_table_cmd(d->s, d->st, x->table,
                                &(AstAlterCmd){.kind = AST_ALTER_DROP_COLUMN, .name = x->name, .cascade = true});
     case DEPENDENT_DEFAULT:
     case DEPENDENT_CHECK: {
         AstAlterCmd cmd = {.kind = x->kind == DEPENDENT_DEFAULT ? AST_ALTER_DROP_DEFAULT : AST_ALTER_DROP_CONSTRAINT,
                            .name = x->name};
+        View *v = catalog_view(&d->s->db->catalog, slice_of(x->table));
+        if (v) return view_alter(d->s, d->st, v, &(AstAlterTable){.n_cmds = 1, .cmds = &cmd});
+        if (!catalog_table(&d->s->db->catalog, slice_of(x->table))) return ST_OK;
         return alter_table_cmd(d->s, d->st, x->table, &cmd);
     }
     }

@@ -61,19 +61,20 @@ static Status check_generated(Session *s, const ForeignKey *f, const Table *t, i
 
 /* Columns that ON DELETE SET NULL (..) names are of the key. */
 static Status set_columns(Session *s, Arena *a, ForeignKey *f, const Table *t, const AstConstraint *k) {
-    f->n_set_cols = (int)k->n_set_columns;
-    if (!(f->set_cols = arena_array(a, char *, f->n_set_cols + 1))) return ST_ERROR;
-    for (int i = 0; i < f->n_set_cols; i++) {
-        bool mine = false;
-        f->set_cols[i] = (char *)(uintptr_t)k->set_columns[i];
-        if (table_find_column(t, slice_of(f->set_cols[i])) < 0)
+    f->n_set_cols = 0;
+    if (!(f->set_cols = arena_array(a, char *, f->n_cols + 1))) return ST_ERROR;
+    for (int64_t i = 0; i < k->n_set_columns; i++) {
+        bool mine = false, again = false;
+        char *name = (char *)(uintptr_t)k->set_columns[i];
+        if (table_find_column(t, slice_of(name)) < 0)
             return err_at(&s->err, k->location, ERR_UNDEFINED_COLUMN,
-                          "column \"%s\" referenced in foreign key constraint does not exist", f->set_cols[i]);
-        for (int c = 0; c < f->n_cols; c++) mine |= strcmp(f->cols[c], f->set_cols[i]) == 0;
+                          "column \"%s\" referenced in foreign key constraint does not exist", name);
+        for (int c = 0; c < f->n_cols; c++) mine |= strcmp(f->cols[c], name) == 0;
         if (!mine)
             return err_at(&s->err, k->location, ERR_INVALID_COLUMN_REFERENCE,
-                          "column \"%s\" referenced in ON DELETE SET action must be part of foreign key",
-                          f->set_cols[i]);
+                          "column \"%s\" referenced in ON DELETE SET action must be part of foreign key", name);
+        for (int c = 0; c < f->n_set_cols; c++) again |= strcmp(f->set_cols[c], name) == 0;
+        if (!again) f->set_cols[f->n_set_cols++] = name;
     }
     return ST_OK;
 }

@@ -134,8 +134,9 @@ Status matview_refresh(Session *s, Statement *st, const AstRefresh *x) {
 Status matview_may_alter(Session *s, const AstAlterTable *x) {
     for (int64_t i = 0; i < x->n_cmds; i++) {
         const AstAlterKind k = x->cmds[i].kind;
-        if (k != AST_ALTER_SET_OPTIONS && k != AST_ALTER_RESET_OPTIONS)
-            return alter_refused(s, x->table.name, "materialized views", &x->cmds[i]);
+        const bool may = k == AST_ALTER_SET_OPTIONS || k == AST_ALTER_RESET_OPTIONS || k == AST_ALTER_CLUSTER_ON ||
+                         k == AST_ALTER_DROP_CLUSTER;
+        if (!may) return alter_refused(s, x->table.name, "materialized views", &x->cmds[i]);
     }
     return ST_OK;
 }

@@ -5,6 +5,7 @@
  * not. It marks the index, so that CLUSTER without a name does the same again.
  */
 #include "catalog/similar_names.h"
+#include "session/core/constraints.h"
 #include "session/ddl/utility_int.h"
 #include "session/system/access_methods.h"
 
@@ -37,6 +38,7 @@ static Status outside_block(Session *s, const char *what) {
 static Status build_anew(Session *s, Statement *st, Table *t) {
     TableDraft d = {0};
     if (table_indexes(t) == 0) return ST_OK;
+    TRY(constraints_none_wait(s, t, "REINDEX"));
     TRY(draft_of(s, st->run_arena, t, &d));
     return rebuild_as(s, st, t, &d);
 }
@@ -159,6 +161,7 @@ static Status cluster_table(Session *s, Statement *st, Table *t, const char *nam
     Arena *a = st->run_arena;
     IndexDef x;
     TableDraft d = {0};
+    TRY(constraints_none_wait(s, t, "CLUSTER"));
     TRY(cluster_index(s, a, t, name, &x));
     TRY(cluster_mark(s, a, t, x.name));
     const char *order = strcmp(x.method, "btree") == 0 ? order_of(a, &x) : "";

@@ -235,7 +235,8 @@ Status sequence_rename(Session *s, Statement *st, const AstRename *x) {
     on.renames = true;
     TRY(dependents_of_sequence(&on, q, NULL, NULL));
     for (int64_t i = 0; i < on.found.len; i++)
-        if (on.found.items[i].kind != DEPENDENT_DEFAULT)
+        if (on.found.items[i].kind != DEPENDENT_DEFAULT ||
+            catalog_view(&s->db->catalog, slice_of(on.found.items[i].table)))
             return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,
                            "sequence \"%s\" cannot be renamed, because the definition of %s names it", q->name,
                            on.found.items[i].what);

@@ -170,6 +170,14 @@ static Status drop(Session *s, Statement *st, const AstDrop *x) {
     return drop_spared(s, &d);
 }
 
+Status parts_sweep(Session *s) {
+    if (!s->has_dropped) return ST_OK;
+    TRY(index_defs_sweep(s));
+    TRY(comments_sweep(s));
+    s->has_dropped = false;
+    return ST_OK;
+}
+
 /* ---- ON COMMIT ---- */
 /* What refers to a table that loses its rows loses its own, too. */
 static Status same_on_commit(Session *s, const Table *t) {
@@ -198,6 +206,7 @@ static Status drop_at_commit(Session *s, const Table *t) {
     mem_account_init(&st.account, &s->account, "ON COMMIT DROP", 0, NULL);
     if (!(st.run_arena = arena_new(&st.account, &s->err))) return ST_ERROR;
     Status done = drop(s, &st, &x);
+    if (done == ST_OK) done = parts_sweep(s);
     arena_free(st.run_arena);
     return done;
 }
@@ -634,19 +643,9 @@ static Status run_utility(Session *s, Statement *st, const AstStmt *x) {
     }
 }
 
-/* What belongs to objects by their names goes with these, whichever way they went: before the statement, since ends of
- * transactions may drop tables, and behind it. */
-static Status sweep(Session *s) {
-    TRY(index_defs_sweep(s));
-    return comments_sweep(s);
-}
 Status session_utility(Session *s, Statement *st, const AstStmt *x) {
-    const bool makes_relation = x->kind == AST_CREATE_TABLE || x->kind == AST_CREATE_TABLE_AS ||
-                                x->kind == AST_CREATE_VIEW || x->kind == AST_CREATE_SEQUENCE;
-    if (makes_relation) TRY(session_begin_write(s));
-    if (makes_relation) TRY(sweep(s));
     const int64_t before = atomic_load(&s->db->catalog.version);
     TRY(run_utility(s, st, x));
     const bool changed = atomic_load(&s->db->catalog.version) != before;
-    return changed && s->lock == LOCK_EXCLUSIVE ? sweep(s) : ST_OK;
+    return changed && s->lock == LOCK_EXCLUSIVE ? parts_sweep(s) : ST_OK;
 }

@@ -147,6 +147,9 @@ Status index_def_get(const Session *s, Arena *a, const Table *t, const char *nam
 Status index_def_put(Session *s, const Table *t, const char *name, const IndexDef *like);
 /* Definitions of tables or keys that are gone go. */
 Status index_defs_sweep(Session *s);
+/* What belongs to objects by their names (definitions of indexes, comments) goes with these, whichever way they went.
+ * Nothing when no object has gone since the last time. */
+Status parts_sweep(Session *s);
 /* A column of the table is about to go: so do the indexes that have it, also out of the draft. */
 Status index_defs_drop_column(Session *s, Arena *a, const Table *t, int col, TableDraft *d);
 /* The table (col -1), or a column of it, is about to get another name. */
