@@ -3,6 +3,7 @@
  * Few names, looked up once per statement: plain arrays. The arrays live in the catalog's arena; tables and views are
  * blocks of their own, freed by database_close or by the code that took them out.
  */
+#include "base/hash.h"
 #include "catalog/catalog.h"
 
 #include "catalog/names.h"
@@ -179,12 +180,29 @@ void view_free(View *v) {
     if (v) mem_free(NULL, v, view_bytes(v));
 }
 
+static uint64_t *table_bit(uint64_t *bits, const char *table, uint64_t *bit) {
+    const uint64_t h = hash_bytes(table, (int64_t)strlen(table)) >> 52;
+    *bit = UINT64_C(1) << (h & 63);
+    return &bits[h >> 6];
+}
+static void mark_foreign(Catalog *c, const ForeignKey *f) {
+    uint64_t bit, *word = table_bit(c->foreign_tables, f->table, &bit);
+    *word |= bit;
+    word = table_bit(c->foreign_tables, f->ref_table, &bit);
+    *word |= bit;
+}
+bool catalog_may_have_foreign(const Catalog *c, const char *table) {
+    uint64_t bit;
+    if (c->n_foreign == 0) return false;
+    return (*table_bit((uint64_t *)(uintptr_t)c->foreign_tables, table, &bit) & bit) != 0;
+}
 Status catalog_add_foreign(Catalog *c, ForeignKey *f, Err *e) {
     TRY(grow(c, (void **)&c->foreign, c->n_foreign, &c->cap_foreign, e));
     if (f->id == 0) f->id = ++c->next_id;
     int64_t at = c->n_foreign++; /* the order of ids: the one in which they were made, and are looked at */
     for (; at > 0 && c->foreign[at - 1]->id > f->id; at--) c->foreign[at] = c->foreign[at - 1];
     c->foreign[at] = f;
+    mark_foreign(c, f);
     catalog_changed(c, f->table, f->ref_table, 0);
     return ST_OK;
 }
@@ -192,6 +210,8 @@ void catalog_remove_foreign(Catalog *c, const ForeignKey *f) {
     for (int64_t i = 0; i < c->n_foreign; i++) {
         if (c->foreign[i] != f) continue;
         take_out(&c->foreign, &c->n_foreign, i);
+        memset(c->foreign_tables, 0, sizeof c->foreign_tables);
+        for (int64_t k = 0; k < c->n_foreign; k++) mark_foreign(c, c->foreign[k]);
         catalog_changed(c, f->table, f->ref_table, 0);
         return;
     }

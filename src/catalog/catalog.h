@@ -119,6 +119,7 @@ typedef struct Catalog {
     View **views;
     int64_t n_foreign, cap_foreign;
     ForeignKey **foreign;
+    uint64_t foreign_tables[64]; /* bits by hashes of the names of their tables, of both sides */
     int64_t n_routines, cap_routines;
     Routine **routines;
     int64_t n_domains, cap_domains;
@@ -155,6 +156,8 @@ void view_retire(EpochDomain *d, View *v);
 void foreign_retire(EpochDomain *d, ForeignKey *f);
 void routine_retire(EpochDomain *d, Routine *r);
 void domain_retire(EpochDomain *d, Domain *x);
+/* False: no foreign key has the table, on either side. Cheap: single-row statements ask. */
+bool catalog_may_have_foreign(const Catalog *c, const char *table);
 /* Names of foreign keys are per table and not checked here. */
 Status catalog_add_foreign(Catalog *c, ForeignKey *f, Err *e);
 void catalog_remove_foreign(Catalog *c, const ForeignKey *f); /* without freeing it */

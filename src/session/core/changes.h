@@ -27,7 +27,7 @@ typedef struct Change {
     int64_t n_kept, n_shown, done;
     int64_t n_inserted, n_updated, n_deleted; /* of MERGE */
     int64_t mark;                             /* of the log: changes behind it are not among the events */
-    KeyEvents events;                         /* applied: what its constraints have to look at */
+    KeyEvents *events;                        /* applied: what its constraints have to look at; the statement's */
 } Change;
 /* 0. Nothing under way reads the table: 55006. */
 Status change_allowed(Session *s, const BoundStmt *b);

@@ -1,6 +1,8 @@
 /* constraints.c - see constraints.h. */
 #include "session/core/constraints_int.h"
 
+#include <stdlib.h>
+
 #include "session/core/changes.h"
 #include "session/core/transaction.h"
 #include "session/pl/pl_run.h"
@@ -47,11 +49,20 @@ void constraints_free(Session *s) {
 }
 ConstraintMark constraints_mark(const Session *s) {
     const struct Constraints *c = s->constraints;
-    return c ? (ConstraintMark){c->waiting.len, c->modes.len, c->ticks} : (ConstraintMark){0, 0, 0};
+    if (!c) return (ConstraintMark){0};
+    ConstraintMark m = {.events = c->waiting.len, .modes = c->modes.len, .ticks = c->ticks};
+    if (m.events > 0) m.ranges = c->waiting.items[m.events - 1].rows.len;
+    if (m.ranges > 0) m.last_n = c->waiting.items[m.events - 1].rows.items[m.ranges - 1].n;
+    return m;
 }
 void constraints_back(Session *s, ConstraintMark m) {
     struct Constraints *c = s->constraints;
     if (!c) return;
+    if (m.events > 0 && c->waiting.len >= m.events) { /* rows that have joined the last one */
+        KeyEvent *last = &c->waiting.items[m.events - 1];
+        last->rows.len = MIN_OF(last->rows.len, m.ranges);
+        if (last->rows.len > 0) last->rows.items[last->rows.len - 1].n = m.last_n;
+    }
     c->waiting.len = MIN_OF(c->waiting.len, m.events);
     c->modes.len = MIN_OF(c->modes.len, m.modes);
     for (int64_t i = 0; i < c->waiting.len; i++)
@@ -167,13 +178,43 @@ static Status note_updated(Noting *x, const ForeignKey *f, const int *cols) {
     return e.n > 0 ? add_event(x, &e) : ST_OK;
 }
 
-/* The row waits, as one that f has to look at. */
-static bool row_waits(const Session *s, const ForeignKey *f, int64_t row) {
-    const struct Constraints *c = s->constraints;
-    for (int64_t i = 0; c && i < c->waiting.len; i++) {
-        const KeyEvent *e = &c->waiting.items[i];
-        for (int64_t k = 0; e->foreign == f->id && !e->done && k < e->rows.len; k++)
-            if (row >= e->rows.items[k].first && row < e->rows.items[k].first + e->rows.items[k].n) return true;
+/* Ranges of rows that f has to look at, later in the statement or in the transaction, in order. */
+typedef VEC(RowRange) Ranges;
+static bool add_ranges(Arena *a, const KeyEvent *e, const ForeignKey *f, Ranges *out) {
+    for (int64_t k = 0; e->foreign == f->id && !e->done && k < e->rows.len; k++)
+        if (!vec_push(a, out, e->rows.items[k])) return false;
+    return true;
+}
+static int by_first(const void *a, const void *b) {
+    const int64_t x = ((const RowRange *)a)->first, y = ((const RowRange *)b)->first;
+    return (x > y) - (x < y);
+}
+static Status rows_that_wait(Noting *x, const ForeignKey *f, Ranges *out) {
+    const struct Constraints *c = x->s->constraints;
+    bool ok = true;
+    *out = (Ranges){0};
+    for (int64_t i = 0; ok && c && i < c->waiting.len; i++) ok = add_ranges(x->a, &c->waiting.items[i], f, out);
+    for (int64_t i = 0; ok && i < x->out->list.len; i++) ok = add_ranges(x->a, &x->out->list.items[i], f, out);
+    if (!ok) return err_oom(&x->s->err);
+    if (out->len > 1) qsort(out->items, (size_t)out->len, sizeof *out->items, by_first);
+    int64_t n = 0;
+    for (int64_t i = 0; i < out->len; i++) { /* those that meet are one */
+        const RowRange r = out->items[i];
+        RowRange *last = n ? &out->items[n - 1] : NULL;
+        if (last && r.first <= last->first + last->n) last->n = MAX_OF(last->n, r.first + r.n - last->first);
+        else out->items[n++] = r;
+    }
+    out->len = n;
+    return ST_OK;
+}
+static bool row_waits(const Ranges *waiting, int64_t row) {
+    int64_t from = 0, to = waiting->len;
+    while (from < to) {
+        const int64_t mid = (from + to) / 2;
+        const RowRange *r = &waiting->items[mid];
+        if (row >= r->first && row < r->first + r->n) return true;
+        if (row < r->first) to = mid;
+        else from = mid + 1;
     }
     return false;
 }
@@ -182,21 +223,13 @@ static bool add_row(Arena *a, KeyEvent *e, int64_t row) {
     if (last && last->first + last->n == row) return last->n++, true;
     return vec_push(a, &e->rows, ((RowRange){row, 1}));
 }
-/* Rows of f's table wait. */
-static bool some_rows_wait(const Session *s, const ForeignKey *f) {
-    const struct Constraints *c = s->constraints;
-    bool yes = false;
-    for (int64_t i = 0; c && i < c->waiting.len; i++) {
-        const KeyEvent *e = &c->waiting.items[i];
-        yes |= e->foreign == f->id && e->kind == KEY_WRITTEN && !e->done;
-    }
-    return yes;
-}
 static Status note_written(Noting *x, const ForeignKey *f, const int *cols) {
     KeyEvent e = {.foreign = f->id, .kind = KEY_WRITTEN};
     Value old[32], now[32];
     bool ignored;
-    const bool all = x->edits.renumbered && some_rows_wait(x->s, f);
+    Ranges waiting;
+    TRY(rows_that_wait(x, f, &waiting));
+    const bool all = x->edits.renumbered && waiting.len > 0;
     for (int64_t i = 0; all && i < x->t->n_tablets; i++)
         if (!vec_push(x->a, &e.rows, undo_edits_tablet(x->t, i))) return err_oom(&x->s->err);
     for (int64_t i = 0; i < x->edits.inserted.len; i++)
@@ -205,7 +238,7 @@ static Status note_written(Noting *x, const ForeignKey *f, const int *cols) {
         const RowEdit *row = &x->edits.updated.items[i];
         TRY(values_of(x, row, 0, f->n_cols, cols, old, &ignored));
         TRY(values_of(x, NULL, row->is, f->n_cols, cols, now, &ignored));
-        if (same_values(old, now, f->n_cols) && (row->was == row->is || !row_waits(x->s, f, row->was))) continue;
+        if (same_values(old, now, f->n_cols) && (row->was == row->is || !row_waits(&waiting, row->was))) continue;
         if (!add_row(x->a, &e, row->is)) return err_oom(&x->s->err);
     }
     return e.rows.len > 0 ? add_event(x, &e) : ST_OK;
@@ -249,7 +282,7 @@ Status constraints_note(Session *s, Arena *a, const Table *t, int64_t mark, KeyE
     const Catalog *k = &s->db->catalog;
     Running *running = s->constraints ? s->constraints->running : NULL;
     TRY(note_keys(s, t, mark));
-    if (k->n_foreign == 0) return ST_OK;
+    if (!catalog_may_have_foreign(k, t->name)) return ST_OK;
     bool *cols = arena_calloc(a, t->n_cols + 1);
     if (!cols) return err_oom(&s->err);
     if (!mark_columns(k, t, cols)) return ST_OK;

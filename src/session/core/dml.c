@@ -327,7 +327,7 @@ static Status apply(Session *s, Arena *a, Change *x) {
 Status change_apply(Session *s, Arena *a, Change *x) {
     const int64_t mark = x->mark = undo_mark(s->undo);
     TRY(apply(s, a, x));
-    if (constraints_note(s, a, x->b->table, x->mark, &x->events) == ST_OK) return ST_OK;
+    if (constraints_note(s, a, x->b->table, x->mark, x->events) == ST_OK) return ST_OK;
     undo_rollback(s->undo, mark);
     return ST_ERROR;
 }
@@ -347,6 +347,7 @@ void change_result(Statement *st, const Change *x) {
 
 Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
     Change x;
+    KeyEvents events = {{0}};
     if (b->n_members > 0) return session_with_changes(s, st, c, b);
     TRY(change_allowed(s, b));
     if (c->reads_client_rows) {
@@ -356,9 +357,10 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
     }
     TRY(change_plan(s, st->run_arena, c, b, &st->account, &x));
     st->query = x.query;
+    x.events = &events;
     int64_t mark = undo_mark(s->undo);
     Status out = change_apply(s, st->run_arena, &x);
-    if (out == ST_OK) out = constraints_settle(s, st, &x.events);
+    if (out == ST_OK) out = constraints_settle(s, st, &events);
     if (out != ST_OK) {
         undo_rollback(s->undo, mark);
         (void)transaction_reads_table(s, b->table); /* a routine may go on, knowing of a row that has the key */

@@ -148,7 +148,7 @@ static Status insert_all(MergeRun *m) {
     Change *x = m->x;
     if (x->n_inserted == 0) return ST_OK;
     if (x->n_inserted >= CHANGE_LOAD_ROWS) { /* it may give all rows other numbers */
-        TRY(constraints_note(s, m->a, m->b->table, x->mark, &x->events));
+        TRY(constraints_note(s, m->a, m->b->table, x->mark, x->events));
         x->mark = undo_mark(s->undo);
         TRY(load_begin(m->b->table, 1, &m->load, &s->err));
     }

@@ -68,7 +68,7 @@ typedef struct Changes {
     HiddenChanges here;
     bool hidden;
     VEC(ChangedTable) tables; /* with changes, in the log */
-    VEC(Change *) order;      /* as they were made */
+    KeyEvents events;         /* of all members: a later one may move rows of an earlier one's */
 } Changes;
 
 static Status hide(Changes *x) {
@@ -215,8 +215,8 @@ static Status run_change(Changes *x, BoundStmt *b, Change *ch) {
     TRY(change_allowed(x->s, b));
     const ChangedTable *t = changed_table(x, b->table);
     ch->changed = t ? &t->rows : NULL;
+    ch->events = &x->events;
     TRY(change_apply(x->s, x->a, ch));
-    if (!vec_push(x->a, &x->order, ch)) return err_oom(&x->s->err);
     return note_rows(x, ch);
 }
 
@@ -274,14 +274,11 @@ static Status settle(Changes *x, int64_t mark) {
     int64_t bytes;
     TRY(undo_move(x->log, x->outer, false, &bytes, &x->s->err));
     x->s->undo = x->outer;
-    for (int64_t i = 0; i < x->order.len; i++) {
-        Statement sub = {.session = x->s, .run_arena = x->a};
-        mem_account_init(&sub.account, x->acct, "foreign key", 0, NULL);
-        if (constraints_settle(x->s, &sub, &x->order.items[i]->events) == ST_OK) continue;
-        undo_rollback(x->outer, mark);
-        return ST_ERROR;
-    }
-    return ST_OK;
+    Statement sub = {.session = x->s, .run_arena = x->a};
+    mem_account_init(&sub.account, x->acct, "foreign key", 0, NULL);
+    Status done = constraints_settle(x->s, &sub, &x->events);
+    if (done != ST_OK) undo_rollback(x->outer, mark);
+    return done;
 }
 
 static void end(Changes *x, Status st) {
