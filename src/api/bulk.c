@@ -12,9 +12,9 @@ static stele_status bulk_new(stele_conn *conn, const char *name, stele_bulk **ou
     Session *s = conn->s;
     const Routine *r;
     LockMode before = s->lock;
-    s->in_bulk = true; /* only definitions are looked at */
+    s->bulk.under_way = true; /* only definitions are looked at */
     Status locked = session_lock(s, LOCK_SHARED);
-    s->in_bulk = false;
+    s->bulk.under_way = false;
     if (locked != ST_OK) return STELE_ERROR;
     Arena *a = session_bulk_routine(s, slice_of(name), &r) == ST_OK ? arena_new(&s->account, &s->err) : NULL;
     stele_bulk *b = a ? arena_new_of(a, stele_bulk) : NULL;

@@ -427,9 +427,9 @@ static void test_rows_once(void **state) {
         run(sql);
         run("create table results as select call from bulk_call('p', 'select g from generate_series(1, 7) g');"
             "drop table results");
-        assert_int_equal(s->bulk_stats.n_calls, CALLS);
-        assert_int_equal(s->bulk_stats.n_failed, 0);
-        assert_int_equal(s->bulk_stats.rows_read, CALLS * ROWS * queries[i].scans);
+        assert_int_equal(s->bulk.stats.n_calls, CALLS);
+        assert_int_equal(s->bulk.stats.n_failed, 0);
+        assert_int_equal(s->bulk.stats.rows_read, CALLS * ROWS * queries[i].scans);
         drop_all();
     }
     run("reset executor");

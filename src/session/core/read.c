@@ -21,7 +21,7 @@ bool session_may_read_images(const Session *s) {
 }
 /* A statement that was begun again needs the lock. */
 static bool can_read_version(const Session *s) {
-    return (s->state == 'I' || (s->state == 'T' && !has_changes(s))) && !s->in_bulk && !s->read.locked &&
+    return (s->state == 'I' || (s->state == 'T' && !has_changes(s))) && !s->bulk.under_way && !s->read.locked &&
            strcmp(s->settings.txn.snapshot, "lock") != 0;
 }
 static bool may_read_version(const Session *s) { return s->lock == LOCK_NONE && can_read_version(s); }
@@ -108,10 +108,10 @@ bool session_read_enough(void *ctx) {
 Status session_read_definitions(Session *s, bool *held) {
     *held = s->lock != LOCK_NONE || s->read.version;
     if (s->read.version || (may_read_version(s) && pin(s, true))) return ST_OK;
-    bool in_bulk = s->in_bulk;
-    s->in_bulk = true;
+    bool in_bulk = s->bulk.under_way;
+    s->bulk.under_way = true;
     Status st = session_lock(s, LOCK_SHARED);
-    s->in_bulk = in_bulk;
+    s->bulk.under_way = in_bulk;
     return st;
 }
 void session_read_planned(const Session *s) {
@@ -141,7 +141,7 @@ Status session_read_locked(Session *s) {
 /* Before the session, which has just taken the lock alone, changes anything: others will not have to wait for it. */
 void session_publish_before_write(Session *s) {
     PublishCost ignored;
-    if (!s->in_bulk && !s->read.brief && session_should_publish(s)) (void)publish(s, &ignored);
+    if (!s->bulk.under_way && !s->read.brief && session_should_publish(s)) (void)publish(s, &ignored);
 }
 bool session_publish(Session *s) {
     PublishCost ignored;

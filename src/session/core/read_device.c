@@ -77,7 +77,7 @@ static void put_versions(Session *s, Catalog *c) {
     if (!s->read.unlocks) database_read_end(s->db, s->read.slot);
 }
 Status session_read_device(Session *s) {
-    bool may = session_may_read_images(s) && s->lock == LOCK_NONE && !s->in_bulk && !s->read.locked &&
+    bool may = session_may_read_images(s) && s->lock == LOCK_NONE && !s->bulk.under_way && !s->read.locked &&
                session_may_use_device(s);
     if (!may || !session_bulk_unapplied(s)) return ST_OK;
     s->read.images = true;

@@ -403,7 +403,7 @@ static void reserve_end(Session *s) {
 
 /* Images are ahead of their tables, and that is not what the session is to see. */
 static bool needs_tables(const Session *s, bool definitions) {
-    if (definitions || !session_bulk_unapplied(s) || (s->in_bulk && s->state == 'I')) return false;
+    if (definitions || !session_bulk_unapplied(s) || (s->bulk.under_way && s->state == 'I')) return false;
     return !s->read.images || !transaction_sees_images(s);
 }
 /* Bulks may have left changes in images that tables do not have yet, and a transaction without the lock its view of the
@@ -411,7 +411,7 @@ static bool needs_tables(const Session *s, bool definitions) {
  * long. */
 static Status lock_and_enter(Session *s, LockMode mode) {
     TRY(session_read_locked(s));
-    bool definitions = s->in_bulk && mode == LOCK_SHARED;
+    bool definitions = s->bulk.under_way && mode == LOCK_SHARED;
     while (s->lock < mode) {
         LockMode want = needs_tables(s, definitions) ? LOCK_EXCLUSIVE : transaction_lock_mode(s, mode, definitions);
         bool again = false, got = true;

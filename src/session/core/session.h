@@ -207,9 +207,10 @@ typedef struct SessionBlock {
     int64_t cursor_mark; /* SessionNames.last_cursor when it began */
     struct ConstraintMark {
         int64_t events, modes, ticks;
-    } constraints;      /* constraints.h, when it began */
-    int64_t holder;     /* it waits for that transaction, and runs again then; 0: none */
-    _Atomic bool waits; /* it does now; set under the hub's mutex, read by any thread */
+        int64_t ranges, last_n; /* of rows of the last event, which later ones join, and rows in the last of these */
+    } constraints;              /* constraints.h, when it began */
+    int64_t holder;             /* it waits for that transaction, and runs again then; 0: none */
+    _Atomic bool waits;         /* it does now; set under the hub's mutex, read by any thread */
 } SessionBlock;
 
 /* What the failure of its statement does to a bulk that has run. */
@@ -218,6 +219,14 @@ typedef enum BulkUndo {
     BULK_UNDO_TABLES, /* undone by the tables' undo log: they are brought up to date behind it */
     BULK_UNDO_IMAGES, /* undone without them (session/pool/bulk_state.h, Undo): nothing else looks at its tables */
 } BulkUndo;
+
+typedef struct SessionBulk {
+    bool under_way;        /* a bulk takes the lock: its images may stay ahead of their tables */
+    BulkUndo undo;         /* of the bulk that runs */
+    int32_t queries_alone; /* so many queries of bulk_call run under the lock held alone (bulk_call.c) */
+    BulkStats stats;       /* of the last bulk */
+    char reason[256];      /* what stats.reason points to */
+} SessionBulk;
 
 typedef struct Session {
     Database *db;
@@ -262,12 +271,7 @@ typedef struct Session {
                                         with this one (callpool.c) */
     SessionDevice device;
 
-    /* bulks */
-    bool in_bulk;                   /* a bulk takes the lock: its images may stay ahead of their tables */
-    BulkUndo bulk_undo;             /* of the bulk that runs */
-    int32_t queries_alone;          /* so many queries of bulk_call run under the lock held alone (bulk_call.c) */
-    BulkStats bulk_stats;           /* of the last bulk */
-    char bulk_reason[256];          /* what bulk_stats.reason points to */
+    SessionBulk bulk;
     struct CallClient *call_client; /* callpool.c */
 } Session;
 

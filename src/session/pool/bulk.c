@@ -337,9 +337,9 @@ static Status run_serial(Session *s, int32_t n_groups, const BulkCalls *groups, 
 
 /* ---- a bulk ------------------------------------------------------------------------------------- */
 Status session_begin_bulk(Session *s) {
-    s->in_bulk = true;
+    s->bulk.under_way = true;
     Status st = session_begin_write(s);
-    s->in_bulk = false;
+    s->bulk.under_way = false;
     return st;
 }
 
@@ -560,7 +560,7 @@ static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, 
     if (guesses) {
         s->db->dirty = true;
         atomic_store(&h->state.unapplied, true);
-        if (s->bulk_undo == BULK_UNDO_IMAGES) h->state.undo.back = BACK_TABLES;
+        if (s->bulk.undo == BULK_UNDO_IMAGES) h->state.undo.back = BACK_TABLES;
     }
     if (s->state == 'T') st = session_bulk_to_tables(s); /* its ROLLBACK undoes the tables */
     if (st != ST_OK) {

@@ -79,7 +79,8 @@ Status session_bulk_shape(Session *s, const AstCall *x, Arena *a, int32_t *n_par
 /* A SELECT with bulk_call in FROM has been bound, under the lock held alone: tables that it reads are brought up to
  * date, and PlanCtx.bulk_stays is set. */
 Status session_bulk_from(Session *s, PlanCtx *c);
-/* The statement of a bulk with bulk_undo == BULK_UNDO_IMAGES has come to its end. Nothing, where there was none. */
+/* The statement of a bulk with Session.bulk.undo == BULK_UNDO_IMAGES has come to its end. Nothing, where there was
+ * none. */
 void session_bulk_stands(Session *s);
 void session_bulk_go_back(Session *s);
 /* The plan reads tables that bulks of the routine may change, or may. */

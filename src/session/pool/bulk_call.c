@@ -252,12 +252,12 @@ static Status run_calls(Session *s, const Routine *r, bool sliced, const Given *
     TRY((sliced ? session_bulk_run_sliced : session_bulk_run)(s, 1, &group, NULL, &b));
     *out = b;
     session_bulk_notices(s, b, 0, 0, g->n_good);
-    s->bulk_stats = b->stats;
-    s->bulk_stats.n_calls += g->n - g->n_good;
-    s->bulk_stats.n_failed += g->n - g->n_good;
+    s->bulk.stats = b->stats;
+    s->bulk.stats.n_calls += g->n - g->n_good;
+    s->bulk.stats.n_failed += g->n - g->n_good;
     if (b->stats.reason) {
-        snprintf(s->bulk_reason, sizeof s->bulk_reason, "%s", b->stats.reason);
-        s->bulk_stats.reason = s->bulk_reason;
+        snprintf(s->bulk.reason, sizeof s->bulk.reason, "%s", b->stats.reason);
+        s->bulk.stats.reason = s->bulk.reason;
     }
     return ST_OK;
 }
@@ -344,7 +344,7 @@ static void spread(const Given *g, const Vec *from, Vec *to) {
 static void make_columns(Session *s, Arena *a, const char *signature, const Given *g, const BulkResult *b, int32_t w,
                          Vec *cols) {
     for (int64_t i = 0; i < g->n; i++) ((int64_t *)cols[COL_CALL].data)[i] = i + 1;
-    if (s->bulk_stats.n_failed > 0) error_columns(a, signature, g, b, cols);
+    if (s->bulk.stats.n_failed > 0) error_columns(a, signature, g, b, cols);
     else no_errors(cols);
     for (int32_t k = FIRST_OUT; k < w; k++) {
         const Vec *v = &b->outs[0][k - FIRST_OUT];
@@ -429,14 +429,14 @@ static Status calls_of(Session *s, Statement *st, Slice name, Slice query, bool 
 enum { QUERIES_ALONE = 16 };
 static Status look_up_calls(Session *s, Statement *st, Slice name, Slice query, const Routine **r, Given *g) {
     TRY(session_begin_bulk(s));
-    const bool shares = s->state == 'I' && atomic_load(&s->db->n_sessions) > 1 && s->queries_alone == 0;
-    if (s->state == 'I' && s->queries_alone > 0) s->queries_alone--;
+    const bool shares = s->state == 'I' && atomic_load(&s->db->n_sessions) > 1 && s->bulk.queries_alone == 0;
+    if (s->state == 'I' && s->bulk.queries_alone > 0) s->bulk.queries_alone--;
     TRY(calls_of(s, st, name, query, shares, r, g));
     if (!g->shared) return ST_OK;
     session_pause_bulk(s, true);
     TRY(session_begin_bulk(s));
     if (txn_lock_changes(s->db->txn_lock) == g->changes) return ST_OK;
-    s->queries_alone = QUERIES_ALONE;
+    s->bulk.queries_alone = QUERIES_ALONE;
     return calls_of(s, st, name, query, false, r, g);
 }
 Status session_bulk_call(Session *s, Statement *st, const AstCall *x, int32_t n_params, const Value *params) {
@@ -476,12 +476,12 @@ Status session_bulk_fill(Session *s, PlanCtx *c, Plan *p, MemAccount *acct) {
     if (!types) return err_oom(&s->err);
     for (int32_t i = 0; i < p->n_out; i++) types[i] = c->cols.items[p->out_cols[i]].type;
     s->kept.n_runs++; /* the plan is good for once */
-    s->bulk_undo = stays ? BULK_UNDO_IMAGES : BULK_UNDO_TABLES;
+    s->bulk.undo = stays ? BULK_UNDO_IMAGES : BULK_UNDO_TABLES;
     Given g = {0};
     Status st = read_calls(s, a, acct, r, (Slice){query.u.str.ptr, query.u.str.len}, false, &g);
     if (st == ST_OK) st = bulk_columns(s, a, r, &g, false, p->n_out, types, &p->values.cells);
     p->values.n_rows = g.n;
-    s->bulk_undo = BULK_STANDS;
+    s->bulk.undo = BULK_STANDS;
     if (!stays && st == ST_OK) st = session_bulk_to_tables(s);
     if (!stays && st != ST_OK) session_bulk_forget(s);
     TRY(st); /* one that stays goes back at the statement's end */

@@ -113,7 +113,7 @@ Status bulk_state_trim(Session *s, BulkState *x) {
     const int64_t much = MAX_OF(least_garbage(s), data_bytes(x->db) / PART);
     int64_t bytes = 0, grown, dead, dead_grown;
     Err quiet = {0};
-    if (!x->images || s->state == 'T' || s->bulk_undo != BULK_STANDS || !s->settings.txn.merge_auto) return ST_OK;
+    if (!x->images || s->state == 'T' || s->bulk.undo != BULK_STANDS || !s->settings.txn.merge_auto) return ST_OK;
     dead = dead_texts(x, &dead_grown);
     if (images_garbage_at_most(x->images, &grown) + dead < much / 2) return ST_OK; /* tables have more than that */
     if (grown + dead_grown < much / LOOKS) return ST_OK;                           /* as when it was looked at */
@@ -151,7 +151,7 @@ bool bulk_state_give_back(Session *s, BulkState *x) {
     enum { PART = 16, RESERVE = 16 << 20 };
     Database *db = s->db;
     const int64_t limit = atomic_load(&db->account.limit), before = atomic_load(&db->account.used);
-    if (limit <= 0 || s->state == 'T' || s->bulk_undo != BULK_STANDS || loose_bytes(db) < limit / PART) return false;
+    if (limit <= 0 || s->state == 'T' || s->bulk.undo != BULK_STANDS || loose_bytes(db) < limit / PART) return false;
     Err why;
     err_copy(&why, &s->err);
     err_clear(&s->err);
@@ -207,7 +207,7 @@ static bool may_stop_half_way(const BulkOptions *o) {
 /* The bulk is undone as a whole, perhaps: by its statement or transaction, because a transaction has to see what was
  * before, or because a device may leave it half done. False: no transaction begins behind it with an older version. */
 static bool may_be_undone(Session *s, const BulkOptions *opt) {
-    return s->bulk_undo == BULK_UNDO_TABLES || s->state == 'T' || may_stop_half_way(opt) || transaction_bulk_begin(s);
+    return s->bulk.undo == BULK_UNDO_TABLES || s->state == 'T' || may_stop_half_way(opt) || transaction_bulk_begin(s);
 }
 static void forget_undo(BulkState *x) {
     arena_free(x->undo.arena);
@@ -218,7 +218,7 @@ static void forget_undo(BulkState *x) {
 static Status save_cells(Session *s, BulkState *x, int32_t n, const Proc *const *procs, int64_t n_calls) {
     enum { BYTES_A_CALL = 512 };
     forget_undo(x); /* of a run that failed */
-    if (s->bulk_undo != BULK_UNDO_IMAGES || !images_settled(x->images)) return ST_OK;
+    if (s->bulk.undo != BULK_UNDO_IMAGES || !images_settled(x->images)) return ST_OK;
     if (images_save_bytes(x->images, n, procs) / BYTES_A_CALL > n_calls)
         return images_leave(x->images, n, procs, &s->err);
     if (!(x->undo.arena = arena_new(&x->db->parts[DB_IMAGES], &s->err))) return ST_ERROR;
@@ -252,7 +252,7 @@ static Status without_device(Session *s, BulkState *x, BulkOptions *opt) {
         TRY(recover(x, &s->err)); /* else the host has everything */
     err_clear(&s->err);
     opt->compiled = false;
-    return s->bulk_undo == BULK_UNDO_IMAGES ? session_bulk_sync(s) : ST_OK; /* the inputs were the way back */
+    return s->bulk.undo == BULK_UNDO_IMAGES ? session_bulk_sync(s) : ST_OK; /* the inputs were the way back */
 }
 static Status footprints_once(Session *s, BulkState *x, int32_t n, const CallGroup *groups, const Proc *const *procs,
                               const BulkOptions *opt, Arena *a, BulkOps *out) {
@@ -305,7 +305,7 @@ static bool has_to_sync(Session *s, const BulkState *x, int32_t n, const Proc *c
     if (!atomic_load(&x->unapplied)) return false;
     if (writes && transactions_see_images(s)) return true;
     if (discrete && writes && (!x->covered || replay_bytes(x->replay) > inputs_limit(s))) return true;
-    if (s->bulk_undo == BULK_UNDO_IMAGES && writes && !(discrete && x->covered)) return true; /* no way back to that */
+    if (s->bulk.undo == BULK_UNDO_IMAGES && writes && !(discrete && x->covered)) return true; /* no way back to that */
     return !images_fit(x->images, &x->db->catalog, n, procs) || (may_be_undone(s, opt) && images_settled(x->images));
 }
 
@@ -346,13 +346,13 @@ Status bulk_state_run(Session *s, BulkState *x, int32_t n, const CallGroup *grou
         keep.failed = true;
     }
     unapplied &= !lost; /* where the bulk can be undone, tables have been brought up to date then */
-    if (st != ST_OK && s->bulk_undo == BULK_UNDO_IMAGES && writes && !unapplied) x->undo.back = BACK_TABLES;
+    if (st != ST_OK && s->bulk.undo == BULK_UNDO_IMAGES && writes && !unapplied) x->undo.back = BACK_TABLES;
     if (st != ST_OK || !writes) return st;
     const bool kept = keep.kept && !keep.failed, covered = kept && (!unapplied || x->covered),
                remote = discrete && opt->compiled;
     s->db->dirty = true;
     atomic_store(&x->unapplied, true);
-    if (s->bulk_undo != BULK_UNDO_IMAGES) return note_covered(s, x, covered, remote), ST_OK;
+    if (s->bulk.undo != BULK_UNDO_IMAGES) return note_covered(s, x, covered, remote), ST_OK;
     x->undo.back = unapplied ? BACK_INPUTS : BACK_TABLES;
     x->undo.kept = kept;
     x->undo.covered = covered;

@@ -18,7 +18,7 @@
  * with most of it are packed, and their images are made anew. A workload of constant size then takes memory of constant
  * size, also where nothing ever reads.
  *
- * Undo. A statement that fails behind its bulk (bulk_call in FROM) undoes it (Session.bulk_undo). Bringing tables up to
+ * Undo. A statement that fails behind its bulk (bulk_call in FROM) undoes it (Session.bulk.undo). Bringing tables up to
  * date with an undo log for that takes longer than the calls, so where nothing in the statement reads the tables the
  * changes stay in images, and there is a way back from there: bulk_state_run brings the tables up to date before the
  * calls, unless a device is ahead by inputs that are kept, and then

@@ -1086,9 +1086,9 @@ static Status text_make(Session *s, const AstStmt *ast, const AstFunc *call, int
     Status st = t ? ST_OK : err_oom(&s->err);
     for (int again = 0; st == ST_OK && again < 2;
          again++) { /* with the lock shared, and alone when procedures must be compiled first */
-        s->in_bulk = true;
+        s->bulk.under_way = true;
         st = again ? session_begin_write(s) : session_lock(s, LOCK_SHARED);
-        s->in_bulk = false;
+        s->bulk.under_way = false;
         if (st != ST_OK) break;
         t->arena = a;
         name_reads_begin(&reads, &s->db->catalog);
@@ -1144,9 +1144,9 @@ static Status statement_make(Session *s, SqlText *text, int32_t n_params, const 
     Status st = t ? ST_OK : err_oom(&s->err);
     for (int again = 0; st == ST_OK && again < 2; again++) {
         bool known = true;
-        s->in_bulk = true;
+        s->bulk.under_way = true;
         st = again ? session_begin_write(s) : session_lock(s, LOCK_SHARED);
-        s->in_bulk = false;
+        s->bulk.under_way = false;
         if (st != ST_OK) break;
         *t = (struct CallText){.arena = a};
         name_reads_begin(&reads, &s->db->catalog);
