@@ -63,6 +63,7 @@
     X(FUNCTIONS, "functions of clients")             \
     X(ADBC, "options of ADBC's handles")             \
     X(SEQUENCE, "numbers of a sequence")             \
+    X(REDO_LOG, "redo log")                          \
     X(ENUMS, "enumerated types")                     \
     X(ZONES, "time zones")                           \
     X(POOL, "worker pool")                           \

@@ -1,0 +1,85 @@
+/* redo_log.h - the redo log's file: records in the order of commits, written by groups [Hathi].
+ *
+ * A record is bytes that the log does not look into. Appending puts it in memory, which is the order that counts;
+ * a thread that needs it on the disk waits until it is (redo_log_wait): the first that waits writes and syncs all that
+ * has been appended by then, the others wait for that, so that many commits share a sync. What no thread waits for is
+ * written by a thread, REDO_LOG_DELAY_MS after it came.
+ *
+ * The file, all integers little-endian, checksums xxh3-64:
+ *
+ *     0     header, 64 bytes: "STELELOG", u32 format = 1, u32 0, i64 generation, i64 LSN of the first record,
+ *           24 bytes 0, u64 checksum of the 56 bytes before
+ *     64    records, each padded with zeros to a multiple of 8 bytes:
+ *           u64 checksum of what follows it, padding excluded; i64 LSN; i64 LSN below which all was on the disk when it
+ *           was appended; i64 bytes; then the bytes
+ *
+ * The LSN of a record is that of the first one plus its distance to it in the file, so a record that lies elsewhere, or
+ * is left of another file, is none. Where the chain of records ends, either the log ends, or power failed while it was
+ * written; when a later record says that this place was on the disk, the file is damaged (XX001).
+ *
+ * A failed sync is final (the kernel may have dropped what it could not write): the log takes nothing more, until
+ * redo_log_switch. A write that found no room is tried again.
+ *
+ * Thread rules: any thread may append, wait and ask. Appending and what it stands for must be one step for others, so
+ * it is done under the database lock. Opening, closing and reading are for one thread.
+ */
+#ifndef STELE_LOG_REDO_LOG_H
+#define STELE_LOG_REDO_LOG_H
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/vfs.h"
+
+enum { REDO_LOG_DELAY_MS = 200 };
+
+typedef struct RedoLog RedoLog;
+
+/* A new file in place of one that is there, synced (not its directory). Memory is charged to acct. */
+Status redo_log_create(Vfs *vfs, const char *path, int64_t generation, int64_t first_lsn, MemAccount *acct,
+                       RedoLog **out, Err *e);
+/* Goes on behind the last record: `end` is RedoReader's at the end. What lies behind it is cut off. */
+Status redo_log_open(Vfs *vfs, const char *path, int64_t first_lsn, int64_t end, MemAccount *acct, RedoLog **out,
+                     Err *e);
+/* Writes what is there and syncs it, so far as that is possible. NULL is fine. */
+void redo_log_close(RedoLog *log);
+/* Goes without writing: the file is of no use any more. NULL is fine. */
+void redo_log_discard(RedoLog *log);
+
+/* lsn: of the record's end, for redo_log_wait. 53200; 53100: earlier records found no room on the disk, and still do
+ * not; 58030: the log has failed. Nothing was appended then. */
+Status redo_log_append(RedoLog *log, const void *bytes, int64_t n, int64_t *lsn, Err *e);
+/* Until all records up to the LSN are on the disk. 53100: there is no room; they are kept, and will be written when
+ * there is. 58030. */
+Status redo_log_wait(RedoLog *log, int64_t lsn, Err *e);
+/* A file for what comes behind all that is appended now: created and synced (not its directory), and taken into use by
+ * redo_log_switch, when all that was appended before is on the disk by other means; the old file is closed then. No
+ * record is appended in between. */
+Status redo_log_prepare(RedoLog *log, const char *path, int64_t generation, Err *e);
+void redo_log_switch(RedoLog *log);
+void redo_log_fail(RedoLog *log, const Err *why); /* it is not known whether the file counts: as a failed sync */
+void redo_log_unprepare(RedoLog *log);            /* it is not wanted; nothing, when there is none */
+int64_t redo_log_end(const RedoLog *log);         /* LSN behind the last record that was appended */
+int64_t redo_log_durable(const RedoLog *log);     /* LSN up to which all is on the disk */
+int64_t redo_log_bytes(const RedoLog *log);       /* of the file, with what is appended */
+
+/* ---- reading ---- */
+typedef struct RedoReader {
+    Vfs *vfs;
+    VfsFile *file;
+    const char *path; /* the caller's */
+    const char *p;    /* the mapped file */
+    int64_t size, at;
+    int64_t first_lsn, generation;
+} RedoReader;
+typedef struct RedoRecord {
+    const char *bytes; /* in the mapped file */
+    int64_t n, lsn;    /* lsn: of its beginning */
+} RedoRecord;
+/* *there: false when there is no such file. XX001: its header is damaged. */
+Status redo_reader_open(Vfs *vfs, const char *path, RedoReader *r, bool *there, Err *e);
+/* *got: false at the end; `at` is where that is. XX001: damaged. */
+Status redo_reader_next(RedoReader *r, RedoRecord *out, bool *got, Err *e);
+void redo_reader_rewind(RedoReader *r);
+void redo_reader_close(RedoReader *r); /* one that was not opened is fine */
+
+#endif
