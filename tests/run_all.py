@@ -45,6 +45,7 @@ CONFIGS = [
     ("tables packed", ["--vacuum", "1"]),
     ("tables patched", ["--vacuum", "changes"]),
     ("tables open", ["--set", "auto_merge=off"]),
+    ("recovered from the log", ["--recover", "--set", "synchronous_commit=off"]),
 ]
 
 
@@ -172,7 +173,7 @@ def corpus(build, name, args, small=(), env=None):
         use = [f for f in use if not f.endswith(("bulk/keys.test", "bulk/recursion.test"))]
     if name == "tiny memory":  # the same: 30 MB; bulks of 50,000 calls; an image of 140,000 rows
         use = [f for f in use if not f.endswith(("bulk/again.test", "bulk/part.test", "big/bulk_proofs.test"))]
-    if name in ("tables packed", "tables patched"):  # what shows tablets as they are, and what bulks have of them
+    if name in ("tables packed", "tables patched", "recovered from the log"):  # what shows tablets as they are, and what bulks have of them
         use = [f for f in use if not f.endswith(("session/system.test", "session/memory.test"))]
     if name == "kept plans":  # calls of what changes data or settings cannot be repeated
         use = [f for f in use if "/pl/" not in f and not f.endswith(("bulk/from.test", "bulk/ahead.test", "bulk/undo.test", "bulk/sets.test", "session/set_config.test", "ddl/sequences.test", "dml/cursors.test", "session/catalog.test"))]

@@ -91,6 +91,8 @@ typedef struct stele_options {
     bool existing;              /* a path without a database is an error (58P01) instead of becoming one */
     bool read_only; /* so is it then; transactions only read (25006), nothing is saved, and other processes may
                        have the directory open so too. No effect on :memory: */
+    bool durable;   /* commits are written to a redo log in the directory: those that were acknowledged survive the end
+                       of the process and of power (synchronous_commit). No effect on :memory:, and with read_only */
 } stele_options;
 
 /* Opens a database. path: ":memory:" or NULL for one that is never written, else a directory, created when it

@@ -6,6 +6,7 @@
 #include "api/api_int.h"
 #include "base/log.h"
 #include "base/machine.h"
+#include "db/redo.h"
 #include "session/core/idle.h"
 #include "session/core/result_stream.h"
 #include "session/core/transaction.h"
@@ -102,6 +103,8 @@ stele_status stele_open(const char *path, const stele_options *options, stele_db
                               : database_open(memory ? NULL : path, vfs_posix(), threads, limit, &d->db, &open_error);
     if (opened == ST_OK) {
         opened = index_programs_of_all(&d->db->catalog, &open_error);
+        if (opened == ST_OK) opened = database_replay(d->db, &open_error);
+        if (opened == ST_OK && options && options->durable) opened = redo_start(d->db, &open_error);
         if (opened == ST_OK && !read_only) opened = upkeep_start(d->db, &open_error);
         if (opened != ST_OK) database_close(d->db);
     }

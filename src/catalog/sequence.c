@@ -91,13 +91,15 @@ static Status at_end(const Sequence *q, Err *e) {
 }
 
 /* PostgreSQL's nextval_internal: up to `cache` numbers are taken, and log_cnt tells how many more its log has. */
-static Status take(const Sequence *q, SequenceValues *v, int64_t *out, int64_t *kept, Err *e) {
+static Status take(const Sequence *q, const SequenceLog *to, int64_t *out, int64_t *kept, Err *e) {
+    SequenceValues *v = &q->state->now;
     int64_t fetch = q->cache, taken = 0, log = v->log_cnt, next = v->last, last = next, first = next;
+    const bool again = to && q->state->logged != to->since, logs = log < fetch || !v->is_called || again;
     if (!v->is_called) {
         taken++;
         fetch--;
     }
-    if (log < fetch || !v->is_called) fetch = log = fetch + LOG_VALUES;
+    if (logs) fetch = log = fetch + LOG_VALUES;
     for (; fetch > 0; fetch--) {
         if (!step(q, &next)) {
             if (taken > 0) break;
@@ -109,25 +111,29 @@ static Status take(const Sequence *q, SequenceValues *v, int64_t *out, int64_t *
         last = next;
         if (++taken == 1) first = next;
     }
+    if (to && logs) TRY(to->put(to->ctx, q, next, true, e));
+    if (to) q->state->logged = to->since;
     *v = (SequenceValues){.last = last, .log_cnt = log - fetch, .is_called = true};
     *out = first;
     *kept = last;
     return ST_OK;
 }
 
-Status sequence_next(const Sequence *q, int64_t *out, int64_t *kept, Err *e) {
+Status sequence_next(const Sequence *q, const SequenceLog *log, int64_t *out, int64_t *kept, Err *e) {
     mutex_lock(&q->state->lock);
-    const Status st = take(q, &q->state->now, out, kept, e);
+    const Status st = take(q, log, out, kept, e);
     mutex_unlock(&q->state->lock);
     return st;
 }
 
-Status sequence_set(const Sequence *q, int64_t value, bool is_called, Err *e) {
+Status sequence_set(const Sequence *q, int64_t value, bool is_called, const SequenceLog *log, Err *e) {
     if (value < q->min || value > q->max)
         return err_set(e, ERR_NUMERIC_RANGE, "setval: value %lld is out of bounds for sequence \"%s\" (%lld..%lld)",
                        (long long)value, q->name, (long long)q->min, (long long)q->max);
     mutex_lock(&q->state->lock);
-    q->state->now = (SequenceValues){.last = value, .is_called = is_called};
+    const Status st = log ? log->put(log->ctx, q, value, is_called, e) : ST_OK;
+    if (st == ST_OK) q->state->now = (SequenceValues){.last = value, .is_called = is_called};
+    if (st == ST_OK) q->state->logged = log ? log->since : 0;
     mutex_unlock(&q->state->lock);
-    return ST_OK;
+    return st;
 }

@@ -30,8 +30,9 @@ typedef struct SequenceValues {
 typedef struct SequenceState {
     _Atomic int64_t refs; /* definitions that have it */
     int64_t number;       /* of the process; never used again: sessions know by it whether numbers they keep are good */
-    Mutex lock;           /* of `now` */
+    Mutex lock;           /* of what follows */
     SequenceValues now;
+    int64_t logged; /* SequenceLog.since when it was last logged; 0: never */
 } SequenceState;
 
 typedef struct Sequence {
@@ -53,11 +54,18 @@ void sequence_free(Sequence *q);
 void sequence_retire(EpochDomain *d, Sequence *q);
 
 SequenceValues sequence_values(const Sequence *q); /* now */
+/* Where numbers are logged before they are given, as many in advance as PostgreSQL does. An error refuses the number.
+ */
+typedef struct SequenceLog {
+    void *ctx;
+    int64_t since; /* what was logged with another one has to be logged again */
+    Status (*put)(void *ctx, const Sequence *q, int64_t last, bool is_called, Err *e);
+} SequenceLog;
 /* Gives the next number, and keeps those behind it up to *kept for the caller, where the sequence has a CACHE: *kept is
- * *out, *out + increment or further. 2200H */
-Status sequence_next(const Sequence *q, int64_t *out, int64_t *kept, Err *e);
+ * *out, *out + increment or further. log NULL: they are not logged. 2200H */
+Status sequence_next(const Sequence *q, const SequenceLog *log, int64_t *out, int64_t *kept, Err *e);
 /* setval(); 22003 */
-Status sequence_set(const Sequence *q, int64_t value, bool is_called, Err *e);
+Status sequence_set(const Sequence *q, int64_t value, bool is_called, const SequenceLog *log, Err *e);
 /* The least and greatest number of its type. */
 void sequence_type_range(Type t, int64_t *min, int64_t *max);
 

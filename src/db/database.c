@@ -16,6 +16,7 @@
 #include "catalog/user_function.h"
 #include "db/catalog_file.h"
 #include "db/published.h"
+#include "db/redo.h"
 #include "storage/table_file.h"
 #include "types/composite.h"
 #include "types/enums.h"
@@ -108,13 +109,16 @@ static bool generation_name(const char *name, int64_t *out) {
 
 static Status load_generation(Database *db, Arena *a, Err *e) {
     Catalog *c = &db->catalog;
-    char *path = path_of(a, db, db->generation, "catalog");
-    if (!path) return ST_ERROR;
-    TRY(catalog_file_load(c, db->vfs, path, &db->parts[DB_TABLES], a, e));
+    char *dir = path_of(a, db, db->generation, NULL), *path = path_of(a, db, db->generation, "catalog");
+    if (!dir || !path) return ST_ERROR;
+    TRY(redo_load_begin(db, dir, e));
+    const char *logged = redo_load_catalog(db);
+    TRY(catalog_file_load(c, db->vfs, logged ? logged : path, &db->parts[DB_TABLES], a, e));
     for (int64_t i = 0; i < c->n_tables; i++) {
-        char *file = table_path(a, db, db->generation, c->tables[i]->id);
-        if (!file) return ST_ERROR;
-        TRY(table_file_load(c->tables[i], db->vfs, file, &db->account, e));
+        const char *own = table_path(a, db, db->generation, c->tables[i]->id);
+        if (!own) return ST_ERROR;
+        const char *file = redo_load_table(db, c->tables[i], own);
+        if (file) TRY(table_file_load(c->tables[i], db->vfs, file, &db->account, e));
     }
     return ST_OK;
 }
@@ -154,9 +158,10 @@ Status database_exists(const char *path, Vfs *vfs, bool *there, Err *e) {
 }
 
 const char *const database_part_names[N_DATABASE_PARTS] = {
-    [DB_TABLES] = "tables",     [DB_HOMES] = "rows of bulks",     [DB_IMAGES] = "images of bulks",
-    [DB_CALLS] = "calls",       [DB_INPUTS] = "inputs of bulks",  [DB_UNDO] = "undo logs",
-    [DB_VERSIONS] = "versions", [DB_CONNECTIONS] = "connections", [DB_DEVICES] = "devices"};
+    [DB_TABLES] = "tables",     [DB_HOMES] = "rows of bulks",    [DB_IMAGES] = "images of bulks",
+    [DB_CALLS] = "calls",       [DB_INPUTS] = "inputs of bulks", [DB_UNDO] = "undo logs",
+    [DB_VERSIONS] = "versions", [DB_LOG] = "redo log",           [DB_CONNECTIONS] = "connections",
+    [DB_DEVICES] = "devices"};
 
 /* The directory's lock, for as long as the database is open. */
 static Status lock_directory(Database *db, const char *path, const char *lock, Err *e) {
@@ -236,6 +241,7 @@ static Status save_generation(Database *db, Arena *a, int64_t generation, Err *e
         TRY(table_file_save(db->catalog.tables[i], db->vfs, path, &db->account, e));
     }
     TRY(catalog_file_save(&db->catalog, db->vfs, catalog, &db->account, e));
+    TRY(redo_saving(db, dir, generation, e));
     TRY(db->vfs->sync_dir(db->vfs, dir, e));
     return db->vfs->sync_dir(db->vfs, db->path, e);
 }
@@ -248,13 +254,17 @@ static Status save(Database *db, Err *e) {
     remove_generation(db, a, next);
     Status st = save_generation(db, a, next, e);
     if (st != ST_OK) {
+        redo_not_saved(db, NULL);
         remove_generation(db, a, next);
     } else {
         /* When this fails it is unknown which generation CURRENT names: both stay, and the next
          * attempt uses a third. */
         st = write_current(db, a, next, e);
         db->generation = next;
-        if (st == ST_OK) {
+        if (st != ST_OK) {
+            redo_not_saved(db, e);
+        } else {
+            redo_saved(db);
             db->dirty = false;
             remove_generation(db, a, old);
         }
@@ -281,6 +291,7 @@ void database_stop_upkeep(Database *db) {
 void database_close(Database *db) {
     if (!db) return;
     database_stop_upkeep(db);
+    redo_end(db);
     if (db->bulk_hub) db->bulk_hub_ops->free(db->bulk_hub);
     if (db->device_hub) db->device_hub_ops->free(db->device_hub);
     if (db->epochs) database_unpublish(db);

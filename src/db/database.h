@@ -9,6 +9,7 @@
  *   CURRENT         text: the generation now valid, with checksum; replaced by rename
  *   g<N>/catalog    tables, views, foreign keys, routines: checksummed
  *   g<N>/<id>.tab   tablets and dictionaries of a table, byte-exact, each with checksum (storage/table_file.h)
+ *   g<N>/log        what was committed since, and files that it names (redo.h)
  * database_save writes a whole new generation, syncs files and directories, renames CURRENT, then removes the old one:
  * a crash at any point leaves one complete generation (README.md). Corruption: XX001 naming the file and offset.
  */
@@ -50,6 +51,7 @@ typedef enum DatabasePart {
     DB_INPUTS,      /* kept while only a device has what bulks did */
     DB_UNDO,        /* changes of transactions, and those kept for snapshots */
     DB_VERSIONS,    /* published catalogs */
+    DB_LOG,         /* what is not yet on the disk of the redo log */
     DB_CONNECTIONS, /* sessions and their statements */
     DB_DEVICES,
     N_DATABASE_PARTS,
@@ -78,6 +80,8 @@ typedef struct Database {
     int64_t generation;           /* of the file set last saved or loaded */
     _Atomic bool dirty;           /* not all is saved; numbers of sequences are given under the shared lock */
     bool read_only;               /* opened so: no transaction writes, and nothing is saved */
+    struct Redo *redo;            /* redo.h; NULL: commits are not logged */
+    struct RedoLoading *loading;  /* a log that has not been applied yet; NULL: there is none */
     struct DeviceHub *device_hub; /* NULL: no device was asked for yet */
     const DeviceHubOps *device_hub_ops;
     struct BulkHub *_Atomic bulk_hub; /* NULL: no bulk, and no call of the pool, yet */
@@ -91,6 +95,8 @@ Status database_open(const char *path, Vfs *vfs, int threads, int64_t memory_lim
 Status database_open_read_only(const char *path, Vfs *vfs, int threads, int64_t memory_limit, Database **out, Err *e);
 /* Whether there is a database at the path, were it a damaged one. */
 Status database_exists(const char *path, Vfs *vfs, bool *there, Err *e);
+/* What a log has is applied, and saved: behind database_open, when indexes of expressions have their programs. */
+Status database_replay(Database *db, Err *e);
 Status database_save(Database *db, Err *e); /* no-op when not dirty or :memory: */
 void database_stop_upkeep(Database *db);    /* without sessions, before it is saved for the last time */
 void database_close(Database *db);          /* does not save */

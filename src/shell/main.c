@@ -21,7 +21,8 @@ static const char usage[] =
     "       stele calibrate [DEVICE] [--quick]   measure them (seconds each), for placement and EXPLAIN\n"
     "       stele doctor [--json] [--disk]    what was found on this machine, and what would make it faster\n"
     "  DATABASE      a directory (created when missing), or :memory: (the default); also -d DATABASE\n"
-    "  --readonly    DATABASE must be there, is not changed, and others may read it too\n";
+    "  --readonly    DATABASE must be there, is not changed, and others may read it too\n"
+    "  --durable     commits are logged in DATABASE: what was acknowledged survives crashes and power cuts\n";
 
 typedef struct Job {
     bool file;
@@ -174,6 +175,10 @@ static bool readonly_option(Start *s, const char *v) {
     (void)v;
     return s->sh->read_only = s->sh->open.read_only = true;
 }
+static bool durable_option(Start *s, const char *v) {
+    (void)v;
+    return s->sh->open.durable = true;
+}
 static bool single_option(Start *s, const char *v) {
     (void)v;
     return s->single_transaction = true;
@@ -204,6 +209,7 @@ static const struct Option {
     {NULL, "--set", "NAME=VALUE", NULL, variable_option},
     {"-d", "--dbname", "DATABASE", NULL, path_option},
     {NULL, "--readonly", NULL, NULL, readonly_option},
+    {NULL, "--durable", NULL, NULL, durable_option},
     {"-A", "--no-align", NULL, "results with | between values (as psql)", unaligned_option},
     {"-t", "--tuples-only", NULL, "rows only", tuples_option},
     {"-x", "--expanded", NULL, "one line per column", expanded_option},

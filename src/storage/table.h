@@ -188,6 +188,7 @@ typedef struct Table {
     char on_commit;        /* what a transaction that ends does to it: 'd' deletes its rows, 'x' drops it; 0: nothing */
     int64_t expected_rows; /* WITH (expected_rows = N): its image gets room for so many rows when it is made, with the
                               system's memory behind it; 0: as it comes */
+    int64_t logged;  /* generation + 1 that the redo log goes on from (db/redo.h); 0: it has nothing of the table */
     bool takes_over; /* it is being built of another table's rows: when two have one key, the key cannot be made */
     const struct DeviceRows *on_device; /* a view of rows that only a device has (exec/device/device_rows.h); NULL: the
                                            host has them */
@@ -326,6 +327,7 @@ typedef struct NetChange {
     bool replaced;          /* truncated or rebuilt: nothing is known of rows */
     int64_t n_deleted, n_updated, n_inserted;
     int64_t *deleted, *updated, *inserted; /* rowids; the first two ascending */
+    int64_t n_tablets, *tablets;           /* that were loaded: their rows are not in `inserted` */
     uint8_t *set;                          /* by column: `updated` rows have changed there */
 } NetChange;
 /* By table; everything in the arena. ST_ERROR: out of memory (the arena's Err). */

@@ -67,6 +67,18 @@ static bool listed(const int64_t *v, int64_t n, int64_t rowid) {
 
 static bool names_cells(const UndoRecord *r) { return r->kind == UNDO_UPDATE || r->kind == UNDO_ADD; }
 
+/* Tablets that were loaded and are still there. */
+static Status tablets_of(Net *n, const Table *t, NetChange *c) {
+    VEC(int64_t) list = {0};
+    for (int64_t i = 0; i < n->u->recs.len; i++) {
+        const UndoRecord *r = &n->u->recs.items[i];
+        for (int64_t k = r->rows; r->t == t && r->kind == UNDO_TABLETS && k < r->tablet; k++)
+            if (!vec_push(n->a, &list, k)) return ST_ERROR;
+    }
+    c->n_tablets = list.len;
+    c->tablets = list.items;
+    return ST_OK;
+}
 static Status rows_of(Net *n, const Table *t, NetChange *c) {
     int64_t max_deleted = 0, max_updated = 0, max_inserted = 0, n_gone = 0;
     for (int64_t i = 0; i < n->u->recs.len; i++) {
@@ -120,7 +132,10 @@ Status undo_net(const UndoLog *u, Arena *a, int64_t *n_out, NetChange **out) {
         if (r->kind == UNDO_TABLETS) list.items[k].whole = true;
     }
     for (int64_t k = 0; k < list.len; k++)
-        if (!list.items[k].replaced) TRY(rows_of(&n, list.items[k].table, &list.items[k]));
+        if (!list.items[k].replaced) {
+            TRY(tablets_of(&n, list.items[k].table, &list.items[k]));
+            TRY(rows_of(&n, list.items[k].table, &list.items[k]));
+        }
     *n_out = list.len;
     *out = list.items;
     return ST_OK;

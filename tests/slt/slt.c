@@ -1,6 +1,6 @@
 /* slt.c - a sqllogictest runner over the public interface.
  *
- * usage: slt [--set NAME=VALUE]... [--threads N] [--again N] [--vacuum N|changes] [--verbose] FILE...
+ * usage: slt [--set NAME=VALUE]... [--threads N] [--again N] [--vacuum N|changes] [--recover] [--verbose] FILE...
  *
  * Records:
  *   statement ok
@@ -14,7 +14,8 @@
  * are applied first. With --again, every SELECT and VALUES has been prepared and run N times before the run whose rows
  * count. With --vacuum, VACUUM comes before every Nth record, outside of transactions: tables are packed. With
  * --vacuum changes it comes before each UPDATE, DELETE and MERGE: what follows reads tables whose rows are packed,
- * patched (storage/patches.h), and since then inserted.
+ * patched (storage/patches.h), and since then inserted. With --recover the database is a directory with a redo log. At
+ * the end of each file it is left without being saved and opened again, and must have the same definitions and rows.
  *
  * "/tmp/" in a file stands for a directory of this process, which is removed at the end: several may run at a time.
  *
@@ -43,7 +44,7 @@ static long passed, failed;
 static const char *sets[64];
 static int n_sets;
 static int threads, again, vacuum;
-static bool vacuum_changes;
+static bool vacuum_changes, recover;
 static char own_dir[] = "/tmp/slt-XXXXXX"; /* made by main */
 
 static void *allocate(size_t n) {
@@ -321,6 +322,111 @@ static void pack(stele_conn *c, long n, const char *sql) {
     if (due && stele_transaction_state(c) == 'I') (void)stele_exec(c, "vacuum", NULL, NULL);
 }
 
+/* ---- --recover ---- */
+typedef struct Text {
+    char *p;
+    size_t len, cap;
+} Text;
+static void put(Text *t, const char *s) {
+    const size_t n = strlen(s);
+    if (t->len + n + 1 > t->cap) {
+        t->cap = (t->len + n + 1) * 2;
+        t->p = realloc(t->p, t->cap);
+        if (!t->p) exit(3);
+    }
+    memcpy(t->p + t->len, s, n + 1);
+    t->len += n;
+}
+typedef struct State {
+    Text text, tables; /* tables: names as SQL has them, each with an end of line */
+} State;
+/* The number that a sequence has given last may be ahead, and what a view shows is made of tables. */
+static bool each_definition(void *ctx, const stele_definition *d) {
+    static const char drop[] = "DROP TABLE ";
+    State *s = ctx;
+    if (strcmp(d->kind, "SEQUENCE SET") == 0) return false;
+    const char *const parts[] = {d->kind, " ", d->name, ": ", d->create_sql, "\n"};
+    for (int i = 0; i < 6; i++) put(&s->text, parts[i]);
+    if (strcmp(d->kind, "TABLE") != 0 || strncmp(d->drop_sql, drop, strlen(drop)) != 0) return false;
+    put(&s->tables, d->drop_sql + strlen(drop));
+    put(&s->tables, "\n");
+    return false;
+}
+static void put_rows(stele_conn *c, State *s, const char *table) {
+    static const char query[] = "select count(*)::text || ' rows ' || coalesce(md5(string_agg(x::text, ',' order by "
+                                "x::text)), '') from ";
+    char *sql = allocate(strlen(query) + strlen(table) + 3);
+    sprintf(sql, "%s%s x", query, table);
+    stele_stmt *st = NULL;
+    put(&s->text, table);
+    put(&s->text, ": ");
+    if (stele_prepare(c, sql, -1, &st, NULL) == STELE_OK && stele_step(st) == STELE_ROW)
+        put(&s->text, stele_column_text(st, 0, NULL));
+    else put(&s->text, message(c));
+    put(&s->text, "\n");
+    stele_finalize(st);
+    free(sql);
+}
+/* All that the database has, as a text. */
+static char *state_of(stele_db *db) {
+    State s = {{0}};
+    stele_conn *c = NULL;
+    put(&s.text, "");
+    put(&s.tables, "");
+    if (stele_connect(db, &c) != STELE_OK) return s.text.p;
+    if (stele_list_definitions(c, each_definition, &s) != STELE_OK) put(&s.text, message(c));
+    for (char *name = strtok(s.tables.p, "\n"); name; name = strtok(NULL, "\n")) put_rows(c, &s, name);
+    stele_disconnect(c);
+    free(s.tables.p);
+    return s.text.p;
+}
+static void remove_tree(const char *path) {
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        char inner[1024];
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
+        snprintf(inner, sizeof inner, "%s/%s", path, e->d_name);
+        remove_tree(inner);
+    }
+    if (d) closedir(d);
+    (void)remove(path);
+}
+/* Prints the first line that differs. */
+static void compare_states(const char *file, const char *before, const char *after) {
+    long line = 1;
+    const char *a = before, *b = after;
+    if (strcmp(before, after) == 0) {
+        passed++;
+        return;
+    }
+    for (; *a && *a == *b; a++, b++) {
+        if (*a != '\n') continue;
+        before = a + 1;
+        after = b + 1;
+        line++;
+    }
+    failed++;
+    printf("%s: opened again, it differs in line %ld: %.*s\n    it was %.*s\n", file, line, (int)strcspn(after, "\n"),
+           after, (int)strcspn(before, "\n"), before);
+}
+/* Leaves the database as a crash does. */
+static stele_db *reopen(const char *file, const char *path, stele_db *db, const stele_options *o) {
+    stele_error_info e;
+    char *before = state_of(db);
+    if (stele_discard(db) != STELE_OK) printf("%s: the database is in use\n", file);
+    if (stele_open(path, o, &db, &e) != STELE_OK) {
+        printf("%s: cannot be opened again: %s\n", file, e.message);
+        failed++;
+        db = NULL;
+    } else {
+        char *after = state_of(db);
+        compare_states(file, before, after);
+        free(after);
+    }
+    free(before);
+    return db;
+}
+
 static void run_file(const char *file) {
     Lines l;
     if (!read_lines(file, &l)) {
@@ -330,9 +436,11 @@ static void run_file(const char *file) {
     stele_db *db = NULL;
     stele_conn *c = NULL;
     stele_error_info e;
-    stele_options o = {.threads = threads};
+    char path[sizeof own_dir + 4];
+    snprintf(path, sizeof path, "%s/db", own_dir);
+    stele_options o = {.threads = threads, .durable = recover};
     long before_ok = passed, before_bad = failed, threshold = 0;
-    if (stele_open(":memory:", &o, &db, &e) != STELE_OK || stele_connect(db, &c) != STELE_OK) {
+    if (stele_open(recover ? path : ":memory:", &o, &db, &e) != STELE_OK || stele_connect(db, &c) != STELE_OK) {
         printf("%s: cannot open a database\n", file);
         failed++;
         goto done;
@@ -385,10 +493,12 @@ static void run_file(const char *file) {
     }
 done:
     stele_disconnect(c);
+    if (db && recover) db = reopen(file, path, db, &o);
     if (db && stele_close(db, &e) != STELE_OK) {
         printf("%s: close: %s\n", file, e.message);
         failed++;
     }
+    if (recover) remove_tree(path);
     free(l.text);
     free(l.line);
     if (verbose || failed > before_bad)
@@ -399,6 +509,7 @@ int main(int argc, char **argv) {
     int i = 1;
     for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
         if (strcmp(argv[i], "--verbose") == 0) verbose = true;
+        else if (strcmp(argv[i], "--recover") == 0) recover = true;
         else if (strcmp(argv[i], "--set") == 0 && i + 1 < argc && n_sets < 64) sets[n_sets++] = argv[++i];
         else if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc) threads = atoi(argv[++i]);
         else if (strcmp(argv[i], "--again") == 0 && i + 1 < argc) again = atoi(argv[++i]);
@@ -407,7 +518,7 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--vacuum") == 0 && i + 1 < argc) vacuum = atoi(argv[++i]);
         else {
             fprintf(stderr, "usage: slt [--set NAME=VALUE]... [--threads N] [--again N] [--vacuum N|changes] "
-                            "[--verbose] FILE...\n");
+                            "[--recover] [--verbose] FILE...\n");
             return 2;
         }
     }

@@ -2,7 +2,7 @@
 _stele()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
-    local options="-c --command -f --file -v --set --variable -d --readonly -A --no-align -t --tuples-only -x --expanded"
+    local options="-c --command -f --file -v --set --variable -d --readonly --durable -A --no-align -t --tuples-only -x --expanded"
     options+=" -H --html --csv --json --markdown -P --pset -F --field-separator -R --record-separator --nullvalue"
     options+=" -o --output -1 --single-transaction -a --echo-all -e --echo-queries -b --echo-errors -l --list"
     options+=" --timing --threads --memory-limit -q --quiet -V --version -h --help"

@@ -21,6 +21,7 @@ complete -c stele -n "$shell" -s R -l record-separator -x -d "Between rows of -A
 complete -c stele -n "$shell" -l nullvalue -x -d "What NULL looks like"
 complete -c stele -n "$shell" -s d -r -d "The database"
 complete -c stele -n "$shell" -l readonly -d "Do not change the database"
+complete -c stele -n "$shell" -l durable -d "Log commits, so that they survive a crash"
 complete -c stele -n "$shell" -s A -l no-align -d "Values with | between them"
 complete -c stele -n "$shell" -s t -l tuples-only -d "Rows only"
 complete -c stele -n "$shell" -s x -l expanded -d "One line per column"

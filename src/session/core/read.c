@@ -86,7 +86,7 @@ Status session_read(Session *s, bool brief) {
     (void)transaction_version(s, &lost);
     if (lost) return transaction_lost(s);
     do {
-        if (version && pin(s, false)) return ST_OK;
+        if (version && pin(s, false)) return session_note_seen(s), ST_OK;
         s->read.waits = version && waits_for_version(s, tries++);
         Status st = session_lock(s, LOCK_SHARED);
         s->read.waits = false;

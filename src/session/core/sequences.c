@@ -5,6 +5,7 @@
  * definition changes meanwhile: a statement that reads a published version is begun again under it.
  */
 #include "catalog/similar_names.h"
+#include "db/redo.h"
 #include "session/core/session.h"
 #include "sql/bind/bind.h"
 
@@ -42,14 +43,24 @@ void session_drop_kept_numbers(Session *s, int64_t sequence) {
     if (x) x->kept = x->last;
 }
 
+static Status log_numbers(void *ctx, const Sequence *q, int64_t last, bool is_called, Err *e) {
+    Session *s = ctx;
+    return redo_sequence(s->db, q, last, is_called, &s->block.lsn, e);
+}
+/* NULL: the database has no log. */
+static const SequenceLog *log_of(Session *s, SequenceLog *log) {
+    *log = (SequenceLog){.ctx = s, .since = redo_sequences_since(s->db), .put = log_numbers};
+    return log->since ? log : NULL;
+}
 static Status next(Session *s, const Sequence *q, int64_t n, int64_t *out, Err *e) {
+    SequenceLog log;
     SessionSequence *x = look(s, q, e);
     if (!x) return ST_ERROR;
     s->db->dirty = true;
     s->sequences.last = q->id;
     for (int64_t i = 0; i < n; i++) {
         if (x->last != x->kept) x->last += q->increment;
-        else TRY(sequence_next(q, &x->last, &x->kept, e));
+        else TRY(sequence_next(q, log_of(s, &log), &x->last, &x->kept, e));
         x->has_last = true;
         out[i] = x->last;
     }
@@ -70,9 +81,10 @@ static Status last(Session *s, int64_t *out, Err *e) {
     return ST_OK;
 }
 static Status set(Session *s, const Sequence *q, const SequenceCall *call, int64_t *out, Err *e) {
+    SequenceLog log;
     SessionSequence *x = look(s, q, e);
     if (!x) return ST_ERROR;
-    TRY(sequence_set(q, call->value, call->is_called, e));
+    TRY(sequence_set(q, call->value, call->is_called, log_of(s, &log), e));
     s->db->dirty = true;
     if (call->is_called) {
         x->last = call->value;

@@ -8,6 +8,7 @@
 #include "session/system/objects.h"
 #include "base/log.h"
 #include "db/published.h"
+#include "db/redo.h"
 #include "catalog/similar_names.h"
 #include "session/pool/bulk.h"
 #include "session/pool/callpool.h"
@@ -440,6 +441,7 @@ static Status lock_and_enter(Session *s, LockMode mode) {
             }
             if (mode == LOCK_EXCLUSIVE) transaction_leave_version(s);
             if (mode == LOCK_EXCLUSIVE) session_publish_before_write(s);
+            session_note_seen(s);
             return ST_OK;
         }
         txn_lock_release(s->db->txn_lock, s->lock);
@@ -553,6 +555,13 @@ static void merge_grown(Session *s) {
     }
 }
 
+/* What is committed stays so when this fails. */
+static void end_grown_log(Session *s) {
+    Err e = {0};
+    if (redo_bytes(s->db) < s->settings.txn.max_log_size || database_save(s->db, &e) == ST_OK) return;
+    log_write(LOG_WARNING, "the database could not be saved, for max_wal_size: %s", e.message);
+}
+
 static void commit_tables(Session *s) {
     int64_t n = 0, max = 0;
     TableEvent *events = NULL;
@@ -589,12 +598,28 @@ static void commit_all(Session *s) {
     if (!changed) return;
     s->db->dirty = true;
     merge_grown(s);
+    end_grown_log(s);
 }
 
+static Status log_changes(Session *s) {
+    if (s->lock != LOCK_EXCLUSIVE) return ST_OK;
+    return redo_commit(s->db, s->undo, s->catalog_undo != NULL, &s->block.lsn, &s->err);
+}
 /* What may still refuse the commit. */
 static Status before_commit(Session *s) {
     TRY(constraints_at_commit(s));
-    return session_tables_at_commit(s);
+    TRY(session_tables_at_commit(s));
+    return log_changes(s);
+}
+/* Behind the statement's or transaction's end, without the lock: what it has committed, and what it has seen of others,
+ * is on the disk. */
+static Status wait_durable(Session *s) {
+    const int64_t lsn = s->block.lsn;
+    s->block.lsn = 0;
+    return lsn == 0 || strcmp(s->settings.txn.synchronous_commit, "off") == 0 ? ST_OK : redo_wait(s->db, lsn, &s->err);
+}
+void session_note_seen(Session *s) {
+    if (s->db->redo) s->block.lsn = MAX_OF(s->block.lsn, redo_end_lsn(s->db));
 }
 
 void session_unlock(Session *s) { release_lock(s); }
@@ -614,11 +639,13 @@ Status session_end_inside(Session *s, bool commit) {
     return session_lock(s, lock);
 }
 
-void session_pause_bulk(Session *s, bool commit) {
+Status session_pause_bulk(Session *s, bool commit) {
     cannot_repeat(s);
-    if (commit) commit_all(s);
+    const Status st = commit ? log_changes(s) : ST_OK;
+    if (commit && st == ST_OK) commit_all(s);
     else roll_back_all(s);
     release_lock(s);
+    return st;
 }
 Status session_resume_bulk(Session *s) {
     s->read.gives_way = true;
@@ -676,7 +703,7 @@ Status session_end_statement(Session *s, Status outcome) {
         else roll_back_all(s);
         s->read_only = false;
         release_lock(s);
-        return outcome;
+        return outcome == ST_OK ? wait_durable(s) : outcome;
     }
     if (outcome == ST_OK && s->state == 'T') outcome = transaction_pause(s);
     if (outcome != ST_OK && s->state == 'T' && s->savepoints) {
@@ -818,6 +845,7 @@ static Status transaction(Session *s, Statement *st, const AstTransaction *t) {
     bool read_only = s->read_only;
     TxnLevel level = s->block.level;
     end_block(s);
+    if (t->tx_kind == AST_TX_COMMIT) TRY(wait_durable(s));
     if (t->chain) start_transaction(s);
     if (t->chain) s->read_only = read_only;
     if (t->chain) s->block.level = level;

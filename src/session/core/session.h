@@ -49,7 +49,8 @@ typedef struct TxnSettings {
     int64_t lock_timeout_ms, statement_timeout_ms, idle_timeout_ms, snapshot_memory_limit;
     int64_t merge_delay_ms; /* upkeep.h */
     char snapshot[16];
-    char default_isolation[20];
+    char default_isolation[20], synchronous_commit[16];
+    int64_t max_log_size; /* bytes (redo.h) */
     bool default_read_only, default_deferrable, merge_auto;
 } TxnSettings;
 
@@ -209,8 +210,9 @@ typedef struct SessionBlock {
         int64_t events, modes, ticks;
         int64_t ranges, last_n; /* of rows of the last event, which later ones join, and rows in the last of these */
     } constraints;              /* constraints.h, when it began */
-    int64_t holder;             /* it waits for that transaction, and runs again then; 0: none */
-    _Atomic bool waits;         /* it does now; set under the hub's mutex, read by any thread */
+    int64_t lsn;        /* of the redo log: what it has committed or read is on the disk when that is (redo.h) */
+    int64_t holder;     /* it waits for that transaction, and runs again then; 0: none */
+    _Atomic bool waits; /* it does now; set under the hub's mutex, read by any thread */
 } SessionBlock;
 
 /* What the failure of its statement does to a bulk that has run. */
@@ -441,6 +443,7 @@ bool session_read_enough(void *s); /* a session that waits need not wait any mor
 
 Status session_lock(Session *s, LockMode mode);
 void session_unlock_keep_version(Session *s);
+void session_note_seen(Session *s); /* it has the lock or a pinned version: what it sees there is to be on the disk */
 void session_unlock_unchanged(Session *s); /* what is committed is what it was when the lock was taken */
 void session_abandon(Session *s);          /* the transaction is rolled back and over */
 void session_unlock(Session *s);           /* outside a transaction, before anything was read */
@@ -449,7 +452,7 @@ void session_unlock(Session *s);           /* outside a transaction, before anyt
 Status session_end_inside(Session *s, bool commit);
 /* A bulk that runs in slices, outside a transaction: what the slice did stays or is undone, and the lock is given up.
  * Resumed it has the lock as by session_begin_bulk, after the statements that wait for it. */
-void session_pause_bulk(Session *s, bool commit);
+Status session_pause_bulk(Session *s, bool commit);
 Status session_resume_bulk(Session *s);
 /* 55006 when a query under way, which called the routine that wants to change the table, reads it. what: "UPDATE" ...
  */

@@ -133,6 +133,10 @@ static const Def defs[] = {
      "names and types in the body of a LANGUAGE sql routine must be right when it is made"},
     {"copy_programs", K_BOOL, AT(client.programs), 0, 0, "on",
      "COPY may run programs, with the process's rights; off: it must not, and the session cannot turn it on again"},
+    {"synchronous_commit", K_ENUM, AT(txn.synchronous_commit), 0, 0, "on|off|local|remote_write|remote_apply",
+     "off: a commit that is logged does not wait for the disk; all others are the same"},
+    {"max_wal_size", K_BYTES, AT(txn.max_log_size), 1 << 20, INT64_MAX, "1GB",
+     "the database is saved when its redo log has grown to this"},
     {"default_transaction_isolation", K_ENUM, AT(txn.default_isolation), 0, 0,
      "serializable|repeatable read|read committed|read uncommitted",
      "isolation level of transactions that do not name one; repeatable read gives what serializable does"},
@@ -347,6 +351,10 @@ static Status set_enum(Session *s, const Def *d, const char *value, Err *e) {
         }
         p = bar ? bar + 1 : NULL;
     }
+    static const char *const words[][2] = {{"true", "on"},   {"yes", "on"}, {"1", "on"},
+                                           {"false", "off"}, {"no", "off"}, {"0", "off"}};
+    for (int i = 0; i < ARRAY_LEN(words) && strstr(d->def, "on|off") == d->def; i++)
+        if (strcasecmp(value, words[i][0]) == 0) return set_enum(s, d, words[i][1], e);
     bad(e, d, value);
     err_hint(e, "Available values: %s.", d->def);
     return ST_ERROR;

@@ -562,7 +562,8 @@ static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, 
         atomic_store(&h->state.unapplied, true);
         if (s->bulk.undo == BULK_UNDO_IMAGES) h->state.undo.back = BACK_TABLES;
     }
-    if (s->state == 'T') st = session_bulk_to_tables(s); /* its ROLLBACK undoes the tables */
+    /* its ROLLBACK undoes the tables; or its commit is logged by what has changed there */
+    if (s->state == 'T' || s->db->redo) st = session_bulk_to_tables(s);
     if (st != ST_OK) {
         bulk_result_free(*out);
         *out = NULL;
@@ -694,7 +695,7 @@ Status session_bulk_to_tables(Session *s) {
 
 /* ---- the bulk of a statement that goes on behind it ---- */
 Status session_bulk_from(Session *s, PlanCtx *c) {
-    c->bulk_stays = s->state == 'I' && c->n_bulks == 1 && !c->calls_routine && !c->reads_system;
+    c->bulk_stays = s->state == 'I' && !s->db->redo && c->n_bulks == 1 && !c->calls_routine && !c->reads_system;
     return c->bulk_stays ? session_bulk_sync_for(s, c) : session_bulk_sync(s);
 }
 bool session_bulk_is_read(const Session *s, const PlanCtx *c, const Routine *r) {

@@ -365,7 +365,7 @@ static Status bulk_columns(Session *s, Arena *a, const Routine *r, const Given *
     TRY(run_calls(s, r, sliced, g, held));
     if (sliced && s->state == 'I') {
         session_is_past_cancel(s);
-        session_pause_bulk(s, true);
+        TRY(session_pause_bulk(s, true));
     }
     make_columns(s, a, signature, g, *held, w, *cols);
     return ST_OK;
@@ -433,7 +433,7 @@ static Status look_up_calls(Session *s, Statement *st, Slice name, Slice query, 
     if (s->state == 'I' && s->bulk.queries_alone > 0) s->bulk.queries_alone--;
     TRY(calls_of(s, st, name, query, shares, r, g));
     if (!g->shared) return ST_OK;
-    session_pause_bulk(s, true);
+    TRY(session_pause_bulk(s, true));
     TRY(session_begin_bulk(s));
     if (txn_lock_changes(s->db->txn_lock) == g->changes) return ST_OK;
     s->bulk.queries_alone = QUERIES_ALONE;

@@ -337,7 +337,7 @@ static void note_held(SlicedBulk *b, const char *why_cut) {
 }
 /* Others run. */
 static Status give_way(SlicedBulk *b, bool commit) {
-    if (b->s->lock != LOCK_NONE) session_pause_bulk(b->s, commit);
+    if (b->s->lock != LOCK_NONE) TRY(session_pause_bulk(b->s, commit));
     if (watch) watch(watch_ctx);
     return session_resume_bulk(b->s);
 }
@@ -380,17 +380,18 @@ static Status run_slices(SlicedBulk *b, int64_t most) {
         if (ok || only_some_stop(b)) st = give_way(b, ok);
         while (st != ST_OK && only_some_stop(b)) st = give_way(b, true);
         if (st == ST_OK) continue;
-        if (s->lock != LOCK_NONE) session_pause_bulk(s, false);
+        if (s->lock != LOCK_NONE) (void)session_pause_bulk(s, false);
         fail_rest(b);
     }
     return ST_OK;
 }
 
-/* A device with memory of its own has to bring home what bulks have left there before others read, at each slice. */
+/* A device with memory of its own has to bring home what bulks have left there before others read, at each slice. With
+ * a redo log a commit may be refused, which then is one of the whole bulk. */
 static bool may_be_cut(Session *s, int32_t n_groups, const CallPipeline *pipeline) {
     const BulkSettings *set = &s->settings.bulk;
     if (set->slice_calls == 0 && bulk_is_remote(s)) return false;
-    return n_groups > 0 && s->state == 'I' && !s->savepoints && !pl_in_call(s) &&
+    return n_groups > 0 && s->state == 'I' && !s->db->redo && !s->savepoints && !pl_in_call(s) &&
            (set->slice_ms > 0 || set->slice_calls > 0) && (!pipeline || (!pipeline->whole && pipeline->ticket == 0));
 }
 /* Calls of the first slice; n: it is not cut. Under the lock held alone. */

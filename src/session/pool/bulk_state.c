@@ -207,7 +207,8 @@ static bool may_stop_half_way(const BulkOptions *o) {
 /* The bulk is undone as a whole, perhaps: by its statement or transaction, because a transaction has to see what was
  * before, or because a device may leave it half done. False: no transaction begins behind it with an older version. */
 static bool may_be_undone(Session *s, const BulkOptions *opt) {
-    return s->bulk.undo == BULK_UNDO_TABLES || s->state == 'T' || may_stop_half_way(opt) || transaction_bulk_begin(s);
+    return s->bulk.undo == BULK_UNDO_TABLES || s->state == 'T' || s->db->redo || may_stop_half_way(opt) ||
+           transaction_bulk_begin(s);
 }
 static void forget_undo(BulkState *x) {
     arena_free(x->undo.arena);
@@ -272,7 +273,7 @@ Status bulk_state_footprints(Session *s, BulkState *x, int32_t n, const CallGrou
 static void note_covered(Session *s, BulkState *x, bool covered, bool remote) {
     x->covered = covered;
     if (!covered) bulk_state_forget_inputs(x);
-    if (covered || !remote || s->state == 'T' || session_bulk_sync(s) == ST_OK) return;
+    if (covered || !remote || s->state == 'T' || s->db->redo || session_bulk_sync(s) == ST_OK) return;
     log_write(LOG_WARNING, "tables could not be brought up to date behind a bulk whose inputs could not be kept: %s",
               s->err.message);
     err_clear(&s->err);

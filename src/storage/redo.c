@@ -1,0 +1,333 @@
+/* redo.c - see redo.h.
+ *
+ *     i64 columns of the table
+ *     i64 rows that are gone, their numbers
+ *     i64 rows that stay, their numbers; where there are some: i64 columns set, each: i64 column, cells
+ *     batches of rows that have come, the last one empty: i64 rows, their numbers, cells of each column
+ *
+ * Cells of a column: u8 some are NULL, then a byte for each (0: NULL); cells of the column's type_phys side by side, or
+ * of strings i64 length of each, then their bytes.
+ *
+ * An update that is applied may move a row that had stayed when it was made, since its tablet is packed now; so it is
+ * made with an undo log, which says where to.
+ */
+#include "storage/redo.h"
+
+#include "storage/row_change.h"
+#include "storage/storage_int.h"
+#include "storage/undo_edits.h"
+
+enum { BATCH_ROWS = 16384 };
+
+/* ---- writing ---- */
+static void put_rowids(BytesOut *out, int64_t n, const int64_t *rowids) {
+    bytes_put_i64(out, n);
+    bytes_put(out, rowids, n * (int64_t)sizeof *rowids);
+}
+/* The first n of the rows that are in one tablet. */
+static int64_t same_tablet(int64_t n, const int64_t *rowids) {
+    int64_t k = 1;
+    while (k < n && rowids[k] >> 32 == rowids[0] >> 32) k++;
+    return k;
+}
+static Status read_cells(const Table *t, int col, int64_t n, const int64_t *rowids, Arena *a, char *cells,
+                         uint8_t *valid, bool *has_nulls) {
+    const uint8_t phys = (uint8_t)type_phys(t->cols[col].type);
+    int32_t *pos = arena_array(a, int32_t, n + 1);
+    if (!pos) return ST_ERROR;
+    memset(valid, 1, (size_t)n);
+    for (int64_t i = 0, k; i < n; i += k) {
+        bool nulls = false;
+        k = same_tablet(n - i, rowids + i);
+        for (int64_t j = 0; j < k; j++) pos[j] = (int32_t)(rowids[i + j] & 0xffffffff);
+        tablet_decode(t, t->tablets[rowids[i] >> 32], col, 0, pos, k, phys, cells + i * phys_size((Phys)phys),
+                      valid + i, &nulls);
+        *has_nulls |= nulls;
+    }
+    return ST_OK;
+}
+static void put_strings(BytesOut *out, int64_t n, const Str *cells, const uint8_t *valid) {
+    for (int64_t i = 0; i < n; i++) bytes_put_i64(out, valid[i] ? (int64_t)cells[i].len : 0);
+    for (int64_t i = 0; i < n; i++)
+        if (valid[i]) bytes_put(out, cells[i].ptr, (int64_t)cells[i].len);
+}
+static Status put_cells(const Table *t, int col, int64_t n, const int64_t *rowids, Arena *a, BytesOut *out) {
+    const Phys phys = type_phys(t->cols[col].type);
+    char *cells = arena_calloc(a, (n + 1) * phys_size(phys));
+    uint8_t *valid = arena_alloc(a, n + 1);
+    bool has_nulls = false;
+    if (!cells || !valid) return ST_ERROR;
+    TRY(read_cells(t, col, n, rowids, a, cells, valid, &has_nulls));
+    bytes_put_bool(out, has_nulls);
+    if (has_nulls) bytes_put(out, valid, n);
+    if (phys == PH_STR) put_strings(out, n, (const Str *)(const void *)cells, valid);
+    else bytes_put(out, cells, n * phys_size(phys));
+    return ST_OK;
+}
+
+/* Rows of new tablets that are live. */
+static Status loaded_rows(const NetChange *c, Arena *a, int64_t *n, int64_t **out) {
+    const Table *t = c->table;
+    int64_t most = 0;
+    for (int64_t i = 0; i < c->n_tablets; i++) most += t->tablets[c->tablets[i]]->rows;
+    int64_t *rows = arena_array(a, int64_t, most + 1);
+    if (!rows) return ST_ERROR;
+    *n = 0;
+    for (int64_t i = 0; i < c->n_tablets; i++) {
+        const Tablet *tab = t->tablets[c->tablets[i]];
+        for (int64_t r = 0; r < tab->rows; r++)
+            if (!tablet_row_deleted(tab, r)) rows[(*n)++] = rowid_make(c->tablets[i], r);
+    }
+    *out = rows;
+    return ST_OK;
+}
+static Status put_inserted(const Table *t, int64_t n, const int64_t *rowids, BytesOut *out, Err *e) {
+    Arena *a = arena_new(out->acct, e);
+    if (!a) return ST_ERROR;
+    arena_set_err(a, e);
+    Status st = ST_OK;
+    for (int64_t i = 0, k; i < n && st == ST_OK; i += k) {
+        k = MIN_OF(n - i, (int64_t)BATCH_ROWS);
+        put_rowids(out, k, rowids + i);
+        for (int c = 0; c < t->n_cols && st == ST_OK; c++) st = put_cells(t, c, k, rowids + i, a, out);
+        arena_reset(a);
+    }
+    arena_free(a);
+    return st;
+}
+
+int64_t redo_rows(const NetChange *c) {
+    int64_t n = c->n_deleted + c->n_updated + c->n_inserted;
+    for (int64_t i = 0; i < c->n_tablets; i++) n += c->table->tablets[c->tablets[i]]->rows;
+    return n;
+}
+Status redo_put(const NetChange *c, Arena *a, BytesOut *out, Err *e) {
+    const Table *t = c->table;
+    int64_t n_loaded, n_set = 0, *loaded;
+    bytes_put_i64(out, t->n_cols);
+    put_rowids(out, c->n_deleted, c->deleted);
+    put_rowids(out, c->n_updated, c->updated);
+    for (int i = 0; i < t->n_cols; i++) n_set += c->set[i];
+    if (c->n_updated > 0) bytes_put_i64(out, n_set);
+    for (int i = 0; i < t->n_cols && c->n_updated > 0; i++) {
+        if (!c->set[i]) continue;
+        bytes_put_i64(out, i);
+        TRY(put_cells(t, i, c->n_updated, c->updated, a, out));
+    }
+    TRY(put_inserted(t, c->n_inserted, c->inserted, out, e));
+    TRY(loaded_rows(c, a, &n_loaded, &loaded));
+    TRY(put_inserted(t, n_loaded, loaded, out, e));
+    bytes_put_i64(out, 0);
+    return out->failed ? ST_ERROR : ST_OK;
+}
+
+/* ---- where rows are ---- */
+void redo_places_free(RedoPlaces *p) {
+    mem_free(p->acct, p->items, p->cap * (int64_t)sizeof *p->items);
+    *p = (RedoPlaces){.acct = p->acct};
+}
+/* The first that ends behind the row. */
+static int64_t first_behind(const RedoPlaces *p, int64_t row) {
+    int64_t lo = 0, hi = p->n;
+    while (lo < hi) {
+        const int64_t mid = lo + (hi - lo) / 2;
+        if (p->items[mid].first + p->items[mid].n <= row) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo;
+}
+static int64_t place_of(const RedoPlaces *p, int64_t row) {
+    const int64_t i = first_behind(p, row);
+    if (i == p->n || p->items[i].first > row) return row;
+    return p->items[i].at + (row - p->items[i].first);
+}
+static Status insert_place(RedoPlaces *p, int64_t i, RedoPlace x, Err *e) {
+    if (p->n == p->cap) {
+        const int64_t cap = MAX_OF(p->cap * 2, INT64_C(64)), size = (int64_t)sizeof *p->items;
+        RedoPlace *more = mem_realloc(p->acct, p->items, p->cap * size, cap * size, e);
+        if (!more) return ST_ERROR;
+        p->items = more;
+        p->cap = cap;
+    }
+    memmove(p->items + i + 1, p->items + i, (size_t)(p->n - i) * sizeof *p->items);
+    p->items[i] = x;
+    p->n++;
+    return ST_OK;
+}
+/* Takes [first, end) out. */
+static Status cut_places(RedoPlaces *p, int64_t first, int64_t end, Err *e) {
+    for (int64_t i = first_behind(p, first); i < p->n && p->items[i].first < end;) {
+        RedoPlace *x = &p->items[i];
+        const int64_t before = MAX_OF(first - x->first, INT64_C(0)), behind = MAX_OF(x->first + x->n - end, INT64_C(0));
+        const RedoPlace rest = {end, behind, x->at + (end - x->first)};
+        if (before > 0) {
+            x->n = before;
+            i++;
+            if (behind > 0) TRY(insert_place(p, i, rest, e));
+        } else if (behind > 0) {
+            *x = rest;
+        } else {
+            memmove(x, x + 1, (size_t)(p->n - i - 1) * sizeof *x);
+            p->n--;
+        }
+    }
+    return ST_OK;
+}
+/* Rows first .. first + n - 1 of the log are at, at + 1, ... from here on. */
+static Status put_place(RedoPlaces *p, int64_t first, int64_t n, int64_t at, Err *e) {
+    TRY(cut_places(p, first, first + n, e));
+    if (first == at) return ST_OK;
+    const int64_t i = first_behind(p, first);
+    RedoPlace *last = i > 0 ? &p->items[i - 1] : NULL;
+    if (last && last->first + last->n == first && last->at + last->n == at) {
+        last->n += n;
+        return ST_OK;
+    }
+    return insert_place(p, i, (RedoPlace){first, n, at}, e);
+}
+
+/* ---- applying ---- */
+typedef struct Applying {
+    Table *t;
+    RedoPlaces *places;
+    BytesIn *in;
+    Arena *a;
+    Err *e;
+} Applying;
+
+/* false: in->failed. Numbers are of the log. */
+static bool get_rowids(Applying *x, int64_t most, int64_t *n, int64_t **out) {
+    *n = bytes_get_count(x->in, MIN_OF(most, (x->in->len - x->in->at) / 8));
+    *out = arena_array(x->a, int64_t, *n + 1);
+    if (!*out) return false;
+    bytes_get(x->in, *out, *n * 8);
+    return !x->in->failed;
+}
+/* Numbers of rows of the table, all of them there. */
+static bool find_rows(Applying *x, int64_t n, int64_t *rowids) {
+    for (int64_t i = 0; i < n; i++) {
+        rowids[i] = place_of(x->places, rowids[i]);
+        const int64_t tablet = rowids[i] >> 32, row = rowids[i] & 0xffffffff;
+        if (rowids[i] < 0 || tablet >= x->t->n_tablets || row >= x->t->tablets[tablet]->rows) return false;
+        if (tablet_row_deleted(x->t->tablets[tablet], row)) return false;
+    }
+    return true;
+}
+static Status get_strings(Applying *x, int64_t n, Str *cells) {
+    BytesIn *in = x->in;
+    int64_t *lens = arena_array(x->a, int64_t, n + 1), total = 0;
+    if (!lens) return ST_ERROR;
+    bytes_get(in, lens, n * 8);
+    for (int64_t i = 0; i < n && !in->failed; i++) {
+        if (lens[i] < 0 || lens[i] > in->len - in->at - total) in->failed = true;
+        else total += lens[i];
+    }
+    for (int64_t i = 0; i < n && !in->failed; i++) {
+        cells[i] = str_make(in->p + in->at, lens[i]);
+        in->at += lens[i];
+    }
+    return ST_OK;
+}
+static Status get_cells(Applying *x, int col, int64_t n, Vec *out) {
+    const Type type = x->t->cols[col].type;
+    const Phys phys = type_phys(type);
+    *out = (Vec){.phys = (uint8_t)phys, .type = type};
+    if (bytes_get_bool(x->in)) {
+        if (!(out->valid = arena_alloc(x->a, n + 1))) return ST_ERROR;
+        bytes_get(x->in, out->valid, n);
+    }
+    if (n > (x->in->len - x->in->at) / MIN_OF(phys_size(phys), 8)) x->in->failed = true;
+    if (x->in->failed) return ST_OK;
+    if (!(out->data = arena_calloc(x->a, (n + 1) * phys_size(phys)))) return ST_ERROR;
+    if (phys == PH_STR) return get_strings(x, n, out->data);
+    bytes_get(x->in, out->data, n * phys_size(phys));
+    return ST_OK;
+}
+
+static Status apply_deletes(Applying *x) {
+    int64_t n, done, *rowids;
+    if (!get_rowids(x, INT64_MAX, &n, &rowids)) return err_is_set(x->e) ? ST_ERROR : ST_OK;
+    if (!find_rows(x, n, rowids)) return x->in->failed = true, ST_OK;
+    return table_delete(x->t, n, rowids, NULL, &done, x->e);
+}
+
+/* The log's rows `named`, which were at `rowids`, have been updated: where they are now. */
+static Status note_moved(Applying *x, const UndoLog *u, int64_t n, const int64_t *named, const int64_t *rowids) {
+    TableEdits edits;
+    bool *cols = arena_alloc(x->a, x->t->n_cols + 1);
+    int64_t k = 0;
+    if (!cols) return ST_ERROR;
+    memset(cols, 1, (size_t)x->t->n_cols);
+    TRY(undo_edits(u, 0, x->t, cols, x->a, &edits));
+    for (int64_t i = 0; i < edits.updated.len; i++) {
+        const RowEdit *r = &edits.updated.items[i];
+        if (r->was == r->is) continue;
+        while (k < n && rowids[k] != r->was) k++; /* they come in the order given */
+        if (k == n) return err_internal(x->e, "a row that has moved is not among those that were updated");
+        TRY(put_place(x->places, named[k], 1, r->is, x->e));
+    }
+    return ST_OK;
+}
+static Status update_rows(Applying *x, int64_t n, const int64_t *named, const int64_t *rowids, int n_set,
+                          const int *cols, const Vec *vals) {
+    UndoLog *u = undo_new(x->places->acct, x->e);
+    if (!u) return ST_ERROR;
+    Status st = table_update(x->t, n, rowids, n_set, cols, vals, u, x->e);
+    if (st == ST_OK) st = note_moved(x, u, n, named, rowids);
+    undo_free(u);
+    return st;
+}
+static Status apply_updates(Applying *x) {
+    int64_t n, *named;
+    if (!get_rowids(x, INT64_MAX, &n, &named)) return err_is_set(x->e) ? ST_ERROR : ST_OK;
+    if (n == 0) return ST_OK;
+    int64_t *rowids = arena_array(x->a, int64_t, n);
+    const int n_set = (int)bytes_get_count(x->in, x->t->n_cols);
+    int *cols = arena_array(x->a, int, n_set + 1);
+    Vec *vals = arena_array(x->a, Vec, n_set + 1);
+    if (!rowids || !cols || !vals) return ST_ERROR;
+    memcpy(rowids, named, (size_t)n * sizeof *rowids);
+    if (!find_rows(x, n, rowids)) x->in->failed = true;
+    for (int i = 0; i < n_set && !x->in->failed; i++) {
+        cols[i] = (int)bytes_get_count(x->in, x->t->n_cols - 1);
+        if (!x->in->failed) TRY(get_cells(x, cols[i], n, &vals[i]));
+    }
+    if (x->in->failed) return ST_OK;
+    return update_rows(x, n, named, rowids, n_set, cols, vals);
+}
+
+static Status apply_batch(Applying *x, int64_t n, const int64_t *named) {
+    Vec *vals = arena_array(x->a, Vec, x->t->n_cols + 1);
+    int64_t *rowids = arena_array(x->a, int64_t, n);
+    if (!vals || !rowids) return ST_ERROR;
+    for (int c = 0; c < x->t->n_cols && !x->in->failed; c++) TRY(get_cells(x, c, n, &vals[c]));
+    if (x->in->failed) return ST_OK;
+    TRY(table_append(x->t, n, vals, NULL, rowids, x->e));
+    for (int64_t i = 0, k; i < n; i += k) {
+        for (k = 1; i + k < n && named[i + k] == named[i] + k && rowids[i + k] == rowids[i] + k;) k++;
+        TRY(put_place(x->places, named[i], k, rowids[i], x->e));
+    }
+    return ST_OK;
+}
+static Status apply_inserts(Applying *x) {
+    int64_t n, *named;
+    do {
+        arena_reset(x->a);
+        if (!get_rowids(x, BATCH_ROWS, &n, &named)) return err_is_set(x->e) ? ST_ERROR : ST_OK;
+        if (n > 0) TRY(apply_batch(x, n, named));
+    } while (n > 0 && !x->in->failed);
+    return ST_OK;
+}
+
+Status redo_apply(Table *t, RedoPlaces *places, BytesIn *in, bool *valid, Err *e) {
+    Applying x = {.t = t, .places = places, .in = in, .a = arena_new(places->acct, e), .e = e};
+    if (!x.a) return ST_ERROR;
+    arena_set_err(x.a, e);
+    if (bytes_get_i64(in) != t->n_cols) in->failed = true;
+    Status st = in->failed ? ST_OK : apply_deletes(&x);
+    if (st == ST_OK && !in->failed) st = apply_updates(&x);
+    if (st == ST_OK && !in->failed) st = apply_inserts(&x);
+    arena_free(x.a);
+    *valid = !in->failed;
+    return st;
+}

@@ -1,0 +1,37 @@
+/* redo.h - changes of a table's rows as bytes of the redo log, and back.
+ *
+ * What a transaction comes to (undo_net) is written with the rows' numbers and the cells that they have now: rows that
+ * are gone; rows that stay, with the columns set; rows that have come, with all columns.
+ *
+ * Row numbers in the log are those that the table had when it was written. Applied to a table that was loaded from a
+ * file, rows come to lie elsewhere: open tablets of that time are packed now, and nothing is appended to them.
+ * RedoPlaces keeps where; rows without an entry have the number that the log names.
+ *
+ * Thread rules: as for changes of the table.
+ */
+#ifndef STELE_STORAGE_REDO_H
+#define STELE_STORAGE_REDO_H
+
+#include "base/bytes.h"
+#include "storage/table.h"
+
+/* Rows that the bytes of the change would have, deleted ones included. */
+int64_t redo_rows(const NetChange *c);
+/* c: by undo_net, not `replaced`, of changes that are shown. What is needed meanwhile is in the arena. */
+Status redo_put(const NetChange *c, Arena *a, BytesOut *out, Err *e);
+
+/* Rows first .. first + n - 1 of the log are at, at + 1, ... */
+typedef struct RedoPlace {
+    int64_t first, n, at;
+} RedoPlace;
+typedef struct RedoPlaces {
+    MemAccount *acct;
+    int64_t n, cap;
+    RedoPlace *items; /* by `first`, none meets another */
+} RedoPlaces;
+void redo_places_free(RedoPlaces *p);
+/* Applies what redo_put has written; in->arena is used meanwhile. *valid false: the bytes are none that it writes, or
+ * name rows that are not there; the table is only good to be freed then. */
+Status redo_apply(Table *t, RedoPlaces *places, BytesIn *in, bool *valid, Err *e);
+
+#endif
