@@ -1,7 +1,10 @@
 /* pgbench.c - stele-pgbench: pgbench's five statements in BEGIN .. COMMIT, by several threads of one process, over the
  * public interface: prepared statements, one connection a thread.
  *
- *     stele-pgbench [--scale N] [--threads N] [--seconds S] [--level LEVEL] [--runs N]
+ *     stele-pgbench [--scale N] [--threads N] [--seconds S] [--level LEVEL] [--runs N] [--durable DIR] [--commit
+ * on|off]
+ *
+ * With --durable the database is a new directory with a redo log; --commit is synchronous_commit of all connections.
  *
  * Prints transactions a second with one thread and with N, their ratio, and how many were refused; runs of the two
  * alternate, and medians count. At the end the sums of accounts, tellers, branches and history must be the same: exit
@@ -23,7 +26,7 @@ enum { THREADS_MAX = 64, RUNS_MAX = 32, STATEMENTS = 7 };
 
 typedef struct Client {
     stele_db *db;
-    const char *level;
+    const char *level, *commit;
     int scale;
     unsigned seed;
     _Atomic bool *stop;
@@ -78,13 +81,14 @@ static void *work(void *arg) {
     Client *c = arg;
     stele_conn *conn;
     stele_stmt *st[STATEMENTS] = {NULL};
-    char begin[64];
+    char begin[64], set[64];
     if (stele_connect(c->db, &conn) != STELE_OK) { /* there is no connection to ask why */
         snprintf(c->why, sizeof c->why, "cannot connect");
         return NULL;
     }
     snprintf(begin, sizeof begin, "begin isolation level %s", c->level);
-    bool ok = true;
+    snprintf(set, sizeof set, "set synchronous_commit = %s", c->commit);
+    bool ok = stele_exec(conn, set, NULL, NULL) == STELE_OK || fail(c, conn, set);
     for (int i = 0; i < STATEMENTS && ok; i++)
         ok = stele_prepare(conn, texts[i] ? texts[i] : begin, -1, &st[i], NULL) == STELE_OK || fail(c, conn, "prepare");
     while (ok && !atomic_load(c->stop) && !c->why[0]) {
@@ -99,7 +103,7 @@ static void *work(void *arg) {
 typedef struct Options {
     int scale, threads, runs;
     double seconds;
-    const char *level;
+    const char *level, *durable, *commit;
 } Options;
 /* Transactions a second of n threads. Negative: it has failed. */
 static double measure(stele_db *db, const Options *o, int n, int64_t *refused, int64_t *deadlocks) {
@@ -109,8 +113,12 @@ static double measure(stele_db *db, const Options *o, int n, int64_t *refused, i
     if (!c) return -1;
     double began = now_s();
     for (int i = 0; i < n; i++) {
-        c[i] =
-            (Client){.db = db, .level = o->level, .scale = o->scale, .seed = (unsigned)(i + 1) * 7919u, .stop = &stop};
+        c[i] = (Client){.db = db,
+                        .level = o->level,
+                        .commit = o->commit,
+                        .scale = o->scale,
+                        .seed = (unsigned)(i + 1) * 7919u,
+                        .stop = &stop};
         if (pthread_create(&threads[i], NULL, work, &c[i]) != 0) exit(1);
     }
     nanosleep(&(struct timespec){(time_t)o->seconds, (long)((o->seconds - (double)(time_t)o->seconds) * 1e9)}, NULL);
@@ -165,6 +173,8 @@ static bool options(int argc, char **argv, Options *o) {
         else if (strcmp(argv[i], "--runs") == 0) o->runs = atoi(argv[i + 1]);
         else if (strcmp(argv[i], "--seconds") == 0) o->seconds = atof(argv[i + 1]);
         else if (strcmp(argv[i], "--level") == 0) o->level = argv[i + 1];
+        else if (strcmp(argv[i], "--durable") == 0) o->durable = argv[i + 1];
+        else if (strcmp(argv[i], "--commit") == 0) o->commit = argv[i + 1];
         else return false;
     }
     return o->scale > 0 && o->threads > 0 && o->threads <= THREADS_MAX && o->runs > 0 && o->runs <= RUNS_MAX &&
@@ -172,17 +182,18 @@ static bool options(int argc, char **argv, Options *o) {
 }
 
 int main(int argc, char **argv) {
-    Options o = {.scale = 1, .threads = 8, .runs = 3, .seconds = 2, .level = "read committed"};
+    Options o = {.scale = 1, .threads = 8, .runs = 3, .seconds = 2, .level = "read committed", .commit = "on"};
     stele_db *db;
     stele_conn *c;
     double one[RUNS_MAX], many[RUNS_MAX];
     int64_t refused = 0, deadlocks = 0;
     if (!options(argc, argv, &o)) {
-        fprintf(stderr, "usage: stele-pgbench [--scale N] [--threads N] [--seconds S] [--level LEVEL] [--runs N]\n");
+        fprintf(stderr, "usage: stele-pgbench [--scale N] [--threads N] [--seconds S] [--level LEVEL] [--runs N] "
+                        "[--durable DIR] [--commit on|off]\n");
         return 2;
     }
-    if (stele_open(NULL, &(stele_options){.threads = 1}, &db, NULL) != STELE_OK || stele_connect(db, &c) != STELE_OK ||
-        !load(c, o.scale))
+    const stele_options how = {.threads = 1, .durable = o.durable != NULL};
+    if (stele_open(o.durable, &how, &db, NULL) != STELE_OK || stele_connect(db, &c) != STELE_OK || !load(c, o.scale))
         return 1;
     for (int i = 0; i < o.runs; i++) {
         one[i] = measure(db, &o, 1, &refused, &deadlocks);
