@@ -20,6 +20,14 @@ void bytes_put(BytesOut *o, const void *data, int64_t n) {
 }
 void bytes_put_bool(BytesOut *o, bool v) { bytes_put(o, &(uint8_t){v}, 1); }
 void bytes_put_i64(BytesOut *o, int64_t v) { bytes_put(o, &v, 8); }
+void bytes_put_short(BytesOut *o, int64_t v) {
+    uint64_t u = (uint64_t)v << 1 ^ (uint64_t)(v >> 63); /* small of either sign */
+    uint8_t buf[10];
+    int n = 0;
+    for (; u >= 0x80; u >>= 7) buf[n++] = (uint8_t)(u | 0x80);
+    buf[n++] = (uint8_t)u;
+    bytes_put(o, buf, n);
+}
 void bytes_put_f64(BytesOut *o, double v) { bytes_put(o, &v, 8); }
 void bytes_put_block(BytesOut *o, const char *s, int64_t n) {
     bytes_put_i64(o, n);
@@ -52,6 +60,23 @@ int64_t bytes_get_i64(BytesIn *in) {
     int64_t v;
     bytes_get(in, &v, 8);
     return v;
+}
+int64_t bytes_get_short(BytesIn *in) {
+    uint64_t u = 0;
+    uint8_t byte = 0x80;
+    for (int shift = 0; byte & 0x80; shift += 7) {
+        if (shift > 63) in->failed = true;
+        bytes_get(in, &byte, 1);
+        if (in->failed) return 0;
+        u |= (uint64_t)(byte & 0x7f) << shift;
+    }
+    return (int64_t)(u >> 1 ^ (~(u & 1) + 1));
+}
+int64_t bytes_get_short_count(BytesIn *in, int64_t max) {
+    const int64_t n = bytes_get_short(in);
+    if (n >= 0 && n <= max) return n;
+    in->failed = true;
+    return 0;
 }
 double bytes_get_f64(BytesIn *in) {
     double v;

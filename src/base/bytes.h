@@ -21,6 +21,8 @@ typedef struct BytesOut {
 void bytes_put(BytesOut *o, const void *data, int64_t n);
 void bytes_put_bool(BytesOut *o, bool v); /* a byte: 0 or 1 */
 void bytes_put_i64(BytesOut *o, int64_t v);
+/* Seven bits a byte, the lowest first, the eighth set where more follow; small numbers of either sign are short. */
+void bytes_put_short(BytesOut *o, int64_t v);
 void bytes_put_f64(BytesOut *o, double v);
 void bytes_put_block(BytesOut *o, const char *s, int64_t n); /* i64 length, bytes */
 void bytes_put_text(BytesOut *o, const char *s);             /* likewise; NULL is length -1 */
@@ -36,6 +38,8 @@ typedef struct BytesIn {
 } BytesIn;
 void bytes_get(BytesIn *in, void *out, int64_t n);
 int64_t bytes_get_i64(BytesIn *in);
+int64_t bytes_get_short(BytesIn *in);
+int64_t bytes_get_short_count(BytesIn *in, int64_t max); /* fails outside of 0 ... max */
 double bytes_get_f64(BytesIn *in);
 bool bytes_get_bool(BytesIn *in);                     /* fails when it is neither 0 nor 1 */
 int64_t bytes_get_count(BytesIn *in, int64_t max);    /* fails outside of 0 ... max */

@@ -85,19 +85,19 @@ static Status put_table(Commit *c, const Table *t) {
     TRY(table_file_save(t, db->vfs, path, &db->account, c->e));
     TRY(note_written(c, path));
     put_kind(&c->out, PART_TABLE);
-    bytes_put_i64(&c->out, t->id);
+    bytes_put_short(&c->out, t->id);
     bytes_put_text(&c->out, name);
     return ST_OK;
 }
 static Status put_rows(Commit *c, const NetChange *x) {
+    BytesOut rows = {.acct = c->out.acct, .e = c->e};
+    const Status st = redo_put(x, c->a, &rows, c->e);
     put_kind(&c->out, PART_ROWS);
-    bytes_put_i64(&c->out, x->id);
-    const int64_t at = c->out.len;
-    bytes_put_i64(&c->out, 0);
-    TRY(redo_put(x, c->a, &c->out, c->e));
-    const int64_t n = c->out.len - at - 8;
-    memcpy(c->out.p + at, &n, 8);
-    return ST_OK;
+    bytes_put_short(&c->out, x->id);
+    bytes_put_short(&c->out, rows.len);
+    bytes_put(&c->out, rows.p, rows.len);
+    bytes_out_release(&rows);
+    return st;
 }
 static bool is_based(const Table *t) { return t->logged == table_generation(t) + 1; }
 /* So much of the table has changed that it is written whole. */
@@ -172,8 +172,8 @@ Status redo_sequence(Database *db, const Sequence *q, int64_t last, bool is_call
     if (!db->redo) return ST_OK;
     BytesOut o = {.acct = &db->account, .e = e};
     put_kind(&o, PART_SEQUENCE);
-    bytes_put_i64(&o, q->id);
-    bytes_put_i64(&o, last);
+    bytes_put_short(&o, q->id);
+    bytes_put_short(&o, last);
     bytes_put_bool(&o, is_called);
     Status st = o.failed ? ST_ERROR : redo_log_append(db->redo->log, o.p, o.len, lsn, e);
     bytes_out_release(&o);
@@ -215,7 +215,7 @@ static bool file_name_ok(const char *name) { return name && *name && !strchr(nam
 static void get_part(BytesIn *in, Part *p) {
     *p = (Part){0};
     bytes_get(in, &p->kind, 1);
-    if (p->kind != PART_CATALOG) p->id = bytes_get_i64(in);
+    if (p->kind != PART_CATALOG) p->id = bytes_get_short(in);
     switch (p->kind) {
     case PART_CATALOG:
     case PART_TABLE:
@@ -223,13 +223,14 @@ static void get_part(BytesIn *in, Part *p) {
         in->failed |= !file_name_ok(p->file);
         break;
     case PART_ROWS: {
-        int64_t n;
-        const char *bytes = bytes_get_block(in, &n);
-        p->rows = (BytesIn){.p = bytes, .len = n, .arena = in->arena};
+        const int64_t n = bytes_get_short_count(in, in->len - in->at);
+        p->rows = (BytesIn){.p = in->p + in->at, .len = n, .arena = in->arena};
+        in->failed |= n > in->len - in->at;
+        in->at += in->failed ? 0 : n;
         break;
     }
     case PART_SEQUENCE:
-        p->last = bytes_get_i64(in);
+        p->last = bytes_get_short(in);
         p->called = bytes_get_bool(in);
         break;
     default: in->failed = true;

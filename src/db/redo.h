@@ -7,12 +7,12 @@
  *   g<N>/<LSN>.catalog   a catalog as of a commit with definitions, written and synced before its record
  *   g<N>/<LSN>-<id>.tab  a table as of a commit, likewise
  *
- * A record is a commit: parts, each u8 kind and then
+ * A record is a commit: parts, each u8 kind and then, numbers being short (base/bytes.h),
  *
- *   'C' text file          the catalog is that of the file
- *   'T' i64 table, text    the table is that of the file
- *   'R' i64 table, block   rows of the table have changed (storage/redo.h)
- *   'S' i64 sequence, i64 last, u8 called   numbers up to `last` may have been given; a record of its own
+ *   'C' text file                the catalog is that of the file
+ *   'T' table, text file         the table is that of the file
+ *   'R' table, length, bytes     rows of the table have changed (storage/redo.h)
+ *   'S' sequence, last, called   numbers up to `last` may have been given; a record of its own
  *
  * A table is written whole when row numbers of the log would mean nothing: what they mean has changed since it was
  * written last (merged, truncated, replaced by a load), it is new, or ALTER TABLE has built it anew; and when most of

@@ -21,7 +21,7 @@ static_assert(sizeof(FileHeader) == HEADER_BYTES, "as in the file");
 
 typedef struct RecordHeader {
     uint64_t checksum;
-    int64_t lsn, durable, n;
+    int64_t durable, n;
 } RecordHeader;
 
 /* Bytes to be written, at `at` in the file. */
@@ -49,9 +49,9 @@ struct RedoLog {
 };
 
 static int64_t file_offset(int64_t first_lsn, int64_t lsn) { return HEADER_BYTES + (lsn - first_lsn); }
-static uint64_t record_checksum(const RecordHeader *h, int64_t n) {
-    const int64_t skip = (int64_t)sizeof h->checksum;
-    return checksum64((const char *)h + skip, (int64_t)sizeof *h - skip + n);
+static uint64_t record_checksum(const RecordHeader *h, int64_t lsn, const char *bytes) {
+    const int64_t with[] = {lsn, h->durable, h->n};
+    return hash_combine(checksum64(with, (int64_t)sizeof with), checksum64(bytes, h->n));
 }
 
 /* ---- writing ---- */
@@ -139,15 +139,15 @@ static Status make_room(RedoLog *log, int64_t n, Err *e) {
     return ST_OK;
 }
 static void put_record(RedoLog *log, const void *bytes, int64_t n, int64_t padded) {
+    const int64_t lsn = atomic_load(&log->end);
     char *at = log->next.p + log->next.len;
-    RecordHeader h = {.lsn = atomic_load(&log->end), .durable = atomic_load(&log->durable), .n = n};
+    RecordHeader h = {.durable = atomic_load(&log->durable), .n = n};
+    h.checksum = record_checksum(&h, lsn, bytes);
     memcpy(at, &h, sizeof h);
     memcpy(at + sizeof h, bytes, (size_t)n);
     memset(at + sizeof h + n, 0, (size_t)(padded - n));
-    h.checksum = record_checksum((const RecordHeader *)(const void *)at, n);
-    memcpy(at, &h.checksum, sizeof h.checksum);
     log->next.len += (int64_t)sizeof h + padded;
-    atomic_store(&log->end, h.lsn + (int64_t)sizeof h + padded);
+    atomic_store(&log->end, lsn + (int64_t)sizeof h + padded);
 }
 Status redo_log_append(RedoLog *log, const void *bytes, int64_t n, int64_t *lsn, Err *e) {
     const int64_t padded = (n + RECORD_ALIGN - 1) / RECORD_ALIGN * RECORD_ALIGN;
@@ -340,12 +340,13 @@ Status redo_reader_open(Vfs *vfs, const char *path, RedoReader *r, bool *there, 
     if (st != ST_OK) redo_reader_close(r);
     return st;
 }
+static int64_t lsn_at(const RedoReader *r, int64_t at) { return r->first_lsn + (at - HEADER_BYTES); }
 /* The record at an offset; false: there is none. */
 static bool record_at(const RedoReader *r, int64_t at, RecordHeader *h) {
     if (r->size - at < (int64_t)sizeof *h) return false;
     memcpy(h, r->p + at, sizeof *h);
-    if (file_offset(r->first_lsn, h->lsn) != at || h->n < 0 || h->n > r->size - at - (int64_t)sizeof *h) return false;
-    return record_checksum((const RecordHeader *)(const void *)(r->p + at), h->n) == h->checksum;
+    if (h->n < 0 || h->n > r->size - at - (int64_t)sizeof *h || h->durable > lsn_at(r, at)) return false;
+    return record_checksum(h, lsn_at(r, at), r->p + at + sizeof *h) == h->checksum;
 }
 /* No record is at `at`. Is there one behind it that was appended when this place was on the disk? */
 static bool was_durable(const RedoReader *r, int64_t at) {
@@ -359,7 +360,7 @@ Status redo_reader_next(RedoReader *r, RedoRecord *out, bool *got, Err *e) {
     *got = record_at(r, r->at, &h);
     if (!*got && was_durable(r, r->at)) return err_corrupted(e, r->path, r->at, "a record of the redo log is damaged");
     if (!*got) return ST_OK;
-    *out = (RedoRecord){.bytes = r->p + r->at + sizeof h, .n = h.n, .lsn = h.lsn};
+    *out = (RedoRecord){.bytes = r->p + r->at + sizeof h, .n = h.n, .lsn = lsn_at(r, r->at)};
     r->at += (int64_t)sizeof h + (h.n + RECORD_ALIGN - 1) / RECORD_ALIGN * RECORD_ALIGN;
     return ST_OK;
 }

@@ -9,9 +9,8 @@
  *
  *     0     header, 64 bytes: "STELELOG", u32 format = 1, u32 0, i64 generation, i64 LSN of the first record,
  *           24 bytes 0, u64 checksum of the 56 bytes before
- *     64    records, each padded with zeros to a multiple of 8 bytes:
- *           u64 checksum of what follows it, padding excluded; i64 LSN; i64 LSN below which all was on the disk when it
- *           was appended; i64 bytes; then the bytes
+ *     64    records, each padded with zeros to a multiple of 8 bytes: u64 checksum of the bytes, of its LSN, and of the
+ *           two numbers that follow; i64 LSN below which all was on the disk when it was appended; i64 bytes; the bytes
  *
  * The LSN of a record is that of the first one plus its distance to it in the file, so a record that lies elsewhere, or
  * is left of another file, is none. Where the chain of records ends, either the log ends, or power failed while it was

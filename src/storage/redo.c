@@ -1,12 +1,16 @@
 /* redo.c - see redo.h.
  *
- *     i64 columns of the table
- *     i64 rows that are gone, their numbers
- *     i64 rows that stay, their numbers; where there are some: i64 columns set, each: i64 column, cells
- *     batches of rows that have come, the last one empty: i64 rows, their numbers, cells of each column
+ * Numbers are short (base/bytes.h):
  *
- * Cells of a column: u8 some are NULL, then a byte for each (0: NULL); cells of the column's type_phys side by side, or
- * of strings i64 length of each, then their bytes.
+ *     columns of the table
+ *     rows that are gone
+ *     rows that stay; where there are some: columns set, each: column, cells
+ *     batches of rows that have come, the last one empty: rows, cells of each column
+ *
+ * Rows: how many, then runs of consecutive ones, each: how far from the end of the run before, how many.
+ * Cells of a column: u8 form; where some are NULL (CELLS_NULLS) a bit for each, set: not NULL; then cells side by side,
+ * of the column's type_phys, or integers of as many bytes as they all need (the form's lower bits); or of strings the
+ * length of each, then their bytes.
  *
  * An update that is applied may move a row that had stayed when it was made, since its tablet is packed now; so it is
  * made with an undo log, which says where to.
@@ -19,10 +23,18 @@
 
 enum { BATCH_ROWS = 16384 };
 
+enum { CELLS_NULLS = 0x80, CELLS_PLAIN = 0 }; /* else bytes of an integer: 1, 2, 4, 8 */
+
 /* ---- writing ---- */
 static void put_rowids(BytesOut *out, int64_t n, const int64_t *rowids) {
-    bytes_put_i64(out, n);
-    bytes_put(out, rowids, n * (int64_t)sizeof *rowids);
+    int64_t end = 0;
+    bytes_put_short(out, n);
+    for (int64_t i = 0, k; i < n; i += k) {
+        for (k = 1; i + k < n && rowids[i + k] == rowids[i] + k;) k++;
+        bytes_put_short(out, rowids[i] - end);
+        bytes_put_short(out, k);
+        end = rowids[i] + k;
+    }
 }
 /* The first n of the rows that are in one tablet. */
 static int64_t same_tablet(int64_t n, const int64_t *rowids) {
@@ -47,21 +59,55 @@ static Status read_cells(const Table *t, int col, int64_t n, const int64_t *rowi
     return ST_OK;
 }
 static void put_strings(BytesOut *out, int64_t n, const Str *cells, const uint8_t *valid) {
-    for (int64_t i = 0; i < n; i++) bytes_put_i64(out, valid[i] ? (int64_t)cells[i].len : 0);
+    for (int64_t i = 0; i < n; i++) bytes_put_short(out, valid[i] ? (int64_t)cells[i].len : 0);
     for (int64_t i = 0; i < n; i++)
         if (valid[i]) bytes_put(out, cells[i].ptr, (int64_t)cells[i].len);
 }
+static int64_t int_at(const void *cells, int32_t size, int64_t i) {
+    int64_t x = 0;
+    memcpy(&x, (const char *)cells + i * size, (size_t)size);
+    const int unused = 64 - 8 * size;
+    return (int64_t)((uint64_t)x << unused) >> unused;
+}
+/* Bytes that all of the integers fit in; NULLs are 0. */
+static int32_t bytes_needed(const void *cells, int32_t size, int64_t n) {
+    int64_t min = 0, max = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t x = int_at(cells, size, i);
+        min = MIN_OF(min, x);
+        max = MAX_OF(max, x);
+    }
+    if (min >= INT8_MIN && max <= INT8_MAX) return 1;
+    if (min >= INT16_MIN && max <= INT16_MAX) return 2;
+    return min >= INT32_MIN && max <= INT32_MAX ? 4 : 8;
+}
+static void put_ints(BytesOut *out, int64_t n, const char *cells, int32_t size, int32_t to) {
+    for (int64_t i = 0; i < n; i++) bytes_put(out, cells + i * size, to); /* little-endian */
+}
+static void put_valid(BytesOut *out, int64_t n, const uint8_t *valid) {
+    for (int64_t i = 0; i < n; i += 8) {
+        uint8_t bits = 0;
+        for (int64_t k = i; k < MIN_OF(n, i + 8); k++) bits |= (uint8_t)((valid[k] != 0) << (k - i));
+        bytes_put(out, &bits, 1);
+    }
+}
+static bool is_narrow(Phys p) { return p == PH_I16 || p == PH_I32 || p == PH_I64; }
 static Status put_cells(const Table *t, int col, int64_t n, const int64_t *rowids, Arena *a, BytesOut *out) {
     const Phys phys = type_phys(t->cols[col].type);
-    char *cells = arena_calloc(a, (n + 1) * phys_size(phys));
+    const int32_t size = (int32_t)phys_size(phys);
+    char *cells = arena_calloc(a, (n + 1) * size);
     uint8_t *valid = arena_alloc(a, n + 1);
     bool has_nulls = false;
     if (!cells || !valid) return ST_ERROR;
     TRY(read_cells(t, col, n, rowids, a, cells, valid, &has_nulls));
-    bytes_put_bool(out, has_nulls);
-    if (has_nulls) bytes_put(out, valid, n);
+    for (int64_t i = 0; has_nulls && i < n; i++)
+        if (!valid[i]) memset(cells + i * size, 0, (size_t)size);
+    const int32_t to = is_narrow(phys) ? bytes_needed(cells, size, n) : CELLS_PLAIN;
+    bytes_put(out, &(uint8_t){(uint8_t)(to | (has_nulls ? CELLS_NULLS : 0))}, 1);
+    if (has_nulls) put_valid(out, n, valid);
     if (phys == PH_STR) put_strings(out, n, (const Str *)(const void *)cells, valid);
-    else bytes_put(out, cells, n * phys_size(phys));
+    else if (to) put_ints(out, n, cells, size, to);
+    else bytes_put(out, cells, n * size);
     return ST_OK;
 }
 
@@ -104,20 +150,20 @@ int64_t redo_rows(const NetChange *c) {
 Status redo_put(const NetChange *c, Arena *a, BytesOut *out, Err *e) {
     const Table *t = c->table;
     int64_t n_loaded, n_set = 0, *loaded;
-    bytes_put_i64(out, t->n_cols);
+    bytes_put_short(out, t->n_cols);
     put_rowids(out, c->n_deleted, c->deleted);
     put_rowids(out, c->n_updated, c->updated);
     for (int i = 0; i < t->n_cols; i++) n_set += c->set[i];
-    if (c->n_updated > 0) bytes_put_i64(out, n_set);
+    if (c->n_updated > 0) bytes_put_short(out, n_set);
     for (int i = 0; i < t->n_cols && c->n_updated > 0; i++) {
         if (!c->set[i]) continue;
-        bytes_put_i64(out, i);
+        bytes_put_short(out, i);
         TRY(put_cells(t, i, c->n_updated, c->updated, a, out));
     }
     TRY(put_inserted(t, c->n_inserted, c->inserted, out, e));
     TRY(loaded_rows(c, a, &n_loaded, &loaded));
     TRY(put_inserted(t, n_loaded, loaded, out, e));
-    bytes_put_i64(out, 0);
+    bytes_put_short(out, 0);
     return out->failed ? ST_ERROR : ST_OK;
 }
 
@@ -195,13 +241,25 @@ typedef struct Applying {
     Err *e;
 } Applying;
 
-/* false: in->failed. Numbers are of the log. */
+/* False: in->failed, or no memory. Numbers are of the log; more than `most` are none. */
 static bool get_rowids(Applying *x, int64_t most, int64_t *n, int64_t **out) {
-    *n = bytes_get_count(x->in, MIN_OF(most, (x->in->len - x->in->at) / 8));
+    int64_t end = 0, got = 0;
+    *n = bytes_get_short_count(x->in, most);
     *out = arena_array(x->a, int64_t, *n + 1);
     if (!*out) return false;
-    bytes_get(x->in, *out, *n * 8);
+    while (got < *n && !x->in->failed) {
+        const int64_t first = end + bytes_get_short(x->in), k = bytes_get_short_count(x->in, *n - got);
+        if (first < 0 || k == 0) x->in->failed = true;
+        for (int64_t i = 0; i < k && !x->in->failed; i++) (*out)[got++] = first + i;
+        end = first + k;
+    }
     return !x->in->failed;
+}
+/* Rows that the table can have lost or changed. */
+static int64_t most_rows(const Table *t) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < t->n_tablets; i++) n += t->tablets[i]->rows;
+    return n;
 }
 /* Numbers of rows of the table, all of them there. */
 static bool find_rows(Applying *x, int64_t n, int64_t *rowids) {
@@ -217,36 +275,58 @@ static Status get_strings(Applying *x, int64_t n, Str *cells) {
     BytesIn *in = x->in;
     int64_t *lens = arena_array(x->a, int64_t, n + 1), total = 0;
     if (!lens) return ST_ERROR;
-    bytes_get(in, lens, n * 8);
     for (int64_t i = 0; i < n && !in->failed; i++) {
-        if (lens[i] < 0 || lens[i] > in->len - in->at - total) in->failed = true;
-        else total += lens[i];
+        lens[i] = bytes_get_short_count(in, in->len - in->at - total);
+        total += lens[i];
     }
+    if (total > in->len - in->at) in->failed = true;
     for (int64_t i = 0; i < n && !in->failed; i++) {
         cells[i] = str_make(in->p + in->at, lens[i]);
         in->at += lens[i];
     }
     return ST_OK;
 }
+static Status get_valid(Applying *x, int64_t n, uint8_t **out) {
+    const int64_t bytes = (n + 7) / 8;
+    *out = arena_alloc(x->a, n + 1);
+    if (!*out) return ST_ERROR;
+    if (bytes > x->in->len - x->in->at) x->in->failed = true;
+    if (x->in->failed) return ST_OK;
+    for (int64_t i = 0; i < n; i++) (*out)[i] = (uint8_t)x->in->p[x->in->at + i / 8] >> (i & 7) & 1;
+    x->in->at += bytes;
+    return ST_OK;
+}
+static void get_ints(BytesIn *in, int64_t n, char *cells, int32_t size, int32_t from) {
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t v = int_at(in->p + in->at, from, i);
+        memcpy(cells + i * size, &v, (size_t)size);
+    }
+    in->at += n * from;
+}
 static Status get_cells(Applying *x, int col, int64_t n, Vec *out) {
     const Type type = x->t->cols[col].type;
     const Phys phys = type_phys(type);
+    const int32_t size = (int32_t)phys_size(phys);
+    uint8_t form;
+    BytesIn *in = x->in;
     *out = (Vec){.phys = (uint8_t)phys, .type = type};
-    if (bytes_get_bool(x->in)) {
-        if (!(out->valid = arena_alloc(x->a, n + 1))) return ST_ERROR;
-        bytes_get(x->in, out->valid, n);
-    }
-    if (n > (x->in->len - x->in->at) / MIN_OF(phys_size(phys), 8)) x->in->failed = true;
-    if (x->in->failed) return ST_OK;
-    if (!(out->data = arena_calloc(x->a, (n + 1) * phys_size(phys)))) return ST_ERROR;
+    bytes_get(in, &form, 1);
+    if (form & CELLS_NULLS) TRY(get_valid(x, n, &out->valid));
+    const int32_t from = form & ~CELLS_NULLS;
+    const bool ok = is_narrow(phys) ? from == 1 || from == 2 || from == 4 || from == 8 : from == CELLS_PLAIN;
+    const int32_t least = phys == PH_STR ? 1 : from ? from : size;
+    if (!ok || from > size || n > (in->len - in->at) / least) in->failed = true;
+    if (in->failed) return ST_OK;
+    if (!(out->data = arena_calloc(x->a, (n + 1) * size))) return ST_ERROR;
     if (phys == PH_STR) return get_strings(x, n, out->data);
-    bytes_get(x->in, out->data, n * phys_size(phys));
+    if (from) get_ints(in, n, out->data, size, from);
+    else bytes_get(in, out->data, n * size);
     return ST_OK;
 }
 
 static Status apply_deletes(Applying *x) {
     int64_t n, done, *rowids;
-    if (!get_rowids(x, INT64_MAX, &n, &rowids)) return err_is_set(x->e) ? ST_ERROR : ST_OK;
+    if (!get_rowids(x, most_rows(x->t), &n, &rowids)) return err_is_set(x->e) ? ST_ERROR : ST_OK;
     if (!find_rows(x, n, rowids)) return x->in->failed = true, ST_OK;
     return table_delete(x->t, n, rowids, NULL, &done, x->e);
 }
@@ -279,17 +359,17 @@ static Status update_rows(Applying *x, int64_t n, const int64_t *named, const in
 }
 static Status apply_updates(Applying *x) {
     int64_t n, *named;
-    if (!get_rowids(x, INT64_MAX, &n, &named)) return err_is_set(x->e) ? ST_ERROR : ST_OK;
+    if (!get_rowids(x, most_rows(x->t), &n, &named)) return err_is_set(x->e) ? ST_ERROR : ST_OK;
     if (n == 0) return ST_OK;
     int64_t *rowids = arena_array(x->a, int64_t, n);
-    const int n_set = (int)bytes_get_count(x->in, x->t->n_cols);
+    const int n_set = (int)bytes_get_short_count(x->in, x->t->n_cols);
     int *cols = arena_array(x->a, int, n_set + 1);
     Vec *vals = arena_array(x->a, Vec, n_set + 1);
     if (!rowids || !cols || !vals) return ST_ERROR;
     memcpy(rowids, named, (size_t)n * sizeof *rowids);
     if (!find_rows(x, n, rowids)) x->in->failed = true;
     for (int i = 0; i < n_set && !x->in->failed; i++) {
-        cols[i] = (int)bytes_get_count(x->in, x->t->n_cols - 1);
+        cols[i] = (int)bytes_get_short_count(x->in, x->t->n_cols - 1);
         if (!x->in->failed) TRY(get_cells(x, cols[i], n, &vals[i]));
     }
     if (x->in->failed) return ST_OK;
@@ -323,7 +403,7 @@ Status redo_apply(Table *t, RedoPlaces *places, BytesIn *in, bool *valid, Err *e
     Applying x = {.t = t, .places = places, .in = in, .a = arena_new(places->acct, e), .e = e};
     if (!x.a) return ST_ERROR;
     arena_set_err(x.a, e);
-    if (bytes_get_i64(in) != t->n_cols) in->failed = true;
+    if (bytes_get_short(in) != t->n_cols) in->failed = true;
     Status st = in->failed ? ST_OK : apply_deletes(&x);
     if (st == ST_OK && !in->failed) st = apply_updates(&x);
     if (st == ST_OK && !in->failed) st = apply_inserts(&x);

@@ -57,6 +57,32 @@ static void test_damage(void **state) {
     assert_true(in.failed);
 }
 
+static void test_short(void **state) {
+    (void)state;
+    static const int64_t numbers[] = {0,     1,    -1,        63,        -64,       64,        -65,
+                                      -8192, 8191, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, 1};
+    Err e = {0};
+    BytesOut o = {.e = &e};
+    for (int i = 0; i < ARRAY_LEN(numbers); i++) {
+        const int64_t at = o.len;
+        bytes_put_short(&o, numbers[i]);
+        if (numbers[i] >= -64 && numbers[i] < 64) assert_int_equal(o.len - at, 1);
+    }
+    BytesIn in = {.p = o.p, .len = o.len};
+    for (int i = 0; i < ARRAY_LEN(numbers); i++) assert_true(bytes_get_short(&in) == numbers[i]);
+    assert_false(in.failed);
+    assert_int_equal(in.at, in.len);
+    assert_int_equal(bytes_get_short(&in), 0); /* there is no more */
+    assert_true(in.failed);
+    in = (BytesIn){.p = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", .len = 12}; /* it does not end */
+    assert_int_equal(bytes_get_short(&in), 0);
+    assert_true(in.failed);
+    in = (BytesIn){.p = "\x06", .len = 1}; /* 3 */
+    assert_int_equal(bytes_get_short_count(&in, 2), 0);
+    assert_true(in.failed);
+    bytes_out_release(&o);
+}
+
 /* No memory: the writer fails once and takes no more; what it has is given back. */
 static void test_no_memory(void **state) {
     (void)state;
@@ -82,6 +108,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_short),
         cmocka_unit_test(test_no_memory),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
