@@ -482,5 +482,9 @@ void redo_end(Database *db) {
 /* ---- what sessions ask ---- */
 int64_t redo_end_lsn(const Database *db) { return db->redo ? redo_log_end(db->redo->log) : 0; }
 Status redo_wait(Database *db, int64_t lsn, Err *e) { return db->redo ? redo_log_wait(db->redo->log, lsn, e) : ST_OK; }
+bool redo_info(const Database *db, RedoLogInfo *out) {
+    if (db->redo) redo_log_info(db->redo->log, out);
+    return db->redo != NULL;
+}
 int64_t redo_bytes(const Database *db) { return db->redo ? redo_log_bytes(db->redo->log) + db->redo->file_bytes : 0; }
 int64_t redo_sequences_since(const Database *db) { return db->redo ? atomic_load(&db->redo->since) : 0; }

@@ -45,7 +45,8 @@ Status redo_sequence(Database *db, const Sequence *q, int64_t last, bool is_call
 int64_t redo_end_lsn(const Database *db);
 /* Until it is on the disk up to the LSN: 53100, 58030. At once, where nothing is logged. */
 Status redo_wait(Database *db, int64_t lsn, Err *e);
-int64_t redo_bytes(const Database *db); /* of the log, and the files that it names */
+bool redo_info(const Database *db, RedoLogInfo *out); /* false: nothing is logged */
+int64_t redo_bytes(const Database *db);               /* of the log, and the files that it names */
 /* Raised when every sequence has to say again which numbers it may give: behind a catalog in a file; 0: none has to. */
 int64_t redo_sequences_since(const Database *db);
 

@@ -2,6 +2,7 @@
 #include "log/redo_log.h"
 
 #include <signal.h>
+#include <stdio.h>
 
 #include "base/cond.h"
 #include "base/hash.h"
@@ -38,10 +39,11 @@ struct RedoLog {
     pthread_cond_t written, wake, joined;
     pthread_t thread;
     bool has_thread, stop;
-    Pending next, now;            /* what is appended; what is being written, or found no room */
-    bool writing;                 /* by some thread, without the mutex */
-    int32_t waiting, last_group;  /* threads that wait for the next write; that waited for the last one */
-    int64_t write_ns;             /* what that took */
+    Pending next, now;           /* what is appended; what is being written, or found no room */
+    bool writing;                /* by some thread, without the mutex */
+    int32_t waiting, last_group; /* threads that wait for the next write; that waited for the last one */
+    int64_t write_ns;            /* what that took */
+    int64_t n_records, n_writes, all_write_ns;
     int64_t first_lsn;            /* at HEADER_BYTES in the file */
     _Atomic int64_t end, durable; /* LSNs */
     Err failed;                   /* set: the log takes nothing more */
@@ -87,6 +89,8 @@ static void write_all(RedoLog *log) {
     mutex_lock(&log->mutex);
     log->writing = false;
     log->write_ns = clock_ns() - began;
+    log->all_write_ns += log->write_ns;
+    log->n_writes++;
     err_clear(&log->full);
     if (st == ST_OK && !sync_failed) {
         atomic_store(&log->durable, log->first_lsn + (w.at - HEADER_BYTES) + w.len);
@@ -157,6 +161,7 @@ Status redo_log_append(RedoLog *log, const void *bytes, int64_t n, int64_t *lsn,
     Status st = err_is_set(&log->failed) ? failed(log, e) : err_is_set(&log->full) ? full(log, e) : ST_OK;
     if (st == ST_OK) st = make_room(log, (int64_t)sizeof(RecordHeader) + padded, e);
     if (st == ST_OK) put_record(log, bytes, n, padded);
+    log->n_records += st == ST_OK;
     *lsn = atomic_load(&log->end);
     if (st == ST_OK && log->next.len == (int64_t)sizeof(RecordHeader) + padded) pthread_cond_signal(&log->wake);
     mutex_unlock(&log->mutex);
@@ -165,6 +170,19 @@ Status redo_log_append(RedoLog *log, const void *bytes, int64_t n, int64_t *lsn,
 int64_t redo_log_end(const RedoLog *log) { return atomic_load(&log->end); }
 int64_t redo_log_durable(const RedoLog *log) { return atomic_load(&log->durable); }
 int64_t redo_log_bytes(const RedoLog *log) { return file_offset(log->first_lsn, atomic_load(&log->end)); }
+
+void redo_log_info(RedoLog *log, RedoLogInfo *out) {
+    mutex_lock(&log->mutex);
+    *out = (RedoLogInfo){.lsn = atomic_load(&log->end),
+                         .durable = atomic_load(&log->durable),
+                         .records = log->n_records,
+                         .writes = log->n_writes,
+                         .write_ns = log->all_write_ns,
+                         .waiting = log->waiting};
+    const Err *why = err_is_set(&log->failed) ? &log->failed : &log->full;
+    if (err_is_set(why)) snprintf(out->failure, sizeof out->failure, "%s: %.200s", why->sqlstate, why->message);
+    mutex_unlock(&log->mutex);
+}
 
 /* Memory of a large record that has been written. */
 static void give_back(RedoLog *log) {

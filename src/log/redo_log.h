@@ -60,6 +60,14 @@ void redo_log_unprepare(RedoLog *log);            /* it is not wanted; nothing, 
 int64_t redo_log_end(const RedoLog *log);         /* LSN behind the last record that was appended */
 int64_t redo_log_durable(const RedoLog *log);     /* LSN up to which all is on the disk */
 int64_t redo_log_bytes(const RedoLog *log);       /* of the file, with what is appended */
+/* Since it was opened, whatever file it has. */
+typedef struct RedoLogInfo {
+    int64_t lsn, durable; /* as redo_log_end and redo_log_durable have them */
+    int64_t records, writes, write_ns;
+    int32_t waiting;   /* threads, for the next write */
+    char failure[256]; /* why nothing is committed; "": it is */
+} RedoLogInfo;
+void redo_log_info(RedoLog *log, RedoLogInfo *out);
 
 /* ---- reading ---- */
 typedef struct RedoReader {

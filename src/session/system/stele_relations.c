@@ -2,10 +2,11 @@
  *
  * stele_tablets and stele_tablet_columns are of the tables as the statement sees them; stele_snapshots of the moment:
  * pins of the database's epochs (base/epoch.h), and open transactions, whose snapshots are kept by undo logs
- * (transaction.h); stele_bulks of the last bulks; stele_memory of the accounts below the database's. stele_settings and
- * stele_machine are in machine.c.
+ * (transaction.h); stele_log of the redo log; stele_bulks of the last bulks; stele_memory of the accounts below the
+ * database's. stele_settings and stele_machine are in machine.c.
  */
 #include "db/published.h"
+#include "db/redo.h"
 #include "exec/device/dev.h"
 #include "session/core/session.h"
 #include "session/system/system_int.h"
@@ -134,6 +135,20 @@ Status system_fill_snapshots(Session *s, SystemRows *r) {
 static void put_ms(SystemRows *r, int32_t col, int64_t ns) {
     double ms = (double)ns / 1e6;
     system_put_float(r, col, ms);
+}
+Status system_fill_log(Session *s, SystemRows *r) {
+    RedoLogInfo x;
+    if (!redo_info(s->db, &x)) return ST_OK;
+    TRY(system_next_row(r));
+    system_put_int(r, 0, x.lsn);
+    system_put_int(r, 1, x.durable);
+    system_put_int(r, 2, redo_bytes(s->db));
+    system_put_int(r, 3, s->settings.txn.max_log_size);
+    system_put_int(r, 4, x.records);
+    system_put_int(r, 5, x.writes);
+    put_ms(r, 6, x.write_ns);
+    system_put_int(r, 7, x.waiting);
+    return x.failure[0] ? system_put_text(r, 8, x.failure) : ST_OK;
 }
 /* The order it kept, why its strategy, further times, and what went wrong. */
 static Status put_bulk_more(SystemRows *r, int32_t col, const BulkLogEntry *e) {
