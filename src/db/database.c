@@ -163,11 +163,27 @@ const char *const database_part_names[N_DATABASE_PARTS] = {
     [DB_VERSIONS] = "versions", [DB_LOG] = "redo log",           [DB_CONNECTIONS] = "connections",
     [DB_DEVICES] = "devices"};
 
+/* Its name is durable: a directory that a power cut takes away loses what is in it. */
+static Status make_directory(Database *db, Arena *a, Err *e) {
+    bool there;
+    char *dir = arena_strdup(a, db->path);
+    if (!dir) return ST_ERROR;
+    TRY(db->vfs->exists(db->vfs, db->path, &there, e));
+    if (there) return ST_OK;
+    TRY(db->vfs->make_dir(db->vfs, db->path, e));
+    int64_t n = (int64_t)strlen(dir);
+    while (n > 1 && dir[n - 1] == '/') n--;
+    while (n > 0 && dir[n - 1] != '/') n--;
+    while (n > 1 && dir[n - 1] == '/') n--;
+    dir[n] = 0;
+    return db->vfs->sync_dir(db->vfs, n > 0 ? dir : ".", e);
+}
+
 /* The directory's lock, for as long as the database is open. */
-static Status lock_directory(Database *db, const char *path, const char *lock, Err *e) {
+static Status lock_directory(Database *db, Arena *a, const char *path, const char *lock, Err *e) {
     Err lock_err = {0};
     int how = db->read_only ? VFS_READ : VFS_READ | VFS_WRITE | VFS_CREATE;
-    if (!db->read_only) TRY(db->vfs->make_dir(db->vfs, path, e));
+    if (!db->read_only) TRY(make_directory(db, a, e));
     TRY(db->vfs->open(db->vfs, lock, how, &db->lock_file, e));
     if ((db->read_only ? db->vfs->lock_shared : db->vfs->lock)(db->lock_file, &lock_err) == ST_OK) return ST_OK;
     if (strcmp(lock_err.sqlstate, ERR_OBJECT_IN_USE) == 0)
@@ -212,7 +228,7 @@ static Status open_database(const char *path, Vfs *vfs, int threads, int64_t mem
         arena_set_err(db->catalog.arena, NULL);
         char *lock = db->path ? path_of(a, db, 0, "LOCK") : NULL;
         if (!lock) goto fail;
-        if (lock_directory(db, path, lock, e) != ST_OK) goto fail;
+        if (lock_directory(db, a, path, lock, e) != ST_OK) goto fail;
         if (load_all(db, a, e) != ST_OK) goto fail;
     }
     arena_free(a);

@@ -162,7 +162,7 @@ Status redo_log_append(RedoLog *log, const void *bytes, int64_t n, int64_t *lsn,
     if (st == ST_OK) st = make_room(log, (int64_t)sizeof(RecordHeader) + padded, e);
     if (st == ST_OK) put_record(log, bytes, n, padded);
     log->n_records += st == ST_OK;
-    *lsn = atomic_load(&log->end);
+    if (st == ST_OK) *lsn = atomic_load(&log->end);
     if (st == ST_OK && log->next.len == (int64_t)sizeof(RecordHeader) + padded) pthread_cond_signal(&log->wake);
     mutex_unlock(&log->mutex);
     return st;
@@ -245,29 +245,40 @@ static Status opened(RedoLog *log, Status st, RedoLog **out, Err *e) {
     *out = NULL;
     return ST_ERROR;
 }
-enum { NEW_FILE = VFS_READ | VFS_WRITE | VFS_CREATE | VFS_TRUNCATE };
-static Status write_header(VfsFile *file, int64_t generation, int64_t first_lsn, Err *e) {
+static FileHeader header_of(int64_t generation, int64_t first_lsn) {
     FileHeader h = {.format = LOG_FORMAT, .generation = generation, .first_lsn = first_lsn};
     memcpy(h.magic, magic, sizeof h.magic);
     h.checksum = checksum64(&h, offsetof(FileHeader, checksum));
-    TRY(file->vfs->write_at(file, &h, (int64_t)sizeof h, 0, e));
-    return file->vfs->sync(file, e);
+    return h;
+}
+/* The name is that of a whole file at any time. */
+static Status new_file(Vfs *vfs, const char *path, const FileHeader *h, MemAccount *acct, Err *e) {
+    static const char end[] = ".tmp";
+    const int64_t n = (int64_t)strlen(path), size = n + (int64_t)sizeof end;
+    char *tmp = mem_alloc(acct, size, e);
+    if (!tmp) return ST_ERROR;
+    memcpy(tmp, path, (size_t)n);
+    memcpy(tmp + n, end, sizeof end);
+    Status st = vfs_write_file(vfs, tmp, h, (int64_t)sizeof *h, e);
+    if (st == ST_OK) st = vfs->rename(vfs, tmp, path, e);
+    mem_free(acct, tmp, size);
+    return st;
 }
 Status redo_log_create(Vfs *vfs, const char *path, int64_t generation, int64_t first_lsn, MemAccount *acct,
                        RedoLog **out, Err *e) {
+    const FileHeader h = header_of(generation, first_lsn);
     *out = NULL;
-    Status st = log_new(vfs, path, NEW_FILE, acct, out, e);
+    TRY(new_file(vfs, path, &h, acct, e));
+    Status st = log_new(vfs, path, VFS_READ | VFS_WRITE, acct, out, e);
     if (!*out) return st;
     begin_at(*out, first_lsn, HEADER_BYTES);
-    if (st == ST_OK) st = write_header((*out)->file, generation, first_lsn, e);
     return opened(*out, st, out, e);
 }
 Status redo_log_prepare(RedoLog *log, const char *path, int64_t generation, Err *e) {
     dbg_assert(!log->prepared);
-    TRY(log->vfs->open(log->vfs, path, NEW_FILE, &log->prepared, e));
-    if (write_header(log->prepared, generation, redo_log_end(log), e) == ST_OK) return ST_OK;
-    redo_log_unprepare(log);
-    return ST_ERROR;
+    const FileHeader h = header_of(generation, redo_log_end(log));
+    TRY(vfs_write_file(log->vfs, path, &h, (int64_t)sizeof h, e));
+    return log->vfs->open(log->vfs, path, VFS_READ | VFS_WRITE, &log->prepared, e);
 }
 void redo_log_unprepare(RedoLog *log) {
     Err ignored = {0};

@@ -33,7 +33,8 @@ enum { REDO_LOG_DELAY_MS = 200 };
 
 typedef struct RedoLog RedoLog;
 
-/* A new file in place of one that is there, synced (not its directory). Memory is charged to acct. */
+/* A new file, synced, in place of one that is there, as one step (path.tmp is renamed). Its directory is not synced.
+ * Memory is charged to acct. */
 Status redo_log_create(Vfs *vfs, const char *path, int64_t generation, int64_t first_lsn, MemAccount *acct,
                        RedoLog **out, Err *e);
 /* Goes on behind the last record: `end` is RedoReader's at the end. What lies behind it is cut off. */
