@@ -93,6 +93,7 @@ static Status at_end(const Sequence *q, Err *e) {
 /* PostgreSQL's nextval_internal: up to `cache` numbers are taken, and log_cnt tells how many more its log has. */
 static Status take(const Sequence *q, const SequenceLog *to, int64_t *out, int64_t *kept, Err *e) {
     SequenceValues *v = &q->state->now;
+    if (!q->state->is_committed) to = NULL;
     int64_t fetch = q->cache, taken = 0, log = v->log_cnt, next = v->last, last = next, first = next;
     const bool again = to && q->state->logged != to->since, logs = log < fetch || !v->is_called || again;
     if (!v->is_called) {
@@ -131,6 +132,7 @@ Status sequence_set(const Sequence *q, int64_t value, bool is_called, const Sequ
         return err_set(e, ERR_NUMERIC_RANGE, "setval: value %lld is out of bounds for sequence \"%s\" (%lld..%lld)",
                        (long long)value, q->name, (long long)q->min, (long long)q->max);
     mutex_lock(&q->state->lock);
+    if (!q->state->is_committed) log = NULL;
     const Status st = log ? log->put(log->ctx, q, value, is_called, e) : ST_OK;
     if (st == ST_OK) q->state->now = (SequenceValues){.last = value, .is_called = is_called};
     if (st == ST_OK) q->state->logged = log ? log->since : 0;

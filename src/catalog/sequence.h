@@ -32,7 +32,10 @@ typedef struct SequenceState {
     int64_t number;       /* of the process; never used again: sessions know by it whether numbers they keep are good */
     Mutex lock;           /* of what follows */
     SequenceValues now;
-    int64_t logged; /* SequenceLog.since when it was last logged; 0: never */
+    _Atomic int64_t lsn; /* of the redo log, up to what was logged of it last; of who logs it */
+    int64_t logged;      /* SequenceLog.since when it was last logged; 0: never */
+    bool is_committed;   /* a catalog on the disk or in the redo log has it; before, none of its numbers are logged: the
+                            catalog that will have it says which number was last. Under the database lock held alone */
 } SequenceState;
 
 typedef struct Sequence {

@@ -31,8 +31,15 @@ static void free_text(char *s) {
     if (s) mem_free(NULL, s, (int64_t)strlen(s) + 1);
 }
 
-/* Tables are as they were saved or loaded: row numbers of the log go on from there. */
+/* The catalog is in a file: its sequences say from here on which numbers they give. */
+static void sequences_based(Redo *r, const Catalog *c) {
+    for (int64_t i = 0; i < c->n_sequences; i++) c->sequences[i]->state->is_committed = true;
+    r->next_id = c->next_id;
+    atomic_fetch_add(&r->since, 1);
+}
+/* Catalog and tables are as they were saved or loaded: row numbers of the log go on from there. */
 static void redo_based(Database *db) {
+    sequences_based(db->redo, &db->catalog);
     for (int64_t i = 0; i < db->catalog.n_tables; i++) {
         Table *t = db->catalog.tables[i];
         t->logged = table_generation(t) + 1;
@@ -151,9 +158,7 @@ static Status put_all(Commit *c, const UndoLog *u, bool definitions, int64_t *ls
     if (c->files) TRY(c->db->vfs->sync_dir(c->db->vfs, r->dir, c->e));
     if (c->out.len > 0) TRY(redo_log_append(r->log, c->out.p, c->out.len, lsn, c->e));
     for (int64_t i = 0; i < whole.len; i++) whole.items[i]->logged = table_generation(whole.items[i]) + 1;
-    if (!definitions) return ST_OK;
-    r->next_id = c->db->catalog.next_id;
-    atomic_fetch_add(&r->since, 1);
+    if (definitions) sequences_based(r, &c->db->catalog);
     return ST_OK;
 }
 Status redo_commit(Database *db, const UndoLog *u, bool definitions, int64_t *lsn, Err *e) {
@@ -169,6 +174,7 @@ Status redo_commit(Database *db, const UndoLog *u, bool definitions, int64_t *ls
 }
 
 Status redo_sequence(Database *db, const Sequence *q, int64_t last, bool is_called, int64_t *lsn, Err *e) {
+    *lsn = 0;
     if (!db->redo) return ST_OK;
     BytesOut o = {.acct = &db->account, .e = e};
     put_kind(&o, PART_SEQUENCE);
@@ -425,8 +431,7 @@ Status redo_start(Database *db, Err *e) {
     const Status st = a ? begin_log(db, r, a, e) : ST_ERROR;
     arena_free(a);
     if (st == ST_OK) {
-        r->next_id = db->catalog.next_id;
-        atomic_init(&r->since, 1);
+        atomic_init(&r->since, 0);
         db->redo = r;
         redo_based(db);
         return ST_OK;
@@ -456,9 +461,7 @@ void redo_saved(Database *db) {
     free_text(r->dir);
     r->dir = r->next_dir;
     r->next_dir = NULL;
-    r->next_id = db->catalog.next_id;
     r->file_bytes = 0;
-    atomic_fetch_add(&r->since, 1);
     redo_based(db);
 }
 void redo_not_saved(Database *db, const Err *why) {

@@ -45,7 +45,15 @@ void session_drop_kept_numbers(Session *s, int64_t sequence) {
 
 static Status log_numbers(void *ctx, const Sequence *q, int64_t last, bool is_called, Err *e) {
     Session *s = ctx;
-    return redo_sequence(s->db, q, last, is_called, &s->block.lsn, e);
+    int64_t lsn;
+    TRY(redo_sequence(s->db, q, last, is_called, &lsn, e));
+    atomic_store(&q->state->lsn, lsn);
+    return ST_OK;
+}
+/* What was logged of the sequence, perhaps by another session, has to be on the disk before this one returns a number.
+ */
+static void need_numbers(Session *s, const Sequence *q) {
+    s->block.lsn = MAX_OF(s->block.lsn, atomic_load(&q->state->lsn));
 }
 /* NULL: the database has no log. */
 static const SequenceLog *log_of(Session *s, SequenceLog *log) {
@@ -64,6 +72,7 @@ static Status next(Session *s, const Sequence *q, int64_t n, int64_t *out, Err *
         x->has_last = true;
         out[i] = x->last;
     }
+    need_numbers(s, q);
     return ST_OK;
 }
 static Status current(Session *s, const Sequence *q, int64_t *out, Err *e) {
@@ -85,6 +94,7 @@ static Status set(Session *s, const Sequence *q, const SequenceCall *call, int64
     SessionSequence *x = look(s, q, e);
     if (!x) return ST_ERROR;
     TRY(sequence_set(q, call->value, call->is_called, log_of(s, &log), e));
+    need_numbers(s, q);
     s->db->dirty = true;
     if (call->is_called) {
         x->last = call->value;

@@ -612,14 +612,18 @@ static Status before_commit(Session *s) {
     return log_changes(s);
 }
 /* Behind the statement's or transaction's end, without the lock: what it has committed, and what it has seen of others,
- * is on the disk. */
+ * is on the disk. Where the log cannot be written, reading goes on, and commits fail. */
 static Status wait_durable(Session *s) {
-    const int64_t lsn = s->block.lsn;
-    s->block.lsn = 0;
-    return lsn == 0 || strcmp(s->settings.txn.synchronous_commit, "off") == 0 ? ST_OK : redo_wait(s->db, lsn, &s->err);
+    const int64_t lsn = s->block.lsn, seen = s->block.seen;
+    Err unwritten = {0};
+    s->block.lsn = s->block.seen = 0;
+    if (strcmp(s->settings.txn.synchronous_commit, "off") == 0) return ST_OK;
+    if (lsn > 0) TRY(redo_wait(s->db, lsn, &s->err));
+    if (seen > lsn) (void)redo_wait(s->db, seen, &unwritten);
+    return ST_OK;
 }
 void session_note_seen(Session *s) {
-    if (s->db->redo) s->block.lsn = MAX_OF(s->block.lsn, redo_end_lsn(s->db));
+    if (s->db->redo) s->block.seen = MAX_OF(s->block.seen, redo_end_lsn(s->db));
 }
 
 void session_unlock(Session *s) { release_lock(s); }

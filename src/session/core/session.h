@@ -210,7 +210,8 @@ typedef struct SessionBlock {
         int64_t events, modes, ticks;
         int64_t ranges, last_n; /* of rows of the last event, which later ones join, and rows in the last of these */
     } constraints;              /* constraints.h, when it began */
-    int64_t lsn;        /* of the redo log: what it has committed or read is on the disk when that is (redo.h) */
+    int64_t lsn, seen;  /* of the redo log (redo.h): what it has committed, and what it has seen of others, is on the
+                           disk when that is */
     int64_t holder;     /* it waits for that transaction, and runs again then; 0: none */
     _Atomic bool waits; /* it does now; set under the hub's mutex, read by any thread */
 } SessionBlock;
