@@ -63,13 +63,14 @@ static void text_free(char *s) {
     if (s) mem_free(NULL, s, (int64_t)strlen(s) + 1);
 }
 
-static Status check_existing(const char *path) {
+static Status check_existing(const char *path, Vfs *vfs) {
     bool there;
-    TRY(database_exists(path, vfs_posix(), &there, &open_error));
+    TRY(database_exists(path, vfs, &there, &open_error));
     return there ? ST_OK : err_set(&open_error, ERR_UNDEFINED_FILE, "there is no database at \"%s\"", path);
 }
 
-stele_status stele_open(const char *path, const stele_options *options, stele_db **db, stele_error_info *error) {
+stele_status api_open(const char *path, const stele_options *options, Vfs *vfs, stele_db **db,
+                      stele_error_info *error) {
     err_clear(&open_error);
     *db = NULL;
     stele_db *d = mem_calloc(NULL, (int64_t)sizeof *d, &open_error);
@@ -94,13 +95,13 @@ stele_status stele_open(const char *path, const stele_options *options, stele_db
     int64_t limit = options && options->memory_limit > 0 ? options->memory_limit : machine_memory_usable() / 5 * 4;
     bool memory = !path || !*path || strcmp(path, ":memory:") == 0;
     bool read_only = options && options->read_only && !memory;
-    if (options && (options->existing || read_only) && !memory && check_existing(path) != ST_OK) {
+    if (options && (options->existing || read_only) && !memory && check_existing(path, vfs) != ST_OK) {
         mem_free(NULL, d, (int64_t)sizeof *d);
         fill_error(&open_error, error);
         return STELE_ERROR;
     }
-    Status opened = read_only ? database_open_read_only(path, vfs_posix(), threads, limit, &d->db, &open_error)
-                              : database_open(memory ? NULL : path, vfs_posix(), threads, limit, &d->db, &open_error);
+    Status opened = read_only ? database_open_read_only(path, vfs, threads, limit, &d->db, &open_error)
+                              : database_open(memory ? NULL : path, vfs, threads, limit, &d->db, &open_error);
     if (opened == ST_OK) {
         opened = index_programs_of_all(&d->db->catalog, &open_error);
         if (opened == ST_OK) opened = database_replay(d->db, &open_error);
@@ -124,6 +125,9 @@ stele_status stele_open(const char *path, const stele_options *options, stele_db
     d->db->temp_directory = d->temp_dir;
     *db = d;
     return STELE_OK;
+}
+stele_status stele_open(const char *path, const stele_options *options, stele_db **db, stele_error_info *error) {
+    return api_open(path, options, vfs_posix(), db, error);
 }
 
 static void release_db(stele_db *d) {

@@ -17,6 +17,9 @@ struct stele_conn {
     void *notice_ctx;
 };
 
+/* stele_open, with the files of a Vfs. */
+stele_status api_open(const char *path, const stele_options *options, Vfs *vfs, stele_db **db, stele_error_info *error);
+
 /* A look at the catalog, from the session's view of it; false: an error. `locked`: under the database lock. */
 bool api_look_begin(Session *s, bool locked);
 void api_look_end(Session *s, Status r);

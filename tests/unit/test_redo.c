@@ -1,0 +1,620 @@
+/* test_redo.c - the redo log when power is cut, when the disk fails or is full, and when files are damaged.
+ *
+ * A simulation runs random statements on two connections over a disk in memory (unit_disk.h), and has the text of all
+ * that is committed after each. At many operations of the disk it takes what a power cut would leave there, and what
+ * must be found then: the state behind some commit, at least the last that was acknowledged, and no other. Now and then
+ * the power is cut indeed, and the simulation goes on with what was left. All of it is given by the seed:
+ * test_redo SEED runs one.
+ */
+#include "api/api_int.h"
+#include "base/hash.h"
+#include "db/redo.h"
+#include "storage/table.h"
+#include "unit.h"
+#include "unit_api.h"
+#include "unit_disk.h"
+#include "unit_random.h"
+
+static const char db_path[] = "/db";
+enum { CONNS = 2, SEQUENCES = 2 };
+
+/* ---- texts ---- */
+typedef struct Text {
+    char *p;
+    size_t len, cap;
+} Text;
+static void put(Text *t, const char *s) {
+    const size_t n = strlen(s);
+    if (t->len + n + 1 > t->cap) {
+        t->cap = (t->len + n + 1) * 2;
+        t->p = disk_memory(t->p, t->cap);
+    }
+    memcpy(t->p + t->len, s, n + 1);
+    t->len += n;
+}
+
+/* ---- all that a database has ---- */
+typedef struct Dump {
+    Text text, tables;
+} Dump;
+static bool each_definition(void *ctx, const stele_definition *d) {
+    static const char drop[] = "DROP TABLE ";
+    Dump *s = ctx;
+    if (strcmp(d->kind, "SEQUENCE SET") == 0) return false; /* that number may be ahead */
+    const char *const parts[] = {d->kind, " ", d->name, ": ", d->create_sql, "\n"};
+    for (int i = 0; i < 6; i++) put(&s->text, parts[i]);
+    if (strcmp(d->kind, "TABLE") != 0 || strncmp(d->drop_sql, drop, strlen(drop)) != 0) return false;
+    put(&s->tables, d->drop_sql + strlen(drop));
+    put(&s->tables, "\n");
+    return false;
+}
+static bool each_value(void *ctx, int64_t n, const char *const *values, const char *const *names) {
+    (void)names;
+    for (int64_t i = 0; i < n; i++) {
+        put(ctx, values[i] ? values[i] : "NULL");
+        put(ctx, " ");
+    }
+    put(ctx, "\n");
+    return false;
+}
+/* NULL: a transaction has the database to itself, so nothing was committed. */
+static char *dump_of(stele_conn *c) {
+    Dump s = {{0}};
+    put(&s.text, "");
+    put(&s.tables, "");
+    if (stele_list_definitions(c, each_definition, &s) != STELE_OK) {
+        api_state(c, "55P03");
+        free(s.text.p);
+        free(s.tables.p);
+        return NULL;
+    }
+    for (char *at = s.tables.p, *end; (end = strchr(at, '\n')); at = end + 1) {
+        char sql[300];
+        *end = 0;
+        snprintf(sql, sizeof sql,
+                 "select count(*), sum(hashtext(whole::text)::bigint), sum(hashtext('2' || whole::text)::bigint) from "
+                 "%s whole",
+                 at);
+        put(&s.text, at);
+        put(&s.text, ": ");
+        api_ok(c, stele_exec(c, sql, each_value, &s.text), sql);
+    }
+    free(s.tables.p);
+    return s.text.p;
+}
+
+/* ---- databases ---- */
+static stele_status try_open(Disk *d, bool durable, stele_db **db, stele_error_info *e) {
+    const stele_options o = {.threads = 1, .durable = durable};
+    return api_open(db_path, &o, &d->vfs, db, e);
+}
+static stele_conn *connect_to(stele_db *db) {
+    stele_conn *c = NULL;
+    assert_int_equal(stele_connect(db, &c), STELE_OK);
+    api_run(c, "set auto_merge = off; set lock_timeout = '1ms'");
+    return c;
+}
+/* What only looks waits for no disk. */
+static stele_conn *connect_observer(stele_db *db) {
+    stele_conn *c = connect_to(db);
+    api_run(c, "set synchronous_commit = off");
+    return c;
+}
+
+/* ---- the simulation ---- */
+typedef struct Cut {
+    Disk *disk;
+    int64_t from, to; /* states that may be found */
+    int64_t op, floor[SEQUENCES];
+} Cut;
+typedef struct Sim {
+    uint64_t seed;
+    Disk *disk;
+    stele_db *db;
+    stele_conn *conn[CONNS], *observer;
+    bool sync[CONNS], big, faults;
+    char **states; /* what was committed, in order */
+    int64_t n_states, cap_states;
+    _Atomic int64_t acked;                                     /* the state that has to be there */
+    _Atomic int64_t floor[SEQUENCES], given[CONNS][SEQUENCES]; /* the last number acknowledged; that of a transaction */
+    Cut *cuts;
+    int64_t n_cuts, cap_cuts, next_cut, every;
+    Text said;
+} Sim;
+
+static int64_t n_points, n_statements, n_refused, n_cut_short;
+
+static void note(Sim *s, const char *what, const char *sql) {
+    put(&s->said, what);
+    put(&s->said, sql);
+    put(&s->said, "\n");
+}
+static void take_cut(void *ctx, Disk *d) {
+    Sim *s = ctx;
+    if (d->ops < s->next_cut) return;
+    s->next_cut = d->ops + 1 + (int64_t)(disk_rnd(d) % (uint64_t)s->every);
+    if (s->n_cuts == s->cap_cuts) {
+        s->cap_cuts = s->cap_cuts * 2 + 64;
+        s->cuts = disk_memory(s->cuts, (size_t)s->cap_cuts * sizeof *s->cuts);
+    }
+    Cut c = {.disk = disk_after_cut(d), .from = s->acked, .to = s->n_states, .op = d->ops};
+    for (int i = 0; i < SEQUENCES; i++) c.floor[i] = s->floor[i];
+    s->cuts[s->n_cuts++] = c;
+}
+
+static void give_up(Sim *s, const char *what, const char *detail) {
+    char name[64];
+    snprintf(name, sizeof name, "/tmp/test_redo-%llu.sql", (unsigned long long)s->seed);
+    FILE *f = fopen(name, "w");
+    if (f) fprintf(f, "%s\n-- %s: %s\n", s->said.p ? s->said.p : "", what, detail);
+    if (f) fclose(f);
+    fail_msg("seed %llu: %s: %s (statements: %s)", (unsigned long long)s->seed, what, detail, name);
+}
+static void give_up_cut(Sim *s, const Cut *c, const char *what, const char *detail) {
+    char text[200];
+    snprintf(text, sizeof text, "power cut at operation %lld, states %lld to %lld: %s", (long long)c->op,
+             (long long)c->from, (long long)c->to, what);
+    give_up(s, text, detail);
+}
+/* The state that it is; -1: none of those. */
+static int64_t find_state(const Sim *s, const char *text, int64_t from, int64_t to) {
+    for (int64_t i = MIN_OF(to, s->n_states - 1); i >= from; i--)
+        if (strcmp(s->states[i], text) == 0) return i;
+    return -1;
+}
+static const char *first_difference(const char *a, const char *b) {
+    static char out[1500];
+    const char *la = a, *lb = b;
+    for (; *a && *a == *b; a++, b++) {
+        if (*a != '\n') continue;
+        la = a + 1;
+        lb = b + 1;
+    }
+    snprintf(out, sizeof out, "\"%.*s\" instead of \"%.*s\"", (int)strcspn(lb, "\n"), lb, (int)strcspn(la, "\n"), la);
+    return out;
+}
+static void push_state(Sim *s, char *text) {
+    if (!text || strcmp(s->states[s->n_states - 1], text) == 0) {
+        free(text);
+        return;
+    }
+    pthread_mutex_lock(&s->disk->lock); /* the thread that writes late takes cuts too */
+    if (s->n_states == s->cap_states) {
+        s->cap_states = s->cap_states * 2 + 64;
+        s->states = disk_memory(s->states, (size_t)s->cap_states * sizeof *s->states);
+    }
+    s->states[s->n_states++] = text;
+    pthread_mutex_unlock(&s->disk->lock);
+}
+
+/* ---- statements ---- */
+static int64_t last_number;
+static bool keep_number(void *ctx, int64_t n, const char *const *values, const char *const *names) {
+    (void)ctx, (void)names;
+    if (n > 0 && values[0]) last_number = strtoll(values[0], NULL, 10);
+    return false;
+}
+static char said[1200];
+static void say(const char *fmt, ...) PRINTF_LIKE(1, 2);
+static void say(const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(said, sizeof said, fmt, ap);
+    va_end(ap);
+}
+#define N(n) ((int)rnd_below(n))
+/* Tables t0 ... t4 have the same columns but the last, and other keys. */
+static const char *const last_types[] = {"text", "date", "int[]", "jsonb", "bytea"};
+static const char *const last_values[] = {"'x' || i", "date '2020-01-01' + i", "array[i, i + 1]",
+                                          "('{\"a\": ' || i || '}')::jsonb",
+                                          "('\\x' || lpad(to_hex(i), 8, '0'))::bytea"};
+static const char *const keys[] = {", primary key (id)", "", ", unique (g, s)", ", primary key (g, id)",
+                                   ", unique (s), check (n > -1000)"};
+static const char *text_of(int how) {
+    return how == 0   ? "'word ' || i % 5"
+           : how == 1 ? "md5(i::text)"
+                      : "case when i % 3 <> 0 then 'long text number ' || i end";
+}
+static void say_rows(int t, int64_t first, int64_t n) {
+    say("insert into t%d select i, i %% %d, %s, i / 4.0, %s, %s from generate_series(%lld, %lld) g(i)", t, 3 + N(200),
+        text_of(N(3)), N(2) ? "null" : "i * 1.125", N(4) ? last_values[t] : "null", (long long)first,
+        (long long)(first + n - 1));
+    if (N(3) == 0) strcat(said, " on conflict do nothing");
+}
+static void say_definition(const Sim *s, int t) {
+    switch (N(21)) {
+    case 0:
+    case 1:
+    case 2:
+    case 20:
+        say("create table t%d(id int, g int, s text, n numeric(12,2), x numeric, v %s%s)", t, last_types[t], keys[t]);
+        break;
+    case 3: say(N(3) ? "create table t%d(id int, g int, s text, n numeric(12,2))" : "drop table t%d cascade", t); break;
+    case 4: say("alter table t%d add column if not exists c%d int default %d", t, N(3), N(9)); break;
+    case 5: say("alter table t%d drop column if exists c%d", t, N(3)); break;
+    case 6: say("alter table t%d alter column g type bigint", t); break;
+    case 7: say("alter table t%d rename to t%d", t, N(5)); break;
+    case 8: say("create index i%d on t%d(%s)", N(6), t, N(2) ? "g" : "s"); break;
+    case 9:
+        say("create unique index i%d on t%d(%s)", N(6), t, N(2) ? "(id * 2), (coalesce(g, 0) + 1)" : "id, (lower(s))");
+        break;
+    case 10: say("drop index if exists i%d", N(6)); break;
+    case 11: say("create view v%d as select g, count(*) as c from t%d group by g", N(3), t); break;
+    case 12: say("drop view if exists v%d", N(3)); break;
+    case 13: say("create table w%d as select * from t%d", N(2), t); break;
+    case 14: say("drop table if exists w%d", N(2)); break;
+    case 15: say("alter table t%d add constraint c check (g is null or g < 100000)", t); break;
+    case 16: say("create table w%d(id int generated by default as identity, ref int, a text)", N(2)); break;
+    case 17: say("create materialized view m%d as select * from t%d where g > 3", N(2), t); break;
+    case 18: say(N(2) ? "refresh materialized view m%d" : "drop materialized view m%d", N(2)); break;
+    default: say("alter table t%d rename column x to x%d", t, N(2)); break;
+    }
+    (void)s;
+}
+static void say_change(const Sim *s, int t) {
+    const int id = N(400);
+    switch (N(22)) {
+    case 0:
+    case 1: say_rows(t, N(100000), 1 + N(4)); break;
+    case 2: say_rows(t, N(1000), 10 + N(200)); break;
+    case 3: say_rows(t, N(100000), s->big && N(2) ? 20000 + N(130000) : 1); break;
+    case 4:
+    case 5: say("update t%d set n = n + 1.25, s = s || '+' where id = %d", t, id); break;
+    case 6: say("update t%d set g = g + 1 where id %% %d = 0", t, 2 + N(9)); break;
+    case 7: say("update t%d set id = id + 100000 where id between %d and %d", t, id, id + N(20)); break;
+    case 8: say("update t%d set s = null, x = %d.5, v = null where g = %d", t, id, N(30)); break;
+    case 9: say("update t%d set s = 'word ' || id %% 7, n = -n", t); break;
+    case 10:
+    case 11: say("delete from t%d where id = %d", t, id); break;
+    case 12: say("delete from t%d where g %% %d = %d", t, 2 + N(5), N(2)); break;
+    case 13: say(N(6) ? "delete from t%d where id > 50000" : "delete from t%d", t); break;
+    case 14: say(N(2) ? "truncate t%d" : "truncate t%d restart identity", t); break;
+    case 15: say("vacuum t%d", t); break;
+    case 16: say("insert into w%d(ref, a) select i, 'w' || i from generate_series(1, %d) g(i)", N(2), 1 + N(60)); break;
+    case 17: say("update w%d set a = a || 'u', ref = ref + 1 where ref %% 3 = 0", N(2)); break;
+    case 18:
+        say("insert into t%d(id, g, s) values (%d, 1, 'a'), (%d, 2, 'b') on conflict do nothing", t, id, id + 1);
+        break;
+    case 19:
+        say("merge into t%d a using (select i from generate_series(%d, %d) g(i)) b on a.id = b.i when matched then "
+            "update set g = a.g + 1 when not matched then insert (id, g, s) values (b.i, b.i %% 9, 'm' || b.i)",
+            t, id, id + N(40));
+        break;
+    case 20: say("call bulk_call('mix', 'select i from generate_series(%d, %d) g(i)')", id, id + N(50)); break;
+    default: say("call mix(%d)", id);
+    }
+}
+/* The numbers that a transaction was given are acknowledged with it. */
+static void note_numbers(Sim *s, int c, bool good) {
+    for (int i = 0; i < SEQUENCES; i++) {
+        if (good && s->sync[c] && s->given[c][i] > s->floor[i]) s->floor[i] = s->given[c][i];
+        s->given[c][i] = 0;
+    }
+}
+/* An operation has failed, and no checkpoint has set things right. */
+static bool is_broken(const Sim *s) { return s->disk->fail_at > 0 && s->disk->ops >= s->disk->fail_at; }
+static bool is_expected(const Sim *s, const char *sqlstate) {
+    if (strcmp(sqlstate, "58030") == 0) return s->disk->off || is_broken(s);
+    if (strcmp(sqlstate, "53100") == 0) return s->disk->full;
+    static const char *const bad[] = {"XX", "58", "53", "0A"};
+    for (int i = 0; i < 4; i++)
+        if (strncmp(sqlstate, bad[i], 2) == 0) return strcmp(bad[i], "0A") == 0;
+    return true;
+}
+/* Runs what was said. */
+static bool run_on(Sim *s, int c, bool acknowledges) {
+    stele_conn *conn = s->conn[c];
+    stele_error_info e;
+    last_number = -1;
+    note(s, c ? "b: " : "a: ", said);
+    const bool good = stele_exec(conn, said, keep_number, NULL) == STELE_OK;
+    stele_error(conn, &e);
+    n_statements++;
+    if (!good) n_refused++;
+    if (!good) note(s, "   -- ", e.sqlstate);
+    if (!good && !is_expected(s, e.sqlstate)) give_up(s, said, e.message);
+    const bool idle = stele_transaction_state(conn) == 'I';
+    const int64_t before = s->n_states;
+    if (idle && (good || s->disk->off || s->disk->full || is_broken(s))) push_state(s, dump_of(s->observer));
+    const bool saved = good && strcmp(said, "checkpoint") == 0;
+    if (saved) s->disk->fail_at = 0;
+    /* What only reads goes on when nothing can be written. */
+    if (s->n_states == before && (is_broken(s) || s->disk->full)) acknowledges = false;
+    if (good && idle && acknowledges && (s->sync[c] || saved)) s->acked = s->n_states - 1;
+    return good;
+}
+static void use_sequence(Sim *s, int c) {
+    const int q = N(SEQUENCES);
+    const bool idle = stele_transaction_state(s->conn[c]) == 'I';
+    switch (N(idle ? 8 : 4)) {
+    default:
+        say("select nextval('q%d')", q);
+        if (run_on(s, c, true) && last_number > s->given[c][q]) s->given[c][q] = last_number;
+        if (idle) note_numbers(s, c, true);
+        return;
+    case 4:
+        say("select setval('q%d', %lld)", q, (long long)(s->floor[q] + 1000));
+        run_on(s, c, true);
+        return;
+    case 5: /* ahead of all that anybody was given */
+        say("alter sequence q%d restart with %lld", q, (long long)(s->floor[q] + 2000));
+        run_on(s, c, true);
+        return;
+    case 6: /* undone */
+        say("begin");
+        if (!run_on(s, c, false)) return;
+        say("alter sequence q%d restart with 1", q);
+        run_on(s, c, false);
+        say("select nextval('q%d')", q);
+        run_on(s, c, false);
+        say("rollback");
+        run_on(s, c, false);
+        return;
+    case 7: say("alter sequence q%d cache %d", q, 1 + N(5)); run_on(s, c, true);
+    }
+}
+static void set_something(Sim *s, int c) {
+    switch (N(4)) {
+    case 0:
+        say("set max_wal_size = '%dMB'", 1 + N(3) * 500);
+        run_on(s, c, false);
+        break;
+    case 1:
+        say("checkpoint");
+        run_on(s, c, true);
+        break;
+    case 2:
+        if (is_broken(s)) {
+            say("checkpoint");
+            run_on(s, c, true);
+            break;
+        }
+    // fall through
+    default: {
+        const bool sync = N(3) != 0;
+        say("set synchronous_commit = %s", sync ? "on" : "off");
+        if (stele_transaction_state(s->conn[c]) == 'I' && run_on(s, c, false)) s->sync[c] = sync;
+    }
+    }
+}
+static void control(Sim *s, int c) {
+    const bool idle = stele_transaction_state(s->conn[c]) == 'I';
+    if (idle) {
+        say("begin");
+        run_on(s, c, false);
+        return;
+    }
+    const int what = N(8);
+    if (what < 4) {
+        say("commit");
+        const bool failed = stele_transaction_state(s->conn[c]) == 'E';
+        const bool good = run_on(s, c, !failed);
+        note_numbers(s, c, good && !failed);
+    } else if (what == 4) {
+        say("rollback");
+        run_on(s, c, false);
+        note_numbers(s, c, false);
+    } else {
+        say(what < 7 ? "savepoint s%d" : "rollback to s%d", N(2));
+        run_on(s, c, false);
+    }
+}
+/* Most of the time a table that is there. */
+static int existing(const Sim *s) {
+    char line[20];
+    int t = N(5);
+    for (int i = 0; i < 3; i++) {
+        snprintf(line, sizeof line, "\nt%d: ", t);
+        if (strstr(s->states[s->n_states - 1], line)) break;
+        t = N(5);
+    }
+    return t;
+}
+static void spoil(Sim *s) {
+    pthread_mutex_lock(&s->disk->lock);
+    if (N(80) == 0 && s->disk->fail_at == 0) s->disk->fail_at = s->disk->ops + 1 + N(8);
+    s->disk->full = s->disk->full ? N(6) != 0 : N(80) == 0;
+    pthread_mutex_unlock(&s->disk->lock);
+}
+static void step(Sim *s) {
+    if (s->faults) spoil(s);
+    const int c = N(4) == 0;
+    const int what = N(100), t = existing(s);
+    if (stele_transaction_state(s->conn[c]) == 'E' && N(5)) {
+        say(N(3) ? "rollback" : "rollback to s%d", N(2));
+        run_on(s, c, false);
+        note_numbers(s, c, false);
+        return;
+    }
+    if (what < 50) say_change(s, t);
+    else if (what < 66) say_definition(s, t);
+    else if (what < 74) return use_sequence(s, c);
+    else if (what < 80) return set_something(s, c);
+    else if (what < 96) return control(s, c);
+    else say("select count(*), sum(g) from t%d", t);
+    run_on(s, c, true);
+}
+
+/* ---- what is found ---- */
+static void verify_tables(Sim *s, stele_db *db) {
+    Err e = {0};
+    for (int64_t i = 0; i < db->db->catalog.n_tables; i++)
+        if (table_verify(db->db->catalog.tables[i], &e) != ST_OK)
+            give_up(s, db->db->catalog.tables[i]->name, e.message);
+}
+static void check_sequences(Sim *s, const Cut *c, stele_conn *conn) {
+    for (int i = 0; i < SEQUENCES; i++) {
+        char sql[64], got[100];
+        if (c->floor[i] == 0) continue;
+        snprintf(sql, sizeof sql, "select nextval('q%d')", i);
+        last_number = -1;
+        api_ok(conn, stele_exec(conn, sql, keep_number, NULL), sql);
+        snprintf(got, sizeof got, "q%d gives %lld, and had given %lld", i, (long long)last_number,
+                 (long long)c->floor[i]);
+        if (last_number <= c->floor[i]) give_up_cut(s, c, "a number is given again", got);
+    }
+}
+/* Opens the disk; the state that is there. */
+static stele_db *open_cut(Sim *s, const Cut *c, bool durable, int64_t *state) {
+    stele_db *db;
+    stele_error_info e;
+    if (try_open(c->disk, durable, &db, &e) != STELE_OK) {
+        char text[600];
+        snprintf(text, sizeof text, "%s %s", e.sqlstate, e.message);
+        give_up_cut(s, c, "the database cannot be opened", text);
+    }
+    verify_tables(s, db);
+    stele_conn *conn = connect_observer(db);
+    char *text = dump_of(conn);
+    *state = find_state(s, text, c->from, c->to);
+    if (*state < 0) {
+        const char *want = s->states[MIN_OF(c->to, s->n_states - 1)];
+        const int64_t other = find_state(s, text, 0, s->n_states - 1);
+        char detail[1700];
+        snprintf(detail, sizeof detail, "as the last: %s; it is state %lld", first_difference(want, text),
+                 (long long)other);
+        give_up_cut(s, c, other < 0 ? "a state that there was not" : "a state of another time", detail);
+    }
+    free(text);
+    check_sequences(s, c, conn);
+    stele_disconnect(conn);
+    return db;
+}
+/* Power is cut again while the disk that was left is opened: the same is found. */
+static void check_again(Sim *s, const Cut *c) {
+    stele_db *db;
+    stele_error_info e;
+    int64_t state;
+    Cut again = *c;
+    c->disk->cut_at = 1 + (int64_t)(disk_rnd(c->disk) % 24);
+    if (try_open(c->disk, true, &db, &e) == STELE_OK) stele_discard(db);
+    else if (strcmp(e.sqlstate, "58030") != 0) give_up_cut(s, c, "power cut while it was opened", e.message);
+    again.disk = disk_after_cut(c->disk);
+    stele_discard(open_cut(s, &again, true, &state));
+    disk_free(again.disk);
+}
+static void check_cut(Sim *s, const Cut *c) {
+    int64_t state;
+    n_points++;
+    if (N(4) == 0) return check_again(s, c);
+    stele_db *db = open_cut(s, c, N(2), &state);
+    if (N(8)) stele_discard(db);
+    else assert_int_equal(stele_close(db, NULL), STELE_OK);
+}
+
+static void connect_all(Sim *s) {
+    for (int i = 0; i < CONNS; i++) {
+        s->conn[i] = connect_to(s->db);
+        s->sync[i] = true;
+        for (int q = 0; q < SEQUENCES; q++) s->given[i][q] = 0;
+    }
+    s->observer = connect_observer(s->db);
+}
+static void disconnect_all(Sim *s) {
+    for (int i = 0; i < CONNS; i++) stele_disconnect(s->conn[i]);
+    stele_disconnect(s->observer);
+}
+static const char *const first_statements[] = {
+    "create sequence q0",
+    "create sequence q1 start 10 increment 1",
+    "create table t0(id int, g int, s text, n numeric(12,2), x numeric, v text, primary key (id))",
+    "create table t1(id int, g int, s text, n numeric(12,2), x numeric, v date)",
+    "create table t2(id int, g int, s text, n numeric(12,2), x numeric, v int[], unique (g, s))",
+    "create table w0(id int generated by default as identity, ref int, a text)",
+    "create table book(id int primary key, n int, s text)",
+    "insert into book select i, 0, 'b' || i from generate_series(0, 100) g(i)",
+    "create procedure mix(a int) language plpgsql as $$ begin update book set n = n + a where id = a % 101; "
+    "if a % 5 = 0 then insert into book values (1000 + a, a, 'mixed ' || a); end if; "
+    "if a % 7 = 0 then delete from book where id = 1000 + a - 7; end if; end $$"};
+static void forget_states(Sim *s) {
+    for (int64_t i = 0; i < s->n_states; i++) free(s->states[i]);
+    s->n_states = 0;
+    s->acked = 0;
+}
+/* From opening the disk to a power cut. */
+static void live(Sim *s, int64_t n) {
+    stele_error_info e;
+    s->disk->hook = take_cut;
+    s->disk->ctx = s;
+    s->next_cut = 1;
+    if (N(3) == 0) s->disk->cut_at = 1 + N(300);
+    const bool opened = try_open(s->disk, true, &s->db, &e) == STELE_OK;
+    if (!opened && (!s->disk->off || strcmp(e.sqlstate, "58030") != 0)) give_up(s, "opening", e.message);
+    if (!opened) return;
+    connect_all(s);
+    char *text = dump_of(s->observer);
+    if (s->n_states > 0 && strcmp(s->states[0], text) != 0)
+        give_up(s, "it is another when it is opened again", first_difference(s->states[0], text));
+    push_state(s, text);
+    if (!strstr(s->states[0], "book"))
+        for (size_t i = 0; i < sizeof first_statements / sizeof *first_statements; i++) {
+            say("%s", first_statements[i]);
+            run_on(s, 0, true);
+        }
+    for (int64_t i = 0; i < n && !(s->disk->off && N(4) == 0); i++) step(s);
+    disconnect_all(s);
+    stele_discard(s->db);
+}
+/* Goes on with one of the disks that were left. */
+static void choose(Sim *s) {
+    Cut c = s->cuts[rnd_below(s->n_cuts)];
+    Disk *copy = disk_after_cut(c.disk);
+    int64_t state;
+    c.disk = disk_after_cut(copy);
+    stele_discard(open_cut(s, &c, true, &state));
+    disk_free(c.disk);
+    char *text = disk_text(s->states[state]);
+    forget_states(s);
+    s->states[s->n_states++] = text;
+    for (int i = 0; i < SEQUENCES; i++) s->floor[i] = c.floor[i];
+    disk_free(s->disk);
+    s->disk = copy;
+    note(s, "-- ", "power cut");
+}
+static void simulate(uint64_t seed, int64_t phases) {
+    Sim s = {.seed = seed, .every = 5};
+    rng = seed * 0x9E3779B97F4A7C15u | 1;
+    for (int i = 0; i < 8; i++) (void)rnd();
+    s.big = N(20) == 0;
+    s.faults = N(2) == 0;
+    s.disk = disk_new(seed);
+    for (int64_t i = 0; i < phases; i++) {
+        if (s.n_states == 0) {
+            s.cap_states = 64;
+            s.states = disk_memory(s.states, (size_t)s.cap_states * sizeof *s.states);
+            s.states[s.n_states++] = disk_text("");
+        }
+        live(&s, 10 + N(40));
+        s.disk->hook = NULL;
+        if (s.disk->off) n_cut_short++;
+        for (int64_t k = 0; k < s.n_cuts; k++) {
+            Cut c = s.cuts[k];
+            c.disk = disk_after_cut(c.disk);
+            check_cut(&s, &c);
+            disk_free(c.disk);
+        }
+        if (s.n_cuts > 0) choose(&s);
+        for (int64_t k = 0; k < s.n_cuts; k++) disk_free(s.cuts[k].disk);
+        s.n_cuts = 0;
+    }
+    disk_free(s.disk);
+    forget_states(&s);
+    free(s.states);
+    free(s.cuts);
+    free(s.said.p);
+}
+static uint64_t first_seed = 1;
+static int64_t n_seeds = 40;
+static void simulated(void **state) {
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + (uint64_t)n_seeds; seed++) simulate(seed, 4);
+    print_message("%lld power cuts, %lld statements, %lld of them refused; power went off %lld times\n",
+                  (long long)n_points, (long long)n_statements, (long long)n_refused, (long long)n_cut_short);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(simulated)};
+    if (argc > 1) first_seed = strtoull(argv[1], NULL, 10);
+    if (argc > 1) n_seeds = argc > 2 ? strtoll(argv[2], NULL, 10) : 1;
+    return cmocka_run_group_tests_name("redo", tests, NULL, NULL);
+}
