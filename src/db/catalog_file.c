@@ -936,20 +936,33 @@ static Status load_constraints(Catalog *c, BytesIn *in, const char *path, Err *e
     for (int64_t i = 0; i < c->n_foreign; i++) TRY(load_foreign_more(c, i, in, path, e));
     return ST_OK;
 }
-Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *account, Arena *a, Err *e) {
+/* A whole file, as far as its checksum and format: *in is at the list of types. */
+static Status read_file(Vfs *vfs, const char *path, Arena *a, BytesIn *in, int64_t *format, int64_t *next_id, Err *e) {
     char *p = NULL;
     int64_t len;
+    uint64_t sum;
     TRY(vfs_read_file(vfs, a, path, &p, &len, e));
     if (len < 0) return err_corrupted(e, path, 0, "file is missing");
     if (len < 24) return err_corrupted(e, path, len, "file is too short");
     if (memcmp(p, CATALOG_MAGIC, 8) != 0) return err_corrupted(e, path, 0, "not a catalog");
-    uint64_t sum;
     memcpy(&sum, p + len - 8, 8);
     if (!checksum_matches(p, len - 8, sum)) return err_corrupted(e, path, 0, "checksum does not match");
-    BytesIn in = {.p = p, .len = len - 8, .at = 8, .arena = a};
-    int64_t format = bytes_get_i64(&in);
-    if (format < CATALOG_FIRST || format > CATALOG_CONSTRAINTS) return err_corrupted(e, path, 8, "unknown format");
-    int64_t next_id = bytes_get_i64(&in);
+    *in = (BytesIn){.p = p, .len = len - 8, .at = 8, .arena = a};
+    *format = bytes_get_i64(in);
+    if (*format < CATALOG_FIRST || *format > CATALOG_CONSTRAINTS) return err_corrupted(e, path, 8, "unknown format");
+    *next_id = bytes_get_i64(in);
+    return ST_OK;
+}
+Status catalog_file_next_id(Vfs *vfs, const char *path, Arena *a, int64_t *next_id, Err *e) {
+    BytesIn in;
+    int64_t format;
+    return read_file(vfs, path, a, &in, &format, next_id, e);
+}
+Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *account, Arena *a, Err *e) {
+    BytesIn in;
+    int64_t format, next_id;
+    TRY(read_file(vfs, path, a, &in, &format, &next_id, e));
+    const int64_t len = in.len + 8;
     TypeMap types = {0};
     if (format >= CATALOG_ENUMS) TRY(load_enums(c, &in, path, &types, e));
     if (format >= CATALOG_RANGES) TRY(load_ranges(c, &in, path, &types, e));

@@ -58,5 +58,7 @@ Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccoun
 /* Fills an empty catalog; tables are charged to `account` and have no rows yet. What is needed meanwhile is in `a`.
  * XX001 when the file is missing or damaged; the catalog then has a part of it. */
 Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *account, Arena *a, Err *e);
+/* Catalog.next_id of a file, all of which is read and compared with its checksum. XX001 as above. */
+Status catalog_file_next_id(Vfs *vfs, const char *path, Arena *a, int64_t *next_id, Err *e);
 
 #endif

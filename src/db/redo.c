@@ -60,18 +60,29 @@ static void put_kind(BytesOut *o, char kind) { bytes_put(o, &kind, 1); }
 static char *file_path(const Commit *c, const char *name) {
     return arena_printf(c->a, "%s/%s", c->db->redo->dir, name);
 }
-/* The file is part of the log. */
-static Status note_written(Commit *c, const char *path) {
-    Vfs *vfs = c->db->vfs;
+/* Size of a file, and the checksum in it that stands for all of it. A file that is too short has 0. */
+static Status read_seal(Vfs *vfs, const char *path, char kind, int64_t *bytes, int64_t *seal, Err *e) {
+    enum { IN_TABLE = 56, SIZE = 8 }; /* table_file.c; a catalog has it at its end */
     VfsFile *f;
-    int64_t bytes = 0;
     Err late = {0};
-    TRY(vfs->open(vfs, path, VFS_READ, &f, c->e));
-    const Status st = vfs->size(f, &bytes, c->e);
+    int64_t got = 0;
+    *seal = 0;
+    TRY(vfs->open(vfs, path, VFS_READ, &f, e));
+    Status st = vfs->size(f, bytes, e);
+    const int64_t at = kind == PART_TABLE ? (int64_t)IN_TABLE : *bytes - SIZE;
+    if (st == ST_OK && at >= 0) st = vfs->read_at(f, seal, SIZE, at, &got, e);
     (void)vfs->close(f, &late);
+    return st;
+}
+/* The file is part of the log: its name and seal. */
+static Status put_file(Commit *c, char kind, const char *name, const char *path) {
+    int64_t bytes = 0, seal;
+    TRY(read_seal(c->db->vfs, path, kind, &bytes, &seal, c->e));
     c->db->redo->file_bytes += bytes;
     c->files = true;
-    return st;
+    bytes_put_text(&c->out, name);
+    bytes_put_i64(&c->out, seal);
+    return ST_OK;
 }
 static Status put_catalog(Commit *c) {
     Database *db = c->db;
@@ -79,10 +90,8 @@ static Status put_catalog(Commit *c) {
     char *path = name ? file_path(c, name) : NULL;
     if (!path) return ST_ERROR;
     TRY(catalog_file_save(&db->catalog, db->vfs, path, &db->account, c->e));
-    TRY(note_written(c, path));
     put_kind(&c->out, PART_CATALOG);
-    bytes_put_text(&c->out, name);
-    return ST_OK;
+    return put_file(c, PART_CATALOG, name, path);
 }
 static Status put_table(Commit *c, const Table *t) {
     Database *db = c->db;
@@ -90,11 +99,9 @@ static Status put_table(Commit *c, const Table *t) {
     char *path = name ? file_path(c, name) : NULL;
     if (!path) return ST_ERROR;
     TRY(table_file_save(t, db->vfs, path, &db->account, c->e));
-    TRY(note_written(c, path));
     put_kind(&c->out, PART_TABLE);
     bytes_put_short(&c->out, t->id);
-    bytes_put_text(&c->out, name);
-    return ST_OK;
+    return put_file(c, PART_TABLE, name, path);
 }
 static Status put_rows(Commit *c, const NetChange *x) {
     BytesOut rows = {.acct = c->out.acct, .e = c->e};
@@ -191,6 +198,7 @@ Status redo_sequence(Database *db, const Sequence *q, int64_t last, bool is_call
 typedef struct LoggedTable {
     int64_t id, lsn; /* of the record */
     const char *file;
+    int64_t seal; /* read_seal */
 } LoggedTable;
 /* A log that is applied when the database is opened. */
 typedef struct RedoLoading RedoLoading;
@@ -201,7 +209,8 @@ struct RedoLoading {
     RedoReader reader;
     const char *dir, *catalog; /* catalog NULL: the generation's */
     int64_t catalog_lsn;       /* of the record */
-    int64_t next_id;           /* of the generation's catalog: tables with other ids are new */
+    int64_t catalog_seal;
+    int64_t next_id; /* of the generation's catalog: tables with other ids are new */
     VEC(LoggedTable) tables;
     int64_t n_records;
     RedoPlaces *places; /* by table of the catalog */
@@ -213,6 +222,7 @@ typedef struct Part {
     char kind;
     int64_t id;
     const char *file; /* C, T */
+    int64_t seal;     /* likewise */
     BytesIn rows;     /* R */
     int64_t last;     /* S */
     bool called;
@@ -226,6 +236,7 @@ static void get_part(BytesIn *in, Part *p) {
     case PART_CATALOG:
     case PART_TABLE:
         p->file = bytes_get_text(in, false);
+        p->seal = bytes_get_i64(in);
         in->failed |= !file_name_ok(p->file);
         break;
     case PART_ROWS: {
@@ -257,6 +268,7 @@ static Status note_file(RedoLoading *r, const RedoRecord *x, const Part *p, Err 
     if (p->kind == PART_CATALOG) {
         r->catalog = path;
         r->catalog_lsn = x->lsn;
+        r->catalog_seal = p->seal;
         return ST_OK;
     }
     LoggedTable *t = logged_table(r, p->id);
@@ -264,6 +276,7 @@ static Status note_file(RedoLoading *r, const RedoRecord *x, const Part *p, Err 
     if (!t) t = &r->tables.items[r->tables.len - 1];
     t->lsn = x->lsn;
     t->file = path;
+    t->seal = p->seal;
     return ST_OK;
 }
 static Status note_files(RedoLoading *r, const RedoRecord *x, Err *e) {
@@ -275,6 +288,25 @@ static Status note_files(RedoLoading *r, const RedoRecord *x, Err *e) {
     }
     return in.failed ? damaged(r, x, e) : ST_OK;
 }
+/* It is the file that the record names, and not another one of this kind. Whether it is whole is for those who load it.
+ */
+static Status check_file(const RedoLoading *r, char kind, const char *path, int64_t seal, Err *e) {
+    bool there;
+    int64_t bytes = 0, found = 0;
+    TRY(r->db->vfs->exists(r->db->vfs, path, &there, e));
+    if (!there) return err_corrupted(e, path, 0, "file is missing");
+    TRY(read_seal(r->db->vfs, path, kind, &bytes, &found, e));
+    return found == seal ? ST_OK : err_corrupted(e, path, 0, "file is not the one that the redo log names");
+}
+/* Those that are going to be loaded. */
+static Status check_files(const RedoLoading *r, Err *e) {
+    if (r->catalog) TRY(check_file(r, PART_CATALOG, r->catalog, r->catalog_seal, e));
+    for (int64_t i = 0; i < r->tables.len; i++) {
+        const LoggedTable *t = &r->tables.items[i];
+        TRY(check_file(r, PART_TABLE, t->file, t->seal, e));
+    }
+    return ST_OK;
+}
 static Status look_through(RedoLoading *r, Err *e) {
     bool got = true;
     RedoRecord x;
@@ -285,21 +317,11 @@ static Status look_through(RedoLoading *r, Err *e) {
         if (got) TRY(note_files(r, &x, e));
         r->n_records += got;
     }
-    return ST_OK;
+    return check_files(r, e);
 }
 static Status read_next_id(RedoLoading *r, Err *e) {
-    enum { AT = 16 };
-    Vfs *vfs = r->db->vfs;
-    VfsFile *f;
-    int64_t got = 0;
     const char *path = arena_printf(r->a, "%s/catalog", r->dir);
-    if (!path) return ST_ERROR;
-    TRY(vfs->open(vfs, path, VFS_READ, &f, e));
-    Status st = vfs->read_at(f, &r->next_id, 8, AT, &got, e);
-    Err late = {0};
-    (void)vfs->close(f, &late);
-    if (st == ST_OK && got != 8) st = err_corrupted(e, path, AT, "file is too short");
-    return st;
+    return path ? catalog_file_next_id(r->db->vfs, path, r->a, &r->next_id, e) : ST_ERROR;
 }
 static Status load_begin_at(RedoLoading *r, const char *dir, bool *there, Err *e) {
     if (!(r->a = arena_new(&r->account, e))) return ST_ERROR;

@@ -9,8 +9,8 @@
  *
  * A record is a commit: parts, each u8 kind and then, numbers being short (base/bytes.h),
  *
- *   'C' text file                the catalog is that of the file
- *   'T' table, text file         the table is that of the file
+ *   'C' text file, u64           the catalog is that of the file, which has the checksum in its last 8 bytes
+ *   'T' table, text file, u64    the table is that of the file, which has the checksum in its header
  *   'R' table, length, bytes     rows of the table have changed (storage/redo.h)
  *   'S' sequence, last, called   numbers up to `last` may have been given; a record of its own
  *

@@ -612,8 +612,242 @@ static void simulated(void **state) {
                   (long long)n_points, (long long)n_statements, (long long)n_refused, (long long)n_cut_short);
 }
 
+/* ---- a failed sync, a full disk ---- */
+static stele_db *db;
+static stele_conn *conn;
+static void open_on(Disk *d) {
+    stele_error_info e;
+    if (try_open(d, true, &db, &e) != STELE_OK) fail_msg("%s %s", e.sqlstate, e.message);
+    conn = connect_to(db);
+}
+static void leave(void) {
+    stele_disconnect(conn);
+    assert_int_equal(stele_discard(db), STELE_OK);
+}
+/* What a power cut leaves. */
+static Disk *cut_off(Disk *d) {
+    Disk *left = disk_after_cut(d);
+    disk_free(d);
+    return left;
+}
+static Disk *with_a_row(void) {
+    Disk *d = disk_new(17);
+    open_on(d);
+    api_run(conn, "create table t(a int primary key, b text); create sequence q");
+    api_run(conn, "insert into t values (1, 'one')");
+    return d;
+}
+static void refused(const char *sql) {
+    const stele_error_info e = api_fails(conn, sql, "58030");
+    if (!strstr(e.hint, "CHECKPOINT")) fail_msg("%s: %s (%s)", sql, e.message, e.hint);
+}
+static void failed_sync(void **state) {
+    (void)state;
+    for (int which = 1; which <= 2; which++) { /* the write, the sync */
+        Disk *d = with_a_row();
+        d->fail_at = d->ops + which;
+        refused("insert into t values (2, 'two')");
+        d->fail_at = 0;
+        refused("insert into t values (3, 'three')");
+        refused("update t set b = b || '!'");
+        refused("create table u(a int)");
+        api_run(conn, "begin; insert into t values (4, 'four')");
+        refused("commit");
+        api_gives(conn, "select count(*) from t where a in (1, 3, 4) and b not like '%!'", "1");
+        api_gives(conn, "select to_regclass('u')", "NULL");
+        stele_conn *other = connect_to(db);
+        api_gives(other, "select b from t where a = 1", "one");
+        stele_disconnect(other);
+        Disk *found = disk_after_cut(d);
+        stele_db *mine = db;
+        stele_conn *mine_too = conn;
+        open_on(found);
+        api_gives(conn, "select count(*) from t where a in (1, 3, 4)", "1");
+        leave();
+        disk_free(found);
+        db = mine;
+        conn = mine_too;
+        api_run(conn, "checkpoint; insert into t values (5, 'five')");
+        leave();
+        d = cut_off(d);
+        open_on(d);
+        api_gives(conn, "select a, b from t where a <> 2 order by a", "1,one;5,five");
+        leave();
+        disk_free(d);
+    }
+}
+static void full_disk(void **state) {
+    (void)state;
+    Disk *d = with_a_row();
+    d->full = true;
+    api_fails(conn, "insert into t values (2, 'two')", "53100");
+    api_fails(conn, "insert into t values (3, 'three')", "53100");
+    api_fails(conn, "create table u(a int)", "53100");
+    api_fails(conn, "checkpoint", "53100");
+    api_fails(conn, "select nextval('q')", "53100");
+    api_gives(conn, "select count(*) from t where a in (1, 3)", "1");
+    api_run(conn, "begin; select count(*) from t; commit");
+    d->full = false;
+    api_run(conn, "insert into t values (4, 'four'); create table u(a int)");
+    api_gives(conn, "select nextval('q')", "1");
+    leave();
+    d = cut_off(d);
+    open_on(d);
+    api_gives(conn, "select a, b from t order by a", "1,one;2,two;4,four"); /* the second was kept, and written then */
+    api_gives(conn, "select count(*) from u", "0");
+    api_gives(conn, "select nextval('q') > 1", "t");
+    leave();
+    disk_free(d);
+}
+
+/* ---- damaged files ---- */
+enum { DAMAGED_STATES = 12 };
+typedef struct Damage {
+    Disk *disk;
+    char *states[DAMAGED_STATES];
+    int64_t ends[DAMAGED_STATES]; /* of the log, in bytes */
+    int n;
+    int64_t refused, opened;
+} Damage;
+static void damage_begin(Damage *x) {
+    static const char *const work[] = {"create table a(id int primary key, s text)",
+                                       "create table b(id int, n numeric(10,2), s text)",
+                                       "insert into a select i, 'text ' || i from generate_series(1, 50) g(i)",
+                                       "insert into b select i, i, null from "
+                                       "generate_series(1, 20) g(i)",
+                                       "update a set s = s || '!' where id % 3 = 0",
+                                       "truncate b",
+                                       "insert into b values "
+                                       "(1, 2.5, 'x')",
+                                       "create unique index on b((id + 1))",
+                                       "delete from a where id < 9",
+                                       "insert into b values (2, 2, 'y')"};
+    *x = (Damage){.disk = disk_new(5)};
+    open_on(x->disk);
+    stele_conn *observer = connect_observer(db);
+    api_run(conn, "create table old(a int, b text); insert into old values (1, 'kept'); checkpoint");
+    for (size_t i = 0; i < sizeof work / sizeof *work; i++) {
+        x->ends[x->n] = disk_find(&x->disk->names, "/db/g2/log")->file->len;
+        x->states[x->n++] = dump_of(observer);
+        api_run(conn, work[i]);
+    }
+    x->ends[x->n] = disk_find(&x->disk->names, "/db/g2/log")->file->len;
+    x->states[x->n++] = dump_of(observer);
+    stele_disconnect(observer);
+    leave();
+}
+/* It is refused, with the name of a file; or one of the states first .. last is found. */
+static void look_at_damage(Damage *x, Disk *d, const char *what, const char *path, int64_t at, int first, int last) {
+    stele_error_info e;
+    stele_db *opened;
+    if (try_open(d, at % 2, &opened, &e) != STELE_OK) {
+        if (strcmp(e.sqlstate, "XX001") != 0 || !strstr(e.message, "/db/"))
+            fail_msg("%s %s at %lld: %s %s", path, what, (long long)at, e.sqlstate, e.message);
+        x->refused++;
+        disk_free(d);
+        return;
+    }
+    stele_conn *c = connect_observer(opened);
+    char *text = dump_of(c);
+    int k = x->n - 1;
+    while (k >= 0 && strcmp(x->states[k], text) != 0) k--;
+    if (k < first || k > last)
+        fail_msg("%s %s at %lld: state %d, not %d to %d: %s", path, what, (long long)at, k, first, last,
+                 first_difference(x->states[last], text));
+    x->opened++;
+    free(text);
+    stele_disconnect(c);
+    assert_int_equal(stele_discard(opened), STELE_OK);
+    disk_free(d);
+}
+static void damage_file(Damage *x, const char *path, const DiskBytes *b) {
+    const bool is_log = disk_find(&x->disk->names, path) && strcmp(path + strlen(path) - 4, "/log") == 0;
+    const int64_t around = b->len > 6000 ? b->len / 900 : 3;
+    char *bytes = disk_memory(NULL, (size_t)b->len + 1);
+    memcpy(bytes, b->p, (size_t)b->len);
+    for (int64_t at = 0; at < b->len; at += at < 128 ? 1 : 1 + N(2 * around)) {
+        Disk *d = disk_after_cut(x->disk);
+        bytes[at] = (char)(bytes[at] ^ 1 << N(8));
+        disk_put(d, path, bytes, b->len);
+        bytes[at] = b->p[at];
+        look_at_damage(x, d, "changed", path, at, is_log && at >= x->ends[x->n - 2] ? x->n - 2 : x->n - 1, x->n - 1);
+        int first = x->n - 1, last = x->n - 1;
+        while (is_log && first > 0 && x->ends[first] > at) first--;
+        while (is_log && last > 0 && x->ends[last] - 8 >= at) last--; /* the end of a record may be padding */
+        d = disk_after_cut(x->disk);
+        disk_put(d, path, bytes, at);
+        look_at_damage(x, d, "cut", path, at, first, last);
+    }
+    free(bytes);
+}
+static void damaged_files(void **state) {
+    (void)state;
+    Damage x;
+    damage_begin(&x);
+    const DiskNames *names = &x.disk->durable;
+    x.disk = cut_off(x.disk);
+    names = &x.disk->durable;
+    for (int64_t i = 0; i < names->n; i++) {
+        const char *path = names->items[i].path;
+        DiskBytes *b = names->items[i].file->durable;
+        if (!b || strcmp(path, "/db/LOCK") == 0) continue;
+        damage_file(&x, path, b);
+        if (strcmp(path, "/db/g2/log") == 0) continue; /* without it there was none */
+        Disk *d = disk_after_cut(x.disk);
+        disk_put(d, path, NULL, 0);
+        look_at_damage(&x, d, "removed", path, 0, x.n - 1, x.n - 1);
+    }
+    print_message("%lld damaged files were refused, %lld had no effect or were a shorter log\n", (long long)x.refused,
+                  (long long)x.opened);
+    for (int i = 0; i < x.n; i++) free(x.states[i]);
+    disk_free(x.disk);
+}
+/* Each in the place of each other. */
+static void swapped_files(void **state) {
+    (void)state;
+    Damage x;
+    damage_begin(&x);
+    x.disk = cut_off(x.disk);
+    const DiskNames *names = &x.disk->durable;
+    for (int64_t i = 0; i < names->n * names->n; i++) {
+        const DiskName *to = &names->items[i / names->n], *from = &names->items[i % names->n];
+        const DiskBytes *b = from->file->durable;
+        if (to == from || !b || !to->file->durable || strcmp(to->path, "/db/LOCK") == 0) continue;
+        Disk *d = disk_after_cut(x.disk);
+        disk_put(d, to->path, b->p, b->len);
+        look_at_damage(&x, d, from->path, to->path, i, x.n - 1, x.n - 1);
+    }
+    for (int i = 0; i < x.n; i++) free(x.states[i]);
+    disk_free(x.disk);
+}
+/* The log of the generation before has the right form, and other records. */
+static void log_of_another_generation(void **state) {
+    (void)state;
+    Disk *d = with_a_row();
+    const DiskFile *log = disk_find(&d->names, "/db/g1/log")->file;
+    const int64_t n = log->len;
+    char *bytes = memcpy(disk_memory(NULL, (size_t)n), log->p, (size_t)n);
+    api_run(conn, "checkpoint");
+    leave();
+    d = cut_off(d);
+    disk_put(d, "/db/g2/log", bytes, n);
+    stele_error_info e;
+    assert_int_equal(try_open(d, true, &db, &e), STELE_ERROR);
+    assert_string_equal(e.sqlstate, "XX001");
+    assert_non_null(strstr(e.message, "/db/g2/log"));
+    free(bytes);
+    disk_free(d);
+}
+
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(simulated)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(failed_sync),
+        cmocka_unit_test(full_disk),
+        cmocka_unit_test(damaged_files),
+        cmocka_unit_test(swapped_files),
+        cmocka_unit_test(log_of_another_generation),
+        cmocka_unit_test(simulated),
+    };
     if (argc > 1) first_seed = strtoull(argv[1], NULL, 10);
     if (argc > 1) n_seeds = argc > 2 ? strtoll(argv[2], NULL, 10) : 1;
     return cmocka_run_group_tests_name("redo", tests, NULL, NULL);

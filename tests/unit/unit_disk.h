@@ -69,7 +69,6 @@ struct Disk {
     bool off, full;
     void (*hook)(void *ctx, Disk *d); /* under the lock */
     void *ctx;
-    const char *without; /* a mutation: syncs of files whose path has this at its end do nothing */
 };
 typedef struct DiskHandle {
     VfsFile file; /* first */
@@ -265,11 +264,6 @@ static Status disk_step(Disk *d, const char *what, const char *path, Err *e) {
     if (n == d->cut_at) d->off = true;
     return d->off || n == d->fail_at ? disk_error(d, what, path, e) : ST_OK;
 }
-static bool disk_ends(const char *s, const char *end) {
-    const size_t n = strlen(s), k = end ? strlen(end) : 0;
-    return end && n >= k && strcmp(s + n - k, end) == 0;
-}
-
 static Status disk_open_file(Disk *d, const char *path, int mode, DiskFile **out, Err *e) {
     DiskName *x = disk_find(&d->names, path);
     if (x && mode & VFS_EXCLUSIVE) return err_set(e, ERR_DUPLICATE_FILE, "file \"%s\" already exists", path);
@@ -356,7 +350,7 @@ static Status disk_sync(VfsFile *f, Err *e) {
     DiskFile *x = disk_handle(f)->of;
     pthread_mutex_lock(&d->lock);
     const Status st = disk_step(d, "synchronize", f->path, e);
-    if (!d->off && !disk_ends(f->path, d->without)) {
+    if (!d->off) {
         DiskBytes *now = st != ST_OK                  ? disk_left_of(d, x)
                          : x->n_writes || !x->durable ? disk_bytes_new(x->p, x->len)
                                                       : NULL;
@@ -408,7 +402,7 @@ static Status disk_sync_dir(Vfs *v, const char *path, Err *e) {
     int64_t kept = 0;
     for (int64_t i = 0; i < d->n_changes; i++) {
         DiskChange *x = &d->changes[i];
-        if (st == ST_OK && disk_is_in(x->to ? x->to : x->from, path) && !disk_ends(path, d->without)) {
+        if (st == ST_OK && disk_is_in(x->to ? x->to : x->from, path)) {
             disk_apply_change(&d->durable, x);
             disk_change_free(x);
         } else {
@@ -503,6 +497,18 @@ static Disk *disk_new(uint64_t seed) {
     Disk *d = disk_memory(NULL, sizeof *d);
     disk_init(d, seed);
     return d;
+}
+/* The file has these bytes, and they are durable; NULL: it is gone. */
+static void disk_put(Disk *d, const char *path, const char *p, int64_t n) {
+    disk_unname(&d->names, path);
+    disk_unname(&d->durable, path);
+    if (!p) return;
+    DiskFile *f = disk_memory(NULL, sizeof *f);
+    *f = (DiskFile){.durable = disk_bytes_new(p, n)};
+    disk_resize(f, n);
+    memcpy(f->p, p, (size_t)n);
+    disk_name(&d->names, path, f);
+    disk_name(&d->durable, path, f);
 }
 /* No file is open. NULL is fine. */
 static void disk_free(Disk *d) {
