@@ -85,6 +85,7 @@ def compiles_alone(header):
     if header.startswith("src/codegen/prelude/"):
         flags.append("-Wno-unused-parameter")  # all functions of kernels are called with the parameters' address
     ways = [["gcc", "-std=c17", "-D_GNU_SOURCE", *flags, "-Isrc", "-Iinclude", "-isystemthird_party/adbc/include",
+             "-isystemthird_party/pg_query/include",
              "-fsyntax-only", "-x", "c", "-"]]
     if header == "include/stele/stele.h":
         ways.append(["g++", "-std=c++17", "-Iinclude", "-fsyntax-only", "-x", "c++", "-"])

@@ -6,6 +6,7 @@
 #define ERRCODE_TABLE(X)                                                                   \
     X(CONNECTION_FAILURE, "08006", "connection_failure")                                   \
     X(FEATURE_NOT_SUPPORTED, "0A000", "feature_not_supported")                             \
+    X(INVALID_GRANT_OPERATION, "0LP01", "invalid_grant_operation")                         \
     X(STACKED_DIAGNOSTICS, "0Z002", "stacked_diagnostics_accessed_without_active_handler") \
     X(CASE_NOT_FOUND, "20000", "case_not_found")                                           \
     X(CARDINALITY, "21000", "cardinality_violation")                                       \
@@ -58,6 +59,7 @@
     X(INVALID_CURSOR_NAME, "34000", "invalid_cursor_name")                                 \
     X(EXTERNAL_ROUTINE, "38000", "external_routine_exception")                             \
     X(INVALID_SAVEPOINT, "3B001", "invalid_savepoint_specification")                       \
+    X(UNDEFINED_DATABASE, "3D000", "invalid_catalog_name")                                 \
     X(UNDEFINED_SCHEMA, "3F000", "invalid_schema_name")                                    \
     X(SERIALIZATION_FAILURE, "40001", "serialization_failure")                             \
     X(DEADLOCK_DETECTED, "40P01", "deadlock_detected")                                     \
@@ -122,6 +124,7 @@
 
 #define ERR_CONNECTION_FAILURE "08006"
 #define ERR_FEATURE_NOT_SUPPORTED "0A000"
+#define ERR_INVALID_GRANT_OPERATION "0LP01"
 #define ERR_STACKED_DIAGNOSTICS "0Z002"
 #define ERR_CASE_NOT_FOUND "20000"
 #define ERR_CARDINALITY "21000"
@@ -174,6 +177,7 @@
 #define ERR_INVALID_CURSOR_NAME "34000"
 #define ERR_EXTERNAL_ROUTINE "38000"
 #define ERR_INVALID_SAVEPOINT "3B001"
+#define ERR_UNDEFINED_DATABASE "3D000"
 #define ERR_UNDEFINED_SCHEMA "3F000"
 #define ERR_SERIALIZATION_FAILURE "40001"
 #define ERR_DEADLOCK_DETECTED "40P01"

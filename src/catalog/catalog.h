@@ -11,6 +11,8 @@
 #include "base/epoch.h"
 #include "catalog/comment.h"
 #include "catalog/index_def.h"
+#include "catalog/privilege.h"
+#include "catalog/role.h"
 #include "catalog/sequence.h"
 #include "storage/table.h"
 
@@ -130,6 +132,10 @@ typedef struct Catalog {
     IndexDef **index_defs;
     int64_t n_comments, cap_comments;
     Comment **comments;
+    int64_t n_roles, cap_roles;
+    Role **roles; /* by id */
+    int64_t n_privileges, cap_privileges;
+    Privileges **privileges;
 } Catalog;
 
 /* Names what the catalog and the functions of clients define: it is another number whenever a name may mean something

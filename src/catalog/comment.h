@@ -19,7 +19,8 @@ typedef enum CommentKind {
     COMMENT_TYPE = 't',              /* an enumerated or composite type, or a domain */
     COMMENT_ROUTINE = 'f',           /* by `routine` */
     COMMENT_SCHEMA = 'n',
-    COMMENT_DATABASE = 'D' /* this one */
+    COMMENT_DATABASE = 'D', /* this one */
+    COMMENT_ROLE = 'u'
 } CommentKind;
 typedef struct Comment {
     EpochNode node; /* once retired */

@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "db/catalog_roles.h"
 #include "storage/keyindex.h"
 #include "types/composite.h"
 #include "types/enums.h"
@@ -30,7 +31,9 @@ enum {
     CATALOG_INDEX_DEFS = 17 /* and definitions of indexes that say more than unique keys; oid and its like */,
     CATALOG_COMMENTS = 18 /* and comments */,
     CATALOG_VIEWS = 19 /* and options and defaults of views, and materialized ones */,
-    CATALOG_CONSTRAINTS = 20 /* and deferrable constraints, and all that foreign keys may have */
+    CATALOG_CONSTRAINTS = 20 /* and deferrable constraints, and all that foreign keys may have */,
+    CATALOG_ROLES = 22 /* and roles, owners and privileges */,
+    CATALOG_LAST = CATALOG_ROLES
 };
 static_assert(sizeof(Type) == 8, "file format");
 
@@ -389,6 +392,7 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
     needs_format(&format, c->n_comments > 0, CATALOG_COMMENTS);
     needs_format(&format, views, CATALOG_VIEWS);
     needs_format(&format, has_constraints(c), CATALOG_CONSTRAINTS);
+    needs_format(&format, c->n_roles > 0 || c->n_privileges > 0, CATALOG_ROLES);
     bytes_put_i64(&o, format);
     bytes_put_i64(&o, c->next_id);
     if (format >= CATALOG_ENUMS) put_enums(&o, c->enums);
@@ -418,6 +422,7 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
     if (format >= CATALOG_COMMENTS) put_comments(&o, c);
     for (int64_t i = 0; i < c->n_views && format >= CATALOG_VIEWS; i++) put_view_parts(&o, c->views[i]);
     if (format >= CATALOG_CONSTRAINTS) put_constraints(&o, c);
+    if (format >= CATALOG_ROLES) catalog_put_roles(&o, c);
     *out = o;
 }
 Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccount *a, Err *e) {
@@ -888,7 +893,7 @@ static Status load_comments(Catalog *c, BytesIn *in, const char *path, Err *e) {
         x.name = bytes_get_text(in, false);
         x.part = bytes_get_text(in, false);
         x.text = bytes_get_text(in, false);
-        if (in->failed || !kind || !strchr("rckdtfnD", kind))
+        if (in->failed || !kind || !strchr("rckdtfnDu", kind))
             return err_corrupted(e, path, in->at, "comment is invalid");
         if (!(copy = comment_new(&x, e))) return ST_ERROR;
         if (catalog_add_comment(c, copy, e) == ST_OK) continue;
@@ -949,7 +954,7 @@ static Status read_file(Vfs *vfs, const char *path, Arena *a, BytesIn *in, int64
     if (!checksum_matches(p, len - 8, sum)) return err_corrupted(e, path, 0, "checksum does not match");
     *in = (BytesIn){.p = p, .len = len - 8, .at = 8, .arena = a};
     *format = bytes_get_i64(in);
-    if (*format < CATALOG_FIRST || *format > CATALOG_CONSTRAINTS) return err_corrupted(e, path, 8, "unknown format");
+    if (*format < CATALOG_FIRST || *format > CATALOG_LAST) return err_corrupted(e, path, 8, "unknown format");
     *next_id = bytes_get_i64(in);
     return ST_OK;
 }
@@ -991,6 +996,7 @@ Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *acc
         else if (c->views[i]->materialized) return err_corrupted(e, path, in.at, "view is invalid");
     }
     if (format >= CATALOG_CONSTRAINTS) TRY(load_constraints(c, &in, path, e));
+    if (format >= CATALOG_ROLES) TRY(catalog_load_roles(c, &in, path, e));
     if (in.failed || in.at != in.len) return err_corrupted(e, path, in.at, "catalog is invalid");
     c->next_id = MAX_OF(c->next_id, next_id); /* foreign keys have numbers by now */
     return ST_OK;

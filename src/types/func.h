@@ -63,9 +63,9 @@ typedef struct SequenceCall {
 } SequenceCall;
 
 typedef struct SessionInfo {
-    int64_t now_micros; /* transaction_timestamp(), timestamptz; also 'now' in texts */
-    TextForm form;      /* of texts that are made and read; the time zone */
-    const char *user;
+    int64_t now_micros;              /* transaction_timestamp(), timestamptz; also 'now' in texts */
+    TextForm form;                   /* of texts that are made and read; the time zone */
+    const char *user, *session_user; /* the role that statements run as, and the session's own */
     const char *database;
     uint64_t random_seed;
     /* A setting's text (as SHOW has it) in the arena; NULL with an error (42704) when there is none of that name. NULL:

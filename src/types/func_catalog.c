@@ -163,6 +163,8 @@ static const FuncDef defs[] = {
     CALL("has_column_privilege", N_, T_BOOL, 4, NULL, "whether a user may do that", T_ANY, T_ANY, T_ANY, T_TEXT),
     CALL("pg_has_role", N_, T_BOOL, 2, NULL, "whether the user has the role", T_ANY, T_TEXT),
     CALL("pg_has_role", N_, T_BOOL, 3, NULL, "whether a user has the role", T_ANY, T_ANY, T_TEXT),
+    CALL("acldefault", FL, T_ARRAY, 2, tf_texts, "privileges on a new object of a kind: aclitems", T_TEXT, T_OID),
+    CALL("makeaclitem", FL, T_TEXT, 4, NULL, "an aclitem", T_OID, T_OID, T_TEXT, T_BOOL),
     SIZE("pg_relation_size", "bytes of a table's rows"),
     CALL("pg_relation_size", N_, T_INT8, 2, NULL, "bytes of a table's rows", FUNC_REGCLASS, T_TEXT),
     SIZE("pg_table_size", "bytes of a table's rows"),

@@ -158,6 +158,7 @@ K1F(pg_sleep_f64, double, uint8_t, 0, {
     }
 TEXT_CONST(version_text, "PostgreSQL 15.0 (Stele 0.1.0)")
 TEXT_CONST(user_text, ctx->session ? ctx->session->user : "")
+TEXT_CONST(session_user_text, ctx->session ? ctx->session->session_user : "")
 TEXT_CONST(database_text, ctx->session ? ctx->session->database : "")
 TEXT_CONST(schema_text, "public")
 KERNEL(typeof_any) {
@@ -352,7 +353,7 @@ static const FuncDef defs[] = {
     DEF("pg_sleep", S_ | FN_VOLATILE, T_BOOL, 1, ARGS(T_FLOAT8), OP_NONE, pg_sleep_f64, NULL, "waits some seconds"),
     SESSION("version", version_text, "version of the system"),
     SESSION("current_user", user_text, "user name"),
-    SESSION("session_user", user_text, "user name"),
+    SESSION("session_user", session_user_text, "user name"),
     SESSION("user", user_text, "user name"),
     SESSION("current_role", user_text, "user name"),
     SESSION("current_database", database_text, "database name"),

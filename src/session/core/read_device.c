@@ -38,6 +38,10 @@ static Catalog *copy_catalog(Session *s) {
     c->index_defs = from->index_defs;
     c->n_comments = from->n_comments;
     c->comments = from->comments;
+    c->n_roles = from->n_roles;
+    c->roles = from->roles;
+    c->n_privileges = from->n_privileges;
+    c->privileges = from->privileges;
     return c;
 }
 static void drop_catalog(Session *s, Catalog *c) {

@@ -47,6 +47,10 @@ typedef enum CatalogUndoKind {
     CU_DROPPED_INDEX,
     CU_ADDED_COMMENT,
     CU_DROPPED_COMMENT,
+    CU_ADDED_ROLE,
+    CU_DROPPED_ROLE,
+    CU_ADDED_PRIVILEGES,
+    CU_DROPPED_PRIVILEGES,
     CU_EXPECTED_ROWS,
     CU_ENUM,
     CU_COMPOSITE,
@@ -63,6 +67,8 @@ struct CatalogUndo {
     Sequence *sequence;
     IndexDef *index;
     Comment *comment;
+    Role *role;
+    Privileges *privileges;
     int64_t expected_rows; /* of the table before */
     const EnumType *enum_from, *enum_to;
     const CompositeType *row_from, *row_to;
@@ -117,10 +123,14 @@ static Status change(Session *s, CatalogUndoKind kind, Table *t, View *v, Foreig
     case CU_DROPPED_INDEX: break; /* session_add_index and session_drop_index do it */
     case CU_ADDED_COMMENT:
     case CU_DROPPED_COMMENT: break; /* session_add_comment and session_drop_comment do it */
-    case CU_COMPOSITE: break;       /* session_put_composite does it */
-    case CU_RANGE: break;           /* session_put_range does it */
-    case CU_ENUM: break;            /* session_put_enum does it */
-    case CU_EXPECTED_ROWS: break;   /* session_expect_rows does it */
+    case CU_ADDED_ROLE:
+    case CU_DROPPED_ROLE:
+    case CU_ADDED_PRIVILEGES:
+    case CU_DROPPED_PRIVILEGES: break; /* session_add_role and the others do it */
+    case CU_COMPOSITE: break;          /* session_put_composite does it */
+    case CU_RANGE: break;              /* session_put_range does it */
+    case CU_ENUM: break;               /* session_put_enum does it */
+    case CU_EXPECTED_ROWS: break;      /* session_expect_rows does it */
     }
     if (r != ST_OK) {
         mem_free(&s->account, u, (int64_t)sizeof *u);
@@ -212,6 +222,34 @@ Status session_drop_comment(Session *s, Comment *x) {
     catalog_remove_comment(&s->db->catalog, s->catalog_undo->comment = x);
     return ST_OK;
 }
+Status session_add_role(Session *s, const Role *like) {
+    Role *x = role_new(like, &s->err);
+    if (!x) return ST_ERROR;
+    if (change(s, CU_ADDED_ROLE, NULL, NULL, NULL, NULL) != ST_OK) {
+        role_free(x);
+        return ST_ERROR;
+    }
+    return catalog_add_role(&s->db->catalog, s->catalog_undo->role = x, &s->err);
+}
+Status session_drop_role(Session *s, Role *x) {
+    TRY(change(s, CU_DROPPED_ROLE, NULL, NULL, NULL, NULL));
+    catalog_remove_role(&s->db->catalog, s->catalog_undo->role = x);
+    return ST_OK;
+}
+Status session_add_privileges(Session *s, const Privileges *like) {
+    Privileges *x = privileges_new(like, &s->err);
+    if (!x) return ST_ERROR;
+    if (change(s, CU_ADDED_PRIVILEGES, NULL, NULL, NULL, NULL) != ST_OK) {
+        privileges_free(x);
+        return ST_ERROR;
+    }
+    return catalog_add_privileges(&s->db->catalog, s->catalog_undo->privileges = x, &s->err);
+}
+Status session_drop_privileges(Session *s, Privileges *x) {
+    TRY(change(s, CU_DROPPED_PRIVILEGES, NULL, NULL, NULL, NULL));
+    catalog_remove_privileges(&s->db->catalog, s->catalog_undo->privileges = x);
+    return ST_OK;
+}
 Status session_expect_rows(Session *s, Table *t, int64_t rows) {
     TRY(change(s, CU_EXPECTED_ROWS, t, NULL, NULL, NULL));
     t->expected_rows = rows;
@@ -258,6 +296,51 @@ Status session_put_range(Session *s, const RangeType *from, const RangeType *to)
     s->catalog_undo->range_to = to;
     range_changed(c, from, to);
     return ST_OK;
+}
+
+/* Another object of the kind and name went after the mark. */
+static bool was_there(const CatalogUndo *from, const CatalogUndo *mark, const AddedObject *x) {
+    for (const CatalogUndo *u = from; u != mark; u = u->next) {
+        const char *name = u->kind == CU_DROPPED_TABLE      ? u->table->name
+                           : u->kind == CU_DROPPED_VIEW     ? u->view->name
+                           : u->kind == CU_DROPPED_SEQUENCE ? u->sequence->name
+                           : u->kind == CU_DROPPED_DOMAIN   ? u->domain->name
+                           : u->kind == CU_DROPPED_ROUTINE  ? u->routine->name
+                                                            : NULL;
+        const bool routine = u->kind == CU_DROPPED_ROUTINE;
+        if (name && routine == (x->kind == 'f') && strcmp(name, x->name) == 0) return true;
+    }
+    return false;
+}
+bool session_next_added(const Session *s, const CatalogUndo **at, const CatalogUndo *mark, AddedObject *out) {
+    for (const CatalogUndo *u = *at; u != mark; u = u->next) {
+        *out = (AddedObject){0};
+        switch (u->kind) {
+        case CU_ADDED_TABLE: *out = (AddedObject){.kind = 'r', .name = u->table->name}; break;
+        case CU_ADDED_VIEW:
+            if (!u->view->materialized) *out = (AddedObject){.kind = 'r', .name = u->view->name};
+            break;
+        case CU_ADDED_SEQUENCE: *out = (AddedObject){.kind = 'S', .name = u->sequence->name}; break;
+        case CU_ADDED_DOMAIN: *out = (AddedObject){.kind = 'T', .name = u->domain->name}; break;
+        case CU_ADDED_ROUTINE:
+            if (!u->routine->generic)
+                *out = (AddedObject){.kind = 'f', .name = u->routine->name, .routine = u->routine->id};
+            break;
+        case CU_ENUM:
+            if (!u->enum_from && u->enum_to) *out = (AddedObject){.kind = 'T', .name = u->enum_to->name};
+            break;
+        case CU_COMPOSITE:
+            if (!u->row_from && u->row_to) *out = (AddedObject){.kind = 'T', .name = u->row_to->name};
+            break;
+        case CU_RANGE:
+            if (!u->range_from && u->range_to) *out = (AddedObject){.kind = 'T', .name = u->range_to->name};
+            break;
+        default: break;
+        }
+        *at = u->next;
+        if (out->kind && !was_there(s->catalog_undo, mark, out)) return true;
+    }
+    return false;
 }
 
 void catalog_undo_all(Session *s) { catalog_undo_to(s, NULL); }
@@ -313,6 +396,16 @@ void catalog_undo_to(Session *s, const CatalogUndo *mark) {
             comment_free(u->comment);
             break;
         case CU_DROPPED_COMMENT: (void)catalog_add_comment(c, u->comment, &ignored); break;
+        case CU_ADDED_ROLE:
+            catalog_remove_role(c, u->role);
+            role_free(u->role);
+            break;
+        case CU_DROPPED_ROLE: (void)catalog_add_role(c, u->role, &ignored); break;
+        case CU_ADDED_PRIVILEGES:
+            catalog_remove_privileges(c, u->privileges);
+            privileges_free(u->privileges);
+            break;
+        case CU_DROPPED_PRIVILEGES: (void)catalog_add_privileges(c, u->privileges, &ignored); break;
         case CU_ENUM:
             if (u->enum_from != u->enum_to) (void)enum_put(c->enums, u->enum_to, u->enum_from, &ignored);
             type_changed(c, u->enum_to ? u->enum_to->name : NULL, u->enum_from ? u->enum_from->name : NULL);
@@ -352,6 +445,8 @@ void catalog_undo_forget(Session *s) {
         if (u->kind == CU_DROPPED_SEQUENCE) sequence_retire(d, u->sequence);
         if (u->kind == CU_DROPPED_INDEX) index_def_retire(d, u->index);
         if (u->kind == CU_DROPPED_COMMENT) comment_retire(d, u->comment);
+        if (u->kind == CU_DROPPED_ROLE) role_retire(d, u->role);
+        if (u->kind == CU_DROPPED_PRIVILEGES) privileges_retire(d, u->privileges);
         mem_free(&s->account, u, (int64_t)sizeof *u);
     }
 }
@@ -892,7 +987,7 @@ Status session_new(Database *db, Session **out, Err *e) {
     s->info.oid_name = session_oid_name;
     s->info.oid_find = session_oid_find;
     s->info.catalog_call = session_catalog_call;
-    s->info.user = "stele";
+    s->info.user = s->info.session_user = ROLE_BOOTSTRAP_NAME;
     s->info.database = db->path ? db->path : ":memory:";
     s->info.random_seed = (uint64_t)clock_ns();
     if (epoch_register(db->epochs, atomic_fetch_add(&db->last_session, 1) + 1, &s->read.slot, e) != ST_OK) {

@@ -66,6 +66,7 @@ typedef struct BulkSettings { /* bulks of calls, and the pool that makes them */
 typedef struct ClientSettings { /* the connected client, and the form of its input and output */
     TextForm form;
     char application_name[64], search_path[64];
+    char role[64], authorization[64]; /* SET ROLE: "none"; SET SESSION AUTHORIZATION: "" */
     char interval_style[20], bytea_output[8];
     int64_t extra_float_digits;
     bool check_bodies;
@@ -582,6 +583,18 @@ Status session_add_index(Session *s, const IndexDef *like); /* a copy of it */
 Status session_drop_index(Session *s, IndexDef *x);
 Status session_add_comment(Session *s, const Comment *like); /* likewise */
 Status session_drop_comment(Session *s, Comment *x);
+Status session_add_role(Session *s, const Role *like); /* likewise; id -1: it gets one */
+Status session_drop_role(Session *s, Role *x);
+Status session_add_privileges(Session *s, const Privileges *like);
+Status session_drop_privileges(Session *s, Privileges *x);
+/* An object that a statement has made: kinds as acl_rights_of has them. */
+typedef struct AddedObject {
+    char kind;
+    const char *name;
+    int64_t routine;
+} AddedObject;
+/* The next one, from *at (at first s->catalog_undo) back to what that was before the statement. */
+bool session_next_added(const Session *s, const CatalogUndo **at, const CatalogUndo *mark, AddedObject *out);
 /* An enumerated type in the place of another; either may be NULL. */
 Status session_put_enum(Session *s, const EnumType *from, const EnumType *to);
 /* The same of composite types. */

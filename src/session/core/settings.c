@@ -12,6 +12,7 @@
 #include "device/device.h"
 #include "exec/vm.h"
 #include "session/core/session.h"
+#include "session/ddl/access.h"
 #include "session/pool/callpool.h"
 #include "sql/optimize/optimize.h"
 #include "types/zone.h"
@@ -162,7 +163,9 @@ static const Def defs[] = {
     {"server_version", K_FIXED, 0, 0, 0, 0, "15.0 (Stele)", "version of the SQL dialect"},
     {"server_version_num", K_FIXED, 0, 0, 0, 0, "150000", "the same as a number"},
     {"integer_datetimes", K_FIXED, 0, 0, 0, 0, "on", "times are integers"},
-    {"is_superuser", K_FIXED, 0, 0, 0, 0, "on", "there are no roles"},
+    {"role", K_TEXT, AT(client.role), 0, 0, "none", "the role that statements run as"},
+    {"session_authorization", K_TEXT, AT(client.authorization), 0, 0, "", "the session's role"},
+    {"is_superuser", K_FIXED, 0, 0, 0, 0, "on", "privileges are not looked at"},
     {"lc_collate", K_FIXED, 0, 0, 0, 0, "C", "texts are ordered by their bytes"},
     {"lc_ctype", K_FIXED, 0, 0, 0, 0, "C", "kinds of characters"},
     {"max_identifier_length", K_FIXED, 0, 0, 0, 0, "63", "bytes of a name"},
@@ -235,6 +238,12 @@ static bool parse_units(const char *v, bool bytes, bool micro, int64_t *out) {
     return true;
 }
 
+/* Who the session is. */
+static void apply_role(Session *s) {
+    const ClientSettings *c = &s->settings.client;
+    s->info.session_user = *c->authorization ? c->authorization : ROLE_BOOTSTRAP_NAME;
+    s->info.user = strcmp(c->role, "none") != 0 ? c->role : s->info.session_user;
+}
 /* What the client's settings mean for texts. */
 static void apply_form(Session *s) {
     ClientSettings *c = &s->settings.client;
@@ -250,6 +259,7 @@ static void apply_form(Session *s) {
 /* hash_constant and instruction_set are switches of the whole process; nothing may run beside them in tests. */
 static void apply(Session *s, const Def *d) {
     apply_form(s);
+    apply_role(s);
     if (d->kind == K_BOOL && strcmp(d->name, "hash_constant") == 0) hash_constant = s->settings.exec.hash_constant;
     if (strcmp(d->name, "instruction_set") == 0)
         (void)vm_set_isa(strcmp(s->settings.exec.isa, "auto") == 0 ? NULL : s->settings.exec.isa);
@@ -332,6 +342,9 @@ static Status set_text(Session *s, const Def *d, const char *value, Err *e) {
         err_hint(e, "Use auto, %s.", names);
         return ST_ERROR;
     }
+    const bool role = strcmp(d->name, "role") == 0 && strcmp(value, "none") != 0;
+    if (role || (strcmp(d->name, "session_authorization") == 0 && *value)) TRY(session_may_be_role(s, value, e));
+    if (strcmp(d->name, "session_authorization") == 0) memcpy(s->settings.client.role, "none", sizeof "none");
     if (strcmp(d->name, "temp_directory") == 0 && *value) TRY(temp_directory_check(value, e));
     memcpy((char *)&s->settings + d->offset, value, strlen(value) + 1);
     return ST_OK;
@@ -563,6 +576,7 @@ Status settings_change(Session *s, const char *name, const char *value, bool is_
     s->kept_settings.keep = s->settings;
     s->settings = now;
     s->info.form = now.client.form;
+    apply_role(s);
     return st;
 }
 
@@ -607,6 +621,7 @@ void settings_restore(Session *s, const Settings *to) {
         if (d->size && memcmp((const char *)&from + d->offset, (const char *)to + d->offset, d->size) != 0) apply(s, d);
     }
     s->info.form = to->client.form;
+    apply_role(s);
 }
 
 /* A number in the largest unit in which it is whole. */
@@ -657,7 +672,9 @@ const char *settings_show(Session *s, Arena *a, const char *name, Err *e) {
     switch (d->kind) {
     case K_BOOL: return base[d->offset] ? "on" : "off";
     case K_TEXT:
-    case K_ENUM: return arena_strdup(a, base + d->offset);
+    case K_ENUM:
+        if (strcmp(d->name, "session_authorization") == 0) return arena_strdup(a, s->info.session_user);
+        return arena_strdup(a, base + d->offset);
     case K_RULES: return arena_strdup(a, s->settings.exec.rules_text);
     case K_TZ: return arena_strdup(a, zone_name(s->settings.client.form.zone));
     case K_DATES:

@@ -3,6 +3,7 @@
 
 #include "catalog/similar_names.h"
 #include "session/core/constraints.h"
+#include "session/ddl/access.h"
 #include "session/ddl/comments.h"
 #include "session/ddl/definition.h"
 #include "session/ddl/depend.h"
@@ -277,6 +278,7 @@ static bool names_column(AstAlterKind kind) {
     case AST_ALTER_RESET_OPTIONS:
     case AST_ALTER_CLUSTER_ON:
     case AST_ALTER_DROP_CLUSTER:
+    case AST_ALTER_OWNER:
     case AST_ALTER_SET_STATISTICS:
     case AST_ALTER_OTHER: return false;
     default: return true;
@@ -538,6 +540,13 @@ static Status alter_draft(Alter *x) {
     case AST_ALTER_DROP_CLUSTER:
         x->done = true;
         return cluster_mark(x->s, x->a, x->t, k->kind == AST_ALTER_CLUSTER_ON ? k->name : NULL);
+    case AST_ALTER_OWNER: {
+        const Privileges of = {.kind = PRIVILEGE_RELATION, .name = x->t->name, .part = ""};
+        int64_t to;
+        x->done = true;
+        TRY(role_of_spec(x->s, k->owner, &to));
+        return owner_change(x->s, x->a, &of, to);
+    }
     case AST_ALTER_SET_STATISTICS:
         return err_at(&x->s->err, k->location, ERR_FEATURE_NOT_SUPPORTED,
                       "ALTER TABLE SET STATISTICS is not supported");
@@ -720,9 +729,9 @@ static Status rename_in_texts(Session *s, Arena *a, const Table *t, int col, con
 /* Of what is renamed; that it can be is found out behind. */
 static Status rename_comments(Session *s, const AstRename *x) {
     if (!catalog_relation_exists(&s->db->catalog, slice_of(x->name.name))) return ST_OK;
-    if (x->object == AST_OBJ_COLUMN) return comments_rename(s, "c", x->name.name, x->old_name, x->new_name);
-    if (x->object == AST_OBJ_CONSTRAINT) return comments_rename(s, "k", x->name.name, x->old_name, x->new_name);
-    return comments_rename(s, "rckt", x->name.name, NULL, x->new_name);
+    if (x->object == AST_OBJ_COLUMN) return parts_rename(s, "c", x->name.name, x->old_name, x->new_name);
+    if (x->object == AST_OBJ_CONSTRAINT) return parts_rename(s, "k", x->name.name, x->old_name, x->new_name);
+    return parts_rename(s, "rckt", x->name.name, NULL, x->new_name);
 }
 Status rename_object(Session *s, Statement *st, const AstRename *x) {
     TRY(stack_check(&s->err));
@@ -731,7 +740,7 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
     Arena *a = st->run_arena;
     TRY(session_check_schema(s, &x->name));
     if (x->object == AST_OBJ_COLUMN && x->relation == AST_OBJ_TYPE) {
-        TRY(comments_rename(s, "c", x->name.name, x->old_name, x->new_name));
+        TRY(parts_rename(s, "c", x->name.name, x->old_name, x->new_name));
         return composite_rename_attribute(s, st, x);
     }
     const bool any = x->object == AST_OBJ_TABLE || x->object == AST_OBJ_INDEX; /* ALTER INDEX takes all relations */

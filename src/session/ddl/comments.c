@@ -143,6 +143,10 @@ Status comment_statement(Session *s, Statement *st, const AstComment *x) {
     case AST_OBJ_DOMAIN_CONSTRAINT: TRY(on_domain_constraint(s, x, &of)); break;
     case AST_OBJ_ROUTINE: TRY(on_routine(s, st->run_arena, x, &of)); break;
     case AST_OBJ_SCHEMA: TRY(on_schema(s, x, &of)); break;
+    case AST_OBJ_ROLE:
+        of = (Comment){.kind = COMMENT_ROLE, .name = text_of(x->name.name), .part = text_of("")};
+        if (catalog_role(&s->db->catalog, x->name.name)) break;
+        return err_set(&s->err, ERR_UNDEFINED_OBJECT, "role \"%s\" does not exist", x->name.name);
     case AST_OBJ_DATABASE:
         of = (Comment){.kind = COMMENT_DATABASE, .name = text_of(""), .part = text_of("")};
         if (strcmp(x->name.name, s->info.database) == 0) break;
@@ -210,6 +214,7 @@ static bool is_there(const Catalog *c, const Comment *x) {
     case COMMENT_DOMAIN_CONSTRAINT: return (d = catalog_domain(c, name)) && has_check(d, x->part);
     case COMMENT_TYPE: return type_exists(c, x->name);
     case COMMENT_ROUTINE: return catalog_routine_by_id(c, x->routine) != NULL;
+    case COMMENT_ROLE: return catalog_role(c, x->name) != NULL;
     default: return true;
     }
 }

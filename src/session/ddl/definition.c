@@ -1249,6 +1249,7 @@ static const char *comment_object(Lister *l, const Comment *c) {
         text_put(&x, drop_signature(l, r));
         return text_take(&x);
     case COMMENT_SCHEMA: text_put(&x, "SCHEMA "); break;
+    case COMMENT_ROLE:
     case COMMENT_DATABASE: return ""; /* another one restores it */
     }
     text_name(&x, c->name);

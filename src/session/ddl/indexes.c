@@ -361,9 +361,9 @@ Status rename_index(Session *s, Statement *st, const AstRename *x) {
         TRY(index_def_put(s, t, def->name, &like));
     }
     const int k = table_index_named(t, x->name.name);
-    TRY(comments_rename(s, "r", x->name.name, NULL, x->new_name));
+    TRY(parts_rename(s, "r", x->name.name, NULL, x->new_name));
     if (k < 0) return ST_OK;
-    if (k < t->n_keys && !t->keys[k].is_index) TRY(comments_rename(s, "k", t->name, x->name.name, x->new_name));
+    if (k < t->n_keys && !t->keys[k].is_index) TRY(parts_rename(s, "k", t->name, x->name.name, x->new_name));
     TableDraft d = {0};
     TRY(draft_of(s, a, t, &d));
     if (k < d.n_keys) d.keys[k].name = x->new_name;

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "session/core/transaction.h"
+#include "session/ddl/access.h"
 #include "session/ddl/comments.h"
 #include "session/ddl/depend.h"
 #include "session/ddl/stored_text.h"
@@ -297,6 +298,7 @@ Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
         return ST_ERROR;
     }
     if (old) TRY(comments_of_routine(s, old->id, own->id));
+    if (old) TRY(privileges_of_routine(s, old->id, own->id));
     if (!f->is_sql || !s->settings.client.check_bodies || routine_is_polymorphic(own)) return ST_OK;
     if (check_sql_body(s, a, own, f) == ST_OK) return ST_OK; /* it may call itself */
     s->err.position = s->err.position && x->body_offset >= 0 ? x->body_offset + s->err.position : 0;

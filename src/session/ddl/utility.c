@@ -10,6 +10,7 @@
 #include "session/core/constraints.h"
 #include "session/core/cursor.h"
 #include "session/pool/callpool.h"
+#include "session/ddl/access.h"
 #include "session/ddl/comments.h"
 #include "session/ddl/depend.h"
 #include "session/pl/pl_eval.h"
@@ -170,10 +171,15 @@ static Status drop(Session *s, Statement *st, const AstDrop *x) {
     return drop_spared(s, &d);
 }
 
+Status parts_rename(Session *s, const char *of, const char *name, const char *part, const char *new_name) {
+    TRY(comments_rename(s, of, name, part, new_name));
+    return privileges_rename(s, of, name, part, new_name);
+}
 Status parts_sweep(Session *s) {
     if (!s->has_dropped) return ST_OK;
     TRY(index_defs_sweep(s));
     TRY(comments_sweep(s));
+    TRY(privileges_sweep(s));
     s->has_dropped = false;
     return ST_OK;
 }
@@ -325,6 +331,23 @@ static Status change_setting(Session *s, const AstSet *x, const char *value) {
     return settings_change(s, x->name, value, x->is_local, &s->err);
 }
 
+Status setting_value_text(Session *s, Arena *a, const AstSet *x, const char **out) {
+    const char *v = "";
+    if (x->n_values > 1 && !settings_is_list(x->name))
+        return err_set(&s->err, ERR_INVALID_PARAMETER, "SET %s takes only one argument", x->name);
+    for (int64_t i = 0; i < x->n_values; i++) {
+        const AstExpr *e = x->values[i];
+        const bool interval = e->kind == AST_CAST && strcmp(x->name, "timezone") == 0;
+        const char *t = interval ? interval_text(s, a, AST_AS_CONST(AstCast, e)) : literal_text(a, e);
+        if (err_is_set(&s->err)) return ST_ERROR;
+        if (!t) return err_at(&s->err, x->values[i]->location, ERR_SYNTAX, "SET takes constants only");
+        v = i ? arena_printf(a, "%s, %s", v, t) : t;
+        if (!v) return ST_ERROR;
+    }
+    *out = v;
+    return ST_OK;
+}
+
 static Status set_statement(Session *s, Statement *st, const AstSet *x) {
     Arena *a = st->run_arena;
     tag(st, x->is_reset ? "RESET" : "SET");
@@ -342,18 +365,8 @@ static Status set_statement(Session *s, Statement *st, const AstSet *x) {
         }
         return ST_OK;
     case AST_SET_VALUE: {
-        const char *v = "";
-        if (x->n_values > 1 && !settings_is_list(x->name))
-            return err_set(&s->err, ERR_INVALID_PARAMETER, "SET %s takes only one argument", x->name);
-        for (int64_t i = 0; i < x->n_values; i++) {
-            const AstExpr *e = x->values[i];
-            const bool interval = e->kind == AST_CAST && strcmp(x->name, "timezone") == 0;
-            const char *t = interval ? interval_text(s, a, AST_AS_CONST(AstCast, e)) : literal_text(a, e);
-            if (err_is_set(&s->err)) return ST_ERROR;
-            if (!t) return err_at(&s->err, x->values[i]->location, ERR_SYNTAX, "SET takes constants only");
-            v = i ? arena_printf(a, "%s, %s", v, t) : t;
-            if (!v) return ST_ERROR;
-        }
+        const char *v;
+        TRY(setting_value_text(s, a, x, &v));
         return change_setting(s, x, v);
     }
     default: return change_setting(s, x, NULL);
@@ -581,13 +594,13 @@ static Status vacuum(Session *s, Statement *st, const AstVacuum *x) {
 /* ... with the comments of what is renamed. */
 static Status alter_type(Session *s, Statement *st, const AstAlterEnum *x) {
     TRY(enum_alter(s, st, x));
-    return x->new_name ? comments_rename(s, "tc", x->name.name, NULL, x->new_name) : ST_OK;
+    return x->new_name ? parts_rename(s, "tc", x->name.name, NULL, x->new_name) : ST_OK;
 }
 static Status alter_domain(Session *s, Statement *st, const AstAlterDomain *x) {
     TRY(domain_alter(s, st, x));
     if (!x->new_name) return ST_OK;
-    return x->old_name ? comments_rename(s, "d", x->name.name, x->old_name, x->new_name)
-                       : comments_rename(s, "td", x->name.name, NULL, x->new_name);
+    return x->old_name ? parts_rename(s, "d", x->name.name, x->old_name, x->new_name)
+                       : parts_rename(s, "td", x->name.name, NULL, x->new_name);
 }
 
 static Status run_utility(Session *s, Statement *st, const AstStmt *x) {
@@ -599,7 +612,9 @@ static Status run_utility(Session *s, Statement *st, const AstStmt *x) {
     case AST_CREATE_INDEX: return create_index(s, st, AST_AS_CONST(AstCreateIndex, x));
     case AST_DROP: return drop(s, st, AST_AS_CONST(AstDrop, x));
     case AST_ALTER_TABLE: return alter_table(s, st, AST_AS_CONST(AstAlterTable, x));
-    case AST_RENAME: return rename_object(s, st, AST_AS_CONST(AstRename, x));
+    case AST_RENAME:
+        if (AST_AS_CONST(AstRename, x)->object == AST_OBJ_ROLE) return role_rename(s, st, AST_AS_CONST(AstRename, x));
+        return rename_object(s, st, AST_AS_CONST(AstRename, x));
     case AST_TRUNCATE: return truncate_tables(s, st, AST_AS_CONST(AstTruncate, x));
     case AST_COPY: return copy_statement(s, st, AST_AS_CONST(AstCopy, x));
     case AST_SET: return set_statement(s, st, AST_AS_CONST(AstSet, x));
@@ -634,6 +649,12 @@ static Status run_utility(Session *s, Statement *st, const AstStmt *x) {
     case AST_CREATE_ENUM: return enum_create(s, st, AST_AS_CONST(AstCreateEnum, x));
     case AST_ALTER_ENUM: return alter_type(s, st, AST_AS_CONST(AstAlterEnum, x));
     case AST_COMMENT: return comment_statement(s, st, AST_AS_CONST(AstComment, x));
+    case AST_ROLE: return role_statement(s, st, AST_AS_CONST(AstRole, x));
+    case AST_ROLE_SET: return role_set_statement(s, st, AST_AS_CONST(AstRoleSet, x));
+    case AST_GRANT_ROLE: return role_grant_statement(s, st, AST_AS_CONST(AstGrantRole, x));
+    case AST_GRANT: return grant_statement(s, st, AST_AS_CONST(AstGrant, x));
+    case AST_OWNER: return owner_statement(s, st, AST_AS_CONST(AstOwner, x));
+    case AST_OWNED: return owned_statement(s, st, AST_AS_CONST(AstOwned, x));
     case AST_CREATE_FUNCTION: return routine_create(s, st, AST_AS_CONST(AstCreateFunction, x));
     case AST_DROP_FUNCTION: return routine_drop(s, st, AST_AS_CONST(AstDropFunction, x));
     case AST_UNSUPPORTED:
@@ -643,9 +664,27 @@ static Status run_utility(Session *s, Statement *st, const AstStmt *x) {
     }
 }
 
+/* Objects that the statement adds are new ones, but for those that take the place of others. */
+static bool creates(AstKind kind) {
+    switch (kind) {
+    case AST_CREATE_TABLE:
+    case AST_CREATE_TABLE_AS:
+    case AST_CREATE_VIEW:
+    case AST_CREATE_SEQUENCE:
+    case AST_CREATE_ENUM:
+    case AST_CREATE_RANGE:
+    case AST_CREATE_COMPOSITE:
+    case AST_CREATE_DOMAIN:
+    case AST_CREATE_FUNCTION: return true;
+    default: return false;
+    }
+}
 Status session_utility(Session *s, Statement *st, const AstStmt *x) {
     const int64_t before = atomic_load(&s->db->catalog.version);
+    const CatalogUndo *mark = s->catalog_undo;
     TRY(run_utility(s, st, x));
     const bool changed = atomic_load(&s->db->catalog.version) != before;
-    return changed && s->lock == LOCK_EXCLUSIVE ? parts_sweep(s) : ST_OK;
+    if (!changed || s->lock != LOCK_EXCLUSIVE) return ST_OK;
+    if (creates(x->kind)) TRY(owners_of_new(s, st->run_arena, mark));
+    return parts_sweep(s);
 }

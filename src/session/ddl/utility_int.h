@@ -150,6 +150,8 @@ Status index_defs_sweep(Session *s);
 /* What belongs to objects by their names (definitions of indexes, comments) goes with these, whichever way they went.
  * Nothing when no object has gone since the last time. */
 Status parts_sweep(Session *s);
+/* ... and is renamed with them: an object of these kinds (comments have them), or (part not NULL) a part of one. */
+Status parts_rename(Session *s, const char *kinds, const char *name, const char *part, const char *new_name);
 /* A column of the table is about to go: so do the indexes that have it, also out of the draft. */
 Status index_defs_drop_column(Session *s, Arena *a, const Table *t, int col, TableDraft *d);
 /* The table (col -1), or a column of it, is about to get another name. */
@@ -175,6 +177,8 @@ Status cluster_mark(Session *s, Arena *a, const Table *t, const char *name);
 Status copy_statement(Session *s, Statement *st, const AstCopy *x);
 
 /* ---- utility.c ---- */
+/* The value of SET as a setting's text. 22023, 42601 */
+Status setting_value_text(Session *s, Arena *a, const AstSet *x, const char **out);
 /* The value of an expression without columns (a DEFAULT, an argument of EXECUTE), in the statement's arena. */
 Status run_scalar(Session *s, Statement *st, PlanCtx *c, Expr *e, Type type, Value *out);
 

@@ -4,7 +4,7 @@
 #include "session/ddl/index_names.h"
 #include "session/system/access_methods.h"
 #include "session/system/definitions.h"
-#include "session/system/system_int.h"
+#include "session/system/roles.h"
 #include "types/enums.h"
 #include "types/oid.h"
 
@@ -13,8 +13,10 @@ enum { PAGE_BYTES = 8192 };
 Status system_fill_namespace(Session *s, SystemRows *r) {
     static const int64_t all[] = {OID_SCHEMA_CATALOG, OID_SCHEMA_PUBLIC, OID_SCHEMA_INFORMATION};
     (void)s;
-    for (int64_t i = 0; i < ARRAY_LEN(all); i++)
-        TRY(system_row(r, "isi-", all[i], object_schema_name(all[i]), (int64_t)OID_OWNER));
+    for (int64_t i = 0; i < ARRAY_LEN(all); i++) {
+        const Privileges of = {.kind = PRIVILEGE_SCHEMA, .name = object_schema_name(all[i]), .part = ""};
+        TRY(system_row(r, "isiv", all[i], of.name, system_owner(r->o, &of), system_acl(r, 3, &of)));
+    }
     return ST_OK;
 }
 
@@ -48,12 +50,15 @@ Status system_fill_class(Session *s, SystemRows *r) {
         const int64_t bytes = table ? system_table_bytes(c->table) : 0;
         const bool indexed = table && i + 1 < r->o->classes.len && c[1].kind == 'i';
         TRY(object_columns(r->o, c));
-        TRY(system_row(r, "isii0iii0if00b0cciibbb00bc0000-v-", c->oid, c->name, c->space, c->type, (int64_t)OID_OWNER,
-                       am, table || c->kind == 'r' || index ? c->oid : (int64_t)0,
-                       (bytes + PAGE_BYTES - 1) / PAGE_BYTES, table || index ? (double)c->table->live_rows : 0.0,
-                       indexed, 'p', c->kind, (int64_t)c->n_cols, (int64_t)(table ? c->table->n_checks : 0),
-                       c->kind == 'v' || v, table && has_foreign(r->o->c, c->name), false,
-                       !v || !v->materialized || v->populated, table ? 'd' : 'n', options));
+        const Privileges of = privileges_of_class(c);
+        const int64_t owner = c->system ? (int64_t)OID_OWNER : system_owner(r->o, &of);
+        const Str *acl = c->system || index || c->kind == 'c' ? NULL : system_acl(r, 30, &of);
+        TRY(system_row(r, "isii0iii0if00b0cciibbb00bc0000vv-", c->oid, c->name, c->space, c->type, owner, am,
+                       table || c->kind == 'r' || index ? c->oid : (int64_t)0, (bytes + PAGE_BYTES - 1) / PAGE_BYTES,
+                       table || index ? (double)c->table->live_rows : 0.0, indexed, 'p', c->kind, (int64_t)c->n_cols,
+                       (int64_t)(table ? c->table->n_checks : 0), c->kind == 'v' || v,
+                       table && has_foreign(r->o->c, c->name), false, !v || !v->materialized || v->populated,
+                       table ? 'd' : 'n', acl, options));
     }
     return ST_OK;
 }
@@ -116,9 +121,11 @@ static Status attribute(SystemRows *r, const SysClass *c, int32_t k) {
     const BuiltinType form = t ? form_of(r->o, t) : (BuiltinType){.length = -1, .align = 'i', .storage = 'x'};
     const int64_t typmod = x->domain ? -1 : object_typmod(x->type);
     const bool counted = c->kind == 'i' && k < c->def->n_parts;
+    const Privileges of = {.kind = PRIVILEGE_COLUMN, .name = c->name, .part = x->name};
+    const Str *acl = c->system || c->kind == 'i' || c->kind == 'c' ? NULL : system_acl(r, 22, &of);
     return system_row(r,
                       "isiiiiiiibccsbb0ss01"
-                      "0i----",
+                      "0iv---",
                       c->oid, x->name, oid, (int64_t)(counted ? c->def->parts[k].statistics : -1), (int64_t)form.length,
                       (int64_t)k + 1, (int64_t)(x->type.id == T_ARRAY && !(x->type.flags & TF_VECTOR) && !x->domain),
                       (int64_t)-1, typmod, form.by_value, form.align, form.storage, "", x->not_null,
@@ -126,7 +133,7 @@ static Status attribute(SystemRows *r, const SysClass *c, int32_t k) {
                       x->kind == COLUMN_ALWAYS       ? "a"
                       : x->kind == COLUMN_BY_DEFAULT ? "d"
                                                      : "",
-                      x->kind == COLUMN_GENERATED ? "s" : "", form.collation);
+                      x->kind == COLUMN_GENERATED ? "s" : "", form.collation, acl);
 }
 Status system_fill_attribute(Session *s, SystemRows *r) {
     (void)s;
@@ -184,18 +191,21 @@ Status system_fill_type(Session *s, SystemRows *r) {
         const Domain *d = t->domain, *up = d && d->parent ? catalog_domain_by_id(r->o->c, d->parent) : NULL;
         const int64_t base = up ? object_domain_oid(r->o, up->id) : d ? object_type_oid(r->o, d->type, 0) : 0;
         const int64_t *f = x.functions;
+        const bool own = !t->builtin && !(t->row && t->row->system);
+        const Privileges of = privileges_of_type(r->o, t);
+        const bool granted = own && of.kind == PRIVILEGE_TYPE && strcmp(of.name, t->name) == 0;
         TRY(system_row(r,
                        "isiiibccb1ciiiiiiiiiiiccbiiii"
-                       "-s-",
+                       "-sv",
                        t->oid, t->name,
                        (int64_t)(t->builtin ? OID_SCHEMA_CATALOG
                                  : t->row   ? t->row->space
                                             : OID_SCHEMA_PUBLIC),
-                       (int64_t)OID_OWNER, (int64_t)x.length, x.by_value, x.kind, x.category, x.preferred, ',',
-                       t->row ? t->row->oid : (int64_t)0, f[6], t->element, t->array, f[0], f[1], f[2], f[3], f[4],
-                       f[5], f[7], x.align, x.storage, d && d->not_null, base,
+                       own ? system_owner(r->o, &of) : (int64_t)OID_OWNER, (int64_t)x.length, x.by_value, x.kind,
+                       x.category, x.preferred, ',', t->row ? t->row->oid : (int64_t)0, f[6], t->element, t->array,
+                       f[0], f[1], f[2], f[3], f[4], f[5], f[7], x.align, x.storage, d && d->not_null, base,
                        (int64_t)(d && !up ? object_typmod(d->type) : -1), (int64_t)(d && d->type.id == T_ARRAY),
-                       x.collation, d ? d->default_sql : NULL));
+                       x.collation, d ? d->default_sql : NULL, granted ? system_acl(r, 31, &of) : NULL));
     }
     return ST_OK;
 }

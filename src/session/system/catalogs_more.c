@@ -3,9 +3,10 @@
 #include <unistd.h>
 
 #include "session/core/pg_settings.h"
+#include "session/ddl/access.h"
 #include "session/system/access_methods.h"
 #include "session/system/definitions.h"
-#include "session/system/system_int.h"
+#include "session/system/roles.h"
 
 /* ---- routines --------------------------------------------------------------------------------------- */
 
@@ -39,12 +40,14 @@ static Status routine_row(SystemRows *r, const SysRoutine *x) {
         const SysType *t = object_type(r->o, in[n_in - 1]);
         variadic = t ? t->element : 0;
     }
-    return system_row(r, "isiiiffi0c00bbcciiivvvv--s----", x->oid, f->name, (int64_t)OID_SCHEMA_PUBLIC,
-                      (int64_t)OID_OWNER, (int64_t)(strcmp(f->language, "sql") == 0 ? OID_SQL : OID_PLPGSQL), 100.0,
-                      f->returns_set ? 1000.0 : 0.0, variadic, f->is_procedure ? 'p' : 'f', f->strict, f->returns_set,
-                      f->volatility, 'u', n_in, (int64_t)f->n_defaults, ret, system_vector(r, 19, n_in, in),
-                      outs ? system_vector(r, 20, n_all, all) : NULL, outs ? system_texts(r, 21, n_all, modes) : NULL,
-                      named ? system_texts(r, 22, n_all, names) : NULL, body);
+    const Privileges of = privileges_of_routine_id(f->id);
+    return system_row(r, "isiiiffi0c00bbcciiivvvv--s---v", x->oid, f->name, (int64_t)OID_SCHEMA_PUBLIC,
+                      system_owner(r->o, &of), (int64_t)(strcmp(f->language, "sql") == 0 ? OID_SQL : OID_PLPGSQL),
+                      100.0, f->returns_set ? 1000.0 : 0.0, variadic, f->is_procedure ? 'p' : 'f', f->strict,
+                      f->returns_set, f->volatility, 'u', n_in, (int64_t)f->n_defaults, ret,
+                      system_vector(r, 19, n_in, in), outs ? system_vector(r, 20, n_all, all) : NULL,
+                      outs ? system_texts(r, 21, n_all, modes) : NULL, named ? system_texts(r, 22, n_all, names) : NULL,
+                      body, system_acl(r, 29, &of));
 }
 static const BuiltinProc procs[] = {
 #include "session/system/builtin_procs.inc"
@@ -165,12 +168,10 @@ Status system_fill_depend(Session *s, SystemRows *r) {
 
 /* ---- the database and its state --------------------------------------------------------------------- */
 
-Status system_fill_authid(Session *s, SystemRows *r) {
-    return system_row(r, "is1111111i--", (int64_t)OID_OWNER, s->info.user, (int64_t)-1);
-}
 Status system_fill_database(Session *s, SystemRows *r) {
-    return system_row(r, "isiic01i00iss---", (int64_t)OID_DATABASE, s->info.database, (int64_t)OID_OWNER, (int64_t)6,
-                      'c', (int64_t)-1, (int64_t)1663, "C", "C");
+    const Privileges of = {.kind = PRIVILEGE_DATABASE, .name = "", .part = ""};
+    return system_row(r, "isiic01i00iss--v", (int64_t)OID_DATABASE, s->info.database, system_owner(r->o, &of),
+                      (int64_t)6, 'c', (int64_t)-1, (int64_t)1663, "C", "C", system_acl(r, 15, &of));
 }
 Status system_fill_tablespace(Session *s, SystemRows *r) {
     (void)s;
@@ -219,37 +220,10 @@ Status system_fill_stat_activity(Session *s, SystemRows *r) {
     system_put_int(r, 0, OID_DATABASE);
     TRY(system_put_text(r, 1, s->info.database));
     system_put_int(r, 2, getpid());
-    system_put_int(r, 4, OID_OWNER);
-    TRY(system_put_text(r, 5, s->info.user));
+    system_put_int(r, 4, session_login_role(s));
+    TRY(system_put_text(r, 5, s->info.session_user));
     TRY(system_put_text(r, 6, app));
     system_put_int(r, 11, s->info.now_micros);
     TRY(system_put_text(r, 16, "active"));
     return system_put_text(r, 21, "client backend");
-}
-
-/* ---- privileges: the one user's, who owns all ------------------------------------------------------------- */
-
-static bool is_listed(const SysClass *c) { return !c->system && (c->kind == 'r' || c->kind == 'v'); }
-Status system_fill_table_privileges(Session *s, SystemRows *r) {
-    static const char *const all[] = {"INSERT", "SELECT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"};
-    for (int64_t i = 0; i < r->o->classes.len; i++) {
-        const SysClass *c = &r->o->classes.items[i];
-        for (int64_t k = 0; is_listed(c) && k < ARRAY_LEN(all); k++)
-            TRY(system_row(r, "ssssssss", s->info.user, s->info.user, s->info.database, object_schema_name(c->space),
-                           c->name, all[k], "YES", strcmp(all[k], "SELECT") == 0 ? "YES" : "NO"));
-    }
-    return ST_OK;
-}
-Status system_fill_column_privileges(Session *s, SystemRows *r) {
-    static const char *const all[] = {"INSERT", "SELECT", "UPDATE", "REFERENCES"};
-    for (int64_t i = 0; i < r->o->classes.len; i++) {
-        SysClass *c = &r->o->classes.items[i];
-        if (!is_listed(c)) continue;
-        TRY(object_columns(r->o, c));
-        for (int32_t x = 0; x < c->n_cols; x++)
-            for (int64_t k = 0; k < ARRAY_LEN(all); k++)
-                TRY(system_row(r, "ssssssss", s->info.user, s->info.user, s->info.database,
-                               object_schema_name(c->space), c->name, c->cols[x].name, all[k], "YES"));
-    }
-    return ST_OK;
 }

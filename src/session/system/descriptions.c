@@ -3,7 +3,15 @@
 
 #include "session/system/system_int.h"
 
-enum { IN_CLASS = 1259, IN_TYPE = 1247, IN_PROC = 1255, IN_CONSTRAINT = 2606, IN_NAMESPACE = 2615, IN_DATABASE = 1262 };
+enum {
+    IN_CLASS = 1259,
+    IN_TYPE = 1247,
+    IN_PROC = 1255,
+    IN_CONSTRAINT = 2606,
+    IN_NAMESPACE = 2615,
+    IN_DATABASE = 1262,
+    IN_AUTHID = 1260
+};
 
 /* What a comment is on: a row of the catalog `in`. oid 0: it is not there. */
 typedef struct Place {
@@ -30,6 +38,7 @@ static Place of_constraint(const SysObjects *o, const Comment *x) {
 static Place place(const SysObjects *o, const Comment *x) {
     const SysClass *c;
     const SysType *t;
+    const Role *r;
     switch (x->kind) {
     case COMMENT_RELATION:
         return (c = object_class_named(o, "public", x->name)) ? (Place){IN_CLASS, c->oid, 0} : (Place){0};
@@ -43,16 +52,18 @@ static Place place(const SysObjects *o, const Comment *x) {
         return (Place){0};
     case COMMENT_SCHEMA: return (Place){IN_NAMESPACE, object_schema(x->name), 0};
     case COMMENT_DATABASE: return (Place){IN_DATABASE, OID_DATABASE, 0};
+    case COMMENT_ROLE: return (r = catalog_role(o->c, x->name)) ? (Place){IN_AUTHID, r->id, 0} : (Place){0};
     }
     return (Place){0};
 }
 
+static bool is_shared(const Comment *x) { return x->kind == COMMENT_DATABASE || x->kind == COMMENT_ROLE; }
 Status system_fill_description(Session *s, SystemRows *r) {
     (void)s;
     for (int64_t i = 0; i < r->o->c->n_comments; i++) {
         const Comment *x = r->o->c->comments[i];
         const Place p = place(r->o, x);
-        if (p.oid && x->kind != COMMENT_DATABASE) TRY(system_row(r, "iiis", p.oid, p.in, p.sub, x->text));
+        if (p.oid && !is_shared(x)) TRY(system_row(r, "iiis", p.oid, p.in, p.sub, x->text));
     }
     return ST_OK;
 }
@@ -60,8 +71,8 @@ Status system_fill_shdescription(Session *s, SystemRows *r) {
     (void)s;
     for (int64_t i = 0; i < r->o->c->n_comments; i++) {
         const Comment *x = r->o->c->comments[i];
-        if (x->kind == COMMENT_DATABASE)
-            TRY(system_row(r, "iis", (int64_t)OID_DATABASE, (int64_t)IN_DATABASE, x->text));
+        const Place p = place(r->o, x);
+        if (p.oid && is_shared(x)) TRY(system_row(r, "iis", p.oid, p.in, x->text));
     }
     return ST_OK;
 }
@@ -71,7 +82,8 @@ const char *object_comment(const SysObjects *o, const char *catalog, int64_t oid
         int64_t in;
         const char *name;
     } catalogs[] = {{IN_CLASS, "pg_class"},           {IN_TYPE, "pg_type"},           {IN_PROC, "pg_proc"},
-                    {IN_CONSTRAINT, "pg_constraint"}, {IN_NAMESPACE, "pg_namespace"}, {IN_DATABASE, "pg_database"}};
+                    {IN_CONSTRAINT, "pg_constraint"}, {IN_NAMESPACE, "pg_namespace"}, {IN_DATABASE, "pg_database"},
+                    {IN_AUTHID, "pg_authid"}};
     for (int64_t i = 0; i < o->c->n_comments; i++) {
         const Place p = place(o, o->c->comments[i]);
         if (p.oid != oid || p.sub != sub) continue;

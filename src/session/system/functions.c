@@ -8,6 +8,7 @@
 #include "session/system/definitions.h"
 #include "session/system/descriptions.h"
 #include "session/system/functions.h"
+#include "session/system/roles.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/ast.h"
 #include "sql/parse/parse.h"
@@ -150,6 +151,7 @@ Status session_oid_find(void *ctx, int kind, Slice name, int64_t *out, Err *e) {
     const SysObjects *o = session_objects(s);
     const char *schema, *plain;
     const SysClass *c;
+    const Role *role;
     if (!o) return e == &s->err ? ST_ERROR : (err_copy(e, &s->err), ST_ERROR);
     if (kind == OID_TYPE) return find_type(o, name, out, e);
     if (kind == OID_PROC) return find_proc(o, name, out, e);
@@ -164,7 +166,7 @@ Status session_oid_find(void *ctx, int kind, Slice name, int64_t *out, Err *e) {
         if ((*out = object_schema(plain))) return ST_OK;
         return no_object(e, ERR_UNDEFINED_SCHEMA, "schema", name);
     case OID_ROLE:
-        if (strcmp(plain, s->info.user) == 0) return *out = OID_OWNER, ST_OK;
+        if ((role = catalog_role(o->c, plain))) return *out = role->id, ST_OK;
         return no_object(e, ERR_UNDEFINED_OBJECT, "role", name);
     case OID_COLLATION:
         if (strcmp(plain, "C") == 0) return *out = OID_COLLATION_C, ST_OK;
@@ -203,6 +205,7 @@ Status session_oid_name(void *ctx, int kind, int64_t oid, Arena *a, Str *out, Er
     const SysObjects *o = session_objects(s);
     const char *text = NULL;
     const SysClass *c;
+    const Role *role;
     if (!o) return e == &s->err ? ST_ERROR : (err_copy(e, &s->err), ST_ERROR);
     time_reads++; /* what is made of it is good for once: no name says which object it is */
     switch (oid ? kind : -1) {
@@ -212,7 +215,7 @@ Status session_oid_name(void *ctx, int kind, int64_t oid, Arena *a, Str *out, Er
     case OID_PROC: text = proc_name(o, a, oid, false); break;
     case OID_PROCEDURE: text = proc_name(o, a, oid, true); break;
     case OID_NAMESPACE: text = object_schema_name(oid); break;
-    case OID_ROLE: text = oid == OID_OWNER ? definition_name(a, s->info.user) : NULL; break;
+    case OID_ROLE: text = (role = catalog_role_by_id(o->c, oid)) ? definition_name(a, role->name) : NULL; break;
     case OID_COLLATION:
         text = oid == OID_COLLATION_DEFAULT ? "\"default\"" : oid == OID_COLLATION_C ? "\"C\"" : NULL;
         break;
@@ -306,7 +309,8 @@ static Status sequence_last(const Call *c) {
     return now.is_called ? put_int(c, now.last) : ST_OK;
 }
 static Status get_userbyid(const Call *c) {
-    if (c->args[0].u.i64 == OID_OWNER) return put_text(c, c->s->info.user);
+    const Role *x = catalog_role_by_id(c->o->c, c->args[0].u.i64);
+    if (x) return put_text(c, x->name);
     return put_text(c, arena_printf(c->a, "unknown (OID=%lld)", (long long)c->args[0].u.i64));
 }
 static Status nothing(const Call *c) { return (void)c, ST_OK; }
@@ -327,15 +331,6 @@ static Status type_visible(const Call *c) {
     return t ? put_bool(c, !t->row || t->row->space != OID_SCHEMA_INFORMATION) : ST_OK;
 }
 static Status visible(const Call *c) { return put_bool(c, true); }
-/* There is one user, who owns all; but a table that is named must be there. */
-static Status allowed(const Call *c) { return put_bool(c, true); }
-static Status table_allowed(const Call *c) {
-    const Value *v = &c->args[c->n - (strcmp(c->name, "has_column_privilege") == 0 ? 3 : 2)];
-    int64_t oid;
-    if (type_phys(v->type) != PH_STR) return object_class(c->o, v->u.i64) ? put_bool(c, true) : ST_OK;
-    TRY(session_oid_find(c->s, OID_CLASS, (Slice){v->u.str.ptr, v->u.str.len}, &oid, c->e));
-    return put_bool(c, true);
-}
 
 /* ---- names to objects, or NULL ------------------------------------------------------------------------ */
 
@@ -531,10 +526,6 @@ static const struct {
     {"obj_description", obj_description},
     {"shobj_description", obj_description},
     {"col_description", col_description},
-    {"has_table_privilege", table_allowed},
-    {"has_any_column_privilege", table_allowed},
-    {"has_column_privilege", table_allowed},
-    {"pg_has_role", allowed},
     {"pg_relation_size", relation_size},
     {"pg_table_size", relation_size},
     {"pg_indexes_size", indexes_size},
@@ -573,8 +564,10 @@ Status session_catalog_call(void *ctx, const char *name, int n, const Value *arg
     out->is_null = true;
     for (int64_t i = 0; i < ARRAY_LEN(functions); i++)
         if (strcmp(functions[i].name, name) == 0) return functions[i].call(&c);
+    bool known;
+    const Status st = system_privilege_call(s, c.o, name, n, args, a, out, &known, e);
+    if (known) return st;
     if (strncmp(name, "to_reg", 6) == 0) return to_reg(&c);
     if (len > 11 && strcmp(name + len - 11, "_is_visible") == 0) return visible(&c);
-    if (strncmp(name, "has_", 4) == 0) return allowed(&c);
     return err_internal(e, "function %s on the catalog is not known", name);
 }

@@ -120,7 +120,13 @@ typedef enum AstKind {
     AST_ALTER_SEQUENCE,   /* AstSequence */
     AST_CALL,             /* AstCall */
     AST_DO,               /* AstDo */
-    AST_UNSUPPORTED,      /* AstUnsupported: parsed, but Stele has no such statement */
+    AST_ROLE,             /* these six: ast_access.h */
+    AST_ROLE_SET,
+    AST_GRANT_ROLE,
+    AST_GRANT,
+    AST_OWNER,
+    AST_OWNED,
+    AST_UNSUPPORTED, /* AstUnsupported: parsed, but Stele has no such statement */
     AST_KIND_COUNT_
 } AstKind;
 
@@ -905,7 +911,8 @@ typedef enum AstObject {
     AST_OBJ_TYPE,
     AST_OBJ_DOMAIN,
     AST_OBJ_SEQUENCE,
-    AST_OBJ_ROUTINE, /* these three in COMMENT ON only */
+    AST_OBJ_ROLE,
+    AST_OBJ_ROUTINE, /* these three in COMMENT ON and OWNER TO only */
     AST_OBJ_DOMAIN_CONSTRAINT,
     AST_OBJ_DATABASE,
     AST_OBJ_OTHER /* function ...: see AstDrop.object_name */
@@ -941,6 +948,7 @@ typedef enum AstAlterKind {
     AST_ALTER_DROP_EXPRESSION,
     AST_ALTER_CLUSTER_ON,     /* name: an index */
     AST_ALTER_DROP_CLUSTER,   /* SET WITHOUT CLUSTER */
+    AST_ALTER_OWNER,          /* beside other commands; alone: AstOwner */
     AST_ALTER_SET_STATISTICS, /* of column `name`, or of that number where name is NULL: the number is `statistics` */
     AST_ALTER_OTHER           /* 0A000 with `what` */
 } AstAlterKind;
@@ -958,6 +966,7 @@ typedef struct AstAlterCmd {
     AstSequenceOption *sequence; /* SET IDENTITY */
     int64_t n_sequence;
     int64_t number, statistics;
+    const struct AstRoleSpec *owner;
     const char *what; /* ALTER_OTHER: a name for the message */
     int64_t location;
 } AstAlterCmd;

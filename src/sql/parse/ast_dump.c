@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/stack.h"
+#include "sql/parse/ast_access.h"
 #include "sql/parse/parse.h"
 
 typedef struct Dump {
@@ -724,12 +725,17 @@ static void dump_drop(Dump *d, const AstDrop *x) {
     for (int64_t i = 0; i < x->n_names; i++) put_qualified(d, &x->names[i]);
 }
 static void dump_alter_cmd(Dump *d, const AstAlterCmd *x) {
-    static const char *const kinds[] = {
-        "add_column",    "drop_column",     "set_not_null",   "drop_not_null",   "set_default",
-        "drop_default",  "set_type",        "add_constraint", "drop_constraint", "validate_constraint",
-        "constraint",    "set_options",     "reset_options",  "add_identity",    "set_identity",
-        "drop_identity", "drop_expression", "cluster_on",     "drop_cluster",    "set_statistics",
-        "other"};
+    static const char *const kinds[] = {"add_column",      "drop_column",
+                                        "set_not_null",    "drop_not_null",
+                                        "set_default",     "drop_default",
+                                        "set_type",        "add_constraint",
+                                        "drop_constraint", "validate_constraint",
+                                        "constraint",      "set_options",
+                                        "reset_options",   "add_identity",
+                                        "set_identity",    "drop_identity",
+                                        "drop_expression", "cluster_on",
+                                        "drop_cluster",    "owner",
+                                        "set_statistics",  "other"};
     put(d, " (");
     put(d, kinds[x->kind]);
     put_name(d, "", x->name);
@@ -867,9 +873,87 @@ static void dump_lock(Dump *d, const AstLock *x) {
     put_flag(d, "nowait", x->nowait);
 }
 
+/* ---- roles and privileges ---- */
+static void put_role(Dump *d, const char *label, const AstRoleSpec *r) {
+    const char word[] = {r->what, 0};
+    put_name(d, label, r->name ? r->name : word);
+}
+static void put_roles(Dump *d, const char *label, const AstRoleSpecs *r) {
+    for (int64_t i = 0; i < r->n; i++) put_role(d, label, &r->items[i]);
+}
+static void dump_role(Dump *d, const AstRole *x) {
+    const char action[] = {' ', x->action, 0};
+    put(d, action);
+    put_flag(d, "if_exists", x->if_exists);
+    put_roles(d, "", &x->roles);
+    for (int64_t i = 0; i < x->n_options; i++) {
+        put_flag(d, x->options[i].name, true);
+        put_name(d, "=", x->options[i].text);
+        put_roles(d, "=", &x->options[i].roles);
+    }
+}
+static void dump_privileges(Dump *d, const AstPrivilege *p, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        put_name(d, "", p[i].name ? p[i].name : "all");
+        put_names(d, "of", p[i].cols, p[i].n_cols);
+    }
+}
+static void dump_grantees(Dump *d, const AstGrantees *g) {
+    put_flag(d, g->is_grant ? "grant" : "revoke", true);
+    put_flag(d, "option", g->option);
+    put_flag(d, "cascade", g->cascade);
+    put_roles(d, g->is_grant ? "to=" : "from=", &g->to);
+    if (g->grantor) put_role(d, "by=", g->grantor);
+}
+static void dump_grant(Dump *d, const AstGrant *x) {
+    const char what[] = {' ', x->object, x->target, 0};
+    put(d, what);
+    dump_privileges(d, x->privileges, x->n_privileges);
+    for (int64_t i = 0; i < x->n_names; i++) put_qualified(d, x->routines ? &x->routines[i].name : &x->names[i]);
+    put_roles(d, "for=", &x->for_roles);
+    put_names(d, "in", x->in_schemas, x->n_in_schemas);
+    dump_grantees(d, &x->grantees);
+}
+static void dump_access(Dump *d, const AstStmt *s) {
+    const AstRoleSet *set;
+    const AstOwned *owned;
+    const AstOwner *owner;
+    switch (s->kind) {
+    case AST_ROLE: dump_role(d, AST_AS_CONST(AstRole, s)); break;
+    case AST_ROLE_SET:
+        set = AST_AS_CONST(AstRoleSet, s);
+        if (set->role) put_role(d, "", set->role);
+        put_name(d, "in=", set->database);
+        put_name(d, "set=", set->set->name);
+        break;
+    case AST_GRANT_ROLE:
+        dump_privileges(d, AST_AS_CONST(AstGrantRole, s)->roles, AST_AS_CONST(AstGrantRole, s)->n_roles);
+        dump_grantees(d, &AST_AS_CONST(AstGrantRole, s)->grantees);
+        break;
+    case AST_GRANT: dump_grant(d, AST_AS_CONST(AstGrant, s)); break;
+    case AST_OWNER:
+        owner = AST_AS_CONST(AstOwner, s);
+        put_qualified(d, owner->routine ? &owner->routine->name : &owner->name);
+        put_role(d, "to=", owner->owner);
+        break;
+    default:
+        owned = AST_AS_CONST(AstOwned, s);
+        put_flag(d, owned->drop ? "drop" : "reassign", true);
+        put_flag(d, "cascade", owned->cascade);
+        put_roles(d, "", &owned->roles);
+        if (owned->to) put_role(d, "to=", owned->to);
+    }
+}
+
 /* What stands behind the kind of a statement: a function for each that has more than a name. */
 static void dump_stmt_body(Dump *d, const AstStmt *s) {
     switch (s->kind) {
+    case AST_ROLE:
+    case AST_ROLE_SET:
+    case AST_GRANT_ROLE:
+    case AST_GRANT:
+    case AST_OWNER:
+    case AST_OWNED: dump_access(d, s); break;
     case AST_INSERT: dump_insert(d, AST_AS_CONST(AstInsert, s)); break;
     case AST_UPDATE: dump_update(d, AST_AS_CONST(AstUpdate, s)); break;
     case AST_DELETE: dump_delete(d, AST_AS_CONST(AstDelete, s)); break;

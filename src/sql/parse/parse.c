@@ -1,4 +1,5 @@
 /* parse.c - the checks in front of the grammar, and names of AST kinds. */
+#include "sql/parse/ast_access.h"
 #include "sql/parse/parse.h"
 
 #include "sql/parse/parse_int.h"
@@ -200,6 +201,12 @@ const char *ast_kind_name(AstKind k) {
         [AST_ALTER_SEQUENCE] = "alter_sequence",
         [AST_CALL] = "call",
         [AST_DO] = "do",
+        [AST_ROLE] = "role",
+        [AST_ROLE_SET] = "role_set",
+        [AST_GRANT_ROLE] = "grant_role",
+        [AST_GRANT] = "grant",
+        [AST_OWNER] = "owner",
+        [AST_OWNED] = "owned",
         [AST_UNSUPPORTED] = "unsupported",
     };
     static_assert(sizeof names / sizeof names[0] == AST_KIND_COUNT_, "a name for every kind");
@@ -241,7 +248,15 @@ static const char *drop_tag(const AstDrop *d) {
 static const char *alter_tag(AstObject o) {
     if (o == AST_OBJ_TYPE) return "ALTER TYPE";
     if (o == AST_OBJ_SEQUENCE) return "ALTER SEQUENCE";
+    if (o == AST_OBJ_ROLE) return "ALTER ROLE";
     return object_tag(o, "ALTER TABLE", "ALTER VIEW", "ALTER MATERIALIZED VIEW", "ALTER INDEX", "ALTER SCHEMA");
+}
+
+static const char *owner_tag(const AstOwner *x) {
+    if (x->object == AST_OBJ_DATABASE) return "ALTER DATABASE";
+    if (x->object == AST_OBJ_DOMAIN) return "ALTER DOMAIN";
+    if (x->object != AST_OBJ_ROUTINE) return alter_tag(x->object);
+    return x->what == 'f' ? "ALTER FUNCTION" : x->what == 'p' ? "ALTER PROCEDURE" : "ALTER ROUTINE";
 }
 
 const char *ast_stmt_tag(const AstStmt *s) {
@@ -301,6 +316,17 @@ const char *ast_stmt_tag(const AstStmt *s) {
     }
     case AST_CALL: return "CALL";
     case AST_DO: return "DO";
+    case AST_ROLE: {
+        const char action = AST_AS_CONST(AstRole, s)->action;
+        return action == 'c' ? "CREATE ROLE" : action == 'd' ? "DROP ROLE" : "ALTER ROLE";
+    }
+    case AST_ROLE_SET: return AST_AS_CONST(AstRoleSet, s)->is_database ? "ALTER DATABASE" : "ALTER ROLE";
+    case AST_GRANT_ROLE: return AST_AS_CONST(AstGrantRole, s)->grantees.is_grant ? "GRANT ROLE" : "REVOKE ROLE";
+    case AST_GRANT:
+        if (AST_AS_CONST(AstGrant, s)->target == 'd') return "ALTER DEFAULT PRIVILEGES";
+        return AST_AS_CONST(AstGrant, s)->grantees.is_grant ? "GRANT" : "REVOKE";
+    case AST_OWNER: return owner_tag(AST_AS_CONST(AstOwner, s));
+    case AST_OWNED: return AST_AS_CONST(AstOwned, s)->drop ? "DROP OWNED" : "REASSIGN OWNED";
     case AST_UNSUPPORTED: return AST_AS_CONST(AstUnsupported, s)->what;
     default: return "???";
     }

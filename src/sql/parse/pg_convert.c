@@ -1,7 +1,8 @@
 /* pg_convert.c - PostgreSQL's grammar, and its tree turned into Stele's.
  *
- * The only file that uses libpg_query. It includes that library's node headers (third_party/pg_query) and walks the raw
- * C tree, because serialising it to protobuf or JSON and reading that back costs many times the parse.
+ * The file that uses libpg_query; pg_access.c converts a part of its tree. It includes that library's node headers
+ * (third_party/pg_query) and walks the raw C tree, because serialising it to protobuf or JSON and reading that back
+ * costs many times the parse.
  *
  * Contract with libpg_query:
  *   - It keeps its state in thread-local variables and allocates from memory contexts. Here a parse creates the
@@ -22,9 +23,8 @@
  * completes the error in that case. This file must not use printf-like functions of the C library: PostgreSQL's port.h
  * renames them.
  */
-#include "postgres.h"
+#include "sql/parse/pg_convert_int.h"
 
-#include "nodes/parsenodes.h"
 #include "nodes/pg_list.h"
 #include "nodes/value.h"
 #include "parser/parser.h"
@@ -35,7 +35,6 @@
 #include <signal.h>
 
 #include "base/stack.h"
-#include "sql/parse/parse_int.h"
 #include "types/type.h"
 
 /* Not in any installed header. */
@@ -47,15 +46,6 @@ extern void SetDatabaseEncoding(int encoding);
 
 enum { ENCODING_UTF8 = 6 /* PG_UTF8 */, PARAM_MAX = 65535 };
 
-typedef struct Conv {
-    Arena *a;
-    Err *e;
-    Slice text;
-    Slice stmt; /* the statement being converted, and its offset in text */
-    int64_t stmt_offset;
-    Forms forms;
-} Conv;
-
 static AstExpr *conv_expr(Conv *c, Node *n);
 static AstSelect *conv_select(Conv *c, SelectStmt *s);
 static AstStmt *conv_stmt(Conv *c, Node *n);
@@ -63,19 +53,19 @@ static AstWindow *conv_window(Conv *c, WindowDef *w);
 
 /* ---- small helpers --------------------------------------------------------------- */
 
-static int64_t pos_of(int location) { return location < 0 ? 0 : (int64_t)location + 1; }
+int64_t pos_of(int location) { return location < 0 ? 0 : (int64_t)location + 1; }
 
 static void *unsupported(Conv *c, int location, const char *what) {
     err_at(c->e, pos_of(location), ERR_FEATURE_NOT_SUPPORTED, "%s is not supported", what);
     return NULL;
 }
 
-static void *unexpected(Conv *c, Node *n) {
+void *unexpected(Conv *c, Node *n) {
     err_internal(c->e, "unexpected parse tree node %d", n ? (int)nodeTag(n) : -1);
     return NULL;
 }
 
-static void *new_node(Conv *c, int64_t size, AstKind kind, int location) {
+void *new_node(Conv *c, int64_t size, AstKind kind, int location) {
     AstExpr *x = arena_calloc(c->a, size);
     if (x) {
         x->kind = kind;
@@ -83,12 +73,11 @@ static void *new_node(Conv *c, int64_t size, AstKind kind, int location) {
     }
     return x;
 }
-#define NEW(T, kind, location) ((T *)new_node(c, (int64_t)sizeof(T), (kind), (location)))
 
 /* An array of n elements, at least one byte, zeroed. */
-static void *new_array(Conv *c, int64_t n, int64_t size) { return arena_calloc(c->a, n > 0 ? n * size : 1); }
+void *new_array(Conv *c, int64_t n, int64_t size) { return arena_calloc(c->a, n > 0 ? n * size : 1); }
 
-static bool copy_str(Conv *c, const char *s, const char **out) {
+bool copy_str(Conv *c, const char *s, const char **out) {
     *out = NULL;
     return !s || (*out = arena_strdup(c->a, s)) != NULL;
 }
@@ -101,7 +90,7 @@ static bool copy_slice(Conv *c, const char *s, Slice *out) {
 }
 
 /* A list of String nodes. */
-static bool conv_names(Conv *c, List *l, const char ***out, int64_t *n) {
+bool conv_names(Conv *c, List *l, const char ***out, int64_t *n) {
     *n = list_length(l);
     *out = NULL;
     if (!l) return true;
@@ -134,7 +123,7 @@ static bool conv_exprs(Conv *c, List *l, AstExpr ***out, int64_t *n) {
 }
 
 /* [catalog.][schema.]name as a list of String nodes. */
-static bool conv_qualified(Conv *c, List *l, int location, AstName *out) {
+bool conv_qualified(Conv *c, List *l, int location, AstName *out) {
     const char *part[3] = {NULL, NULL, NULL};
     int n = list_length(l);
     memset(out, 0, sizeof *out);
@@ -158,7 +147,7 @@ static void drop_pg_catalog(AstName *n) {
     if (n->schema && strcmp(n->schema, "pg_catalog") == 0) n->schema = n->catalog = NULL;
 }
 
-static bool conv_rangevar(Conv *c, RangeVar *r, AstName *out) {
+bool conv_rangevar(Conv *c, RangeVar *r, AstName *out) {
     out->location = pos_of(r->location);
     return copy_str(c, r->catalogname, &out->catalog) && copy_str(c, r->schemaname, &out->schema) &&
            copy_str(c, r->relname, &out->name);
@@ -1659,7 +1648,7 @@ static AstStmt *conv_create_index(Conv *c, IndexStmt *s) {
                : NULL;
 }
 
-static AstObject object_of(ObjectType t) {
+AstObject object_of(ObjectType t) {
     switch (t) {
     case OBJECT_TABLE: return AST_OBJ_TABLE;
     case OBJECT_VIEW: return AST_OBJ_VIEW;
@@ -1671,6 +1660,7 @@ static AstObject object_of(ObjectType t) {
     case OBJECT_TYPE: return AST_OBJ_TYPE;
     case OBJECT_DOMAIN: return AST_OBJ_DOMAIN;
     case OBJECT_SEQUENCE: return AST_OBJ_SEQUENCE;
+    case OBJECT_ROLE: return AST_OBJ_ROLE;
     default: return AST_OBJ_OTHER;
     }
 }
@@ -1713,7 +1703,7 @@ static const char *object_name(ObjectType t) {
 
 /* An object's name where the grammar gives a List of String, a String or a TypeName. False without error: none of
  * these. */
-static bool object_names(Conv *c, Node *n, AstName *out) {
+bool object_names(Conv *c, Node *n, AstName *out) {
     memset(out, 0, sizeof *out);
     if (n && IsA(n, List) && list_length((List *)n) > 0 && IsA((Node *)linitial((List *)n), String))
         return conv_qualified(c, (List *)n, -1, out);
@@ -1723,12 +1713,12 @@ static bool object_names(Conv *c, Node *n, AstName *out) {
     return true; /* name stays NULL */
 }
 
-static AstStmt *unsupported_stmt(Conv *c, const char *what) {
+AstStmt *unsupported_stmt(Conv *c, const char *what) {
     AstUnsupported *x = NEW(AstUnsupported, AST_UNSUPPORTED, -1);
     return x && copy_str(c, what, &x->what) ? (AstStmt *)x : NULL;
 }
 
-static AstStmt *unsupported_on(Conv *c, const char *verb, ObjectType t) {
+AstStmt *unsupported_on(Conv *c, const char *verb, ObjectType t) {
     AstUnsupported *x = NEW(AstUnsupported, AST_UNSUPPORTED, -1);
     return x && (x->what = arena_printf(c->a, "%s %s", verb, object_name(t))) ? (AstStmt *)x : NULL;
 }
@@ -1797,7 +1787,7 @@ static bool conv_alter_cmd(Conv *c, AlterTableCmd *s, int location, AstAlterCmd 
     case AT_ResetRelOptions:
         x->kind = s->subtype == AT_SetRelOptions ? AST_ALTER_SET_OPTIONS : AST_ALTER_RESET_OPTIONS;
         return conv_options(c, (List *)s->def, &x->options, &x->n_options);
-    case AT_ChangeOwner: x->what = "OWNER TO"; break;
+    case AT_ChangeOwner: x->kind = AST_ALTER_OWNER; return (x->owner = conv_new_owner(c, s->newowner)) != NULL;
     case AT_SetTableSpace: x->what = "SET TABLESPACE"; break;
     case AT_AttachPartition: x->what = "ATTACH PARTITION"; break;
     case AT_DetachPartition: x->what = "DETACH PARTITION"; break;
@@ -1838,6 +1828,8 @@ static bool conv_alter_cmd(Conv *c, AlterTableCmd *s, int location, AstAlterCmd 
 }
 
 static AstStmt *conv_alter_table(Conv *c, AlterTableStmt *s) {
+    if (list_length(s->cmds) == 1 && ((AlterTableCmd *)linitial(s->cmds))->subtype == AT_ChangeOwner)
+        return conv_table_owner(c, s);
     AstAlterTable *x = NEW(AstAlterTable, AST_ALTER_TABLE, s->relation->location);
     if (!x || !conv_rangevar(c, s->relation, &x->table)) return NULL;
     x->object = object_of(s->objtype);
@@ -1932,7 +1924,7 @@ static AstStmt *conv_rename(Conv *c, RenameStmt *s) {
     x->object = s->renameType == OBJECT_ATTRIBUTE ? AST_OBJ_COLUMN : object_of(s->renameType);
     x->relation = object_of(s->relationType);
     x->if_exists = s->missing_ok;
-    if (x->object == AST_OBJ_OTHER || (!s->relation && x->object != AST_OBJ_SCHEMA))
+    if (x->object == AST_OBJ_OTHER || (!s->relation && x->object != AST_OBJ_SCHEMA && x->object != AST_OBJ_ROLE))
         return unsupported_on(c, "ALTER", s->renameType);
     if (s->relation) {
         x->location = pos_of(s->relation->location);
@@ -1944,7 +1936,6 @@ static AstStmt *conv_rename(Conv *c, RenameStmt *s) {
     return copy_str(c, s->newname, &x->new_name) ? (AstStmt *)x : NULL;
 }
 
-static bool conv_signature(Conv *c, ObjectWithArgs *o, AstFuncSignature *y);
 /* The last of a list of names: `part`, of the object that the others name. */
 static bool comment_part(Conv *c, Node *n, AstComment *x) {
     List *l = (List *)n;
@@ -2136,7 +2127,7 @@ static void unmask_any(Conv *c, AstSet *x) {
     }
 }
 
-static AstStmt *conv_set(Conv *c, VariableSetStmt *s) {
+AstStmt *conv_set(Conv *c, VariableSetStmt *s) {
     AstSet *x = NEW(AstSet, AST_SET, -1);
     if (!x || !copy_str(c, s->name, &x->name)) return NULL;
     x->is_local = s->is_local;
@@ -2309,7 +2300,7 @@ static AstStmt *conv_create_function(Conv *c, CreateFunctionStmt *s) {
     return (AstStmt *)x;
 }
 
-static bool conv_signature(Conv *c, ObjectWithArgs *o, AstFuncSignature *y) {
+bool conv_signature(Conv *c, ObjectWithArgs *o, AstFuncSignature *y) {
     y->has_args = !o->args_unspecified;
     if (!conv_qualified(c, o->objname, -1, &y->name)) return false;
     if (o->objfuncargs) return conv_func_params(c, o->objfuncargs, &y->params, &y->n_params);
@@ -2363,16 +2354,7 @@ static const char *statement_name(Node *n) {
     case T_CreateExtensionStmt: return "CREATE EXTENSION";
     case T_CreatedbStmt: return "CREATE DATABASE";
     case T_DropdbStmt: return "DROP DATABASE";
-    case T_AlterDatabaseStmt:
-    case T_AlterDatabaseSetStmt: return "ALTER DATABASE";
-    case T_CreateRoleStmt: return "CREATE ROLE";
-    case T_AlterRoleStmt:
-    case T_AlterRoleSetStmt: return "ALTER ROLE";
-    case T_DropRoleStmt: return "DROP ROLE";
-    case T_GrantStmt: return ((GrantStmt *)n)->is_grant ? "GRANT" : "REVOKE";
-    case T_GrantRoleStmt: return ((GrantRoleStmt *)n)->is_grant ? "GRANT ROLE" : "REVOKE ROLE";
-    case T_AlterDefaultPrivilegesStmt: return "ALTER DEFAULT PRIVILEGES";
-    case T_AlterOwnerStmt: return "ALTER ... OWNER TO";
+    case T_AlterDatabaseStmt: return "ALTER DATABASE";
     case T_AlterObjectSchemaStmt: return "ALTER ... SET SCHEMA";
     case T_AlterSystemStmt: return "ALTER SYSTEM";
     case T_NotifyStmt: return "NOTIFY";
@@ -2492,7 +2474,7 @@ static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
         if (((DiscardStmt *)n)->target == DISCARD_TEMP) return unsupported_stmt(c, "DISCARD TEMP");
         return conv_discard(c, (DiscardStmt *)n);
     case T_DefineStmt: return unsupported_on(c, "CREATE", ((DefineStmt *)n)->kind);
-    default: return unsupported_stmt(c, statement_name(n));
+    default: return is_access_stmt(n) ? conv_access(c, n) : unsupported_stmt(c, statement_name(n));
     }
 }
 

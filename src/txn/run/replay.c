@@ -210,6 +210,7 @@ static bool copy_session(ReplayBulk *x, const SessionInfo *s) {
     if (!s) return true;
     x->session = *s;
     x->session.user = s->user ? arena_strdup(x->arena, s->user) : NULL;
+    x->session.session_user = s->session_user ? arena_strdup(x->arena, s->session_user) : NULL;
     x->session.database = s->database ? arena_strdup(x->arena, s->database) : NULL;
     x->session.set_setting = NULL;
     x->session.setting = NULL; /* the session may be gone then */
