@@ -803,7 +803,7 @@ STELE_API stele_status stele_list_routines(stele_conn *conn,
 typedef struct stele_definition {
     const char *kind;  /* "TABLE", "FUNCTION", "PROCEDURE", "VIEW"; "SEQUENCE", "SEQUENCE OWNED BY", "SEQUENCE SET" (the
                           number given last: data); "CONSTRAINT", "FK CONSTRAINT" and "DEFAULT" are what tables get
-                          last */
+                          last; "OWNER", "ACL" (grants on an object) and "DEFAULT ACL", of roles, which no list has */
     const char *name;  /* as it is called: t, f(integer), t t_pkey */
     const char *table; /* the table or view that it is or belongs to, "" for routines */
     const char *target;     /* of a table: its name and columns for COPY and INSERT, t (a, "B"), without those that are

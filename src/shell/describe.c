@@ -1,5 +1,5 @@
 /* describe.c - \d and its like: lists of what the database has, as psql shows them. What there is only one of (the
- * user, the schema) is shown as that one; what there is none of is an empty list. */
+ * schema) is shown as that one; what there is none of is an empty list. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -195,7 +195,7 @@ static void add_relation(Shell *sh, Grid *g, const char *name, const char *type,
     grid_cell(g, "public");
     grid_cell(g, name);
     grid_cell(g, type);
-    grid_cell(g, owner());
+    put_owner(sh, g, name);
     if (table) grid_cell(g, table);
     if (!more) return;
     int64_t bytes = strcmp(type, "table") == 0 ? relation_bytes(sh, name) : -1;
@@ -560,21 +560,6 @@ static bool view_source_command(Shell *sh, Args *a) { return show_source(sh, a, 
 /* ---- what there is one of -------------------------------------------------------------------------------------------
  */
 
-static bool roles_command(Shell *sh, Args *a) {
-    static const char *const names[] = {"Role name", "Attributes", "Member of", "Description"};
-    const char *pattern = next_arg(a, ARG_NORMAL);
-    bool more = has_suffix(a, '+');
-    Grid *g = grid_new("List of roles", 3 + more, names);
-    if (!pattern || name_matches(pattern, "stele")) {
-        grid_cell(g, "stele");
-        grid_cell(g, "Superuser, Create role, Create DB, Replication, Bypass RLS");
-        grid_cell(g, "{}");
-        if (more) grid_cell(g, "the one user there is");
-    }
-    grid_no_count(g);
-    return grid_print(sh, g);
-}
-
 static bool schemas_command(Shell *sh, Args *a) {
     static const char *const names[] = {"Name", "Owner", "Access privileges", "Description"};
     const char *pattern = next_arg(a, ARG_NORMAL);
@@ -606,21 +591,6 @@ static bool databases_command(Shell *sh, Args *a) {
             put_size(size, sizeof size, bytes);
         if (more) grid_cell(g, size);
     }
-    return grid_print(sh, g);
-}
-
-static bool privileges_command(Shell *sh, Args *a) {
-    static const char *const names[] = {"Schema", "Name", "Type", "Access privileges", "Column privileges", "Policies"};
-    const char *pattern = next_arg(a, ARG_NORMAL);
-    Relations all;
-    if (!relations_load(sh, &all)) return false;
-    Grid *g = grid_new("Access privileges", 6, names);
-    for (int64_t i = 0; i < all.n; i++) {
-        if (pattern && !name_matches(pattern, all.items[i].name)) continue;
-        const char *const cells[] = {"public", all.items[i].name, kind_of(&all.items[i]), "", "", ""};
-        for (size_t k = 0; k < sizeof cells / sizeof *cells; k++) grid_cell(g, cells[k]);
-    }
-    relations_free(&all);
     return grid_print(sh, g);
 }
 
@@ -698,14 +668,12 @@ static const struct None {
     {"dc", "List of conversions", {"Schema", "Name", "Source", "Destination", "Default?"}},
     {"dC", "List of casts", {"Source type", "Target type", "Function", "Implicit?"}},
     {"dd", "Object descriptions", {"Schema", "Name", "Object", "Description"}},
-    {"ddp", "Default access privileges", {"Owner", "Schema", "Type", "Access privileges"}},
     {"des", "List of foreign servers", {"Name", "Owner", "Foreign-data wrapper"}},
     {"det", "List of foreign tables", {"Schema", "Table", "Server"}},
     {"dew", "List of foreign-data wrappers", {"Name", "Owner", "Handler", "Validator"}},
     {"dF", "List of text search configurations", {"Schema", "Name", "Description"}},
     {"dl", "Large objects", {"ID", "Owner", "Description"}},
     {"dO", "List of collations", {"Schema", "Name", "Collate", "Ctype", "ICU Locale", "Provider", "Deterministic?"}},
-    {"drds", "List of settings", {"Role", "Database", "Settings"}},
     {"dRp",
      "List of publications",
      {"Name", "Owner", "All tables", "Inserts", "Updates", "Deletes", "Truncates", "Via root"}},
@@ -760,14 +728,15 @@ const Command describe_commands[] = {
     {"dC", "", NULL, none_command, COMMAND_SUFFIX},
     {"dd", "", NULL, none_command, COMMAND_SUFFIX},
     {"dD", "[PATTERN]", "domains", domains_command, COMMAND_SUFFIX},
-    {"ddp", "", NULL, none_command, COMMAND_SUFFIX},
+    {"ddp", "[PATTERN]", "default privileges, by the roles whose objects get them", default_privileges_command,
+     COMMAND_SUFFIX},
     {"des", "", NULL, none_command, COMMAND_SUFFIX},
     {"det", "", NULL, none_command, COMMAND_SUFFIX},
     {"dew", "", NULL, none_command, COMMAND_SUFFIX},
     {"dF", "", NULL, none_command, COMMAND_SUFFIX},
     {"dl", "", NULL, none_command, COMMAND_SUFFIX},
     {"dO", "", NULL, none_command, COMMAND_SUFFIX},
-    {"drds", "", NULL, none_command, COMMAND_SUFFIX},
+    {"drds", "[PATTERN]", "settings of roles", role_settings_command, COMMAND_SUFFIX},
     {"dRp", "", NULL, none_command, COMMAND_SUFFIX},
     {"dRs", "", NULL, none_command, COMMAND_SUFFIX},
     {"dX", "", NULL, none_command, COMMAND_SUFFIX},
@@ -781,12 +750,12 @@ const Command describe_commands[] = {
     {"dE", "", NULL, list_relations_command, COMMAND_SUFFIX},
     {"dn", "[PATTERN]", "schemas: public", schemas_command, COMMAND_SUFFIX},
     {"do", "[PATTERN]", "operators; built-in ones with S or a name", operators_command, COMMAND_SUFFIX},
-    {"dp", "[PATTERN]", "privileges: there are none", privileges_command, COMMAND_SUFFIX},
+    {"dp", "[PATTERN]", "privileges on tables, views and sequences", privileges_command, COMMAND_SUFFIX},
     {"z", "", NULL, privileges_command, COMMAND_SUFFIX},
     {"ds", "[PATTERN]", "sequences", list_relations_command, COMMAND_SUFFIX},
     {"dt", "[PATTERN]", "tables", list_relations_command, COMMAND_SUFFIX},
     {"dT", "[PATTERN]", "data types; built-in ones with S or a name", types_command, COMMAND_SUFFIX},
-    {"du", "[PATTERN]", "roles: the one user", roles_command, COMMAND_SUFFIX},
+    {"du", "[PATTERN]", "roles", roles_command, COMMAND_SUFFIX},
     {"dg", "", NULL, roles_command, COMMAND_SUFFIX},
     {"dv", "[PATTERN]", "views", list_relations_command, COMMAND_SUFFIX},
     {"l", "[PATTERN]", "databases: the one that is open", databases_command, COMMAND_SUFFIX},

@@ -40,6 +40,13 @@ const char *constraint_text(const Defined *d);
 const char *constraint_name(const Defined *d, char *out, size_t size);
 bool is_key(const Defined *d); /* a primary key, a unique constraint, or an index */
 
+/* describe_roles.c */
+bool roles_command(Shell *sh, Args *a);
+bool privileges_command(Shell *sh, Args *a);
+bool default_privileges_command(Shell *sh, Args *a);
+bool role_settings_command(Shell *sh, Args *a);
+void put_owner(Shell *sh, Grid *g, const char *relation); /* a cell */
+
 /* describe_table.c */
 bool describe_sequence(Shell *sh, const char *name);
 /* ... a table or view */

@@ -23,6 +23,9 @@ static const char usage[] =
     "  -t, --table NAME   tables and views of this name only, of any of these names with several -t;\n"
     "                     in a name * stands for any characters, ? for one\n"
     "      --inserts      data as INSERT instead of COPY\n"
+    "      --roles        roles first, with what they are members of and their settings\n"
+    "  -O, --no-owner     no owners\n"
+    "  -x, --no-privileges   no grants\n"
     "  -c, --clean        drop everything first that is made\n"
     "      --if-exists    with --clean: DROP ... IF EXISTS\n"
     "      --memory-limit BYTES   for the tables and the one being written, which goes to temporary files beyond it\n"
@@ -41,7 +44,7 @@ typedef struct Dump {
     const char **patterns;
     int n_patterns;
     int64_t memory_limit; /* 0: the library's */
-    bool schema_only, data_only, inserts, clean, if_exists;
+    bool schema_only, data_only, inserts, clean, if_exists, roles, no_owner, no_privileges;
     Object *objects;
     size_t n, cap;
     bool out_of_memory;
@@ -94,6 +97,9 @@ static bool read_option(Dump *d, char **argv, int *i) {
     else if (is(arg, "-a", "--data-only")) d->data_only = true;
     else if (is(arg, "-c", "--clean")) d->clean = true;
     else if (is(arg, NULL, "--inserts")) d->inserts = true;
+    else if (is(arg, NULL, "--roles")) d->roles = true;
+    else if (is(arg, "-O", "--no-owner")) d->no_owner = true;
+    else if (is(arg, "-x", "--no-privileges") || is(arg, NULL, "--no-acl")) d->no_privileges = true;
     else if (is(arg, NULL, "--if-exists")) d->if_exists = true;
     else if ((value = value_of(argv, i, "-t", "--table", &missing))) d->patterns[d->n_patterns++] = value;
     else if (!missing && (value = value_of(argv, i, "-o", "--file", &missing))) d->file = value;
@@ -237,9 +243,16 @@ static bool is_number(const Object *x) { return strcmp(x->kind, "SEQUENCE SET") 
 
 static bool is_view_data(const Object *x) { return strcmp(x->kind, "MATERIALIZED VIEW DATA") == 0; }
 
+/* Of a kind that the options leave out. */
+static bool is_left_out(const Dump *d, const Object *x) {
+    if (strcmp(x->kind, "OWNER") == 0) return d->no_owner;
+    return d->no_privileges && (strcmp(x->kind, "ACL") == 0 || strcmp(x->kind, "DEFAULT ACL") == 0);
+}
+
 static bool put_definitions(Dump *d, bool after_data) {
     for (size_t i = 0; i < d->n && goes_on(d); i++) {
         const Object *x = &d->objects[i];
+        if (is_left_out(d, x)) continue;
         if (x->after_data != after_data || is_number(x) || is_view_data(x)) continue;
         put_title(d, x, x->kind);
         fprintf(d->sh.out, "%s;\n\n\n", x->create);
@@ -254,6 +267,48 @@ static bool put_view_data(Dump *d) {
         put_title(d, &d->objects[i], d->objects[i].kind);
         fprintf(d->sh.out, "%s;\n\n\n", d->objects[i].create);
     }
+    return goes_on(d);
+}
+
+/* ---- roles, as pg_dumpall writes them ---- */
+
+/* The last: settings; of a list each value is one by itself. */
+static const char *const role_queries[] = {
+    "select 'CREATE ROLE ' || quote_ident(rolname) from pg_authid where oid >= 16384 order by oid",
+    "select concat_ws(' ', 'ALTER ROLE', quote_ident(rolname), 'WITH', case when rolsuper then 'SUPERUSER' else "
+    "'NOSUPERUSER' end, case when rolinherit then 'INHERIT' else 'NOINHERIT' end, case when rolcreaterole then "
+    "'CREATEROLE' else 'NOCREATEROLE' end, case when rolcreatedb then 'CREATEDB' else 'NOCREATEDB' end, case when "
+    "rolcanlogin then 'LOGIN' else 'NOLOGIN' end, case when rolreplication then 'REPLICATION' else 'NOREPLICATION' "
+    "end, case when rolbypassrls then 'BYPASSRLS' else 'NOBYPASSRLS' end, case when rolconnlimit <> -1 then "
+    "'CONNECTION LIMIT ' || rolconnlimit end, 'PASSWORD ' || quote_literal(rolpassword), 'VALID UNTIL ' || "
+    "quote_literal(rolvaliduntil::text)) from pg_authid where oid >= 16384 order by oid",
+    "select 'COMMENT ON ROLE ' || quote_ident(rolname) || ' IS ' || quote_literal(description) from pg_authid join "
+    "pg_shdescription on objoid = oid and classoid = 1260 order by oid",
+    "select 'GRANT ' || quote_ident(r.rolname) || ' TO ' || quote_ident(m.rolname) || case when admin_option then "
+    "' WITH ADMIN OPTION' else '' end from pg_auth_members join pg_authid r on r.oid = roleid join pg_authid m on "
+    "m.oid = member where m.oid >= 16384 order by r.oid, m.oid",
+    "select concat_ws(' ', 'ALTER ROLE', coalesce(quote_ident(rolname), 'ALL'), 'SET', split_part(x, '=', 1), 'TO', "
+    "case when split_part(x, '=', 1) in ('search_path', 'DateStyle', 'disabled_rules') then replace(v, ', ', "
+    "''', ''') else v end) from (select setrole, x, quote_literal(substr(x, position('=' in x) + 1)) as v from "
+    "pg_db_role_setting, unnest(setconfig) as u (x) where setdatabase = 0) s left join pg_authid on oid = setrole "
+    "where setrole = 0 or setrole >= 16384 order by setrole, x",
+};
+static bool put_line(void *ctx, int64_t n, const char *const *values, const char *const *names) {
+    Dump *d = ctx;
+    (void)n, (void)names;
+    if (values[0]) fprintf(d->sh.out, "%s;\n", values[0]);
+    return !goes_on(d);
+}
+static bool put_roles(Dump *d) {
+    fputs("--\n-- Roles\n--\n\n", d->sh.out);
+    for (size_t i = 0; i < sizeof role_queries / sizeof *role_queries; i++) {
+        statement_begins();
+        bool ok = stele_exec(d->sh.conn, role_queries[i], put_line, d) == STELE_OK;
+        statement_ends();
+        if (!ok && goes_on(d)) print_error(&d->sh, NULL);
+        if (!ok) return false;
+    }
+    fputs("\n\n", d->sh.out);
     return goes_on(d);
 }
 
@@ -434,6 +489,7 @@ static bool put_all(Dump *d) {
         !run(d, "set local bytea_output = hex") || !list_objects(d))
         return false;
     if (d->clean && !put_drops(d)) return false;
+    if (d->roles && !put_roles(d)) return false;
     if (!d->data_only && !put_definitions(d, false)) return false;
     if (!d->schema_only && !put_data(d)) return false;
     if (!d->data_only && !put_definitions(d, true)) return false;

@@ -241,6 +241,78 @@ alter domain "Pos" drop default;
         check(f"conditions in {directory}", 'violates check constraint "even_check"' in err, (rc, out, err))
 
 
+ROLES = """create role joe login connection limit 2 password 'x' valid until '2030-01-01';
+create role "Odd grp";
+create role boss createdb;
+grant "Odd grp" to joe with admin option;
+comment on role boss is 'it''s';
+alter role joe set search_path to public, pg_catalog;
+alter role boss set work_mem = '8MB';
+create table t(a serial, b text, c int);
+create view v as select 1 as x;
+create type e as enum('a');
+create domain d as int;
+create function f(a int, b text) returns int language sql as 'select a';
+create procedure p(inout x int) language plpgsql as 'begin x := 1; end';
+create sequence s;
+alter table t owner to boss;
+alter view v owner to joe;
+alter type e owner to joe;
+alter domain d owner to joe;
+alter function f(int, text) owner to boss;
+alter procedure p(int) owner to boss;
+alter sequence s owner to joe;
+grant select, insert on t to joe with grant option;
+grant update (b), insert (b, c) on t to "Odd grp";
+set session authorization joe;
+grant select on t to "Odd grp", public;
+reset session authorization;
+revoke execute on function f from public;
+grant usage on type e to boss;
+grant execute on procedure p to joe with grant option;
+revoke update, delete on t from boss;
+grant usage on sequence t_a_seq to joe;
+grant all on s to "Odd grp";
+alter default privileges for role joe grant select on tables to boss;
+alter default privileges for role joe in schema public grant execute on functions to boss;
+alter default privileges for role joe revoke usage on types from public;
+"""
+# What is there of owners and grants, wherever it is.
+GRANTED = ("select relname, pg_get_userbyid(relowner), relacl from pg_class where relname in ('t', 'v', 's', 't_a_seq') order by 1; "
+           "select attname, attacl from pg_attribute where attrelid = 't'::regclass and attnum > 0 order by 1; "
+           "select proname, pg_get_userbyid(proowner), proacl from pg_proc where proname in ('f', 'p') order by 1; "
+           "select typname, pg_get_userbyid(typowner), typacl from pg_type where typname in ('e', 'd') order by 1; "
+           "select pg_get_userbyid(defaclrole), defaclobjtype, defaclacl from pg_default_acl order by 1, 2; "
+           "select rolname, rolcanlogin, rolcreatedb, rolconnlimit, rolpassword, rolvaliduntil, rolconfig, shobj_description(oid, 'pg_authid') from pg_roles where oid >= 16384 order by 1; "
+           "select roleid::regrole, member::regrole, admin_option from pg_auth_members where member::regrole::text !~ '^pg_' order by 1, 2;")
+
+
+def roles(server):
+    """Owners and grants are saved, dumped and restored, roles with --roles; PostgreSQL then shows the same."""
+    rc, out, err = make("roles", ROLES)
+    check("roles: made", (rc, out, err) == (0, "", ""), (rc, out, err))
+    rc, granted, err = sh("roles", "-A", "-t", "-P", "null=", "-c", GRANTED)
+    check("roles: reopened", rc == 0 and "joe=a*r*/boss" in granted and "\\\"Odd grp\\\"=r/joe" in granted, (rc, granted, err))
+    rc, dump, err = sh("dump", "roles", "--roles")
+    check("--roles", rc == 0 and err == "" and dump.index("CREATE ROLE boss") < dump.index("CREATE TABLE"), (rc, err))
+    shutil.rmtree(os.path.join(DIR, "with_roles"), ignore_errors=True)
+    rc, out, err = sh("with_roles", "--quiet", "-v", "ON_ERROR_STOP=1", stdin=dump)
+    check("--roles: restore", rc == 0 and err == "", (rc, err))
+    check("--roles: the same dump", sh("dump", "with_roles", "--roles") == (0, dump, ""))
+    check("--roles: the same grants", sh("with_roles", "-A", "-t", "-P", "null=", "-c", GRANTED) == (0, granted, ""))
+    rc, out, err = psql(server, "-o", "/dev/null", stdin="set client_min_messages = warning; drop schema public cascade; create schema public; grant usage on schema public to public;\n" + dump)
+    check("--roles: PostgreSQL restores it", (rc, err) == (0, ""), err)
+    rc, out, err = psql(server, "-A", "-t", stdin="set timezone = 'UTC';\n" + GRANTED)
+    check("--roles: PostgreSQL has the same grants", (rc, out) == (0, granted), err or difference(granted, out))
+    psql(server, stdin='drop owned by joe; drop owned by boss; drop owned by "Odd grp"; drop role joe, boss, "Odd grp";')
+    rc, out, err = sh("dump", "roles", "-O", "-x")
+    check("-O -x", rc == 0 and "OWNER TO" not in out and "GRANT" not in out and "REVOKE" not in out, (rc, err))
+    rc, out, err = sh("dump", "roles", "--no-owner")
+    check("--no-owner", rc == 0 and "OWNER TO" not in out and "GRANT" in out, (rc, err))
+    rc, out, err = sh("dump", "roles", "--no-privileges")
+    check("--no-privileges", rc == 0 and "OWNER TO" in out and "GRANT" not in out, (rc, err))
+
+
 # ---- options ---------------------------------------------------------------------------------------------
 
 OPTIONS = """create function f(x int default 1) returns int language sql as $$ select x $$;
@@ -335,7 +407,7 @@ def patterns():
 
 
 def errors():
-    for args, what in (((), "which database?"), (("d", "x"), 'too many arguments (first is "x")'), (("d", "-x"), 'unrecognized option "-x"'), (("d", "--insert"), "unrecognized option"),
+    for args, what in (((), "which database?"), (("d", "x"), 'too many arguments (first is "x")'), (("d", "-y"), 'unrecognized option "-y"'), (("d", "--insert"), "unrecognized option"),
                        (("d", "-t"), 'option "-t" needs a value'), (("d", "--file"), "needs a value"), (("d", "-s", "-a"), "cannot be used together"), (("d", "-a", "-c"), "cannot be used together"),
                        (("d", "--if-exists"), "requires option -c/--clean"), (("d", "--memory-limit", "1MB"), '"1MB" is no number of bytes'), (("d", "--memory-limit=-1"), "is no number"), ((":memory:",), "is no directory")):
         rc, out, err = sh("dump", *args)
@@ -406,6 +478,6 @@ def early():
 
 
 SERVER = pg.Server()
-P.run([("corpus", lambda: corpus(SERVER)), ("fixtures", lambda: fixtures(SERVER)), ("views", views), ("indexes", lambda: indexes(SERVER)), ("types", lambda: types(SERVER)), ("domains", lambda: domains(SERVER)), ("options", lambda: options(SERVER)), ("errors", errors), ("early", early)])
+P.run([("corpus", lambda: corpus(SERVER)), ("fixtures", lambda: fixtures(SERVER)), ("views", views), ("indexes", lambda: indexes(SERVER)), ("types", lambda: types(SERVER)), ("domains", lambda: domains(SERVER)), ("roles", lambda: roles(SERVER)), ("options", lambda: options(SERVER)), ("errors", errors), ("early", early)])
 SERVER.stop()
 P.end()

@@ -46,6 +46,8 @@ Status privileges_get(const Catalog *c, Arena *a, const Privileges *of, Privileg
 char privileges_acl_kind(const Catalog *c, const Privileges *x);
 /* "table t", as PostgreSQL describes it. NULL: no memory. */
 const char *privileges_object(Session *s, Arena *a, const Privileges *x);
+/* By grantee and grantor, as default privileges are kept and given. */
+void privileges_sort(Acl *acl);
 /* Kinds of what default privileges are of: "relations". */
 const char *privileges_default_word(char kind);
 

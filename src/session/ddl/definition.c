@@ -770,8 +770,8 @@ static Status read_routine(Lister *l, RoutineItem *x) {
     return ST_OK;
 }
 /* With modes and types, as DROP names it. */
-static const char *drop_signature(Lister *l, const Routine *r) {
-    Text x = {.a = l->a};
+const char *definition_drop_name(Arena *a, const Routine *r) {
+    Text x = {.a = a};
     bool any = false;
     text_name(&x, r->name);
     text_put(&x, "(");
@@ -788,7 +788,7 @@ static const char *drop_signature(Lister *l, const Routine *r) {
 }
 static Status add_routine(Lister *l, RoutineItem *x, bool after_data, const char *problem) {
     const Routine *r = x->r;
-    const char *kind = r->is_procedure ? "PROCEDURE" : "FUNCTION", *signature = drop_signature(l, r);
+    const char *kind = r->is_procedure ? "PROCEDURE" : "FUNCTION", *signature = definition_drop_name(l->a, r);
     Text t = {.a = l->a};
     text_own(&t, r->sql);
     x->done = true;
@@ -1246,7 +1246,7 @@ static const char *comment_object(Lister *l, const Comment *c) {
     case COMMENT_ROUTINE:
         if (!(r = catalog_routine_by_id(l->k, c->routine))) return "";
         text_put(&x, r->is_procedure ? "PROCEDURE " : "FUNCTION ");
-        text_put(&x, drop_signature(l, r));
+        text_put(&x, definition_drop_name(l->a, r));
         return text_take(&x);
     case COMMENT_SCHEMA: text_put(&x, "SCHEMA "); break;
     case COMMENT_ROLE:
@@ -1316,5 +1316,6 @@ Status definitions_list(Session *s, Arena *a, Definitions *out) {
     TRY(add_rest(&l)); /* late: a restore that stops at an object with a problem has all tables and their keys */
     TRY(add_view_data(&l));
     TRY(add_comments(&l));
+    TRY(definitions_access(s, a, out));
     return err_is_set(&s->err) ? ST_ERROR : ST_OK;
 }

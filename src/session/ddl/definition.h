@@ -13,6 +13,7 @@
  *     foreign keys
  *     unique indexes of materialized views, and their rows (MATERIALIZED VIEW DATA)
  *     comments
+ *     owners, grants on objects, default privileges (of roles, which are not the database's)
  *
  * Statements to drop them run in the opposite order. The order depends on names and definitions only, never on when
  * something was made, so that a database made from these statements lists the same ones. */
@@ -24,7 +25,8 @@
 typedef struct Definition {
     const char *kind;   /* "TABLE", "FUNCTION", "PROCEDURE", "VIEW", "CONSTRAINT", "INDEX", "INDEX OPTION", "DEFAULT",
                          "FK CONSTRAINT", "TYPE", "DOMAIN", "SEQUENCE", "SEQUENCE OWNED BY", "MATERIALIZED VIEW",
-                         "COMMENT"; data, not definitions: "SEQUENCE SET", "MATERIALIZED VIEW DATA" */
+                         "COMMENT", "OWNER", "ACL", "DEFAULT ACL"; data, not definitions: "SEQUENCE SET", "MATERIALIZED
+                         VIEW DATA" */
     const char *name;   /* as it is called: t; t t_pkey; f(integer) */
     const char *table;  /* the table or view that this is or belongs to, "" for routines */
     const char *target; /* of a table: t (a, b), for COPY and INSERT, without generated columns; else "" */
@@ -42,6 +44,10 @@ typedef struct Definitions {
 /* Needs the shared lock. Texts live in `a`. 0A000 for a view that has no text: its relations were changed so that its
  * query cannot be written for them. */
 Status definitions_list(Session *s, Arena *a, Definitions *out);
+/* definition_access.c: the last part of the list. */
+Status definitions_access(Session *s, Arena *a, Definitions *out);
+/* A routine with modes and types, as DROP names it. NULL: out of memory. */
+const char *definition_drop_name(Arena *a, const Routine *r);
 /* A name as SQL text, in double quotes only where it needs them. NULL: out of memory. */
 char *definition_name(Arena *a, const char *name);
 const char *definition_action(char code); /* of a foreign key's ON DELETE and ON UPDATE; NULL: NO ACTION */

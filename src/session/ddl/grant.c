@@ -1,4 +1,5 @@
 /* grant.c - GRANT and REVOKE of privileges, ALTER DEFAULT PRIVILEGES. See access.h. */
+#include <stdlib.h>
 #include <strings.h>
 
 #include "session/ddl/access.h"
@@ -379,6 +380,15 @@ static Status grant_on_all(const Grant *g, const AstName *schema) {
 
 /* ---- ALTER DEFAULT PRIVILEGES ---- */
 
+static int by_grantee(const void *x, const void *y) {
+    const AclItem *a = x, *b = y;
+    if (a->grantee != b->grantee) return a->grantee < b->grantee ? -1 : 1;
+    return a->grantor < b->grantor ? -1 : a->grantor > b->grantor;
+}
+void privileges_sort(Acl *acl) {
+    if (acl->n > 1) qsort(acl->items, (size_t)acl->n, sizeof *acl->items, by_grantee);
+}
+
 static Status change_default(const Grant *g, int64_t role, const char *schema) {
     const char part[] = {letter_of(g->x->object), 0};
     Privileges of = {.kind = PRIVILEGE_DEFAULT, .name = schema, .part = part, .owner = role, .has_acl = true};
@@ -387,6 +397,7 @@ static Status change_default(const Grant *g, int64_t role, const char *schema) {
     if (!*schema) TRY(acl_default(*part, role, g->a, &from));
     const uint32_t rights = g->x->n_privileges ? rights_named(g->x, NULL) : allowed_of(g->x->object);
     TRY(merge(g, old ? &old->acl : &from, rights, role, role, &next));
+    privileges_sort(&next);
     of.acl = next;
     if (!acl_equal(&next, &from)) return privileges_put(g->s, &of);
     return old ? session_drop_privileges(g->s, old) : ST_OK;

@@ -268,13 +268,15 @@ static Status default_acl(const Catalog *c, Arena *a, char kind, int64_t owner, 
     Acl from;
     Err ignored = {0};
     TRY(acl_default(kind, owner, a, &from));
-    *out = all ? all->acl : from;
+    *out = from;
+    if (all) TRY(acl_new_owner(&all->acl, owner, owner, a, out)); /* a copy */
     for (int i = 0; schema && i < schema->acl.n; i++) {
         const AclChange add = {.add = true, .item = schema->acl.items[i]};
         Acl next;
         TRY(acl_change(c, out, &add, owner, a, &next, &ignored));
         *out = next;
     }
+    privileges_sort(out);
     *has = (all || schema) && !acl_equal(out, &from);
     return ST_OK;
 }
