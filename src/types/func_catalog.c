@@ -43,6 +43,10 @@ static Type tf_name(const FuncDef *f, int nargs, const Type *args) {
     t.flags = TF_NAME;
     return t;
 }
+static Type tf_jsons(const FuncDef *f, int nargs, const Type *args) {
+    (void)f, (void)nargs, (void)args;
+    return type_array_of(type_make(T_JSON));
+}
 static Type tf_names(const FuncDef *f, int nargs, const Type *args) { return type_array_of(tf_name(f, nargs, args)); }
 /* to_regclass and the like: by their names. */
 static Type tf_to_reg(const FuncDef *f, int nargs, const Type *args) {
@@ -164,6 +168,7 @@ static const FuncDef defs[] = {
     CALL("pg_has_role", N_, T_BOOL, 2, NULL, "whether the user has the role", T_ANY, T_TEXT),
     CALL("pg_has_role", N_, T_BOOL, 3, NULL, "whether a user has the role", T_ANY, T_ANY, T_TEXT),
     CALL("acldefault", FL, T_ARRAY, 2, tf_texts, "privileges on a new object of a kind: aclitems", T_TEXT, T_OID),
+    CALL("aclexplode_array", N_, T_ARRAY, 1, tf_jsons, "internal: of aclexplode", T_TEXTS),
     CALL("makeaclitem", FL, T_TEXT, 4, NULL, "an aclitem", T_OID, T_OID, T_TEXT, T_BOOL),
     SIZE("pg_relation_size", "bytes of a table's rows"),
     CALL("pg_relation_size", N_, T_INT8, 2, NULL, "bytes of a table's rows", FUNC_REGCLASS, T_TEXT),

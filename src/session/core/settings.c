@@ -163,15 +163,17 @@ static const Def defs[] = {
     {"server_version", K_FIXED, 0, 0, 0, 0, "15.0 (Stele)", "version of the SQL dialect"},
     {"server_version_num", K_FIXED, 0, 0, 0, 0, "150000", "the same as a number"},
     {"integer_datetimes", K_FIXED, 0, 0, 0, 0, "on", "times are integers"},
-    {"role", K_TEXT, AT(client.role), 0, 0, "none", "the role that statements run as"},
-    {"session_authorization", K_TEXT, AT(client.authorization), 0, 0, "", "the session's role"},
     {"is_superuser", K_FIXED, 0, 0, 0, 0, "on", "privileges are not looked at"},
     {"lc_collate", K_FIXED, 0, 0, 0, 0, "C", "texts are ordered by their bytes"},
     {"lc_ctype", K_FIXED, 0, 0, 0, 0, "C", "kinds of characters"},
     {"max_identifier_length", K_FIXED, 0, 0, 0, 0, "63", "bytes of a name"},
+    /* As in PostgreSQL these are in no list, and RESET ALL leaves them. */
+    {"role", K_TEXT, AT(client.role), 0, 0, "none", "the role that statements run as"},
+    {"session_authorization", K_TEXT, AT(client.authorization), 0, 0, "", "the session's role"},
 };
+enum { HIDDEN_SETTINGS = 2 }; /* the last */
 
-int64_t settings_count(void) { return ARRAY_LEN(defs); }
+int64_t settings_count(void) { return ARRAY_LEN(defs) - HIDDEN_SETTINGS; }
 const char *settings_name(int64_t i) { return defs[i].name; }
 
 static bool is_fixed(const Def *d) { return d->kind == K_FIXED || d->kind == K_ONLY; }
@@ -583,7 +585,7 @@ Status settings_change(Session *s, const char *name, const char *value, bool is_
 Status settings_reset_all(Session *s) {
     Err *e = &s->err;
     TRY(settings_change(s, "memory_limit", NULL, false, e)); /* the one that may be refused: then all stay */
-    for (int64_t i = 0; i < ARRAY_LEN(defs); i++)
+    for (int64_t i = 0; i < settings_count(); i++)
         if (s->settings.client.programs || strcmp(defs[i].name, "copy_programs") != 0)
             TRY(settings_change(s, defs[i].name, NULL, false, e));
     TRY(setting_texts_reset(s, e));

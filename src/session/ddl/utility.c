@@ -637,6 +637,7 @@ static Status run_utility(Session *s, Statement *st, const AstStmt *x) {
             return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "DISCARD ALL cannot run inside a transaction block");
         cursors_close_all(s);
         session_free_prepared(s);
+        TRY(settings_change(s, "session_authorization", NULL, false, &s->err));
         return settings_reset_all(s);
     case AST_CREATE_RANGE: return range_create(s, st, AST_AS_CONST(AstCreateRange, x));
     case AST_REINDEX: return reindex_statement(s, st, AST_AS_CONST(AstReindex, x));

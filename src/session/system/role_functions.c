@@ -272,6 +272,30 @@ static Status make_item(const Asked *q) {
     return ST_OK;
 }
 
+/* For each right of each item a JSON array: grantor, grantee, its name, whether it has grant option. */
+static Status explode(const Asked *q) {
+    const ArrayView items = array_view(q->args[0].u.str);
+    VEC(Str) rows = {0};
+    for (int64_t i = 0; i < items.n; i++) {
+        Str cell;
+        AclItem x;
+        if (array_is_null(&items, i))
+            return err_set(q->e, ERR_NULL_NOT_ALLOWED, "ACL arrays must not contain null values");
+        array_get(&items, i, &cell);
+        const char *text = arena_strndup(q->a, cell.ptr, cell.len);
+        if (!text) return err_oom(q->e);
+        TRY(acl_item_parse(q->o->c, text, q->a, &x, q->e));
+        for (uint32_t right = 1; right & ACL_ALL; right <<= 1) {
+            if (!(x.rights & right)) continue;
+            const char *row = arena_printf(q->a, "[%lld,%lld,\"%s\",%s]", (long long)x.grantor, (long long)x.grantee,
+                                           acl_right_name(right), x.options & right ? "true" : "false");
+            if (!row || !vec_push(q->a, &rows, str_make(row, (int64_t)strlen(row)))) return err_oom(q->e);
+        }
+    }
+    q->out->is_null = false;
+    return array_build(q->a, PH_STR, rows.len, rows.items, NULL, &q->out->u.str, q->e);
+}
+
 Status system_privilege_call(Session *s, const SysObjects *o, const char *name, int n, const Value *args, Arena *a,
                              Value *out, bool *known, Err *e) {
     Asked q = {.s = s, .o = o, .n = n, .args = args, .a = a, .out = out, .e = e};
@@ -280,6 +304,7 @@ Status system_privilege_call(Session *s, const SysObjects *o, const char *name, 
     if (strcmp(name, "pg_has_role") == 0) return has_role(&q);
     if (strcmp(name, "acldefault") == 0) return default_items(&q);
     if (strcmp(name, "makeaclitem") == 0) return make_item(&q);
+    if (strcmp(name, "aclexplode_array") == 0) return explode(&q);
     if (len > 14 && strncmp(name, "has_", 4) == 0 && strcmp(name + len - 10, "_privilege") == 0) {
         char *kind = arena_strndup(a, name + 4, (int64_t)len - 14);
         return kind ? has_privilege(&q, kind) : err_oom(e);

@@ -67,7 +67,7 @@ typedef struct RowsFunc {
     const Routine *routine;
     const char *each; /* ROWS_ARRAY: an element's function, or NULL */
     bool members;     /* ROWS_ARRAY of JSON objects: columns are the members of their names */
-    bool pairs;       /* ROWS_ARRAY of JSON arrays: columns are their two elements, a text and a value */
+    bool pairs;       /* ROWS_ARRAY of JSON arrays: columns are their elements, of json_each a text and a value */
     bool records;     /* ROWS_ARRAY of rows as records */
     int32_t n_cols;
     Type *types;
@@ -644,7 +644,7 @@ Expr *bind_row_to_json(Binder *b, Query *q, const AstFunc *f);
 /* An entry of json_agg or json_object_agg as they are aggregated, and the value of all entries. row: arg was a row. */
 Expr *bind_json_entry(Binder *b, const AggCall *call, bool row, int64_t location);
 Expr *bind_json_entries(Binder *b, const AggCall *call, Expr *entries, int64_t location);
-bool bind_is_json_each(const AstFunc *f);
+bool bind_is_json_each(const AstFunc *f); /* or aclexplode */
 Status bind_json_each(Binder *b, const AstFunc *f, Expr *const *args, RowsFunc *out);
 Expr *bind_json_pair_part(Binder *b, Expr *pair, int32_t k, Type t, int64_t location); /* of RowsFunc.pairs */
 bool bind_is_json_record(const AstFunc *f); /* json_to_record, json_to_recordset */

@@ -122,7 +122,7 @@ Expr *bind_json_entries(Binder *b, const AggCall *call, Expr *entries, int64_t l
 /* ---- rows of parts ---------------------------------------------------------------------------- */
 
 bool bind_is_json_each(const AstFunc *f) {
-    static const char *const names[] = {"json_each", "jsonb_each", "json_each_text", "jsonb_each_text"};
+    static const char *const names[] = {"json_each", "jsonb_each", "json_each_text", "jsonb_each_text", "aclexplode"};
     return !f->name.schema && is_one_of(f->name.name, names, ARRAY_LEN(names));
 }
 
@@ -140,21 +140,29 @@ static Status rows_of_parts(Binder *b, const AstFunc *f, Expr *const *args, Rows
 }
 
 Status bind_json_each(Binder *b, const AstFunc *f, Expr *const *args, RowsFunc *out) {
-    *out = (RowsFunc){.pairs = true, .n_cols = 2};
+    static const char *const of_acl[] = {"grantor", "grantee", "privilege_type", "is_grantable"};
+    static const char *const of_each[] = {"key", "value"};
+    const bool acl = strcmp(f->name.name, "aclexplode") == 0;
+    *out = (RowsFunc){.pairs = true, .n_cols = acl ? 4 : 2};
     TRY(rows_of_parts(b, f, args, out));
-    if (!(out->types = arena_array(b->a, Type, 2)) || !(out->cols = arena_array(b->a, ColId, 2))) return ST_ERROR;
-    out->types[0] = type_make(T_TEXT);
-    out->types[1] = strstr(f->name.name, "_text") ? type_make(T_TEXT) : type_element(out->args[0]->type);
-    out->cols[0] = plan_new_col(b->c, "key", out->types[0], true);
-    out->cols[1] = plan_new_col(b->c, "value", out->types[1], true);
-    return out->cols[0] > 0 && out->cols[1] > 0 ? ST_OK : ST_ERROR;
+    const Type text = type_make(T_TEXT), oid = type_make(T_OID), each = type_element(out->args[0]->type);
+    const Type acl_types[] = {oid, oid, text, type_make(T_BOOL)};
+    const Type each_types[] = {text, strstr(f->name.name, "_text") ? text : each};
+    if (!(out->types = arena_array(b->a, Type, 4)) || !(out->cols = arena_array(b->a, ColId, 4))) return ST_ERROR;
+    for (int32_t i = 0; i < out->n_cols; i++) {
+        out->types[i] = acl ? acl_types[i] : each_types[i];
+        out->cols[i] = plan_new_col(b->c, acl ? of_acl[i] : of_each[i], out->types[i], true);
+        if (out->cols[i] <= 0) return ST_ERROR;
+    }
+    return ST_OK;
 }
 
 Expr *bind_json_pair_part(Binder *b, Expr *pair, int32_t k, Type t, int64_t location) {
     Value at = {.type = type_make(T_INT4)};
     at.u.i32 = k;
     Expr *i = expr_const(b->c, &at);
-    return i ? bind_op(b, type_is_text(t) ? "->>" : "->", pair, i, location) : NULL;
+    Expr *part = i ? bind_op(b, type_is_json(t) ? "->" : "->>", pair, i, location) : NULL;
+    return type_is_json(t) || type_is_text(t) ? part : bind_coerce(b, part, t, CAST_EXPLICIT, location);
 }
 
 bool bind_is_json_record(const AstFunc *f) {
