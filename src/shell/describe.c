@@ -582,8 +582,11 @@ static bool databases_command(Shell *sh, Args *a) {
     bool more = has_suffix(a, '+');
     Grid *g = grid_new("List of databases", 8 + more, names);
     if (!pattern || name_matches(pattern, name)) {
-        const char *const cells[] = {name, owner(), "UTF8", "C", "C", "", "libc", ""};
+        static const char *const cells[] = {"UTF8", "C", "C", "", "libc"};
+        grid_cell(g, name);
+        put_text(sh, g, "select pg_get_userbyid(datdba) from pg_database");
         for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) grid_cell(g, cells[i]);
+        put_text(sh, g, "select array_to_string(datacl, E'\\n') from pg_database");
         int64_t bytes = -1;
         char size[32] = "";
         if (more && stele_exec(sh->conn, "select coalesce(sum(bytes), 0)::bigint from stele_tablets", take_number,

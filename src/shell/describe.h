@@ -45,7 +45,8 @@ bool roles_command(Shell *sh, Args *a);
 bool privileges_command(Shell *sh, Args *a);
 bool default_privileges_command(Shell *sh, Args *a);
 bool role_settings_command(Shell *sh, Args *a);
-void put_owner(Shell *sh, Grid *g, const char *relation); /* a cell */
+void put_text(Shell *sh, Grid *g, const char *sql);       /* a cell: the one that the query has */
+void put_owner(Shell *sh, Grid *g, const char *relation); /* likewise */
 
 /* describe_table.c */
 bool describe_sequence(Shell *sh, const char *name);

@@ -82,20 +82,25 @@ bool role_settings_command(Shell *sh, Args *a) {
                       next_arg(a, ARG_NORMAL), 0, true);
 }
 
-static bool take_owner(void *ctx, int64_t n, const char *const *values, const char *const *names) {
+static bool take_text(void *ctx, int64_t n, const char *const *values, const char *const *names) {
     (void)names;
     char **out = ctx;
     if (n == 1 && values[0]) *out = strdup(values[0]);
     return true;
 }
+void put_text(Shell *sh, Grid *g, const char *sql) {
+    char *text = NULL;
+    (void)stele_exec(sh->conn, sql, take_text, &text);
+    grid_cell(g, text ? text : "");
+    free(text);
+}
 void put_owner(Shell *sh, Grid *g, const char *relation) {
-    char *name = sql_quoted_text(relation), *sql = NULL, *owner = NULL;
+    char *name = sql_quoted_text(relation), *sql = NULL;
     if (name &&
         asprintf(&sql, "select pg_get_userbyid(relowner) from pg_class where relname = %s and relnamespace = 2200",
                  name) >= 0)
-        (void)stele_exec(sh->conn, sql, take_owner, &owner);
-    grid_cell(g, owner ? owner : "");
+        put_text(sh, g, sql);
+    else grid_cell(g, "");
     free(name);
     free(sql);
-    free(owner);
 }

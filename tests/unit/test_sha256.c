@@ -1,13 +1,8 @@
 /* SHA-256, HMAC and PBKDF2 (base/sha256.h) with the vectors of FIPS 180-4, RFC 4231 and RFC 7914. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "base/sha256.h"
+#include "unit.h"
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-#include "base/sha256.h"
 
 static void check(const uint8_t got[SHA256_BYTES], const char *want) {
     char text[2 * SHA256_BYTES + 1];
