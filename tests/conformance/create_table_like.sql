@@ -129,4 +129,3 @@ create table ctas20 as select array[1, 2] as arr, '{"a":1}'::jsonb as j, int4ran
 select * from ctas20;
 create table ctas21 as select 'x'::varchar(5) || 'y' as c, 'x'::varchar(5) as d, 1::numeric(5,2) as e, 1::numeric(5,2) + 1 as f, timestamp(3) '2024-01-01' as g, 'ab'::char(4) as h;
 select attname, format_type(atttypid, atttypmod) from pg_attribute where attrelid = 'ctas21'::regclass and attnum > 0 order by attnum;
-explain (costs off) create table ctas22 as select 1;

@@ -221,7 +221,7 @@ fetch ct1;
 declare csh cursor for show work_mem;
 rollback;
 begin;
-declare ce cursor for select a from ct where false;
+declare ce cursor for select a from ct where a < 0 order by a;
 fetch ce;
 fetch first from ce;
 fetch last from ce;

@@ -145,7 +145,7 @@ merge into t using (select * from s where false) e on t.id = e.id when matched t
 merge into t using s on null when matched then delete;
 merge into pg_class using s on true when matched then delete;
 merge into t using (select 1 as id, 2 as id) d on true when matched then delete;
-explain (costs off) merge into nope using s on true when matched then delete;
+explain merge into nope using s on true when matched then delete;
 create table arr (id int, a int[], c int);
 insert into arr values (1, '{1,2}', 0);
 merge into arr using (values (1)) v(k) on id = k when matched then update set a[2] = 9;

@@ -173,7 +173,6 @@ update subq set a = a where a = 77 returning a, m;
 insert into subq values (1, 2);
 prepare upv(int, text) as update rw2 set bb = $2 where aa = $1 returning bb;
 execute upv(77, 'prep');
-explain (costs off) update rw1 set b = 'x' where a = 1;
 drop table base;
 drop table base cascade;
 select count(*) from pg_views where schemaname = 'public';
