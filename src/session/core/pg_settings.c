@@ -21,6 +21,7 @@ struct PgSetting {
     double min, max;
     const char *choices; /* a|b */
     const char *unit, *boot;
+    const char *why; /* no session may change it */
 };
 
 #define BOOL(n, b) {.name = n, .kind = PG_BOOL, .boot = b},
@@ -36,19 +37,38 @@ static const PgSetting table[] = {
 #include "session/core/pg_settings.inc"
 };
 
-const PgSetting *pg_setting_find(const char *name) {
-    int64_t lo = 0, hi = ARRAY_LEN(table);
+#define PRESET(n, b) {.name = n, .kind = PG_TEXT, .boot = b, .why = "cannot be changed"},
+#define START(n, b) {.name = n, .kind = PG_TEXT, .boot = b, .why = "cannot be changed without restarting the server"},
+#define CONFIG(n, b) {.name = n, .kind = PG_TEXT, .boot = b, .why = "cannot be changed now"},
+#define CONNECT(n, b) {.name = n, .kind = PG_TEXT, .boot = b, .why = "cannot be set after connection start"},
+static const PgSetting of_servers[] = {
+#include "session/core/pg_server_settings.inc"
+};
+
+static const PgSetting *find(const PgSetting *in, int64_t hi, const char *name) {
+    int64_t lo = 0;
     while (lo < hi) {
         int64_t mid = lo + (hi - lo) / 2;
-        int c = strcasecmp(name, table[mid].name);
-        if (c == 0) return &table[mid];
+        int c = strcasecmp(name, in[mid].name);
+        if (c == 0) return &in[mid];
         if (c < 0) hi = mid;
         else lo = mid + 1;
     }
     return NULL;
 }
+const PgSetting *pg_setting_find(const char *name) {
+    const PgSetting *p = find(table, ARRAY_LEN(table), name);
+    return p ? p : find(of_servers, ARRAY_LEN(of_servers), name);
+}
 const char *pg_setting_name(const PgSetting *p) { return p->name; }
-const char *pg_setting_nth(int64_t i) { return i < ARRAY_LEN(table) ? table[i].name : NULL; }
+const char *pg_setting_nth(int64_t i) {
+    if (i < ARRAY_LEN(table)) return table[i].name;
+    i -= ARRAY_LEN(table);
+    return i < ARRAY_LEN(of_servers) ? of_servers[i].name : NULL;
+}
+Status pg_setting_may_change(const PgSetting *p, Err *e) {
+    return p->why ? err_set(e, ERR_CANT_CHANGE_SETTING, "parameter \"%s\" %s", p->name, p->why) : ST_OK;
+}
 bool pg_setting_is_list(const PgSetting *p) {
     static const char *const lists[] = {"local_preload_libraries", "restrict_nonsystem_relation_kind",
                                         "session_preload_libraries", "temp_tablespaces", "wal_consistency_checking"};

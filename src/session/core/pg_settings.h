@@ -3,6 +3,7 @@
  * Programs written for PostgreSQL set work_mem, enable_seqscan and the like. Their names, types, ranges, units and
  * values are PostgreSQL's (pg_settings.inc), what is wrong with a value is said in its words, and a session keeps what
  * was set. Where another value would change results, or what a statement may do, only the default is taken (0A000).
+ * What its server reads from files can be shown, and not be set.
  * A name with a point in it is a setting of the client's own, which takes any text.
  */
 #ifndef STELE_SESSION_CORE_PG_SETTINGS_H
@@ -16,9 +17,12 @@
 struct Session;
 typedef struct PgSetting PgSetting;
 
-/* By its name in any case; NULL: PostgreSQL has none of that name that SET changes, or it is one of settings.c. */
+/* By its name in any case; NULL: PostgreSQL has none of that name, or it is one of settings.c. */
 const PgSetting *pg_setting_find(const char *name);
 const char *pg_setting_name(const PgSetting *p);
+/* 55P02 for one that PostgreSQL's server has from its files, its start or its build (pg_server_settings.inc): SHOW
+ * shows what initdb makes it, and it has no effect. */
+Status pg_setting_may_change(const PgSetting *p, Err *e);
 /* The i-th name, for suggestions; NULL behind the last. */
 const char *pg_setting_nth(int64_t i);
 /* What SHOW shows of `value` in the arena. NULL: 22023 with PostgreSQL's message, 0A000, or out of memory. */

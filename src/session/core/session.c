@@ -578,6 +578,7 @@ static void start_transaction(Session *s) {
     s->state = 'T';
     s->read_only = s->settings.txn.default_read_only;
     s->block.level = session_default_level(s);
+    s->block.deferrable = s->settings.txn.default_deferrable;
     s->kept_settings.before = s->kept_settings.keep = s->settings;
 }
 static void roll_back_all(Session *s) {
@@ -852,6 +853,7 @@ Status session_transaction_options(Session *s, int64_t n, const AstOption *optio
         if (strcmp(options[i].name, "transaction_deferrable") == 0 && s->txn)
             return err_set(&s->err, ERR_ACTIVE_TRANSACTION,
                            "SET TRANSACTION [NOT] DEFERRABLE must be called before any query");
+        if (strcmp(options[i].name, "transaction_deferrable") == 0) s->block.deferrable = on;
         if (strcmp(options[i].name, "transaction_read_only") != 0) continue;
         if (!on && s->db->read_only)
             return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,

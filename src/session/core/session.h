@@ -196,9 +196,10 @@ typedef enum TxnLevel {
 } TxnLevel;
 /* The open transaction, and the statement of it that is under way (transaction.h, transaction_rows.c). */
 typedef struct SessionBlock {
-    TxnLevel level; /* outside of transaction blocks: without meaning */
-    bool latest;    /* taking the lock, the transaction is validated and goes on with what is committed now */
-    bool can_wait;  /* the statement has had no effect that can be seen, so that it can run again */
+    TxnLevel level;  /* outside of transaction blocks: without meaning */
+    bool deferrable; /* as SHOW shows it; it has no effect */
+    bool latest;     /* taking the lock, the transaction is validated and goes on with what is committed now */
+    bool can_wait;   /* the statement has had no effect that can be seen, so that it can run again */
     struct HeldNotice *notices; /* meanwhile: of a statement that may come to wait; newest first */
     bool keeps_read; /* FOR UPDATE and the like: what it reads counts to the end of the transaction, at every level */
     bool defers;     /* it works on what is committed, with the transaction's deferred changes beside */

@@ -160,6 +160,8 @@ static const Def defs[] = {
      "below 1, real and double precision are shown with 6 and 15 significant digits, and as many more; else exactly"},
     {"standard_conforming_strings", K_ONLY, 0, 0, 0, 0, "on", "backslashes in plain strings are ordinary"},
     {"transaction_isolation", K_ONLY, 0, 0, 0, 0, "serializable", "isolation level of the transaction"},
+    {"transaction_read_only", K_ONLY, 0, 0, 0, 0, "off", "whether the transaction only reads"},
+    {"transaction_deferrable", K_ONLY, 0, 0, 0, 0, "off", "whether the transaction is DEFERRABLE"},
     {"server_version", K_FIXED, 0, 0, 0, 0, "15.0 (Stele)", "version of the SQL dialect"},
     {"server_version_num", K_FIXED, 0, 0, 0, 0, "150000", "the same as a number"},
     {"integer_datetimes", K_FIXED, 0, 0, 0, 0, "on", "times are integers"},
@@ -401,8 +403,20 @@ static bool is_same(const Def *d, const char *value) {
     if (strcmp(d->name, "client_encoding") == 0) return !strcasecmp(value, "utf-8") || !strcasecmp(value, "unicode");
     return strcmp(d->def, "on") == 0 && pg_bool_parse(value, &on) && on;
 }
+/* transaction_read_only and transaction_deferrable, of the open transaction. */
+static bool is_mode(const Def *d) { return d->kind == K_ONLY && strncmp(d->name, "transaction_", 12) == 0; }
+static Status set_mode(Session *s, const Def *d, const char *value, Err *e) {
+    bool on;
+    if (!pg_bool_parse(value, &on))
+        return err_set(e, ERR_INVALID_PARAMETER, "parameter \"%s\" requires a Boolean value", d->name);
+    const AstOption option = {.name = d->name, .value = on ? "1" : "0"};
+    if (s->state == 'I' || session_transaction_options(s, 1, &option) == ST_OK) return ST_OK;
+    if (e != &s->err) err_copy(e, &s->err);
+    return ST_ERROR;
+}
 static Status set_fixed(Session *s, const Def *d, const char *value, Err *e) {
     if (strcmp(d->name, "transaction_isolation") == 0) return session_set_level(s, value, e);
+    if (is_mode(d)) return set_mode(s, d, value, e);
     if (d->kind == K_FIXED) return err_set(e, ERR_CANT_CHANGE_SETTING, "parameter \"%s\" cannot be changed", d->name);
     if (is_same(d, value)) return ST_OK;
     bool on;
@@ -535,6 +549,7 @@ static Status set_other(Session *s, const char *name, const char *value, Err *e)
         return ST_ERROR;
     }
     if (!p) return setting_texts_set(s, name, value ? value : "", e);
+    TRY(pg_setting_may_change(p, e));
     if (!value && !setting_texts_get(s->settings.client.texts, name)) return ST_OK;
     if (!value) return setting_texts_set(s, name, NULL, e);
     Arena *a = arena_new(&s->account, e);
@@ -686,6 +701,9 @@ const char *settings_show(Session *s, Arena *a, const char *name, Err *e) {
     }
     if (strcmp(d->name, "transaction_isolation") == 0)
         return session_level_name(s->state == 'I' ? session_default_level(s) : s->block.level);
+    if (strcmp(d->name, "transaction_read_only") == 0) return session_read_only(s) ? "on" : "off";
+    if (strcmp(d->name, "transaction_deferrable") == 0)
+        return (s->state == 'I' ? s->settings.txn.default_deferrable : s->block.deferrable) ? "on" : "off";
     return d->def;
 }
 
