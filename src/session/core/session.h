@@ -677,6 +677,8 @@ Status foreign_rename_constraint(Session *s, const Table *t, const char *name, c
 Status foreign_validate(Session *s, Statement *st, const Table *t, const char *name, bool *found);
 Status foreign_alter(Session *s, const Table *t, const char *name, bool deferrable, bool deferred, bool *found);
 Status foreign_check_types(Session *s, const char *table); /* after a column's type changed */
+/* Adds the tables that refer to those of x, directly or through others: what CASCADE truncates, too. */
+Status foreign_truncate_cascade(Session *s, Arena *a, AstTruncate *x);
 Status foreign_truncate(Session *s, const AstTruncate *x);
 
 #endif

@@ -296,19 +296,35 @@ Status foreign_alter(Session *s, const Table *t, const char *name, bool deferrab
     return replace(s, f, &g);
 }
 
+static bool is_truncated(const AstTruncate *x, const char *table) {
+    for (int64_t i = 0; i < x->n_tables; i++)
+        if (strcmp(x->tables[i].name, table) == 0) return true;
+    return false;
+}
+Status foreign_truncate_cascade(Session *s, Arena *a, AstTruncate *x) {
+    const Catalog *k = &s->db->catalog;
+    AstName *all = arena_array(a, AstName, x->n_tables + k->n_foreign);
+    if (!all) return ST_ERROR;
+    memcpy(all, x->tables, (size_t)x->n_tables * sizeof *all);
+    x->tables = all;
+    for (int64_t i = 0; i < x->n_tables; i++) { /* those that come by it, too */
+        for (int64_t j = 0; j < k->n_foreign; j++) {
+            const ForeignKey *f = k->foreign[j];
+            if (strcmp(f->ref_table, all[i].name) != 0 || is_truncated(x, f->table)) continue;
+            session_notice_text(s, "NOTICE", "00000", "truncate cascades to table \"%s\"", f->table);
+            all[x->n_tables++] = (AstName){.name = f->table, .location = -1};
+        }
+    }
+    return ST_OK;
+}
 Status foreign_truncate(Session *s, const AstTruncate *x) {
     const Catalog *k = &s->db->catalog;
     for (int64_t i = 0; i < k->n_foreign; i++) {
         const ForeignKey *f = k->foreign[i];
-        bool parent = false, child = false;
-        for (int64_t j = 0; j < x->n_tables; j++) {
-            parent |= strcmp(x->tables[j].name, f->ref_table) == 0;
-            child |= strcmp(x->tables[j].name, f->table) == 0;
-        }
-        if (!parent || child) continue;
+        if (!is_truncated(x, f->ref_table) || is_truncated(x, f->table)) continue;
         err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "cannot truncate a table referenced in a foreign key constraint");
         err_detail(&s->err, "Table \"%s\" references \"%s\".", f->table, f->ref_table);
-        err_hint(&s->err, "Truncate table \"%s\" at the same time.", f->table);
+        err_hint(&s->err, "Truncate table \"%s\" at the same time, or use TRUNCATE ... CASCADE.", f->table);
         return ST_ERROR;
     }
     return ST_OK;

@@ -22,6 +22,7 @@
 #include "sql/bind/bind.h"
 #include "sql/optimize/optimize.h"
 #include "sql/parse/parse.h"
+#include "types/composite.h"
 
 struct SqlPrepared { /* in its text's arena */
     SqlPrepared *next;
@@ -81,14 +82,16 @@ static const struct {
 } kinds[] = {{AST_OBJ_TABLE, "table", "a table"},
              {AST_OBJ_VIEW, "view", "a view"},
              {AST_OBJ_MATVIEW, "materialized view", "a materialized view"},
-             {AST_OBJ_SEQUENCE, "sequence", "a sequence"}};
+             {AST_OBJ_SEQUENCE, "sequence", "a sequence"},
+             {AST_OBJ_INDEX, "index", "an index"},
+             {AST_OBJ_TYPE, "type", "a type"}};
 static int kind_number(AstObject object) {
     int i = 0;
     while (kinds[i].object != object) i++;
     return i;
 }
 static Status not_of_kind(Session *s, const AstName *n, AstObject wanted, AstObject is) {
-    static const char *const drops[] = {"TABLE", "VIEW", "MATERIALIZED VIEW", "SEQUENCE"};
+    static const char *const drops[] = {"TABLE", "VIEW", "MATERIALIZED VIEW", "SEQUENCE", "INDEX", "TYPE"};
     const int k = kind_number(is);
     err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not %s", n->name, kinds[kind_number(wanted)].words);
     err_hint(&s->err, "Use DROP %s to remove %s.", drops[k], kinds[k].words);
@@ -112,6 +115,9 @@ static Status find_to_drop(Session *s, const AstDrop *x, const AstName *n, Table
     if (view && x->object != AST_OBJ_VIEW) return not_of_kind(s, n, x->object, AST_OBJ_VIEW);
     if (matview && x->object != AST_OBJ_MATVIEW) return not_of_kind(s, n, x->object, AST_OBJ_MATVIEW);
     if (catalog_sequence(k, slice_of(n->name))) return not_of_kind(s, n, x->object, AST_OBJ_SEQUENCE);
+    if (catalog_index_exists(k, slice_of(n->name), NULL)) return not_of_kind(s, n, x->object, AST_OBJ_INDEX);
+    if (composite_find(k->rows, slice_of(n->name)) && !table && !view && !matview)
+        return not_of_kind(s, n, x->object, AST_OBJ_TYPE);
     *t = table;
     *v = view ? view : matview;
     if (*t || *v) return ST_OK;
@@ -235,23 +241,31 @@ Status session_tables_at_commit(Session *s) {
     return ST_OK;
 }
 
-static Status truncate_tables(Session *s, Statement *st, const AstTruncate *x) {
+/* One that can be truncated; 42809, 42501 or 42P01. */
+static Status truncated_table(Session *s, const AstName *n, Table **out) {
+    const Catalog *k = &s->db->catalog;
+    Table *t = *out = catalog_table(k, slice_of(n->name));
+    const bool matview = t && catalog_matview(k, slice_of(t->name));
+    if (matview || (!t && catalog_relation_exists(k, slice_of(n->name))))
+        return err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a table", n->name);
+    if (!t) TRY(sql_refuse_system_relation(n->name, &s->err));
+    return t ? ST_OK : catalog_no_relation(k, n->name, n->location, &s->err);
+}
+static Status truncate_tables(Session *s, Statement *st, const AstTruncate *stmt) {
+    AstTruncate x = *stmt;
+    Table *t;
     TRY(session_begin_write(s));
     tag(st, "TRUNCATE TABLE");
-    for (int64_t i = 0; i < x->n_tables; i++) TRY(session_check_schema(s, &x->tables[i]));
-    TRY(foreign_truncate(s, x));
-    for (int64_t i = 0; i < x->n_tables; i++) {
-        Table *t = catalog_table(&s->db->catalog, slice_of(x->tables[i].name));
-        const bool matview = t && catalog_matview(&s->db->catalog, slice_of(t->name));
-        if (matview || (!t && catalog_relation_exists(&s->db->catalog, slice_of(x->tables[i].name))))
-            return err_at(&s->err, x->tables[i].location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a table",
-                          x->tables[i].name);
-        if (!t) TRY(sql_refuse_system_relation(x->tables[i].name, &s->err));
-        if (!t) return catalog_no_relation(&s->db->catalog, x->tables[i].name, x->tables[i].location, &s->err);
+    for (int64_t i = 0; i < x.n_tables; i++) TRY(session_check_schema(s, &x.tables[i]));
+    for (int64_t i = 0; i < x.n_tables; i++) TRY(truncated_table(s, &x.tables[i], &t));
+    if (x.cascade) TRY(foreign_truncate_cascade(s, st->run_arena, &x));
+    TRY(foreign_truncate(s, &x));
+    for (int64_t i = 0; i < x.n_tables; i++) {
+        TRY(truncated_table(s, &x.tables[i], &t));
         TRY(session_table_idle(s, t, "TRUNCATE TABLE"));
         TRY(constraints_none_wait(s, t, "TRUNCATE"));
         TRY(table_truncate(t, s->undo, &s->err));
-        if (x->restart_identity) TRY(sequences_restart(s, t->name));
+        if (x.restart_identity) TRY(sequences_restart(s, t->name));
     }
     return ST_OK;
 }
@@ -478,7 +492,7 @@ static Status execute_statement(Session *s, Statement *st, const AstExecute *x) 
     SqlPrepared *p = find_prepared(s, x->name);
     if (!p) return err_set(&s->err, ERR_BAD_STATEMENT_NAME, "prepared statement \"%s\" does not exist", x->name);
     SqlText *t = p->text;
-    if (x->n_args != t->n_params) {
+    if (t->n_params && x->n_args != t->n_params) { /* without parameters arguments are not looked at */
         err_set(&s->err, ERR_SYNTAX, "wrong number of parameters for prepared statement \"%s\"", x->name);
         err_detail(&s->err, "Expected %d parameters but got %lld.", (int)t->n_params, (long long)x->n_args);
         return ST_ERROR;
