@@ -305,6 +305,7 @@ static Status alter_add_column(Alter *x) {
         return err_at(&s->err, x->k->location, ERR_DUPLICATE_COLUMN, "column \"%s\" of relation \"%s\" already exists",
                       c->name, t->name);
     }
+    TRY(column_name_free(s, c->name, x->k->location));
     Type ty;
     int64_t domain;
     char tn[TYPE_NAME_MAX];
@@ -775,6 +776,7 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
         if (draft_column(&d, x->new_name) >= 0)
             return err_set(&s->err, ERR_DUPLICATE_COLUMN, "column \"%s\" of relation \"%s\" already exists",
                            x->new_name, t->name);
+        TRY(column_name_free(s, x->new_name, -1));
         TRY(rename_in_texts(s, a, t, c, x->new_name, &d));
         TRY(index_defs_rename(s, a, t, c, x->new_name));
         d.cols[c].name = x->new_name;

@@ -236,7 +236,52 @@ static bool serial_type(const AstTypeName *t, Type *out) {
     return false;
 }
 
+bool is_system_column(const char *name) {
+    static const char *const names[] = {"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"};
+    for (int64_t i = 0; i < ARRAY_LEN(names); i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return false;
+}
+Status column_name_free(Session *s, const char *name, int64_t location) {
+    if (!is_system_column(name)) return ST_OK;
+    return err_at(&s->err, location, ERR_DUPLICATE_COLUMN, "column name \"%s\" conflicts with a system column name",
+                  name);
+}
+bool is_pseudo_type(const AstTypeName *t) {
+    static const char *const names[] = {"unknown",
+                                        "record",
+                                        "void",
+                                        "cstring",
+                                        "internal",
+                                        "trigger",
+                                        "event_trigger",
+                                        "any",
+                                        "anyelement",
+                                        "anyarray",
+                                        "anynonarray",
+                                        "anyenum",
+                                        "anyrange",
+                                        "anymultirange",
+                                        "anycompatible",
+                                        "anycompatiblearray",
+                                        "anycompatiblenonarray",
+                                        "anycompatiblerange",
+                                        "anycompatiblemultirange",
+                                        "language_handler",
+                                        "fdw_handler",
+                                        "index_am_handler",
+                                        "table_am_handler",
+                                        "tsm_handler",
+                                        "pg_ddl_command"};
+    if (t->array_dims || (t->schema && strcmp(t->schema, "pg_catalog") != 0)) return false;
+    for (int64_t i = 0; i < ARRAY_LEN(names); i++)
+        if (strcmp(names[i], t->name) == 0) return true;
+    return false;
+}
 Status new_column_type(Session *s, const AstColumnDef *c, Type *out, int64_t *domain) {
+    if (is_pseudo_type(c->type))
+        return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION, "column \"%s\" has pseudo-type %s", c->name,
+                       c->type->name);
     if (!serial_type(c->type, out)) return column_type(s, c, out, domain);
     *domain = 0;
     if (c->type->array_dims)
@@ -376,6 +421,7 @@ static Status add_columns(Session *s, TableDraft *d, const AstCreateTable *x, co
         if (draft_column(d, c->name) >= 0)
             return err_at(&s->err, c->location, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once",
                           c->name);
+        TRY(column_name_free(s, c->name, c->location));
         at[i] = d->n_cols++;
         d->cols[at[i]].name = c->name;
         TRY(new_column_type(s, c, &d->cols[at[i]].type, &d->cols[at[i]].domain));

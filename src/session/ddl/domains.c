@@ -134,10 +134,10 @@ Status domain_create(Session *s, Statement *st, const AstCreateDomain *x) {
     tag(st, "CREATE DOMAIN");
     TRY(type_name_free(s, &x->name, x->name.name));
     y.d.name = arena_strdup(y.a, x->name.name);
-    TRY(sql_bind_type(&s->db->catalog, x->def->type, &y.d.type, &parent, &s->err));
-    if (y.d.type.id == T_UNKNOWN || y.d.type.id == T_VOID)
+    if (is_pseudo_type(x->def->type))
         return err_at(&s->err, x->def->type->location, ERR_DATATYPE_MISMATCH,
                       "\"%s\" is not a valid base type for a domain", x->def->type->name);
+    TRY(sql_bind_type(&s->db->catalog, x->def->type, &y.d.type, &parent, &s->err));
     if (composite_of(y.d.type.id == T_ARRAY ? type_element(y.d.type) : y.d.type))
         return err_at(&s->err, x->def->type->location, ERR_FEATURE_NOT_SUPPORTED,
                       "domains over composite types are not supported");

@@ -68,13 +68,6 @@ static const char *plain_column(const Table *t, const AstIndexElem *e) {
     const AstColumn *c = AST_AS_CONST(AstColumn, e->expr);
     return !c->table || strcmp(c->table, t->name) == 0 ? c->name : NULL;
 }
-static bool is_system_column(const char *name) {
-    static const char *const names[] = {"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"};
-    for (int64_t i = 0; i < ARRAY_LEN(names); i++)
-        if (strcmp(names[i], name) == 0) return true;
-    return false;
-}
-
 /* Texts of the expressions and the predicate, bound: 42703 and the like. */
 static Status read_texts(NewIndex *n) {
     const AstCreateIndex *x = n->x;

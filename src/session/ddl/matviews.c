@@ -74,7 +74,8 @@ static Status find(Session *s, const AstName *n, Table **t, View **v) {
     *v = catalog_matview(k, slice_of(n->name));
     if (*v) return ST_OK;
     if (!catalog_relation_exists(k, slice_of(n->name))) return catalog_no_relation(k, n->name, n->location, &s->err);
-    return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "\"%s\" is not a materialized view", n->name);
+    if (*t) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "\"%s\" is not a materialized view", n->name);
+    return err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a table or materialized view", n->name);
 }
 
 /* Rows are compared by a unique index in PostgreSQL; here the statement needs it all the same, and does what it does

@@ -14,6 +14,7 @@
 #include "session/ddl/stored_text.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
+#include "types/composite.h"
 #include "sql/pl/pl.h"
 
 /* INFO always is; without client_min_messages everything is sent, and the client chooses. */
@@ -222,6 +223,11 @@ static Status check_result(Session *s, Arena *a, const Routine *r, const PlanCtx
     if (n == 0 && r->returns_record) return ST_OK; /* of whatever columns */
     if (n == 0) want[n++] = r->ret;
     bool scalar = n == 1 && !r->returns_record && !r->is_procedure;
+    const CompositeType *row = scalar ? composite_of(r->ret) : NULL;
+    if (row && row->n <= PL_MAX_PARAMS && !(b->n_result == 1 && type_eq(c->cols.items[b->result[0]].type, r->ret))) {
+        scalar = false; /* the columns are its fields */
+        for (n = 0; n < row->n; n++) want[n] = row->fields[n].type;
+    }
     if (scalar && b->n_result != 1) return bad_result(s, r, "Final statement must return exactly one column.");
     if (b->n_result != n)
         return bad_result(s, r,

@@ -36,6 +36,9 @@ Status draft_of(Session *s, Arena *a, const Table *t, TableDraft *d);
 int draft_column(const TableDraft *d, const char *name);     /* -1: there is none */
 Status check_key_type(Session *s, Type t, int64_t location); /* 42704, 0A000: not of a key */
 void draft_key_column(TableDraft *d, int col);               /* of a key or foreign key: its type may need a flag */
+bool is_system_column(const char *name);
+Status column_name_free(Session *s, const char *name, int64_t location);           /* 42701: a system column has it */
+bool is_pseudo_type(const AstTypeName *t);                                         /* by its name: of arguments only */
 Status column_type(Session *s, const AstColumnDef *c, Type *out, int64_t *domain); /* *domain: 0, or of which one */
 /* The same where serial and its like are types, too. */
 Status new_column_type(Session *s, const AstColumnDef *c, Type *out, int64_t *domain);

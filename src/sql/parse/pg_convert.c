@@ -1525,6 +1525,14 @@ static AstStmt *conv_create_as(Conv *c, IntoClause *into, Node *query, AstStmt *
                : NULL;
 }
 
+/* INTO in the query that makes a table or a materialized view. */
+static bool no_into(Conv *c, Node *query) {
+    SelectStmt *leaf = IsA(query, SelectStmt) ? (SelectStmt *)query : NULL;
+    while (leaf && leaf->op != SETOP_NONE && leaf->larg) leaf = leaf->larg;
+    if (!leaf || !leaf->intoClause) return true;
+    err_at(c->e, pos_of(leaf->intoClause->rel->location), ERR_SYNTAX, "SELECT ... INTO is not allowed here");
+    return false;
+}
 /* SELECT ... INTO t: PostgreSQL keeps the clause in the leftmost SELECT of a set operation. */
 static AstStmt *conv_top_select(Conv *c, SelectStmt *s) {
     SelectStmt *leaf = s;
@@ -1891,6 +1899,12 @@ static AstStmt *conv_create_range(Conv *c, CreateRangeStmt *s) {
 
 static AstStmt *conv_create_domain(Conv *c, CreateDomainStmt *s) {
     AstCreateDomain *x = NEW(AstCreateDomain, AST_CREATE_DOMAIN, -1);
+    for (int64_t i = 0; i < list_length(s->constraints); i++) {
+        const Constraint *k = list_nth(s->constraints, (int)i);
+        if (k->contype != CONSTR_CHECK || !k->is_no_inherit) continue;
+        err_set(c->e, ERR_INVALID_OBJECT_DEFINITION, "check constraints for domains cannot be marked NO INHERIT");
+        return NULL;
+    }
     ColumnDef def = {.typeName = s->typeName, .collClause = s->collClause, .constraints = s->constraints};
     return x && conv_qualified(c, s->domainname, -1, &x->name) && (x->def = conv_column_def(c, &def)) ? (AstStmt *)x
                                                                                                       : NULL;
@@ -2396,6 +2410,11 @@ static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
     case T_CreateStmt: return conv_create_table(c, (CreateStmt *)n);
     case T_CreateTableAsStmt: {
         CreateTableAsStmt *s = (CreateTableAsStmt *)n;
+        if (!no_into(c, s->query)) return NULL;
+        if (s->objtype == OBJECT_MATVIEW && s->into->rel->relpersistence == 'u') {
+            err_set(c->e, ERR_FEATURE_NOT_SUPPORTED, "materialized views cannot be unlogged");
+            return NULL;
+        }
         return conv_create_as(c, s->into, s->query, NULL, s->objtype == OBJECT_MATVIEW, s->if_not_exists);
     }
     case T_RefreshMatViewStmt: return conv_refresh(c, (RefreshMatViewStmt *)n);
