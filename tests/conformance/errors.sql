@@ -8,7 +8,6 @@ select 1 from t where;
 select a b c;
 select (1;
 select 1);
-select $1;
 select "";
 select 1 as;
 select 1 as select;

@@ -374,6 +374,16 @@ static Expr *bind_column_or_row(Binder *b, Query *q, const AstExpr *e) {
     return is_row ? bind_row_cell(b, &row, e->location) : bind_column(b, q, AST_AS_CONST(AstColumn, e));
 }
 
+/* t.* as a value is the whole row. */
+static Expr *bind_star_row(Binder *b, Query *q, const AstExpr *e) {
+    RowValue row;
+    bool is_row = false;
+    if (bind_row_value(b, q, e, &row, &is_row) != ST_OK) return NULL;
+    if (is_row) return bind_row_cell(b, &row, e->location);
+    err_at(b->err, bind_pos(b, e->location), ERR_SYNTAX, "row expansion via \"*\" is not supported here");
+    return NULL;
+}
+
 static Expr *bind_node(Binder *b, Query *q, const AstExpr *e) {
     switch ((int)e->kind) {
     case AST_NULL_LIT:
@@ -386,9 +396,7 @@ static Expr *bind_node(Binder *b, Query *q, const AstExpr *e) {
     case AST_PARAM: return bind_param(b, AST_AS_CONST(AstParam, e)->number, e->location);
     case AST_COLUMN:
     case AST_ROW: return bind_column_or_row(b, q, e);
-    case AST_STAR:
-        err_at(b->err, bind_pos(b, e->location), ERR_SYNTAX, "row expansion via \"*\" is not supported here");
-        return NULL;
+    case AST_STAR: return bind_star_row(b, q, e);
     case AST_FIELD: return bind_row_field(b, q, AST_AS_CONST(AstField, e));
     case AST_SUBSCRIPT: return bind_subscript(b, q, AST_AS_CONST(AstSubscript, e));
     case AST_COLLATE: return bind_collate(b, q, AST_AS_CONST(AstCollate, e));

@@ -299,15 +299,17 @@ Expr *bind_column(Binder *b, Query *q, const AstColumn *col) {
 NsItem *bind_whole_row(Binder *b, Query *q, const AstColumn *col, Query **level) {
     Type type;
     bool named = false;
-    if (col->table || col->schema || q->no_columns || q->is_default) return NULL;
-    for (const Query *s = q; s && !named; s = s->outer) named = find_item(s, col->name) != NULL;
-    if (!named) return NULL;
-    for (Query *s = q; s; s = s->outer)
-        if (bind_local_column(b, s, col->name, col->location) != 0) return NULL;
-    const bool columns_first = b->c->variables && b->c->variables->prefer_column;
+    const bool star = col->kind == AST_STAR; /* t.*, which is no column's name */
+    const char *name = star ? col->table : col->name;
+    if ((!star && col->table) || col->schema || q->no_columns || q->is_default) return NULL;
+    for (const Query *s = q; s && !named; s = s->outer) named = find_item(s, name) != NULL;
+    if (!named) return star ? (void)no_table(b, q, name, col->location), NULL : NULL;
+    for (Query *s = q; s && !star; s = s->outer)
+        if (bind_local_column(b, s, name, col->location) != 0) return NULL;
+    const bool columns_first = star || (b->c->variables && b->c->variables->prefer_column);
     if (!columns_first && find_variable(b, col, false, &type) != 0) return NULL;
     for (Query *s = q; s; s = s->outer) {
-        const NsItem *it = find_item(s, col->name);
+        const NsItem *it = find_item(s, name);
         if (!it) continue;
         if (it->lateral_bad) (void)lateral_error(b, it, col->location);
         *level = s;

@@ -82,7 +82,7 @@ Status bind_row_value(Binder *b, Query *q, const AstExpr *e, RowValue *out, bool
     *out = (RowValue){.location = e->location};
     *is_row = e->kind == AST_ROW;
     if (*is_row) return row_fields(b, q, AST_AS_CONST(AstList, e), out);
-    if (e->kind != AST_COLUMN) return ST_OK;
+    if (e->kind != AST_COLUMN && !(e->kind == AST_STAR && AST_AS_CONST(AstColumn, e)->table)) return ST_OK;
     Query *level;
     NsItem *it = bind_whole_row(b, q, AST_AS_CONST(AstColumn, e), &level);
     if (!it) return err_is_set(b->err) ? ST_ERROR : ST_OK;

@@ -38,7 +38,7 @@ typedef enum AstKind {
     AST_CAST,          /* AstCast: also typed literals: date '1994-01-01' */
     AST_PARAM,         /* AstParam: $n */
     AST_COLUMN,        /* AstColumn: a, t.a, s.t.a */
-    AST_STAR,          /* AstColumn: *, t.*, s.t.*; target lists, RETURNING and row constructors only */
+    AST_STAR,          /* AstColumn: *, t.*, s.t.*; t.* elsewhere is the whole row */
     AST_FIELD,         /* AstField: (expr).name */
     AST_SUBSCRIPT,     /* AstSubscript: expr[i], expr[i:j] */
     AST_COLLATE,       /* AstCollate */
