@@ -1731,6 +1731,42 @@ AstStmt *unsupported_on(Conv *c, const char *verb, ObjectType t) {
     return x && (x->what = arena_printf(c->a, "%s %s", verb, object_name(t))) ? (AstStmt *)x : NULL;
 }
 
+/* Whether the name is one of `known`, which has them between bars. */
+static bool is_known(const char *known, const char *name) {
+    const size_t n = strlen(name);
+    for (const char *p = known; *p; p += strcspn(p, "|"), p += *p == '|')
+        if (strcspn(p, "|") == n && memcmp(p, name, n) == 0) return true;
+    return false;
+}
+/* 42704 for the name of an object of a kind of which there are the system's only, or none: it is known without a look
+ * at the database that there is no such one. */
+static bool is_absent(Conv *c, ObjectType t, Node *n) {
+    static const struct {
+        ObjectType kind;
+        const char *form, *known;
+    } kinds[] = {
+        {OBJECT_LANGUAGE, "language \"%s\" does not exist", "plpgsql|sql|c|internal"},
+        {OBJECT_EXTENSION, "extension \"%s\" does not exist", "plpgsql"},
+        {OBJECT_TABLESPACE, "tablespace \"%s\" does not exist", "pg_default|pg_global"},
+        {OBJECT_ACCESS_METHOD, "access method \"%s\" does not exist", "heap|btree|hash|gist|gin|spgist|brin"},
+        {OBJECT_COLLATION, "collation \"%s\" for encoding \"UTF8\" does not exist", "default|C|POSIX|ucs_basic"},
+        {OBJECT_EVENT_TRIGGER, "event trigger \"%s\" does not exist", ""},
+        {OBJECT_PUBLICATION, "publication \"%s\" does not exist", ""},
+        {OBJECT_SUBSCRIPTION, "subscription \"%s\" does not exist", ""},
+        {OBJECT_FOREIGN_SERVER, "server \"%s\" does not exist", ""},
+        {OBJECT_FDW, "foreign-data wrapper \"%s\" does not exist", ""},
+        {OBJECT_STATISTIC_EXT, "statistics object \"%s\" does not exist", ""},
+    };
+    AstName name;
+    if (!object_names(c, n, &name) || !name.name || name.schema) return false;
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        if (kinds[i].kind != t || is_known(kinds[i].known, name.name)) continue;
+        err_set(c->e, ERR_UNDEFINED_OBJECT, kinds[i].form, name.name);
+        return true;
+    }
+    return false;
+}
+
 static AstStmt *conv_drop(Conv *c, DropStmt *s) {
     AstDrop *x = NEW(AstDrop, AST_DROP, -1);
     if (!x) return NULL;
@@ -1742,6 +1778,7 @@ static AstStmt *conv_drop(Conv *c, DropStmt *s) {
     x->n_names = list_length(s->objects);
     if (!(x->names = new_array(c, x->n_names, (int64_t)sizeof(AstName)))) return NULL;
     for (int64_t i = 0; i < x->n_names; i++) {
+        if (!s->missing_ok && is_absent(c, s->removeType, list_nth(s->objects, (int)i))) return NULL;
         if (!object_names(c, list_nth(s->objects, (int)i), &x->names[i])) return NULL;
         if (!x->names[i].name) return unsupported_on(c, "DROP", s->removeType);
     }
@@ -1985,7 +2022,8 @@ static AstStmt *conv_comment(Conv *c, CommentStmt *s) {
     case OBJECT_DATABASE: x->object = AST_OBJ_DATABASE; break;
     default: break;
     }
-    if (x->object == AST_OBJ_OTHER) return unsupported_on(c, "COMMENT ON", s->objtype);
+    if (x->object == AST_OBJ_OTHER)
+        return is_absent(c, s->objtype, s->object) ? NULL : unsupported_on(c, "COMMENT ON", s->objtype);
     return object_names(c, s->object, &x->name) && x->name.name ? (AstStmt *)x
                                                                 : unsupported_on(c, "COMMENT ON", s->objtype);
 }
