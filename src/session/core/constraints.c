@@ -470,6 +470,8 @@ Status constraints_set(Session *s, Statement *st, const AstSetConstraints *x) {
     struct Constraints *c;
     if (s->state == 'I' && !pl_in_call(s)) {
         session_notice_text(s, "WARNING", "25P01", "SET CONSTRAINTS can only be used in transaction blocks");
+        struct Constraints none = {.a = st->run_arena}; /* names are looked at all the same */
+        for (int64_t i = 0; i < x->n_names; i++) TRY(set_named(s, &none, &x->names[i], x->deferred));
         return ST_OK;
     }
     TRY(session_lock(s, LOCK_EXCLUSIVE));

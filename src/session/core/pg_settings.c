@@ -331,13 +331,19 @@ void setting_texts_tidy(Session *s, bool all) {
     }
 }
 
-bool pg_setting_about(int64_t i, const char **name, const char **type, const char **unit, const char **boot) {
+bool pg_setting_about(int64_t i, PgSettingAbout *out) {
     static const char *const types[] = {
         [PG_BOOL] = "bool", [PG_INT] = "integer", [PG_REAL] = "real", [PG_ENUM] = "enum", [PG_TEXT] = "string"};
     if (i >= ARRAY_LEN(table)) return false;
-    *name = table[i].name;
-    *type = types[table[i].kind];
-    *unit = table[i].unit;
-    *boot = table[i].boot;
+    const PgSetting *p = &table[i];
+    *out = (PgSettingAbout){.name = p->name,
+                            .type = types[p->kind],
+                            .unit = p->unit,
+                            .boot = p->boot,
+                            .choices = p->choices,
+                            .ranged = p->kind == PG_INT || p->kind == PG_REAL,
+                            .whole = p->kind == PG_INT,
+                            .min = p->min,
+                            .max = p->max};
     return true;
 }

@@ -29,8 +29,15 @@ const char *pg_setting_nth(int64_t i);
 const char *pg_setting_text(const PgSetting *p, const char *value, Arena *a, Err *e);
 /* The default, as SHOW shows it; NULL: out of memory. */
 const char *pg_setting_boot(const PgSetting *p, Arena *a, Err *e);
-/* The i-th by name; false: there are no more. Texts are static. */
-bool pg_setting_about(int64_t i, const char **name, const char **type, const char **unit, const char **boot);
+/* As the relation pg_settings has it; texts are static. */
+typedef struct PgSettingAbout {
+    const char *name, *type, *unit, *boot;
+    const char *choices; /* a|b; NULL */
+    bool ranged, whole;  /* a number; an integer */
+    double min, max;     /* where it is */
+} PgSettingAbout;
+/* The i-th by name; false: there are no more. */
+bool pg_setting_about(int64_t i, PgSettingAbout *out);
 /* Whether it takes a list of values. */
 bool pg_setting_is_list(const PgSetting *p);
 /* PostgreSQL's spellings of booleans: a beginning of true, false, yes, no, off, or on, 1, 0; in any case. */

@@ -11,6 +11,7 @@
 #include "base/similar.h"
 #include "device/device.h"
 #include "exec/vm.h"
+#include "io/recode.h"
 #include "session/core/session.h"
 #include "session/ddl/access.h"
 #include "session/pool/callpool.h"
@@ -419,6 +420,9 @@ static Status set_fixed(Session *s, const Def *d, const char *value, Err *e) {
     if (is_mode(d)) return set_mode(s, d, value, e);
     if (d->kind == K_FIXED) return err_set(e, ERR_CANT_CHANGE_SETTING, "parameter \"%s\" cannot be changed", d->name);
     if (is_same(d, value)) return ST_OK;
+    bool utf8;
+    if (strcmp(d->name, "client_encoding") == 0 && !recode_name(value, &utf8))
+        return err_set(e, ERR_INVALID_PARAMETER, "invalid value for parameter \"%s\": \"%s\"", d->name, value);
     bool on;
     if (strcmp(d->def, "on") == 0 && !pg_bool_parse(value, &on))
         return err_set(e, ERR_INVALID_PARAMETER, "parameter \"%s\" requires a Boolean value", d->name);

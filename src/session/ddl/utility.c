@@ -644,6 +644,10 @@ static Status run_utility(Session *s, Statement *st, const AstStmt *x) {
         TRY(session_lock(s, LOCK_EXCLUSIVE));
         return database_save(s->db, &s->err);
     case AST_DISCARD:
+        if (AST_AS_CONST(AstDiscard, x)->plans) {
+            text_unlist_all(s);
+            return tag(st, "DISCARD PLANS");
+        }
         session_forget_sequences(s);
         tag(st, AST_AS_CONST(AstDiscard, x)->sequences ? "DISCARD SEQUENCES" : "DISCARD ALL");
         if (AST_AS_CONST(AstDiscard, x)->sequences) return ST_OK;

@@ -203,14 +203,18 @@ Status system_fill_settings(Session *s, SystemRows *r) {
                        strcmp(now, x.boot) == 0 ? "default" : "session", x.ranged ? least : NULL,
                        x.ranged ? most : NULL, choices(r, x.choices), x.boot, x.boot));
     }
-    for (int64_t i = 0;; i++) {
-        const char *name, *type, *unit, *boot;
-        if (!pg_setting_about(i, &name, &type, &unit, &boot)) return ST_OK;
-        const char *now = settings_show(s, r->c->arena, name, &s->err);
+    PgSettingAbout p;
+    for (int64_t i = 0; pg_setting_about(i, &p); i++) {
+        char least[32], most[32];
+        const char *now = settings_show(s, r->c->arena, p.name, &s->err);
         if (!now) return ST_ERROR;
-        TRY(system_row(r, "ssssssssss--ss--0", name, now, unit, "PostgreSQL", "", NULL, "user", type,
-                       strcmp(now, boot) == 0 ? "default" : "session", NULL, boot, boot));
+        snprintf(least, sizeof least, p.whole ? "%.0f" : "%g", p.min);
+        snprintf(most, sizeof most, p.whole ? "%.0f" : "%g", p.max);
+        TRY(system_row(r, "sssssssssssvss--0", p.name, now, p.unit, "PostgreSQL", "", NULL, "user", p.type,
+                       strcmp(now, p.boot) == 0 ? "default" : "session", p.ranged ? least : NULL,
+                       p.ranged ? most : NULL, choices(r, p.choices), p.boot, p.boot));
     }
+    return ST_OK;
 }
 /* Of the session itself: what others do is not kept. */
 Status system_fill_stat_activity(Session *s, SystemRows *r) {

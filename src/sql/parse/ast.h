@@ -1167,7 +1167,7 @@ typedef struct AstSequence {
 /* DISCARD ALL, or SEQUENCES only. */
 typedef struct AstDiscard {
     AST_STMT_HEAD;
-    bool sequences;
+    bool sequences, plans; /* these alone */
 } AstDiscard;
 
 typedef struct AstShow {

@@ -1019,7 +1019,10 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
     case AST_ALTER_DOMAIN: dump_alter_domain(d, AST_AS_CONST(AstAlterDomain, s)); break;
     case AST_CREATE_SEQUENCE:
     case AST_ALTER_SEQUENCE: dump_sequence(d, AST_AS_CONST(AstSequence, s)); break;
-    case AST_DISCARD: put_flag(d, "sequences", AST_AS_CONST(AstDiscard, s)->sequences); break;
+    case AST_DISCARD:
+        put_flag(d, "sequences", AST_AS_CONST(AstDiscard, s)->sequences);
+        put_flag(d, "plans", AST_AS_CONST(AstDiscard, s)->plans);
+        break;
     case AST_ALTER_ENUM: dump_alter_enum(d, AST_AS_CONST(AstAlterEnum, s)); break;
     case AST_CALL:
         put(d, " ");

@@ -299,7 +299,10 @@ const char *ast_stmt_tag(const AstStmt *s) {
     case AST_LOCK: return "LOCK TABLE";
     case AST_SET_CONSTRAINTS: return "SET CONSTRAINTS";
     case AST_CHECKPOINT: return "CHECKPOINT";
-    case AST_DISCARD: return AST_AS_CONST(AstDiscard, s)->sequences ? "DISCARD SEQUENCES" : "DISCARD ALL";
+    case AST_DISCARD:
+        return AST_AS_CONST(AstDiscard, s)->sequences ? "DISCARD SEQUENCES"
+               : AST_AS_CONST(AstDiscard, s)->plans   ? "DISCARD PLANS"
+                                                      : "DISCARD ALL";
     case AST_CREATE_FUNCTION:
         return AST_AS_CONST(AstCreateFunction, s)->is_procedure ? "CREATE PROCEDURE" : "CREATE FUNCTION";
     case AST_CREATE_COMPOSITE:
