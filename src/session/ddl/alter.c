@@ -786,6 +786,10 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
         if (matview) TRY(matview_renamed(s, a, t, NULL, c, x->new_name));
     } else if (x->object == AST_OBJ_CONSTRAINT) {
         bool found = false;
+        const Catalog *k = &s->db->catalog;
+        if (table_has_constraint(k, t, x->old_name) && table_has_constraint(k, t, x->new_name))
+            return err_set(&s->err, ERR_DUPLICATE_OBJECT, "constraint \"%s\" for relation \"%s\" already exists",
+                           x->new_name, t->name);
         TRY(foreign_rename_constraint(s, t, x->old_name, x->new_name, &found));
         if (found) return ST_OK;
         for (int i = 0; i < d.n_keys; i++)

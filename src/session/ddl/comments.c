@@ -64,7 +64,7 @@ static Status on_column(Session *s, const AstComment *x, Comment *out) {
     return err_set(&s->err, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist", x->part,
                    x->name.name);
 }
-static bool has_constraint(const Catalog *c, const Table *t, const char *name) {
+bool table_has_constraint(const Catalog *c, const Table *t, const char *name) {
     const int k = table_index_named(t, name);
     bool has = k >= 0 && k < t->n_keys && !t->keys[k].is_index;
     for (int i = 0; i < t->n_checks; i++) has |= strcmp(t->checks[i].name, name) == 0;
@@ -76,7 +76,7 @@ static Status on_constraint(Session *s, const AstComment *x, Comment *out) {
     SysClass *c;
     TRY(find_class(s, &x->name, &c));
     *out = (Comment){.kind = COMMENT_CONSTRAINT, .name = text_of(x->name.name), .part = text_of(x->part)};
-    if (c->kind == 'r' && has_constraint(&s->db->catalog, c->table, x->part)) return ST_OK;
+    if (c->kind == 'r' && table_has_constraint(&s->db->catalog, c->table, x->part)) return ST_OK;
     return err_set(&s->err, ERR_UNDEFINED_OBJECT, "constraint \"%s\" for table \"%s\" does not exist", x->part,
                    x->name.name);
 }
@@ -210,7 +210,7 @@ static bool is_there(const Catalog *c, const Comment *x) {
         if (t) return table_find_column(t, slice_of(x->part)) >= 0;
         row = composite_find(c->rows, name);
         return row ? has_field(row, x->part) : catalog_view(c, name) != NULL;
-    case COMMENT_CONSTRAINT: return t && has_constraint(c, t, x->part);
+    case COMMENT_CONSTRAINT: return t && table_has_constraint(c, t, x->part);
     case COMMENT_DOMAIN_CONSTRAINT: return (d = catalog_domain(c, name)) && has_check(d, x->part);
     case COMMENT_TYPE: return type_exists(c, x->name);
     case COMMENT_ROUTINE: return catalog_routine_by_id(c, x->routine) != NULL;

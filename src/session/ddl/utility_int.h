@@ -49,6 +49,8 @@ Status check_column_constraints(Session *s, const char *table, const AstColumnDe
 /* Adds a constraint to the draft, which has room for it; column: the one that it was written at, or -1. FOREIGN KEYs
  * are left to foreign_keys(). */
 Status add_constraint(Session *s, Arena *a, TableDraft *d, const char *table, const AstConstraint *k, int column);
+/* A key, foreign key or CHECK of the name (comments.c). */
+bool table_has_constraint(const Catalog *c, const Table *t, const char *name);
 /* Defines the FOREIGN KEYs of n constraints of a table of the catalog; column: where they were written, or NULL. */
 Status foreign_keys(Session *s, Statement *st, const char *table, int64_t n, const AstConstraint *k,
                     const char *column);

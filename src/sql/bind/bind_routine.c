@@ -355,6 +355,10 @@ static Status bind_args(Binder *b, Query *q, const AstFunc *f, bool procedure, c
         else if (positional_after)
             return err_at(b->err, bind_pos(b, f->args[i]->location), ERR_SYNTAX,
                           "positional argument cannot follow named argument");
+        for (int64_t j = 0; f->arg_names[i] && j < i; j++)
+            if (f->arg_names[j] && strcmp(f->arg_names[j], f->arg_names[i]) == 0)
+                return err_at(b->err, bind_pos(b, f->args[i]->location), ERR_SYNTAX,
+                              "argument name \"%s\" used more than once", f->arg_names[i]);
     }
     Expr **given = bind_list(b, q, f->args, f->n_args);
     Candidate c;

@@ -546,6 +546,27 @@ static const char *locked_item(const SelectEnv *env, const AstFrom *f, const cha
     return own && strcmp(own, name) == 0 ? what : NULL;
 }
 
+static bool is_locked_by_name(const AstSelect *s, const char *name) {
+    for (int64_t i = 0; i < s->n_lock_of; i++)
+        if (strcmp(s->lock_of[i], name) == 0) return true;
+    return s->n_lock_of == 0;
+}
+/* 42809 for a materialized view whose rows are to be locked. */
+static Status refuse_matviews(Binder *b, const SelectEnv *env, const AstSelect *s, const AstFrom *f) {
+    TRY(stack_check(b->err));
+    if (f->kind == AST_FROM_JOIN) {
+        const AstFromJoin *j = AST_AS_CONST(AstFromJoin, f);
+        TRY(refuse_matviews(b, env, s, j->left));
+        return refuse_matviews(b, env, s, j->right);
+    }
+    if (f->kind != AST_FROM_TABLE) return ST_OK;
+    const AstFromTable *t = AST_AS_CONST(AstFromTable, f);
+    for (const Cte *c = t->name.schema ? NULL : env->ctes; c; c = c->next)
+        if (strcmp(c->name, t->name.name) == 0) return ST_OK;
+    if (!is_locked_by_name(s, t->alias.name ? t->alias.name : t->name.name)) return ST_OK;
+    if (!catalog_matview(b->c->catalog, slice_of(t->name.name))) return ST_OK;
+    return err_set(b->err, ERR_WRONG_OBJECT_TYPE, "cannot lock rows in materialized view \"%s\"", t->name.name);
+}
 /* No row is locked (session/core/transaction.h), but FOR UPDATE must be one that could lock rows. */
 static Status check_locking(Binder *b, const SelectEnv *env, const AstSelect *s, const Query *q) {
     const char *with = s->set_op != AST_SETOP_NONE ? "UNION/INTERSECT/EXCEPT"
@@ -570,6 +591,7 @@ static Status check_locking(Binder *b, const SelectEnv *env, const AstSelect *s,
         if (strcmp(what, "table") != 0)
             return err_set(b->err, ERR_FEATURE_NOT_SUPPORTED, "%s cannot be applied to a %s", s->lock, what);
     }
+    for (int64_t k = 0; k < s->n_from; k++) TRY(refuse_matviews(b, env, s, s->from[k]));
     return ST_OK;
 }
 

@@ -1343,6 +1343,24 @@ static AstStmt *conv_sequence(Conv *c, AstKind kind, RangeVar *name, List *optio
     return conv_sequence_options(c, options, &x->options, &x->n_options) ? (AstStmt *)x : NULL;
 }
 
+/* There is the default one only. */
+static bool conv_tablespace(Conv *c, const char *name) {
+    if (!name || strcmp(name, "pg_default") == 0) return true;
+    if (strcmp(name, "pg_global") == 0)
+        err_set(c->e, ERR_INVALID_PARAMETER, "only shared relations can be placed in pg_global tablespace");
+    else err_set(c->e, ERR_UNDEFINED_OBJECT, "tablespace \"%s\" does not exist", name);
+    return false;
+}
+/* USING of tables: heap is the only one that PostgreSQL itself has. */
+static bool conv_table_method(Conv *c, const char *name) {
+    static const char *const others[] = {"btree", "hash", "gist", "gin", "spgist", "brin"};
+    if (!name || strcmp(name, "heap") == 0) return true;
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        if (strcmp(name, others[i]) == 0)
+            return err_set(c->e, ERR_NOT_IN_STATE, "access method \"%s\" is not of type TABLE", name), false;
+    return err_set(c->e, ERR_UNDEFINED_OBJECT, "access method \"%s\" does not exist", name), false;
+}
+
 static bool conv_constraint(Conv *c, Constraint *k, AstConstraint *x) {
     x->location = pos_of(k->location);
     x->deferrable = k->deferrable || k->initdeferred;
@@ -1372,7 +1390,7 @@ static bool conv_constraint(Conv *c, Constraint *k, AstConstraint *x) {
     case CONSTR_UNIQUE:
         x->kind = k->contype == CONSTR_PRIMARY ? AST_CON_PRIMARY_KEY : AST_CON_UNIQUE;
         x->nulls_not_distinct = k->nulls_not_distinct;
-        if (k->indexspace) return unsupported(c, k->location, "USING INDEX TABLESPACE") != NULL;
+        if (!conv_tablespace(c, k->indexspace)) return false;
         if (!conv_names(c, k->including, &x->include, &x->n_include) ||
             !conv_options(c, k->options, &x->options, &x->n_options))
             return false;
@@ -1474,8 +1492,7 @@ static AstStmt *conv_create_table(Conv *c, CreateStmt *s) {
     if (s->inhRelations) return unsupported(c, loc, "INHERITS");
     if (s->partspec) return unsupported(c, loc, "PARTITION BY");
     if (s->ofTypename) return unsupported(c, loc, "CREATE TABLE OF");
-    if (s->tablespacename) return unsupported(c, loc, "TABLESPACE");
-    if (s->accessMethod) return unsupported(c, loc, "CREATE TABLE USING");
+    if (!conv_tablespace(c, s->tablespacename) || !conv_table_method(c, s->accessMethod)) return NULL;
     x->if_not_exists = s->if_not_exists;
     x->temporary = s->relation->relpersistence == 't';
     x->unlogged = s->relation->relpersistence == 'u';
@@ -1509,8 +1526,7 @@ static AstStmt *conv_create_as(Conv *c, IntoClause *into, Node *query, AstStmt *
                                bool if_not_exists) {
     AstCreateTableAs *x = NEW(AstCreateTableAs, AST_CREATE_TABLE_AS, into->rel->location);
     if (!x || !conv_rangevar(c, into->rel, &x->name)) return NULL;
-    if (into->tableSpaceName) return unsupported(c, into->rel->location, "TABLESPACE");
-    if (into->accessMethod) return unsupported(c, into->rel->location, "CREATE TABLE USING");
+    if (!conv_tablespace(c, into->tableSpaceName) || !conv_table_method(c, into->accessMethod)) return NULL;
     x->if_not_exists = if_not_exists;
     x->materialized_view = matview;
     x->temporary = into->rel->relpersistence == 't';
@@ -1643,7 +1659,7 @@ static AstStmt *conv_create_index(Conv *c, IndexStmt *s) {
     if (!x || !copy_str(c, s->idxname, &x->name) || !conv_rangevar(c, s->relation, &x->table) ||
         !copy_str(c, s->accessMethod ? s->accessMethod : "btree", &x->method))
         return NULL;
-    if (s->tableSpace) return unsupported(c, s->relation->location, "TABLESPACE");
+    if (!conv_tablespace(c, s->tableSpace)) return NULL;
     x->unique = s->unique;
     x->if_not_exists = s->if_not_exists;
     x->concurrently = s->concurrent;
@@ -2203,9 +2219,9 @@ AstStmt *conv_set(Conv *c, VariableSetStmt *s) {
 }
 
 static AstStmt *conv_discard(Conv *c, DiscardStmt *s) {
-    if (s->target != DISCARD_ALL && s->target != DISCARD_SEQUENCES) return unsupported_stmt(c, "this form of DISCARD");
     AstDiscard *x = NEW(AstDiscard, AST_DISCARD, -1);
     if (x) x->sequences = s->target == DISCARD_SEQUENCES;
+    if (x) x->plans = s->target == DISCARD_PLANS;
     return (AstStmt *)x;
 }
 
