@@ -171,7 +171,7 @@ alter table it set without cluster;
 cluster verbose it using it_pkey;
 cluster;
 select amname from pg_am where amtype = 'i' order by 1;
-select indexrelid::regclass, indnatts, indnkeyatts, indisunique, indnullsnotdistinct, indkey, pg_get_expr(indpred, indrelid), pg_get_expr(indexprs, indrelid) from pg_index where indrelid in ('it'::regclass, 'iu'::regclass) order by 1::text;
+select indexrelid::regclass, indnatts, indnkeyatts, indisunique, indnullsnotdistinct, indkey, pg_get_expr(indpred, indrelid), pg_get_expr(indexprs, indrelid) from pg_index where indrelid in ('it'::regclass, 'iu'::regclass) order by indexrelid::regclass::text;
 select pg_get_indexdef('iu_e'::regclass), pg_get_indexdef('iu_low'::regclass), pg_get_indexdef('it_ginj'::regclass);
 select relname, relkind, reloptions from pg_class where relname in ('it_ff', 'it_brin', 'it_incl') order by 1;
 select pg_index_column_has_property('it_ops'::regclass, 1, 'orderable'), pg_indexam_has_property(403, 'can_unique'), pg_index_has_property('it_gin'::regclass, 'clusterable');

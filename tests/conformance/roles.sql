@@ -98,7 +98,7 @@ select pg_has_role('u1', 'g1', 'member'), pg_has_role('r2', 'r1', 'usage'), pg_h
 select grantee, privilege_type, is_grantable from information_schema.table_privileges where table_name = 'rt' and grantee <> 'stele' order by 1, 2;
 select grantee, column_name, privilege_type from information_schema.column_privileges where table_name = 'rt' and grantee = 'u1' and privilege_type = 'UPDATE' order by 1, 2;
 select relacl is not null from pg_class where relname = 'rt';
-select grantee::regrole, privilege_type from aclexplode((select relacl from pg_class where relname = 'rv')) order by 1::text, 2;
+select grantee::regrole, privilege_type from aclexplode((select relacl from pg_class where relname = 'rv')) order by grantee::regrole::text, 2;
 revoke select on rt from u1;
 revoke all on rt from r2;
 revoke all on rt from public;
