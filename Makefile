@@ -4,7 +4,7 @@ JOBS    ?= $(shell nproc)
 PREFIX  ?= /usr/local
 PYTHON   = $(BUILD)/venv/bin/python
 
-.PHONY: all deps venv build guide demo check test unit sqltest difftest conformance tpchtest bench-tpch lint format install uninstall deb asan tsan fuzz clean
+.PHONY: all deps venv build guide demo check test unit sqltest difftest conformance tpchtest bench-tpch lint format install uninstall deb asan tsan fuzz soak clean
 
 all: build
 
@@ -73,6 +73,11 @@ tsan: deps
 	@cmake -G Ninja -S . -B $(BUILD)/tsan -DCMAKE_BUILD_TYPE=Debug -DSTELE_SANITIZE=thread >/dev/null
 	@ninja -C $(BUILD)/tsan -j $(JOBS)
 	@tests/run_all.py --build $(BUILD) --preset tsan
+
+# new random statements against PostgreSQL for SECONDS; what differs is in $(BUILD)/diff, each as short as it gets
+SECONDS ?= 3600
+soak: build
+	@tests/diff/diff.py --build $(BUILD) --seconds $(SECONDS) --seed $$(date +%s) --reduce 60 --max-failures 1000 --keep-going
 
 clean:
 	rm -rf $(BUILD)

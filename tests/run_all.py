@@ -410,7 +410,7 @@ def quick(parts, o, build):
     parts.add(device_corpus, build, [("compiled", ON_CPU, FEW_FILES)], env)
     parts.add(script, "bulk oracle", [py, "tests/bulk/oracle.py", "--build", o.build, "--seed", "7000", "--rounds", "40", "--seconds", "1800"])
     parts.add(script, "bulk oracle, kernels on cpu", [py, "tests/bulk/oracle.py", "--build", o.build, "--seed", "1", "--rounds", "3", "--seconds", "1800", "--set", compiled], env)
-    parts.add(script, "against PostgreSQL", [py, "tests/diff/diff.py", "--build", o.build, "--seed", "7000", "--rounds", "6", "--seconds", "1800"])
+    parts.add(script, "against PostgreSQL", [py, "tests/diff/diff.py", "--build", o.build, "--seed", "7000", "--rounds", "30"])
     parts.add(script, "transactions against PostgreSQL", [py, "tests/diff/transactions.py", "--build", o.build, "--seed", "1", "--rounds", "8", "--seconds", "1800"])
     parts.add(script, "PL/pgSQL against PostgreSQL", [py, "tests/diff/pl.py", "--build", o.build, "--seed", "5000", "--rounds", "40", "--seconds", "1800"])
     shell(parts, o, py)
@@ -490,7 +490,7 @@ def everything(parts, o, build):
     else:
         skipped("corpus: OpenCL", "SHOW devices has no opencl:0 that is ready")
     parts.add(device_corpus, build, DEVICE_CONFIGS, fast)
-    parts.add(script, "against PostgreSQL", [py, "tests/diff/diff.py", "--build", o.build, "--seconds", "52"])
+    parts.add(script, "against PostgreSQL", [py, "tests/diff/diff.py", "--build", o.build, "--seed", "1", "--rounds", "180"])  # 20,000 statements
     parts.add(script, "transactions against PostgreSQL", [py, "tests/diff/transactions.py", "--build", o.build, "--seed", "7000", "--rounds", "20", "--seconds", "1800"])
     parts.add(script, "transactions that meet, against PostgreSQL", [py, "tests/diff/transactions.py", "--meet", "--build", o.build, "--seed", "7000", "--rounds", "6", "--statements", "100"])
     for executor in ("vm", "compiled"):

@@ -392,6 +392,15 @@ K2S(btrim2, Str, Str, Str, trim(x, y, true, true))
 K2S(ltrim2, Str, Str, Str, trim(x, y, true, false))
 K2S(rtrim2, Str, Str, Str, trim(x, y, false, true))
 
+static Str trim_bytes(Str x, Str set, bool left, bool right) {
+    while (left && x.len && memchr(set.ptr, *x.ptr, set.len)) x = str_make(x.ptr + 1, x.len - 1);
+    while (right && x.len && memchr(set.ptr, x.ptr[x.len - 1], set.len)) x = str_make(x.ptr, x.len - 1);
+    return x;
+}
+K2S(bytea_btrim, Str, Str, Str, trim_bytes(x, y, true, true))
+K2S(bytea_ltrim, Str, Str, Str, trim_bytes(x, y, true, false))
+K2S(bytea_rtrim, Str, Str, Str, trim_bytes(x, y, false, true))
+
 /* ---- cutting ------------------------------------------------------------------------------------ */
 
 static Str cut_bytes(Str s, int64_t from, int64_t to) {
@@ -421,19 +430,26 @@ static Str right_of(Str x, int32_t k) {
 }
 K2S(right_text, Str, int32_t, Str, right_of(x, y))
 
-/* overlay(x placing y from p for l) */
-static Status overlay(FuncCtx *ctx, int64_t i, Str x, Str y, int64_t p, int64_t l, Str *z) {
+/* overlay(x placing y from p for l), of characters or bytes */
+static Status overlay(FuncCtx *ctx, int64_t i, Str (*part)(Str, int64_t, int64_t), Str x, Str y, int64_t p, int64_t l,
+                      Str *z) {
     FAIL_IF(p <= 0, i, ERR_SUBSTRING, "negative substring length not allowed");
     FAIL_IF(p + l > INT32_MAX, i, ERR_NUMERIC_RANGE, "integer out of range");
-    Str head = cut(x, 0, p - 1), tail = cut(x, MAX_OF(p - 1 + l, 0), INT64_MAX / 2), t;
+    Str head = part(x, 0, p - 1), tail = part(x, MAX_OF(p - 1 + l, 0), INT64_MAX / 2), t;
     if (!join(ctx, head, y, &t) || !join(ctx, t, tail, z)) return FAILED(i);
     return ST_OK;
 }
 TEXT_FN(overlay3, {
     Str y = AT(Str, 1, i);
-    TRY(overlay(ctx, i, x, y, AT(int32_t, 2, i), chars(y), &z));
+    TRY(overlay(ctx, i, cut, x, y, AT(int32_t, 2, i), chars(y), &z));
 })
-TEXT_FN(overlay4, { TRY(overlay(ctx, i, x, AT(Str, 1, i), AT(int32_t, 2, i), AT(int32_t, 3, i), &z)); })
+TEXT_FN(overlay4, { TRY(overlay(ctx, i, cut, x, AT(Str, 1, i), AT(int32_t, 2, i), AT(int32_t, 3, i), &z)); })
+TEXT_FN(bytea_overlay3, {
+    Str y = AT(Str, 1, i);
+    TRY(overlay(ctx, i, cut_bytes, x, y, AT(int32_t, 2, i), y.len, &z));
+})
+TEXT_FN(bytea_overlay4,
+        { TRY(overlay(ctx, i, cut_bytes, x, AT(Str, 1, i), AT(int32_t, 2, i), AT(int32_t, 3, i), &z)); })
 
 /* ---- searching ------------------------------------------------------------------------------------ */
 
@@ -1155,6 +1171,7 @@ K1F(bit_count_str, Str, int64_t, 0, {
 #define TT ARGS(T_TEXT, T_TEXT)
 #define TTT ARGS(T_TEXT, T_TEXT, T_TEXT)
 #define TI ARGS(T_TEXT, T_INT4)
+#define BB ARGS(T_BYTEA, T_BYTEA)
 #define TII ARGS(T_TEXT, T_INT4, T_INT4)
 static const FuncDef defs[] = {
     DEF("~~", OPF, T_BOOL, 2, TT, OP_LIKE, like_op, NULL, "LIKE"),
@@ -1192,6 +1209,10 @@ static const FuncDef defs[] = {
     DEF("trim", S_, T_TEXT, 2, TT, OP_NONE, btrim2, NULL, "without the given characters at both ends"),
     DEF("ltrim", S_, T_TEXT, 2, TT, OP_NONE, ltrim2, NULL, "without the given characters at the start"),
     DEF("rtrim", S_, T_TEXT, 2, TT, OP_NONE, rtrim2, NULL, "without the given characters at the end"),
+    DEF("btrim", S_, T_BYTEA, 2, BB, OP_NONE, bytea_btrim, NULL, "without the given bytes at both ends"),
+    DEF("trim", S_, T_BYTEA, 2, BB, OP_NONE, bytea_btrim, NULL, "without the given bytes at both ends"),
+    DEF("ltrim", S_, T_BYTEA, 2, BB, OP_NONE, bytea_ltrim, NULL, "without the given bytes at the start"),
+    DEF("rtrim", S_, T_BYTEA, 2, BB, OP_NONE, bytea_rtrim, NULL, "without the given bytes at the end"),
     DEF("substring", S_, T_TEXT, 2, TI, OP_NONE, substr2, NULL, "from a position on"),
     DEF("substr", S_, T_TEXT, 2, TI, OP_NONE, substr2, NULL, "from a position on"),
     DEF("substring", SF, T_TEXT, 3, TII, OP_NONE, substr3, NULL, "from a position, some characters"),
@@ -1220,6 +1241,9 @@ static const FuncDef defs[] = {
     DEF("translate", SF, T_TEXT, 3, TTT, OP_NONE, translate_text, NULL, "characters replaced one by one"),
     DEF("overlay", SF, T_TEXT, 3, ARGS(T_TEXT, T_TEXT, T_INT4), OP_NONE, overlay3, NULL, "part replaced"),
     DEF("overlay", SF, T_TEXT, 4, ARGS(T_TEXT, T_TEXT, T_INT4, T_INT4), OP_NONE, overlay4, NULL, "part replaced"),
+    DEF("overlay", SF, T_BYTEA, 3, ARGS(T_BYTEA, T_BYTEA, T_INT4), OP_NONE, bytea_overlay3, NULL, "part replaced"),
+    DEF("overlay", SF, T_BYTEA, 4, ARGS(T_BYTEA, T_BYTEA, T_INT4, T_INT4), OP_NONE, bytea_overlay4, NULL,
+        "part replaced"),
     DEF("starts_with", S_, T_BOOL, 2, TT, OP_NONE, starts_with_text, NULL, "whether the first starts with the second"),
     DEF("^@", OPS, T_BOOL, 2, TT, OP_NONE, starts_with_text, NULL, "whether the first starts with the second"),
     DEF("ascii", S_, T_INT4, 1, ARGS(T_TEXT), OP_NONE, ascii_text, NULL, "code point of the first character"),

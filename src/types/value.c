@@ -111,11 +111,12 @@ static Status int_parse(Slice text, const char *type, int64_t min, int64_t max, 
     bool negative = false, overflow = false;
     if (s < end && (*s == '+' || *s == '-')) negative = *s++ == '-';
     if (s == end) return text_syntax_error(ERR_INVALID_TEXT, type, text, e);
-    int64_t v = 0; /* counted downwards: the negative range is the larger one */
-    for (; s < end; s++) {
+    int64_t v = 0;                      /* counted downwards: the negative range is the larger one */
+    for (; s < end && !overflow; s++) { /* one that is too large is that, whatever follows */
         if (!is_digit(*s)) return text_syntax_error(ERR_INVALID_TEXT, type, text, e);
         overflow |= __builtin_mul_overflow(v, 10, &v);
         overflow |= __builtin_sub_overflow(v, *s - '0', &v);
+        overflow |= v < min;
     }
     if (!negative) overflow |= __builtin_sub_overflow(0, v, &v);
     if (overflow || v < min || v > max) {

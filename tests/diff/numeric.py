@@ -16,7 +16,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import pg  # noqa: E402
-from diff import Died, Stele  # noqa: E402
+from shell import Died, Stele  # noqa: E402
 
 BINARY = ["{} + {}", "{} - {}", "{} * {}", "{} / {}", "{} % {}", "div({}, {})", "mod({}, {})", "gcd({}, {})", "lcm({}, {})", "greatest({}, {})", "least({}, {})",
           "coalesce(nullif({}, {}), 7.70)", "log({}, {})", "power({}, {})"]

@@ -86,8 +86,8 @@ class Conn:
         for name, res, args in [
             ("PQconnectdb", vp, [cp]), ("PQstatus", ci, [vp]), ("PQerrorMessage", cp, [vp]), ("PQfinish", None, [vp]), ("PQexec", vp, [vp, cp]),
             ("PQresultStatus", ci, [vp]), ("PQresultErrorField", cp, [vp, ci]), ("PQclear", None, [vp]), ("PQntuples", ci, [vp]), ("PQnfields", ci, [vp]),
-            ("PQfname", cp, [vp, ci]), ("PQftype", ctypes.c_uint, [vp, ci]), ("PQfmod", ci, [vp, ci]), ("PQgetvalue", vp, [vp, ci, ci]),
-            ("PQgetlength", ci, [vp, ci, ci]), ("PQgetisnull", ci, [vp, ci, ci]), ("PQcmdStatus", cp, [vp]), ("PQsetNoticeProcessor", vp, [vp, vp, vp]),
+            ("PQfname", cp, [vp, ci]), ("PQftype", ctypes.c_uint, [vp, ci]), ("PQfmod", ci, [vp, ci]), ("PQgetvalue", cp, [vp, ci, ci]),
+            ("PQgetisnull", ci, [vp, ci, ci]), ("PQcmdStatus", cp, [vp]), ("PQsetNoticeProcessor", vp, [vp, vp, vp]),
         ]:
             f = getattr(lib, name)
             f.restype, f.argtypes = res, args
@@ -110,7 +110,8 @@ class Conn:
                 raise Error((lib.PQresultErrorField(r, ord("C")) or b"XX000").decode(), (lib.PQresultErrorField(r, ord("M")) or lib.PQerrorMessage(self.c) or b"").decode(),
                             (lib.PQresultErrorField(r, ord("W")) or b"").decode(), {x: (lib.PQresultErrorField(r, ord(x)) or b"").decode() for x in "DHstcdn"})
             n, w = lib.PQntuples(r), lib.PQnfields(r)
-            rows = [[None if lib.PQgetisnull(r, i, k) else ctypes.string_at(lib.PQgetvalue(r, i, k), lib.PQgetlength(r, i, k)).decode() for k in range(w)] for i in range(n)]
+            value, null, width = lib.PQgetvalue, lib.PQgetisnull, range(w)
+            rows = [[v.decode() if (v := value(r, i, k)) or not null(r, i, k) else None for k in width] for i in range(n)]
             names = [lib.PQfname(r, k).decode() for k in range(w)]
             types = [(lib.PQftype(r, k), lib.PQfmod(r, k)) for k in range(w)]
             return Result(names, types, rows, lib.PQcmdStatus(r).decode())

@@ -17,7 +17,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import pg  # noqa: E402
-from diff import HANG, Died, Stele  # noqa: E402
+from shell import HANG, Died, Stele  # noqa: E402
 
 SCHEMA = [
     "create table a (id int primary key, x int not null check (x > -1000000), y bigint, s text)",

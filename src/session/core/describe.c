@@ -80,8 +80,8 @@ typedef struct Measure {
     bool numbers;           /* of numbers only */
     const char *of_bits;    /* instead of sql, of bit strings, whose min and max have other names */
 } Measure;
-static const Measure measures[] = {{"min", "min(%s)", false, "min_bits(%s)"},
-                                   {"max", "max(%s)", false, "max_bits(%s)"},
+static const Measure measures[] = {{"min", "min(%s)", false, "min_bytes(%s)"},
+                                   {"max", "max(%s)", false, "max_bytes(%s)"},
                                    {"distinct", "count(distinct %s)", false, NULL},
                                    {"avg", "avg(%s)", true, NULL},
                                    {"std", "stddev(%s)", true, NULL},

@@ -422,7 +422,7 @@ static Status alter_default(Alter *x) {
         return ST_ERROR;
     }
     if (drops) return c->default_sql = NULL, ST_OK;
-    return stored_default(x->s, x->a, x->k->expr_source, c->type, &c->default_sql);
+    return column_default(x->s, x->a, x->k->expr, x->k->expr_source, c);
 }
 
 static Status alter_drop_not_null(Alter *x) {

@@ -202,12 +202,18 @@ static Status add_key(Session *s, Arena *a, TableDraft *d, const char *table, co
     return q->name ? add_key_details(s, a, d, table, q, k) : err_oom(&s->err);
 }
 
+Status column_default(Session *s, Arena *a, const AstExpr *e, Slice source, ColumnDef *c) {
+    char name[TYPE_NAME_MAX];
+    const bool plain = strcmp(type_name(c->type, &name), type_plain_name(c->type)) == 0;
+    if (e->kind == AST_NULL_LIT && !c->domain && plain) return c->default_sql = NULL, ST_OK;
+    return stored_default(s, a, source, c->type, &c->default_sql);
+}
+
 Status add_constraint(Session *s, Arena *a, TableDraft *d, const char *table, const AstConstraint *k, int column) {
     switch (k->kind) {
     case AST_CON_NOT_NULL: d->cols[column].not_null = true; return ST_OK;
     case AST_CON_NULL: return ST_OK;
-    case AST_CON_DEFAULT:
-        return stored_default(s, a, k->expr_source, d->cols[column].type, &d->cols[column].default_sql);
+    case AST_CON_DEFAULT: return column_default(s, a, k->expr, k->expr_source, &d->cols[column]);
     case AST_CON_CHECK: return add_check(s, a, d, table, k);
     case AST_CON_PRIMARY_KEY:
     case AST_CON_UNIQUE: return add_key(s, a, d, table, k, column);

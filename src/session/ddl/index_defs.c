@@ -38,10 +38,20 @@ char *relation_name_choose(const Session *s, Arena *a, const TableDraft *d, cons
     }
     return NULL;
 }
+static bool is_used(int n, const char *const *names, const char *name) {
+    for (int i = 0; i < n; i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return false;
+}
 char *column_names_joined(Arena *a, int n, const char *const *names) {
     char *out = arena_strdup(a, "");
-    for (int i = 0; out && i < n && strlen(out) <= NAME_BYTES_MAX; i++)
-        out = arena_printf(a, "%s%s%s", out, i ? "_" : "", names[i]);
+    const char **used = arena_array(a, const char *, n + 1);
+    if (!used) return NULL;
+    for (int i = 0; out && i < n && strlen(out) <= NAME_BYTES_MAX; i++) {
+        used[i] = names[i];
+        for (int k = 1; used[i] && is_used(i, used, used[i]); k++) used[i] = arena_printf(a, "%s%d", names[i], k);
+        out = used[i] ? arena_printf(a, "%s%s%s", out, i ? "_" : "", used[i]) : NULL;
+    }
     if (out) out[whole_characters(out, strlen(out), NAME_BYTES_MAX)] = 0;
     return out;
 }

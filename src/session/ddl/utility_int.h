@@ -48,6 +48,8 @@ Status add_sequence(Session *s, Arena *a, TableDraft *d, const char *table, cons
 Status check_column_constraints(Session *s, const char *table, const AstColumnDef *c);
 /* Adds a constraint to the draft, which has room for it; column: the one that it was written at, or -1. FOREIGN KEYs
  * are left to foreign_keys(). */
+/* DEFAULT of a column. NULL is none, unless it is of a domain, whose default it hides, or cut to a length. */
+Status column_default(Session *s, Arena *a, const AstExpr *e, Slice source, ColumnDef *c);
 Status add_constraint(Session *s, Arena *a, TableDraft *d, const char *table, const AstConstraint *k, int column);
 /* A key, foreign key or CHECK of the name (comments.c). */
 bool table_has_constraint(const Catalog *c, const Table *t, const char *name);

@@ -151,9 +151,12 @@ Status system_fill_attrdef(Session *s, SystemRows *r) {
         const bool of_view = c->kind == 'v' && c->view && c->view->n_defaults > 0;
         if (of_view) TRY(object_columns(r->o, c));
         for (int32_t k = 0; (c->kind == 'r' || of_view) && k < c->n_cols; k++)
-            if (c->cols[k].default_sql)
+            if (c->cols[k].default_sql) {
+                const char *sql = arena_printf(r->c->arena, "{%d}%s", (int)k + 1, c->cols[k].default_sql);
+                if (!sql) return err_oom(r->err);
                 TRY(system_row(r, "iiis", object_derived(r->o, 'D', c->oid, c->cols[k].name), c->oid, (int64_t)k + 1,
-                               c->cols[k].default_sql));
+                               sql));
+            }
     }
     return ST_OK;
 }
@@ -194,6 +197,8 @@ Status system_fill_type(Session *s, SystemRows *r) {
         const bool own = !t->builtin && !(t->row && t->row->system);
         const Privileges of = privileges_of_type(r->o, t);
         const bool granted = own && of.kind == PRIVILEGE_TYPE && strcmp(of.name, t->name) == 0;
+        const char *default_sql = NULL;
+        if (d && d->default_sql) TRY(definition_default_text(r->o, r->c->arena, d->default_sql, d->type, &default_sql));
         TRY(system_row(r,
                        "isiiibccb1ciiiiiiiiiiiccbiiii"
                        "-sv",
@@ -205,7 +210,7 @@ Status system_fill_type(Session *s, SystemRows *r) {
                        x.category, x.preferred, ',', t->row ? t->row->oid : (int64_t)0, f[6], t->element, t->array,
                        f[0], f[1], f[2], f[3], f[4], f[5], f[7], x.align, x.storage, d && d->not_null, base,
                        (int64_t)(d && !up ? object_typmod(d->type) : -1), (int64_t)(d && d->type.id == T_ARRAY),
-                       x.collation, d ? d->default_sql : NULL, granted ? system_acl(r, 31, &of) : NULL));
+                       x.collation, default_sql, granted ? system_acl(r, 31, &of) : NULL));
     }
     return ST_OK;
 }

@@ -19,9 +19,11 @@ typedef struct Deparse {
     PlanCtx *c;
     const Table *t;
     const ColId *ids;
-    bool pretty;    /* parentheses and such only where they are needed */
-    bool of_domain; /* the only column is a domain's VALUE */
-    bool fails;     /* it has no text of PostgreSQL's */
+    bool pretty;     /* parentheses and such only where they are needed */
+    bool of_domain;  /* the only column is a domain's VALUE */
+    bool keep_scale; /* constants have no other scale than they were given */
+    int indent;      /* of lines of a CASE */
+    bool fails;      /* it has no text of PostgreSQL's */
 } Deparse;
 
 static const char *write_expr(Deparse *d, const Expr *e, bool implicit);
@@ -90,27 +92,38 @@ static const char *write_const(Deparse *d, const Expr *e) {
     const char *type = e->type.id == T_CHAR ? "bpchar" : type_plain_name(e->type);
     int64_t n;
     if (e->type.id == T_UNKNOWN) type = "text";
+    if (e->type.id == T_BIT) type = "\"bit\""; /* bit alone is bit(1) */
     if (v->is_null) return arena_printf(d->a, "NULL::%s", e->type.id == T_CHAR ? "bpchar" : type_name(e->type, &room));
     char *text = value_to_text(d->a, v, &n);
     if (!text) return NULL;
-    if (e->type.id == T_NUMERIC) trim_fraction(text);
+    if (e->type.id == T_NUMERIC && !d->keep_scale) trim_fraction(text);
     if (e->type.id == T_BOOL) return v->u.b ? "true" : "false";
     const bool number = type_is_number(e->type), negative = *text == '-', whole = !strpbrk(text, ".eNI");
-    const bool small = whole && n < 10;
+    const bool small = whole && (n < 10 || e->type.id == T_INT4);
     if (type_is_integer(e->type) && small) return negative ? arena_printf(d->a, "'%s'::integer", text) : text;
-    if (number && !type_is_integer(e->type)) {
+    if (number && !type_is_integer(e->type) && strpbrk(text, "0123456789")) { /* not NaN, not infinity */
         const bool numeric = e->type.id == T_NUMERIC || e->type.id == T_DECIMAL;
         const char *plain = negative ? arena_printf(d->a, "'%s'::%s", text, whole ? "integer" : "numeric") : text;
         if (numeric && !whole) return plain;
+        if (numeric && n > 19) return arena_printf(d->a, "'%s'::numeric", text); /* no integer */
         return plain ? arena_printf(d->a, d->pretty ? "%s::%s" : "(%s)::%s", plain, type) : NULL;
     }
     const char *q = quoted(d, str_make(text, n));
     return q ? arena_printf(d->a, "%s::%s", q, type) : NULL;
 }
+static bool is_of_domain(const Deparse *d, const Expr *e) {
+    for (int i = 0; e->kind == EX_COL && d->t && i < d->t->n_cols && !d->of_domain; i++)
+        if (d->ids[i] == e->u.col) return d->t->cols[i].domain != 0;
+    return false;
+}
 /* An argument of a call: what is varchar becomes text for a function of text, and PostgreSQL says so. */
 static const char *write_arg(Deparse *d, const Expr *call, int32_t k) {
     const Expr *e = call->args[k];
     const char *x = write_in(d, e, call, true);
+    if (x && is_of_domain(d, e)) {
+        char room[TYPE_NAME_MAX];
+        return arena_printf(d->a, d->pretty ? "%s::%s" : "(%s)::%s", x, type_name(e->type, &room));
+    }
     const bool text = e->type.id == T_VARCHAR && e->kind != EX_CONST && func_arg_type(call->u.func, k).id == T_TEXT;
     return x && text ? arena_printf(d->a, d->pretty ? "%s::text" : "(%s)::text", x) : x;
 }
@@ -137,24 +150,57 @@ static const char *write_list(Deparse *d, const Expr *e, int32_t from, const cha
     }
     return out;
 }
+/* What the binder puts around a value that does not compare by its bytes. */
+static bool is_key(const FuncDef *f) {
+    static const char *const names[] = {"numeric_key", "range_key", "jsonb_key", "composite_key", "array_sort_key"};
+    for (int64_t i = 0; i < ARRAY_LEN(names); i++)
+        if (strcmp(f->name, names[i]) == 0) return true;
+    return false;
+}
+/* The operator of ranges or multiranges that a function is, or NULL. */
+static const char *range_operator(const FuncDef *f) {
+    static const char *const names[][2] = {{"contains", "@>"},  {"contained_by", "<@"}, {"overlaps", "&&"},
+                                           {"before", "<<"},    {"after", ">>"},        {"overleft", "&<"},
+                                           {"overright", "&>"}, {"adjacent", "-|-"},    {"union", "+"},
+                                           {"minus", "-"},      {"intersect", "*"}};
+    const char *name = f->name;
+    if (strncmp(name, "elem_", 5) == 0) name += 5;
+    else if (strncmp(name, "range_", 6) == 0) name += 6;
+    else if (strncmp(name, "multirange_", 11) == 0) name += 11;
+    else return NULL;
+    for (int64_t i = 0; i < ARRAY_LEN(names); i++) {
+        const size_t n = strlen(names[i][0]);
+        const char *rest = name + n;
+        if (strncmp(name, names[i][0], n) == 0 &&
+            (!*rest || strcmp(rest, "_range") == 0 || strcmp(rest, "_elem") == 0 || strcmp(rest, "_multirange") == 0))
+            return names[i][1];
+    }
+    return NULL;
+}
+static const char *write_operator(Deparse *d, const Expr *e, const char *name) {
+    const char *l = write_arg(d, e, 0), *r = e->n_args > 1 ? write_arg(d, e, 1) : "";
+    if (!l || !r) return NULL;
+    return enclose(d, e->n_args > 1 ? arena_printf(d->a, "%s %s %s", l, strcmp(name, "!=") == 0 ? "<>" : name, r)
+                                    : arena_printf(d->a, "%s %s", name, l));
+}
 static const char *write_call(Deparse *d, const Expr *e) {
     static const char *const words[] = {
         "current_date", "current_time", "current_timestamp", "localtime",       "localtimestamp",
         "current_user", "session_user", "current_role",      "current_catalog", "current_schema",
         "user"};
     const FuncDef *f = e->u.func;
-    if (f->flags & FN_OPERATOR) {
-        const char *l = write_arg(d, e, 0), *r = e->n_args > 1 ? write_arg(d, e, 1) : "";
-        if (!l || !r) return NULL;
-        return enclose(d, e->n_args > 1
-                              ? arena_printf(d->a, "%s %s %s", l, strcmp(f->name, "!=") == 0 ? "<>" : f->name, r)
-                              : arena_printf(d->a, "%s %s", f->name, l));
-    }
+    const char *range = e->n_args == 2 ? range_operator(f) : NULL;
+    if (range || f->flags & FN_OPERATOR) return write_operator(d, e, range ? range : f->name);
     for (int64_t i = 0; e->n_args == 0 && i < ARRAY_LEN(words); i++) {
         if (strcmp(words[i], f->name) != 0) continue;
         char *up = arena_strdup(d->a, words[i]);
         for (char *p = up; p && *p; p++) *p = (char)(*p >= 'a' && *p <= 'z' ? *p - 32 : *p);
         return up;
+    }
+    if (is_key(f)) return write_in(d, e->args[0], e, true);
+    if (strncmp(f->name, "array_make", 10) == 0) {
+        const char *items = write_list(d, e, 0, ", ", true);
+        return items ? arena_printf(d->a, "ARRAY[%s]", items) : NULL;
     }
     d->fails = d->fails || (f->doc && strncmp(f->doc, "internal:", 9) == 0) || strncmp(f->name, "extract", 7) == 0;
     const char *args = write_args(d, e), *name = strcmp(f->name, "greatest") == 0 ? "GREATEST"
@@ -162,23 +208,30 @@ static const char *write_call(Deparse *d, const Expr *e) {
                                                                                   : definition_name(d->a, f->name);
     return args && name ? arena_printf(d->a, "%s(%s)", name, args) : NULL;
 }
+static bool is_numeric(Type t) { return t.id == T_NUMERIC || t.id == T_DECIMAL; }
 static const char *write_cast(Deparse *d, const Expr *e, bool implicit) {
     char room[TYPE_NAME_MAX];
     const char *x = write_in(d, e->args[0], e, true);
-    if (e->cast_ctx != CAST_EXPLICIT && !implicit) return x;
+    const Type from = e->args[0]->type;
+    const bool alike = (is_numeric(e->type) && is_numeric(from)) || (type_is_integer(e->type) && type_is_integer(from));
+    if (e->cast_ctx != CAST_EXPLICIT && (!implicit || alike)) return x;
     const bool alone = d->pretty || (e->args[0]->kind == EX_CONST && !type_is_number(e->args[0]->type));
     const char *type = e->type.id == T_CHAR && e->type.length <= 0 ? "bpchar" : type_name(e->type, &room);
     return x ? arena_printf(d->a, alone ? "%s::%s" : "(%s)::%s", x, type) : NULL;
 }
+/* On lines of its own, each deeper one further to the right. */
 static const char *write_case(Deparse *d, const Expr *e) {
-    const char *out = "CASE";
+    const int left = d->indent;
+    d->indent += 4;
+    const char *out = arena_printf(d->a, "\n%*sCASE", left, "");
     for (int32_t i = 0; out && i + 1 < e->n_args; i += 2) {
         const char *when = write_expr(d, e->args[i], false), *then = write_expr(d, e->args[i + 1], true);
-        out = when && then ? arena_printf(d->a, "%s WHEN %s THEN %s", out, when, then) : NULL;
+        out = when && then ? arena_printf(d->a, "%s\n%*sWHEN %s THEN %s", out, d->indent, "", when, then) : NULL;
     }
     const char *other = e->n_args % 2 ? write_expr(d, e->args[e->n_args - 1], true) : NULL;
-    if (out && other) out = arena_printf(d->a, "%s ELSE %s", out, other);
-    return out ? arena_printf(d->a, "%s END", out) : NULL;
+    if (out && other) out = arena_printf(d->a, "%s\n%*sELSE %s", out, d->indent, "", other);
+    d->indent = left;
+    return out ? arena_printf(d->a, "%s\n%*sEND", out, left, "") : NULL;
 }
 /* Elements of IN's list, which are all of its type. */
 static const char *write_elements(Deparse *d, const Expr *e) {
@@ -235,6 +288,20 @@ static const char *write_expr(Deparse *d, const Expr *e, bool implicit) {
     }
 }
 
+/* Without blanks in front of the ends of lines, which quotes have none of. */
+static const char *without_blanks(Arena *a, const char *text) {
+    char *out = text && strchr(text, '\n') ? arena_strdup(a, text) : NULL, *to = out;
+    bool quoted = false;
+    if (!out) return text && strchr(text, '\n') ? NULL : text;
+    for (const char *at = out; *at; at++) {
+        quoted ^= *at == '\'';
+        while (*at == '\n' && !quoted && to > out && to[-1] == ' ') to--;
+        *to++ = *at;
+    }
+    *to = 0;
+    return out;
+}
+
 /* Bound; NULL where it is not to be bound any more. */
 static Expr *bind_text(PlanCtx *c, const Table *t, const char *sql, ColId *ids) {
     Expr *e = NULL;
@@ -255,7 +322,7 @@ static Status write_text(const SysObjects *o, Arena *a, const Table *t, bool of_
     if (!ids) return err_oom(&o->s->err);
     const Expr *e = bind_text(&c, t, sql, ids);
     Deparse d = {.a = a, .c = &c, .t = t, .ids = ids, .of_domain = of_domain, .pretty = pretty};
-    *out = e ? write_expr(&d, e, false) : sql;
+    *out = e ? without_blanks(a, write_expr(&d, e, false)) : sql;
     if (d.fails) *out = t ? arena_printf(a, "(%s)", sql) : sql;
     return *out ? ST_OK : err_oom(&o->s->err);
 }
@@ -272,7 +339,10 @@ Status definition_default(const SysObjects *o, Arena *a, const struct AstExpr *a
     if (text && type.id == T_CHAR) type.length = 0;
     Deparse d = {.a = a, .c = &c};
     *out = NULL;
-    if (sql_bind_scalar(&c, ast, text ? type : type_make(T_UNKNOWN), &e) == ST_OK) *out = write_expr(&d, e, false);
+    if (sql_bind_scalar(&c, ast, text ? type : type_make(T_UNKNOWN), &e) == ST_OK) {
+        d.keep_scale = e->kind == EX_CONST;
+        *out = without_blanks(a, write_expr(&d, e, false));
+    }
     return *out && !d.fails ? ST_OK : err_is_set(&o->s->err) ? ST_ERROR : (*out = NULL, ST_OK);
 }
 Status definition_default_text(const SysObjects *o, Arena *a, const char *sql, Type type, const char **out) {

@@ -237,16 +237,27 @@ static Status format_type(const Call *c) {
 }
 /* The last argument, where it is boolean. */
 static bool is_pretty(const Call *c) { return c->args[c->n - 1].type.id == T_BOOL && c->args[c->n - 1].u.b; }
+/* What pg_attrdef has of a column's DEFAULT is the text behind the column's number, as its type decides what constants
+ * are: {2}'2020-01-01'. Then *col is it, from 0; else -1. */
+static const char *column_text(const char *sql, int32_t *col) {
+    *col = -1;
+    const char *at = *sql == '{' ? sql + 1 : sql;
+    int32_t n = 0;
+    while (at > sql && at < sql + 6 && *at >= '0' && *at <= '9') n = n * 10 + (*at++ - '0');
+    if (at <= sql + 1 || *at != '}') return sql;
+    *col = n - 1;
+    return at + 1;
+}
 static Status get_expr(const Call *c) {
     const SysClass *of = object_class(c->o, c->args[1].u.i64);
     const char *sql = text_arg(c, 0), *out;
     const SysClass *of_default = of && (of->kind == 'r' || of->kind == 'v') ? of : NULL;
     if (!sql) return err_oom(c->e);
     if (!of && c->args[1].u.i64) return ST_OK;
-    for (int32_t i = 0; of_default && i < of->n_cols; i++) {
-        if (of->cols[i].kind == COLUMN_GENERATED || !of->cols[i].default_sql) continue;
-        if (strcmp(of->cols[i].default_sql, sql) != 0) continue;
-        TRY(definition_default_text(c->o, c->a, sql, of->cols[i].type, &out));
+    int32_t col;
+    sql = column_text(sql, &col);
+    if (of_default && col >= 0 && col < of->n_cols && of->cols[col].kind != COLUMN_GENERATED) {
+        TRY(definition_default_text(c->o, c->a, sql, of->cols[col].type, &out));
         return put_text(c, out);
     }
     TRY(definition_expr(c->o, c->a, of ? of->table : NULL, is_pretty(c), sql, &out));

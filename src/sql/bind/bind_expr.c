@@ -11,30 +11,28 @@ Expr **bind_list(Binder *b, Query *q, AstExpr *const *items, int64_t n) {
 
 /* ---- names of result columns ---------------------------------------------------- */
 
-static bool is_literal(const AstExpr *e) {
-    return e->kind == AST_STRING_LIT || e->kind == AST_INT_LIT || e->kind == AST_NUMBER_LIT ||
-           e->kind == AST_BOOL_LIT || e->kind == AST_NULL_LIT || e->kind == AST_PARAM;
-}
-
-/* NULL: no opinion. */
-static const char *guess_name(const AstExpr *e) {
+/* NULL: no opinion. *weak: a type's name or `case`, which gives way to that of what stands around it. */
+static const char *guess_name(const AstExpr *e, bool *weak) {
+    *weak = false;
     if (!e || stack_stop()) return NULL;
     switch ((int)e->kind) {
     case AST_COLUMN: return AST_AS_CONST(AstColumn, e)->name;
     case AST_FIELD: return AST_AS_CONST(AstField, e)->name;
-    case AST_SUBSCRIPT: return guess_name(AST_AS_CONST(AstSubscript, e)->arg);
-    case AST_COLLATE: return guess_name(AST_AS_CONST(AstCollate, e)->arg);
+    case AST_SUBSCRIPT: return guess_name(AST_AS_CONST(AstSubscript, e)->arg, weak);
+    case AST_COLLATE: return guess_name(AST_AS_CONST(AstCollate, e)->arg, weak);
     case AST_FUNC: return AST_AS_CONST(AstFunc, e)->name.name;
     case AST_CAST: {
         const AstCast *c = AST_AS_CONST(AstCast, e);
-        const AstExpr *x = c->arg;
-        while (x->kind == AST_CAST) x = AST_AS_CONST(AstCast, x)->arg;
-        const char *n = is_literal(x) ? NULL : guess_name(x);
-        return n ? n : c->type->name;
+        const char *n = guess_name(c->arg, weak);
+        if (n && !*weak) return n;
+        *weak = true;
+        return c->type->name;
     }
     case AST_CASE: {
-        const char *n = guess_name(AST_AS_CONST(AstCase, e)->otherwise);
-        return n ? n : "case";
+        const char *n = guess_name(AST_AS_CONST(AstCase, e)->otherwise, weak);
+        if (n && !*weak) return n;
+        *weak = true;
+        return "case";
     }
     case AST_COALESCE: return "coalesce";
     case AST_GREATEST: return "greatest";
@@ -53,7 +51,7 @@ static const char *guess_name(const AstExpr *e) {
         if (!q) return NULL;
         if (q->n_values) return "column1";
         if (q->n_targets != 1) return NULL;
-        return q->targets[0].alias ? q->targets[0].alias : guess_name(q->targets[0].expr);
+        return q->targets[0].alias ? q->targets[0].alias : bind_target_name(q->targets[0].expr);
     }
     case AST_SQL_VALUE: {
         static const char *const names[] = {
@@ -69,7 +67,8 @@ static const char *guess_name(const AstExpr *e) {
 }
 
 const char *bind_target_name(const AstExpr *e) {
-    const char *n = guess_name(e);
+    bool weak;
+    const char *n = guess_name(e, &weak);
     return n ? n : "?column?";
 }
 

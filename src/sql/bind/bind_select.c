@@ -695,6 +695,13 @@ static Status level_from(Level *l) {
     return (l->plan = bind_filter(b, l->plan, w)) ? ST_OK : ST_ERROR;
 }
 
+/* A literal whose type nothing has told is text. */
+static Status known_target(Binder *b, Target *t) {
+    if (t->expr->type.id == T_UNKNOWN)
+        t->expr = bind_coerce(b, t->expr, type_make(T_TEXT), CAST_IMPLICIT, t->expr->location);
+    return t->expr ? ST_OK : ST_ERROR;
+}
+
 static Status level_targets(Level *l, const SelectEnv *env) {
     Binder *b = l->b;
     Query *q = l->q;
@@ -704,13 +711,8 @@ static Status level_targets(Level *l, const SelectEnv *env) {
     TRY(bind_targets(b, q, s->targets, s->n_targets, &l->targets));
     if (b->step == s) TRY(bind_search_targets(b, q, &l->targets));
     q->srf_ok = q->window_ok = false;
-    bool keep = env->keep_unknown && !s->distinct && !s->n_order_by;
-    for (int64_t i = 0; i < l->targets.len && !keep; i++) {
-        Target *t = &l->targets.items[i];
-        if (t->expr->type.id == T_UNKNOWN &&
-            !(t->expr = bind_coerce(b, t->expr, type_make(T_TEXT), CAST_IMPLICIT, t->expr->location)))
-            return ST_ERROR;
-    }
+    bool keep = env->keep_unknown && !s->distinct;
+    for (int64_t i = 0; i < l->targets.len && !keep; i++) TRY(known_target(b, &l->targets.items[i]));
     return ST_OK;
 }
 
@@ -733,6 +735,7 @@ static Status level_clauses(Level *l, const SelectEnv *env) {
     for (int64_t i = 0; i < s->n_order_by; i++) {
         OrderKey k;
         TRY(order_key(b, q, &s->order_by[i], &l->targets, &k));
+        if (k.target >= 0) TRY(known_target(b, &l->targets.items[k.target]));
         if (!vec_push(b->a, &l->order, k)) return ST_ERROR;
     }
     for (int64_t i = 0; i < s->n_distinct_on; i++) {

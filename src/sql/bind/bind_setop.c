@@ -28,6 +28,7 @@ Status bind_retype(Binder *b, Plan *p, ColId id, Type t) {
                     return ST_ERROR;
         break;
     case LP_FILTER:
+    case LP_SORT:
     case LP_LIMIT: return bind_retype(b, p->children[0], id, t);
     case LP_CTE: return bind_retype(b, p->children[1], id, t);
     default: return err_internal(b->err, "binder: untyped column under operator %d", p->kind);
@@ -54,6 +55,7 @@ static Status literals_type(Binder *b, const Plan *p, ColId id, Type *t) {
                 TRY(bind_literal_type(b, p->values.rows[r][i], t));
         return ST_OK;
     case LP_FILTER:
+    case LP_SORT:
     case LP_LIMIT: return literals_type(b, p->children[0], id, t);
     case LP_CTE: return literals_type(b, p->children[1], id, t);
     default: return ST_OK;

@@ -351,9 +351,9 @@ Status opt_agg_call(Opt *o, const char *name, Expr *arg, AggCall *out, Type *ret
     if (!arg) return ST_ERROR;
     const FuncDef *f;
     Type coerced[1];
-    /* PostgreSQL has no min and max of bit strings: by these names they are the optimiser's own */
-    if (type_is_bits(arg->type))
-        name = strcmp(name, "min") == 0 ? "min_bits" : strcmp(name, "max") == 0 ? "max_bits" : name;
+    /* PostgreSQL has no min and max of bit strings and ranges: by these names they are the optimiser's own */
+    if (type_is_bits(arg->type) || type_is_range(arg->type))
+        name = strcmp(name, "min") == 0 ? "min_bytes" : strcmp(name, "max") == 0 ? "max_bytes" : name;
     TRY(func_resolve(slice_of(name), false, 1, &arg->type, 0, &f, coerced, ret, o->err));
     memset(out, 0, sizeof *out);
     out->func = f;
