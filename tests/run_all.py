@@ -500,7 +500,7 @@ def everything(parts, o, build):
     for name, args in CONFIGS:  # behind those on devices, whose kernels they find: by default they are compiled beside execution
         parts.add(corpus, build, name, args, env=fast)
     parts.add(beside, build, env)
-    parts.add(script, "fuzz", ["tests/fuzz/run.sh", os.path.abspath(o.build), "8"])
+    parts.add(script, "fuzz", ["tests/fuzz/run.sh", os.path.abspath(o.build), "20"])
     parts.add(script, "PL/pgSQL against PostgreSQL", [py, "tests/diff/pl.py", "--build", o.build, "--seed", "5000", "--seconds", "15"])
     parts.add(script, "numeric against PostgreSQL", [py, "tests/diff/numeric.py", "--build", o.build, "--seconds", "3"])
     parts.add(script, "json against PostgreSQL", [py, "tests/diff/documents.py", "--build", o.build, "--seconds", "2"])

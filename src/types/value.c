@@ -85,13 +85,14 @@ static Status float_parse(Slice text, bool single, void *out, Err *e) {
             }
             exp += exp_negative ? -x : x;
         }
-        if (s != end) return text_syntax_error(ERR_INVALID_TEXT, type, text, e);
+        const char *behind = s; /* as in PostgreSQL, a number out of range is that, whatever follows */
         if (single) f = decimal_to_f32(digits, n, exp);
         else d = decimal_to_f64(digits, n, exp);
         if (single ? isinf(f) || (f == 0 && nonzero) : isinf(d) || (d == 0 && nonzero)) {
-            return err_set(e, ERR_NUMERIC_RANGE, "\"%.*s\" is out of range for type %s", (int)MIN_OF(t.len, 512), t.ptr,
-                           type);
+            return err_set(e, ERR_NUMERIC_RANGE, "\"%.*s\" is out of range for type %s",
+                           (int)MIN_OF(single ? t.len : behind - t.ptr, 512), t.ptr, type);
         }
+        if (behind != end) return text_syntax_error(ERR_INVALID_TEXT, type, text, e);
     }
     if (single) {
         f = negative ? -f : f;

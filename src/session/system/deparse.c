@@ -339,6 +339,10 @@ Status definition_default(const SysObjects *o, Arena *a, const struct AstExpr *a
     if (text && type.id == T_CHAR) type.length = 0;
     Deparse d = {.a = a, .c = &c};
     *out = NULL;
+    if (ast->kind == AST_NULL_LIT) {
+        *out = arena_printf(a, "NULL::%s", type.id == T_CHAR ? "bpchar" : type_plain_name(type));
+        return *out ? ST_OK : err_oom(&o->s->err);
+    }
     if (sql_bind_scalar(&c, ast, text ? type : type_make(T_UNKNOWN), &e) == ST_OK) {
         d.keep_scale = e->kind == EX_CONST;
         *out = without_blanks(a, write_expr(&d, e, false));

@@ -259,6 +259,11 @@ static Expr *bind_coalesce(Binder *b, Query *q, const AstList *l) {
     return e;
 }
 
+/* Integers, numerics, floats; 4: no number. */
+static int number_rank(Type t) {
+    if (type_is_integer(t)) return 1;
+    return t.id == T_NUMERIC || t.id == T_DECIMAL ? 2 : t.id == T_FLOAT4 || t.id == T_FLOAT8 ? 3 : 4;
+}
 static Expr *bind_nullif(Binder *b, Query *q, const AstList *l) {
     Expr **args = bind_list(b, q, l->items, l->n_items);
     if (!args) return NULL;
@@ -269,6 +274,13 @@ static Expr *bind_nullif(Binder *b, Query *q, const AstList *l) {
             if (t.id == T_NUMERIC) t = type_make(T_NUMERIC);
             if (!(args[i] = bind_coerce(b, args[i], t, CAST_IMPLICIT, l->location))) return NULL;
         }
+    /* A number is of the type in which it is compared, where that is no operator of its own. */
+    const int rank[2] = {number_rank(args[0]->type), number_rank(args[1]->type)};
+    Type t;
+    if (rank[0] < rank[1] && rank[1] == 2 && bind_common(b, 2, args, "NULLIF", &t) != ST_OK) return NULL;
+    if (rank[0] < rank[1] && rank[1] == 3)
+        args[0] = bind_coerce(b, args[0], type_make(T_FLOAT8), CAST_IMPLICIT, l->location);
+    if (!args[0]) return NULL;
     Expr *eq = bind_op(b, "=", bind_copy(b, args[0]), bind_copy(b, args[1]), l->location);
     args[0] = bind_beside(b, args[0], args[1]->type, l->location);
     if (!eq || !args[0]) return NULL;

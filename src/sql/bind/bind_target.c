@@ -287,7 +287,12 @@ static int table_column(const ViewLevel *l, int col) {
     for (; l && col >= 0; l = l->below) col = l->below_col[col];
     return col;
 }
-static const char *view_default(const View *v, int col) { return col < v->n_defaults ? v->defaults[col] : NULL; }
+/* Of a column of a view, which is one of a table: its own or, as in PostgreSQL, its domain's, not the table's. */
+static const char *view_default(const Binder *b, const View *v, int col, const Column *base) {
+    const Domain *d = catalog_domain_by_id(b->c->catalog, base->domain);
+    if (col < v->n_defaults && v->defaults[col]) return v->defaults[col];
+    return d && base->kind == COLUMN_PLAIN ? d->default_sql : NULL;
+}
 
 /* The columns of the table as INSERT fills them: with the default of the outermost view that has one. */
 static Status take_defaults(Binder *b, DmlTarget *g) {
@@ -295,8 +300,8 @@ static Status take_defaults(Binder *b, DmlTarget *g) {
     for (const ViewLevel *l = g->view; l; l = l->below)
         for (int i = 0; i < l->n; i++) {
             const int c = table_column(l, i);
-            const char *sql = view_default(l->view, i);
-            if (c < 0 || !sql || g->defaults[c] != &g->t->cols[c]) continue;
+            const char *sql = c < 0 ? NULL : view_default(b, l->view, i, &g->t->cols[c]);
+            if (!sql || g->defaults[c] != &g->t->cols[c]) continue;
             Column *x = arena_new_of(b->a, Column);
             if (!x) return ST_ERROR;
             *x = g->t->cols[c];
@@ -323,7 +328,7 @@ static Status take_columns(Binder *b, DmlTarget *g, int n) {
         if (!x) return ST_ERROR;
         *x = t->cols[g->base[i]];
         x->name = (char *)(uintptr_t)g->names[i];
-        x->default_sql = (char *)(uintptr_t)view_default(g->view->view, i);
+        x->default_sql = (char *)(uintptr_t)view_default(b, g->view->view, i, &t->cols[g->base[i]]);
         g->cols[i] = x;
     }
     return take_defaults(b, g);
