@@ -86,13 +86,20 @@ static void trim_fraction(char *text) {
     if (end[-1] == '.') end--;
     *end = 0;
 }
+/* char and bit alone are those of length 1. */
+static const char *constant_type(Type t) {
+    switch (t.id) {
+    case T_CHAR: return "bpchar";
+    case T_BIT: return "\"bit\"";
+    case T_UNKNOWN: return "text";
+    default: return type_plain_name(t);
+    }
+}
 static const char *write_const(Deparse *d, const Expr *e) {
     const Value *v = &e->u.value;
     char room[TYPE_NAME_MAX];
-    const char *type = e->type.id == T_CHAR ? "bpchar" : type_plain_name(e->type);
+    const char *type = constant_type(e->type);
     int64_t n;
-    if (e->type.id == T_UNKNOWN) type = "text";
-    if (e->type.id == T_BIT) type = "\"bit\""; /* bit alone is bit(1) */
     if (v->is_null) return arena_printf(d->a, "NULL::%s", e->type.id == T_CHAR ? "bpchar" : type_name(e->type, &room));
     char *text = value_to_text(d->a, v, &n);
     if (!text) return NULL;
@@ -340,7 +347,7 @@ Status definition_default(const SysObjects *o, Arena *a, const struct AstExpr *a
     Deparse d = {.a = a, .c = &c};
     *out = NULL;
     if (ast->kind == AST_NULL_LIT) {
-        *out = arena_printf(a, "NULL::%s", type.id == T_CHAR ? "bpchar" : type_plain_name(type));
+        *out = arena_printf(a, "NULL::%s", constant_type(type));
         return *out ? ST_OK : err_oom(&o->s->err);
     }
     if (sql_bind_scalar(&c, ast, text ? type : type_make(T_UNKNOWN), &e) == ST_OK) {
