@@ -13,17 +13,19 @@
 
 #include "types/array.h"
 #include "types/func_int.h"
+#include "types/regex.h"
 
-typedef struct Regex {
+struct Regex {
     pcre2_code *code;
     pcre2_match_data *match;
     pcre2_match_context *limits;
     pcre2_jit_stack *stack;
+    Arena *arena;  /* of the pattern */
     char *pattern; /* pattern, then flags */
     uint32_t pattern_len, pattern_cap;
     uint32_t options;
     int groups;
-} Regex;
+};
 
 static void regex_release(void *arg) {
     Regex *r = arg;
@@ -49,93 +51,111 @@ static Status regex_flags(FuncCtx *ctx, int64_t i, Str flags, uint32_t *opt, boo
     return ST_OK;
 }
 
-static Regex *regex_state(FuncCtx *ctx) {
-    Regex *r = ctx->state;
-    if (r) return r;
-    r = arena_new_of(ctx->state_arena, Regex);
-    if (!r) goto oom;
+static Status no_memory(Err *e) { return err_is_set(e) ? ST_ERROR : err_oom(e); }
+
+Regex *regex_new(Arena *a, Err *e) {
+    Regex *r = arena_new_of(a, Regex);
+    if (!r) return no_memory(e), NULL;
+    r->arena = a;
     r->limits = pcre2_match_context_create(NULL);
     r->stack = pcre2_jit_stack_create(32 * 1024, 4 * 1024 * 1024, NULL);
-    if (!r->limits || !r->stack || arena_on_release(ctx->state_arena, regex_release, r) != ST_OK) {
+    if (!r->limits || !r->stack || arena_on_release(a, regex_release, r) != ST_OK) {
         regex_release(r);
-        goto oom;
+        return no_memory(e), NULL;
     }
     pcre2_set_match_limit(r->limits, 20000000);
     pcre2_set_heap_limit(r->limits, 64 * 1024);
     pcre2_jit_stack_assign(r->limits, NULL, r->stack);
-    ctx->state = r;
     return r;
-oom:
-    if (!err_is_set(ctx->err)) err_oom(ctx->err);
-    return NULL;
 }
 
-/* The expression for `pattern`, compiled if it is not the last one used here. */
-static Regex *regex_get(FuncCtx *ctx, int64_t i, Str pattern, uint32_t opt) {
-    ctx->error_row = i;
-    Regex *r = regex_state(ctx);
-    if (!r) return NULL;
-    if (r->code && r->options == opt && r->pattern_len == pattern.len &&
-        (pattern.len == 0 || memcmp(r->pattern, pattern.ptr, pattern.len) == 0))
-        return r;
-    if (r->pattern_cap < pattern.len || !r->pattern) {
-        uint32_t cap = MAX_OF(64u, pattern.len);
-        char *p = arena_alloc(ctx->state_arena, cap);
-        if (!p) {
-            if (!err_is_set(ctx->err)) err_oom(ctx->err);
-            return NULL;
-        }
-        r->pattern = p;
-        r->pattern_cap = cap;
-    }
-    char *text = ctx_alloc(ctx, 12 * (int64_t)pattern.len + 1);
-    if (!text) return NULL;
-    int64_t len;
-    uint32_t own = opt; /* with those of the pattern itself */
-    if (regex_translate(pattern, &own, text, &len, ctx->err) != ST_OK) return NULL;
-    pcre2_code_free(r->code);
-    pcre2_match_data_free(r->match);
-    r->code = NULL;
-    r->match = NULL;
+/* The expression's code of a pattern in Perl's spelling, with the options of its own. */
+static Status regex_code(Regex *r, const char *text, int64_t len, uint32_t own, Err *e) {
     int code;
     PCRE2_SIZE at;
-    uint32_t all =
+    const uint32_t all =
         PCRE2_UTF | PCRE2_NO_UTF_CHECK |
         (own & PCRE2_LITERAL ? own & (PCRE2_LITERAL | PCRE2_CASELESS) : own | PCRE2_DOLLAR_ENDONLY | PCRE2_UCP);
+    pcre2_code_free(r->code);
+    pcre2_match_data_free(r->match);
+    r->match = NULL;
     r->code = pcre2_compile((PCRE2_SPTR)text, (PCRE2_SIZE)len, all, &code, &at, NULL);
     if (!r->code) {
         unsigned char msg[200];
         const char *words = regex_error_text(code);
         if (!words) pcre2_get_error_message(code, msg, sizeof msg);
-        err_set(ctx->err, ERR_INVALID_REGEX, "invalid regular expression: %s", words ? words : (const char *)msg);
-        return NULL;
+        return err_set(e, ERR_INVALID_REGEX, "invalid regular expression: %s", words ? words : (const char *)msg);
     }
     (void)pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE); /* without JIT the interpreter does it */
     r->match = pcre2_match_data_create_from_pattern(r->code, NULL);
-    if (!r->match) {
-        err_oom(ctx->err);
-        return NULL;
+    return r->match ? ST_OK : err_oom(e);
+}
+
+Status regex_compile(Regex *r, Arena *scratch, Str pattern, uint32_t options, Err *e) {
+    if (r->code && r->match && r->options == options && r->pattern_len == pattern.len &&
+        (pattern.len == 0 || memcmp(r->pattern, pattern.ptr, pattern.len) == 0))
+        return ST_OK;
+    if (r->pattern_cap < pattern.len || !r->pattern) {
+        uint32_t cap = MAX_OF(64u, pattern.len);
+        char *p = arena_alloc(r->arena, cap);
+        if (!p) return no_memory(e);
+        r->pattern = p;
+        r->pattern_cap = cap;
     }
+    char *text = arena_alloc(scratch, 12 * (int64_t)pattern.len + 1);
+    if (!text) return no_memory(e);
+    int64_t len;
+    uint32_t own = options; /* with those of the pattern itself */
+    TRY(regex_translate(pattern, &own, text, &len, e));
+    TRY(regex_code(r, text, len, own, e));
     uint32_t groups = 0;
     pcre2_pattern_info(r->code, PCRE2_INFO_CAPTURECOUNT, &groups);
     r->groups = (int)groups;
     if (pattern.len) memcpy(r->pattern, pattern.ptr, pattern.len);
     r->pattern_len = pattern.len;
-    r->options = opt;
-    return r;
+    r->options = options;
+    return ST_OK;
 }
 
-/* 1 match, 0 none, -1 error. */
-static int regex_match(FuncCtx *ctx, int64_t i, Regex *r, Str s, int64_t from) {
+int regex_search(const Regex *r, Str s, int64_t from, Err *e) {
     int rc = pcre2_match(r->code, (PCRE2_SPTR)(s.ptr ? s.ptr : ""), s.len, (PCRE2_SIZE)from, PCRE2_NO_UTF_CHECK,
                          r->match, r->limits);
     if (rc >= 0) return 1;
     if (rc == PCRE2_ERROR_NOMATCH) return 0;
     unsigned char msg[200];
     pcre2_get_error_message(rc, msg, sizeof msg);
-    ctx->error_row = i;
-    err_set(ctx->err, ERR_INVALID_REGEX, "regular expression failed: %s", (const char *)msg);
+    err_set(e, ERR_INVALID_REGEX, "regular expression failed: %s", (const char *)msg);
     return -1;
+}
+
+Status regex_like(Arena *a, Str pattern, int flags, Regex **out, Err *e) {
+    uint32_t options = 0;
+    if (flags & LIKE_REGEX_I) options |= PCRE2_CASELESS;
+    if (flags & LIKE_REGEX_Q) {
+        options |= PCRE2_LITERAL; /* the others do not count */
+    } else {
+        if (flags & LIKE_REGEX_X)
+            return err_set(e, ERR_FEATURE_NOT_SUPPORTED,
+                           "XQuery \"x\" flag (expanded regular expressions) is not implemented");
+        if (flags & LIKE_REGEX_S) options |= PCRE2_DOTALL;
+        if (flags & LIKE_REGEX_M) options |= PCRE2_MULTILINE;
+    }
+    *out = regex_new(a, e);
+    return *out ? regex_compile(*out, a, pattern, options, e) : ST_ERROR;
+}
+
+/* The expression for `pattern`, compiled if it is not the last one used here. */
+static Regex *regex_get(FuncCtx *ctx, int64_t i, Str pattern, uint32_t opt) {
+    ctx->error_row = i;
+    if (!ctx->state && !(ctx->state = regex_new(ctx->state_arena, ctx->err))) return NULL;
+    return regex_compile(ctx->state, ctx->arena, pattern, opt, ctx->err) == ST_OK ? ctx->state : NULL;
+}
+
+/* 1 match, 0 none, -1 error. */
+static int regex_match(FuncCtx *ctx, int64_t i, Regex *r, Str s, int64_t from) {
+    int found = regex_search(r, s, from, ctx->err);
+    if (found < 0) ctx->error_row = i;
+    return found;
 }
 
 /* Where to look for the next match after [a, b). */
