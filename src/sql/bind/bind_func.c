@@ -78,43 +78,6 @@ static Expr *bind_overlaps(Binder *b, Query *q, const AstFunc *f) {
     return bind_call(b, "overlaps", false, 4, args, f->location);
 }
 
-/* make_interval(days => 3): the function's arguments by position. */
-static Expr *bind_named(Binder *b, Query *q, const AstFunc *f) {
-    static const char *const names[] = {"years", "months", "weeks", "days", "hours", "mins", "secs"};
-    if (!func_named(slice_of(f->name.name))) { /* 42883 */
-        Expr **given = bind_list(b, q, f->args, f->n_args);
-        Expr **cast = given ? arena_array(b->a, Expr *, f->n_args + 1) : NULL;
-        UserFunction *none;
-        if (cast && bind_user_args(b, f, f->n_args, given, &none, cast) != ST_OK)
-            bind_hint_function(b, f->name.name, "function");
-        return NULL;
-    }
-    if (strcmp(f->name.name, "make_interval") != 0) {
-        bind_unsupported(b, f->location, "named argument notation");
-        return NULL;
-    }
-    Expr *args[7] = {0};
-    int n = 0;
-    for (int64_t i = 0; i < f->n_args; i++) {
-        int k = (int)MIN_OF(i, 7);
-        if (f->arg_names[i])
-            for (k = 0; k < 7 && strcmp(names[k], f->arg_names[i]) != 0;) k++;
-        if (k >= 7 || args[k]) {
-            err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_FUNCTION,
-                   "function make_interval with these argument names does not exist");
-            return NULL;
-        }
-        if (!(args[k] = bind_expr(b, q, f->args[i]))) return NULL;
-        n = MAX_OF(n, k + 1);
-    }
-    for (int k = 0; k < n; k++) {
-        if (args[k]) continue;
-        Value v = {.type = type_make(T_INT4)};
-        if (!(args[k] = expr_const(b->c, &v))) return NULL;
-    }
-    return bind_call(b, "make_interval", false, n, args, f->location);
-}
-
 /* ---- aggregates ---------------------------------------------------------------------- */
 
 static bool set_get(const ColSet *s, int64_t i) { return s->bits[i / 64] >> (i % 64) & 1; }
@@ -534,7 +497,10 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
         return NULL;
     }
     if (f->variadic) return bind_variadic(b, q, f);
-    if (f->arg_names) return bind_named(b, q, f);
+    if (f->arg_names) {
+        const AstFunc *x = bind_by_position(b, q, f);
+        return x ? bind_func(b, q, x) : NULL;
+    }
     if (bind_check_ordered(b, f) != ST_OK) return NULL;
     if (func_is_aggregate(slice_of(name))) return bind_agg(b, q, f);
     if (bind_is_window_func(name)) {

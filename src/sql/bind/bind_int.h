@@ -637,6 +637,12 @@ Status bind_parts(Binder *b, const AstFunc *f, Expr **args, const char *name, Ro
 /* 42883 that no function of that name takes the arguments, unless there is another error already. */
 Status bind_no_function(Binder *b, const AstFunc *f, Expr *const *args);
 
+/* ---- bind_notation.c ---------------------------------------------------------------------------------- */
+/* A call in named notation of a builtin whose parameters' names are known. */
+bool bind_is_named(Binder *b, const AstFunc *f);
+/* The same call by position. NULL: an error (42883, 42601, 0A000). */
+const AstFunc *bind_by_position(Binder *b, Query *q, const AstFunc *f);
+
 /* ---- bind_json.c ------------------------------------------------------------------------------------- */
 bool bind_takes_json_rows(const AstFunc *f); /* its arguments may be rows */
 Expr **bind_json_args(Binder *b, Query *q, const AstFunc *f, bool *first_is_row);

@@ -13,7 +13,7 @@
 bool bind_groupable(Type t) { return !type_needs_key(t); }
 
 bool bind_is_incomparable(Type t) {
-    return t.id == T_JSON || (t.id == T_ARRAY && type_element(t).id == T_JSON) ||
+    return type_is_unordered(t) || (t.id == T_ARRAY && type_is_unordered(type_element(t))) ||
            composite_any(t, bind_is_incomparable);
 }
 

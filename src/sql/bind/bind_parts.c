@@ -1,5 +1,5 @@
 /* bind_parts.c - functions whose rows are parts of a text, a JSON value or an array: regexp_matches,
- * regexp_split_to_table, string_to_table, json_array_elements, json_object_keys, generate_subscripts.
+ * regexp_split_to_table, string_to_table, json_array_elements, json_object_keys, jsonb_path_query, generate_subscripts.
  *
  * They are unnest (bind_rows.c) over functions that give all parts as an array.
  */
@@ -23,6 +23,8 @@ static const PartsFunc parts_funcs[] = {
     {"jsonb_object_keys", "jsonb_object_keys_array", false, 1, 1, NULL},
     {"json_populate_recordset", "json_populate_recordset_array", false, 2, 2, NULL},
     {"jsonb_populate_recordset", "jsonb_populate_recordset_array", false, 2, 2, NULL},
+    {"jsonb_path_query", "jsonb_path_query_items", false, 2, 4, NULL},
+    {"jsonb_path_query_tz", "jsonb_path_query_items_tz", false, 2, 4, NULL},
     {"generate_subscripts", "subscripts_array", false, 2, 3, NULL},
     {"pg_partition_ancestors", "partition_ancestors_array", false, 1, 1, NULL},
 };

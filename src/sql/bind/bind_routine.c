@@ -181,7 +181,7 @@ static Status find_routine(Binder *b, const char *name, bool procedure, int64_t 
         err_hint(b->err, "Could not choose a best candidate %s. You might need to add explicit type casts.", what);
         return ST_ERROR;
     }
-    if (n_list == 0 && names && strcmp(name, "make_interval") != 0) { /* the one builtin with names */
+    if (n_list == 0 && names && !func_named(slice_of(name))) {
         const char *what = procedure ? "procedure" : "function";
         err_at(b->err, pos, ERR_UNDEFINED_FUNCTION, "%s %s does not exist", what, call_text(b, name, n, args, names));
         err_hint(b->err, "No %s matches the given name and argument types. You might need to add explicit type casts.",

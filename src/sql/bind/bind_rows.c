@@ -392,6 +392,8 @@ static Status from_call(Binder *b, Query *q, const AstExpr *e, AstColumnDef *con
     const AstFunc *f = e->kind == AST_FUNC ? AST_AS_CONST(AstFunc, e) : NULL;
     RowsFunc x = {0};
     bool record = false;
+    if (f && bind_is_named(b, f) && !bind_has_routines(b, f->name.name) && !(f = bind_by_position(b, q, f)))
+        return ST_ERROR;
     if (f && sql_is_bulk_call(f))
         return bind_unsupported(b, e->location, "bulk_call in ROWS FROM or with column definitions");
     const bool user = f && bind_is_user_table(b, e);

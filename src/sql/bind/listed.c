@@ -48,6 +48,8 @@ static const ListedFunction functions[] = {
     {"jsonb_to_record", "jsonb", "record", "the same"},
     {"json_to_recordset", "json", "record", "a row for each object of an array, of the columns that follow"},
     {"jsonb_to_recordset", "jsonb", "record", "the same"},
+    {"jsonb_path_query", "jsonb, jsonpath", "jsonb", "a row for each thing that the path finds"},
+    {"jsonb_path_query_tz", "jsonb, jsonpath", "jsonb", "the same, in the time zone"},
     {"json_populate_recordset", "anyelement, json", "anyelement", "a row of the first argument's type for each object"},
     {"jsonb_populate_recordset", "anyelement, jsonb", "anyelement", "the same"},
     {"row_to_json", "record, boolean", "json", "a row as JSON, its members on lines of their own if so wanted"},
