@@ -18,10 +18,11 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "diff"))
 import pg  # noqa: E402
 
 TYPES = """bool bytea char name int8 int2 int2vector int4 regproc text oid tid xid cid oidvector json bpchar varchar date time float4 float8
-timestamp timestamptz interval timetz bit varbit numeric uuid jsonb regprocedure regoper regoperator regclass regcollation regtype regrole
-regnamespace regconfig regdictionary unknown record void trigger any anyelement anyarray anynonarray anyenum anycompatible anycompatiblearray
-anycompatiblenonarray cstring internal int4range int8range numrange tsrange tstzrange daterange int4multirange int8multirange nummultirange
-tsmultirange tstzmultirange datemultirange anyrange anymultirange anycompatiblerange anycompatiblemultirange""".split()
+timestamp timestamptz interval timetz bit varbit numeric uuid jsonb jsonpath regprocedure regoper regoperator regclass regcollation regtype
+regrole regnamespace regconfig regdictionary unknown record void trigger any anyelement anyarray anynonarray anyenum anycompatible
+anycompatiblearray anycompatiblenonarray cstring internal int4range int8range numrange tsrange tstzrange daterange int4multirange
+int8multirange nummultirange tsmultirange tstzmultirange datemultirange anyrange anymultirange anycompatiblerange
+anycompatiblemultirange""".split()
 # Views of pg_catalog that are queries here too; of information_schema all are, but for those below.
 VIEWS = """pg_tables pg_views pg_indexes pg_matviews pg_roles pg_user pg_shadow pg_group pg_rules pg_policies pg_sequences pg_stat_sys_tables
 pg_stat_user_tables pg_stat_sys_indexes pg_stat_user_indexes pg_statio_sys_tables pg_statio_user_tables pg_statio_user_indexes

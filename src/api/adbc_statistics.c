@@ -55,7 +55,7 @@ static bool put_double(Statistics *s, const char *table, const char *column, int
 /* What a column's type allows. */
 static bool has_text(Type t) { return type_is_text(t) || t.id == T_BYTEA; }
 static bool has_range(Type t) { return type_is_integer(t) || t.id == T_FLOAT4 || t.id == T_FLOAT8 || type_is_text(t); }
-static bool has_equality(Type t) { return t.id != T_JSON && !(t.id == T_ARRAY && type_element(t).id == T_JSON); }
+static bool has_equality(Type t) { return !type_is_unordered(t.id == T_ARRAY ? type_element(t) : t); }
 
 typedef struct ColumnsOf {
     Arena *arena;

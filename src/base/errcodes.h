@@ -39,6 +39,14 @@
     X(ARRAY_SUBSCRIPT, "2202E", "array_subscript_error")                                   \
     X(INVALID_SAMPLE_REPEAT, "2202G", "invalid_tablesample_repeat")                        \
     X(INVALID_SAMPLE_ARGUMENT, "2202H", "invalid_tablesample_argument")                    \
+    X(JSON_DATETIME_ARGUMENT, "22031", "invalid_argument_for_sql_json_datetime_function")  \
+    X(JSON_SUBSCRIPT, "22033", "invalid_sql_json_subscript")                               \
+    X(JSON_NOT_NUMERIC, "22036", "non_numeric_sql_json_item")                              \
+    X(JSON_SINGLETON, "22038", "singleton_sql_json_item_required")                         \
+    X(JSON_NO_ARRAY, "22039", "sql_json_array_not_found")                                  \
+    X(JSON_NO_MEMBER, "2203A", "sql_json_member_not_found")                                \
+    X(JSON_NO_NUMBER, "2203B", "sql_json_number_not_found")                                \
+    X(JSON_NO_OBJECT, "2203C", "sql_json_object_not_found")                                \
     X(INVALID_TEXT, "22P02", "invalid_text_representation")                                \
     X(BAD_COPY, "22P04", "bad_copy_file_format")                                           \
     X(UNTRANSLATABLE, "22P05", "untranslatable_character")                                 \
@@ -157,6 +165,14 @@
 #define ERR_ARRAY_SUBSCRIPT "2202E"
 #define ERR_INVALID_SAMPLE_REPEAT "2202G"
 #define ERR_INVALID_SAMPLE_ARGUMENT "2202H"
+#define ERR_JSON_DATETIME_ARGUMENT "22031"
+#define ERR_JSON_SUBSCRIPT "22033"
+#define ERR_JSON_NOT_NUMERIC "22036"
+#define ERR_JSON_SINGLETON "22038"
+#define ERR_JSON_NO_ARRAY "22039"
+#define ERR_JSON_NO_MEMBER "2203A"
+#define ERR_JSON_NO_NUMBER "2203B"
+#define ERR_JSON_NO_OBJECT "2203C"
 #define ERR_INVALID_TEXT "22P02"
 #define ERR_BAD_COPY "22P04"
 #define ERR_UNTRANSLATABLE "22P05"

@@ -31,7 +31,7 @@ enum {
     CATALOG_INDEX_DEFS = 17 /* and definitions of indexes that say more than unique keys; oid and its like */,
     CATALOG_COMMENTS = 18 /* and comments */,
     CATALOG_VIEWS = 19 /* and options and defaults of views, and materialized ones */,
-    CATALOG_CONSTRAINTS = 20 /* and deferrable constraints, and all that foreign keys may have */,
+    CATALOG_CONSTRAINTS = 20 /* and deferrable constraints, and all that foreign keys may have; jsonpath */,
     CATALOG_ROLES = 22 /* and roles, owners and privileges */,
     CATALOG_LAST = CATALOG_ROLES
 };
@@ -198,7 +198,8 @@ static void put_view_parts(BytesOut *o, const View *v) {
 static int64_t format_of(Type t) {
     if (t.id == T_ARRAY) t = type_element(t);
     const bool poly_range = type_is_poly(t) && t.length >= POLY_RANGE;
-    return t.id == T_OID                    ? CATALOG_INDEX_DEFS
+    return t.id == T_JSONPATH               ? CATALOG_CONSTRAINTS
+           : t.id == T_OID                  ? CATALOG_INDEX_DEFS
            : type_is_range(t) || poly_range ? CATALOG_RANGES
            : type_is_bits(t)                ? CATALOG_BITS
            : t.id == T_TIMETZ               ? CATALOG_TIMETZ
@@ -441,7 +442,7 @@ Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccoun
 static bool type_ok(Type t) {
     if (t.id == T_ARRAY) return type_element(t).id != T_ARRAY && type_ok(type_element(t));
     return ((t.id > T_UNKNOWN && t.id < T_VOID) || t.id == T_DECIMAL || type_is_json(t) || type_is_defined(t) ||
-            t.id == T_TIMETZ || type_is_bits(t) || t.id == T_OID) &&
+            t.id == T_TIMETZ || type_is_bits(t) || t.id == T_OID || t.id == T_JSONPATH) &&
            t.precision <= NUMERIC_MAX_PRECISION && t.scale <= NUMERIC_MAX_PRECISION && t.length >= 0 &&
            (t.id != T_NUMERIC || t.precision >= 1);
 }

@@ -39,9 +39,9 @@
  *         indexes of lower formats have no more to say than their tables' keys
  *     format 18 and up: i64 comments, each: u8 kind (catalog/comment.h), i64 routine (0: another kind), text name,
  *         text part, text comment
- *     format 20, of deferrable constraints, ON COMMIT DELETE ROWS and what else foreign keys may have (ON UPDATE is c
- *         there, too): for each table u8 on commit (0, d), and for each of its keys u8 deferrable, u8 initially
- *         deferred; then for each foreign key u8 MATCH FULL, u8 deferrable, u8 initially deferred, u8 not valid, i64
+ *     format 20, of jsonpath (in a Type), deferrable constraints, ON COMMIT DELETE ROWS and what else foreign keys may
+ * have (ON UPDATE is c there, too): for each table u8 on commit (0, d), and for each of its keys u8 deferrable, u8
+ * initially deferred; then for each foreign key u8 MATCH FULL, u8 deferrable, u8 initially deferred, u8 not valid, i64
  *         columns that ON DELETE sets (0: all of them), text ...
  *     u64 checksum of everything before
  *

@@ -26,7 +26,7 @@ static Oids oids_of(Type t) {
         [T_DATE] = {1082, 1182},        [T_TIME] = {1083, 1183},     [T_TIMESTAMP] = {1114, 1115},
         [T_TIMESTAMPTZ] = {1184, 1185}, [T_INTERVAL] = {1186, 1187}, [T_UUID] = {2950, 2951},
         [T_JSON] = {114, 199},          [T_JSONB] = {3802, 3807},    [T_TIMETZ] = {1266, 1270},
-        [T_BIT] = {1560, 1561},         [T_VARBIT] = {1562, 1563}};
+        [T_BIT] = {1560, 1561},         [T_VARBIT] = {1562, 1563},   [T_JSONPATH] = {4072, 4073}};
     static const Oids ranges[] = {{3904, 3905}, {3926, 3927}, {3906, 3907}, {3908, 3909}, {3910, 3911}, {3912, 3913}};
     static const Oids multiranges[] = {{4451, 6150}, {4536, 6157}, {4532, 6151},
                                        {4533, 6152}, {4534, 6153}, {4535, 6155}};
@@ -119,7 +119,7 @@ static Status put_text(BinaryOut *w, const Value *v) {
     char *text = value_to_text(w->arena, v, &n);
     if (!text) return err_oom(w->e);
     if (v->type.id == T_NUMERIC || v->type.id == T_DECIMAL) return put_numeric(w, text, n);
-    if (v->type.id == T_JSONB) TRY(put_int(w, 1, 1));
+    if (v->type.id == T_JSONB || v->type.id == T_JSONPATH) TRY(put_int(w, 1, 1)); /* a version */
     return put(w, text, n);
 }
 static Status put_bits(BinaryOut *w, Str s) {
@@ -597,6 +597,7 @@ static Status take_value(BinaryIn *r, Type t, Bytes *b, Value *out) {
     case T_RANGE:
     case T_MULTIRANGE: return take_ranges(r, t, b, out);
     case T_JSONB:
+    case T_JSONPATH:
         if (take_int(b, 1) != 1 || b->short_of) return wrong(r);
         return from_text(r, t, b->p, b->n, out);
     case T_BYTEA: {

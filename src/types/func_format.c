@@ -5,12 +5,16 @@
  * fields, one separator for one separator, FX), since that is all there is of a definition; so do years of two digits,
  * centuries, and the order in which fields that say the same are taken. A call site keeps the nodes of its first
  * template.
+ *
+ * Templates of SQL/JSON's datetime() are strict: their separators and characters have to be in the text, and all of the
+ * text is read. What kind of date or time it is follows from the template's fields.
  */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "types/func_format_int.h"
+#include "types/jsonpath.h"
 
 /* ---- templates ---------------------------------------------------------------------------------- */
 
@@ -146,6 +150,7 @@ typedef struct DateNode {
 } DateNode;
 typedef struct DateTemplate {
     Str text;
+    bool strict;
     int64_t n;
     DateNode *nodes; /* and a NODE_END */
 } DateTemplate;
@@ -188,7 +193,12 @@ static void read_quoted(DateTemplate *t, const char **p, const char *end) {
     }
     if (*p < end) ++*p;
 }
-static void read_template(DateTemplate *t) {
+/* Strict templates have these separators only. */
+static Status check_separator(const char *p, const char *end, Err *e) {
+    if (strchr("-./,':; ", *p)) return ST_OK;
+    return err_set(e, ERR_DATETIME_FORMAT, "invalid datetime format separator: \"%.*s\"", char_len(p, end), p);
+}
+static Status read_template(DateTemplate *t, Err *e) {
     const char *p = t->text.ptr, *end = p + t->text.len;
     while (p < end) {
         bool fm = two(p, end, "FM", "fm"), tm = !fm && two(p, end, "TM", "tm");
@@ -213,11 +223,13 @@ static void read_template(DateTemplate *t) {
         } else if (p < end && *p == '"') {
             read_quoted(t, &p, end);
         } else if (p < end) {
+            if (t->strict) TRY(check_separator(p, end, e));
             if (*p == '\\' && p + 1 < end && p[1] == '"') p++;
             add_char(t, separator(*p) ? NODE_SEPARATOR : blank(*p) ? NODE_BLANK : NODE_CHAR, &p, end);
         }
     }
     t->nodes[t->n].kind = NODE_END;
+    return ST_OK;
 }
 static DateTemplate *template_of(FuncCtx *ctx, Str f) {
     DateTemplate *t = ctx->state;
@@ -230,7 +242,7 @@ static DateTemplate *template_of(FuncCtx *ctx, Str f) {
         return NULL;
     }
     t->text = str_make(text, f.len);
-    read_template(t);
+    if (read_template(t, ctx->err) != ST_OK) return NULL;
     if (!ctx->state) ctx->state = t;
     return t;
 }
@@ -804,28 +816,51 @@ static Status read_field(DateScan *c, const DateNode *nd, DateIn *d, int64_t ski
     return ST_OK;
 }
 
+/* A separator or character of a strict template, which is next in the text, too. */
+static Status read_strict(DateScan *c, const DateNode *nd) {
+    FuncCtx *ctx = c->ctx;
+    const int len = char_len(c->p, c->end);
+    const bool same = len == nd->len && memcmp(c->p, nd->text, (size_t)len) == 0;
+    FAIL_IF(!same && nd->kind == NODE_CHAR, c->row, ERR_DATETIME_FORMAT, "unmatched format character \"%.*s\"",
+            (int)nd->len, nd->text);
+    FAIL_IF(!same, c->row, ERR_DATETIME_FORMAT, "unmatched format separator \"%c\"", *nd->text);
+    c->p += len;
+    return ST_OK;
+}
+static Status end_strict(DateScan *c, const DateNode *nd) {
+    FuncCtx *ctx = c->ctx;
+    FAIL_IF(nd->kind != NODE_END, c->row, ERR_DATETIME_FORMAT, "input string is too short for datetime format");
+    while (c->p < c->end && blank(*c->p)) c->p++;
+    FAIL_IF(c->p < c->end, c->row, ERR_DATETIME_FORMAT,
+            "trailing characters remain in input string after datetime format");
+    return ST_OK;
+}
+/* What is no field, in the template and, as far as it has to be, in the text. */
+static void pass_over(DateScan *c, const DateNode *nd, bool exact, int64_t *skipped) {
+    const bool some = c->p < c->end;
+    if (nd->kind == NODE_CHAR) {
+        if (!exact && *skipped > 0) --*skipped;
+        else if (some) c->p += char_len(c->p, c->end);
+    } else if (exact) {
+        if (some) c->p += char_len(c->p, c->end);
+    } else {
+        --*skipped;
+        if (!some || !(blank(*c->p) || separator(*c->p))) return;
+        c->p++;
+        ++*skipped;
+    }
+}
 static Status read_fields(DateScan *c, const DateTemplate *t, DateIn *d) {
-    bool exact = false;  /* FX */
-    int64_t skipped = 0; /* more characters than the template has */
-    for (const DateNode *nd = t->nodes; nd->kind != NODE_END && c->p < c->end; nd++) {
+    bool exact = t->strict; /* FX */
+    int64_t skipped = 0;    /* more characters than the template has */
+    const DateNode *nd = t->nodes;
+    for (; nd->kind != NODE_END && c->p < c->end; nd++) {
         bool fx = nd->kind == NODE_FIELD && (DateKey)nd->word->key == DK_FX;
         if (!exact && !fx && (nd->kind == NODE_FIELD || nd == t->nodes))
             for (; c->p < c->end && blank(*c->p); c->p++) skipped++;
-        if (nd->kind == NODE_SEPARATOR || nd->kind == NODE_BLANK) {
-            if (exact) {
-                if (c->p < c->end) c->p += char_len(c->p, c->end);
-                continue;
-            }
-            skipped--;
-            if (c->p < c->end && (blank(*c->p) || separator(*c->p))) {
-                c->p++;
-                skipped++;
-            }
-            continue;
-        }
-        if (nd->kind == NODE_CHAR) {
-            if (!exact && skipped > 0) skipped--;
-            else if (c->p < c->end) c->p += char_len(c->p, c->end);
+        if (nd->kind != NODE_FIELD) {
+            if (t->strict) TRY(read_strict(c, nd));
+            else pass_over(c, nd, exact, &skipped);
             continue;
         }
         exact |= fx;
@@ -833,7 +868,7 @@ static Status read_fields(DateScan *c, const DateTemplate *t, DateIn *d) {
         if (exact) continue;
         for (skipped = 0; c->p < c->end && blank(*c->p); c->p++) skipped++;
     }
-    return ST_OK;
+    return t->strict ? end_strict(c, nd) : ST_OK;
 }
 
 /* What the fields say. month and day are 1 where nothing says more, and year 0 is 1 BC. */
@@ -930,9 +965,7 @@ static bool possible(const DateOut *t) {
            t->usec >= 0 && t->usec < USECS_PER_SEC;
 }
 
-static Status date_in(FuncCtx *ctx, int64_t i, Str s, Str f, DateIn *d, DateOut *t) {
-    const DateTemplate *tm = template_of(ctx, f);
-    if (!tm) return FAILED(i);
+static Status date_by(FuncCtx *ctx, int64_t i, Str s, const DateTemplate *tm, DateIn *d, DateOut *t) {
     memset(d, 0, sizeof *d);
     memset(t, 0, sizeof *t);
     DateScan c = {.ctx = ctx, .row = i, .s = s, .p = s.ptr, .end = s.ptr + s.len};
@@ -944,6 +977,10 @@ static Status date_in(FuncCtx *ctx, int64_t i, Str s, Str f, DateIn *d, DateOut 
     FAIL_IF(d->zone_sign && (d->zone_hour < 0 || d->zone_hour > 15 || d->zone_minute < 0 || d->zone_minute > 59), i,
             ERR_TZ_DISPLACEMENT, "time zone displacement out of range: \"%.*s\"", len, s.ptr);
     return ST_OK;
+}
+static Status date_in(FuncCtx *ctx, int64_t i, Str s, Str f, DateIn *d, DateOut *t) {
+    const DateTemplate *tm = template_of(ctx, f);
+    return tm ? date_by(ctx, i, s, tm, d, t) : FAILED(i);
 }
 /* Days since 2000-01-01; false beyond what has a Julian day. */
 static bool day_of(const DateOut *t, int64_t *day) {
@@ -961,24 +998,98 @@ K2F(to_date_text, Str, Str, int32_t, 0, {
             "date out of range: \"%.*s\"", (int)MIN_OF(x.len, 512u), x.ptr);
     z = (int32_t)day;
 })
-K2F(to_timestamp_text, Str, Str, int64_t, 0, {
+static int64_t time_of(const DateOut *t) {
+    return ((t->hour * 60 + t->minute) * 60 + t->second) * USECS_PER_SEC + t->usec;
+}
+static int64_t zone_of(const DateIn *d) { return d->zone_sign * (d->zone_hour * 3600 + d->zone_minute * 60); }
+/* To as many digits as an FF field has. */
+static int64_t round_to_fraction(int64_t z, int digits) {
     static const int64_t unit[] = {1, 100000, 10000, 1000, 100, 10, 1};
+    const int64_t u = unit[digits];
+    return z >= 0 ? (z + u / 2) / u * u : -((-z + u / 2) / u * u);
+}
+/* On the clocks; false: out of range. */
+static bool clock_time(const DateOut *t, int64_t *z) {
+    int64_t day = 0;
+    return day_of(t, &day) && !__builtin_mul_overflow(day, USECS_PER_DAY, z) &&
+           !__builtin_add_overflow(*z, time_of(t), z);
+}
+K2F(to_timestamp_text, Str, Str, int64_t, 0, {
     DateIn d;
     DateOut t;
-    int64_t day = 0;
     TRY(date_in(ctx, i, x, y, &d, &t));
-    FAIL_IF(!day_of(&t, &day) || __builtin_mul_overflow(day, USECS_PER_DAY, &z), i, ERR_DATETIME_OVERFLOW,
-            "timestamp out of range");
-    bool beyond = __builtin_add_overflow(z, ((t.hour * 60 + t.minute) * 60 + t.second) * USECS_PER_SEC + t.usec, &z);
-    if (!beyond) {
-        int64_t zone = d.zone_sign ? d.zone_sign * (d.zone_hour * 3600 + d.zone_minute * 60)
-                                   : zone_offset_of_local(ctx_zone(ctx), z);
-        beyond = __builtin_sub_overflow(z, zone * USECS_PER_SEC, &z) || !ts_in_range(z);
+    bool ok = clock_time(&t, &z);
+    if (ok) {
+        int64_t zone = d.zone_sign ? zone_of(&d) : zone_offset_of_local(ctx_zone(ctx), z);
+        ok = !__builtin_sub_overflow(z, zone * USECS_PER_SEC, &z) && ts_in_range(z);
     }
-    FAIL_IF(beyond, i, ERR_DATETIME_OVERFLOW, "timestamp out of range");
-    int64_t u = unit[d.fraction];
-    z = z >= 0 ? (z + u / 2) / u * u : -((-z + u / 2) / u * u);
+    FAIL_IF(!ok, i, ERR_DATETIME_OVERFLOW, "timestamp out of range");
+    z = round_to_fraction(z, d.fraction);
 })
+
+/* ---- datetime() of SQL/JSON ------------------------------------------------------------------------- */
+
+typedef struct TemplateKind {
+    bool dated, timed, zoned;
+} TemplateKind;
+static TemplateKind kind_of(const DateTemplate *t) {
+    TemplateKind k = {0};
+    for (const DateNode *nd = t->nodes; nd->kind != NODE_END; nd++) {
+        const DateKey key = nd->kind == NODE_FIELD ? (DateKey)nd->word->key : DK_FX;
+        const bool zone = key >= DK_TZH && key <= DK_OF;
+        const bool time =
+            key == DK_MI || key == DK_MS || (key >= DK_HH24 && key <= DK_FF6) || key == DK_AMPM || key == DK_AMPM_DOTS;
+        k.zoned |= zone;
+        k.timed |= time;
+        k.dated |= key != DK_FX && !zone && !time;
+    }
+    return k;
+}
+static Status to_day(FuncCtx *ctx, Str s, const DateOut *t, JpItem *z) {
+    int64_t day;
+    FAIL_IF(!day_of(t, &day) || day < -JULIAN_2000_01_01 || day >= DAY_END, 0, ERR_DATETIME_OVERFLOW,
+            "date out of range: \"%.*s\"", (int)MIN_OF(s.len, 512u), s.ptr);
+    z->time_type = type_make(T_DATE);
+    z->time = day;
+    return ST_OK;
+}
+static Status to_datetime(FuncCtx *ctx, Str s, const DateTemplate *tm, JpItem *z) {
+    DateIn d;
+    DateOut t;
+    const TemplateKind k = kind_of(tm);
+    *z = (JpItem){.type = JP_ITEM_DATETIME};
+    if (tm->n > 0) TRY(date_by(ctx, 0, s, tm, &d, &t));
+    FAIL_IF(!k.dated && !k.timed, 0, ERR_DATETIME_FORMAT, "datetime format is not dated and not timed");
+    FAIL_IF(!k.timed && k.zoned, 0, ERR_DATETIME_FORMAT, "datetime format is zoned but not timed");
+    if (!k.timed) return to_day(ctx, s, &t, z);
+    if (k.zoned) z->offset = (int32_t)zone_of(&d);
+    if (!k.dated) {
+        const int64_t micros = round_to_fraction(time_of(&t), d.fraction);
+        z->time_type = type_make(k.zoned ? T_TIMETZ : T_TIME);
+        z->time = k.zoned ? timetz_make(micros, z->offset) : micros;
+        return ST_OK;
+    }
+    z->time_type = type_make(k.zoned ? T_TIMESTAMPTZ : T_TIMESTAMP);
+    FAIL_IF(!clock_time(&t, &z->time) || __builtin_sub_overflow(z->time, z->offset * USECS_PER_SEC, &z->time) ||
+                !ts_in_range(z->time),
+            0, ERR_DATETIME_OVERFLOW, "%s out of range", k.zoned ? "timestamptz" : "timestamp");
+    z->time = round_to_fraction(z->time, d.fraction);
+    return ST_OK;
+}
+JpResult jsonpath_datetime(const JpRun *run, Slice text, Slice format, bool raise, JpItem *out) {
+    DateNode room[64]; /* of most templates */
+    Err own;
+    DateTemplate t = {.text = str_make(format.ptr, format.len), .strict = true, .nodes = room};
+    FuncCtx ctx = {.arena = run->arena, .err = &own, .session = run->session};
+    err_clear(&own);
+    if (format.len >= ARRAY_LEN(room)) t.nodes = arena_array(run->arena, DateNode, format.len + 1);
+    if (!t.nodes) return (void)(err_is_set(run->err) ? ST_ERROR : err_oom(run->err)), JP_FAILED;
+    const bool read = read_template(&t, &own) == ST_OK; /* that it is wrong is not suppressed */
+    if (read && to_datetime(&ctx, str_make(text.ptr, text.len), &t, out) == ST_OK) return JP_OK;
+    if (read && !raise) return JP_ERROR;
+    err_copy(run->err, &own);
+    return JP_FAILED;
+}
 
 static const FuncDef defs[] = {
     DEF("to_char", NF, T_TEXT, 2, ARGS(T_TIMESTAMP, T_TEXT), OP_NONE, to_char_ts, NULL, "by a template"),

@@ -49,7 +49,7 @@ Type multirange_type(const RangeType *x) { return type_with(T_MULTIRANGE, x); }
 
 bool range_subtype_ok(Type t) {
     return t.id != T_ARRAY && t.id != T_COMPOSITE && !type_is_range(t) && t.id != T_UNKNOWN && t.id != T_VOID &&
-           t.id != T_JSON;
+           !type_is_unordered(t);
 }
 
 /* ---- the types of a database ---- */

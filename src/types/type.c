@@ -48,6 +48,7 @@ Phys type_phys(Type t) {
     case T_VARBIT:
     case T_RANGE:
     case T_MULTIRANGE:
+    case T_JSONPATH:
     case T_COUNT_: break;
     }
     return PH_STR;
@@ -92,6 +93,7 @@ static const char *const base_names[T_COUNT_] = {
     [T_OID] = "oid",
     [T_RANGE] = "anyrange",
     [T_MULTIRANGE] = "anymultirange",
+    [T_JSONPATH] = "jsonpath",
 };
 static const char *const array_names[T_COUNT_] = {
     [T_UNKNOWN] = "anyarray",
@@ -123,6 +125,7 @@ static const char *const array_names[T_COUNT_] = {
     [T_OID] = "oid[]",
     [T_RANGE] = "anyrange[]",
     [T_MULTIRANGE] = "anymultirange[]",
+    [T_JSONPATH] = "jsonpath[]",
 };
 
 static const char *const poly_names[] = {"void",     "anyelement",    "anyarray",           "anynonarray",
@@ -282,6 +285,7 @@ static const struct {
     {"bit varying", T_VARBIT},
     {"json", T_JSON},
     {"jsonb", T_JSONB},
+    {"jsonpath", T_JSONPATH},
     {"void", T_VOID},
     {"unknown", T_UNKNOWN},
 };

@@ -24,6 +24,7 @@
  *   oid          PH_I64   0 .. 4294967295; also regclass and the like, xid, cid: `precision` says which (oid.h)
  *   name, "char" PH_STR   T_TEXT with a flag: cut to 63 bytes, to one
  *   json, jsonb  PH_STR   JSON text as it was given, and in a canonical form (json.h)
+ *   jsonpath     PH_STR   the text of a path, in a canonical form (jsonpath.h)
  *   enumerated   PH_I32   a label's code; `length` is the number of the type (enums.h)
  *   range, multirange   PH_STR   bytes that compare as the values do (range.h); `length` is the number of the type
  *   composite    PH_STR   a row: a blob (composite.h); `length` is the number of the type
@@ -71,6 +72,7 @@ typedef enum TypeId {
     T_OID,
     T_RANGE,
     T_MULTIRANGE,
+    T_JSONPATH,
     T_COUNT_
 } TypeId;
 
@@ -202,6 +204,8 @@ static inline bool type_has_zone(Type t) {
     return id == T_TIMESTAMPTZ || id == T_TIMETZ || (range && (t.precision & RANGE_ZONED));
 }
 static inline bool type_is_json(Type t) { return t.id == T_JSON || t.id == T_JSONB; }
+/* Its values are not compared. */
+static inline bool type_is_unordered(Type t) { return t.id == T_JSON || t.id == T_JSONPATH; }
 static inline bool type_is_number(Type t) { return (t.id >= T_INT2 && t.id <= T_FLOAT8) || t.id == T_DECIMAL; }
 /* Values that are equal may have different bytes: sort keys stand for them (sql/bind/bind_key.c). */
 static inline bool type_needs_key(Type t) {

@@ -13,6 +13,7 @@
 #include "types/enums.h"
 #include "types/dec.h"
 #include "types/json.h"
+#include "types/jsonpath.h"
 #include "types/type.h"
 #include "types/oid.h"
 #include "types/type_int.h"
@@ -282,6 +283,7 @@ int64_t cell_to_text(Type t, const void *cell, TextForm form, char *out) {
     case T_VARBIT:
     case T_RANGE:
     case T_MULTIRANGE:
+    case T_JSONPATH:
     case T_COUNT_: break;
     }
     return 0;
@@ -481,6 +483,7 @@ Status cell_from_text(Type t, Slice text, const struct SessionInfo *session, Are
     case T_JSONB:
         TRY(jsonb_from_text(a, text, cell, e));
         return t.flags & TF_LEAST_SCALE ? jsonb_least_scale(a, *(Str *)cell, cell, e) : ST_OK;
+    case T_JSONPATH: return jsonpath_from_text(a, text, cell, e);
     case T_VOID:
     case T_COUNT_: break;
     }

@@ -140,7 +140,7 @@ void draft_key_column(TableDraft *d, int col) {
 
 Status check_key_type(Session *s, Type t, int64_t location) {
     uint8_t id = t.id == T_ARRAY ? type_element(t).id : t.id;
-    if (id == T_JSON) {
+    if (type_is_unordered(t.id == T_ARRAY ? type_element(t) : t)) {
         err_at(&s->err, location, ERR_UNDEFINED_OBJECT,
                "data type %s has no default operator class for access method \"btree\"", type_plain_name(t));
         err_hint(&s->err, "You must specify an operator class for the index or define a default operator class for "

@@ -40,7 +40,7 @@ static Status read_subtype(Session *s, const AstTypeName *name, Type *out) {
     if (d) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "ranges of domains are not supported");
     if (out->id == T_UNKNOWN || out->id == T_VOID)
         return err_set(&s->err, ERR_DATATYPE_MISMATCH, "range subtype cannot be %s", type_plain_name(*out));
-    if (out->id == T_JSON) {
+    if (type_is_unordered(*out)) {
         err_set(&s->err, ERR_UNDEFINED_OBJECT, "data type %s has no default operator class for access method \"btree\"",
                 type_plain_name(*out));
         err_hint(&s->err,
