@@ -33,35 +33,63 @@ JsonType json_type(Slice v) {
 
 /* ---- walking ------------------------------------------------------------------------------ */
 
+/* Eight bytes at once, the first one lowest: the high bit of each that is c, exact up to the first such. */
+#define EACH_BYTE UINT64_C(0x0101010101010101)
+static inline uint64_t load8(const char *p) {
+    uint64_t w;
+    memcpy(&w, p, sizeof w);
+    return w;
+}
+static inline uint64_t bytes_equal(uint64_t w, unsigned char c) {
+    const uint64_t x = w ^ EACH_BYTE * c;
+    return (x - EACH_BYTE) & ~x & EACH_BYTE << 7;
+}
+static inline int first_byte(uint64_t found) { return __builtin_ctzll(found) / 8; }
+
 /* Behind the string whose quote is at p. */
 static const char *string_end(const char *p, const char *end) {
-    for (p++; p < end && *p != '"'; p++) p += *p == '\\';
+    p++;
+    while (end - p >= 8) {
+        const uint64_t w = load8(p), found = bytes_equal(w, '"') | bytes_equal(w, '\\');
+        p += found ? first_byte(found) : 8;
+        if (!found) continue;
+        if (*p == '"') return p + 1;
+        p += 2;
+    }
+    for (; p < end && *p != '"'; p++) p += *p == '\\';
     return p < end ? p + 1 : end;
 }
-static const char *value_end(const char *p, const char *end) {
+/* The next quote, bracket or brace. */
+static const char *next_mark(const char *p, const char *end) {
+    while (end - p >= 8) {
+        const uint64_t w = load8(p), braces = w | EACH_BYTE * 0x20; /* of brackets, too */
+        const uint64_t found = bytes_equal(w, '"') | bytes_equal(braces, '{') | bytes_equal(braces, '}');
+        if (found) return p + first_byte(found);
+        p += 8;
+    }
+    while (p < end && *p != '"' && (*p | 0x20) != '{' && (*p | 0x20) != '}') p++;
+    return p;
+}
+/* Behind the container that begins at p. */
+static const char *container_end(const char *p, const char *end) {
     int64_t depth = 0;
-    while (p < end) {
-        char c = *p;
-        if (c == '"') {
+    while ((p = next_mark(p, end)) < end) {
+        if (*p == '"') {
             p = string_end(p, end);
-        } else if (c == '{' || c == '[') {
-            depth++;
-            p++;
-            continue;
-        } else if (c == '}' || c == ']') {
-            if (depth == 0) return p;
-            depth--;
-            p++;
-        } else if (depth == 0) {
-            while (p < end && *p != ',' && *p != '}' && *p != ']' && !is_blank(*p)) p++;
-            return p;
-        } else {
-            p++;
             continue;
         }
+        depth += (*p | 0x20) == '{' ? 1 : -1;
+        p++;
         if (depth == 0) return p;
     }
     return end;
+}
+static const char *value_end(const char *p, const char *end) {
+    if (p >= end) return end;
+    if (*p == '"') return string_end(p, end);
+    if (*p == '{' || *p == '[') return container_end(p, end);
+    while (p < end && *p != ',' && *p != '}' && *p != ']' && !is_blank(*p)) p++;
+    return p;
 }
 
 JsonIter json_iter(Slice container) {
@@ -93,14 +121,37 @@ int64_t json_count(Slice container) {
     return n;
 }
 
-/* Keys in jsonb's order are walked up to the first that is longer than the one that is looked for. An escaped key is
- * no longer than its text in quotes, so that a text that is longer by its quotes may still be the key. */
+/* Whether the text has no character that JSON escapes. */
+static bool is_plain(Slice text) {
+    for (int64_t i = 0; i < text.len; i++)
+        if (text.ptr[i] == '"' || text.ptr[i] == '\\' || (unsigned char)text.ptr[i] < 0x20) return false;
+    return true;
+}
+/* Of jsonb, in which one blank follows each comma and colon, and a key that needs no escapes. Keys are walked up to the
+ * first that is longer; an escaped key is no longer than its text, so that a longer text may be a shorter key. */
+static bool find_plain(Slice object, Slice key, Slice *value) {
+    const char *p = object.ptr + 1, *end = object.ptr + object.len;
+    while (p < end && *p == '"') {
+        const bool found = end - p > key.len + 1 && p[key.len + 1] == '"' &&
+                           (key.len == 0 || memcmp(p + 1, key.ptr, (size_t)key.len) == 0);
+        const char *name = p, *behind = found ? p + key.len + 2 : string_end(p, end);
+        if (behind - name - 2 > key.len && !memchr(name, '\\', (size_t)(behind - name))) return false;
+        p = behind + 2;
+        if (p >= end) return false;
+        behind = value_end(p, end);
+        *value = (Slice){p, behind - p};
+        if (found) return true;
+        p = behind + 2;
+    }
+    return false;
+}
+
 bool json_find(Slice object, Slice key, bool sorted, Slice *value) {
+    if (sorted && is_plain(key)) return find_plain(object, key, value);
     JsonIter it = json_iter(object);
     Slice k, v;
     bool found = false;
     while (json_next(&it, &k, &v)) {
-        if (sorted && k.len - 2 > key.len && !memchr(k.ptr, '\\', (size_t)k.len)) return false;
         if (!json_string_is(k, key)) continue;
         *value = v;
         if (sorted) return true;
