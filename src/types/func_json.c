@@ -301,6 +301,16 @@ KNF(jsonb_trim_scale, Str, STR0, {
     if (jsonb_least_scale(ctx->arena, AT(Str, 0, i), &z, ctx->err) != ST_OK) return FAILED(i);
 })
 
+KNF(jsonb_cmp, int32_t, 0, {
+    Str x;
+    Str y;
+    if (jsonb_key(ctx->arena, AT(Str, 0, i), &x, ctx->err) != ST_OK ||
+        jsonb_key(ctx->arena, AT(Str, 1, i), &y, ctx->err) != ST_OK)
+        return FAILED(i);
+    const int order = str_cmp(x, y);
+    z = (order > 0) - (order < 0);
+})
+
 /* ---- table ------------------------------------------------------------------------------------------ */
 
 #define OPF (FN_OPERATOR | NF)
@@ -309,7 +319,21 @@ KNF(jsonb_trim_scale, Str, STR0, {
     DEF(nm, fl, rt_json, 2, ARGS(T_JSON, B), OP_NONE, fn, NULL, dc), \
         DEF(nm, fl, rt_jsonb, 2, ARGS(T_JSONB, B), OP_NONE, fn, NULL, dc)
 #define EXTRACT(nm, T, rt, fn, dc) DEF(nm, NF | FN_VARIADIC, rt, 2, ARGS(T, T_TEXT), OP_NONE, fn, NULL, dc)
+/* What operators are, by name: for clients to which a question mark is a parameter. */
+#define NAMED(nm, fl, rt, A, B, fn, dc) DEF(nm, fl, rt, 2, ARGS(A, B), OP_NONE, fn, NULL, dc)
+#define PART(type, T)                                                                                              \
+    NAMED(type "_object_field", NF, T, T, T_TEXT, json_get_member, "member of a key"),                             \
+        NAMED(type "_object_field_text", NF, T_TEXT, T, T_TEXT, json_get_member_text, "member of a key, as text"), \
+        NAMED(type "_array_element", NF, T, T, T_INT4, json_get_element, "element, from 0, or from the end: -1"),  \
+        NAMED(type "_array_element_text", NF, T_TEXT, T, T_INT4, json_get_element_text, "element, as text")
 static const FuncDef defs[] = {
+    PART("json", T_JSON),
+    PART("jsonb", T_JSONB),
+    NAMED("jsonb_contains", SF, T_BOOL, T_JSONB, T_JSONB, jsonb_contains, "the first value contains the second"),
+    NAMED("jsonb_contained", SF, T_BOOL, T_JSONB, T_JSONB, jsonb_contained, "the second value contains the first"),
+    NAMED("jsonb_exists", S_, T_BOOL, T_JSONB, T_TEXT, jsonb_has_key, "the text is a key, or a string of the array"),
+    NAMED("jsonb_exists_any", SF, T_BOOL, T_JSONB, T_TEXTS, jsonb_has_any, "one of the texts is such"),
+    NAMED("jsonb_exists_all", SF, T_BOOL, T_JSONB, T_TEXTS, jsonb_has_all, "all texts are such"),
     BOTH("->", OPF, T_JSON, T_JSONB, T_TEXT, json_get_member, "member of a key"),
     BOTH("->", OPF, T_JSON, T_JSONB, T_INT4, json_get_element, "element, from 0, or from the end: -1"),
     BOTH("->>", OPF, T_TEXT, T_TEXT, T_TEXT, json_get_member_text, "member of a key, as text"),
@@ -334,6 +358,8 @@ static const FuncDef defs[] = {
     DEF("jsonb_typeof", S_, T_TEXT, 1, ARGS(T_JSONB), OP_NONE, json_typeof, NULL, "object, array, string, number .."),
     DEF("json_array_length", SF, T_INT4, 1, ARGS(T_JSON), OP_NONE, json_array_length, NULL, "number of elements"),
     DEF("jsonb_array_length", SF, T_INT4, 1, ARGS(T_JSONB), OP_NONE, json_array_length, NULL, "number of elements"),
+    DEF("jsonb_cmp", SF, T_INT4, 2, ARGS(T_JSONB, T_JSONB), OP_NONE, jsonb_cmp, NULL,
+        "-1, 0 or 1, as they are ordered"),
     DEF("jsonb_key", SF, T_BYTEA, 1, ARGS(T_JSONB), OP_NONE, jsonb_key_of, NULL,
         "internal: bytes that compare as the value does"),
     DEF("jsonb_trim_scale", SF, T_JSONB, 1, ARGS(T_JSONB), OP_NONE, jsonb_trim_scale, NULL,

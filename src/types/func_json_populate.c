@@ -249,6 +249,8 @@ static Type tf_third(const FuncDef *f, int nargs, const Type *a) {
     return a[2];
 }
 #define P_ (FN_CAN_FAIL | FN_STABLE)
+/* A third argument, which PostgreSQL has had no use for since version 9.4, comes with json. */
+#define UNUSED_THIRD(nm, ret, kn, tf, dc) DEF(nm, P_, ret, 3, ARGS(T_ANY, T_JSON, T_BOOL), OP_NONE, kn, tf, dc)
 #define RECORD(nm, T)                                                                                                 \
     DEF(nm "_populate_record", P_, T_COMPOSITE, 2, ARGS(T_ANY, T), OP_NONE, populate_record, tf_first,                \
         "an object as a row; what it does not have is as in the first argument"),                                     \
@@ -259,5 +261,7 @@ static Type tf_third(const FuncDef *f, int nargs, const Type *a) {
 static const FuncDef defs[] = {
     RECORD("json", T_JSON),
     RECORD("jsonb", T_JSONB),
+    UNUSED_THIRD("json_populate_record", T_COMPOSITE, populate_record, tf_first, "the same"),
+    UNUSED_THIRD("json_populate_recordset_array", T_ARRAY, populate_recordset, tf_array_of, "internal: as an array"),
 };
 const FuncDefs func_defs_json_populate = {defs, ARRAY_LEN(defs)};

@@ -20,7 +20,7 @@ typedef struct PathCall {
 } PathCall;
 
 static PathCall path_call(FuncCtx *ctx, const Vec *args, int nargs) {
-    const bool op = ctx->func->flags & FN_OPERATOR;
+    const bool op = ctx->func->flags & FN_OPERATOR || strstr(ctx->func->name, "_opr");
     return (PathCall){.ctx = ctx,
                       .args = args,
                       .nargs = nargs,
@@ -154,6 +154,8 @@ static const FuncDef defs[] = {
         "whether the path finds something"),
     DEF("@@", FN_OPERATOR | NF, T_BOOL, 2, ARGS(T_JSONB, T_JSONPATH), OP_NONE, path_match, NULL,
         "what the path's predicate says"),
+    DEF("jsonb_path_exists_opr", NF, T_BOOL, 2, ARGS(T_JSONB, T_JSONPATH), OP_NONE, path_exists, NULL, "@?"),
+    DEF("jsonb_path_match_opr", NF, T_BOOL, 2, ARGS(T_JSONB, T_JSONPATH), OP_NONE, path_match, NULL, "@@"),
     BOTH("jsonb_path_exists", "jsonb_path_exists_tz", T_BOOL, path_exists, NULL, "whether the path finds something"),
     BOTH("jsonb_path_match", "jsonb_path_match_tz", T_BOOL, path_match, NULL, "what the path's predicate says"),
     BOTH("jsonb_path_query_array", "jsonb_path_query_array_tz", T_JSONB, path_query_array, NULL,

@@ -80,6 +80,7 @@ typedef struct RowValue {
     ExprVec fields;     /* copied by what uses them */
     Expr *found;        /* NULL or FALSE: the row is NULL; none: it never is */
     const NsItem *item; /* of a whole row */
+    const ColId *cols;  /* of a call's: they have the fields' names */
     int64_t location;
 } RowValue;
 

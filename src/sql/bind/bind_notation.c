@@ -25,9 +25,7 @@ static const Named named[] = {
      {"jsonb_in", "path", "replacement", "create_if_missing", "null_value_treatment"},
      {NULL, NULL, NULL, "t", "use_json_null"}},
     {" jsonb_insert ", {"jsonb_in", "path", "replacement", "insert_after"}, {NULL, NULL, NULL, "f"}},
-    {" json_populate_record jsonb_populate_record json_populate_recordset jsonb_populate_recordset ",
-     {"base", "from_json"},
-     {NULL, NULL}},
+    {" json_populate_record json_populate_recordset ", {"base", "from_json", "use_json_as_text"}, {NULL, NULL, "f"}},
     {" json_to_record jsonb_to_record json_to_recordset jsonb_to_recordset json_each jsonb_each json_each_text "
      "jsonb_each_text json_object_keys jsonb_object_keys json_array_elements jsonb_array_elements "
      "json_array_elements_text jsonb_array_elements_text ",

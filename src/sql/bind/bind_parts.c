@@ -21,7 +21,7 @@ static const PartsFunc parts_funcs[] = {
     {"jsonb_array_elements_text", "jsonb_array_elements_text_array", false, 1, 1, "value"},
     {"json_object_keys", "json_object_keys_array", false, 1, 1, NULL},
     {"jsonb_object_keys", "jsonb_object_keys_array", false, 1, 1, NULL},
-    {"json_populate_recordset", "json_populate_recordset_array", false, 2, 2, NULL},
+    {"json_populate_recordset", "json_populate_recordset_array", false, 2, 3, NULL},
     {"jsonb_populate_recordset", "jsonb_populate_recordset_array", false, 2, 2, NULL},
     {"jsonb_path_query", "jsonb_path_query_items", false, 2, 4, NULL},
     {"jsonb_path_query_tz", "jsonb_path_query_items_tz", false, 2, 4, NULL},

@@ -121,7 +121,9 @@ static Status cell_type(Binder *b, const RowValue *r, Type *out) {
     if (!fields) return ST_ERROR;
     for (int64_t i = 0; i < r->fields.len; i++) {
         fields[i].type = composite_record_type(r->fields.items[i]->type);
-        fields[i].name = it ? it->cols[i].name : arena_printf(b->a, "f%lld", (long long)i + 1);
+        fields[i].name = it        ? it->cols[i].name
+                         : r->cols ? b->c->cols.items[r->cols[i]].name
+                                   : arena_printf(b->a, "f%lld", (long long)i + 1);
         if (!fields[i].name) return ST_ERROR;
     }
     TRY(composite_shared(b->c->catalog->rows, NULL, (int32_t)r->fields.len, fields, &x, b->err));

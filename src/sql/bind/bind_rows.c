@@ -353,7 +353,6 @@ Status bind_rows_array(Binder *b, Expr *array, const char *each, const char *nam
 /* A call of a builtin that bind_is_rows() knows. */
 static Status rows_builtin(Binder *b, const AstFunc *f, Expr **args, const char *name, RowsFunc *out) {
     if (bind_is_parts(f)) return bind_parts(b, f, args, name, out);
-    if (bind_is_json_each(f)) return bind_unsupported(b, f->location, "a set of records in a select list");
     if (is_call(f, "unnest")) return bind_rows_array(b, args[0], NULL, name, f->location, out);
     Type t;
     *out = (RowsFunc){.kind = ROWS_SERIES, .location = f->location, .n_args = 3};
@@ -597,6 +596,7 @@ Status bind_srf_row(Binder *b, Query *q, RowsFunc *f, RowValue *out) {
         Expr *e = expr_col(b->c, f->cols[k]);
         if (!e || !vec_push(b->a, &out->fields, e)) return ST_ERROR;
     }
+    out->cols = f->cols;
     return (out->found = expr_col(b->c, f->found)) ? ST_OK : ST_ERROR;
 }
 
@@ -604,7 +604,13 @@ Expr *bind_rows_target(Binder *b, Query *q, const AstFunc *f) {
     RowsFunc x;
     if (bind_rows_allowed(b, q, f->location) != ST_OK) return NULL;
     Expr **args = bind_list(b, q, f->args, f->n_args);
-    return args && rows_builtin(b, f, args, f->name.name, &x) == ST_OK ? bind_srf(b, q, &x) : NULL;
+    RowValue row = {.location = f->location};
+    if (!args) return NULL;
+    if (bind_is_json_each(f))
+        return bind_json_each(b, f, args, &x) == ST_OK && bind_srf_row(b, q, &x, &row) == ST_OK
+                   ? bind_row_cell(b, &row, f->location)
+                   : NULL;
+    return rows_builtin(b, f, args, f->name.name, &x) == ST_OK ? bind_srf(b, q, &x) : NULL;
 }
 
 Expr *bind_srf_above(Binder *b, Query *q, ColId id, Status (*fn)(void *ctx, Expr **slot), void *ctx) {
