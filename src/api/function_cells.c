@@ -9,6 +9,7 @@
 #include "api/function_int.h"
 #include "types/array.h"
 #include "types/json.h"
+#include "types/jsonpath.h"
 
 static_assert(sizeof(stele_string) == sizeof(Str), "a stele_string is a cell");
 static_assert(offsetof(stele_string, data) == offsetof(Str, ptr), "a stele_string is a cell");
@@ -110,9 +111,12 @@ static stele_status text_cell(stele_call *c, Type t, int64_t row, const char *te
     if (t.id != T_BYTEA && len && utf8_check(text, len) >= 0)
         return stele_call_fail(c, row, ERR_CHAR_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\"");
     if (t.id == T_JSON && json_check((Slice){text, len}, c->err) != ST_OK) return failed_at(c, row);
-    if (t.id == T_JSONB) {
+    if (t.id == T_JSONB || t.id == T_JSONPATH) {
         Arena *a = function_arena(c);
-        return a && jsonb_from_text(a, (Slice){text, len}, out, c->err) == ST_OK ? STELE_OK : failed_at(c, row);
+        const Slice given = {text, len};
+        const bool ok = a && (t.id == T_JSONB ? jsonb_from_text(a, given, out, c->err)
+                                              : jsonpath_from_text(a, given, out, c->err)) == ST_OK;
+        return ok ? STELE_OK : failed_at(c, row);
     }
     if (t.id == T_CHAR)
         while (len > 0 && text[len - 1] == ' ') len--;

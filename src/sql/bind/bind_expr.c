@@ -158,7 +158,7 @@ Expr *bind_distinct(Binder *b, bool negated, Expr *l, Expr *r, int64_t location)
         err_clear(b->err);
         return no_equality(b, l, r, location);
     }
-    if (!null && t.id == T_JSON) return no_equality(b, l, r, location);
+    if (!null && type_is_unordered(t)) return no_equality(b, l, r, location);
     if (!null && t.id == T_ARRAY && bind_check_groupable(b, type_element(t), location) != ST_OK) return NULL;
     for (int i = 0; i < 2 && !bind_groupable(t); i++)
         if (!(args[i] = bind_key(b, args[i], location))) return NULL;

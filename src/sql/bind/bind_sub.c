@@ -142,6 +142,8 @@ static Expr *any_all(Binder *b, const char *op, bool all, bool list, Expr *x, in
     if (n == 0) return expr_bool(b->c, all);
     if (settle_reals(b, list, x, n, items) != ST_OK) return NULL;
     bool in = (!all && strcmp(op, "=") == 0) || (all && strcmp(op, "<>") == 0);
+    const bool unordered = bind_is_incomparable(x->type);
+    in &= !unordered;
     for (int64_t i = 0; i < n && in; i++) in = bind_groupable(x->type) && bind_groupable(items[i]->type);
     if (in && n > 1) {
         Expr **args = arena_array(b->a, Expr *, n + 1);
@@ -162,7 +164,7 @@ static Expr *any_all(Binder *b, const char *op, bool all, bool list, Expr *x, in
     }
     Expr **parts = arena_array(b->a, Expr *, n);
     if (!parts) return NULL;
-    for (int64_t i = 0; i < n && n > 1 && x->type.id == T_COMPOSITE; i++) /* several have a common type */
+    for (int64_t i = 0; i < n && n > 1 && (x->type.id == T_COMPOSITE || unordered); i++) /* one type for several */
         if (bind_is_unknown(items[i]) && !(items[i] = bind_coerce(b, items[i], x->type, CAST_IMPLICIT, location)))
             return NULL;
     for (int64_t i = 0; i < n; i++)
