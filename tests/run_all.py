@@ -426,6 +426,7 @@ PROGRAMS = [
     ("csv files", "tests/csv/test_sniff.py"),
     ("Parquet and Arrow files", "tests/files/test_files.py"),
     ("shell", "tests/shell/test_shell.py"),
+    ("redo log: killed", "tests/crash/kill.py"),
     ("shell: scripts", "tests/shell/test_scripts.py"),
     ("shell: dump", "tests/shell/test_dump.py"),
     ("shell: doctor", "tests/shell/test_doctor.py"),

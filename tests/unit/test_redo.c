@@ -604,7 +604,7 @@ static void simulate(uint64_t seed, int64_t phases) {
     free(s.said.p);
 }
 static uint64_t first_seed = 1;
-static int64_t n_seeds = 40;
+static int64_t n_seeds = 50;
 static void simulated(void **state) {
     (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + (uint64_t)n_seeds; seed++) simulate(seed, 4);
@@ -839,6 +839,87 @@ static void log_of_another_generation(void **state) {
     disk_free(d);
 }
 
+/* ---- allocations that fail ---- */
+static const char *const changes[] = {"insert into a select i, 'more ' || i from generate_series(60, 90) g(i)",
+                                      "update a set s = s || '?', id = id + 1000 where id % 5 = 0",
+                                      "delete from a where id % 2 = 0",
+                                      "truncate b",
+                                      "create table c as select * from a",
+                                      "create index ia on a((length(s)))",
+                                      "select nextval('q')",
+                                      "checkpoint"};
+static Disk *with_tables(void) {
+    Disk *d = disk_new(23);
+    open_on(d);
+    api_run(conn, "create table a(id int primary key, s text); create table b(id int, n numeric); create sequence q; "
+                  "insert into a select i, 'text ' || i from generate_series(1, 50) g(i); insert into b values (1, 2)");
+    return d;
+}
+/* Either it fails and nothing has changed, or what was done is found behind a power cut. */
+static bool change_without_memory(const char *sql, int64_t n) {
+    Disk *d = with_tables();
+    stele_conn *observer = connect_observer(db);
+    char *before = dump_of(observer);
+    mem_fail_at(n);
+    const bool good = stele_exec(conn, sql, NULL, NULL) == STELE_OK;
+    const bool reached = mem_fail_at(0) <= 0;
+    if (!good) api_state(conn, "53200");
+    char *after = dump_of(observer);
+    if (!good && strcmp(before, after) != 0) fail_msg("allocation %lld of %s: half of it", (long long)n, sql);
+    api_run(conn, "insert into b values (7, 7)");
+    char *last = dump_of(observer);
+    stele_disconnect(observer);
+    leave();
+    d = cut_off(d);
+    open_on(d);
+    char *found = dump_of(conn);
+    if (strcmp(last, found) != 0)
+        fail_msg("allocation %lld of %s, %s: %s", (long long)n, sql, good ? "done" : "refused",
+                 first_difference(last, found));
+    leave();
+    disk_free(d);
+    free(before);
+    free(after);
+    free(last);
+    free(found);
+    return reached;
+}
+static void changes_without_memory(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
+        for (int64_t n = 1; change_without_memory(changes[i], n); n += 1 + n / 16) {}
+}
+static void opening_without_memory(void **state) {
+    (void)state;
+    Disk *d = with_tables();
+    for (size_t i = 0; i < sizeof changes / sizeof *changes - 1; i++) api_run(conn, changes[i]);
+    char *want = dump_of(conn);
+    leave();
+    d = cut_off(d);
+    int64_t failed = 0;
+    bool reached = true;
+    for (int64_t n = 1; reached; n += 1 + n / 32) {
+        stele_error_info e;
+        Disk *copy = disk_after_cut(d);
+        mem_fail_at(n);
+        const bool good = try_open(copy, true, &db, &e) == STELE_OK;
+        reached = mem_fail_at(0) <= 0;
+        if (good) assert_int_equal(stele_discard(db), STELE_OK);
+        else if (strcmp(e.sqlstate, "53200") != 0)
+            fail_msg("allocation %lld: %s %s", (long long)n, e.sqlstate, e.message);
+        failed += !good;
+        open_on(copy);
+        char *found = dump_of(conn);
+        if (strcmp(want, found) != 0) fail_msg("allocation %lld: %s", (long long)n, first_difference(want, found));
+        free(found);
+        leave();
+        disk_free(copy);
+    }
+    assert_true(failed > 20);
+    free(want);
+    disk_free(d);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(failed_sync),
@@ -846,6 +927,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(damaged_files),
         cmocka_unit_test(swapped_files),
         cmocka_unit_test(log_of_another_generation),
+        cmocka_unit_test(changes_without_memory),
+        cmocka_unit_test(opening_without_memory),
         cmocka_unit_test(simulated),
     };
     if (argc > 1) first_seed = strtoull(argv[1], NULL, 10);
