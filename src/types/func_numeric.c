@@ -171,7 +171,7 @@ K1(ceil_f64, double, double, ceil(x))
 K1(floor_f64, double, double, floor(x))
 K1(round_f64, double, double, rint(x))
 K1(trunc_f64, double, double, trunc(x))
-K1(sign_f64, double, double, x > 0 ? 1 : x < 0 ? -1 : x)
+K1(sign_f64, double, double, x > 0 ? 1 : x < 0 ? -1 : 0)
 
 #define FLOAT_CHECK(z, x) \
     if (isinf(z) && !isinf(x)) FLOAT_OVER(i)
