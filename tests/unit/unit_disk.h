@@ -26,7 +26,8 @@ enum { DISK_SECTOR = 512 };
 
 /* Bytes that do not change, shared. */
 typedef struct DiskBytes {
-    int64_t refs, len;
+    _Atomic int64_t refs; /* disks that power cuts have left share them */
+    int64_t len;
     char *p;
 } DiskBytes;
 typedef struct DiskWrite {
