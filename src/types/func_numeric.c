@@ -233,6 +233,64 @@ K1F(acos_f64, double, double, 0, {
 })
 K1(atan_f64, double, double, atan(x))
 K2(atan2_f64, double, double, double, atan2(x, y))
+
+/* Of degrees: exact where the result is rational, as PostgreSQL's float.c, by scaling each quarter so that sin(30),
+ * cos(60), tan(45) and their inverses come out exactly. */
+static double sin_to_30(double x) { return sin(x * (M_PI / 180.0)) / sin(30.0 * (M_PI / 180.0)) / 2.0; }
+static double cos_to_60(double x) {
+    return 1.0 - (1.0 - cos(x * (M_PI / 180.0))) / (1.0 - cos(60.0 * (M_PI / 180.0))) / 2.0;
+}
+static double sin_to_90(double x) { return x <= 30.0 ? sin_to_30(x) : cos_to_60(90.0 - x); }
+static double cos_to_90(double x) { return x <= 60.0 ? cos_to_60(x) : sin_to_30(90.0 - x); }
+static double asin_from_0(double x) {
+    return x <= 0.5 ? asin(x) / asin(0.5) * 30.0 : 90.0 - acos(x) / acos(0.5) * 60.0;
+}
+static double acos_from_0(double x) {
+    return x <= 0.5 ? 90.0 - asin(x) / asin(0.5) * 30.0 : acos(x) / acos(0.5) * 60.0;
+}
+/* The angle in 0 .. 90 that has the same sine, cosine and tangent but for their signs. */
+typedef struct Quarter {
+    double x, sin_sign, cos_sign;
+} Quarter;
+static Quarter quarter_of(double degrees) {
+    Quarter q = {fmod(degrees, 360.0), 1, 1};
+    if (q.x < 0) q = (Quarter){-q.x, -q.sin_sign, q.cos_sign};
+    if (q.x > 180.0) q = (Quarter){360.0 - q.x, -q.sin_sign, q.cos_sign};
+    if (q.x > 90.0) q = (Quarter){180.0 - q.x, q.sin_sign, -q.cos_sign};
+    return q;
+}
+K1F(sind_f64, double, double, 0, {
+    INPUT_CHECK(isinf(x));
+    const Quarter q = quarter_of(x);
+    z = q.sin_sign * sin_to_90(q.x);
+})
+K1F(cosd_f64, double, double, 0, {
+    INPUT_CHECK(isinf(x));
+    const Quarter q = quarter_of(x);
+    z = q.cos_sign * cos_to_90(q.x);
+})
+K1F(tand_f64, double, double, 0, {
+    INPUT_CHECK(isinf(x));
+    const Quarter q = quarter_of(x);
+    z = q.sin_sign * q.cos_sign * (sin_to_90(q.x) / cos_to_90(q.x) / (sin_to_90(45.0) / cos_to_90(45.0)));
+    if (z == 0) z = 0; /* never -0 */
+})
+K1F(cotd_f64, double, double, 0, {
+    INPUT_CHECK(isinf(x));
+    const Quarter q = quarter_of(x);
+    z = q.sin_sign * q.cos_sign * (cos_to_90(q.x) / sin_to_90(q.x) / (cos_to_90(45.0) / sin_to_90(45.0)));
+    if (z == 0) z = 0;
+})
+K1F(asind_f64, double, double, 0, {
+    INPUT_CHECK(x < -1 || x > 1);
+    z = x >= 0 ? asin_from_0(x) : -asin_from_0(-x);
+})
+K1F(acosd_f64, double, double, 0, {
+    INPUT_CHECK(x < -1 || x > 1);
+    z = x >= 0 ? acos_from_0(x) : 90.0 + asin_from_0(-x);
+})
+K1(atand_f64, double, double, atan(x) / atan(1.0) * 45.0)
+K2(atan2d_f64, double, double, double, atan2(x, y) / atan(1.0) * 45.0)
 K1F(sinh_f64, double, double, 0, { z = sinh(x); })
 K1F(cosh_f64, double, double, 0, { z = cosh(x); })
 K1(tanh_f64, double, double, tanh(x))
@@ -620,6 +678,15 @@ static const FuncDef defs[] = {
     MATH_F("acos", SF, acos_f64, "inverse cosine"),
     MATH_F("atan", S_, atan_f64, "inverse tangent"),
     DEF("atan2", S_, T_FLOAT8, 2, ARGS(T_FLOAT8, T_FLOAT8), OP_NONE, atan2_f64, NULL, "inverse tangent of y/x"),
+    MATH_F("sind", SF, sind_f64, "sine of degrees"),
+    MATH_F("cosd", SF, cosd_f64, "cosine of degrees"),
+    MATH_F("tand", SF, tand_f64, "tangent of degrees"),
+    MATH_F("cotd", SF, cotd_f64, "cotangent of degrees"),
+    MATH_F("asind", SF, asind_f64, "inverse sine in degrees"),
+    MATH_F("acosd", SF, acosd_f64, "inverse cosine in degrees"),
+    MATH_F("atand", S_, atand_f64, "inverse tangent in degrees"),
+    DEF("atan2d", S_, T_FLOAT8, 2, ARGS(T_FLOAT8, T_FLOAT8), OP_NONE, atan2d_f64, NULL,
+        "inverse tangent of y/x in degrees"),
     MATH_F("sinh", SF, sinh_f64, "hyperbolic sine"),
     MATH_F("cosh", SF, cosh_f64, "hyperbolic cosine"),
     MATH_F("tanh", S_, tanh_f64, "hyperbolic tangent"),
