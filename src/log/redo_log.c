@@ -202,7 +202,9 @@ static void *write_late(void *arg) {
             cond_wait(&log->wake, &log->mutex);
             continue;
         }
-        (void)cond_wait_until(&log->wake, &log->mutex, clock_ns() + REDO_LOG_DELAY_MS * INT64_C(1000000));
+        /* what others append meanwhile, and write, wakes it */
+        const int64_t until = clock_ns() + REDO_LOG_DELAY_MS * INT64_C(1000000);
+        while (!log->stop && cond_wait_until(&log->wake, &log->mutex, until)) {}
         while (log->writing) cond_wait(&log->written, &log->mutex);
         const bool more = atomic_load(&log->durable) < atomic_load(&log->end);
         if (more && !err_is_set(&log->failed) && !log->stop) write_all(log);

@@ -700,6 +700,30 @@ static void full_disk(void **state) {
     disk_free(d);
 }
 
+/* The log is applied in memory; nothing is written. */
+static void read_only(void **state) {
+    (void)state;
+    Disk *d = with_a_row();
+    api_run(conn, "create table u(a int); update t set b = 'changed'; truncate u");
+    leave();
+    d = cut_off(d);
+    const stele_options o = {.threads = 1, .read_only = true, .durable = true};
+    stele_error_info e;
+    for (int i = 0; i < 2; i++) {
+        if (api_open(db_path, &o, &d->vfs, &db, &e) != STELE_OK) fail_msg("%s %s", e.sqlstate, e.message);
+        conn = connect_to(db);
+        api_gives(conn, "select a, b from t", "1,changed");
+        api_gives(conn, "select count(*) from u", "0");
+        api_fails(conn, "insert into u values (1)", "25006");
+        leave();
+        assert_int_equal(d->ops, 0);
+    }
+    open_on(d);
+    api_gives(conn, "select a, b from t", "1,changed");
+    leave();
+    disk_free(d);
+}
+
 /* ---- damaged files ---- */
 enum { DAMAGED_STATES = 12 };
 typedef struct Damage {
@@ -924,6 +948,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(failed_sync),
         cmocka_unit_test(full_disk),
+        cmocka_unit_test(read_only),
         cmocka_unit_test(damaged_files),
         cmocka_unit_test(swapped_files),
         cmocka_unit_test(log_of_another_generation),
