@@ -318,8 +318,9 @@ static bool run_on(Sim *s, int c, bool acknowledges) {
     if (idle && (good || s->disk->off || s->disk->full || is_broken(s))) push_state(s, dump_of(s->observer));
     const bool saved = good && strcmp(said, "checkpoint") == 0;
     if (saved) s->disk->fail_at = 0;
-    /* What only reads goes on when nothing can be written. */
-    if (s->n_states == before && (is_broken(s) || s->disk->full)) acknowledges = false;
+    /* What only reads goes on when nothing can be written, and a transaction may have done nothing at all. */
+    const bool may_read = !is_broken(s) && !s->disk->full && strcmp(said, "commit") != 0;
+    if (s->n_states == before && !may_read) acknowledges = false;
     if (good && idle && acknowledges && (s->sync[c] || saved)) s->acked = s->n_states - 1;
     return good;
 }
