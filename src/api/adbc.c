@@ -361,10 +361,13 @@ static AdbcStatusCode table_schema(struct AdbcConnection *x, const char *catalog
     AdbcConn *c = connected(x, e);
     (void)catalog;
     if (!c) return ADBC_STATUS_INVALID_STATE;
-    if (schema && *schema && strcmp(schema, "public") != 0)
-        return adbc_fail(e, ADBC_STATUS_NOT_FOUND, "there is no schema \"%s\"", schema);
     Arena *a = arena_new(NULL, NULL);
-    char *name = a ? quote_name(a, table) : NULL, *sql = name ? arena_printf(a, "select * from %s", name) : NULL;
+    const bool in = schema && *schema;
+    const char *key = !a ? NULL : in ? key_make(a, schema, table) : table;
+    char *name = !key ? NULL
+                 : in ? quote_relation(a, key)
+                      : quote_name(a, key),
+         *sql = name ? arena_printf(a, "select * from %s", name) : NULL;
     AdbcStatusCode code = sql ? adbc_query_schema(c, sql, out, e) : adbc_fail(e, ADBC_STATUS_INTERNAL, "out of memory");
     arena_free(a);
     return code;

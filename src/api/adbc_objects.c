@@ -1,5 +1,5 @@
 /* adbc_objects.c - what there is in a database, for ADBC: GetObjects and GetInfo. Their schemas are adbc.h's. There is
- * one catalog, with the database's name, and one schema, public.
+ * one catalog, with the database's name.
  */
 #include <limits.h>
 
@@ -113,15 +113,17 @@ static bool put_constraints(Tree *t, const Catalog *k, const Table *of, const ch
     for (int i = 0; i < of->n_keys && ok; i++) {
         for (int c = 0; c < of->keys[i].n_cols && ok; c++)
             ok = nested_text(t->h, t->name_item, of->cols[of->keys[i].cols[c]].name);
-        ok = ok && put_constraint(t, of->keys[i].name, of->keys[i].primary ? "PRIMARY KEY" : "UNIQUE");
+        ok = ok && put_constraint(t, name_of_key(of->keys[i].name), of->keys[i].primary ? "PRIMARY KEY" : "UNIQUE");
     }
     for (int i = 0; i < of->n_checks && ok; i++) ok = put_constraint(t, of->checks[i].name, "CHECK");
     for (int64_t i = 0; i < k->n_foreign && ok; i++) {
         const ForeignKey *f = k->foreign[i];
         if (strcmp(f->table, of->name) != 0) continue;
         for (int c = 0; c < f->n_cols && ok; c++) {
-            const char *const usage[] = {catalog, "public", f->ref_table, f->ref_cols[c]};
-            ok = nested_text(t->h, t->name_item, f->cols[c]);
+            const Slice in = schema_of_key(f->ref_table);
+            const char *schema = arena_strndup(t->h->arena, in.ptr, in.len);
+            const char *const usage[] = {catalog, schema, name_of_key(f->ref_table), f->ref_cols[c]};
+            ok = schema && nested_text(t->h, t->name_item, f->cols[c]);
             for (int u = 0; u < 4 && ok; u++) ok = nested_text(t->h, t->fk[u], usage[u]);
             ok = ok && nested_row(t->h, t->usage_row);
         }
@@ -151,12 +153,21 @@ typedef struct TableNames {
     VEC(const char *) kinds;
     bool failed;
 } TableNames;
-static bool each_table(void *ctx, const char *name, const char *kind, int64_t rows) {
-    TableNames *x = ctx;
-    (void)rows;
-    const char *copy = arena_strdup(x->arena, name), *what = kind[0] == 't' ? "table" : "view";
-    x->failed = !copy || !vec_push(x->arena, &x->names, copy) || !vec_push(x->arena, &x->kinds, what);
-    return x->failed;
+/* Keys of the tables and views of a schema. */
+static bool list_tables(Session *s, const char *schema, TableNames *x) {
+    if (!api_look_begin(s, false)) return false;
+    const Catalog *k = session_catalog(s);
+    for (int64_t i = 0; i < k->n_tables + k->n_views && !x->failed; i++) {
+        const bool table = i < k->n_tables;
+        const View *v = table ? NULL : k->views[i - k->n_tables];
+        const char *key = table ? k->tables[i]->name : v->name;
+        const bool matview = table && catalog_matview(k, slice_of(key));
+        if ((v && v->materialized) || !key_is_in(key, schema)) continue;
+        const char *copy = arena_strdup(x->arena, key), *what = table && !matview ? "table" : "view";
+        x->failed = !copy || !vec_push(x->arena, &x->names, copy) || !vec_push(x->arena, &x->kinds, what);
+    }
+    api_look_end(s, ST_OK);
+    return !x->failed;
 }
 
 static bool wanted_type(const char **types, const char *kind) {
@@ -169,7 +180,8 @@ static bool wanted_type(const char **types, const char *kind) {
 /* Columns and constraints of a table or view that is there. */
 static bool put_details(Tree *t, AdbcConn *c, const char *table, const char *column, const char *catalog) {
     ColumnsOf x = {t, column, 0, false};
-    if (stele_list_columns(c->conn, table, each_column, &x) != STELE_OK || x.failed) return false;
+    const char *dotted = api_dotted(t->h->arena, table);
+    if (!dotted || stele_list_columns(c->conn, dotted, each_column, &x) != STELE_OK || x.failed) return false;
     if (!nested_list(t->h, t->columns) || !api_look_begin(c->conn->s, false)) return false;
     const Catalog *k = session_catalog(c->conn->s);
     const Table *of = catalog_table(k, slice_of(table));
@@ -178,19 +190,35 @@ static bool put_details(Tree *t, AdbcConn *c, const char *table, const char *col
     return ok;
 }
 
-static bool put_tables(Tree *t, AdbcConn *c, int depth, const char *table, const char **types, const char *column,
-                       const char *catalog) {
+static bool put_tables(Tree *t, AdbcConn *c, int depth, const char *schema, const char *table, const char **types,
+                       const char *column, const char *catalog) {
     TableNames x = {.arena = t->h->arena};
-    bool ok = stele_list_tables(c->conn, each_table, &x) == STELE_OK && !x.failed;
+    bool ok = list_tables(c->conn->s, schema, &x);
     for (int64_t i = 0; i < x.names.len && ok; i++) {
-        if (!adbc_matches(table, x.names.items[i]) || !wanted_type(types, x.kinds.items[i])) continue;
-        ok = nested_text(t->h, t->table, x.names.items[i]) && nested_text(t->h, t->type, x.kinds.items[i]);
+        const char *name = name_of_key(x.names.items[i]);
+        if (!adbc_matches(table, name) || !wanted_type(types, x.kinds.items[i])) continue;
+        ok = nested_text(t->h, t->table, name) && nested_text(t->h, t->type, x.kinds.items[i]);
         if (ok && depth == ADBC_OBJECT_DEPTH_TABLES)
             ok = nested_null(t->h, t->columns) && nested_null(t->h, t->constraints);
         else ok = ok && put_details(t, c, x.names.items[i], column, catalog);
         ok = ok && nested_row(t->h, t->table_row);
     }
     return ok && nested_list(t->h, t->tables);
+}
+
+static bool put_schemas(Tree *t, AdbcConn *c, int depth, const char *pattern, const char *table, const char **types,
+                        const char *column, const char *catalog) {
+    int64_t n = 0;
+    const char **names = api_schemas(c->conn->s, t->h->arena, &n);
+    bool ok = names != NULL;
+    for (int64_t i = 0; i < n && ok; i++) {
+        if (!adbc_matches(pattern, names[i])) continue;
+        ok = nested_text(t->h, t->schema, names[i]);
+        if (ok && depth == ADBC_OBJECT_DEPTH_DB_SCHEMAS) ok = nested_null(t->h, t->tables);
+        else ok = ok && put_tables(t, c, depth, names[i], table, types, column, catalog);
+        ok = ok && nested_row(t->h, t->schema_row);
+    }
+    return ok && nested_list(t->h, t->schemas);
 }
 
 AdbcStatusCode adbc_get_objects(struct AdbcConnection *conn, int depth, const char *catalog, const char *schema,
@@ -204,14 +232,7 @@ AdbcStatusCode adbc_get_objects(struct AdbcConnection *conn, int depth, const ch
     err_clear(&c->conn->s->err);
     if (ok && adbc_matches(catalog, own)) {
         if (depth == ADBC_OBJECT_DEPTH_CATALOGS) ok = nested_null(t.h, t.schemas);
-        else if (adbc_matches(schema, "public")) {
-            ok = nested_text(t.h, t.schema, "public");
-            if (ok && depth == ADBC_OBJECT_DEPTH_DB_SCHEMAS) ok = nested_null(t.h, t.tables);
-            else ok = ok && put_tables(&t, c, depth, table, types, column, own);
-            ok = ok && nested_row(t.h, t.schema_row) && nested_list(t.h, t.schemas);
-        } else {
-            ok = nested_list(t.h, t.schemas);
-        }
+        else ok = put_schemas(&t, c, depth, schema, table, types, column, own);
         ok = ok && nested_text(t.h, t.catalog, own) && nested_row(t.h, t.root);
     }
     if (ok && nested_stream(t.h, t.root, out)) return ADBC_STATUS_OK;

@@ -65,7 +65,7 @@ typedef struct ColumnsOf {
 
 static const char *statistics_sql(const ColumnsOf *x, const char *table) {
     Arena *a = x->arena;
-    const char *sql = "select count(*)", *from = quote_name(a, table);
+    const char *sql = "select count(*)", *from = quote_relation(a, table);
     for (int64_t i = 0; sql && i < x->names.len; i++) {
         const char *c = quote_name(a, x->names.items[i]);
         Type t = x->types.items[i];
@@ -92,22 +92,23 @@ static bool put_bound(Statistics *s, stele_stmt *q, int64_t at, const char *tabl
 
 static bool put_exact(Statistics *s, const ColumnsOf *x, stele_stmt *q, const char *table) {
     int64_t rows = stele_column_int64(q, 0), at = 1;
-    bool ok = put_int(s, table, NULL, ADBC_STATISTIC_ROW_COUNT_KEY, rows, false);
+    const char *name = name_of_key(table);
+    bool ok = put_int(s, name, NULL, ADBC_STATISTIC_ROW_COUNT_KEY, rows, false);
     for (int64_t i = 0; ok && i < x->names.len; i++) {
         const char *c = x->names.items[i];
         Type t = x->types.items[i];
-        ok = put_int(s, table, c, ADBC_STATISTIC_NULL_COUNT_KEY, rows - stele_column_int64(q, at++), false);
+        ok = put_int(s, name, c, ADBC_STATISTIC_NULL_COUNT_KEY, rows - stele_column_int64(q, at++), false);
         if (ok && has_equality(t))
-            ok = put_int(s, table, c, ADBC_STATISTIC_DISTINCT_COUNT_KEY, stele_column_int64(q, at++), false);
+            ok = put_int(s, name, c, ADBC_STATISTIC_DISTINCT_COUNT_KEY, stele_column_int64(q, at++), false);
         if (ok && has_range(t)) {
-            ok = put_bound(s, q, at, table, c, ADBC_STATISTIC_MIN_VALUE_KEY, t) &&
-                 put_bound(s, q, at + 1, table, c, ADBC_STATISTIC_MAX_VALUE_KEY, t);
+            ok = put_bound(s, q, at, name, c, ADBC_STATISTIC_MIN_VALUE_KEY, t) &&
+                 put_bound(s, q, at + 1, name, c, ADBC_STATISTIC_MAX_VALUE_KEY, t);
             at += 2;
         }
         if (!ok || !has_text(t)) continue;
         if (!stele_column_is_null(q, at))
-            ok = put_double(s, table, c, ADBC_STATISTIC_AVERAGE_BYTE_WIDTH_KEY, stele_column_double(q, at), false) &&
-                 put_int(s, table, c, ADBC_STATISTIC_MAX_BYTE_WIDTH_KEY, stele_column_int64(q, at + 1), false);
+            ok = put_double(s, name, c, ADBC_STATISTIC_AVERAGE_BYTE_WIDTH_KEY, stele_column_double(q, at), false) &&
+                 put_int(s, name, c, ADBC_STATISTIC_MAX_BYTE_WIDTH_KEY, stele_column_int64(q, at + 1), false);
         at += 2;
     }
     return ok;
@@ -125,15 +126,15 @@ static bool exact(Statistics *s, const ColumnsOf *x, const char *table) {
 /* ---- tables -------------------------------------------------------------------------------------- */
 
 static bool put_approximate(Statistics *s, const Table *t) {
-    bool ok = put_int(s, t->name, NULL, ADBC_STATISTIC_ROW_COUNT_KEY, t->live_rows, true);
+    const char *name = name_of_key(t->name);
+    bool ok = put_int(s, name, NULL, ADBC_STATISTIC_ROW_COUNT_KEY, t->live_rows, true);
     for (int i = 0; ok && i < t->n_cols; i++) {
         const ColumnStats *k = &t->cols[i].stats;
         const char *c = t->cols[i].name;
-        ok = put_int(s, t->name, c, ADBC_STATISTIC_NULL_COUNT_KEY, k->null_count, true);
-        if (ok && k->distinct >= 1)
-            ok = put_double(s, t->name, c, ADBC_STATISTIC_DISTINCT_COUNT_KEY, k->distinct, true);
+        ok = put_int(s, name, c, ADBC_STATISTIC_NULL_COUNT_KEY, k->null_count, true);
+        if (ok && k->distinct >= 1) ok = put_double(s, name, c, ADBC_STATISTIC_DISTINCT_COUNT_KEY, k->distinct, true);
         if (ok && k->avg_width > 0)
-            ok = put_double(s, t->name, c, ADBC_STATISTIC_AVERAGE_BYTE_WIDTH_KEY, k->avg_width, true);
+            ok = put_double(s, name, c, ADBC_STATISTIC_AVERAGE_BYTE_WIDTH_KEY, k->avg_width, true);
     }
     return ok;
 }
@@ -145,13 +146,13 @@ typedef struct Wanted {
 } Wanted;
 typedef VEC(Wanted) WantedTables;
 
-static bool collect(Statistics *s, const char *pattern, WantedTables *out) {
+static bool collect(Statistics *s, const char *schema, const char *pattern, WantedTables *out) {
     if (!api_look_begin(s->c->conn->s, false)) return false;
     const Catalog *k = session_catalog(s->c->conn->s);
     bool ok = true;
     for (int64_t i = 0; ok && i < k->n_tables; i++) {
         const Table *t = k->tables[i];
-        if (!adbc_matches(pattern, t->name)) continue;
+        if (!key_is_in(t->name, schema) || !adbc_matches(pattern, name_of_key(t->name))) continue;
         if (!s->exact) {
             ok = put_approximate(s, t);
             continue;
@@ -170,13 +171,16 @@ static bool collect(Statistics *s, const char *pattern, WantedTables *out) {
 
 static bool fill(Statistics *s, const char *catalog, const char *schema, const char *table) {
     const char *own = s->c->conn->s->info.database;
-    WantedTables w = {0};
-    bool ok = true;
+    int64_t n = 0;
     if (!adbc_matches(catalog, own)) return true;
-    if (adbc_matches(schema, "public")) {
-        ok = collect(s, table, &w);
+    const char **names = api_schemas(s->c->conn->s, s->h->arena, &n);
+    bool ok = names != NULL;
+    for (int64_t k = 0; ok && k < n; k++) {
+        WantedTables w = {0};
+        if (!adbc_matches(schema, names[k])) continue;
+        ok = collect(s, names[k], table, &w);
         for (int64_t i = 0; ok && i < w.len; i++) ok = exact(s, &w.items[i].columns, w.items[i].name);
-        ok = ok && nested_list(s->h, s->list) && nested_text(s->h, s->schema, "public") &&
+        ok = ok && nested_list(s->h, s->list) && nested_text(s->h, s->schema, names[k]) &&
              nested_row(s->h, s->schema_row);
     }
     return ok && nested_list(s->h, s->schemas) && nested_text(s->h, s->catalog, own) && nested_row(s->h, s->root);

@@ -500,21 +500,51 @@ void api_look_end(Session *s, Status r) {
     session_leave(s);
 }
 
+const char *api_dotted(Arena *a, const char *key) { return keys_dotted(a, key); }
+const char *api_key(Session *s, Arena *a, const char *name) {
+    const Catalog *k = session_catalog(s);
+    RelationName r;
+    const char *dot = strchr(name, '.');
+    if (catalog_search(k, a, NULL, name, &r) != ST_OK) return NULL;
+    if (!dot || (r.system < 0 && catalog_relation_exists(k, slice_of(r.key)))) return r.system < 0 ? r.key : name;
+    const char *schema = arena_strndup(a, name, dot - name);
+    if (!schema || catalog_search(k, a, schema, dot + 1, &r) != ST_OK) return NULL;
+    return r.system < 0 ? r.key : name;
+}
+
+const char **api_schemas(Session *s, Arena *a, int64_t *n) {
+    if (!api_look_begin(s, false)) return NULL;
+    const Catalog *k = session_catalog(s);
+    const char **out = arena_array(a, const char *, k->n_schemas + 1);
+    bool ok = out != NULL;
+    *n = 1;
+    if (out) out[0] = KEY_PUBLIC;
+    for (int64_t i = 0; ok && i < k->n_schemas; i++) ok = (out[(*n)++] = arena_strdup(a, k->schemas[i]->name)) != NULL;
+    api_look_end(s, ST_OK);
+    return ok ? out : NULL;
+}
+
 stele_status stele_list_tables(stele_conn *c, bool (*each)(void *ctx, const char *name, const char *kind, int64_t rows),
                                void *ctx) {
     Session *s = c->s;
     if (!api_look_begin(s, false)) return STELE_ERROR;
     const Catalog *k = session_catalog(s);
-    bool stop = false;
+    Arena *a = arena_new(&s->account, &s->err);
+    bool stop = !a;
     for (int64_t i = 0; i < k->n_tables && !stop; i++) {
         const Table *t = k->tables[i];
         const bool matview = catalog_matview(k, slice_of(t->name)) != NULL;
-        stop = each(ctx, t->name, matview ? "materialized view" : "table", t->live_rows);
+        const char *name = api_dotted(a, t->name);
+        stop = !name || each(ctx, name, matview ? "materialized view" : "table", t->live_rows);
     }
-    for (int64_t i = 0; i < k->n_views && !stop; i++)
-        if (!k->views[i]->materialized) stop = each(ctx, k->views[i]->name, "view", -1);
-    api_look_end(s, ST_OK);
-    return STELE_OK;
+    for (int64_t i = 0; i < k->n_views && !stop; i++) {
+        const char *name = api_dotted(a, k->views[i]->name);
+        if (!k->views[i]->materialized) stop = !name || each(ctx, name, "view", -1);
+    }
+    const Status st = !a || err_is_set(&s->err) ? ST_ERROR : ST_OK;
+    arena_free(a);
+    api_look_end(s, st);
+    return st == ST_OK ? STELE_OK : STELE_ERROR;
 }
 
 static const char *checks_text(Arena *a, const Domain *d) {
@@ -550,10 +580,12 @@ stele_status stele_list_sequences(stele_conn *c, bool (*each)(void *ctx, const s
     Session *s = c->s;
     if (!api_look_begin(s, false)) return STELE_ERROR;
     const Catalog *k = session_catalog(s);
-    bool stop = false;
+    Arena *a = arena_new(&s->account, &s->err);
+    bool stop = !a;
     for (int64_t i = 0; i < k->n_sequences && !stop; i++) {
         const Sequence *q = k->sequences[i];
-        const stele_sequence out = {q->name,
+        const char *name = api_dotted(a, q->name), *owner = q->owner_table ? api_dotted(a, q->owner_table) : "";
+        const stele_sequence out = {name,
                                     type_plain_name(q->type),
                                     q->start,
                                     q->min,
@@ -562,12 +594,14 @@ stele_status stele_list_sequences(stele_conn *c, bool (*each)(void *ctx, const s
                                     q->cache,
                                     q->cycle,
                                     q->identity,
-                                    q->owner_table ? q->owner_table : "",
+                                    owner,
                                     q->owner_column ? q->owner_column : ""};
-        stop = each(ctx, &out);
+        stop = !name || !owner || each(ctx, &out);
     }
-    api_look_end(s, ST_OK);
-    return STELE_OK;
+    const Status st = !a || err_is_set(&s->err) ? ST_ERROR : ST_OK;
+    arena_free(a);
+    api_look_end(s, st);
+    return st == ST_OK ? STELE_OK : STELE_ERROR;
 }
 
 /* What is shown as a column's default. */
@@ -586,12 +620,13 @@ stele_status stele_list_columns(stele_conn *c, const char *table,
                                 void *ctx) {
     Session *s = c->s;
     if (!api_look_begin(s, false)) return STELE_ERROR;
-    const Table *t = catalog_table(session_catalog(s), slice_of(table));
-    const View *v = t ? NULL : catalog_view(session_catalog(s), slice_of(table));
     Status r = ST_OK;
     char buf[TYPE_NAME_MAX];
     Arena *texts = arena_new(&s->account, &s->err);
-    if (!texts) {
+    const char *relation = texts ? api_key(s, texts, table) : NULL;
+    const Table *t = relation ? catalog_table(session_catalog(s), slice_of(relation)) : NULL;
+    const View *v = t || !relation ? NULL : catalog_view(session_catalog(s), slice_of(relation));
+    if (!relation) {
         r = ST_ERROR;
     } else if (t) {
         for (int i = 0; i < t->n_cols; i++) {
@@ -628,15 +663,18 @@ stele_status stele_list_options(stele_conn *c, const char *table,
                                 bool (*each)(void *ctx, const char *name, const char *value), void *ctx) {
     Session *s = c->s;
     if (!api_look_begin(s, false)) return STELE_ERROR;
-    const Table *t = catalog_table(session_catalog(s), slice_of(table));
-    Status r = ST_OK;
+    Arena *a = arena_new(&s->account, &s->err);
+    const char *relation = a ? api_key(s, a, table) : NULL;
+    const Table *t = relation ? catalog_table(session_catalog(s), slice_of(relation)) : NULL;
+    Status r = relation ? ST_OK : ST_ERROR;
     char value[24];
-    if (!t && !catalog_view(session_catalog(s), slice_of(table)))
+    if (relation && !t && !catalog_view(session_catalog(s), slice_of(relation)))
         r = err_set(&s->err, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", table);
     if (t && t->expected_rows > 0) {
         snprintf(value, sizeof value, "%lld", (long long)t->expected_rows);
         (void)each(ctx, "expected_rows", value);
     }
+    arena_free(a);
     api_look_end(s, r);
     return r == ST_OK ? STELE_OK : STELE_ERROR;
 }

@@ -23,6 +23,12 @@ stele_status api_open(const char *path, const stele_options *options, Vfs *vfs, 
 /* A look at the catalog, from the session's view of it; false: an error. `locked`: under the database lock. */
 bool api_look_begin(Session *s, bool locked);
 void api_look_end(Session *s, Status r);
+/* A relation's name as the interface has it: its key with a dot (base/key.h). NULL: no memory. */
+const char *api_dotted(Arena *a, const char *key);
+/* The key of what is named so, or by its name alone; a name that nothing has where there is none. NULL: no memory. */
+const char *api_key(Session *s, Arena *a, const char *name);
+/* Names of all schemas but the system's, public first, in the arena. NULL: no memory. */
+const char **api_schemas(Session *s, Arena *a, int64_t *n);
 
 /* ---- rows of the client (sql/plan/client_rows.h) ---- */
 struct ClientRows;

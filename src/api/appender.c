@@ -51,8 +51,10 @@ static Status add_column(stele_appender *x, const Table *t, int col, Err *e) {
     return ST_OK;
 }
 
-static Status find_columns(stele_appender *x, const char *table, int64_t n, const char *const *columns, Err *e) {
+static Status find_columns(stele_appender *x, const char *named, int64_t n, const char *const *columns, Err *e) {
     const Catalog *k = session_catalog(x->conn->s);
+    const char *table = api_key(x->conn->s, x->arena, named);
+    if (!table) return ST_ERROR;
     const Table *t = catalog_table(k, slice_of(table));
     if (t && catalog_matview(k, slice_of(table)))
         return err_set(e, ERR_WRONG_OBJECT_TYPE, "cannot change materialized view \"%s\"", table);
@@ -380,7 +382,7 @@ static const char *insert_text(const stele_appender *x, Arena *a) {
             values = arena_printf(a, "%s%scase when d%d then cast((%s) as %s) else c%d end", values, sep, (int)i,
                                   c->default_sql, type_name(c->type, &type), (int)i);
     }
-    const char *table = quote_name(a, x->table), *rows = quote_name(a, x->rows->name);
+    const char *table = quote_relation(a, x->table), *rows = quote_name(a, x->rows->name);
     if (!names || !values || !table || !rows) return NULL;
     return arena_printf(a, "insert into %s (%s) overriding system value select %s from %s", table, names, values, rows);
 }

@@ -10,6 +10,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/key.h"
+
 /* Length of `s` without an incomplete UTF-8 sequence at its end. */
 static size_t cut_utf8(const char *s, size_t len) {
     size_t back = 0;
@@ -28,6 +30,7 @@ static void format_into(char *buf, size_t size, const char *fmt, va_list ap) {
     } else if ((size_t)n >= size) {
         buf[cut_utf8(buf, size - 1)] = 0;
     }
+    key_names_only(buf);
 }
 
 /* Adds a line to the context. When it is full, lines in the middle go: what stays are the first ones, where it
@@ -126,18 +129,26 @@ void err_names(Err *e, const ErrNames *n) {
     if (!e || !err_is_set(e)) return;
     for (int i = 0; i < ERR_FIELDS; i++) {
         if (!n->of[i]) continue;
-        size_t len = strlen(n->of[i]);
-        if (len >= sizeof e->names[i]) len = cut_utf8(n->of[i], sizeof e->names[i] - 1);
-        memcpy(e->names[i], n->of[i], len);
+        const char *name = name_of_key(n->of[i]);
+        size_t len = strlen(name);
+        if (len >= sizeof e->names[i]) len = cut_utf8(name, sizeof e->names[i] - 1);
+        memcpy(e->names[i], name, len);
         e->names[i][len] = 0;
     }
 }
 
-void err_of_column(Err *e, const char *table, const char *column) {
-    err_names(e, &(ErrNames){.of = {[EF_SCHEMA] = "public", [EF_TABLE] = table, [EF_COLUMN] = column}});
+/* The names of a table and its schema. */
+static void names_of_table(Err *e, const char *table, const char *column, const char *constraint) {
+    char schema[sizeof e->names[0]];
+    const Slice in = schema_of_key(table);
+    snprintf(schema, sizeof schema, "%.*s", (int)in.len, in.ptr);
+    err_names(
+        e, &(ErrNames){
+               .of = {[EF_SCHEMA] = schema, [EF_TABLE] = table, [EF_COLUMN] = column, [EF_CONSTRAINT] = constraint}});
 }
+void err_of_column(Err *e, const char *table, const char *column) { names_of_table(e, table, column, NULL); }
 void err_of_constraint(Err *e, const char *table, const char *constraint) {
-    err_names(e, &(ErrNames){.of = {[EF_SCHEMA] = "public", [EF_TABLE] = table, [EF_CONSTRAINT] = constraint}});
+    names_of_table(e, table, NULL, constraint);
 }
 
 ErrNames err_names_of(const Err *e) {

@@ -51,7 +51,7 @@ void err_detail(Err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void err_hint(Err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void err_context(Err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void err_names(Err *e, const ErrNames *n); /* those that there are */
-/* Of a table of the schema public: its column, or its constraint. */
+/* Of a table, by its key: its column, or its constraint. Names that are keys (key.h) are shown as names everywhere. */
 void err_of_column(Err *e, const char *table, const char *column);
 void err_of_constraint(Err *e, const char *table, const char *constraint);
 ErrNames err_names_of(const Err *e); /* borrowed */

@@ -94,11 +94,14 @@
     X(UNDEFINED_PARAMETER, "42P02", "undefined_parameter")                                 \
     X(DUPLICATE_CURSOR, "42P03", "duplicate_cursor")                                       \
     X(DUPLICATE_PREPARED, "42P05", "duplicate_prepared_statement")                         \
+    X(DUPLICATE_SCHEMA, "42P06", "duplicate_schema")                                       \
     X(DUPLICATE_TABLE, "42P07", "duplicate_table")                                         \
     X(AMBIGUOUS_PARAMETER, "42P08", "ambiguous_parameter")                                 \
+    X(AMBIGUOUS_ALIAS, "42P09", "ambiguous_alias")                                         \
     X(INVALID_COLUMN_REFERENCE, "42P10", "invalid_column_reference")                       \
     X(INVALID_CURSOR, "42P11", "invalid_cursor_definition")                                \
     X(INVALID_FUNCTION_DEFINITION, "42P13", "invalid_function_definition")                 \
+    X(INVALID_SCHEMA_DEFINITION, "42P15", "invalid_schema_definition")                     \
     X(INVALID_TABLE_DEFINITION, "42P16", "invalid_table_definition")                       \
     X(INVALID_OBJECT_DEFINITION, "42P17", "invalid_object_definition")                     \
     X(INDETERMINATE_DATATYPE, "42P18", "indeterminate_datatype")                           \
@@ -220,11 +223,14 @@
 #define ERR_UNDEFINED_PARAMETER "42P02"
 #define ERR_DUPLICATE_CURSOR "42P03"
 #define ERR_DUPLICATE_PREPARED "42P05"
+#define ERR_DUPLICATE_SCHEMA "42P06"
 #define ERR_DUPLICATE_TABLE "42P07"
 #define ERR_AMBIGUOUS_PARAMETER "42P08"
+#define ERR_AMBIGUOUS_ALIAS "42P09"
 #define ERR_INVALID_COLUMN_REFERENCE "42P10"
 #define ERR_INVALID_CURSOR "42P11"
 #define ERR_INVALID_FUNCTION_DEFINITION "42P13"
+#define ERR_INVALID_SCHEMA_DEFINITION "42P15"
 #define ERR_INVALID_TABLE_DEFINITION "42P16"
 #define ERR_INVALID_OBJECT_DEFINITION "42P17"
 #define ERR_INDETERMINATE_DATATYPE "42P18"

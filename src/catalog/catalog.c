@@ -336,10 +336,8 @@ Domain *catalog_domain_by_id(const Catalog *c, int64_t domain) {
     return NULL;
 }
 char *domain_shown(Arena *a, const Domain *d) {
-    const Str name = str_make(d->name, (int64_t)strlen(d->name));
-    if (name_is_plain(name)) return arena_strdup(a, d->name);
-    char *out = arena_alloc(a, 2 * (int64_t)name.len + 3);
-    if (out) out[name_quote(name, out)] = 0;
+    char *out = arena_alloc(a, 2 * (int64_t)strlen(d->name) + 3);
+    if (out) (void)name_put_quoted(d->name, out);
     return out;
 }
 bool domain_is_of(const Catalog *c, const Domain *d, const Domain *x) {

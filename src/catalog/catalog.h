@@ -13,6 +13,7 @@
 #include "catalog/index_def.h"
 #include "catalog/privilege.h"
 #include "catalog/role.h"
+#include "catalog/schema.h"
 #include "catalog/sequence.h"
 #include "storage/table.h"
 
@@ -136,6 +137,8 @@ typedef struct Catalog {
     Role **roles; /* by id */
     int64_t n_privileges, cap_privileges;
     Privileges **privileges;
+    int64_t n_schemas, cap_schemas;
+    Schema **schemas; /* but for those that are always there */
 } Catalog;
 
 /* Names what the catalog and the functions of clients define: it is another number whenever a name may mean something

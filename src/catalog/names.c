@@ -31,6 +31,7 @@ void catalog_changed_all(Catalog *c) {
 /* ---- what is looked up ---- */
 void name_reads_begin(NameReads *r, const Catalog *c) {
     memset(r->bits, 0, sizeof r->bits);
+    r->path = 0;
     r->definitions = catalog_definitions(c);
     name_reads_resume(r);
 }
@@ -43,6 +44,7 @@ void name_reads_end(NameReads *r) {
     if (!r) return;
     dbg_assert(reading == r);
     reading = r->outer;
+    if (r->outer && r->path) r->outer->path = r->path;
     for (int64_t i = 0; r->outer && i < NAME_SLOTS / 64; i++) r->outer->bits[i] |= r->bits[i];
 }
 NameReads *name_reads_pause(void) {
@@ -58,7 +60,11 @@ void name_read(Slice name) {
 void name_read_id(int64_t id) {
     if (reading && id) read_slot(slot_of_id(id));
 }
+void name_read_path(uint64_t hash) {
+    if (reading) reading->path = hash;
+}
 void name_deps_read(const NameDeps *d) {
+    if (d->path) name_read_path(d->path);
     for (int32_t i = 0; reading && i < d->n; i++) read_slot(d->slots[i]);
 }
 
@@ -71,12 +77,14 @@ bool name_deps_keep(const NameReads *r, Arena *a, NameDeps *out) {
     n = 0;
     for (int64_t i = 0; i < NAME_SLOTS / 64; i++)
         for (uint64_t b = r->bits[i]; b; b &= b - 1) slots[n++] = (uint16_t)(i * 64 + __builtin_ctzll(b));
+    out->path = r->path;
     out->n = n;
     out->slots = slots;
     atomic_store(&out->definitions, r->definitions);
     return true;
 }
 bool name_deps_hold(NameDeps *d, const Catalog *c) {
+    if (d->path && d->path != search_path_now()->hash) return false;
     const int64_t made = atomic_load_explicit(&d->definitions, memory_order_relaxed), now = catalog_definitions(c);
     if (made == now) return true;
     const int64_t functions = now - atomic_load(&c->version), since = MIN_OF(made - functions, now - functions);

@@ -10,6 +10,8 @@
  *   ALTER TYPE, and domains that go or change, functions of clients: concern everything; columns and values have such
  *                        types without naming them
  *
+ *   schemas              concern everything; which of them a name is looked for in is kept beside the names (path)
+ *
  * Names share NAME_SLOTS numbers by their hash: two names with one number cost a needless compilation, nothing else.
  *
  * Thread rules: catalogs are changed under the database lock held alone; all else under any lock, or in a version (all
@@ -40,6 +42,7 @@ void catalog_changed_all(Catalog *c); /* ... in which nothing is */
 typedef struct NameReads {
     struct NameReads *outer;
     int64_t definitions; /* catalog_definitions, before the first look */
+    uint64_t path;       /* SearchPath.hash of what names were looked for by; 0: by none */
     uint64_t bits[NAME_SLOTS / 64];
 } NameReads;
 void name_reads_begin(NameReads *r, const Catalog *c);
@@ -52,15 +55,18 @@ void name_reads_continue(NameReads *r);
 /* A name, or an object by its id, has been looked up. Does nothing where nothing is recorded. */
 void name_read(Slice name);
 void name_read_id(int64_t id);
+void name_read_path(uint64_t hash); /* ... by a session's search path */
 
 typedef struct NameDeps {
     _Atomic int64_t definitions; /* under which this was found to hold last; 0: never */
+    uint64_t path;               /* it is good under this search path; 0: under all */
     int32_t n;
     const uint16_t *slots;
 } NameDeps;
 /* What was recorded, after name_reads_end. 53200: false. */
 bool name_deps_keep(const NameReads *r, Arena *a, NameDeps *out);
-/* No name of it has changed between the definitions that it was made from and those of c, which may be older. */
+/* No name of it has changed between the definitions that it was made from and those of c, which may be older, and the
+ * thread looks for names as it did. */
 bool name_deps_hold(NameDeps *d, const Catalog *c);
 /* What is kept is used for something that is made now, which then depends on the same names. */
 void name_deps_read(const NameDeps *d);

@@ -6,7 +6,7 @@
 #include "base/similar.h"
 #include "catalog/catalog.h"
 
-/* 42P01 at the position, 0: none. */
+/* 42P01 at the position, 0: none. A key (base/key.h) is shown with its schema. */
 Status catalog_no_relation(const Catalog *c, const char *name, int64_t position, Err *e);
 /* The hint alone, of an error that is set. */
 void catalog_hint_relation(const Catalog *c, const char *name, Err *e);

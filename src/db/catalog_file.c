@@ -33,7 +33,8 @@ enum {
     CATALOG_VIEWS = 19 /* and options and defaults of views, and materialized ones */,
     CATALOG_CONSTRAINTS = 20 /* and deferrable constraints, and all that foreign keys may have; jsonpath */,
     CATALOG_ROLES = 22 /* and roles, owners and privileges */,
-    CATALOG_LAST = CATALOG_ROLES
+    CATALOG_SCHEMAS = 23 /* and schemas */,
+    CATALOG_LAST = CATALOG_SCHEMAS
 };
 static_assert(sizeof(Type) == 8, "file format");
 
@@ -359,6 +360,13 @@ static void put_constraints(BytesOut *o, const Catalog *c) {
         for (int k = 0; k < f->n_set_cols; k++) bytes_put_text(o, f->set_cols[k]);
     }
 }
+static void put_schemas(BytesOut *o, const Catalog *c) {
+    bytes_put_i64(o, c->n_schemas);
+    for (int64_t i = 0; i < c->n_schemas; i++) {
+        bytes_put_i64(o, c->schemas[i]->id);
+        bytes_put_text(o, c->schemas[i]->name);
+    }
+}
 static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *composites) {
     BytesOut o = *out;
     bytes_put(&o, CATALOG_MAGIC, 8);
@@ -394,6 +402,7 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
     needs_format(&format, views, CATALOG_VIEWS);
     needs_format(&format, has_constraints(c), CATALOG_CONSTRAINTS);
     needs_format(&format, c->n_roles > 0 || c->n_privileges > 0, CATALOG_ROLES);
+    needs_format(&format, c->n_schemas > 0, CATALOG_SCHEMAS);
     bytes_put_i64(&o, format);
     bytes_put_i64(&o, c->next_id);
     if (format >= CATALOG_ENUMS) put_enums(&o, c->enums);
@@ -424,6 +433,7 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
     for (int64_t i = 0; i < c->n_views && format >= CATALOG_VIEWS; i++) put_view_parts(&o, c->views[i]);
     if (format >= CATALOG_CONSTRAINTS) put_constraints(&o, c);
     if (format >= CATALOG_ROLES) catalog_put_roles(&o, c);
+    if (format >= CATALOG_SCHEMAS) put_schemas(&o, c);
     *out = o;
 }
 Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccount *a, Err *e) {
@@ -942,6 +952,36 @@ static Status load_constraints(Catalog *c, BytesIn *in, const char *path, Err *e
     for (int64_t i = 0; i < c->n_foreign; i++) TRY(load_foreign_more(c, i, in, path, e));
     return ST_OK;
 }
+static Status load_schemas(Catalog *c, BytesIn *in, const char *path, Err *e) {
+    const int64_t n = bytes_get_count(in, in->len / 17);
+    for (int64_t i = 0; i < n; i++) {
+        Schema x = {.id = bytes_get_i64(in)}, *copy;
+        x.name = bytes_get_text(in, false);
+        if (in->failed || x.id <= 0 || catalog_has_schema(c, x.name))
+            return err_corrupted(e, path, in->at, "schema is invalid");
+        if (!(copy = schema_new(&x, e))) return ST_ERROR;
+        if (catalog_add_schema(c, copy, e) == ST_OK) continue;
+        schema_free(copy);
+        return ST_ERROR;
+    }
+    return ST_OK;
+}
+/* Keys name schemas that are there. */
+static bool key_ok(const Catalog *c, const char *key) {
+    if (!key_has_schema(key)) return true;
+    const Slice in = schema_of_key(key);
+    for (int64_t i = 0; i < c->n_schemas; i++)
+        if (slice_eq(slice_of(c->schemas[i]->name), in)) return true;
+    return false;
+}
+static bool keys_ok(const Catalog *c) {
+    bool ok = true;
+    for (int64_t i = 0; i < c->n_tables; i++) ok = ok && key_ok(c, c->tables[i]->name);
+    for (int64_t i = 0; i < c->n_views; i++) ok = ok && key_ok(c, c->views[i]->name);
+    for (int64_t i = 0; i < c->n_sequences; i++) ok = ok && key_ok(c, c->sequences[i]->name);
+    for (int64_t i = 0; i < c->n_index_defs; i++) ok = ok && key_ok(c, c->index_defs[i]->name);
+    return ok;
+}
 /* A whole file, as far as its checksum and format: *in is at the list of types. */
 static Status read_file(Vfs *vfs, const char *path, Arena *a, BytesIn *in, int64_t *format, int64_t *next_id, Err *e) {
     char *p = NULL;
@@ -998,6 +1038,8 @@ Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *acc
     }
     if (format >= CATALOG_CONSTRAINTS) TRY(load_constraints(c, &in, path, e));
     if (format >= CATALOG_ROLES) TRY(catalog_load_roles(c, &in, path, e));
+    if (format >= CATALOG_SCHEMAS) TRY(load_schemas(c, &in, path, e));
+    in.failed = in.failed || !keys_ok(c);
     if (in.failed || in.at != in.len) return err_corrupted(e, path, in.at, "catalog is invalid");
     c->next_id = MAX_OF(c->next_id, next_id); /* foreign keys have numbers by now */
     return ST_OK;

@@ -321,6 +321,7 @@ void database_close(Database *db) {
     for (int64_t i = 0; i < db->catalog.n_comments; i++) comment_free(db->catalog.comments[i]);
     for (int64_t i = 0; i < db->catalog.n_roles; i++) role_free(db->catalog.roles[i]);
     for (int64_t i = 0; i < db->catalog.n_privileges; i++) privileges_free(db->catalog.privileges[i]);
+    for (int64_t i = 0; i < db->catalog.n_schemas; i++) schema_free(db->catalog.schemas[i]);
     epoch_domain_free(db->epochs);
     mutex_destroy(&db->publishing);
     pool_free(db->pool);

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/key.h"
 #include "program/operands.h"
 #include "program/stream.h"
 #include "types/bits.h"
@@ -348,7 +349,7 @@ static void put_source(Text *t, const Program *p) {
     put(t, "source  ");
     switch (s->kind) {
     case SRC_ONE: put(t, "one row"); break;
-    case SRC_TABLE: put(t, "%s", s->table && s->table->name ? s->table->name : "table"); break;
+    case SRC_TABLE: put(t, "%s", s->table && s->table->name ? name_of_key(s->table->name) : "table"); break;
     case SRC_ROWS: put(t, "rows #%d", (int)s->id); break;
     case SRC_AGG: put(t, "aggregation #%d", (int)s->id); break;
     case SRC_JOIN: put(t, "%s build rows of join #%d", s->matched ? "matched" : "unmatched", (int)s->id); break;

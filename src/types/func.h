@@ -225,7 +225,8 @@ const FuncDef *func_named(Slice name); /* the first of its overloads; NULL: ther
 bool func_is_aggregate(Slice name);
 /* An SQL name that needs no quotes, as quote_ident() has it. */
 bool name_is_plain(Str s);
-/* A name in double quotes, those in it doubled; at most 2 * len + 2 bytes. Returns how many. */
+/* A name in double quotes, those in it doubled, or a key (base/key.h) as "schema"."name"; at most 2 * len + 2 bytes.
+ * Returns how many. */
 int64_t name_quote(Str s, char *out);
 /* As a text has it, in quotes where it needs them, with a NUL behind; at most 2 * strlen + 3 bytes. Returns its bytes
  * with the end. */

@@ -186,6 +186,7 @@ static const FuncDef defs[] = {
     CALL("pg_char_to_encoding", N_, T_INT4, 1, NULL, "an encoding's number", T_TEXT),
     CALL("getdatabaseencoding", FL, T_TEXT, 0, tf_name, "the database's encoding", 0),
     CALL("pg_client_encoding", FL, T_TEXT, 0, tf_name, "the client's encoding", 0),
+    CALL("current_schema", FL, T_TEXT, 0, tf_name, "the schema that objects are made in", 0),
     CALL("current_schemas", N_, T_ARRAY, 1, tf_names, "schemas that are searched", T_BOOL),
     CALL("pg_my_temp_schema", FL, T_OID, 0, NULL, "the schema of temporary tables, 0: none", 0),
     CALL("pg_is_other_temp_schema", N_, T_BOOL, 1, NULL, "whether it is that of another session", T_OID),

@@ -160,7 +160,6 @@ TEXT_CONST(version_text, "PostgreSQL 15.0 (Stele 0.1.0)")
 TEXT_CONST(user_text, ctx->session ? ctx->session->user : "")
 TEXT_CONST(session_user_text, ctx->session ? ctx->session->session_user : "")
 TEXT_CONST(database_text, ctx->session ? ctx->session->database : "")
-TEXT_CONST(schema_text, "public")
 KERNEL(typeof_any) {
     KERNEL_UNUSED();
     Slice v = slice_of(type_plain_name(args[0].type));
@@ -358,7 +357,6 @@ static const FuncDef defs[] = {
     SESSION("current_role", user_text, "user name"),
     SESSION("current_database", database_text, "database name"),
     SESSION("current_catalog", database_text, "database name"),
-    SESSION("current_schema", schema_text, "schema name"),
     DEF("current_setting", FN_NULL_ARGS | FN_STABLE | FN_CAN_FAIL, T_TEXT, 1, ARGS(T_TEXT), OP_NONE, current_setting,
         NULL, "text of a setting"),
     DEF("current_setting", FN_NULL_ARGS | FN_STABLE | FN_CAN_FAIL, T_TEXT, 2, ARGS(T_TEXT, T_BOOL), OP_NONE,

@@ -8,6 +8,7 @@
 #include <utf8proc.h>
 
 #include "base/hash.h"
+#include "base/key.h"
 #include "base/stack.h"
 #include "types/bits.h"
 #include "types/dec.h"
@@ -784,7 +785,7 @@ bool name_is_plain(Str s) {
     }
     return plain && !is_reserved(s);
 }
-int64_t name_quote(Str s, char *out) {
+static int64_t quote_name_part(Str s, char *out) {
     char *p = out;
     *p++ = '"';
     for (uint32_t k = 0; k < s.len; k++) {
@@ -794,11 +795,22 @@ int64_t name_quote(Str s, char *out) {
     *p++ = '"';
     return p - out;
 }
+static int64_t put_name_part(Str s, char *out) {
+    if (!name_is_plain(s)) return quote_name_part(s, out);
+    memcpy(out, s.ptr, s.len);
+    return s.len;
+}
+/* The name, of a key behind its schema and a dot. */
+static int64_t put_parts(Str s, char *out, int64_t (*part)(Str s, char *out)) {
+    const char *mark = s.len > 1 && s.ptr[0] == KEY_MARK ? memchr(s.ptr + 1, KEY_MARK, s.len - 1) : NULL;
+    if (!mark) return part(s, out);
+    const int64_t n = mark - s.ptr, in = part(str_make(s.ptr + 1, n - 1), out);
+    out[in] = '.';
+    return in + 1 + part(str_make(mark + 1, (int64_t)s.len - n - 1), out + in + 1);
+}
+int64_t name_quote(Str s, char *out) { return put_parts(s, out, quote_name_part); }
 int64_t name_put_quoted(const char *name, char *out) {
-    const Str s = str_make(name, (int64_t)strlen(name));
-    int64_t n = s.len;
-    if (name_is_plain(s)) memcpy(out, name, s.len);
-    else n = name_quote(s, out);
+    const int64_t n = put_parts(str_make(name, (int64_t)strlen(name)), out, put_name_part);
     out[n] = 0;
     return n + 1;
 }

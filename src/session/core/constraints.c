@@ -423,14 +423,19 @@ Status constraints_none_wait(Session *s, const Table *t, const char *what) {
 static Status not_deferrable(Session *s, const AstName *n) {
     return err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "constraint \"%s\" is not deferrable", n->name);
 }
+/* Constraints of a table are meant: in the schema that is named, else in all of the search path. */
+static bool is_meant(const AstName *n, const char *table) {
+    return n->schema ? key_is_in(table, n->schema) : search_path_has(schema_of_key(table));
+}
 /* Adds what the name means: constraints of any tables. */
 static Status set_named(Session *s, struct Constraints *c, const AstName *n, bool deferred) {
     const Catalog *k = &s->db->catalog;
     bool found = false;
-    TRY(session_check_schema(s, n));
+    if (n->schema && !catalog_has_schema(k, n->schema))
+        return err_at(&s->err, n->location, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist", n->schema);
     for (int64_t i = 0; i < k->n_foreign; i++) {
         const ForeignKey *f = k->foreign[i];
-        if (strcmp(f->name, n->name) != 0) continue;
+        if (strcmp(f->name, n->name) != 0 || !is_meant(n, f->table)) continue;
         found = true;
         if (!f->deferrable && deferred) return not_deferrable(s, n);
         if (f->deferrable && !vec_push(c->a, &c->modes, ((Mode){.foreign = f->id, .deferred = deferred})))
@@ -438,16 +443,17 @@ static Status set_named(Session *s, struct Constraints *c, const AstName *n, boo
     }
     for (int64_t i = 0; i < k->n_tables; i++) {
         const Table *t = k->tables[i];
+        if (!is_meant(n, t->name)) continue;
         for (int j = 0; j < t->n_checks; j++) {
             if (strcmp(t->checks[j].name, n->name) != 0) continue;
             found = true;
             if (deferred) return not_deferrable(s, n);
         }
         for (int j = 0; j < t->n_keys; j++) {
-            if (t->keys[j].is_index || strcmp(t->keys[j].name, n->name) != 0) continue;
+            if (t->keys[j].is_index || !key_is_named(t->keys[j].name, n->name)) continue;
             found = true;
             if (!t->keys[j].deferrable && deferred) return not_deferrable(s, n);
-            Mode m = {.table = t->id, .key = arena_strdup(c->a, n->name), .deferred = deferred};
+            Mode m = {.table = t->id, .key = arena_strdup(c->a, t->keys[j].name), .deferred = deferred};
             if (t->keys[j].deferrable && (!m.key || !vec_push(c->a, &c->modes, m))) return err_oom(&s->err);
         }
     }

@@ -194,7 +194,8 @@ static Status put_members(Statement *st, PlanCtx *c, const BoundStmt *b) {
         char *tree = plan_text(c, m->stmt->plan);
         if (!tree) return ST_ERROR;
         TRY(put(st, query ? arena_printf(a, "With %s", m->name)
-                          : arena_printf(a, "With %s: %s on %s", m->name, change_name(m->stmt), m->stmt->table->name)));
+                          : arena_printf(a, "With %s: %s on %s", m->name, change_name(m->stmt),
+                                         name_of_key(m->stmt->table->name))));
         TRY(put_lines(st, tree, "  "));
     }
     return ST_OK;
@@ -254,7 +255,7 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
     }
     TRY(statement_text_columns(st, 1, (const char *[]){"QUERY PLAN"}));
     TRY(put_members(st, &c, b));
-    if (is_dml) TRY(put(st, arena_printf(a, "%s on %s", change_name(b), b->table->name)));
+    if (is_dml) TRY(put(st, arena_printf(a, "%s on %s", change_name(b), name_of_key(b->table->name))));
     char *tree = plan_text(&c, b->plan);
     if (!tree) return ST_ERROR;
     TRY(put_lines(st, tree, is_dml ? "  " : ""));

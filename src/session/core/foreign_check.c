@@ -125,8 +125,8 @@ static Status first_row(Session *s, Statement *st, PlanCtx *c, BoundStmt *b, Val
 static Status find_orphan(Session *s, Statement *st, const ForeignKey *f, bool mixed, Value *row, bool *found) {
     Arena *a = st->run_arena;
     char *cols = each_col(a, f, "c.", "", ", "), *set = each_col(a, f, "c.", " is not null", " and "),
-         *some = each_col(a, f, "c.", " is not null", " or "), *same = same_key(a, f), *table = quote_name(a, f->table),
-         *ref = quote_name(a, f->ref_table);
+         *some = each_col(a, f, "c.", " is not null", " or "), *same = same_key(a, f),
+         *table = quote_relation(a, f->table), *ref = quote_relation(a, f->ref_table);
     PlanCtx c;
     BoundStmt *b;
     if (!cols || !set || !some || !same || !table || !ref) return err_oom(&s->err);
@@ -334,7 +334,7 @@ static Status keys_gone(Session *s, Arena *a, const Sides *x, const KeyEvent *e,
 }
 static Status look_for_rows(Session *s, Statement *st, Keys *k) {
     const ForeignKey *f = k->x->f;
-    const char *where = key_condition(k), *table = quote_name(k->a, f->table), *keys = key_relation(k, ", ");
+    const char *where = key_condition(k), *table = quote_relation(k->a, f->table), *keys = key_relation(k, ", ");
     PlanCtx c;
     BoundStmt *b;
     Value first;
@@ -385,7 +385,7 @@ static const char *assignments(const Keys *k, const KeyEvent *e, char action) {
 }
 static Status run_action(Session *s, Statement *st, Keys *k, const KeyEvent *e, char action) {
     const ForeignKey *f = k->x->f;
-    const char *where = key_condition(k), *table = quote_name(k->a, f->table);
+    const char *where = key_condition(k), *table = quote_relation(k->a, f->table);
     const bool deletes = e->kind == KEY_DELETED && action == 'c';
     const char *set = deletes ? "" : assignments(k, e, action), *keys = key_relation(k, deletes ? " using " : " from ");
     PlanCtx c;

@@ -107,18 +107,19 @@ static Status set(Session *s, const Sequence *q, const SequenceCall *call, int64
 
 static Status find_called(Session *s, const SequenceCall *call, const Sequence **out, Err *e) {
     const Catalog *k = session_catalog(s);
-    AstName name;
+    const char *name;
     if (call->sequence) {
         *out = catalog_sequence_by_id(k, call->sequence);
         return *out ? ST_OK : err_set(e, ERR_UNDEFINED_TABLE, "a sequence of the statement has been dropped");
     }
     Arena *a = arena_new(&s->account, e);
-    Status st = a ? sql_relation_name(a, (Slice){call->name.ptr, (int64_t)call->name.len}, &name, e) : ST_ERROR;
-    *out = st == ST_OK ? catalog_sequence(k, slice_of(name.name)) : NULL;
+    const Slice text = {call->name.ptr, (int64_t)call->name.len};
+    Status st = a ? sql_relation_key(k, a, text, &name, e) : ST_ERROR;
+    *out = st == ST_OK ? catalog_sequence(k, slice_of(name)) : NULL;
     if (st == ST_OK && !*out) {
-        if (catalog_relation_exists(k, slice_of(name.name)))
-            st = err_set(e, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a sequence", name.name);
-        else st = catalog_no_relation(k, name.name, 0, e);
+        if (catalog_relation_exists(k, slice_of(name)))
+            st = err_set(e, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a sequence", name);
+        else st = catalog_no_relation(k, name, 0, e);
     }
     arena_free(a);
     return st;

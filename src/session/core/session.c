@@ -51,6 +51,8 @@ typedef enum CatalogUndoKind {
     CU_DROPPED_ROLE,
     CU_ADDED_PRIVILEGES,
     CU_DROPPED_PRIVILEGES,
+    CU_ADDED_SCHEMA,
+    CU_DROPPED_SCHEMA,
     CU_EXPECTED_ROWS,
     CU_ENUM,
     CU_COMPOSITE,
@@ -69,6 +71,7 @@ struct CatalogUndo {
     Comment *comment;
     Role *role;
     Privileges *privileges;
+    Schema *schema;
     int64_t expected_rows; /* of the table before */
     const EnumType *enum_from, *enum_to;
     const CompositeType *row_from, *row_to;
@@ -86,6 +89,7 @@ static bool takes_away(CatalogUndoKind kind) {
     case CU_DROPPED_DOMAIN:
     case CU_DROPPED_SEQUENCE:
     case CU_DROPPED_INDEX:
+    case CU_DROPPED_SCHEMA:
     case CU_ENUM:
     case CU_COMPOSITE:
     case CU_RANGE: return true;
@@ -127,10 +131,12 @@ static Status change(Session *s, CatalogUndoKind kind, Table *t, View *v, Foreig
     case CU_DROPPED_ROLE:
     case CU_ADDED_PRIVILEGES:
     case CU_DROPPED_PRIVILEGES: break; /* session_add_role and the others do it */
-    case CU_COMPOSITE: break;          /* session_put_composite does it */
-    case CU_RANGE: break;              /* session_put_range does it */
-    case CU_ENUM: break;               /* session_put_enum does it */
-    case CU_EXPECTED_ROWS: break;      /* session_expect_rows does it */
+    case CU_ADDED_SCHEMA:
+    case CU_DROPPED_SCHEMA: break; /* session_add_schema and session_drop_schema do it */
+    case CU_COMPOSITE: break;      /* session_put_composite does it */
+    case CU_RANGE: break;          /* session_put_range does it */
+    case CU_ENUM: break;           /* session_put_enum does it */
+    case CU_EXPECTED_ROWS: break;  /* session_expect_rows does it */
     }
     if (r != ST_OK) {
         mem_free(&s->account, u, (int64_t)sizeof *u);
@@ -250,6 +256,20 @@ Status session_drop_privileges(Session *s, Privileges *x) {
     catalog_remove_privileges(&s->db->catalog, s->catalog_undo->privileges = x);
     return ST_OK;
 }
+Status session_add_schema(Session *s, const Schema *like) {
+    Schema *x = schema_new(like, &s->err);
+    if (!x) return ST_ERROR;
+    if (change(s, CU_ADDED_SCHEMA, NULL, NULL, NULL, NULL) != ST_OK) {
+        schema_free(x);
+        return ST_ERROR;
+    }
+    return catalog_add_schema(&s->db->catalog, s->catalog_undo->schema = x, &s->err);
+}
+Status session_drop_schema(Session *s, Schema *x) {
+    TRY(change(s, CU_DROPPED_SCHEMA, NULL, NULL, NULL, NULL));
+    catalog_remove_schema(&s->db->catalog, s->catalog_undo->schema = x);
+    return ST_OK;
+}
 Status session_expect_rows(Session *s, Table *t, int64_t rows) {
     TRY(change(s, CU_EXPECTED_ROWS, t, NULL, NULL, NULL));
     t->expected_rows = rows;
@@ -320,6 +340,7 @@ bool session_next_added(const Session *s, const CatalogUndo **at, const CatalogU
         case CU_ADDED_VIEW:
             if (!u->view->materialized) *out = (AddedObject){.kind = 'r', .name = u->view->name};
             break;
+        case CU_ADDED_SCHEMA: *out = (AddedObject){.kind = 'n', .name = u->schema->name}; break;
         case CU_ADDED_SEQUENCE: *out = (AddedObject){.kind = 'S', .name = u->sequence->name}; break;
         case CU_ADDED_DOMAIN: *out = (AddedObject){.kind = 'T', .name = u->domain->name}; break;
         case CU_ADDED_ROUTINE:
@@ -406,6 +427,11 @@ void catalog_undo_to(Session *s, const CatalogUndo *mark) {
             privileges_free(u->privileges);
             break;
         case CU_DROPPED_PRIVILEGES: (void)catalog_add_privileges(c, u->privileges, &ignored); break;
+        case CU_ADDED_SCHEMA:
+            catalog_remove_schema(c, u->schema);
+            schema_free(u->schema);
+            break;
+        case CU_DROPPED_SCHEMA: (void)catalog_add_schema(c, u->schema, &ignored); break;
         case CU_ENUM:
             if (u->enum_from != u->enum_to) (void)enum_put(c->enums, u->enum_to, u->enum_from, &ignored);
             type_changed(c, u->enum_to ? u->enum_to->name : NULL, u->enum_from ? u->enum_from->name : NULL);
@@ -447,6 +473,7 @@ void catalog_undo_forget(Session *s) {
         if (u->kind == CU_DROPPED_COMMENT) comment_retire(d, u->comment);
         if (u->kind == CU_DROPPED_ROLE) role_retire(d, u->role);
         if (u->kind == CU_DROPPED_PRIVILEGES) privileges_retire(d, u->privileges);
+        if (u->kind == CU_DROPPED_SCHEMA) schema_retire(d, u->schema);
         mem_free(&s->account, u, (int64_t)sizeof *u);
     }
 }
@@ -990,6 +1017,8 @@ Status session_new(Database *db, Session **out, Err *e) {
     s->info.oid_find = session_oid_find;
     s->info.catalog_call = session_catalog_call;
     s->info.user = s->info.session_user = ROLE_BOOTSTRAP_NAME;
+    s->path.now = &s->path.own;
+    settings_apply_path(s);
     s->info.database = db->path ? db->path : ":memory:";
     s->info.random_seed = (uint64_t)clock_ns();
     if (epoch_register(db->epochs, atomic_fetch_add(&db->last_session, 1) + 1, &s->read.slot, e) != ST_OK) {
@@ -1562,8 +1591,8 @@ static Status lock_tables(Session *s, Statement *st, const AstLock *x) {
     TRY(alone ? lock_alone(s, x) : session_read(s, true));
     const Catalog *c = session_catalog(s);
     for (int64_t i = 0; i < x->n_tables; i++) {
-        const AstName *n = &x->tables[i];
-        TRY(session_check_schema(s, n));
+        AstName of, *n = &of;
+        TRY(session_relation_name(s, st->run_arena, &x->tables[i], false, n));
         if (catalog_matview(c, slice_of(n->name))) {
             err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "cannot lock relation \"%s\"", n->name);
             err_detail(&s->err, "This operation is not supported for materialized views.");

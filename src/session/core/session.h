@@ -65,7 +65,7 @@ typedef struct BulkSettings { /* bulks of calls, and the pool that makes them */
 
 typedef struct ClientSettings { /* the connected client, and the form of its input and output */
     TextForm form;
-    char application_name[64], search_path[64];
+    char application_name[64], search_path[SEARCH_PATH_BYTES];
     char role[64], authorization[64]; /* SET ROLE: "none"; SET SESSION AUTHORIZATION: "" */
     char interval_style[20], bytea_output[8];
     int64_t extra_float_digits;
@@ -171,6 +171,13 @@ typedef struct SessionRead {
     int32_t inner;              /* plans that are not the statement's last are being run */
 } SessionRead;
 
+/* search_path: the setting taken apart, and which path is in force on the thread that works for the session. */
+typedef struct SessionPath {
+    SearchPath own;
+    const SearchPath *now;    /* `own`, or that of a routine that is made or runs */
+    const SearchPath *before; /* of the thread, outside of the session's calls */
+} SessionPath;
+
 /* idle.c */
 typedef struct SessionIdle {
     Mutex call;           /* held in calls while there is a transaction, and while another thread ends it */
@@ -240,6 +247,7 @@ typedef struct Session {
     Settings settings;
     KeptSettings kept_settings;
     SessionInfo info;
+    SessionPath path;
     FileFinder files; /* of statements that read some */
     ClientHooks client;
     SessionSequences sequences;
@@ -383,6 +391,7 @@ bool settings_is_list(const char *name); /* SET takes several values */
 /* 58P01 when there is no such directory, 42809 when it is none, 42501 when files cannot be made in it. */
 Status temp_directory_check(const char *path, Err *e);
 void settings_restore(Session *s, const Settings *to);
+void settings_apply_path(Session *s); /* SessionPath.own is what the setting says */
 /* What bulks look at: settings with the same bytes here are the same to them. Returns their number. */
 enum { SETTINGS_BULK_BYTES = sizeof(Settings) };
 int64_t settings_for_bulks(const Settings *s, uint8_t *out);
@@ -596,6 +605,8 @@ typedef struct AddedObject {
 } AddedObject;
 /* The next one, from *at (at first s->catalog_undo) back to what that was before the statement. */
 bool session_next_added(const Session *s, const CatalogUndo **at, const CatalogUndo *mark, AddedObject *out);
+Status session_add_schema(Session *s, const Schema *like); /* likewise */
+Status session_drop_schema(Session *s, Schema *x);
 /* An enumerated type in the place of another; either may be NULL. */
 Status session_put_enum(Session *s, const EnumType *from, const EnumType *to);
 /* The same of composite types. */
@@ -604,8 +615,15 @@ Status session_put_composite(Session *s, const CompositeType *from, const Compos
 Status session_put_range(Session *s, const RangeType *from, const RangeType *to);
 Status session_expect_rows(Session *s, Table *t, int64_t rows); /* Table.expected_rows */
 
-char *quote_name(Arena *a, const char *name);              /* "name" for SQL text */
-Status session_check_schema(Session *s, const AstName *n); /* there is one: 3F000 */
+char *quote_name(Arena *a, const char *name); /* "name" for SQL text */
+/* A relation's key as SQL names it whatever the search path is: "public"."t". */
+char *quote_relation(Arena *a, const char *key);
+/* The key of the relation that a definition names, in the name's place: one that nothing has where there is none; under
+ * the lock. A schema that is not there: 3F000, unless missing_ok. 42501: a system's. */
+Status session_relation_name(Session *s, Arena *a, const AstName *n, bool missing_ok, AstName *out);
+/* The key of an object that is to be made. 3F000: nor is a schema selected. */
+Status session_new_name(Session *s, Arena *a, const AstName *n, AstName *out);
+Status session_check_schema(Session *s, const AstName *n); /* of a type or routine: 3F000 */
 
 /* ---- views.c, utility.c ---- */
 Status view_create(Session *s, Statement *st, const AstCreateView *x);

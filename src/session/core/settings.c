@@ -149,7 +149,8 @@ static const Def defs[] = {
     {"timezone", K_TZ, 0, 0, 0, 0, "UTC",
      "time zone: a name such as Europe/Berlin, hours east of UTC such as 5.5, or as POSIX's TZ has it"},
     {"application_name", K_TEXT, AT(client.application_name), 0, 0, "", "name of the client program"},
-    {"search_path", K_TEXT, AT(client.search_path), 0, 0, "public", "accepted for compatibility; there is one schema"},
+    {"search_path", K_TEXT, AT(client.search_path), 0, 0, "\"$user\", public",
+     "schemas in which names without one are looked for, one after the other"},
     {"client_encoding", K_ONLY, 0, 0, 0, 0, "UTF8", "encoding of text"},
     {"server_encoding", K_FIXED, 0, 0, 0, 0, "UTF8", "encoding of text"},
     {"datestyle", K_DATES, 0, 0, 0, 0, "ISO, MDY",
@@ -248,6 +249,7 @@ static void apply_role(Session *s) {
     const ClientSettings *c = &s->settings.client;
     s->info.session_user = *c->authorization ? c->authorization : ROLE_BOOTSTRAP_NAME;
     s->info.user = strcmp(c->role, "none") != 0 ? c->role : s->info.session_user;
+    settings_apply_path(s); /* "$user" */
 }
 /* What the client's settings mean for texts. */
 static void apply_form(Session *s) {
@@ -261,6 +263,10 @@ static void apply_form(Session *s) {
     s->info.form = c->form;
 }
 
+void settings_apply_path(Session *s) {
+    (void)search_path_parse(s->settings.client.search_path, s->info.user, &s->path.own); /* it was looked at */
+}
+
 /* hash_constant and instruction_set are switches of the whole process; nothing may run beside them in tests. */
 static void apply(Session *s, const Def *d) {
     apply_form(s);
@@ -270,6 +276,7 @@ static void apply(Session *s, const Def *d) {
         (void)vm_set_isa(strcmp(s->settings.exec.isa, "auto") == 0 ? NULL : s->settings.exec.isa);
     if (strcmp(d->name, "memory_limit") == 0) atomic_store(&s->db->account.limit, s->settings.exec.memory_limit);
     if (strcmp(d->name, "device_memory_limit") == 0) session_device_limits(s);
+    if (strcmp(d->name, "search_path") == 0) settings_apply_path(s);
 }
 
 static const char *const date_styles[] = {"ISO", "SQL", "Postgres", "German"}; /* by DateStyle */
@@ -340,6 +347,12 @@ Status temp_directory_check(const char *path, Err *e) {
 
 static Status set_text(Session *s, const Def *d, const char *value, Err *e) {
     if (strlen(value) >= d->size) return bad(e, d, value);
+    SearchPath path;
+    if (strcmp(d->name, "search_path") == 0 && !search_path_parse(value, s->info.user, &path)) {
+        bad(e, d, value);
+        err_detail(e, "List syntax is invalid.");
+        return ST_ERROR;
+    }
     if (strcmp(d->name, "device") == 0 && !device_setting_valid(value)) {
         bad(e, d, value);
         char names[256];
@@ -351,6 +364,7 @@ static Status set_text(Session *s, const Def *d, const char *value, Err *e) {
     if (role || (strcmp(d->name, "session_authorization") == 0 && *value)) TRY(session_may_be_role(s, value, e));
     if (strcmp(d->name, "session_authorization") == 0) memcpy(s->settings.client.role, "none", sizeof "none");
     if (strcmp(d->name, "temp_directory") == 0 && *value) TRY(temp_directory_check(value, e));
+    memset((char *)&s->settings + d->offset, 0, d->size); /* settings are compared byte by byte */
     memcpy((char *)&s->settings + d->offset, value, strlen(value) + 1);
     return ST_OK;
 }

@@ -136,7 +136,7 @@ static char *select_columns(Arena *a, const Table *t, int skip, const char *extr
         any = true;
     }
     if (sql && extra) sql = arena_printf(a, "%s%s%s", sql, any ? ", " : "", extra);
-    return sql ? arena_printf(a, "%s from %s", sql, quote_name(a, t->name)) : NULL;
+    return sql ? arena_printf(a, "%s from %s", sql, quote_relation(a, t->name)) : NULL;
 }
 
 Status rebuild_ordered(Session *s, Statement *st, Table *t, const TableDraft *d, const char *order) {
@@ -152,7 +152,7 @@ static char *select_using(Arena *a, const Table *t, int col, Slice expr) {
     for (int i = 0; sql && i < t->n_cols; i++)
         sql = i == col ? arena_printf(a, "%s%s(%.*s\n)", sql, i ? ", " : "", (int)expr.len, expr.ptr)
                        : arena_printf(a, "%s%s%s", sql, i ? ", " : "", quote_name(a, t->cols[i].name));
-    return sql ? arena_printf(a, "%s from %s", sql, quote_name(a, t->name)) : NULL;
+    return sql ? arena_printf(a, "%s from %s", sql, quote_relation(a, t->name)) : NULL;
 }
 
 /* Whether a CHECK names the column: it does not bind without it. */
@@ -160,9 +160,10 @@ static bool check_uses(Session *s, Arena *a, const Table *t, const char *check, 
     PlanCtx c;
     BoundStmt *b;
     char *rest = select_columns(a, t, column, NULL);
-    return !rest ||
-           !try_query(s, a, arena_printf(a, "select 1 from (%s) as %s where (%s)", rest, quote_name(a, t->name), check),
-                      &c, &b);
+    return !rest || !try_query(s, a,
+                               arena_printf(a, "select 1 from (%s) as %s where (%s)", rest,
+                                            quote_name(a, name_of_key(t->name)), check),
+                               &c, &b);
 }
 
 Status count_rows(Session *s, Statement *st, const char *sql, int64_t *rows) {
@@ -184,7 +185,7 @@ Status count_rows(Session *s, Statement *st, const char *sql, int64_t *rows) {
 static Status check_rows(Session *s, Statement *st, const char *table, const CheckDef *check) {
     Arena *a = st->run_arena;
     int64_t bad;
-    char *q = arena_printf(a, "select 1 from %s where not (%s) limit 1", quote_name(a, table), check->sql);
+    char *q = arena_printf(a, "select 1 from %s where not (%s) limit 1", quote_relation(a, table), check->sql);
     if (!q) return ST_ERROR;
     TRY(count_rows(s, st, q, &bad));
     if (!bad) return ST_OK;
@@ -213,13 +214,17 @@ static Status drop_dependents_of_column(Session *s, Statement *st, const Table *
     Dependents d;
     dependents_init(&d, s, st);
     TRY(dependents_of_column(&d, t, col));
-    return dependents_drop(&d, arena_printf(d.a, "column %s of table %s", t->cols[col].name, t->name), cascade);
+    return dependents_drop(
+        &d, arena_printf(d.a, "column %s of %s", t->cols[col].name, dependents_called(&d, "table", t->name)), cascade);
 }
 static Status drop_dependents_of_key(Session *s, Statement *st, const Table *t, int key, bool cascade) {
     Dependents d;
     dependents_init(&d, s, st);
     TRY(dependents_of_key(&d, t, key));
-    return dependents_drop(&d, arena_printf(d.a, "constraint %s on table %s", t->keys[key].name, t->name), cascade);
+    return dependents_drop(&d,
+                           arena_printf(d.a, "constraint %s on %s", name_of_key(t->keys[key].name),
+                                        dependents_called(&d, "table", t->name)),
+                           cascade);
 }
 
 /* Rows that were there when a constraint came with NOT VALID pass it now, or the statement fails. */
@@ -231,7 +236,7 @@ static Status validate_constraint(Session *s, Statement *st, const Table *t, con
     TRY(foreign_validate(s, st, t, k->name, &found));
     if (found) return ST_OK;
     for (int i = 0; i < t->n_keys; i++)
-        if (!t->keys[i].is_index && strcmp(t->keys[i].name, k->name) == 0)
+        if (!t->keys[i].is_index && key_is_named(t->keys[i].name, k->name))
             return err_at(&s->err, k->location, ERR_WRONG_OBJECT_TYPE,
                           "constraint \"%s\" of relation \"%s\" is not a foreign key or check constraint", k->name,
                           t->name);
@@ -244,7 +249,7 @@ static Status alter_constraint(Session *s, const Table *t, const AstAlterCmd *k)
     TRY(foreign_alter(s, t, k->name, k->constraint->deferrable, k->constraint->deferred, &found));
     if (found) return ST_OK;
     for (int i = 0; i < t->n_checks; i++) other |= strcmp(t->checks[i].name, k->name) == 0;
-    for (int i = 0; i < t->n_keys; i++) other |= !t->keys[i].is_index && strcmp(t->keys[i].name, k->name) == 0;
+    for (int i = 0; i < t->n_keys; i++) other |= !t->keys[i].is_index && key_is_named(t->keys[i].name, k->name);
     if (other)
         return err_at(&s->err, k->location, ERR_WRONG_OBJECT_TYPE,
                       "constraint \"%s\" of relation \"%s\" is not a foreign key constraint", k->name, t->name);
@@ -380,7 +385,7 @@ static Status alter_set_identity(Alter *x) {
             c->kind = x->k->sequence[i].on ? COLUMN_ALWAYS : COLUMN_BY_DEFAULT;
     Sequence *q = catalog_sequence_of(&x->s->db->catalog, x->t->name, c->name);
     if (!q) return err_internal(&x->s->err, "the identity column \"%s\" has no sequence", c->name);
-    return sequence_alter_options(x->s, q, x->k->n_sequence, x->k->sequence);
+    return sequence_alter_options(x->s, x->a, q, x->k->n_sequence, x->k->sequence);
 }
 static Status alter_drop_identity(Alter *x) {
     ColumnDef *c = &x->d.cols[x->col];
@@ -449,10 +454,10 @@ static Status alter_drop_constraint(Alter *x) {
     if (x->done) return ST_OK;
     bool found = false;
     for (int i = 0; i < x->t->n_keys; i++)
-        if (!x->t->keys[i].is_index && strcmp(x->t->keys[i].name, k->name) == 0)
+        if (!x->t->keys[i].is_index && key_is_named(x->t->keys[i].name, k->name))
             TRY(drop_dependents_of_key(x->s, x->st, x->t, i, k->cascade));
     for (int i = d->n_keys - 1; i >= 0; i--)
-        if (!d->keys[i].is_index && strcmp(d->keys[i].name, k->name) == 0) {
+        if (!d->keys[i].is_index && key_is_named(d->keys[i].name, k->name)) {
             draft_remove_index(d, i);
             found = true;
         }
@@ -470,7 +475,7 @@ static Status alter_drop_constraint(Alter *x) {
 static Status identity_type(Alter *x) {
     const AstSequenceOption as = {.kind = AST_SEQ_AS, .type = x->k->column->type};
     Sequence *q = catalog_sequence_of(&x->s->db->catalog, x->t->name, x->k->name);
-    return q ? sequence_alter_options(x->s, q, 1, &as) : ST_OK;
+    return q ? sequence_alter_options(x->s, x->a, q, 1, &as) : ST_OK;
 }
 /* Columns that generated ones are computed from keep their type; these are not computed by USING. */
 static Status no_generated_uses(Alter *x) {
@@ -540,7 +545,8 @@ static Status alter_draft(Alter *x) {
     case AST_ALTER_CLUSTER_ON:
     case AST_ALTER_DROP_CLUSTER:
         x->done = true;
-        return cluster_mark(x->s, x->a, x->t, k->kind == AST_ALTER_CLUSTER_ON ? k->name : NULL);
+        return cluster_mark(x->s, x->a, x->t,
+                            k->kind == AST_ALTER_CLUSTER_ON ? key_beside(x->a, x->t->name, k->name) : NULL);
     case AST_ALTER_OWNER: {
         const Privileges of = {.kind = PRIVILEGE_RELATION, .name = x->t->name, .part = ""};
         int64_t to;
@@ -641,7 +647,6 @@ static Status check_altered_kind(Session *s, const AstName *n, AstObject object,
 static Status alter_other(Session *s, Statement *st, const AstAlterTable *x, bool *done) {
     const Catalog *k = &s->db->catalog;
     *done = true;
-    TRY(session_check_schema(s, &x->table));
     View *v = catalog_view(k, slice_of(x->table.name));
     const Table *t = catalog_table(k, slice_of(x->table.name));
     const bool matview = catalog_matview(k, slice_of(x->table.name)) != NULL;
@@ -661,6 +666,9 @@ Status alter_table(Session *s, Statement *st, const AstAlterTable *x) {
     TRY(session_begin_write(s));
     TRY(views_fill_sources(s, st->run_arena));
     if (x->object == AST_OBJ_TYPE) return composite_alter(s, st, x);
+    AstAlterTable named = *x;
+    TRY(session_relation_name(s, st->run_arena, &x->table, x->if_exists, &named.table));
+    x = &named;
     const bool index = catalog_index_exists(&s->db->catalog, slice_of(x->table.name), NULL);
     tag(st, alter_tag(x->object));
     if (x->object == AST_OBJ_INDEX || (index && x->object == AST_OBJ_TABLE)) return alter_index(s, st, x);
@@ -687,7 +695,7 @@ Status rename_in_text(Session *s, Arena *a, const Table *t, int col, const char 
     AstStmt **list;
     int64_t n;
     BoundStmt *b;
-    char *table = quote_name(a, t->name),
+    char *table = quote_relation(a, t->name),
          *sql = table ? arena_printf(a, "%s%s\n) from %s", before, check, table) : NULL;
     if (!sql) return err_oom(&s->err);
     plan_ctx_init(s, a, &c);
@@ -734,13 +742,64 @@ static Status rename_comments(Session *s, const AstRename *x) {
     if (x->object == AST_OBJ_CONSTRAINT) return parts_rename(s, "k", x->name.name, x->old_name, x->new_name);
     return parts_rename(s, "rckt", x->name.name, NULL, x->new_name);
 }
+/* What names the table, which is about to get another key. */
+static Status rename_table(Session *s, Arena *a, const Table *t, bool matview, const char *name, TableDraft *d) {
+    TRY(rename_in_texts(s, a, t, -1, NULL, d));
+    TRY(index_defs_rename(s, a, t, -1, name));
+    TRY(foreign_rename(s, t->name, NULL, name));
+    TRY(sequences_rename_owner(s, t->name, NULL, name));
+    TRY(views_rename(s, a, t->name, NULL, name));
+    return matview ? matview_renamed(s, a, t, name, -1, NULL) : ST_OK;
+}
+/* Its sequences, one after the other: each changes the catalog's list. */
+static Status move_sequences(Session *s, Statement *st, const char *table, const char *schema) {
+    const Catalog *k = &s->db->catalog;
+    for (int64_t i = 0; i < k->n_sequences; i++) {
+        const Sequence *q = k->sequences[i];
+        if (!q->owner_table || strcmp(q->owner_table, table) != 0 || key_is_in(q->name, schema)) continue;
+        TRY(sequence_move(s, st, q->id, schema));
+        i = -1;
+    }
+    return ST_OK;
+}
+Status table_move(Session *s, Statement *st, const char *table, const char *schema) {
+    Arena *a = st->run_arena;
+    TableDraft d = {0};
+    Table *t = catalog_table(&s->db->catalog, slice_of(table));
+    const bool matview = catalog_matview(&s->db->catalog, slice_of(table)) != NULL;
+    const char *name = key_make(a, schema, arena_strdup(a, name_of_key(table))), *sql = select_columns(a, t, -1, NULL);
+    if (!name || !sql) return err_oom(&s->err);
+    TRY(row_type_unused(s, st, t));
+    TRY(constraints_none_wait(s, t, "ALTER TABLE"));
+    TRY(draft_of(s, a, t, &d));
+    TRY(parts_rename(s, "rckt", t->name, NULL, name));
+    TRY(rename_table(s, a, t, matview, name, &d));
+    TRY(index_defs_move(s, a, name, schema));
+    for (int i = 0; i < d.n_keys; i++) {
+        const char *was = d.keys[i].name;
+        if (!(d.keys[i].name = key_make(a, schema, name_of_key(was)))) return err_oom(&s->err);
+        TRY(comments_rename(s, "r", was, NULL, d.keys[i].name));
+    }
+    for (int i = 0; i < d.n_exprs; i++)
+        if (!(d.exprs[i].name = key_make(a, schema, name_of_key(d.exprs[i].name)))) return err_oom(&s->err);
+    TRY(rebuild(s, st, t, &d, name, sql, -1));
+    return move_sequences(s, st, name, schema);
+}
 Status rename_object(Session *s, Statement *st, const AstRename *x) {
     TRY(stack_check(&s->err));
     TRY(session_begin_write(s));
     tag(st, alter_tag(x->object == AST_OBJ_COLUMN ? x->relation : x->object));
     Arena *a = st->run_arena;
-    TRY(session_check_schema(s, &x->name));
-    if (x->object == AST_OBJ_COLUMN && x->relation == AST_OBJ_TYPE) {
+    if (x->object == AST_OBJ_SCHEMA) return schema_rename(s, st, x);
+    const bool of_type = x->object == AST_OBJ_COLUMN && x->relation == AST_OBJ_TYPE;
+    AstRename named = *x;
+    if (!of_type) {
+        TRY(session_relation_name(s, a, &x->name, x->if_exists, &named.name));
+        const bool inside = x->object == AST_OBJ_COLUMN || x->object == AST_OBJ_CONSTRAINT;
+        if (!inside && !(named.new_name = key_beside(a, named.name.name, x->new_name))) return ST_ERROR;
+        x = &named;
+    }
+    if (of_type) {
         TRY(parts_rename(s, "c", x->name.name, x->old_name, x->new_name));
         return composite_rename_attribute(s, st, x);
     }
@@ -793,9 +852,10 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
         TRY(foreign_rename_constraint(s, t, x->old_name, x->new_name, &found));
         if (found) return ST_OK;
         for (int i = 0; i < d.n_keys; i++)
-            if (!d.keys[i].is_index && strcmp(d.keys[i].name, x->old_name) == 0) {
-                const AstRename index = {.name = {.name = x->old_name}, .new_name = x->new_name};
-                return rename_index(s, st, &index); /* which has its name */
+            if (!d.keys[i].is_index && key_is_named(d.keys[i].name, x->old_name)) {
+                const AstRename index = {.name = {.name = d.keys[i].name},
+                                         .new_name = key_beside(a, t->name, x->new_name)};
+                return index.new_name ? rename_index(s, st, &index) : ST_ERROR; /* which has its name */
             }
         for (int i = 0; i < d.n_checks; i++)
             if (strcmp(d.checks[i].name, x->old_name) == 0) d.checks[i].name = x->new_name, found = true;
@@ -804,12 +864,7 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
                            x->old_name, t->name);
     } else {
         name = x->new_name;
-        TRY(rename_in_texts(s, a, t, -1, NULL, &d));
-        TRY(index_defs_rename(s, a, t, -1, x->new_name));
-        TRY(foreign_rename(s, t->name, NULL, x->new_name));
-        TRY(sequences_rename_owner(s, t->name, NULL, x->new_name));
-        TRY(views_rename(s, a, t->name, NULL, x->new_name));
-        if (matview) TRY(matview_renamed(s, a, t, x->new_name, -1, NULL));
+        TRY(rename_table(s, a, t, matview, name, &d));
     }
     char *sql = select_columns(a, t, -1, NULL);
     return sql ? rebuild(s, st, t, &d, name, sql, -1) : err_oom(&s->err);

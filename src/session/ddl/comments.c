@@ -25,10 +25,9 @@ static Status wrong_kind(Session *s, const AstName *n, const char *is) {
 }
 /* A relation of the name; 42P01, or 42501 for the system's. */
 static Status find_class(Session *s, const AstName *n, SysClass **out) {
-    TRY(session_check_schema(s, n));
     const SysObjects *o = session_objects(s);
     if (!o) return ST_ERROR;
-    if ((*out = object_class_named(o, "public", n->name))) return ST_OK;
+    if ((*out = object_class_of_key(o, n->name))) return ST_OK;
     TRY(sql_refuse_system_relation(n->name, &s->err));
     return catalog_no_relation(&s->db->catalog, n->name, n->location, &s->err);
 }
@@ -65,8 +64,8 @@ static Status on_column(Session *s, const AstComment *x, Comment *out) {
                    x->name.name);
 }
 bool table_has_constraint(const Catalog *c, const Table *t, const char *name) {
-    const int k = table_index_named(t, name);
-    bool has = k >= 0 && k < t->n_keys && !t->keys[k].is_index;
+    bool has = false;
+    for (int k = 0; k < t->n_keys; k++) has |= !t->keys[k].is_index && key_is_named(t->keys[k].name, name);
     for (int i = 0; i < t->n_checks; i++) has |= strcmp(t->checks[i].name, name) == 0;
     for (int64_t i = 0; i < c->n_foreign; i++)
         has |= strcmp(c->foreign[i]->table, t->name) == 0 && strcmp(c->foreign[i]->name, name) == 0;
@@ -91,7 +90,6 @@ static bool type_exists(const Catalog *c, const char *name) {
 static Status find_type(Session *s, const AstName *n, bool domain) {
     const Catalog *c = &s->db->catalog;
     Type own;
-    TRY(session_check_schema(s, n));
     if (domain ? catalog_domain(c, slice_of(n->name)) != NULL : type_exists(c, n->name)) return ST_OK;
     if (type_exists(c, n->name)) return wrong_kind(s, n, "a domain");
     if (type_is_builtin(n, &own))
@@ -118,7 +116,6 @@ static Status on_domain_constraint(Session *s, const AstComment *x, Comment *out
 static Status on_routine(Session *s, Arena *a, const AstComment *x, Comment *out) {
     const char *missing;
     Routine *r = NULL;
-    TRY(session_check_schema(s, &x->routine->name));
     TRY(sql_find_routine(&s->db->catalog, a, x->what, x->routine, &r, &missing, &s->err));
     if (!r) return sql_no_routine(x->what, x->routine, missing, &s->err);
     *out = (Comment){.kind = COMMENT_ROUTINE, .routine = r->id, .name = text_of(""), .part = text_of("")};
@@ -126,15 +123,25 @@ static Status on_routine(Session *s, Arena *a, const AstComment *x, Comment *out
 }
 static Status on_schema(Session *s, const AstComment *x, Comment *out) {
     const AstName in = {.schema = x->name.name, .name = "", .location = x->name.location};
-    TRY(session_check_schema(s, &in));
+    AstName none;
+    TRY(session_new_name(s, session_objects(s)->a, &in, &none)); /* it is there */
     *out = (Comment){.kind = COMMENT_SCHEMA, .name = text_of(x->name.name), .part = text_of("")};
     return ST_OK;
 }
 
+static bool is_of_relation(AstObject o) {
+    return o == AST_OBJ_TABLE || o == AST_OBJ_VIEW || o == AST_OBJ_MATVIEW || o == AST_OBJ_INDEX ||
+           o == AST_OBJ_SEQUENCE || o == AST_OBJ_COLUMN || o == AST_OBJ_CONSTRAINT;
+}
 Status comment_statement(Session *s, Statement *st, const AstComment *x) {
     Comment of = {0};
     tag(st, "COMMENT");
+    AstComment named = *x;
     TRY(session_begin_write(s));
+    if (is_of_relation(x->object)) {
+        TRY(session_relation_name(s, st->run_arena, &x->name, false, &named.name));
+        x = &named;
+    }
     switch (x->object) {
     case AST_OBJ_COLUMN: TRY(on_column(s, x, &of)); break;
     case AST_OBJ_CONSTRAINT: TRY(on_constraint(s, x, &of)); break;

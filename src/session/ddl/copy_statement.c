@@ -301,10 +301,11 @@ static Status copy_rows_in(Session *s, Statement *st, const AstCopy *x, const Co
 /* INSERT INTO t [(names)] SELECT * FROM the scratch table AS t [WHERE condition]. */
 static Status bind_checked(Session *s, Arena *a, const AstCopy *x, const Table *t, const Table *tmp, const char *names,
                            PlanCtx *c, BoundStmt **b) {
-    char *name = quote_name(a, t->name), *from = quote_name(a, tmp->name);
-    char *sql = name && from ? arena_printf(a, "insert into %s %s overriding system value select * from %s as %s", name,
-                                            names, from, name)
-                             : NULL;
+    char *name = quote_relation(a, t->name), *from = quote_relation(a, tmp->name),
+         *as = quote_name(a, name_of_key(t->name));
+    char *sql = name && from && as ? arena_printf(a, "insert into %s %s overriding system value select * from %s as %s",
+                                                  name, names, from, as)
+                                   : NULL;
     AstStmt **list;
     int64_t n;
     if (!sql) return err_oom(&s->err);
@@ -346,7 +347,7 @@ static Status scratch_table(Session *s, Arena *a, const AstCopy *x, const Table 
     }
     for (int i = 0; i < d.n_cols; i++) d.cols[i].domain = 0;
     for (int i = 0; i < d.n_cols && x->where; i++) d.cols[i].not_null = false;
-    const char *name = arena_printf(a, "copy of %s", t->name);
+    const char *name = arena_printf(a, "copy of %s", name_of_key(t->name));
     if (!name) return err_oom(&s->err);
     TRY(table_new(&s->db->parts[DB_TABLES], name, d.n_cols, d.cols, 0, NULL, 0, NULL, out, &s->err));
     if (session_add_table(s, *out) == ST_OK) return ST_OK;
@@ -377,13 +378,14 @@ static Status copy_in(Session *s, Statement *st, const AstCopy *x) {
     TRY(session_begin_write(s));
     Table *t;
     CopyColumns c = {0};
-    TRY(copy_table(s, &x->table, &t));
     AstCopy named = *x;
+    TRY(session_relation_name(s, st->run_arena, &x->table, false, &named.table));
+    x = &named;
+    TRY(copy_table(s, &x->table, &t));
     if (is_auto(x)) {
         CopyOptions checked;
         TRY(copy_options(x, 0, NULL, st->run_arena, &checked, &s->err));
         TRY(auto_columns(s, st->run_arena, &named, t, &c.sniffed));
-        x = &named;
     }
     TRY(copy_columns(s, st->run_arena, x, t, &c));
     TRY(copy_defaults(s, st, t, &c));
@@ -407,13 +409,22 @@ static Status copy_in(Session *s, Statement *st, const AstCopy *x) {
 
 /* The query of COPY table TO: a SELECT of its columns. */
 static Status copy_query(Session *s, Arena *a, const AstCopy *x, const AstStmt **q) {
-    if (catalog_sequence(session_catalog(s), slice_of(x->table.name)))
-        return err_at(&s->err, x->table.location, ERR_WRONG_OBJECT_TYPE, "cannot copy from sequence \"%s\"",
-                      x->table.name);
-    if (!catalog_table(session_catalog(s), slice_of(x->table.name)) &&
-        !catalog_view(session_catalog(s), slice_of(x->table.name)) && system_relation_find(NULL, x->table.name) < 0)
-        return catalog_no_relation(session_catalog(s), x->table.name, x->table.location, &s->err);
-    const Table *t = catalog_table(session_catalog(s), slice_of(x->table.name));
+    const Catalog *k = session_catalog(s);
+    const SystemRelation *all;
+    RelationName r;
+    if (x->table.schema && !catalog_has_schema(k, x->table.schema))
+        return err_at(&s->err, x->table.location, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist",
+                      x->table.schema);
+    TRY(catalog_search(k, a, x->table.schema, x->table.name, &r));
+    (void)system_relations(&all);
+    if (catalog_sequence(k, slice_of(r.key)))
+        return err_at(&s->err, x->table.location, ERR_WRONG_OBJECT_TYPE, "cannot copy from sequence \"%s\"", r.key);
+    const Table *t = r.system < 0 ? catalog_table(k, slice_of(r.key)) : NULL;
+    if (r.system < 0 && !t && !catalog_view(k, slice_of(r.key)))
+        return catalog_no_relation(k, r.key, x->table.location, &s->err);
+    const char *name =
+        r.system < 0 ? quote_relation(a, r.key) : arena_printf(a, "%s.%s", all[r.system].schema, all[r.system].name);
+    if (!name) return ST_ERROR;
     const bool some = t && x->n_columns == 0 && copied_columns(t) < t->n_cols;
     char *sql = arena_strdup(a, "select ");
     for (int i = 0, n = 0; some && sql && i < t->n_cols; i++)
@@ -425,7 +436,7 @@ static Status copy_query(Session *s, Arena *a, const AstCopy *x, const AstStmt *
     }
     for (int64_t i = 0; sql && i < x->n_columns; i++)
         sql = arena_printf(a, "%s%s%s", sql, i ? ", " : "", quote_name(a, x->columns[i]));
-    if (sql) sql = arena_printf(a, "%s%s from %s", sql, x->n_columns || some ? "" : "*", quote_name(a, x->table.name));
+    if (sql) sql = arena_printf(a, "%s%s from %s", sql, x->n_columns || some ? "" : "*", name);
     AstStmt **list;
     int64_t n;
     if (!sql) return ST_ERROR;
@@ -494,6 +505,5 @@ Status copy_statement(Session *s, Statement *st, const AstCopy *x) {
         err_hint(&s->err, "The session has copy_programs = off. COPY with a file, or STDIN and STDOUT, is allowed.");
         return ST_ERROR;
     }
-    if (x->table.name) TRY(session_check_schema(s, &x->table));
     return x->from ? copy_in(s, st, x) : copy_out(s, st, x);
 }

@@ -39,7 +39,7 @@ static Status of_system(Session *s, Arena *a, int number, LikeSource *out) {
 }
 /* A view: what a query of it has. */
 static Status of_view(Session *s, Arena *a, const AstName *n, LikeSource *out) {
-    const char *name = quote_name(a, n->name);
+    const char *name = quote_relation(a, n->name);
     const char *sql = name ? arena_printf(a, "select * from %s", name) : NULL;
     AstStmt **list;
     int64_t count;
@@ -59,12 +59,13 @@ static Status of_view(Session *s, Arena *a, const AstName *n, LikeSource *out) {
 }
 static Status find_source(Session *s, Arena *a, const AstTableLike *x, LikeSource *out) {
     const Catalog *c = &s->db->catalog;
-    const Slice name = slice_of(x->name.name);
-    const bool system = !x->name.schema || system_schema(x->name.schema);
-    const int number = system ? system_relation_find(x->name.schema, x->name.name) : -1;
-    *out = (LikeSource){.like = x, .name = x->name.name};
-    if (number >= 0) return of_system(s, a, number, out);
-    TRY(session_check_schema(s, &x->name));
+    RelationName r;
+    AstName n;
+    TRY(catalog_search(c, a, x->name.schema, x->name.name, &r));
+    *out = (LikeSource){.like = x, .name = r.key};
+    if (r.system >= 0) return of_system(s, a, r.system, out);
+    TRY(session_relation_name(s, a, &x->name, false, &n));
+    const Slice name = slice_of(n.name);
     if ((out->table = catalog_table(c, name))) {
         const Table *t = out->table;
         if (!(out->cols = arena_array(a, ColumnDef, t->n_cols + 1))) return err_oom(&s->err);
@@ -77,11 +78,11 @@ static Status find_source(Session *s, Arena *a, const AstTableLike *x, LikeSourc
         return ST_OK;
     }
     const CompositeType *row = composite_find(c->rows, name);
-    if (catalog_view(c, name)) return of_view(s, a, &x->name, out);
+    if (catalog_view(c, name)) return of_view(s, a, &n, out);
     if (row) return of_fields(s, a, row, out);
-    if (catalog_sequence(c, name)) return refuse_kind(s, &x->name, "sequences");
-    if (catalog_index_exists(c, name, NULL)) return refuse_kind(s, &x->name, "indexes");
-    return catalog_no_relation(c, x->name.name, x->name.location, &s->err);
+    if (catalog_sequence(c, name)) return refuse_kind(s, &n, "sequences");
+    if (catalog_index_exists(c, name, NULL)) return refuse_kind(s, &n, "indexes");
+    return catalog_no_relation(c, n.name, n.location, &s->err);
 }
 Status likes_find(Session *s, Arena *a, const AstCreateTable *x, Likes *out) {
     const Catalog *c = &s->db->catalog;

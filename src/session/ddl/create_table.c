@@ -49,8 +49,8 @@ Status draft_of(Session *s, Arena *a, const Table *t, TableDraft *d) {
 }
 
 /* PostgreSQL's name for an unnamed PRIMARY KEY or UNIQUE: table_pkey; table_column_..._key. */
-static char *key_name(const Session *s, Arena *a, const TableDraft *d, const char *table, const AstConstraint *k, int n,
-                      const int *cols) {
+static char *unnamed_key(const Session *s, Arena *a, const TableDraft *d, const char *table, const AstConstraint *k,
+                         int n, const int *cols) {
     if (k->kind == AST_CON_PRIMARY_KEY) return relation_name_choose(s, a, d, table, NULL, "pkey");
     const char **names = arena_array(a, const char *, n + k->n_include + 1);
     if (!names) return NULL;
@@ -91,7 +91,9 @@ static Status add_key_details(Session *s, Arena *a, TableDraft *d, const char *t
 /* The column that a CHECK names, when it names just one; NULL otherwise, and when it does not bind. */
 static const char *check_column(Session *s, Arena *a, const TableDraft *d, const char *table, const char *check) {
     const char *row = stored_row(a, d->n_cols, d->cols);
-    char *sql = row ? arena_printf(a, "select 1 from (%s) as %s where (%s)", row, quote_name(a, table), check) : NULL;
+    char *sql =
+        row ? arena_printf(a, "select 1 from (%s) as %s where (%s)", row, quote_name(a, name_of_key(table)), check)
+            : NULL;
     PlanCtx c;
     BoundStmt *b;
     if (!try_query(s, a, sql, &c, &b)) return NULL;
@@ -111,7 +113,8 @@ static const char *check_column(Session *s, Arena *a, const TableDraft *d, const
  * and a number when that is taken. */
 static const char *check_name(Session *s, Arena *a, const TableDraft *d, const char *table, const char *check) {
     const char *column = check_column(s, a, d, table, check);
-    const char *base = column ? arena_printf(a, "%s_%s_check", table, column) : arena_printf(a, "%s_check", table),
+    const char *plain = name_of_key(table),
+               *base = column ? arena_printf(a, "%s_%s_check", plain, column) : arena_printf(a, "%s_check", plain),
                *name = base;
     for (int i = 0, again = 1; name && i < d->n_checks; i++)
         if (strcmp(d->checks[i].name, name) == 0) {
@@ -194,12 +197,13 @@ static Status add_key(Session *s, Arena *a, TableDraft *d, const char *table, co
                           "multiple primary keys for table \"%s\" are not allowed", table);
     KeyDef *q = &d->keys[d->n_keys];
     *q = (KeyDef){.primary = primary, .n_cols = n, .cols = cols, .deferrable = k->deferrable, .deferred = k->deferred};
-    q->name = k->name ? k->name : key_name(s, a, d, table, k, n, cols);
-    bool taken = k->name && catalog_relation_exists(&s->db->catalog, slice_of(k->name));
-    for (int i = 0; i < d->n_keys && k->name; i++) taken |= strcmp(d->keys[i].name, k->name) == 0;
+    q->name = k->name ? key_beside(a, table, k->name) : unnamed_key(s, a, d, table, k, n, cols);
+    if (!q->name) return err_oom(&s->err);
+    bool taken = k->name && catalog_relation_exists(&s->db->catalog, slice_of(q->name));
+    for (int i = 0; i < d->n_keys && k->name; i++) taken |= strcmp(d->keys[i].name, q->name) == 0;
     if (taken) return err_at(&s->err, k->location, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", k->name);
     d->n_keys++;
-    return q->name ? add_key_details(s, a, d, table, q, k) : err_oom(&s->err);
+    return add_key_details(s, a, d, table, q, k);
 }
 
 Status column_default(Session *s, Arena *a, const AstExpr *e, Slice source, ColumnDef *c) {
@@ -374,7 +378,6 @@ Status foreign_keys(Session *s, Statement *st, const char *table, int64_t n, con
 
 Status name_is_free(Session *s, const AstName *n, bool if_not_exists, bool *skip) {
     *skip = false;
-    TRY(session_check_schema(s, n));
     if (!catalog_relation_exists(&s->db->catalog, slice_of(n->name))) return row_type_free(s, n->name, 0);
     if (if_not_exists) return *skip = true, ST_OK;
     return err_at(&s->err, n->location, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", n->name);
@@ -399,7 +402,7 @@ Status try_bind(Session *s, Arena *a, Table *t) {
     BoundStmt *b;
     AstStmt **list;
     int64_t n;
-    const char *name = definition_name(a, t->name);
+    const char *name = quote_relation(a, t->name);
     char *sql = name ? arena_printf(a, "insert into %s default values", name) : NULL;
     if (!sql) return err_oom(&s->err);
     TRY(sql_parse(a, slice_of(sql), &list, &n, &s->err));
@@ -441,7 +444,10 @@ Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
     tag(st, "CREATE TABLE");
     TRY(session_begin_write(s));
     bool skip;
+    AstCreateTable named = *x;
     TRY(check_on_commit(s, x->temporary, x->on_commit));
+    TRY(session_new_name(s, a, &x->name, &named.name));
+    x = &named;
     TRY(name_is_free(s, &x->name, x->if_not_exists, &skip));
     if (skip) return ST_OK;
     TRY(likes_find(s, a, x, &likes));
@@ -613,7 +619,10 @@ Status table_of_query(Session *s, Arena *a, const AstCreateTableAs *x, const Pla
 
 Status create_table_as(Session *s, Statement *st, const AstCreateTableAs *x) {
     Arena *a = st->run_arena;
+    AstCreateTableAs named = *x;
     TRY(session_begin_write(s));
+    TRY(session_new_name(s, a, &x->name, &named.name));
+    x = &named;
     if (x->materialized_view) return matview_create(s, st, x);
     tag(st, "CREATE TABLE AS");
     bool skip;

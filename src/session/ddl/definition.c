@@ -62,8 +62,9 @@ static void text_names(Text *t, int n, char *const *names) {
 static const char *text_take(const Text *t) { return t->failed ? NULL : t->p ? t->p : ""; }
 
 char *definition_name(Arena *a, const char *name) {
-    Str s = {.ptr = name, .len = (uint32_t)strlen(name)};
-    return name_is_plain(s) ? arena_strdup(a, name) : quote_name(a, name);
+    char *out = arena_alloc(a, 2 * (int64_t)strlen(name) + 3);
+    if (out) (void)name_put_quoted(name, out);
+    return out;
 }
 
 /* ---- the list --------------------------------------------------------------------------------------- */
@@ -105,11 +106,13 @@ static Status add(Lister *l, Definition d) {
     const char *const all[] = {d.kind, d.name, d.table, d.target, d.create, d.drop, d.drop_if_exists, d.problem};
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         if (!all[i]) return ST_ERROR; /* out of memory, which the arena has said */
+    if (!(d.name = keys_dotted(l->a, d.name)) || !(d.table = keys_dotted(l->a, d.table))) return ST_ERROR;
     return vec_push(l->a, &l->out->list, d) ? ST_OK : ST_ERROR;
 }
 
 /* ---- tables ----------------------------------------------------------------------------------------- */
 
+static int by_text(const void *x, const void *y) { return strcmp(*(const char *const *)x, *(const char *const *)y); }
 static int by_table_name(const void *x, const void *y) {
     return strcmp((*(Table *const *)x)->name, (*(Table *const *)y)->name);
 }
@@ -153,7 +156,7 @@ static Status order_tables(Lister *l) {
 static bool calls_routine(Lister *l, const Table *t, const char *sql) {
     PlanCtx c;
     BoundStmt *b;
-    const char *table = quote_name(l->a, t->name);
+    const char *table = quote_relation(l->a, t->name);
     return sql && table && l->k->n_routines > 0 &&
            try_query(l->s, l->a, arena_printf(l->a, "select (%s\n) from %s", sql, table), &c, &b) &&
            c.routine_ids.len > 0;
@@ -349,7 +352,7 @@ static Status add_index_defs(Lister *l, const Table *t) {
         text_put(&x, "ALTER TABLE ");
         text_name(&x, t->name);
         text_put(&x, " CLUSTER ON ");
-        text_name(&x, all[i]->name);
+        text_name(&x, name_of_key(all[i]->name));
         TRY(add_of_index(l, t, all[i]->name, text_take(&x)));
     }
     return ST_OK;
@@ -377,7 +380,7 @@ static Status add_keys(Lister *l, const Table *t) {
     for (int k = 0; k < t->n_keys; k++) {
         const KeyConstraint *key = &t->keys[k];
         if (key->is_index) continue;
-        Text x = begin_constraint(l, key->name, key->primary ? "PRIMARY KEY (" : "UNIQUE (");
+        Text x = begin_constraint(l, name_of_key(key->name), key->primary ? "PRIMARY KEY (" : "UNIQUE (");
         for (int c = 0; c < key->n_cols; c++) {
             if (c) text_put(&x, ", ");
             text_name(&x, t->cols[key->cols[c]].name);
@@ -385,7 +388,7 @@ static Status add_keys(Lister *l, const Table *t) {
         text_put(&x, ")");
         add_key_details(l, &x, t, key);
         text_put(&x, definition_deferral(key->deferrable, key->deferred));
-        TRY(add_part(l, "CONSTRAINT", t, key->name, &x, NULL));
+        TRY(add_part(l, "CONSTRAINT", t, name_of_key(key->name), &x, NULL));
     }
     return add_index_defs(l, t);
 }
@@ -579,7 +582,8 @@ static void add_relation(Rewrite *r, const ViewTable *t, const ViewSource *q) {
     const char *from = r->sql + q->location - 1, *to = skip_name(from);
     if (f->name.schema) to = skip_name(skip_blanks(skip_blanks(to) + 1));
     bool whole = same_columns(t, q), aliases = !whole && r->form == FORM_ALIASES;
-    if (whole && strcmp(q->relation, f->name.name) == 0) return;
+    const bool in_schema = key_is_in(q->relation, f->name.schema ? f->name.schema : KEY_PUBLIC);
+    if (whole && in_schema && key_is_named(q->relation, f->name.name)) return;
     if (*skip_blanks(to) == '*') to = skip_blanks(to) + 1;
     if (aliases && f->alias.name) to = skip_alias(to, &f->alias);
     const char *only = word_before(r->sql, from, "only"), *table = word_before(r->sql, only ? only : from, "table");
@@ -588,7 +592,7 @@ static void add_relation(Rewrite *r, const ViewTable *t, const ViewSource *q) {
     text_add(&r->x, r->at, from - r->at);
     if (table) text_put(&r->x, "SELECT * FROM ");
     if (whole || aliases) {
-        text_put(&r->x, "public.");
+        if (!key_has_schema(q->relation)) text_put(&r->x, "public.");
         text_name(&r->x, q->relation);
     } else {
         add_subquery(&r->x, q);
@@ -984,7 +988,8 @@ static Status add_sequence_numbers(Lister *l) {
         const char *name = stored_name_in_literal(l->a, q->name);
         Text x = {.a = l->a};
         if (!name) return ST_ERROR;
-        text_put(&x, "SELECT pg_catalog.setval('public.");
+        text_put(&x, "SELECT pg_catalog.setval('");
+        if (!key_has_schema(q->name)) text_put(&x, "public.");
         text_put(&x, name);
         text_number(&x, "',", now.last);
         text_put(&x, now.is_called ? ", true)" : ", false)");
@@ -1289,12 +1294,33 @@ static Status add_comments(Lister *l) {
     return ST_OK;
 }
 
+static Status add_schemas(Lister *l) {
+    const char **names = arena_array(l->a, const char *, l->k->n_schemas + 1);
+    if (!names) return ST_ERROR;
+    for (int64_t i = 0; i < l->k->n_schemas; i++) names[i] = l->k->schemas[i]->name;
+    if (l->k->n_schemas > 1) qsort(names, (size_t)l->k->n_schemas, sizeof *names, by_text);
+    for (int64_t i = 0; i < l->k->n_schemas; i++) {
+        const char *name = definition_name(l->a, names[i]);
+        if (!name) return ST_ERROR;
+        TRY(add(l, (Definition){.kind = "SCHEMA",
+                                .name = names[i],
+                                .table = "",
+                                .target = "",
+                                .create = arena_printf(l->a, "CREATE SCHEMA %s", name),
+                                .drop = arena_printf(l->a, "DROP SCHEMA %s", name),
+                                .drop_if_exists = arena_printf(l->a, "DROP SCHEMA IF EXISTS %s", name),
+                                .problem = ""}));
+    }
+    return ST_OK;
+}
+
 static bool is_view(const Lister *l, const Table *t) { return catalog_matview(l->k, slice_of(t->name)) != NULL; }
 Status definitions_list(Session *s, Arena *a, Definitions *out) {
     Lister l = {.s = s, .a = a, .k = &s->db->catalog, .out = out};
     int64_t n = l.k->n_tables;
     *out = (Definitions){.a = a};
     TRY(prepare(&l));
+    TRY(add_schemas(&l));
     TRY(order_sequences(&l));
     TRY(add_sequences(&l));
     TRY(add_enums(&l));

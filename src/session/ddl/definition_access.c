@@ -66,7 +66,9 @@ static const char *object(const Writer *w, const Privileges *x, bool grant) {
 static Status add_owner(Writer *w, const Privileges *x) {
     const char *what = object(w, x, false);
     const Sequence *q = x->kind == PRIVILEGE_RELATION ? catalog_sequence(w->c, slice_of(x->name)) : NULL;
-    const bool by_default = x->owner == (x->kind == PRIVILEGE_SCHEMA ? ROLE_DATABASE_OWNER : ROLE_BOOTSTRAP);
+    const bool by_default =
+        x->owner ==
+        (x->kind == PRIVILEGE_SCHEMA && strcmp(x->name, KEY_PUBLIC) == 0 ? ROLE_DATABASE_OWNER : ROLE_BOOTSTRAP);
     if (!what || by_default || x->kind == PRIVILEGE_COLUMN || (q && q->owner_table)) return ST_OK;
     return add(w, "OWNER", what, x->name, arena_printf(w->a, "ALTER %s OWNER TO %s", what, role(w, x->owner)));
 }

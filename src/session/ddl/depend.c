@@ -17,6 +17,14 @@ void dependents_init(Dependents *d, Session *s, Statement *st) {
     *d = (Dependents){.s = s, .st = st, .a = st->run_arena};
 }
 
+static const char *shown(const Dependents *d, const char *key) {
+    const char *name = catalog_shown(&d->s->db->catalog, d->a, key);
+    return name ? name : name_of_key(key); /* the arena has said that there is no memory */
+}
+const char *dependents_called(Dependents *d, const char *kind, const char *key) {
+    return arena_printf(d->a, "%s %s", kind, shown(d, key));
+}
+
 static bool spares_view(const Dependents *d, const View *v) {
     for (int64_t i = 0; i < d->spared_views.len; i++)
         if (d->spared_views.items[i] == v) return true;
@@ -36,7 +44,20 @@ Status dependents_spare_table(Dependents *d, const Table *t) {
 
 /* ---- finding ------------------------------------------------------------------------------------- */
 
+/* It goes with a schema. */
+static bool goes_with_schema(const Dependents *d, const Dependent *x) {
+    const char *key = x->view      ? x->view->name
+                      : x->foreign ? x->foreign->table
+                      : x->routine ? x->routine->name
+                      : x->domain  ? x->domain->name
+                      : x->range   ? x->range->name
+                                   : x->table;
+    for (int64_t i = 0; key && i < d->schemas.len; i++)
+        if (key_is_in(key, d->schemas.items[i])) return true;
+    return false;
+}
 static Status add(Dependents *d, Dependent x, const char *on) {
+    if (goes_with_schema(d, &x)) return ST_OK;
     for (int64_t i = 0; i < d->found.len; i++) {
         const Dependent *y = &d->found.items[i];
         const bool of_domain =
@@ -48,8 +69,14 @@ static Status add(Dependents *d, Dependent x, const char *on) {
     if (!(x.line = arena_printf(d->a, "%s depends on %s", x.what, on))) return ST_ERROR;
     return vec_push(d->a, &d->found, x) ? ST_OK : ST_ERROR;
 }
+Status dependents_of_schema(Dependents *d, const char *what, const char *schema) {
+    if (!what) return ST_ERROR;
+    Dependent x = {.kind = DEPENDENT_CONTENT, .what = what};
+    x.line = arena_printf(d->a, "%s depends on schema %s", what, schema);
+    return x.line && vec_push(d->a, &d->found, x) ? ST_OK : ST_ERROR;
+}
 static Status add_foreign(Dependents *d, ForeignKey *f, const char *on) {
-    const char *what = arena_printf(d->a, "constraint %s on table %s", f->name, f->table);
+    const char *what = arena_printf(d->a, "constraint %s on table %s", f->name, shown(d, f->table));
     return what ? add(d, (Dependent){.kind = DEPENDENT_FOREIGN, .foreign = f, .what = what}, on) : ST_ERROR;
 }
 
@@ -66,7 +93,7 @@ static Status add_view(Dependents *d, View *v, const char *on) {
     TRY(stack_check(&d->s->err));
     for (int64_t i = 0; i < d->found.len; i++)
         if (d->found.items[i].view == v) return ST_OK;
-    const char *what = arena_printf(d->a, v->materialized ? "materialized view %s" : "view %s", v->name);
+    const char *what = arena_printf(d->a, v->materialized ? "materialized view %s" : "view %s", shown(d, v->name));
     if (!what) return ST_ERROR;
     if (!spares_view(d, v)) TRY(add(d, (Dependent){.kind = DEPENDENT_VIEW, .view = v, .what = what}, on));
     return spares_view(d, v) ? ST_OK : add_readers(d, v->name, what);
@@ -92,7 +119,7 @@ static Status add_views_of(Dependents *d, const bool *holds, const char *on) {
 }
 
 Status dependents_of_view(Dependents *d, const View *v) {
-    const char *on = arena_printf(d->a, v->materialized ? "materialized view %s" : "view %s", v->name);
+    const char *on = arena_printf(d->a, v->materialized ? "materialized view %s" : "view %s", shown(d, v->name));
     if (!on) return ST_ERROR;
     if (v->materialized) TRY(of_row_type(d, catalog_table(&d->s->db->catalog, slice_of(v->name))));
     return add_readers(d, v->name, on);
@@ -101,7 +128,7 @@ Status dependents_of_view(Dependents *d, const View *v) {
 static Status of_owned_sequences(Dependents *d, const Table *t, const char *column);
 Status dependents_of_table(Dependents *d, const Table *t) {
     const Catalog *k = &d->s->db->catalog;
-    const char *on = arena_printf(d->a, "table %s", t->name);
+    const char *on = arena_printf(d->a, "table %s", shown(d, t->name));
     if (!on) return ST_ERROR;
     for (int64_t i = 0; i < k->n_foreign; i++)
         if (strcmp(k->foreign[i]->ref_table, t->name) == 0 && strcmp(k->foreign[i]->table, t->name) != 0 &&
@@ -162,7 +189,7 @@ bool view_uses_column(Session *s, Arena *a, const View *v, const Table *t, int c
 bool text_uses_column(Session *s, Arena *a, const Table *t, const char *sql, int col) {
     PlanCtx c;
     BoundStmt *b;
-    const char *table = quote_name(a, t->name);
+    const char *table = quote_relation(a, t->name);
     if (!table || !try_query(s, a, arena_printf(a, "select (%s\n) from %s", sql, table), &c, &b)) return false;
     UsedCols used = {&c, colset_new(&c)};
     plan_visit(&(PlanVisitor){.ctx = &used, .expr = add_used}, b->plan);
@@ -176,14 +203,14 @@ static Status add_generated(Dependents *d, const Table *t, int col, const char *
         const Column *g = &t->cols[i];
         if (g->kind != COLUMN_GENERATED || i == col || !text_uses_column(d->s, d->a, t, g->default_sql, col)) continue;
         Dependent y = {.kind = DEPENDENT_COLUMN, .table = t->name, .name = g->name};
-        y.what = arena_printf(d->a, "column %s of table %s", g->name, t->name);
+        y.what = arena_printf(d->a, "column %s of table %s", g->name, shown(d, t->name));
         TRY(y.what ? add(d, y, on) : ST_ERROR);
     }
     return ST_OK;
 }
 Status dependents_of_column(Dependents *d, const Table *t, int col) {
     const Catalog *k = &d->s->db->catalog;
-    const char *name = t->cols[col].name, *on = arena_printf(d->a, "column %s of table %s", name, t->name);
+    const char *name = t->cols[col].name, *on = arena_printf(d->a, "column %s of table %s", name, shown(d, t->name));
     bool *holds = arena_array(d->a, bool, k->n_views + 1);
     if (!on || !holds) return ST_ERROR;
     for (int64_t i = 0; i < k->n_foreign; i++) {
@@ -208,8 +235,8 @@ Status dependents_of_column(Dependents *d, const Table *t, int col) {
 
 Status dependents_of_key(Dependents *d, const Table *t, int key) {
     const Catalog *k = &d->s->db->catalog;
-    const char *on = arena_printf(d->a, "constraint %s on table %s", t->keys[key].name, t->name);
-    const char *index = arena_printf(d->a, "index %s", t->keys[key].name);
+    const char *on = arena_printf(d->a, "constraint %s on table %s", name_of_key(t->keys[key].name), shown(d, t->name));
+    const char *index = arena_printf(d->a, "index %s", shown(d, t->keys[key].name));
     bool *holds = arena_array(d->a, bool, k->n_views + 1);
     if (!on || !index || !holds) return ST_ERROR;
     for (int64_t i = 0; i < k->n_foreign; i++)
@@ -232,7 +259,7 @@ static bool calls(const PlanCtx *c, const Routine *r) {
 /* Binds an expression over rows of the table: a DEFAULT, a CHECK, a part of an index. False: there is none (NULL), or
  * it does not bind. */
 static bool try_text(Dependents *d, const Table *t, const char *sql, PlanCtx *c, BoundStmt **b) {
-    const char *table = sql ? quote_name(d->a, t->name) : NULL;
+    const char *table = sql ? quote_relation(d->a, t->name) : NULL;
     return table && try_query(d->s, d->a, arena_printf(d->a, "select (%s\n) from %s", sql, table), c, b);
 }
 static bool text_calls(Dependents *d, const Table *t, const char *sql, const Routine *r) {
@@ -249,7 +276,7 @@ static Status of_routine_in_indexes(Dependents *d, const Table *t, const Routine
         bool yes = text_calls(d, t, x->where, r);
         for (int p = 0; p < x->n_parts && !yes; p++) yes = text_calls(d, t, x->parts[p].text, r);
         if (!yes) continue;
-        const char *what = arena_printf(d->a, "index %s", x->name);
+        const char *what = arena_printf(d->a, "index %s", shown(d, x->name));
         if (!what) return ST_ERROR;
         TRY(add(d, (Dependent){.kind = DEPENDENT_INDEX, .table = t->name, .name = x->name, .what = what}, on));
     }
@@ -258,14 +285,15 @@ static Status of_routine_in_indexes(Dependents *d, const Table *t, const Routine
 static Status of_routine_in_table(Dependents *d, const Table *t, const Routine *r, const char *on) {
     for (int i = 0; i < t->n_cols; i++) {
         if (!text_calls(d, t, t->cols[i].default_sql, r)) continue;
-        const char *what = arena_printf(d->a, "default value for column %s of table %s", t->cols[i].name, t->name);
+        const char *what =
+            arena_printf(d->a, "default value for column %s of table %s", t->cols[i].name, shown(d, t->name));
         if (!what) return ST_ERROR;
         TRY(add(d, (Dependent){.kind = DEPENDENT_DEFAULT, .table = t->name, .name = t->cols[i].name, .what = what},
                 on));
     }
     for (int i = 0; i < t->n_checks; i++) {
         if (!text_calls(d, t, t->checks[i].sql, r)) continue;
-        const char *what = arena_printf(d->a, "constraint %s on table %s", t->checks[i].name, t->name);
+        const char *what = arena_printf(d->a, "constraint %s on table %s", t->checks[i].name, shown(d, t->name));
         if (!what) return ST_ERROR;
         TRY(add(d, (Dependent){.kind = DEPENDENT_CHECK, .table = t->name, .name = t->checks[i].name, .what = what},
                 on));
@@ -328,7 +356,7 @@ static Status of_view_defaults(Dependents *d, BoundTest depends, const void *ctx
             if (!sql || !try_query(d->s, d->a, sql, &of_default, &value)) continue;
             if (!depends(d, &of_default, value, ctx)) continue;
             Dependent y = {.kind = DEPENDENT_DEFAULT, .table = v->name, .name = b->names[n], .direct = true};
-            y.what = arena_printf(d->a, "default value for column %s of view %s", y.name, v->name);
+            y.what = arena_printf(d->a, "default value for column %s of view %s", y.name, shown(d, v->name));
             TRY(y.what ? add(d, y, on) : ST_ERROR);
         }
     }
@@ -378,13 +406,13 @@ static Status of_sequence_in_table(Dependents *d, const Table *t, const Sequence
         if (but && strcmp(t->cols[i].name, but) == 0) continue;
         if (t->cols[i].kind == COLUMN_GENERATED || !text_names(d, t, t->cols[i].default_sql, q)) continue;
         Dependent y = {.kind = DEPENDENT_DEFAULT, .table = t->name, .name = t->cols[i].name};
-        y.what = arena_printf(d->a, "default value for column %s of table %s", t->cols[i].name, t->name);
+        y.what = arena_printf(d->a, "default value for column %s of table %s", t->cols[i].name, shown(d, t->name));
         TRY(y.what ? add(d, y, on) : ST_ERROR);
     }
     for (int i = 0; i < t->n_checks; i++) {
         if (!text_names(d, t, t->checks[i].sql, q)) continue;
         Dependent y = {.kind = DEPENDENT_CHECK, .table = t->name, .name = t->checks[i].name};
-        y.what = arena_printf(d->a, "constraint %s on table %s", t->checks[i].name, t->name);
+        y.what = arena_printf(d->a, "constraint %s on table %s", t->checks[i].name, shown(d, t->name));
         TRY(y.what ? add(d, y, on) : ST_ERROR);
     }
     return ST_OK;
@@ -395,7 +423,7 @@ static bool default_names(const Dependents *d, const PlanCtx *c, const BoundStmt
 }
 Status dependents_of_sequence(Dependents *d, const Sequence *q, const char *table, const char *column) {
     const Catalog *k = &d->s->db->catalog;
-    const char *on = arena_printf(d->a, "sequence %s", q->name);
+    const char *on = arena_printf(d->a, "sequence %s", shown(d, q->name));
     bool *holds = arena_array(d->a, bool, k->n_views + 1);
     if (!on || !holds) return ST_ERROR;
     for (int64_t i = 0; i < k->n_tables; i++) {
@@ -495,7 +523,7 @@ static Status of_type_in_column(Dependents *d, const Table *t, int i, NamedType 
     const bool column = c->kind == COLUMN_GENERATED && !d->renames; /* it goes with what it is computed by */
     y.kind = column ? DEPENDENT_COLUMN : DEPENDENT_DEFAULT;
     y.what = arena_printf(d->a, column ? "column %s of table %s" : "default value for column %s of table %s", c->name,
-                          t->name);
+                          shown(d, t->name));
     return y.what ? add(d, y, on) : ST_ERROR;
 }
 static Status of_type_in_table(Dependents *d, const Table *t, NamedType x, const char *on) {
@@ -503,7 +531,7 @@ static Status of_type_in_table(Dependents *d, const Table *t, NamedType x, const
     for (int i = 0; i < t->n_checks; i++) {
         if (!text_depends(d, t, t->checks[i].sql, x)) continue;
         Dependent y = {.kind = DEPENDENT_CHECK, .table = t->name, .name = t->checks[i].name, .direct = true};
-        y.what = arena_printf(d->a, "constraint %s on table %s", t->checks[i].name, t->name);
+        y.what = arena_printf(d->a, "constraint %s on table %s", t->checks[i].name, shown(d, t->name));
         if (!y.what) return ST_ERROR;
         TRY(add(d, y, on));
     }
@@ -646,17 +674,17 @@ static const char *default_text(Dependents *d, const Column *c) {
 static const char *label_in_table(Dependents *d, const Table *t, NamesType n) {
     for (int i = 0; i < t->n_cols; i++)
         if (text_has_label(d, t, default_text(d, &t->cols[i]), n))
-            return arena_printf(d->a, "default value for column %s of table %s", t->cols[i].name, t->name);
+            return arena_printf(d->a, "default value for column %s of table %s", t->cols[i].name, shown(d, t->name));
     for (int i = 0; i < t->n_checks; i++)
         if (text_has_label(d, t, t->checks[i].sql, n))
-            return arena_printf(d->a, "constraint %s on table %s", t->checks[i].name, t->name);
+            return arena_printf(d->a, "constraint %s on table %s", t->checks[i].name, shown(d, t->name));
     const Catalog *k = &d->s->db->catalog;
     for (int64_t i = 0; i < k->n_index_defs; i++) {
         const IndexDef *e = k->index_defs[i];
         if (strcmp(e->table, t->name) != 0) continue;
         bool has = text_has_label(d, t, e->where, n);
         for (int p = 0; p < e->n_parts && !has; p++) has = text_has_label(d, t, e->parts[p].text, n);
-        if (has) return arena_printf(d->a, "index %s", e->name);
+        if (has) return arena_printf(d->a, "index %s", shown(d, e->name));
     }
     return NULL;
 }
@@ -687,7 +715,7 @@ Status dependents_naming_label(Dependents *d, const EnumType *x, int32_t code, c
         BoundStmt *b;
         NamesType n = none;
         if (try_view(d->s, d->a, k->views[i], &c, &b)) names_in_plan(&n, &c, b->plan);
-        if (n.label) *what = arena_printf(d->a, "view %s", k->views[i]->name);
+        if (n.label) *what = arena_printf(d->a, "view %s", shown(d, k->views[i]->name));
     }
     return err_is_set(&d->s->err) ? ST_ERROR : ST_OK;
 }
@@ -703,10 +731,10 @@ static bool text_knows(Dependents *d, const Table *t, const char *sql, NamedType
 static const char *knows_in_table(Dependents *d, const Table *t, NamedType x, bool by_name) {
     for (int i = 0; i < t->n_cols; i++)
         if (text_knows(d, t, t->cols[i].default_sql, x, by_name))
-            return arena_printf(d->a, "default value for column %s of table %s", t->cols[i].name, t->name);
+            return arena_printf(d->a, "default value for column %s of table %s", t->cols[i].name, shown(d, t->name));
     for (int i = 0; i < t->n_checks; i++)
         if (text_knows(d, t, t->checks[i].sql, x, by_name))
-            return arena_printf(d->a, "constraint %s on table %s", t->checks[i].name, t->name);
+            return arena_printf(d->a, "constraint %s on table %s", t->checks[i].name, shown(d, t->name));
     const Catalog *k = &d->s->db->catalog;
     for (int64_t i = 0; i < k->n_index_defs; i++) {
         const IndexDef *e = k->index_defs[i];
@@ -717,7 +745,7 @@ static const char *knows_in_table(Dependents *d, const Table *t, NamedType x, bo
             const bool column = index_part_column(t, e->parts[p].text) >= 0;
             knows = !column && text_knows(d, t, e->parts[p].text, x, by_name);
         }
-        if (knows) return arena_printf(d->a, "index %s", e->name);
+        if (knows) return arena_printf(d->a, "index %s", shown(d, e->name));
     }
     return NULL;
 }
@@ -731,7 +759,8 @@ Status dependents_knowing_fields(Dependents *d, const CompositeType *x, bool by_
         BoundStmt *b;
         NamesType n = {.x = type};
         if (try_view(d->s, d->a, k->views[i], &c, &b)) names_in_plan(&n, &c, b->plan);
-        if (n.named || (!by_name && (n.value || n.column))) *what = arena_printf(d->a, "view %s", k->views[i]->name);
+        if (n.named || (!by_name && (n.value || n.column)))
+            *what = arena_printf(d->a, "view %s", shown(d, k->views[i]->name));
     }
     return err_is_set(&d->s->err) ? ST_ERROR : ST_OK;
 }
@@ -775,6 +804,7 @@ static Status take_along(Dependents *d, const Dependent *x) {
     const RangeType *range;
     bool multi;
     switch (x->kind) {
+    case DEPENDENT_CONTENT: return ST_OK;
     case DEPENDENT_VIEW: return x->view->materialized ? matview_drop(d->s, x->view) : session_drop_view(d->s, x->view);
     case DEPENDENT_FOREIGN: return session_drop_foreign(d->s, x->foreign);
     case DEPENDENT_ROUTINE: return session_drop_routine(d->s, x->routine);

@@ -23,7 +23,8 @@ typedef enum DependentKind {
     DEPENDENT_DOMAIN_DEFAULT,
     DEPENDENT_INDEX,
     DEPENDENT_ATTRIBUTE,
-    DEPENDENT_RANGE
+    DEPENDENT_RANGE,
+    DEPENDENT_CONTENT /* of a schema, which goes with that */
 } DependentKind;
 typedef struct Dependent {
     DependentKind kind;
@@ -47,6 +48,7 @@ typedef struct Dependents {
     VEC(const View *) spared_views; /* that the statement drops itself */
     VEC(const Table *) spared_tables;
     VEC(const Domain *) spared_domains;
+    VEC(const char *) schemas; /* that the statement drops, with all that is in them */
 } Dependents;
 /* A type with a definition: one of these. */
 typedef struct NamedType {
@@ -71,6 +73,8 @@ Status dependents_of_sequence(Dependents *d, const Sequence *q, const char *tabl
 /* Columns of the type, routines with parameters of it, domains over it, views, defaults and conditions that name it,
  * and what depends on these. Bodies of routines are texts, as in PostgreSQL. */
 Status dependents_of_type(Dependents *d, NamedType x);
+/* what: "table s.t", an object of the schema, as dependents_called has it. */
+Status dependents_of_schema(Dependents *d, const char *what, const char *schema);
 /* What has a text with this label of the type in it, which is not found by another name; NULL: nothing. Texts are those
  * of defaults, conditions, views and indexes. */
 Status dependents_naming_label(Dependents *d, const EnumType *x, int32_t code, const char **what);
@@ -79,6 +83,8 @@ Status dependents_naming_label(Dependents *d, const EnumType *x, int32_t code, c
 Status dependents_knowing_fields(Dependents *d, const CompositeType *x, bool by_name, const char **what);
 /* Whether a text over rows of the table names its column. */
 bool text_uses_column(Session *s, Arena *a, const Table *t, const char *sql, int col);
+/* "table s.t", as dependents_drop takes it; NULL: no memory. */
+const char *dependents_called(Dependents *d, const char *kind, const char *key);
 /* Refuses to drop `what` (NULL: several things) because of them, or drops them, with a notice. */
 Status dependents_drop(Dependents *d, const char *what, bool cascade);
 

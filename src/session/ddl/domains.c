@@ -27,7 +27,7 @@ static int find_check(const Domain *d, const char *name) {
 static bool has_check(const Domain *d, const char *name) { return find_check(d, name) >= 0; }
 /* PostgreSQL's name for a condition without one. */
 static char *check_name(const DomainDraft *x) {
-    char *name = arena_printf(x->a, "%s_check", x->d.name);
+    char *name = arena_printf(x->a, "%s_check", name_of_key(x->d.name));
     for (int again = 1; name && has_check(&x->d, name); again++)
         name = arena_printf(x->a, "%s_check%d", x->d.name, again);
     return name;
@@ -174,7 +174,7 @@ static Status find_value(DomainDraft *x, const char *condition, const char **tab
             const Domain *d = catalog_domain_by_id(k, t->cols[c].domain);
             if (!d || !domain_is_of(k, d, &x->d)) continue;
             const char *q = arena_printf(x->a, "select 1 from (select %s as value from %s) v where %s limit 1",
-                                         quote_name(x->a, t->cols[c].name), quote_name(x->a, t->name), condition);
+                                         quote_name(x->a, t->cols[c].name), quote_relation(x->a, t->name), condition);
             int64_t rows;
             if (!q) return err_oom(&x->s->err);
             TRY(count_rows(x->s, x->st, q, &rows));

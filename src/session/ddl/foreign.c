@@ -15,7 +15,7 @@ static bool comparable(Type a, Type b) {
 static bool name_taken(const Session *s, const Table *t, const char *name) {
     const Catalog *k = &s->db->catalog;
     bool taken = false;
-    for (int i = 0; i < t->n_keys; i++) taken |= strcmp(t->keys[i].name, name) == 0;
+    for (int i = 0; i < t->n_keys; i++) taken |= key_is_named(t->keys[i].name, name);
     for (int i = 0; i < t->n_checks; i++) taken |= strcmp(t->checks[i].name, name) == 0;
     for (int64_t i = 0; i < k->n_foreign; i++)
         taken |= strcmp(k->foreign[i]->table, t->name) == 0 && strcmp(k->foreign[i]->name, name) == 0;
@@ -136,7 +136,7 @@ static Status referenced_key(Session *s, const ForeignKey *f, const Table *p, in
                   "there is no unique constraint matching given keys for referenced table \"%s\"", p->name);
 }
 static Status choose_name(Session *s, Arena *a, ForeignKey *f, const Table *t, const AstConstraint *k) {
-    char *base = arena_strdup(a, t->name);
+    char *base = arena_strdup(a, name_of_key(t->name));
     for (int i = 0; base && i < f->n_cols; i++) base = arena_printf(a, "%s_%s", base, f->cols[i]);
     if (!base) return err_oom(&s->err);
     if (f->name && name_taken(s, t, f->name))
@@ -151,7 +151,9 @@ static Status choose_name(Session *s, Arena *a, ForeignKey *f, const Table *t, c
 
 Status foreign_define(Session *s, Statement *st, const Table *t, const AstConstraint *k, const char *column) {
     Arena *a = st->run_arena;
-    TRY(session_check_schema(s, &k->ref_table));
+    AstConstraint named = *k;
+    TRY(session_relation_name(s, a, &k->ref_table, false, &named.ref_table));
+    k = &named;
     const Table *p = catalog_table(&s->db->catalog, slice_of(k->ref_table.name));
     const bool matview = p && catalog_matview(&s->db->catalog, slice_of(p->name));
     if (matview || (!p && catalog_view(&s->db->catalog, slice_of(k->ref_table.name))))

@@ -283,7 +283,7 @@ static uint32_t relation_rights(const Grant *g, const SysClass *k, bool *all) {
 }
 static Status grant_on_relation(const Grant *g, SysClass *k) {
     bool all;
-    const char *name = arena_strdup(g->a, k->name);
+    const char *name = arena_strdup(g->a, k->key);
     const uint32_t rights = relation_rights(g, k, &all);
     const Privileges of = {.kind = PRIVILEGE_RELATION, .name = name, .part = ""};
     Privileges table;
@@ -292,14 +292,21 @@ static Status grant_on_relation(const Grant *g, SysClass *k) {
         return err_set(&g->s->err, ERR_INVALID_GRANT_OPERATION, "invalid privilege type USAGE for table");
     TRY(privileges_get(g->c, g->a, &of, &table));
     if (rights || all) TRY(grant_on(g, &of, rights, all));
-    SysClass *now = k->kind == 'S' ? NULL : object_class_named(session_objects(g->s), "public", name);
+    SysClass *now = k->kind == 'S' ? NULL : object_class_of_key(session_objects(g->s), name);
     return now ? grant_on_columns(g, now, &table, rights, all) : ST_OK;
 }
-static Status grant_on_named(const Grant *g, const AstName *n) {
+static Status grant_on_key(const Grant *g, const char *key) {
+    const SysObjects *o = session_objects(g->s);
+    SysClass *k = o ? object_class_of_key(o, key) : NULL;
+    return k ? grant_on_relation(g, k) : o ? ST_OK : ST_ERROR;
+}
+static Status grant_on_named(const Grant *g, const AstName *name) {
     Session *s = g->s;
-    TRY(session_check_schema(s, n));
+    AstName named;
+    const AstName *n = &named;
+    TRY(session_relation_name(s, g->a, name, false, &named));
     const SysObjects *o = session_objects(s);
-    SysClass *k = o ? object_class_named(o, "public", n->name) : NULL;
+    SysClass *k = o ? object_class_of_key(o, n->name) : NULL;
     if (!o) return ST_ERROR;
     if (!k) TRY(sql_refuse_system_relation(n->name, &s->err));
     if (!k) return err_at(&s->err, n->location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", n->name);
@@ -341,14 +348,17 @@ static Status grant_on_routine(const Grant *g, const AstFuncSignature *q) {
     if (!r) return sql_no_routine(what, q, missing, &g->s->err);
     return grant_whole(g, &(Privileges){.kind = PRIVILEGE_ROUTINE, .routine = r->id, .name = "", .part = ""});
 }
+static Status find_schema(const Grant *g, const char *name, int64_t location) {
+    if (catalog_has_schema(g->c, name)) return ST_OK;
+    return err_at(&g->s->err, location, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist", name);
+}
 static Status grant_on_object(const Grant *g, int64_t i) {
     const AstGrant *x = g->x;
     if (x->routines) return grant_on_routine(g, &x->routines[i]);
     const AstName *n = &x->names[i];
-    const AstName in = {.schema = n->name, .name = "", .location = n->location};
     switch (x->object) {
     case 'n':
-        TRY(session_check_schema(g->s, &in));
+        TRY(find_schema(g, n->name, n->location));
         return grant_whole(g, &(Privileges){.kind = PRIVILEGE_SCHEMA, .name = n->name, .part = ""});
     case 'D':
         if (strcmp(n->name, g->s->info.database) != 0)
@@ -362,19 +372,24 @@ static Status grant_on_object(const Grant *g, int64_t i) {
 /* ALL TABLES IN SCHEMA and the like. */
 static Status grant_on_all(const Grant *g, const AstName *schema) {
     const AstGrant *x = g->x;
-    const AstName in = {.schema = schema->name, .name = "", .location = schema->location};
-    TRY(session_check_schema(g->s, &in));
+    const char *in = schema->name;
+    TRY(find_schema(g, in, schema->location));
     for (int64_t i = 0; strchr("fpo", x->object) && i < g->c->n_routines; i++) {
         const Routine *r = g->c->routines[i];
-        if (r->generic || (x->object != 'o' && (x->object == 'p') != r->is_procedure)) continue;
+        if (r->generic || !key_is_in(r->name, in) || (x->object != 'o' && (x->object == 'p') != r->is_procedure))
+            continue;
         TRY(grant_whole(g, &(Privileges){.kind = PRIVILEGE_ROUTINE, .routine = r->id, .name = "", .part = ""}));
     }
     for (int64_t i = 0; x->object == 'S' && i < g->c->n_sequences; i++)
-        TRY(grant_whole(g, &(Privileges){.kind = PRIVILEGE_RELATION, .name = g->c->sequences[i]->name, .part = ""}));
+        if (key_is_in(g->c->sequences[i]->name, in))
+            TRY(grant_whole(g,
+                            &(Privileges){.kind = PRIVILEGE_RELATION, .name = g->c->sequences[i]->name, .part = ""}));
     if (x->object != 'r') return ST_OK;
-    for (int64_t i = 0; i < g->c->n_tables; i++) TRY(grant_on_named(g, &(AstName){.name = g->c->tables[i]->name}));
+    for (int64_t i = 0; i < g->c->n_tables; i++)
+        if (key_is_in(g->c->tables[i]->name, in)) TRY(grant_on_key(g, g->c->tables[i]->name));
     for (int64_t i = 0; i < g->c->n_views; i++)
-        if (!g->c->views[i]->materialized) TRY(grant_on_named(g, &(AstName){.name = g->c->views[i]->name}));
+        if (!g->c->views[i]->materialized && key_is_in(g->c->views[i]->name, in))
+            TRY(grant_on_key(g, g->c->views[i]->name));
     return ST_OK;
 }
 
@@ -415,7 +430,7 @@ static Status change_defaults(const Grant *g) {
         TRY(role_of_spec(g->s, &roles->items[i], &role));
         if (!x->n_in_schemas) TRY(change_default(g, role, ""));
         for (int64_t k = 0; k < x->n_in_schemas; k++) {
-            TRY(session_check_schema(g->s, &(AstName){.schema = x->in_schemas[k], .name = ""}));
+            TRY(find_schema(g, x->in_schemas[k], 0));
             TRY(change_default(g, role, x->in_schemas[k]));
         }
     }

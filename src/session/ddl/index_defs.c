@@ -1,5 +1,6 @@
 /* index_defs.c - definitions of indexes (catalog/index_def.h) as tables change: they follow new names, and go with
  * their table, their columns and their key. */
+#include "session/ddl/comments.h"
 #include "session/ddl/depend.h"
 #include "session/ddl/index_program.h"
 #include "session/ddl/utility_int.h"
@@ -27,14 +28,16 @@ static char *object_name(Arena *a, const char *name1, const char *name2, const c
 }
 char *relation_name_choose(const Session *s, Arena *a, const TableDraft *d, const char *name1, const char *name2,
                            const char *label) {
-    char *name = object_name(a, name1, name2, label);
-    for (int again = 1; name; again++) {
+    char *plain = object_name(a, name_of_key(name1), name2, label);
+    for (int again = 1; plain; again++) {
+        char *name = (char *)(uintptr_t)key_beside(a, name1, plain);
+        if (!name) return NULL;
         bool taken = catalog_relation_exists(&s->db->catalog, slice_of(name));
         for (int i = 0; d && i < d->n_keys && !taken; i++) taken = strcmp(d->keys[i].name, name) == 0;
         for (int i = 0; d && i < d->n_index_defs && !taken; i++) taken = strcmp(d->index_defs[i].name, name) == 0;
         if (!taken) return name;
         const char *numbered = arena_printf(a, "%s%d", label, again);
-        name = numbered ? object_name(a, name1, name2, numbered) : NULL;
+        plain = numbered ? object_name(a, name_of_key(name1), name2, numbered) : NULL;
     }
     return NULL;
 }
@@ -145,6 +148,20 @@ Status index_defs_rename(Session *s, Arena *a, const Table *t, int col, const ch
         TRY(session_drop_index(s, x)); /* the new one comes last, behind those that are looked at */
         TRY(session_add_index(s, &like));
         n--;
+    }
+    return ST_OK;
+}
+
+Status index_defs_move(Session *s, Arena *a, const char *table, const char *schema) {
+    const Catalog *c = &s->db->catalog;
+    for (int64_t i = 0; i < c->n_index_defs; i++) {
+        IndexDef *x = c->index_defs[i], like = *x;
+        if (strcmp(x->table, table) != 0 || key_is_in(x->name, schema)) continue;
+        if (!(like.name = (char *)(uintptr_t)key_make(a, schema, name_of_key(x->name)))) return err_oom(&s->err);
+        TRY(comments_rename(s, "r", x->name, NULL, like.name));
+        TRY(session_drop_index(s, x)); /* the new one comes last */
+        TRY(session_add_index(s, &like));
+        i = -1;
     }
     return ST_OK;
 }

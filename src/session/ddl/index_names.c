@@ -70,7 +70,7 @@ static char *append(Arena *a, char *out, const char *between, const char *text) 
     return out && text ? arena_printf(a, "%s%s%s", out, between, text) : NULL;
 }
 char *index_text(Arena *a, const IndexDef *x, const char *table, const char *const *parts, const char *where) {
-    const char *name = definition_name(a, x->name);
+    const char *name = definition_name(a, name_of_key(x->name));
     if (!name || !table) return NULL;
     char *out = arena_printf(a, "CREATE %sINDEX %s ON %s USING %s", x->unique ? "UNIQUE " : "", name, table, x->method);
     for (int i = 0; i < x->n_parts; i++)

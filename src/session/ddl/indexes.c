@@ -50,7 +50,6 @@ static Status refuse_kind(Session *s, const AstName *n, const char *kind) {
 static Status find_table(Session *s, const AstName *n, Table **t) {
     const Catalog *c = &s->db->catalog;
     const Slice name = slice_of(n->name);
-    TRY(session_check_schema(s, n));
     if ((*t = catalog_table(c, name))) return ST_OK;
     if (catalog_view(c, name)) return refuse_kind(s, n, "views");
     if (catalog_sequence(c, name)) return refuse_kind(s, n, "sequences");
@@ -66,7 +65,7 @@ static Status find_table(Session *s, const AstName *n, Table **t) {
 static const char *plain_column(const Table *t, const AstIndexElem *e) {
     if (e->column || e->expr->kind != AST_COLUMN) return e->column;
     const AstColumn *c = AST_AS_CONST(AstColumn, e->expr);
-    return !c->table || strcmp(c->table, t->name) == 0 ? c->name : NULL;
+    return !c->table || strcmp(c->table, name_of_key(t->name)) == 0 ? c->name : NULL;
 }
 /* Texts of the expressions and the predicate, bound: 42703 and the like. */
 static Status read_texts(NewIndex *n) {
@@ -176,8 +175,9 @@ static Status read_name(NewIndex *n, bool *skip) {
     const char **names, *joined;
     *skip = false;
     if (n->x->name) {
-        n->def.name = (char *)(uintptr_t)n->x->name;
-        if (!catalog_relation_exists(&s->db->catalog, slice_of(n->x->name))) return ST_OK;
+        n->def.name = (char *)(uintptr_t)key_beside(n->a, n->t->name, n->x->name);
+        if (!n->def.name) return err_oom(&s->err);
+        if (!catalog_relation_exists(&s->db->catalog, slice_of(n->def.name))) return ST_OK;
         if (!n->x->if_not_exists)
             return err_set(&s->err, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", n->x->name);
         session_notice_text(s, "NOTICE", "42P07", "relation \"%s\" already exists, skipping", n->x->name);
@@ -211,7 +211,7 @@ static Status add_computed(NewIndex *n) {
 }
 static Status add_plain(NewIndex *n) {
     TableDraft *d = &n->d;
-    AstConstraint k = {.kind = AST_CON_UNIQUE, .location = n->x->location, .name = n->def.name};
+    AstConstraint k = {.kind = AST_CON_UNIQUE, .location = n->x->location, .name = name_of_key(n->def.name)};
     k.n_columns = n->def.n_parts;
     k.columns = arena_array(n->a, const char *, k.n_columns + 1);
     if (!k.columns) return err_oom(&n->s->err);
@@ -227,7 +227,7 @@ static Status build(NewIndex *n, Statement *st) {
     return rebuild_as(n->s, st, n->t, &n->d);
 }
 static void tell_not_built(Session *s, Arena *a, const char *name) {
-    const char *message = arena_printf(a, "index \"%s\" is defined, not built", name);
+    const char *message = arena_printf(a, "index \"%s\" is defined, not built", name_of_key(name));
     session_notice(
         s, &(SessionNotice){"NOTICE", "00000", message ? message : "an index is defined, not built", "",
                             "Queries scan the table, or find rows by its keys; only unique indexes are built.", ""});
@@ -239,6 +239,9 @@ Status create_index(Session *s, Statement *st, const AstCreateIndex *x) {
                        "CREATE INDEX CONCURRENTLY cannot run inside a transaction block");
     TRY(session_begin_write(s));
     tag(st, "CREATE INDEX");
+    AstCreateIndex named = *x;
+    TRY(session_relation_name(s, st->run_arena, &x->table, false, &named.table));
+    x = &named;
     NewIndex n = {.s = s, .a = st->run_arena, .x = x};
     TRY(find_table(s, &x->table, &n.t));
     if (x->n_elems + x->n_include > INDEX_COLUMNS_MAX)
@@ -270,11 +273,10 @@ static const char *other_kind(const Catalog *c, Slice name) {
                                        : NULL;
 }
 /* The table of the index that a DROP names; NULL: there is none, and that is fine. */
-static Status find_to_drop(Session *s, const AstDrop *x, const AstName *n, Table **t) {
+static Status find_to_drop(Session *s, Arena *a, const AstDrop *x, const AstName *n, Table **t) {
     const Catalog *c = &s->db->catalog;
     const char *other = other_kind(c, slice_of(n->name));
     *t = NULL;
-    TRY(session_check_schema(s, n));
     const bool found = catalog_index_exists(c, slice_of(n->name), t);
     if (!found && other) {
         err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not an index", n->name);
@@ -290,9 +292,11 @@ static Status find_to_drop(Session *s, const AstDrop *x, const AstName *n, Table
     if (!found) session_notice_text(s, "NOTICE", "00000", "index \"%s\" does not exist, skipping", n->name);
     const int k = found ? table_index_named(*t, n->name) : -1;
     if (k < 0 || k >= (*t)->n_keys || (*t)->keys[k].is_index) return ST_OK;
-    err_set(&s->err, ERR_DEPENDENT_OBJECTS, "cannot drop index %s because constraint %s on table %s requires it",
-            n->name, n->name, (*t)->name);
-    err_hint(&s->err, "You can drop constraint %s on table %s instead.", n->name, (*t)->name);
+    const char *shown = catalog_shown(c, a, n->name), *of = catalog_shown(c, a, (*t)->name);
+    if (!shown || !of) return ST_ERROR;
+    err_set(&s->err, ERR_DEPENDENT_OBJECTS, "cannot drop index %s because constraint %s on table %s requires it", shown,
+            n->name, of);
+    err_hint(&s->err, "You can drop constraint %s on table %s instead.", n->name, of);
     return ST_ERROR;
 }
 static Status check_concurrently(Session *s, const AstDrop *x) {
@@ -312,7 +316,7 @@ Status drop_index(Session *s, Statement *st, const AstDrop *x) {
     TRY(check_concurrently(s, x));
     for (int64_t i = 0; i < x->n_names; i++) {
         Table *t;
-        TRY(find_to_drop(s, x, &x->names[i], &t));
+        TRY(find_to_drop(s, a, x, &x->names[i], &t));
         if (!t) continue;
         const int k = table_index_named(t, x->names[i].name);
         IndexDef *def = catalog_index_def(&s->db->catalog, t->name, x->names[i].name);
@@ -320,7 +324,7 @@ Status drop_index(Session *s, Statement *st, const AstDrop *x) {
             Dependents d;
             dependents_init(&d, s, st);
             TRY(dependents_of_key(&d, t, k));
-            TRY(dependents_drop(&d, arena_printf(a, "index %s", x->names[i].name), x->cascade));
+            TRY(dependents_drop(&d, dependents_called(&d, "index", x->names[i].name), x->cascade));
         }
         if (def) TRY(session_drop_index(s, def));
         if (k < 0) continue;
@@ -356,7 +360,8 @@ Status rename_index(Session *s, Statement *st, const AstRename *x) {
     const int k = table_index_named(t, x->name.name);
     TRY(parts_rename(s, "r", x->name.name, NULL, x->new_name));
     if (k < 0) return ST_OK;
-    if (k < t->n_keys && !t->keys[k].is_index) TRY(parts_rename(s, "k", t->name, x->name.name, x->new_name));
+    if (k < t->n_keys && !t->keys[k].is_index)
+        TRY(parts_rename(s, "k", t->name, name_of_key(x->name.name), name_of_key(x->new_name)));
     TableDraft d = {0};
     TRY(draft_of(s, a, t, &d));
     if (k < d.n_keys) d.keys[k].name = x->new_name;
@@ -440,7 +445,6 @@ Status alter_index(Session *s, Statement *st, const AstAlterTable *x) {
     Table *t = NULL;
     Arena *a = st->run_arena;
     const Slice name = slice_of(x->table.name);
-    TRY(session_check_schema(s, &x->table));
     if (!catalog_index_exists(&s->db->catalog, name, &t)) {
         if (catalog_relation_exists(&s->db->catalog, name))
             return err_at(&s->err, x->table.location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not an index", x->table.name);

@@ -67,9 +67,10 @@ Status matview_create(Session *s, Statement *st, const AstCreateTableAs *x) {
     return out;
 }
 
-static Status find(Session *s, const AstName *n, Table **t, View **v) {
+static Status find(Session *s, Arena *a, const AstName *named, Table **t, View **v) {
     const Catalog *k = &s->db->catalog;
-    TRY(session_check_schema(s, n));
+    AstName of, *n = &of;
+    TRY(session_relation_name(s, a, named, false, &of));
     *t = catalog_table(k, slice_of(n->name));
     *v = catalog_matview(k, slice_of(n->name));
     if (*v) return ST_OK;
@@ -82,12 +83,14 @@ static Status find(Session *s, const AstName *n, Table **t, View **v) {
  * without CONCURRENTLY: readers have versions of the table in either case. */
 static Status check_concurrently(Session *s, const Table *t, const View *v) {
     bool unique = false;
+    const Slice schema = schema_of_key(t->name);
     if (!v->populated)
         return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,
                        "CONCURRENTLY cannot be used when the materialized view is not populated");
     for (int i = 0; i < t->n_keys; i++) unique = true;
     if (unique) return ST_OK;
-    err_set(&s->err, ERR_NOT_IN_STATE, "cannot refresh materialized view \"public.%s\" concurrently", t->name);
+    err_set(&s->err, ERR_NOT_IN_STATE, "cannot refresh materialized view \"%.*s.%s\" concurrently", (int)schema.len,
+            schema.ptr, t->name);
     err_hint(&s->err, "Create a unique index with no WHERE clause on one or more columns of the materialized view.");
     return ST_ERROR;
 }
@@ -119,7 +122,7 @@ Status matview_refresh(Session *s, Statement *st, const AstRefresh *x) {
     View *v;
     TRY(session_begin_write(s));
     tag(st, "REFRESH MATERIALIZED VIEW");
-    TRY(find(s, &x->name, &t, &v));
+    TRY(find(s, st->run_arena, &x->name, &t, &v));
     if (x->concurrently && x->with_no_data)
         return err_set(&s->err, ERR_SYNTAX, "CONCURRENTLY and WITH NO DATA options cannot be used together");
     if (x->concurrently) TRY(check_concurrently(s, t, v));

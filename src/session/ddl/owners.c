@@ -58,11 +58,12 @@ static Status relation_owner(Session *s, Arena *a, const AstOwner *x, int64_t to
                  {AST_OBJ_MATVIEW, 'm', "a materialized view"},
                  {AST_OBJ_INDEX, 'i', "an index"},
                  {AST_OBJ_SEQUENCE, 'S', "a sequence"}};
-    const AstName *n = &x->name;
-    TRY(session_check_schema(s, n));
+    AstName named;
+    const AstName *n = &named;
+    TRY(session_relation_name(s, a, &x->name, x->if_exists, &named));
     const SysObjects *o = session_objects(s);
     if (!o) return ST_ERROR;
-    const SysClass *k = object_class_named(o, "public", n->name);
+    const SysClass *k = object_class_of_key(o, n->name);
     if (!k) TRY(sql_refuse_system_relation(n->name, &s->err));
     if (!k && x->if_exists) {
         session_notice_text(s, "NOTICE", "00000", "relation \"%s\" does not exist, skipping", n->name);
@@ -128,13 +129,14 @@ Status owner_statement(Session *s, Statement *st, const AstOwner *x) {
     tag(st, ast_stmt_tag((const AstStmt *)x));
     TRY(session_begin_write(s));
     TRY(role_of_spec(s, x->owner, &to));
-    const AstName in = {.schema = x->name.name, .name = "", .location = x->name.location};
     switch (x->object) {
     case AST_OBJ_TYPE:
     case AST_OBJ_DOMAIN: return type_owner(s, a, x, to);
     case AST_OBJ_ROUTINE: return routine_owner(s, a, x, to);
     case AST_OBJ_SCHEMA:
-        TRY(session_check_schema(s, &in));
+        if (!catalog_has_schema(&s->db->catalog, x->name.name))
+            return err_at(&s->err, x->name.location, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist",
+                          x->name.name);
         return owner_change(s, a, &(Privileges){.kind = PRIVILEGE_SCHEMA, .name = x->name.name, .part = ""}, to);
     case AST_OBJ_DATABASE:
         if (strcmp(x->name.name, s->info.database) != 0)
@@ -193,6 +195,7 @@ static Status drop_kind(Session *s, Statement *st, int64_t role, AstObject objec
                              : catalog_view(c, n)            ? AST_OBJ_VIEW
                                                              : AST_OBJ_TABLE;
         if (is != object || !is_owned(p, role) || (q && q->owner_table)) continue;
+        names[x.n_names].schema = key_has_schema(p->name) ? NULL : KEY_PUBLIC;
         if (!(names[x.n_names++].name = arena_strdup(st->run_arena, p->name))) return ST_ERROR;
     }
     if (x.n_names == 0) return ST_OK;
@@ -258,13 +261,13 @@ Status owned_statement(Session *s, Statement *st, const AstOwned *x) {
 
 /* ---- new objects ---- */
 
-/* By default privileges of the owner. *has false: none speak of such an object. */
-static Status default_acl(const Catalog *c, Arena *a, char kind, int64_t owner, bool *has, Acl *out) {
+/* By default privileges of the owner, in the schema (NULL: it is one). *has false: none speak of such an object. */
+static Status default_acl(const Catalog *c, Arena *a, char kind, const char *in, int64_t owner, bool *has, Acl *out) {
     const char part[] = {kind, 0};
     Privileges of = {.kind = PRIVILEGE_DEFAULT, .name = "", .part = part, .owner = owner};
     const Privileges *all = catalog_privileges(c, &of);
-    of.name = "public";
-    const Privileges *schema = kind == 'n' ? NULL : catalog_privileges(c, &of);
+    of.name = in ? in : "";
+    const Privileges *schema = in ? catalog_privileges(c, &of) : NULL;
     Acl from;
     Err ignored = {0};
     TRY(acl_default(kind, owner, a, &from));
@@ -285,12 +288,16 @@ static Status own_new(Session *s, Arena *a, const AddedObject *x, int64_t owner)
     const bool relation = x->kind == 'r' || x->kind == 'S';
     Privileges p = {.kind = relation         ? PRIVILEGE_RELATION
                             : x->kind == 'T' ? PRIVILEGE_TYPE
+                            : x->kind == 'n' ? PRIVILEGE_SCHEMA
                                              : PRIVILEGE_ROUTINE,
                     .routine = x->routine,
                     .name = x->kind == 'f' ? "" : x->name,
                     .part = "",
                     .owner = owner};
-    TRY(default_acl(c, a, x->kind, owner, &p.has_acl, &p.acl));
+    const Slice of = schema_of_key(x->name);
+    const char *in = arena_strndup(a, of.ptr, of.len);
+    if (!in) return err_oom(&s->err);
+    TRY(default_acl(c, a, x->kind, x->kind == 'n' ? NULL : in, owner, &p.has_acl, &p.acl));
     if (!p.has_acl) p.acl.n = 0;
     if (catalog_privileges(c, &p) || (!p.has_acl && owner == ROLE_BOOTSTRAP)) return ST_OK;
     return privileges_put(s, &p);
@@ -350,6 +357,8 @@ static bool is_there(const Catalog *c, const Privileges *x) {
         return catalog_domain(c, name) || range_find(c->ranges, name, &multi) || enum_find(c->enums, name) ||
                composite_find(c->rows, name);
     case PRIVILEGE_ROUTINE: return catalog_routine_by_id(c, x->routine) != NULL;
+    case PRIVILEGE_SCHEMA: return catalog_has_schema(c, x->name);
+    case PRIVILEGE_DEFAULT: return !*x->name || catalog_has_schema(c, x->name);
     default: return true;
     }
 }

@@ -50,7 +50,6 @@ static bool has_index(const Catalog *c, const Table *t) {
 static Status reindex_index(Session *s, Statement *st, const AstName *n) {
     Table *t = NULL;
     const Catalog *c = &s->db->catalog;
-    TRY(session_check_schema(s, n));
     if (!catalog_index_exists(c, slice_of(n->name), &t)) {
         if (catalog_relation_exists(c, slice_of(n->name)))
             return err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not an index", n->name);
@@ -60,7 +59,6 @@ static Status reindex_index(Session *s, Statement *st, const AstName *n) {
 }
 static Status reindex_table(Session *s, Statement *st, const AstName *n, bool concurrently) {
     const Catalog *c = &s->db->catalog;
-    TRY(session_check_schema(s, n));
     Table *t = catalog_table(c, slice_of(n->name));
     if (!t && catalog_relation_exists(c, slice_of(n->name)))
         return err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a table or materialized view",
@@ -82,12 +80,14 @@ static Status table_names(Session *s, Arena *a, int64_t *n, const char ***names)
         if (!((*names)[i] = arena_strdup(a, c->tables[i]->name))) return err_oom(&s->err);
     return ST_OK;
 }
-static Status reindex_all(Session *s, Statement *st) {
+/* schema NULL: of all. */
+static Status reindex_all(Session *s, Statement *st, const char *schema) {
     const Catalog *c = &s->db->catalog;
     const char **names;
     int64_t n;
     TRY(table_names(s, st->run_arena, &n, &names));
-    for (int64_t i = 0; i < n; i++) TRY(build_anew(s, st, catalog_table(c, slice_of(names[i]))));
+    for (int64_t i = 0; i < n; i++)
+        if (!schema || key_is_in(names[i], schema)) TRY(build_anew(s, st, catalog_table(c, slice_of(names[i]))));
     return ST_OK;
 }
 
@@ -99,18 +99,21 @@ Status reindex_statement(Session *s, Statement *st, const AstReindex *x) {
     if (x->kind_of == AST_REINDEX_SCHEMA) TRY(outside_block(s, "REINDEX SCHEMA"));
     if (x->kind_of == AST_REINDEX_SYSTEM) TRY(outside_block(s, "REINDEX SYSTEM"));
     if (x->kind_of == AST_REINDEX_DATABASE) TRY(outside_block(s, "REINDEX DATABASE"));
+    AstName n;
     TRY(session_begin_write(s));
+    if (x->kind_of == AST_REINDEX_INDEX || x->kind_of == AST_REINDEX_TABLE)
+        TRY(session_relation_name(s, st->run_arena, &x->name, false, &n));
     switch (x->kind_of) {
-    case AST_REINDEX_INDEX: return reindex_index(s, st, &x->name);
-    case AST_REINDEX_TABLE: return reindex_table(s, st, &x->name, concurrently);
+    case AST_REINDEX_INDEX: return reindex_index(s, st, &n);
+    case AST_REINDEX_TABLE: return reindex_table(s, st, &n, concurrently);
     case AST_REINDEX_SCHEMA:
-        if (object_schema(x->name.name) == 0)
+        if (!catalog_has_schema(&s->db->catalog, x->name.name))
             return err_set(&s->err, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist", x->name.name);
-        return object_schema(x->name.name) == OID_SCHEMA_PUBLIC ? reindex_all(s, st) : ST_OK;
+        return reindex_all(s, st, x->name.name);
     default:
         if (strcmp(x->name.name, s->info.database) != 0)
             return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "can only reindex the currently open database");
-        return x->kind_of == AST_REINDEX_DATABASE ? reindex_all(s, st) : ST_OK;
+        return x->kind_of == AST_REINDEX_DATABASE ? reindex_all(s, st, NULL) : ST_OK;
     }
 }
 
@@ -191,13 +194,15 @@ Status cluster_statement(Session *s, Statement *st, const AstCluster *x) {
     TRY(session_begin_write(s));
     if (!x->table.name) return cluster_all(s, st);
     const Catalog *c = &s->db->catalog;
-    TRY(session_check_schema(s, &x->table));
+    AstCluster named = *x;
+    TRY(session_relation_name(s, st->run_arena, &x->table, false, &named.table));
+    x = &named;
     Table *t = catalog_table(c, slice_of(x->table.name));
     if (!t && catalog_relation_exists(c, slice_of(x->table.name)))
         return err_at(&s->err, x->table.location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a table or materialized view",
                       x->table.name);
     if (!t) return catalog_no_relation(c, x->table.name, x->table.location, &s->err);
-    const char *index = x->index ? x->index : clustered_index(c, t->name);
+    const char *index = x->index ? key_beside(st->run_arena, t->name, x->index) : clustered_index(c, t->name);
     return index ? cluster_table(s, st, t, index)
                  : err_set(&s->err, ERR_UNDEFINED_OBJECT, "there is no previously clustered index for table \"%s\"",
                            t->name);

@@ -93,6 +93,7 @@ void session_notice_text(Session *s, const char *severity, const char *sqlstate,
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    key_names_only(text);
     session_notice(s, &(SessionNotice){severity, sqlstate, text, "", "", ""});
 }
 

@@ -5,6 +5,7 @@
  * file for the sequence, ROLLBACK brings back the numbers that were, too.
  */
 #include "catalog/similar_names.h"
+#include "session/ddl/comments.h"
 #include "session/ddl/depend.h"
 #include "session/ddl/stored_text.h"
 #include "session/ddl/utility_int.h"
@@ -118,21 +119,23 @@ static Status bad_owner(Session *s) {
     err_hint(&s->err, "Specify OWNED BY table.column or OWNED BY NONE.");
     return ST_ERROR;
 }
-static Status read_owner(SequenceDraft *d, const AstSequenceOption *o) {
+static Status read_owner(SequenceDraft *d, Arena *a, const AstSequenceOption *o) {
     Session *s = d->s;
     const Catalog *k = &s->db->catalog;
     const AstName *n = &o->owner;
-    const AstName table = {.name = n->schema, .schema = n->catalog};
+    AstName table = {.name = n->schema, .schema = n->catalog};
     if (!n->schema && strcmp(n->name, "none") != 0) return bad_owner(s);
-    const Table *t = n->schema ? catalog_table(k, slice_of(n->schema)) : NULL;
-    if (n->schema) TRY(session_check_schema(s, &table));
-    if (n->schema && !t && catalog_relation_exists(k, slice_of(n->schema))) {
-        err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "sequence cannot be owned by relation \"%s\"", n->schema);
+    if (n->schema) TRY(session_relation_name(s, a, &table, false, &table));
+    const Table *t = n->schema ? catalog_table(k, slice_of(table.name)) : NULL;
+    if (n->schema && !t && catalog_relation_exists(k, slice_of(table.name))) {
+        err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "sequence cannot be owned by relation \"%s\"", table.name);
         err_detail(&s->err, "This operation is not supported for %s.",
-                   catalog_view(k, slice_of(n->schema)) ? "views" : "sequences");
+                   catalog_view(k, slice_of(table.name)) ? "views" : "sequences");
         return ST_ERROR;
     }
-    if (n->schema && !t) return catalog_no_relation(k, n->schema, 0, &s->err);
+    if (n->schema && !t) return catalog_no_relation(k, table.name, 0, &s->err);
+    if (t && !slice_eq(schema_of_key(t->name), schema_of_key(d->q.name)))
+        return err_set(&s->err, ERR_NOT_IN_STATE, "sequence must be in same schema as table it is linked to");
     const int col = t ? table_find_column(t, slice_of(n->name)) : -1;
     if (t && col < 0)
         return err_set(&s->err, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist", n->name,
@@ -170,8 +173,10 @@ Status sequence_create(Session *s, Statement *st, const AstSequence *x) {
     const AstSequenceOption *owner = option(x->options, x->n_options, AST_SEQ_OWNED_BY);
     SequenceDraft d = {.s = s, .is_new = true};
     tag(st, "CREATE SEQUENCE");
+    AstSequence named = *x;
     TRY(session_begin_write(s));
-    TRY(session_check_schema(s, &x->name));
+    TRY(session_new_name(s, st->run_arena, &x->name, &named.name));
+    x = &named;
     if (catalog_relation_exists(&s->db->catalog, slice_of(x->name.name))) {
         if (!x->if_exists)
             return err_at(&s->err, x->name.location, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists",
@@ -184,15 +189,15 @@ Status sequence_create(Session *s, Statement *st, const AstSequence *x) {
     if (!d.q.name) return err_oom(&s->err);
     d.q.type = type_make(T_INT8);
     TRY(read_options(&d, x->options, x->n_options));
-    if (owner) TRY(read_owner(&d, owner));
+    if (owner) TRY(read_owner(&d, st->run_arena, owner));
     return put(&d, NULL);
 }
 
-Status sequence_alter_options(Session *s, Sequence *q, int64_t n, const AstSequenceOption *options) {
+Status sequence_alter_options(Session *s, Arena *a, Sequence *q, int64_t n, const AstSequenceOption *options) {
     const AstSequenceOption *owner = option(options, n, AST_SEQ_OWNED_BY);
     SequenceDraft d = draft_of_sequence(s, q);
     TRY(read_options(&d, options, n));
-    if (owner) TRY(read_owner(&d, owner));
+    if (owner) TRY(read_owner(&d, a, owner));
     for (int64_t i = 0; i < n; i++)
         if (options[i].kind != AST_SEQ_OWNED_BY && options[i].kind != AST_SEQ_GENERATED) d.q.state = NULL;
     if (!d.q.state) d.v.log_cnt = 0;
@@ -202,7 +207,6 @@ Status sequence_alter_options(Session *s, Sequence *q, int64_t n, const AstSeque
 
 /* The sequence of the name; NULL: there is none, and that is fine. */
 static Status find_sequence(Session *s, const AstName *n, bool if_exists, Sequence **out) {
-    TRY(session_check_schema(s, n));
     *out = catalog_sequence(&s->db->catalog, slice_of(n->name));
     if (*out) return ST_OK;
     if (catalog_relation_exists(&s->db->catalog, slice_of(n->name)))
@@ -215,21 +219,17 @@ static Status find_sequence(Session *s, const AstName *n, bool if_exists, Sequen
 Status sequence_alter(Session *s, Statement *st, const AstSequence *x) {
     Sequence *q;
     tag(st, "ALTER SEQUENCE");
+    AstName name;
     TRY(session_begin_write(s));
-    TRY(find_sequence(s, &x->name, x->if_exists, &q));
-    return q ? sequence_alter_options(s, q, x->n_options, x->options) : ST_OK;
+    TRY(session_relation_name(s, st->run_arena, &x->name, x->if_exists, &name));
+    TRY(find_sequence(s, &name, x->if_exists, &q));
+    return q ? sequence_alter_options(s, st->run_arena, q, x->n_options, x->options) : ST_OK;
 }
 
-/* Texts name sequences: those of defaults follow, others refuse. */
-Status sequence_rename(Session *s, Statement *st, const AstRename *x) {
-    Sequence *q;
+/* Texts name sequences: those of defaults follow, others refuse. new_name: a key that is free. */
+static Status rename_to(Session *s, Statement *st, Sequence *q, const char *new_name) {
     Dependents on;
     Arena *a = st->run_arena;
-    TRY(find_sequence(s, &x->name, x->if_exists, &q));
-    if (!q) return ST_OK;
-    if (catalog_relation_exists(&s->db->catalog, slice_of(x->new_name)))
-        return err_set(&s->err, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", x->new_name);
-    TRY(row_type_free(s, x->new_name, 0));
     TRY(views_fill_sources(s, a));
     dependents_init(&on, s, st);
     on.renames = true;
@@ -244,7 +244,7 @@ Status sequence_rename(Session *s, Statement *st, const AstRename *x) {
     TableDraft *drafts = arena_array(a, TableDraft, on.found.len + 1);
     const Table **tables = arena_array(a, const Table *, on.found.len + 1);
     int64_t n = 0;
-    if (!drafts || !tables || !(d.q.name = arena_strdup(a, x->new_name))) return err_oom(&s->err);
+    if (!drafts || !tables || !(d.q.name = arena_strdup(a, new_name))) return err_oom(&s->err);
     for (int64_t i = 0; i < on.found.len; i++) {
         const Table *t = catalog_table(&s->db->catalog, slice_of(on.found.items[i].table));
         int64_t k = 0;
@@ -254,22 +254,39 @@ Status sequence_rename(Session *s, Statement *st, const AstRename *x) {
             TRY(draft_of(s, a, t, &drafts[k]));
         }
         ColumnDef *col = &drafts[k].cols[table_find_column(t, slice_of(on.found.items[i].name))];
-        TRY(stored_default_renamed(s, a, slice_of(col->default_sql), col->type, q->id, x->new_name, &col->default_sql));
+        TRY(stored_default_renamed(s, a, slice_of(col->default_sql), col->type, q->id, new_name, &col->default_sql));
     }
-    TRY(views_rename(s, a, q->name, NULL, x->new_name));
+    TRY(views_rename(s, a, q->name, NULL, new_name));
     TRY(put(&d, q));
     for (int64_t k = 0; k < n; k++)
         TRY(rebuild_as(s, st, catalog_table(&s->db->catalog, slice_of(tables[k]->name)), &drafts[k]));
     return ST_OK;
 }
 
+Status sequence_rename(Session *s, Statement *st, const AstRename *x) {
+    Sequence *q;
+    TRY(find_sequence(s, &x->name, x->if_exists, &q));
+    if (!q) return ST_OK;
+    if (catalog_relation_exists(&s->db->catalog, slice_of(x->new_name)))
+        return err_set(&s->err, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", x->new_name);
+    TRY(row_type_free(s, x->new_name, 0));
+    return rename_to(s, st, q, x->new_name);
+}
+Status sequence_move(Session *s, Statement *st, int64_t sequence, const char *schema) {
+    Sequence *q = catalog_sequence_by_id(&s->db->catalog, sequence);
+    const char *name = arena_strdup(st->run_arena, name_of_key(q->name)),
+               *key = name ? key_make(st->run_arena, schema, name) : NULL;
+    if (!key) return err_oom(&s->err);
+    TRY(parts_rename(s, "r", q->name, NULL, key));
+    return rename_to(s, st, q, key);
+}
+
 /* ---- DROP
  * ------------------------------------------------------------------------------------------------------------ */
 
-static Status find_to_drop(Session *s, const AstDrop *x, const AstName *n, Sequence **q) {
+static Status find_to_drop(Session *s, Arena *a, const AstDrop *x, const AstName *n, Sequence **q) {
     const Catalog *k = &s->db->catalog;
     *q = NULL;
-    TRY(session_check_schema(s, n));
     *q = catalog_sequence(k, slice_of(n->name));
     const bool table = catalog_table(k, slice_of(n->name)) != NULL, view = catalog_view(k, slice_of(n->name)) != NULL;
     if (table || view) {
@@ -281,9 +298,11 @@ static Status find_to_drop(Session *s, const AstDrop *x, const AstName *n, Seque
         return err_at(&s->err, n->location, ERR_UNDEFINED_TABLE, "sequence \"%s\" does not exist", n->name);
     if (!*q) session_notice_text(s, "NOTICE", "00000", "sequence \"%s\" does not exist, skipping", n->name);
     if (!*q || !(*q)->identity) return ST_OK;
-    err_set(&s->err, ERR_DEPENDENT_OBJECTS, "cannot drop sequence %s because column %s of table %s requires it",
-            n->name, (*q)->owner_column, (*q)->owner_table);
-    err_hint(&s->err, "You can drop column %s of table %s instead.", (*q)->owner_column, (*q)->owner_table);
+    const char *shown = catalog_shown(k, a, n->name), *of = catalog_shown(k, a, (*q)->owner_table);
+    if (!shown || !of) return ST_ERROR;
+    err_set(&s->err, ERR_DEPENDENT_OBJECTS, "cannot drop sequence %s because column %s of table %s requires it", shown,
+            (*q)->owner_column, of);
+    err_hint(&s->err, "You can drop column %s of table %s instead.", (*q)->owner_column, of);
     return ST_ERROR;
 }
 
@@ -294,11 +313,11 @@ Status sequence_drop(Session *s, Statement *st, const AstDrop *x) {
     dependents_init(&d, s, st);
     for (int64_t i = 0; i < x->n_names; i++) {
         Sequence *q;
-        TRY(find_to_drop(s, x, &x->names[i], &q));
+        TRY(find_to_drop(s, st->run_arena, x, &x->names[i], &q));
         if (q && !vec_push(st->run_arena, &gone, q->id)) return ST_ERROR;
         if (q) TRY(dependents_of_sequence(&d, q, NULL, NULL));
     }
-    TRY(dependents_drop(&d, x->n_names == 1 ? arena_printf(d.a, "sequence %s", x->names[0].name) : NULL, x->cascade));
+    TRY(dependents_drop(&d, x->n_names == 1 ? dependents_called(&d, "sequence", x->names[0].name) : NULL, x->cascade));
     for (int64_t i = 0; i < gone.len; i++) {
         Sequence *q = catalog_sequence_by_id(&s->db->catalog, gone.items[i]);
         if (q) TRY(session_drop_sequence(s, q));
@@ -356,8 +375,9 @@ Status sequence_of_column(Session *s, Arena *a, const char *table, ColumnDef *co
     const AstSequenceOption *options = identity ? identity->sequence : NULL, *name = option(options, n, AST_SEQ_NAME);
     d.q.type = col->type;
     if (identity) TRY(check_identity_type(s, col));
-    if (name) TRY(session_check_schema(s, &name->owner));
-    d.q.name = name ? arena_strdup(a, name->owner.name) : relation_name_choose(s, a, NULL, table, col->name, "seq");
+    AstName given = {0};
+    if (name) TRY(session_new_name(s, a, &name->owner, &given));
+    d.q.name = name ? arena_strdup(a, given.name) : relation_name_choose(s, a, NULL, table, col->name, "seq");
     d.q.owner_table = arena_strdup(a, table);
     d.q.owner_column = arena_strdup(a, col->name);
     d.q.identity = identity != NULL;

@@ -116,7 +116,7 @@ Status stored_expression(Session *s, Arena *a, const char *table, int n_cols, co
     int64_t n;
     BoundStmt *b;
     Err e = {0};
-    const char *row = stored_row(a, n_cols, cols), *name = quote_name(a, table);
+    const char *row = stored_row(a, n_cols, cols), *name = quote_name(a, name_of_key(table));
     const char *sql =
         row && name ? arena_printf(a, "%s%.*s\n) from (%s) as %s", before, (int)text.len, text.ptr, row, name) : NULL;
     if (!sql) return err_oom(&s->err);

@@ -12,6 +12,7 @@
 #include "session/pool/callpool.h"
 #include "session/ddl/access.h"
 #include "session/ddl/comments.h"
+#include "session/ddl/definition.h"
 #include "session/ddl/depend.h"
 #include "session/pl/pl_eval.h"
 #include "session/core/plancache.h"
@@ -30,14 +31,32 @@ struct SqlPrepared { /* in its text's arena */
     SqlText *text; /* with the types that parameters have been given, or found to have */
 };
 
-Status session_check_schema(Session *s, const AstName *n) {
-    if (n->catalog)
+/* The schema of a name is there, and is no system's. */
+static Status check_schema(Session *s, const AstName *n, bool missing_ok) {
+    if (n->catalog && strcmp(n->catalog, s->info.database) != 0)
         return err_at(&s->err, n->location, ERR_FEATURE_NOT_SUPPORTED,
                       "cross-database references are not implemented: \"%s.%s.%s\"", n->catalog, n->schema, n->name);
-    if (!n->schema || strcmp(n->schema, "public") == 0) return ST_OK;
+    if (!n->schema) return ST_OK;
     if (system_schema(n->schema))
         return err_at(&s->err, n->location, ERR_INSUFFICIENT_PRIVILEGE, "permission denied for schema %s", n->schema);
+    if (missing_ok || catalog_has_schema(session_catalog(s), n->schema)) return ST_OK;
     return err_at(&s->err, n->location, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist", n->schema);
+}
+Status session_relation_name(Session *s, Arena *a, const AstName *n, bool missing_ok, AstName *out) {
+    RelationName r;
+    TRY(check_schema(s, n, missing_ok));
+    TRY(catalog_search(session_catalog(s), a, n->schema, n->name, &r));
+    *out = (AstName){.name = r.key, .location = n->location};
+    return ST_OK;
+}
+Status session_new_name(Session *s, Arena *a, const AstName *n, AstName *out) {
+    TRY(check_schema(s, n, false));
+    const char *schema = n->schema ? n->schema : search_path_first(&s->db->catalog);
+    if (!schema) return err_at(&s->err, n->location, ERR_UNDEFINED_SCHEMA, "no schema has been selected to create in");
+    if (system_schema(schema))
+        return err_at(&s->err, n->location, ERR_INSUFFICIENT_PRIVILEGE, "permission denied for schema %s", schema);
+    *out = (AstName){.name = key_has_schema(n->name) ? n->name : key_make(a, schema, n->name), .location = n->location};
+    return out->name ? ST_OK : ST_ERROR;
 }
 
 /* ---- DROP and TRUNCATE ------------------------------------------------------------------------------------ */
@@ -47,6 +66,18 @@ char *quote_name(Arena *a, const char *name) {
     char *q = arena_alloc(a, (int64_t)s.len * 2 + 3);
     if (q) q[name_quote(s, q)] = 0;
     return q;
+}
+
+Status session_check_schema(Session *s, const AstName *n) {
+    TRY(check_schema(s, n, false));
+    if (!n->schema || strcmp(n->schema, KEY_PUBLIC) == 0) return ST_OK;
+    return err_at(&s->err, n->location, ERR_FEATURE_NOT_SUPPORTED,
+                  "types and routines in schema \"%s\" are not supported", n->schema);
+}
+
+char *quote_relation(Arena *a, const char *key) {
+    const char *name = quote_name(a, key);
+    return name ? arena_printf(a, "%s%s", key_has_schema(key) ? "" : "\"" KEY_PUBLIC "\".", name) : NULL;
 }
 
 bool try_query(Session *s, Arena *a, const char *sql, PlanCtx *c, BoundStmt **b) {
@@ -104,11 +135,6 @@ static Status find_to_drop(Session *s, const AstDrop *x, const AstName *n, Table
     const char *what = kinds[kind_number(x->object)].name;
     *t = NULL;
     *v = NULL;
-    if (x->if_exists && n->schema && strcmp(n->schema, "public") != 0) {
-        session_notice_text(s, "NOTICE", "00000", "schema \"%s\" does not exist, skipping", n->schema);
-        return ST_OK;
-    }
-    TRY(session_check_schema(s, n));
     View *view = catalog_view(k, slice_of(n->name)), *matview = catalog_matview(k, slice_of(n->name));
     Table *table = matview ? NULL : catalog_table(k, slice_of(n->name));
     if (table && x->object != AST_OBJ_TABLE) return not_of_kind(s, n, x->object, AST_OBJ_TABLE);
@@ -147,13 +173,32 @@ static Status drop_spared(Session *s, const Dependents *d) {
     }
     return ST_OK;
 }
+/* The names of a DROP as keys; those in schemas that are not there are left out where IF EXISTS is said. */
+static Status resolve_drop(Session *s, Arena *a, const AstDrop *x, AstDrop *out) {
+    *out = *x;
+    out->n_names = 0;
+    if (!(out->names = arena_array(a, AstName, x->n_names + 1))) return ST_ERROR;
+    for (int64_t i = 0; i < x->n_names; i++) {
+        const AstName *n = &x->names[i];
+        if (x->if_exists && n->schema && !catalog_has_schema(&s->db->catalog, n->schema))
+            session_notice_text(s, "NOTICE", "00000", "schema \"%s\" does not exist, skipping", n->schema);
+        else TRY(session_relation_name(s, a, n, false, &out->names[out->n_names++]));
+    }
+    return ST_OK;
+}
 static bool is_table_like(AstObject o) { return o == AST_OBJ_TABLE || o == AST_OBJ_VIEW || o == AST_OBJ_MATVIEW; }
 static Status drop(Session *s, Statement *st, const AstDrop *x) {
     Arena *a = st->run_arena;
+    AstDrop keys;
     TRY(session_begin_write(s));
     snprintf(st->tag, sizeof st->tag, "DROP %s", x->object_name);
-    if (x->object == AST_OBJ_INDEX) return drop_index(s, st, x);
+    if (x->object == AST_OBJ_SCHEMA) return schemas_drop(s, st, x);
     if (x->object == AST_OBJ_TYPE || x->object == AST_OBJ_DOMAIN) return type_drop(s, st, x);
+    if (is_table_like(x->object) || x->object == AST_OBJ_INDEX || x->object == AST_OBJ_SEQUENCE) {
+        TRY(resolve_drop(s, a, x, &keys));
+        x = &keys;
+    }
+    if (x->object == AST_OBJ_INDEX) return drop_index(s, st, x);
     if (x->object == AST_OBJ_SEQUENCE) return sequence_drop(s, st, x);
     if (!is_table_like(x->object))
         return x->if_exists ? ST_OK
@@ -172,7 +217,7 @@ static Status drop(Session *s, Statement *st, const AstDrop *x) {
     for (int64_t i = 0; i < d.spared_tables.len; i++) TRY(dependents_of_table(&d, d.spared_tables.items[i]));
     for (int64_t i = 0; i < d.spared_views.len; i++) TRY(dependents_of_view(&d, d.spared_views.items[i]));
     const char *what =
-        x->n_names == 1 ? arena_printf(a, "%s %s", kinds[kind_number(x->object)].name, x->names[0].name) : NULL;
+        x->n_names == 1 ? dependents_called(&d, kinds[kind_number(x->object)].name, x->names[0].name) : NULL;
     TRY(dependents_drop(&d, what, x->cascade));
     return drop_spared(s, &d);
 }
@@ -181,6 +226,8 @@ Status parts_rename(Session *s, const char *of, const char *name, const char *pa
     TRY(comments_rename(s, of, name, part, new_name));
     return privileges_rename(s, of, name, part, new_name);
 }
+Status drop_spared_relations(Session *s, const Dependents *d) { return drop_spared(s, d); }
+
 Status parts_sweep(Session *s) {
     if (!s->has_dropped) return ST_OK;
     TRY(index_defs_sweep(s));
@@ -256,7 +303,9 @@ static Status truncate_tables(Session *s, Statement *st, const AstTruncate *stmt
     Table *t;
     TRY(session_begin_write(s));
     tag(st, "TRUNCATE TABLE");
-    for (int64_t i = 0; i < x.n_tables; i++) TRY(session_check_schema(s, &x.tables[i]));
+    if (!(x.tables = arena_array(st->run_arena, AstName, x.n_tables + 1))) return ST_ERROR;
+    for (int64_t i = 0; i < x.n_tables; i++)
+        TRY(session_relation_name(s, st->run_arena, &stmt->tables[i], false, (AstName *)(uintptr_t)&x.tables[i]));
     for (int64_t i = 0; i < x.n_tables; i++) TRY(truncated_table(s, &x.tables[i], &t));
     if (x.cascade) TRY(foreign_truncate_cascade(s, st->run_arena, &x));
     TRY(foreign_truncate(s, &x));
@@ -355,6 +404,7 @@ Status setting_value_text(Session *s, Arena *a, const AstSet *x, const char **ou
         const char *t = interval ? interval_text(s, a, AST_AS_CONST(AstCast, e)) : literal_text(a, e);
         if (err_is_set(&s->err)) return ST_ERROR;
         if (!t) return err_at(&s->err, x->values[i]->location, ERR_SYNTAX, "SET takes constants only");
+        if (strcmp(x->name, "search_path") == 0 && !(t = definition_name(a, t))) return ST_ERROR;
         v = i ? arena_printf(a, "%s, %s", v, t) : t;
         if (!v) return ST_ERROR;
     }
@@ -587,15 +637,16 @@ static Status vacuum(Session *s, Statement *st, const AstVacuum *x) {
     Catalog *c = &s->db->catalog;
     for (int64_t i = 0; i < c->n_tables && x->n_tables == 0; i++) TRY(vacuum_table(s, x, c->tables[i]));
     for (int64_t i = 0; i < x->n_tables; i++) {
-        TRY(session_check_schema(s, &x->tables[i]));
-        Table *t = catalog_table(c, slice_of(x->tables[i].name));
-        if (!t && catalog_view(c, slice_of(x->tables[i].name))) {
+        AstName n;
+        TRY(session_relation_name(s, st->run_arena, &x->tables[i], false, &n));
+        Table *t = catalog_table(c, slice_of(n.name));
+        if (!t && catalog_view(c, slice_of(n.name))) {
             session_notice_text(s, "WARNING", "01000",
-                                "skipping \"%s\" --- cannot %s non-tables or special system tables", x->tables[i].name,
+                                "skipping \"%s\" --- cannot %s non-tables or special system tables", n.name,
                                 x->is_vacuum ? "vacuum" : "analyze");
             continue;
         }
-        if (!t) return catalog_no_relation(&s->db->catalog, x->tables[i].name, x->tables[i].location, &s->err);
+        if (!t) return catalog_no_relation(&s->db->catalog, n.name, n.location, &s->err);
         for (int64_t k = 0; k < x->n_columns[i]; k++)
             if (table_find_column(t, slice_of(x->columns[i][k])) < 0)
                 return err_set(&s->err, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist",
@@ -657,6 +708,8 @@ static Status run_utility(Session *s, Statement *st, const AstStmt *x) {
         session_free_prepared(s);
         TRY(settings_change(s, "session_authorization", NULL, false, &s->err));
         return settings_reset_all(s);
+    case AST_CREATE_SCHEMA: return schema_create(s, st, AST_AS_CONST(AstCreateSchema, x));
+    case AST_SET_SCHEMA: return set_schema(s, st, AST_AS_CONST(AstSetSchema, x));
     case AST_CREATE_RANGE: return range_create(s, st, AST_AS_CONST(AstCreateRange, x));
     case AST_REINDEX: return reindex_statement(s, st, AST_AS_CONST(AstReindex, x));
     case AST_CLUSTER: return cluster_statement(s, st, AST_AS_CONST(AstCluster, x));

@@ -66,6 +66,14 @@ Status name_is_free(Session *s, const AstName *n, bool if_not_exists, bool *skip
 Status table_of_query(Session *s, Arena *a, const AstCreateTableAs *x, const PlanCtx *c, const BoundStmt *b,
                       Table **out);
 
+/* ---- schemas.c ---- */
+Status schema_create(Session *s, Statement *st, const AstCreateSchema *x);
+Status schemas_drop(Session *s, Statement *st, const AstDrop *x);
+Status schema_rename(Session *s, Statement *st, const AstRename *x);
+Status set_schema(Session *s, Statement *st, const AstSetSchema *x); /* ALTER .. SET SCHEMA */
+struct Dependents;
+Status drop_spared_relations(Session *s, const struct Dependents *d); /* utility.c; what dependents_drop leaves */
+
 /* ---- views.c ---- */
 /* 42809: the command is none for such a relation, of which there are `kind`. */
 Status alter_refused(Session *s, const char *relation, const char *kind, const AstAlterCmd *k);
@@ -81,6 +89,8 @@ Status count_rows(Session *s, Statement *st, const char *sql, int64_t *rows);
 Status rebuild_as(Session *s, Statement *st, Table *t, const TableDraft *d);
 /* ... with its rows in the order of a text: " order by a", or "". */
 Status rebuild_ordered(Session *s, Statement *st, Table *t, const TableDraft *d, const char *order);
+/* The table, with its indexes and sequences, is one of another schema, where its name is free. */
+Status table_move(Session *s, Statement *st, const char *table, const char *schema);
 /* A text of its definition, such as a CHECK's, when a table, or (col >= 0) a column of it, is about to get another
  * name: its columns without the table's name, and the column under the new one. */
 Status rename_in_text(Session *s, Arena *a, const Table *t, int col, const char *new_name, const char *text,
@@ -122,9 +132,11 @@ Status domain_drop_default(Session *s, Statement *st, const char *name);
 Status sequence_create(Session *s, Statement *st, const AstSequence *x);
 Status sequence_alter(Session *s, Statement *st, const AstSequence *x);
 Status sequence_rename(Session *s, Statement *st, const AstRename *x);
+/* Its name is free in the schema. */
+Status sequence_move(Session *s, Statement *st, int64_t sequence, const char *schema);
 Status sequence_drop(Session *s, Statement *st, const AstDrop *x);
 /* The options of ALTER SEQUENCE, of a sequence or an identity column. */
-Status sequence_alter_options(Session *s, Sequence *q, int64_t n, const AstSequenceOption *options);
+Status sequence_alter_options(Session *s, Arena *a, Sequence *q, int64_t n, const AstSequenceOption *options);
 /* A sequence for a serial column (identity NULL) or an identity column, whose default, kind and NOT NULL are set. */
 Status sequence_of_column(Session *s, Arena *a, const char *table, ColumnDef *col, const AstConstraint *identity);
 Status check_identity_type(Session *s, const ColumnDef *col); /* 22023 */
@@ -144,7 +156,8 @@ void draft_remove_index(TableDraft *d, int k);
 
 /* ---- index_defs.c ---- */
 /* PostgreSQL's name for an object without one: name1_name2_label (name2 NULL: without it), cut to 63 bytes, and a
- * number behind it when it is taken, by a relation or by a key of the draft (NULL: of none). NULL: out of memory. */
+ * number behind it when it is taken, by a relation or by a key of the draft (NULL: of none). name1 is a key, and so is
+ * what comes of it. NULL: out of memory. */
 char *relation_name_choose(const Session *s, Arena *a, const TableDraft *d, const char *name1, const char *name2,
                            const char *label);
 char *column_names_joined(Arena *a, int n, const char *const *names); /* a_b_c, as relation_name_choose takes it */
@@ -163,6 +176,8 @@ Status parts_rename(Session *s, const char *kinds, const char *name, const char 
 Status index_defs_drop_column(Session *s, Arena *a, const Table *t, int col, TableDraft *d);
 /* The table (col -1), or a column of it, is about to get another name. */
 Status index_defs_rename(Session *s, Arena *a, const Table *t, int col, const char *new_name);
+/* The table's indexes, under its new key, go to its schema. */
+Status index_defs_move(Session *s, Arena *a, const char *table, const char *schema);
 /* What new keys of the draft say beside the table's key. */
 Status index_defs_of_draft(Session *s, const TableDraft *d);
 /* Binds a part of an index, or its predicate. */

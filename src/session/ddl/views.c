@@ -158,7 +158,9 @@ static Status check_query(Session *s, const AstCreateView *x, const PlanCtx *c, 
 Status view_create(Session *s, Statement *st, const AstCreateView *x) {
     TRY(session_begin_write(s));
     snprintf(st->tag, sizeof st->tag, "CREATE VIEW");
-    TRY(session_check_schema(s, &x->name));
+    AstCreateView named = *x;
+    TRY(session_new_name(s, st->run_arena, &x->name, &named.name));
+    x = &named;
     if (sql_changes_data((const AstStmt *)x->query))
         return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "views must not contain data-modifying statements in WITH");
     Slice name = slice_of(x->name.name);

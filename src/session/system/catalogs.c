@@ -11,11 +11,11 @@
 enum { PAGE_BYTES = 8192 };
 
 Status system_fill_namespace(Session *s, SystemRows *r) {
-    static const int64_t all[] = {OID_SCHEMA_CATALOG, OID_SCHEMA_PUBLIC, OID_SCHEMA_INFORMATION};
     (void)s;
-    for (int64_t i = 0; i < ARRAY_LEN(all); i++) {
-        const Privileges of = {.kind = PRIVILEGE_SCHEMA, .name = object_schema_name(all[i]), .part = ""};
-        TRY(system_row(r, "isiv", all[i], of.name, system_owner(r->o, &of), system_acl(r, 3, &of)));
+    for (int64_t i = 0; i < r->o->spaces.len; i++) {
+        const int64_t oid = r->o->spaces.items[i].oid;
+        const Privileges of = {.kind = PRIVILEGE_SCHEMA, .name = r->o->spaces.items[i].name, .part = ""};
+        TRY(system_row(r, "isiv", oid, of.name, system_owner(r->o, &of), system_acl(r, 3, &of)));
     }
     return ST_OK;
 }
@@ -202,15 +202,12 @@ Status system_fill_type(Session *s, SystemRows *r) {
         TRY(system_row(r,
                        "isiiibccb1ciiiiiiiiiiiccbiiii"
                        "-sv",
-                       t->oid, t->name,
-                       (int64_t)(t->builtin ? OID_SCHEMA_CATALOG
-                                 : t->row   ? t->row->space
-                                            : OID_SCHEMA_PUBLIC),
-                       own ? system_owner(r->o, &of) : (int64_t)OID_OWNER, (int64_t)x.length, x.by_value, x.kind,
-                       x.category, x.preferred, ',', t->row ? t->row->oid : (int64_t)0, f[6], t->element, t->array,
-                       f[0], f[1], f[2], f[3], f[4], f[5], f[7], x.align, x.storage, d && d->not_null, base,
-                       (int64_t)(d && !up ? object_typmod(d->type) : -1), (int64_t)(d && d->type.id == T_ARRAY),
-                       x.collation, default_sql, granted ? system_acl(r, 31, &of) : NULL));
+                       t->oid, t->name, t->space, own ? system_owner(r->o, &of) : (int64_t)OID_OWNER, (int64_t)x.length,
+                       x.by_value, x.kind, x.category, x.preferred, ',', t->row ? t->row->oid : (int64_t)0, f[6],
+                       t->element, t->array, f[0], f[1], f[2], f[3], f[4], f[5], f[7], x.align, x.storage,
+                       d && d->not_null, base, (int64_t)(d && !up ? object_typmod(d->type) : -1),
+                       (int64_t)(d && d->type.id == T_ARRAY), x.collation, default_sql,
+                       granted ? system_acl(r, 31, &of) : NULL));
     }
     return ST_OK;
 }
@@ -400,18 +397,19 @@ static Status constraint_row(SystemRows *r, const SysConstraint *k) {
         cols = check_columns(r, k);
     }
     const char blank = ' ';
-    return system_row(
-        r,
-        "isicbbbiii0iccc1"
-        "0bvvvvvv-s",
-        k->oid, k->name, (int64_t)OID_SCHEMA_PUBLIC, k->kind, (f && f->deferrable) || (k->key && k->key->deferrable),
-        (f && f->deferred) || (k->key && k->key->deferred), !f || !f->not_valid, k->of ? k->of->oid : (int64_t)0,
-        k->domain ? k->domain_type : (int64_t)0, k->index ? k->index->oid : (int64_t)0,
-        k->foreign ? k->foreign->oid : (int64_t)0, f ? f->on_update : blank, f ? f->on_delete : blank,
-        !f              ? blank
-        : f->match_full ? 'f'
-                        : 's',
-        k->kind != 'c', cols, ref, ops, ops, ops, set, k->check);
+    return system_row(r,
+                      "isicbbbiii0iccc1"
+                      "0bvvvvvv-s",
+                      k->oid, k->name, k->of ? k->of->space : object_schema_of(r->o, k->domain->name), k->kind,
+                      (f && f->deferrable) || (k->key && k->key->deferrable),
+                      (f && f->deferred) || (k->key && k->key->deferred), !f || !f->not_valid,
+                      k->of ? k->of->oid : (int64_t)0, k->domain ? k->domain_type : (int64_t)0,
+                      k->index ? k->index->oid : (int64_t)0, k->foreign ? k->foreign->oid : (int64_t)0,
+                      f ? f->on_update : blank, f ? f->on_delete : blank,
+                      !f              ? blank
+                      : f->match_full ? 'f'
+                                      : 's',
+                      k->kind != 'c', cols, ref, ops, ops, ops, set, k->check);
 }
 Status system_fill_constraint(Session *s, SystemRows *r) {
     (void)s;

@@ -41,13 +41,13 @@ static Status routine_row(SystemRows *r, const SysRoutine *x) {
         variadic = t ? t->element : 0;
     }
     const Privileges of = privileges_of_routine_id(f->id);
-    return system_row(r, "isiiiffi0c00bbcciiivvvv--s---v", x->oid, f->name, (int64_t)OID_SCHEMA_PUBLIC,
-                      system_owner(r->o, &of), (int64_t)(strcmp(f->language, "sql") == 0 ? OID_SQL : OID_PLPGSQL),
-                      100.0, f->returns_set ? 1000.0 : 0.0, variadic, f->is_procedure ? 'p' : 'f', f->strict,
-                      f->returns_set, f->volatility, 'u', n_in, (int64_t)f->n_defaults, ret,
-                      system_vector(r, 19, n_in, in), outs ? system_vector(r, 20, n_all, all) : NULL,
-                      outs ? system_texts(r, 21, n_all, modes) : NULL, named ? system_texts(r, 22, n_all, names) : NULL,
-                      body, system_acl(r, 29, &of));
+    return system_row(r, "isiiiffi0c00bbcciiivvvv--s---v", x->oid, name_of_key(f->name),
+                      object_schema_of(r->o, f->name), system_owner(r->o, &of),
+                      (int64_t)(strcmp(f->language, "sql") == 0 ? OID_SQL : OID_PLPGSQL), 100.0,
+                      f->returns_set ? 1000.0 : 0.0, variadic, f->is_procedure ? 'p' : 'f', f->strict, f->returns_set,
+                      f->volatility, 'u', n_in, (int64_t)f->n_defaults, ret, system_vector(r, 19, n_in, in),
+                      outs ? system_vector(r, 20, n_all, all) : NULL, outs ? system_texts(r, 21, n_all, modes) : NULL,
+                      named ? system_texts(r, 22, n_all, names) : NULL, body, system_acl(r, 29, &of));
 }
 static const BuiltinProc procs[] = {
 #include "session/system/builtin_procs.inc"
@@ -151,7 +151,7 @@ Status system_fill_depend(Session *s, SystemRows *r) {
                 TRY(depends(r, IN_ATTRDEF, object_derived(r->o, 'D', c->oid, c->cols[k].name), IN_CLASS, c->oid, k + 1,
                             'a'));
         const Sequence *q = c->sequence;
-        const SysClass *owner = q && q->owner_table ? object_class_named(r->o, "public", q->owner_table) : NULL;
+        const SysClass *owner = q && q->owner_table ? object_class_of_key(r->o, q->owner_table) : NULL;
         if (owner && owner->table)
             TRY(depends(r, IN_CLASS, c->oid, IN_CLASS, owner->oid,
                         table_find_column(owner->table, slice_of(q->owner_column)) + 1, q->identity ? 'i' : 'a'));
@@ -159,7 +159,7 @@ Status system_fill_depend(Session *s, SystemRows *r) {
         const int64_t rule = object_derived(r->o, 'R', c->oid, "_RETURN");
         TRY(depends(r, IN_REWRITE, rule, IN_CLASS, c->oid, 0, 'i'));
         for (int k = 0; k < c->view->n_sources; k++) {
-            const SysClass *of = object_class_named(r->o, NULL, c->view->sources[k].relation);
+            const SysClass *of = object_class_of_key(r->o, c->view->sources[k].relation);
             if (of) TRY(depends(r, IN_REWRITE, rule, IN_CLASS, of->oid, 0, 'n'));
         }
     }

@@ -13,12 +13,12 @@
 static Status made(const SysObjects *o, const char *text, const char **out) {
     return (*out = text) ? ST_OK : err_oom(&o->s->err);
 }
-const char *definition_class_name(Arena *a, const SysClass *c) {
-    return c->space == OID_SCHEMA_INFORMATION ? definition_qualified_name(a, c) : definition_name(a, c->name);
+const char *definition_class_name(const SysObjects *o, Arena *a, const SysClass *c) {
+    return object_class_visible(o, c) ? definition_name(a, c->name) : definition_qualified_name(o, a, c);
 }
-const char *definition_qualified_name(Arena *a, const SysClass *c) {
-    const char *name = definition_name(a, c->name);
-    return name ? arena_printf(a, "%s.%s", object_schema_name(c->space), name) : NULL;
+const char *definition_qualified_name(const SysObjects *o, Arena *a, const SysClass *c) {
+    const char *name = definition_name(a, c->name), *in = definition_name(a, object_schema_name(o, c->space));
+    return name && in ? arena_printf(a, "%s.%s", in, name) : NULL;
 }
 
 static const char *names(Arena *a, int n, char *const *list) {
@@ -37,10 +37,10 @@ static const char *key_columns(Arena *a, const Table *t, const KeyConstraint *k)
     }
     return out;
 }
-static const char *reference(Arena *a, const SysConstraint *k) {
+static const char *reference(const SysObjects *o, Arena *a, const SysConstraint *k) {
     const ForeignKey *f = k->reference;
     const char *cols = names(a, f->n_cols, f->cols), *ref = names(a, f->n_cols, f->ref_cols),
-               *table = definition_class_name(a, k->foreign), *update = definition_action(f->on_update),
+               *table = definition_class_name(o, a, k->foreign), *update = definition_action(f->on_update),
                *gone = definition_action(f->on_delete), *set = names(a, f->n_set_cols, f->set_cols);
     if (!cols || !ref || !table || !set) return NULL;
     set = f->n_set_cols ? arena_printf(a, " (%s)", set) : "";
@@ -51,7 +51,7 @@ static const char *reference(Arena *a, const SysConstraint *k) {
                         definition_deferral(f->deferrable, f->deferred), f->not_valid ? " NOT VALID" : "");
 }
 Status definition_constraint(const SysObjects *o, Arena *a, const SysConstraint *k, bool pretty, const char **out) {
-    if (k->reference) return made(o, reference(a, k), out);
+    if (k->reference) return made(o, reference(o, a, k), out);
     if (k->key) {
         const char *cols = key_columns(a, k->of->table, k->key);
         const IndexDef *x = k->index->def;
@@ -90,7 +90,7 @@ Status definition_index(const SysObjects *o, Arena *a, SysClass *c, int64_t part
     if (part) return part_text(o, a, t, x, (int)part - 1, pretty, out);
     for (int i = 0; i < x->n_parts; i++) TRY(part_text(o, a, t, x, i, pretty, &parts[i]));
     if (x->where) TRY(definition_expr(o, a, t, pretty, x->where, &where));
-    const char *table = (pretty ? definition_class_name : definition_qualified_name)(a, object_class_of(o, t));
+    const char *table = (pretty ? definition_class_name : definition_qualified_name)(o, a, object_class_of(o, t));
     return made(o, index_text(a, x, table, parts, where), out);
 }
 

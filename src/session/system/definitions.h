@@ -6,8 +6,8 @@
 
 /* pretty: without parentheses and schemas that are not needed, as PostgreSQL's functions have it. */
 /* A relation's name, with its schema where it would not be found without. NULL without memory; likewise the others. */
-const char *definition_class_name(Arena *a, const SysClass *c);
-const char *definition_qualified_name(Arena *a, const SysClass *c);
+const char *definition_class_name(const SysObjects *o, Arena *a, const SysClass *c);
+const char *definition_qualified_name(const SysObjects *o, Arena *a, const SysClass *c);
 Status definition_constraint(const SysObjects *o, Arena *a, const SysConstraint *k, bool pretty, const char **out);
 /* part 0: CREATE INDEX; else the key's part of that number (from 1), NULL: there is none. */
 Status definition_index(const SysObjects *o, Arena *a, SysClass *c, int64_t part, bool pretty, const char **out);

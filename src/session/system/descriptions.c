@@ -19,7 +19,7 @@ typedef struct Place {
 } Place;
 
 static Place of_column(const SysObjects *o, const Comment *x) {
-    SysClass *c = object_class_named(o, "public", x->name);
+    SysClass *c = object_class_of_key(o, x->name);
     if (!c || object_columns(o, c) != ST_OK) return (Place){0};
     for (int32_t i = 0; i < c->n_cols; i++)
         if (strcmp(c->cols[i].name, x->part) == 0) return (Place){IN_CLASS, c->oid, i + 1};
@@ -28,7 +28,7 @@ static Place of_column(const SysObjects *o, const Comment *x) {
 static Place of_constraint(const SysObjects *o, const Comment *x) {
     for (int64_t i = 0; i < o->constraints.len; i++) {
         const SysConstraint *k = &o->constraints.items[i];
-        const char *owner = k->domain ? k->domain->name : k->of->name;
+        const char *owner = k->domain ? k->domain->name : k->of->key;
         const bool domain = x->kind == COMMENT_DOMAIN_CONSTRAINT;
         if (domain == (k->domain != NULL) && strcmp(owner, x->name) == 0 && strcmp(k->name, x->part) == 0)
             return (Place){IN_CONSTRAINT, k->oid, 0};
@@ -40,17 +40,16 @@ static Place place(const SysObjects *o, const Comment *x) {
     const SysType *t;
     const Role *r;
     switch (x->kind) {
-    case COMMENT_RELATION:
-        return (c = object_class_named(o, "public", x->name)) ? (Place){IN_CLASS, c->oid, 0} : (Place){0};
+    case COMMENT_RELATION: return (c = object_class_of_key(o, x->name)) ? (Place){IN_CLASS, c->oid, 0} : (Place){0};
     case COMMENT_COLUMN: return of_column(o, x);
     case COMMENT_CONSTRAINT:
     case COMMENT_DOMAIN_CONSTRAINT: return of_constraint(o, x);
-    case COMMENT_TYPE: return (t = object_type_named(o, "public", x->name)) ? (Place){IN_TYPE, t->oid, 0} : (Place){0};
+    case COMMENT_TYPE: return (t = object_type_of_key(o, x->name)) ? (Place){IN_TYPE, t->oid, 0} : (Place){0};
     case COMMENT_ROUTINE:
         for (int64_t i = 0; i < o->routines.len; i++)
             if (o->routines.items[i].routine->id == x->routine) return (Place){IN_PROC, o->routines.items[i].oid, 0};
         return (Place){0};
-    case COMMENT_SCHEMA: return (Place){IN_NAMESPACE, object_schema(x->name), 0};
+    case COMMENT_SCHEMA: return (Place){IN_NAMESPACE, object_schema(o, x->name), 0};
     case COMMENT_DATABASE: return (Place){IN_DATABASE, OID_DATABASE, 0};
     case COMMENT_ROLE: return (r = catalog_role(o->c, x->name)) ? (Place){IN_AUTHID, r->id, 0} : (Place){0};
     }

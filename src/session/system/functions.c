@@ -163,7 +163,7 @@ Status session_oid_find(void *ctx, int kind, Slice name, int64_t *out, Err *e) {
         if ((c = object_class_named(o, schema, plain))) return *out = c->oid, ST_OK;
         return no_object(e, ERR_UNDEFINED_TABLE, "relation", name);
     case OID_NAMESPACE:
-        if ((*out = object_schema(plain))) return ST_OK;
+        if ((*out = object_schema(o, plain))) return ST_OK;
         return no_object(e, ERR_UNDEFINED_SCHEMA, "schema", name);
     case OID_ROLE:
         if ((role = catalog_role(o->c, plain))) return *out = role->id, ST_OK;
@@ -210,11 +210,11 @@ Status session_oid_name(void *ctx, int kind, int64_t oid, Arena *a, Str *out, Er
     time_reads++; /* what is made of it is good for once: no name says which object it is */
     switch (oid ? kind : -1) {
     case -1: text = "-"; break;
-    case OID_CLASS: text = (c = object_class(o, oid)) ? definition_class_name(a, c) : NULL; break;
+    case OID_CLASS: text = (c = object_class(o, oid)) ? definition_class_name(o, a, c) : NULL; break;
     case OID_TYPE: text = object_type(o, oid) ? object_type_shown(o, oid, -1, false) : NULL; break;
     case OID_PROC: text = proc_name(o, a, oid, false); break;
     case OID_PROCEDURE: text = proc_name(o, a, oid, true); break;
-    case OID_NAMESPACE: text = object_schema_name(oid); break;
+    case OID_NAMESPACE: text = object_schema_name(o, oid); break;
     case OID_ROLE: text = (role = catalog_role_by_id(o->c, oid)) ? definition_name(a, role->name) : NULL; break;
     case OID_COLLATION:
         text = oid == OID_COLLATION_DEFAULT ? "\"default\"" : oid == OID_COLLATION_C ? "\"C\"" : NULL;
@@ -335,11 +335,11 @@ static Status no_rows(const Call *c) {
 
 static Status table_visible(const Call *c) {
     const SysClass *x = object_class(c->o, c->args[0].u.i64);
-    return x ? put_bool(c, x->space != OID_SCHEMA_INFORMATION) : ST_OK;
+    return x ? put_bool(c, object_class_visible(c->o, x)) : ST_OK;
 }
 static Status type_visible(const Call *c) {
     const SysType *t = object_type(c->o, c->args[0].u.i64);
-    return t ? put_bool(c, !t->row || t->row->space != OID_SCHEMA_INFORMATION) : ST_OK;
+    return t ? put_bool(c, object_type_visible(c->o, t)) : ST_OK;
 }
 static Status visible(const Call *c) { return put_bool(c, true); }
 
@@ -427,13 +427,18 @@ static Status encoding_number(const Call *c) {
 }
 static Status database_encoding(const Call *c) { return put_text(c, "UTF8"); }
 static Status schemas(const Call *c) {
-    static const char *const names[] = {"pg_catalog", "public"};
-    const int from = c->args[0].u.b ? 0 : 1;
-    Str cells[2];
-    for (int i = from; i < 2; i++) cells[i - from] = str_make(names[i], (int64_t)strlen(names[i]));
+    const SearchPath *p = search_path_now();
+    Str cells[SEARCH_PATH_NAMES + 1];
+    int n = 0;
+    if (c->args[0].u.b && !p->has_catalog) cells[n++] = str_make("pg_catalog", 10);
+    for (int i = 0; i < p->n; i++) {
+        const char *name = search_path_name(p, i);
+        if (catalog_has_schema(c->o->c, name)) cells[n++] = str_make(name, (int64_t)strlen(name));
+    }
     c->out->is_null = false;
-    return array_build(c->a, PH_STR, 2 - from, cells, NULL, &c->out->u.str, c->e);
+    return array_build(c->a, PH_STR, n, cells, NULL, &c->out->u.str, c->e);
 }
+static Status schema(const Call *c) { return put_text(c, search_path_first(c->o->c)); }
 static Status zero_oid(const Call *c) { return put_int(c, 0); }
 static Status no(const Call *c) { return put_bool(c, false); }
 static Status process(const Call *c) { return put_int4(c, getpid()); }
@@ -553,6 +558,7 @@ static const struct {
     {"getdatabaseencoding", database_encoding},
     {"pg_client_encoding", database_encoding},
     {"current_schemas", schemas},
+    {"current_schema", schema},
     {"pg_my_temp_schema", zero_oid},
     {"pg_is_other_temp_schema", no},
     {"pg_backend_pid", process},

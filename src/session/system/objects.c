@@ -62,22 +62,55 @@ static int64_t number(SysObjects *o, char kind, int64_t owner, const char *name)
     }
 }
 
+/* ---- schemas ---------------------------------------------------------------------------------------- */
+
+static Status add_spaces(SysObjects *o) {
+    static const SysSpace always[] = {{OID_SCHEMA_CATALOG, "pg_catalog"},
+                                      {OID_SCHEMA_PUBLIC, KEY_PUBLIC},
+                                      {OID_SCHEMA_INFORMATION, "information_schema"}};
+    for (int64_t i = 0; i < ARRAY_LEN(always); i++)
+        if (!vec_push(o->a, &o->spaces, always[i])) return ST_ERROR;
+    for (int64_t i = 0; i < o->c->n_schemas; i++) {
+        const SysSpace x = {number(o, 'n', 0, o->c->schemas[i]->name), o->c->schemas[i]->name};
+        if (!x.oid || !vec_push(o->a, &o->spaces, x)) return ST_ERROR;
+    }
+    return ST_OK;
+}
+const char *object_schema_name(const SysObjects *o, int64_t oid) {
+    for (int64_t i = 0; i < o->spaces.len; i++)
+        if (o->spaces.items[i].oid == oid) return o->spaces.items[i].name;
+    return NULL;
+}
+static int64_t space_named(const SysObjects *o, Slice name) {
+    for (int64_t i = 0; i < o->spaces.len; i++)
+        if (slice_eq(slice_of(o->spaces.items[i].name), name)) return o->spaces.items[i].oid;
+    return 0;
+}
+int64_t object_schema(const SysObjects *o, const char *name) { return space_named(o, slice_of(name)); }
+int64_t object_schema_of(const SysObjects *o, const char *key) {
+    return key_has_schema(key) ? space_named(o, schema_of_key(key)) : OID_SCHEMA_PUBLIC;
+}
+
 /* ---- types ------------------------------------------------------------------------------------------ */
 
 static Status add_type(SysObjects *o, SysType t) {
-    SysType array = {.oid = t.array, .element = t.oid, .name = arena_printf(o->a, "_%s", t.name)};
+    SysType array = {.oid = t.array, .element = t.oid, .name = arena_printf(o->a, "_%s", t.name), .space = t.space};
+    if (array.name && t.key && !(array.key = key_beside(o->a, t.key, array.name))) return ST_ERROR;
     if (!array.name || !vec_push(o->a, &o->types, t)) return ST_ERROR;
     return !t.array || vec_push(o->a, &o->types, array) ? ST_OK : ST_ERROR;
 }
 static Status add_user_type(SysObjects *o, SysType t, char kind) {
-    if (!t.oid) t.oid = number(o, kind, 0, t.name);
-    t.array = number(o, 'a', t.oid, t.name);
+    t.name = name_of_key(t.key);
+    t.space = object_schema_of(o, t.key);
+    if (!t.oid) t.oid = number(o, kind, 0, t.key);
+    t.array = number(o, 'a', t.oid, t.key);
     return t.oid && t.array ? add_type(o, t) : ST_ERROR;
 }
 static Status add_types(SysObjects *o) {
     for (int64_t i = 0; i < ARRAY_LEN(builtins); i++) {
         SysType t = {.oid = builtins[i].oid,
                      .name = builtins[i].name,
+                     .space = OID_SCHEMA_CATALOG,
                      .element = builtins[i].element,
                      .array = builtins[i].array,
                      .builtin = &builtins[i]};
@@ -85,17 +118,17 @@ static Status add_types(SysObjects *o) {
     }
     for (int64_t i = 0; i < enum_count(o->c->enums); i++) {
         const EnumType *x = enum_nth(o->c->enums, i);
-        if (x) TRY(add_user_type(o, (SysType){.name = x->name, .enumerated = x}, 'e'));
+        if (x) TRY(add_user_type(o, (SysType){.key = x->name, .enumerated = x}, 'e'));
     }
     for (int64_t i = 0; i < range_count(o->c->ranges); i++) {
         const RangeType *x = range_nth(o->c->ranges, i);
         if (!x) break;
-        TRY(add_user_type(o, (SysType){.name = x->name, .range = x}, 'e'));
-        TRY(add_user_type(o, (SysType){.name = x->multi, .range = x, .multi = true}, 'e'));
+        TRY(add_user_type(o, (SysType){.key = x->name, .range = x}, 'e'));
+        TRY(add_user_type(o, (SysType){.key = x->multi, .range = x, .multi = true}, 'e'));
     }
     for (int64_t i = 0; i < o->c->n_domains; i++) {
         const Domain *d = o->c->domains[i];
-        TRY(add_user_type(o, (SysType){.name = d->name, .domain = d}, 'd'));
+        TRY(add_user_type(o, (SysType){.key = d->name, .domain = d}, 'd'));
     }
     return ST_OK;
 }
@@ -110,7 +143,7 @@ static Status add_system(SysObjects *o) {
     for (int i = 0; i < n; i++)
         TRY(add_class(o, (SysClass){.oid = all[i].oid,
                                     .name = all[i].name,
-                                    .space = object_schema(all[i].schema),
+                                    .space = object_schema(o, all[i].schema),
                                     .kind = all[i].kind,
                                     .system = &all[i],
                                     .n_cols = -1}));
@@ -128,8 +161,9 @@ static Status table_columns(SysObjects *o, const Table *t, SysClass *c) {
 }
 static Status add_index(SysObjects *o, const Table *t, int64_t table, int k, const IndexDef *def) {
     SysClass i = {.oid = number(o, 'i', table, def->name),
-                  .name = def->name,
-                  .space = OID_SCHEMA_PUBLIC,
+                  .name = name_of_key(def->name),
+                  .key = def->name,
+                  .space = object_schema_of(o, def->name),
                   .kind = 'i',
                   .table = t,
                   .index = k,
@@ -152,7 +186,8 @@ static Status add_indexes(SysObjects *o, const Table *t, int64_t table) {
     return ST_OK;
 }
 static Status add_table(SysObjects *o, const Table *t) {
-    SysClass c = {.name = t->name, .space = OID_SCHEMA_PUBLIC, .kind = 'r', .table = t};
+    SysClass c = {
+        .name = name_of_key(t->name), .key = t->name, .space = object_schema_of(o, t->name), .kind = 'r', .table = t};
     if ((c.view = catalog_matview(o->c, slice_of(t->name)))) c.kind = 'm';
     c.oid = number(o, 'v', 0, t->name);
     TRY(table_columns(o, t, &c));
@@ -163,7 +198,12 @@ static Status add_table(SysObjects *o, const Table *t) {
 static Status add_sequences(SysObjects *o) {
     for (int64_t i = 0; i < o->c->n_sequences; i++) {
         const Sequence *q = o->c->sequences[i];
-        SysClass c = {.name = q->name, .space = OID_SCHEMA_PUBLIC, .kind = 'S', .sequence = q, .n_cols = 3};
+        SysClass c = {.name = name_of_key(q->name),
+                      .key = q->name,
+                      .space = object_schema_of(o, q->name),
+                      .kind = 'S',
+                      .sequence = q,
+                      .n_cols = 3};
         if (!(c.oid = number(o, 'v', 0, q->name)) || !(c.cols = arena_array(o->a, SysColumn, 3))) return ST_ERROR;
         c.cols[0] = (SysColumn){.name = "last_value", .type = type_make(T_INT8), .not_null = true};
         c.cols[1] = (SysColumn){.name = "log_cnt", .type = type_make(T_INT8), .not_null = true};
@@ -179,7 +219,12 @@ static Status add_classes(SysObjects *o) {
     for (int64_t i = 0; i < o->c->n_views; i++) {
         View *v = o->c->views[i];
         if (v->materialized) continue; /* a table */
-        SysClass c = {.name = v->name, .space = OID_SCHEMA_PUBLIC, .kind = 'v', .view = v, .n_cols = -1};
+        SysClass c = {.name = name_of_key(v->name),
+                      .key = v->name,
+                      .space = object_schema_of(o, v->name),
+                      .kind = 'v',
+                      .view = v,
+                      .n_cols = -1};
         c.oid = number(o, 'v', 0, v->name);
         if (!c.oid || !(c.type = number(o, 'r', c.oid, "")) || !(c.array = number(o, 'a', c.type, ""))) return ST_ERROR;
         TRY(add_class(o, c));
@@ -187,7 +232,12 @@ static Status add_classes(SysObjects *o) {
     for (int64_t i = 0; i < composite_count(o->c->rows); i++) {
         const CompositeType *x = composite_nth(o->c->rows, i);
         if (!x) continue;
-        SysClass c = {.name = x->name, .space = OID_SCHEMA_PUBLIC, .kind = 'c', .row = x, .n_cols = x->n};
+        SysClass c = {.name = name_of_key(x->name),
+                      .key = x->name,
+                      .space = object_schema_of(o, x->name),
+                      .kind = 'c',
+                      .row = x,
+                      .n_cols = x->n};
         c.oid = number(o, 'v', 0, x->name);
         if (!c.oid || !(c.type = number(o, 'r', c.oid, "")) || !(c.array = number(o, 'a', c.type, ""))) return ST_ERROR;
         if (!(c.cols = arena_array(o->a, SysColumn, x->n + 1))) return ST_ERROR;
@@ -197,7 +247,11 @@ static Status add_classes(SysObjects *o) {
     }
     for (int64_t i = 0; i < o->classes.len; i++) {
         const SysClass *c = &o->classes.items[i];
-        if (c->type) TRY(add_type(o, (SysType){.oid = c->type, .array = c->array, .name = c->name, .row = c}));
+        if (c->type)
+            TRY(add_type(
+                o,
+                (SysType){
+                    .oid = c->type, .array = c->array, .name = c->name, .key = c->key, .space = c->space, .row = c}));
     }
     return ST_OK;
 }
@@ -233,8 +287,11 @@ static Status add_constraints(SysObjects *o) {
                 c->oid));
         for (int k = 0; k < t->n_keys; k++) {
             const KeyConstraint *key = &t->keys[k];
-            SysConstraint x = {
-                .name = key->name, .kind = key->primary ? 'p' : 'u', .of = c, .index = index_class(c, k), .key = key};
+            SysConstraint x = {.name = name_of_key(key->name),
+                               .kind = key->primary ? 'p' : 'u',
+                               .of = c,
+                               .index = index_class(c, k),
+                               .key = key};
             if (!key->is_index) TRY(add_constraint(o, x, c->oid));
         }
     }
@@ -242,8 +299,8 @@ static Status add_constraints(SysObjects *o) {
         const ForeignKey *f = o->c->foreign[i];
         SysConstraint x = {.name = f->name,
                            .kind = 'f',
-                           .of = object_class_named(o, NULL, f->table),
-                           .foreign = object_class_named(o, NULL, f->ref_table),
+                           .of = object_class_of_key(o, f->table),
+                           .foreign = object_class_of_key(o, f->ref_table),
                            .reference = f};
         if (!x.of || !x.foreign) continue;
         x.index = referred_index(x.foreign, f);
@@ -316,8 +373,8 @@ SysObjects *session_objects(Session *s) {
     Arena *a = arena_new(&s->account, &s->err);
     SysObjects *o = a ? arena_new_of(a, SysObjects) : NULL;
     if (o) *o = (SysObjects){.a = a, .s = s, .c = c, .version = catalog_definitions(c)};
-    if (!o || add_types(o) != ST_OK || add_classes(o) != ST_OK || add_constraints(o) != ST_OK ||
-        add_routines(o) != ST_OK || sort_oids(o) != ST_OK) {
+    if (!o || add_spaces(o) != ST_OK || add_types(o) != ST_OK || add_classes(o) != ST_OK ||
+        add_constraints(o) != ST_OK || add_routines(o) != ST_OK || sort_oids(o) != ST_OK) {
         if (!err_is_set(&s->err)) err_oom(&s->err);
         if (a) arena_free(a);
         return NULL;
@@ -327,47 +384,54 @@ SysObjects *session_objects(Session *s) {
 
 /* ---- look-ups ---------------------------------------------------------------------------------------- */
 
-static const struct {
-    int64_t oid;
-    const char *name;
-} schemas[] = {
-    {OID_SCHEMA_CATALOG, "pg_catalog"}, {OID_SCHEMA_PUBLIC, "public"}, {OID_SCHEMA_INFORMATION, "information_schema"}};
-const char *object_schema_name(int64_t oid) {
-    for (int64_t i = 0; i < ARRAY_LEN(schemas); i++)
-        if (schemas[i].oid == oid) return schemas[i].name;
-    return NULL;
-}
-int64_t object_schema(const char *name) {
-    for (int64_t i = 0; i < ARRAY_LEN(schemas); i++)
-        if (strcmp(schemas[i].name, name) == 0) return schemas[i].oid;
-    return 0;
-}
-
 SysClass *object_class(const SysObjects *o, int64_t oid) {
     const int64_t i = find(o->classes_by_oid, o->classes.len, oid);
     return i < 0 ? NULL : &o->classes.items[i];
 }
-SysClass *object_class_named(const SysObjects *o, const char *schema, const char *name) {
-    const int64_t space = schema ? object_schema(schema) : 0;
+SysClass *object_class_of_key(const SysObjects *o, const char *key) {
     for (int64_t i = 0; i < o->classes.len; i++) {
         SysClass *c = &o->classes.items[i];
-        if ((schema ? c->space == space : c->space != OID_SCHEMA_INFORMATION) && strcmp(c->name, name) == 0) return c;
+        if (c->key && strcmp(c->key, key) == 0) return c;
     }
     return NULL;
 }
-SysClass *object_class_of(const SysObjects *o, const Table *t) { return object_class_named(o, "public", t->name); }
+SysClass *object_class_named(const SysObjects *o, const char *schema, const char *name) {
+    const SearchPath *p = search_path_now();
+    RelationName r;
+    if (catalog_search(o->c, o->a, schema, name, &r) != ST_OK) return NULL;
+    if (r.system >= 0) return &o->classes.items[r.system]; /* add_system comes first */
+    SysClass *c = object_class_of_key(o, r.key);
+    for (int i = 0; !c && !schema && i < p->n; i++) { /* a composite type is no relation of the catalog's */
+        const char *key = key_make(o->a, search_path_name(p, i), name);
+        c = key ? object_class_of_key(o, key) : NULL;
+    }
+    return c;
+}
+bool object_class_visible(const SysObjects *o, const SysClass *c) { return object_class_named(o, NULL, c->name) == c; }
+SysClass *object_class_of(const SysObjects *o, const Table *t) { return object_class_of_key(o, t->name); }
 const SysType *object_type(const SysObjects *o, int64_t oid) {
     const int64_t i = find(o->types_by_oid, o->types.len, oid);
     return i < 0 ? NULL : &o->types.items[i];
 }
-const SysType *object_type_named(const SysObjects *o, const char *schema, const char *name) {
-    for (int64_t i = 0; i < o->types.len; i++) {
-        const SysType *t = &o->types.items[i];
-        if (schema && strcmp(schema, t->builtin ? "pg_catalog" : "public") != 0) continue;
-        if (strcmp(t->name, name) == 0) return t;
-    }
+const SysType *object_type_of_key(const SysObjects *o, const char *key) {
+    for (int64_t i = 0; i < o->types.len; i++)
+        if (o->types.items[i].key && strcmp(o->types.items[i].key, key) == 0) return &o->types.items[i];
     return NULL;
 }
+static const SysType *type_in(const SysObjects *o, const char *schema, const char *name) {
+    const int64_t space = object_schema(o, schema);
+    for (int64_t i = 0; space && i < o->types.len; i++)
+        if (o->types.items[i].space == space && strcmp(o->types.items[i].name, name) == 0) return &o->types.items[i];
+    return NULL;
+}
+const SysType *object_type_named(const SysObjects *o, const char *schema, const char *name) {
+    const SearchPath *p = search_path_now();
+    if (schema) return type_in(o, schema, name);
+    const SysType *t = p->has_catalog ? NULL : type_in(o, "pg_catalog", name);
+    for (int i = 0; !t && i < p->n; i++) t = type_in(o, search_path_name(p, i), name);
+    return t;
+}
+bool object_type_visible(const SysObjects *o, const SysType *t) { return object_type_named(o, NULL, t->name) == t; }
 const SysConstraint *object_constraint(const SysObjects *o, int64_t oid) {
     for (int64_t i = 0; i < o->constraints.len; i++)
         if (o->constraints.items[i].oid == oid) return &o->constraints.items[i];
@@ -464,11 +528,11 @@ static int64_t plain_oid(const SysObjects *o, Type t) {
     const RangeType *range = range_of(t);
     const char *name = internal_names[t.id], *of_range = !range ? NULL : t.id == T_RANGE ? range->name : range->multi;
     if (range && range->number >= TYPE_NUMBER_FIRST) {
-        const SysType *found = object_type_named(o, "public", of_range);
+        const SysType *found = object_type_of_key(o, of_range);
         return found ? found->oid : 0;
     }
     if (x || (row && row->kind != COMPOSITE_ANONYMOUS)) {
-        const SysType *found = object_type_named(o, "public", x ? x->name : row->name);
+        const SysType *found = object_type_of_key(o, x ? x->name : row->name);
         return found ? found->oid : 0;
     }
     if (range) name = of_range;
@@ -547,7 +611,7 @@ const char *object_type_shown(const SysObjects *o, int64_t oid, int32_t typmod, 
         return e ? arena_printf(o->a, "%s[]", e) : NULL;
     }
     if (t->builtin) return builtin_shown(o, t->builtin, typmod, typmod_given);
-    char *out = arena_alloc(o->a, 2 * (int64_t)strlen(t->name) + 3);
-    if (out) name_put_quoted(t->name, out);
-    return out;
+    const char *schema = object_type_visible(o, t) ? NULL : object_schema_name(o, t->space);
+    const char *name = definition_name(o->a, t->name), *in = schema ? definition_name(o->a, schema) : "";
+    return name && in ? arena_printf(o->a, "%s%s%s", in, schema ? "." : "", name) : NULL;
 }

@@ -58,7 +58,7 @@ typedef struct SysColumn {
 /* A row of pg_class. */
 typedef struct SysClass {
     int64_t oid, type, array; /* the row type and that of arrays of it; 0: none */
-    const char *name;
+    const char *name, *key;   /* key NULL: a system relation */
     int64_t space;
     char kind;           /* relkind */
     const Table *table;  /* also of an index */
@@ -76,7 +76,8 @@ static inline bool system_has_rows(const SysClass *c) { return (c->kind == 'r' |
 /* A row of pg_type: exactly one of the pointers is there. */
 typedef struct SysType {
     int64_t oid, element, array;
-    const char *name;
+    const char *name, *key; /* key NULL: a builtin one, or a system relation's row type */
+    int64_t space;
     const BuiltinType *builtin;
     const EnumType *enumerated;
     const Domain *domain;
@@ -100,6 +101,10 @@ typedef struct SysRoutine {
     int64_t oid;
     const Routine *routine;
 } SysRoutine;
+typedef struct SysSpace { /* a row of pg_namespace */
+    int64_t oid;
+    const char *name;
+} SysSpace;
 typedef struct SysNumber {
     int64_t oid;
     int64_t at;
@@ -110,6 +115,7 @@ typedef struct SysObjects {
     Session *s;
     const Catalog *c;
     int64_t version; /* catalog_definitions() */
+    VEC(SysSpace) spaces;
     VEC(SysClass) classes;
     VEC(SysType) types;
     VEC(SysConstraint) constraints;
@@ -125,9 +131,13 @@ void session_objects_end(Session *s); /* of the statement */
 
 SysClass *object_class(const SysObjects *o, int64_t oid); /* NULL: none; likewise the others */
 SysClass *object_class_named(const SysObjects *o, const char *schema, const char *name); /* schema NULL: as searched */
+SysClass *object_class_of_key(const SysObjects *o, const char *key);
+bool object_class_visible(const SysObjects *o, const SysClass *c); /* its name alone means it */
+bool object_type_visible(const SysObjects *o, const SysType *t);
 SysClass *object_class_of(const SysObjects *o, const Table *t);
 const SysType *object_type(const SysObjects *o, int64_t oid);
 const SysType *object_type_named(const SysObjects *o, const char *schema, const char *name);
+const SysType *object_type_of_key(const SysObjects *o, const char *key);
 const SysConstraint *object_constraint(const SysObjects *o, int64_t oid);
 const Routine *object_routine(const SysObjects *o, int64_t oid);
 /* A view's columns are looked up when they are first wanted; of one that cannot be bound there are none. */
@@ -140,8 +150,9 @@ int64_t object_type_oid(const SysObjects *o, Type t, int64_t domain);
 int32_t object_typmod(Type t);
 /* format_type(): in the objects' arena; typmod -1: none. "???": no such type. NULL without memory. */
 const char *object_type_shown(const SysObjects *o, int64_t oid, int32_t typmod, bool typmod_given);
-const char *object_schema_name(int64_t oid); /* NULL: none */
-int64_t object_schema(const char *name);     /* 0: none */
+const char *object_schema_name(const SysObjects *o, int64_t oid); /* NULL: none */
+int64_t object_schema(const SysObjects *o, const char *name);     /* 0: none */
+int64_t object_schema_of(const SysObjects *o, const char *key);
 const BuiltinType *builtin_types(int64_t *n);
 
 #endif

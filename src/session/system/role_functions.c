@@ -98,8 +98,8 @@ static Status on_class(const Asked *q, const Value *what, const Value *rights, b
     return answer(q, holds(q, &x, wanted) || by_role(q, wanted));
 }
 static bool column_holds(const Asked *q, const SysClass *k, const char *column, int64_t owner, uint64_t wanted) {
-    const Privileges *x =
-        catalog_privileges(q->o->c, &(Privileges){.kind = PRIVILEGE_COLUMN, .name = k->name, .part = column});
+    const Privileges *x = catalog_privileges(
+        q->o->c, &(Privileges){.kind = PRIVILEGE_COLUMN, .name = k->key ? k->key : k->name, .part = column});
     return x && acl_mask(q->o->c, &x->acl, q->role, owner, wanted, true) != 0;
 }
 static Status on_columns(const Asked *q, const Value *what, const Value *column, const Value *rights) {
@@ -142,7 +142,7 @@ static Status on_schema(const Asked *q, const Value *what, const Value *rights) 
     TRY(read_rights(q, rights, acl_rights_of('n'), &wanted));
     if (is_text(what))
         TRY(session_oid_find(q->s, OID_NAMESPACE, (Slice){what->u.str.ptr, what->u.str.len}, &oid, q->e));
-    const char *name = object_schema_name(oid);
+    const char *name = object_schema_name(q->o, oid);
     if (!name) return ST_OK;
     const Privileges of = {.kind = PRIVILEGE_SCHEMA, .name = name, .part = ""};
     TRY(privileges_get(q->o->c, q->a, &of, &x));

@@ -7,8 +7,9 @@
 /* ---- owners and grants of objects ---- */
 
 Privileges privileges_of_class(const SysClass *c) {
-    if (c->kind == 'c') return (Privileges){.kind = PRIVILEGE_TYPE, .name = c->name, .part = ""};
-    return (Privileges){.kind = PRIVILEGE_RELATION, .name = c->kind == 'i' ? c->table->name : c->name, .part = ""};
+    const char *key = c->key ? c->key : c->name;
+    if (c->kind == 'c') return (Privileges){.kind = PRIVILEGE_TYPE, .name = key, .part = ""};
+    return (Privileges){.kind = PRIVILEGE_RELATION, .name = c->kind == 'i' ? c->table->name : key, .part = ""};
 }
 Privileges privileges_of_type(const SysObjects *o, const SysType *t) {
     const SysType *e = t->element && t->name[0] == '_' ? object_type(o, t->element) : NULL;
@@ -77,7 +78,7 @@ Status system_fill_default_acl(Session *s, SystemRows *r) {
         const Privileges *x = r->o->c->privileges[i];
         if (x->kind != PRIVILEGE_DEFAULT) continue;
         TRY(system_row(r, "iiicv", object_derived(r->o, 'p', x->owner, x->part), x->owner,
-                       *x->name ? object_schema(x->name) : (int64_t)0, *x->part, acl_texts(r, 4, &x->acl)));
+                       *x->name ? object_schema(r->o, x->name) : (int64_t)0, *x->part, acl_texts(r, 4, &x->acl)));
     }
     return ST_OK;
 }
@@ -107,7 +108,7 @@ static Status table_rows(Session *s, SystemRows *r, bool world) {
             for (uint32_t right = 1; right & ACL_ALL && is_enabled(s, r->o, y, world); right <<= 1)
                 if (y->rights & right)
                     TRY(system_row(r, "ssssssss", role_name(r->o->c, y->grantor), grantee_name(r->o, y->grantee),
-                                   s->info.database, object_schema_name(c->space), c->name, acl_right_name(right),
+                                   s->info.database, object_schema_name(r->o, c->space), c->name, acl_right_name(right),
                                    is_grantable(r->o, y, right, x.owner) ? "YES" : "NO",
                                    right == ACL_SELECT ? "YES" : "NO"));
         }
@@ -153,7 +154,8 @@ static Status column_rows(Session *s, SystemRows *r, bool world) {
                     if (acl.items[k].rights & right)
                         TRY(system_row(r, "ssssssss", role_name(r->o->c, acl.items[k].grantor),
                                        grantee_name(r->o, acl.items[k].grantee), s->info.database,
-                                       object_schema_name(c->space), c->name, c->cols[n].name, acl_right_name(right),
+                                       object_schema_name(r->o, c->space), c->name, c->cols[n].name,
+                                       acl_right_name(right),
                                        is_grantable(r->o, &acl.items[k], right, x.owner) ? "YES" : "NO"));
         }
     }
@@ -166,15 +168,17 @@ static Status routine_rows(Session *s, SystemRows *r, bool world) {
     for (int64_t i = 0; i < r->o->routines.len; i++) {
         const Routine *f = r->o->routines.items[i].routine;
         const Privileges of = privileges_of_routine_id(f->id);
-        const char *specific = arena_printf(r->c->arena, "%s_%lld", f->name, (long long)r->o->routines.items[i].oid);
+        const char *specific =
+            arena_printf(r->c->arena, "%s_%lld", name_of_key(f->name), (long long)r->o->routines.items[i].oid);
         Privileges x;
+        const char *in = object_schema_name(r->o, object_schema_of(r->o, f->name));
         if (!specific) return err_oom(r->err);
         TRY(privileges_get(r->o->c, r->c->arena, &of, &x));
         for (int k = 0; k < x.acl.n; k++) {
             const AclItem *y = &x.acl.items[k];
             if (is_enabled(s, r->o, y, world))
                 TRY(system_row(r, "ssssssssss", role_name(r->o->c, y->grantor), grantee_name(r->o, y->grantee),
-                               s->info.database, "public", specific, s->info.database, "public", f->name, "EXECUTE",
+                               s->info.database, in, specific, s->info.database, in, name_of_key(f->name), "EXECUTE",
                                is_grantable(r->o, y, ACL_EXECUTE, x.owner) ? "YES" : "NO"));
         }
     }
@@ -186,6 +190,7 @@ Status system_fill_role_routine_grants(Session *s, SystemRows *r) { return routi
 /* USAGE of domains and sequences; of composite types (udt): without a kind of object. */
 static Status usage_of(Session *s, SystemRows *r, const Privileges *of, const char *name, const char *kind,
                        bool world) {
+    const char *in = object_schema_name(r->o, object_schema_of(r->o, of->name));
     Privileges x;
     TRY(privileges_get(r->o->c, r->c->arena, of, &x));
     if (!kind && of->kind == PRIVILEGE_RELATION) TRY(acl_default('T', x.owner, r->c->arena, &x.acl)); /* its rows */
@@ -194,8 +199,8 @@ static Status usage_of(Session *s, SystemRows *r, const Privileges *of, const ch
         const char *by = role_name(r->o->c, y->grantor), *to = grantee_name(r->o, y->grantee);
         const char *grantable = is_grantable(r->o, y, ACL_USAGE, x.owner) ? "YES" : "NO";
         if (!(y->rights & ACL_USAGE) || !is_enabled(s, r->o, y, world)) continue;
-        if (kind) TRY(system_row(r, "ssssssss", by, to, s->info.database, "public", name, kind, "USAGE", grantable));
-        else TRY(system_row(r, "sssssss", by, to, s->info.database, "public", name, "TYPE USAGE", grantable));
+        if (kind) TRY(system_row(r, "ssssssss", by, to, s->info.database, in, name, kind, "USAGE", grantable));
+        else TRY(system_row(r, "sssssss", by, to, s->info.database, in, name, "TYPE USAGE", grantable));
     }
     return ST_OK;
 }
@@ -207,7 +212,7 @@ static Status usage_rows(Session *s, SystemRows *r, bool world) {
     }
     for (int64_t i = 0; i < c->n_sequences; i++) {
         const Privileges of = {.kind = PRIVILEGE_RELATION, .name = c->sequences[i]->name, .part = ""};
-        TRY(usage_of(s, r, &of, c->sequences[i]->name, "SEQUENCE", world));
+        TRY(usage_of(s, r, &of, name_of_key(c->sequences[i]->name), "SEQUENCE", world));
     }
     return ST_OK;
 }

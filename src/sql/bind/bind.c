@@ -14,6 +14,12 @@ void binder_init(Binder *b, PlanCtx *c) {
     b->literals = c->literals;
     b->fixed_pos = c->of_catalog;
     b->params_ok = true;
+    b->path = search_path_now();
+}
+/* Of a text that may be one of the catalog. */
+static void begin(Binder *b, PlanCtx *c) {
+    binder_init(b, c);
+    if (c->of_catalog) (void)search_path_use(NULL);
 }
 
 static bool no_subquery(void *ctx, Expr *e) {
@@ -36,6 +42,7 @@ Expr *bind_text_expr(Binder *b, Query *q, const char *sql, const Column *assigne
     bool fixed = b->fixed_pos, params = b->params_ok;
     int64_t pos = b->pos;
     KeptLiterals *literals = b->literals;
+    const SearchPath *path = search_path_use(NULL);
     b->pos = bind_pos(b, 0);
     b->fixed_pos = true;
     b->literals = NULL;
@@ -48,6 +55,7 @@ Expr *bind_text_expr(Binder *b, Query *q, const char *sql, const Column *assigne
         b->err->position = b->pos;
         err_context(b->err, "expression \"%.200s\"", sql);
     }
+    (void)search_path_use(path);
     b->fixed_pos = fixed;
     b->literals = literals;
     b->params_ok = params;
@@ -57,6 +65,7 @@ Expr *bind_text_expr(Binder *b, Query *q, const char *sql, const Column *assigne
 
 /* Failures that left no story are out of memory. */
 static Status finish(Binder *b, Status st) {
+    (void)search_path_use(b->path);
     if (st == ST_OK) st = stack_check(b->err); /* walks that return no Status may have been cut short */
     return st == ST_OK ? ST_OK : stack_failed(b->err);
 }
@@ -113,7 +122,7 @@ static void read_settings_now(const PlanCtx *c, Plan *p) {
 static Status bind_statement(PlanCtx *c, const AstStmt *stmt, int32_t n_params, const Type *param_types,
                              BoundStmt **out) {
     Binder b;
-    binder_init(&b, c);
+    begin(&b, c);
     BoundStmt *s = arena_new_of(c->arena, BoundStmt);
     if (!s) return finish(&b, ST_ERROR);
     for (int32_t i = 0; i < n_params; i++) {
@@ -193,7 +202,7 @@ Status sql_bind_view(PlanCtx *c, const View *v, BoundStmt **out) {
 
 Status sql_bind_scalar(PlanCtx *c, const AstExpr *ast, Type type, Expr **out) {
     Binder b;
-    binder_init(&b, c);
+    begin(&b, c);
     b.params_ok = false;
     Query *q = arena_new_of(c->arena, Query);
     Expr *e = NULL;

@@ -81,8 +81,10 @@ Status sql_find_routine(const Catalog *c, Arena *a, char what, const AstFuncSign
 Status sql_no_routine(char what, const AstFuncSignature *q, const char *missing, Err *e); /* 42883 */
 /* COLLATE: of a text, by its bytes (42804, 42704). */
 Status sql_check_collation(const AstName *collation, Type t, int64_t position, Err *e);
-/* The name of a relation in a text, which has it as SQL does: s, public.s, "S". 42602, 0A000, 3F000. In the arena. */
+/* The name of a relation in a text, which has it as SQL does: s, public.s, "S". 42602. In the arena. */
 Status sql_relation_name(Arena *a, Slice text, AstName *out, Err *e);
+/* The key of what is named so (catalog_search). 42602, 3F000. */
+Status sql_relation_key(const Catalog *c, Arena *a, Slice text, const char **key, Err *e);
 /* A type name with modifiers; c: has enumerated types and domains, or NULL. *domain: NULL, or the domain that the name
  * is of, whose base type is *out. domain NULL: 0A000 for one. */
 Status sql_bind_type(const Catalog *c, const AstTypeName *ast, Type *out, const Domain **domain, Err *e);

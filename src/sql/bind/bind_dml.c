@@ -773,6 +773,7 @@ Query *bind_target_query(Binder *b, const AstFromTable *f, DmlTarget *g, Cte *ct
     q->ctes = ctes;
     q->clause = "FROM";
     *scan = bind_dml_scan(b, g, f->alias.name ? f->alias.name : g->name, rowid, item);
+    if (f->alias.name) item->schema = (Slice){0};
     if (!*scan || bind_own(b, q, *rowid, false) != ST_OK || bind_own_row(b, q, g, g->row) != ST_OK) return NULL;
     return bind_add_item(b, q, item) == ST_OK ? q : NULL;
 }

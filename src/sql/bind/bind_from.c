@@ -58,25 +58,31 @@ bool bind_depends(Binder *b, Plan *right, Plan *left) {
 
 /* ---- tables ------------------------------------------------------------------------ */
 
-Status bind_find_table(Binder *b, const AstName *name, Table **t, View **v) {
-    *t = NULL;
+Status bind_relation_name(Binder *b, AstName *name, int *system) {
+    RelationName r;
+    TRY(catalog_search(b->c->catalog, b->a, name->schema, name->name, &r));
+    *system = r.system;
+    if (r.system >= 0) return ST_OK;
+    name->schema = NULL;
+    name->name = r.key;
+    return ST_OK;
+}
+Status bind_find_table(Binder *b, const AstName *key, Table **t, View **v) {
     *v = NULL;
-    if (!name->schema || strcmp(name->schema, "public") == 0) {
-        if (!vec_push(b->a, &b->c->relations, name->name)) return ST_ERROR;
-        if ((*t = catalog_table(b->c->catalog, slice_of(name->name)))) return ST_OK;
-        if ((*v = catalog_view(b->c->catalog, slice_of(name->name)))) return ST_OK;
-    }
-    int64_t pos = bind_pos(b, name->location);
-    if (name->schema)
-        return err_at(b->err, pos, ERR_UNDEFINED_TABLE, "relation \"%s.%s\" does not exist", name->schema, name->name);
-    return catalog_no_relation(b->c->catalog, name->name, pos, b->err);
+    if (!vec_push(b->a, &b->c->relations, key->name)) return ST_ERROR;
+    if ((*t = catalog_table(b->c->catalog, slice_of(key->name)))) return ST_OK;
+    if ((*v = catalog_view(b->c->catalog, slice_of(key->name)))) return ST_OK;
+    return catalog_no_relation(b->c->catalog, key->name, bind_pos(b, key->location), b->err);
+}
+void bind_item_schema(NsItem *item, const char *key) {
+    if (item->name && strcmp(item->name, name_of_key(key)) == 0) item->schema = schema_of_key(key);
 }
 
 /* What the client calls so, where there is no table or view of the name. NULL: nothing, or an error is set. */
-static ClientRows *find_client_rows(Binder *b, const AstName *name) {
+static ClientRows *find_client_rows(Binder *b, const AstName *name, const char *key) {
     PlanCtx *c = b->c;
     if (!c->client_rows || b->views || name->schema) return NULL;
-    if (catalog_relation_exists(c->catalog, slice_of(name->name))) return NULL;
+    if (catalog_relation_exists(c->catalog, slice_of(key))) return NULL;
     ClientRows *r = client_rows_find(*c->client_rows, name->name);
     if (r || !c->resolve.fn || !c->resolve.fn(c->resolve.ctx, name->name)) return r;
     return client_rows_find(*c->client_rows, name->name);
@@ -113,6 +119,7 @@ Plan *bind_scan(Binder *b, Query *q, Table *t, const char *alias, ColId *rowid, 
     p->alias = alias;
     p->n_out = n;
     *item = (NsItem){.name = alias, .n_cols = t->n_cols, .rel_visible = true, .cols_visible = true, .table = t};
+    bind_item_schema(item, t->name);
     if (!(item->cols = arena_array(b->a, NsCol, t->n_cols + 1))) return NULL;
     for (int32_t i = 0; i < t->n_cols; i++) {
         ColId id = plan_new_col(b->c, t->cols[i].name, t->cols[i].type, !t->cols[i].not_null);
@@ -169,7 +176,9 @@ Status bind_view_enter(Binder *b, const View *v, int64_t location, ViewScope *s)
         if (g->view == v)
             return err_at(b->err, bind_pos(b, location), ERR_INVALID_OBJECT_DEFINITION,
                           "infinite recursion detected in view \"%s\"", v->name);
-    *s = (ViewScope){{b->views, v}, b->fixed_pos, b->params_ok, b->pos, b->literals};
+    const bool is_defined = !b->views && (b->c->views.keep_sources || b->literals); /* its names are as it is written */
+    *s = (ViewScope){{b->views, v}, b->fixed_pos, b->params_ok, b->pos, b->literals, search_path_now()};
+    if (!is_defined) (void)search_path_use(NULL);
     b->pos = bind_pos(b, location);
     if (b->fixed_pos || location) b->literals = NULL;
     b->fixed_pos = true;
@@ -182,6 +191,7 @@ void bind_view_leave(Binder *b, const ViewScope *s, bool ok) {
         b->err->position = b->pos;
         err_context(b->err, "view \"%s\"", s->guard.view->name);
     }
+    (void)search_path_use(s->path);
     b->views = s->guard.up;
     b->pos = s->pos;
     b->fixed_pos = s->fixed_pos;
@@ -386,17 +396,25 @@ static Plan *from_table(Binder *b, Query *q, const AstFromTable *f) {
         AstName name = f->name;
         if (!name.location) name.location = f->location;
         const ViewSource *source = bind_view_source(b, f->location);
-        if (source) name.name = source->relation;
-        int system = system_relation_find(name.schema, name.name);
+        int system = -1;
+        if (source) {
+            name.name = source->relation;
+            system = system_relation_find(name.schema, name.name);
+        } else if (bind_relation_name(b, &name, &system) != ST_OK) {
+            return NULL;
+        }
         if (system >= 0 && f->sample) return no_sample(b, f);
         if (system >= 0) {
             if (!(p = bind_system_rows(b, system, f->location, &r)) || rel_item(b, &r, alias, &item) != ST_OK)
                 return NULL;
+            const SystemRelation *all;
+            (void)system_relations(&all);
+            if (strcmp(alias, all[system].name) == 0) item.schema = slice_of(all[system].schema);
             item.n_hidden = p->kind == LP_PROJECT && strcmp(r.names[r.n - 1], "tableoid") == 0;
             if (from_table_columns(b, f, source, name.name, &item) != ST_OK) return NULL;
             return add_item(b, q, &item, f->location) == ST_OK ? p : NULL;
         }
-        ClientRows *rows = find_client_rows(b, &name);
+        ClientRows *rows = find_client_rows(b, &f->name, name.name);
         if (rows) return from_outside(b, q, bind_client_rows(b, rows), &f->alias, f->location);
         if (err_is_set(b->err)) return NULL;
         const Sequence *sequence = bind_find_sequence(b, &name);
@@ -410,6 +428,8 @@ static Plan *from_table(Binder *b, Query *q, const AstFromTable *f) {
         if (bind_find_table(b, &name, &t, &v) != ST_OK || (t && check_populated(b, t) != ST_OK)) return NULL;
         if (t) p = bind_scan(b, q, t, alias, f->sample || q->numbered ? &rowid : NULL, &item);
         else if ((p = bind_view(b, v, f->location, &r)) && rel_item(b, &r, alias, &item) != ST_OK) return NULL;
+        if (p && v) bind_item_schema(&item, v->name);
+        if (f->alias.name) item.schema = (Slice){0};
         if (p && f->sample && !(p = rowid ? sample_rows(b, q, f->sample, p, rowid) : no_sample(b, f))) return NULL;
         if (p && from_table_columns(b, f, source, name.name, &item) != ST_OK) return NULL;
         return p && add_item(b, q, &item, f->location) == ST_OK ? p : NULL;

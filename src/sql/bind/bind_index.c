@@ -17,7 +17,8 @@ Expr *bind_index_text(Binder *b, const NsItem *row, const char *sql, bool predic
 }
 
 Status bind_row_item(Binder *b, const Table *t, const char *name, const ColId *ids, NsItem *item) {
-    *item = (NsItem){.name = name, .n_cols = t->n_cols, .rel_visible = true, .cols_visible = true};
+    *item = (NsItem){.name = name_of_key(name), .n_cols = t->n_cols, .rel_visible = true, .cols_visible = true};
+    bind_item_schema(item, t->name);
     if (!(item->cols = arena_array(b->a, NsCol, t->n_cols + 1))) return ST_ERROR;
     for (int i = 0; i < t->n_cols; i++) item->cols[i] = (NsCol){t->cols[i].name, ids[i]};
     return ST_OK;
@@ -182,7 +183,7 @@ Status bind_conflict_index(Binder *b, const AstOnConflict *oc, const DmlTarget *
     }
     if (oc->constraint) {
         for (int k = 0; k < t->n_keys && !g->view; k++)
-            if (!t->keys[k].is_index && strcmp(t->keys[k].name, oc->constraint) == 0)
+            if (!t->keys[k].is_index && key_is_named(t->keys[k].name, oc->constraint))
                 return *index = k, refuse_deferrable(b, t, k);
         return err_at(b->err, bind_pos(b, oc->location), ERR_UNDEFINED_OBJECT,
                       "constraint \"%s\" for table \"%s\" does not exist", oc->constraint, g->name);

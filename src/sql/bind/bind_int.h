@@ -28,6 +28,7 @@ typedef struct NsCol {
 /* A FROM item as names see it. */
 typedef struct NsItem {
     const char *name; /* NULL = has no name */
+    Slice schema;     /* of the relation whose name that is: schema.name means it, too; ptr NULL: an alias */
     NsCol *cols;
     int32_t n_cols;
     int32_t n_hidden;  /* the last of them, which * does not show */
@@ -180,6 +181,7 @@ typedef struct Binder {
     PlanCtx *c;
     Arena *a;
     Err *err;
+    const SearchPath *path; /* in force before; put back by `finish` of bind.c */
     bool fixed_pos; /* binding text that is not the statement's (views, checks): use `pos` for every error, and read
                        literals under the defaults of settings */
     int64_t pos;
@@ -473,12 +475,16 @@ Plan *bind_filter(Binder *b, Plan *child, Expr *cond);
 Plan *bind_join(Binder *b, JoinKind kind, Plan *l, Plan *r);
 bool bind_depends(Binder *b, Plan *right, Plan *left);
 Plan *bind_from(Binder *b, Query *q, AstFrom *const *items, int64_t n, Plan *start);
-Status bind_find_table(Binder *b, const AstName *name, Table **t, View **v);
+/* The key of the relation that is named, in the name's place (catalog/schema.h); or *system, which it is of those. */
+Status bind_relation_name(Binder *b, AstName *name, int *system);
+Status bind_find_table(Binder *b, const AstName *key, Table **t, View **v); /* 42P01 */
+/* The item is that relation under its own name. */
+void bind_item_schema(NsItem *item, const char *key);
 /* ---- bind_sequence.c ---- */
 /* A call of nextval, currval, setval or pg_get_serial_sequence; NULL without an error: of another function. */
 Expr *bind_sequence_call(Binder *b, Query *q, const AstFunc *f);
-Sequence *bind_find_sequence(Binder *b, const AstName *name); /* in FROM; NULL: the name is no sequence's */
-Plan *bind_sequence_row(Binder *b, const Sequence *q);        /* the sequence as a table of one row */
+Sequence *bind_find_sequence(Binder *b, const AstName *key); /* in FROM; NULL: the key is no sequence's */
+Plan *bind_sequence_row(Binder *b, const Sequence *q);       /* the sequence as a table of one row */
 /* A scan of all columns; with the rowid when rowid is not NULL. Adds the item to q when add. */
 Plan *bind_scan(Binder *b, Query *q, Table *t, const char *alias, ColId *rowid, NsItem *item);
 Plan *bind_view(Binder *b, const View *v, int64_t location, Rel *r);
@@ -488,6 +494,7 @@ typedef struct ViewScope {
     bool fixed_pos, params_ok;
     int64_t pos;
     KeptLiterals *literals;
+    const SearchPath *path;
 } ViewScope;
 Status bind_view_enter(Binder *b, const View *v, int64_t location, ViewScope *s); /* 42P17: it is in there already */
 void bind_view_leave(Binder *b, const ViewScope *s, bool ok);

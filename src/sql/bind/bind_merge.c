@@ -46,7 +46,9 @@ static Status merge_target(Binder *b, const AstFromTable *f, DmlTarget *g) {
     Table *t;
     AstName n = f->name;
     if (!n.location) n.location = f->location;
-    if (!n.schema || strcmp(n.schema, "pg_catalog") == 0) TRY(sql_refuse_system_relation(n.name, b->err));
+    int system;
+    TRY(bind_relation_name(b, &n, &system));
+    if (system >= 0) return sql_refuse_system_relation(n.name, b->err);
     const Sequence *q = bind_find_sequence(b, &n);
     if (!q) TRY(bind_find_table(b, &n, &t, &v));
     const bool matview = !q && !v && catalog_matview(b->c->catalog, slice_of(n.name));

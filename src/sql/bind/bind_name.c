@@ -35,7 +35,8 @@ Status bind_add_item(Binder *b, Query *q, const NsItem *item) {
     if (item->name && item->rel_visible)
         for (int64_t i = 0; i < q->ns.len; i++) {
             const NsItem *o = &q->ns.items[i];
-            if (o->rel_visible && o->name && strcmp(o->name, item->name) == 0)
+            const bool other = o->schema.ptr && item->schema.ptr && !slice_eq(o->schema, item->schema);
+            if (o->rel_visible && o->name && strcmp(o->name, item->name) == 0 && !other)
                 return err_set(b->err, ERR_DUPLICATE_ALIAS, "table name \"%s\" specified more than once", item->name);
         }
     for (int32_t i = 0; i < item->n_cols; i++) TRY(bind_own(b, q, item->cols[i].id, false));
@@ -164,7 +165,7 @@ static Status no_table(Binder *b, const Query *q, const char *name, int64_t loca
     for (const Query *s = q; s; s = s->outer)
         for (int64_t i = 0; i < s->ns.len; i++) {
             const NsItem *it = &s->ns.items[i];
-            if (it->table && it->name && strcmp(it->table->name, name) == 0) {
+            if (it->table && it->name && strcmp(name_of_key(it->table->name), name) == 0) {
                 err_at(b->err, pos, ERR_UNDEFINED_TABLE, "invalid reference to FROM-clause entry for table \"%s\"",
                        name);
                 if (strcmp(it->name, name) != 0)
@@ -194,12 +195,28 @@ static Status no_table(Binder *b, const Query *q, const char *name, int64_t loca
     return ST_ERROR;
 }
 
-static const NsItem *find_item(const Query *q, const char *name) {
+/* Where a table is defined a subquery stands for its rows, which may be named with the table's schema; whether that is
+ * the right one is found out when there is a table. */
+static const NsItem *find_item(const Binder *b, const Query *q, const char *schema, const char *name) {
+    const bool defines = b->c->of_catalog || b->literals;
     for (int64_t i = 0; i < q->ns.len; i++) {
         const NsItem *it = &q->ns.items[i];
+        const bool is_row = defines && !it->table && !it->schema.ptr;
+        if (schema && !is_row && (!it->schema.ptr || !slice_eq(it->schema, slice_of(schema)))) continue;
         if (it->rel_visible && it->name && strcmp(it->name, name) == 0) return it;
     }
     return NULL;
+}
+/* Relations of two schemas are called so. */
+static bool is_ambiguous(Binder *b, const Query *q, const NsItem *it, const AstColumn *col) {
+    for (int64_t i = it - q->ns.items + 1; !col->schema && i < q->ns.len; i++) {
+        const NsItem *o = &q->ns.items[i];
+        if (!o->rel_visible || !o->name || strcmp(o->name, it->name) != 0) continue;
+        err_at(b->err, bind_pos(b, col->location), ERR_AMBIGUOUS_ALIAS, "table reference \"%s\" is ambiguous",
+               it->name);
+        return true;
+    }
+    return false;
 }
 
 /* What the name means among a routine's variables: 0 nothing, -1 an error is set. */
@@ -223,12 +240,17 @@ static Expr *column_or_variable(Binder *b, const AstColumn *col, ColId id) {
     return column_ref(b, id, col->location);
 }
 
-/* schema.table.column: all tables are in one. */
-static bool known_schema(const AstColumn *col) { return !col->schema || strcmp(col->schema, "public") == 0; }
+/* schema.table.column is one of a relation in FROM. */
+static bool is_known(const Binder *b, const Query *q, const AstColumn *col) {
+    for (; q && col->schema; q = q->outer)
+        if (find_item(b, q, col->schema, col->table)) return true;
+    return !col->schema;
+}
 
 /* Whether it names something of the level itself. */
 static bool is_local(Binder *b, Query *q, const AstColumn *col) {
-    return col->table ? find_item(q, col->table) != NULL : bind_local_column(b, q, col->name, col->location) != 0;
+    return col->table ? find_item(b, q, col->schema, col->table) != NULL
+                      : bind_local_column(b, q, col->name, col->location) != 0;
 }
 
 Expr *bind_column(Binder *b, Query *q, const AstColumn *col) {
@@ -247,10 +269,10 @@ Expr *bind_column(Binder *b, Query *q, const AstColumn *col) {
                "cannot use column reference in DEFAULT expression");
         return NULL;
     }
-    if (!known_schema(col)) { /* a record's field in a block may be meant */
+    if (!is_known(b, q, col)) { /* a record's field in a block may be meant */
         if ((variable = find_variable(b, col, false, &type)) > 0)
             return bind_variable(b, variable, type, col->location);
-        if (variable == 0) no_table(b, NULL, col->table, col->location);
+        if (variable == 0) no_table(b, q, col->table, col->location);
         return NULL;
     }
     if (!col->table) {
@@ -263,7 +285,7 @@ Expr *bind_column(Binder *b, Query *q, const AstColumn *col) {
         if (!columns_first && (variable = find_variable(b, col, false, &type)) != 0)
             return variable > 0 ? bind_variable(b, variable, type, col->location) : NULL;
         for (Query *s = q; s; s = s->outer) {
-            const NsItem *it = find_item(s, col->name);
+            const NsItem *it = find_item(b, s, NULL, col->name);
             if (it && it->scalar) return column_ref(b, it->cols[0].id, col->location);
             if (it) return bind_unsupported(b, col->location, "a whole-row reference"), NULL;
         }
@@ -273,8 +295,9 @@ Expr *bind_column(Binder *b, Query *q, const AstColumn *col) {
         return NULL;
     }
     for (Query *s = q; s; s = s->outer) {
-        const NsItem *it = find_item(s, col->table);
+        const NsItem *it = find_item(b, s, col->schema, col->table);
         if (!it) continue;
+        if (is_ambiguous(b, s, it, col)) return NULL;
         int32_t k = item_find(it, col->name);
         if (k == -2) {
             ambiguous(b, col->name, col->location);
@@ -300,16 +323,16 @@ NsItem *bind_whole_row(Binder *b, Query *q, const AstColumn *col, Query **level)
     Type type;
     bool named = false;
     const bool star = col->kind == AST_STAR; /* t.*, which is no column's name */
-    const char *name = star ? col->table : col->name;
-    if ((!star && col->table) || col->schema || q->no_columns || q->is_default) return NULL;
-    for (const Query *s = q; s && !named; s = s->outer) named = find_item(s, name) != NULL;
+    const char *schema = star ? col->schema : NULL, *name = star ? col->table : col->name;
+    if ((!star && (col->table || col->schema)) || q->no_columns || q->is_default) return NULL;
+    for (const Query *s = q; s && !named; s = s->outer) named = find_item(b, s, schema, name) != NULL;
     if (!named) return star ? (void)no_table(b, q, name, col->location), NULL : NULL;
     for (Query *s = q; s && !star; s = s->outer)
         if (bind_local_column(b, s, name, col->location) != 0) return NULL;
     const bool columns_first = star || (b->c->variables && b->c->variables->prefer_column);
     if (!columns_first && find_variable(b, col, false, &type) != 0) return NULL;
     for (Query *s = q; s; s = s->outer) {
-        const NsItem *it = find_item(s, name);
+        const NsItem *it = find_item(b, s, schema, name);
         if (!it) continue;
         if (it->lateral_bad) (void)lateral_error(b, it, col->location);
         *level = s;
@@ -322,8 +345,11 @@ Status bind_star(Binder *b, Query *q, const AstColumn *star, StarCol **out, int6
     VEC(StarCol) cols = {0};
     if (star->table) {
         const NsItem *it = NULL;
-        if (!known_schema(star)) return no_table(b, NULL, star->table, star->location);
-        for (Query *s = q; s && !it; s = s->outer) it = find_item(s, star->table);
+        if (!is_known(b, q, star)) return no_table(b, q, star->table, star->location);
+        for (Query *s = q; s && !it; s = s->outer) {
+            it = find_item(b, s, star->schema, star->table);
+            if (it && is_ambiguous(b, s, it, star)) return ST_ERROR;
+        }
         if (!it) return no_table(b, q, star->table, star->location);
         for (int32_t k = 0; k < it->n_cols - it->n_hidden; k++) {
             StarCol c = {it->cols[k].name, it->cols[k].id};

@@ -56,8 +56,17 @@ Status sql_relation_name(Arena *a, Slice text, AstName *out, Err *e) {
         at += more;
     }
     *out = (AstName){.name = parts[n - 1], .schema = n > 1 ? parts[n - 2] : NULL, .catalog = n > 2 ? parts[0] : NULL};
-    if (!out->schema || strcmp(out->schema, "public") == 0) return ST_OK;
-    return err_set(e, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist", out->schema);
+    return ST_OK;
+}
+Status sql_relation_key(const Catalog *c, Arena *a, Slice text, const char **key, Err *e) {
+    AstName n;
+    RelationName r;
+    TRY(sql_relation_name(a, text, &n, e));
+    if (n.schema && !catalog_has_schema(c, n.schema))
+        return err_set(e, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist", n.schema);
+    TRY(catalog_search(c, a, n.schema, n.name, &r));
+    *key = r.key;
+    return ST_OK;
 }
 
 /* ---- functions ---------------------------------------------------------------------------------------------- */
@@ -79,17 +88,17 @@ static const AstLiteral *name_literal(const AstExpr *e, bool *typed) {
 }
 
 static Status find_named(Binder *b, const AstLiteral *name, Sequence **out) {
-    AstName n;
+    const char *key;
     const int64_t pos = bind_pos(b, name->location);
-    if (sql_relation_name(b->a, name->text, &n, b->err) != ST_OK) {
+    if (sql_relation_key(b->c->catalog, b->a, name->text, &key, b->err) != ST_OK) {
         if (!b->err->position) b->err->position = pos;
         return ST_ERROR;
     }
-    *out = catalog_sequence(b->c->catalog, slice_of(n.name));
+    *out = catalog_sequence(b->c->catalog, slice_of(key));
     if (*out) return ST_OK;
-    if (catalog_relation_exists(b->c->catalog, slice_of(n.name)))
-        return err_set(b->err, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a sequence", n.name);
-    return catalog_no_relation(b->c->catalog, n.name, pos, b->err);
+    if (catalog_relation_exists(b->c->catalog, slice_of(key)))
+        return err_set(b->err, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a sequence", key);
+    return catalog_no_relation(b->c->catalog, key, pos, b->err);
 }
 
 /* Notes a call; sequence 0: any. */
@@ -105,15 +114,16 @@ static Status note_call(Binder *b, int64_t sequence, bool only_next, int64_t loc
 
 /* pg_get_serial_sequence('t', 'c'), of literals: the name of the column's sequence, or NULL. */
 static Expr *serial_sequence(Binder *b, const AstFunc *f) {
-    AstName n;
+    const char *key;
     if (f->args[0]->kind != AST_STRING_LIT || f->args[1]->kind != AST_STRING_LIT) {
         bind_unsupported(b, f->location, "pg_get_serial_sequence of computed names");
         return NULL;
     }
-    if (sql_relation_name(b->a, AST_AS_CONST(AstLiteral, f->args[0])->text, &n, b->err) != ST_OK) return NULL;
-    const Table *t = catalog_table(b->c->catalog, slice_of(n.name));
+    const Slice named = AST_AS_CONST(AstLiteral, f->args[0])->text;
+    if (sql_relation_key(b->c->catalog, b->a, named, &key, b->err) != ST_OK) return NULL;
+    const Table *t = catalog_table(b->c->catalog, slice_of(key));
     const Slice column = AST_AS_CONST(AstLiteral, f->args[1])->text;
-    if (!t) return catalog_no_relation(b->c->catalog, n.name, 0, b->err), NULL;
+    if (!t) return catalog_no_relation(b->c->catalog, key, 0, b->err), NULL;
     const int col = table_find_column(t, column);
     if (col < 0) {
         err_set(b->err, ERR_UNDEFINED_COLUMN, "column \"%.*s\" of relation \"%s\" does not exist", (int)column.len,
@@ -124,8 +134,9 @@ static Expr *serial_sequence(Binder *b, const AstFunc *f) {
     if (!q) return bind_null(b, type_make(T_TEXT));
     char *name = arena_alloc(b->a, 2 * (int64_t)strlen(q->name) + 16);
     if (!name) return NULL;
-    memcpy(name, "public.", 7);
-    (void)name_put_quoted(q->name, name + 7);
+    const bool is_public = !key_has_schema(q->name);
+    if (is_public) memcpy(name, "public.", 7);
+    (void)name_put_quoted(q->name, is_public ? name + 7 : name);
     return bind_text_const(b, slice_of(name), f->location);
 }
 
@@ -152,9 +163,8 @@ Expr *bind_sequence_call(Binder *b, Query *q, const AstFunc *f) {
 
 /* ---- FROM ------------------------------------------------------------------------------------------------------ */
 
-Sequence *bind_find_sequence(Binder *b, const AstName *name) {
-    if (name->schema && strcmp(name->schema, "public") != 0) return NULL;
-    return catalog_sequence(b->c->catalog, slice_of(name->name));
+Sequence *bind_find_sequence(Binder *b, const AstName *key) {
+    return catalog_sequence(b->c->catalog, slice_of(key->name));
 }
 
 /* sequence_value(id, action) */
@@ -171,6 +181,6 @@ Plan *bind_sequence_row(Binder *b, const Sequence *q) {
         !bind_proj_add(b, &proj, NULL, called, "is_called"))
         return NULL;
     Plan *p = bind_proj_plan(b, &proj, bind_one_row(b));
-    if (p) p->alias = q->name;
+    if (p) p->alias = name_of_key(q->name);
     return p;
 }

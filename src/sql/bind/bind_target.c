@@ -59,8 +59,14 @@ static Status only_relation(Binder *b, ViewLevel *l, Table **t, View **v, const 
     if (l->from->file) return ST_OK;
     AstName name = l->from->name;
     const ViewSource *source = bind_view_source(b, l->from->location);
-    if (source) name.name = source->relation;
-    if (system_relation_find(name.schema, name.name) >= 0 || bind_find_sequence(b, &name)) return ST_OK;
+    int system = -1;
+    if (source) {
+        name.name = source->relation;
+        system = system_relation_find(name.schema, name.name);
+    } else {
+        TRY(bind_relation_name(b, &name, &system));
+    }
+    if (system >= 0 || bind_find_sequence(b, &name)) return ST_OK;
     TRY(bind_find_table(b, &name, t, v));
     if (*t && catalog_matview(b->c->catalog, slice_of((*t)->name))) *t = NULL;
     if (l->from->sample) {
@@ -343,7 +349,9 @@ Status bind_dml_target(Binder *b, const AstName *name, int64_t location, StmtKin
     ViewLevel *l = NULL;
     if (!n.location) n.location = location;
     *g = (DmlTarget){.change = change};
-    if (!n.schema || strcmp(n.schema, "pg_catalog") == 0) TRY(sql_refuse_system_relation(n.name, b->err));
+    int system;
+    TRY(bind_relation_name(b, &n, &system));
+    if (system >= 0) return sql_refuse_system_relation(n.name, b->err);
     if (bind_find_sequence(b, &n))
         return err_set(b->err, ERR_WRONG_OBJECT_TYPE, "cannot change sequence \"%s\"", n.name);
     TRY(bind_find_table(b, &n, &g->t, &v));
@@ -352,7 +360,7 @@ Status bind_dml_target(Binder *b, const AstName *name, int64_t location, StmtKin
     if (v) TRY(open_view(b, v, n.location, change != STMT_DELETE, &l, &g->t, &item, &culprit, &reason));
     if (reason) return not_updatable(b, culprit, change, reason);
     g->view = l;
-    g->name = v ? v->name : g->t->name;
+    g->name = name_of_key(v ? v->name : g->t->name);
     return take_columns(b, g, v ? item.n_cols : g->t->n_cols);
 }
 
@@ -388,13 +396,18 @@ Status bind_changes_column(Binder *b, const DmlTarget *g, int col) {
     return ST_OK;
 }
 
+static void name_item(const DmlTarget *g, NsItem *item, const char *name) {
+    item->name = name;
+    item->schema = (Slice){0};
+    bind_item_schema(item, g->view ? g->view->view->name : g->t->name);
+}
 Status bind_dml_row(Binder *b, const DmlTarget *g, const char *name, const ColId *ids, ViewChecks *checks,
                     NsItem *item) {
     NsItem row;
     Climb k = {.b = b, .checks = checks};
     TRY(bind_row_item(b, g->t, name, ids, g->view ? &row : item));
     if (g->view) TRY(climb(&k, g->view, &row, false, item));
-    item->name = name;
+    name_item(g, item, name);
     return ST_OK;
 }
 
@@ -409,7 +422,7 @@ Plan *bind_dml_scan(Binder *b, DmlTarget *g, const char *alias, ColId *rowid, Ns
     *item = base;
     Climb k = {.b = b, .plan = &p};
     if (g->view && climb(&k, g->view, &base, false, item) != ST_OK) return NULL;
-    item->name = alias;
+    name_item(g, item, alias);
     return p;
 }
 

@@ -166,7 +166,7 @@ static Status runtime_filters(Lower *l, Pipe *p, Plan *s) {
 }
 
 static Pipe *lower_scan(Lower *l, Plan *s) {
-    Pipe *p = pipe_new(l, SRC_TABLE, arena_printf(l->arena, "scan %s", s->scan.table->name));
+    Pipe *p = pipe_new(l, SRC_TABLE, arena_printf(l->arena, "scan %s", name_of_key(s->scan.table->name)));
     if (!p) return NULL;
     p->source.table = s->scan.table;
     p->source.est_rows = (double)s->scan.table->live_rows;

@@ -85,6 +85,7 @@ typedef enum AstKind {
     AST_REFRESH,
     AST_CREATE_INDEX,
     AST_CREATE_SCHEMA,
+    AST_SET_SCHEMA,
     AST_DROP,
     AST_ALTER_TABLE,
     AST_RENAME,
@@ -896,8 +897,11 @@ typedef struct AstCreateIndex {
 
 typedef struct AstCreateSchema {
     AST_STMT_HEAD;
-    const char *name; /* NULL = AUTHORIZATION's */
+    const char *name;  /* NULL = AUTHORIZATION's */
+    const char *owner; /* AUTHORIZATION; NULL = not given, or the user */
     bool if_not_exists;
+    AstStmt **elements; /* CREATE TABLE and others, without `source` */
+    int64_t n_elements;
 } AstCreateSchema;
 
 typedef enum AstObject {
@@ -1011,6 +1015,17 @@ typedef struct AstRename {
     const char *new_name;
     bool if_exists;
 } AstRename;
+
+/* ALTER .. SET SCHEMA */
+typedef struct AstSetSchema {
+    AST_STMT_HEAD;
+    AstObject object; /* TABLE, VIEW, MATVIEW, SEQUENCE, TYPE, DOMAIN, ROUTINE */
+    AstName name;
+    const struct AstFuncSignature *routine; /* FUNCTION, PROCEDURE, ROUTINE */
+    char what;                              /* likewise: f, p, r */
+    const char *schema;
+    bool if_exists;
+} AstSetSchema;
 
 typedef struct AstComment {
     AST_STMT_HEAD;

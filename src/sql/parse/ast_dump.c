@@ -752,6 +752,14 @@ static void dump_alter_table(Dump *d, const AstAlterTable *x) {
     put_qualified(d, &x->table);
     for (int64_t i = 0; i < x->n_cmds; i++) dump_alter_cmd(d, &x->cmds[i]);
 }
+static void dump_create_schema(Dump *d, const AstCreateSchema *x) {
+    put_name(d, "", x->name);
+    if (x->owner) put_name(d, "owner=", x->owner);
+    for (int64_t i = 0; i < x->n_elements; i++) {
+        put(d, " ");
+        dump_stmt(d, x->elements[i]);
+    }
+}
 static void dump_rename(Dump *d, const AstRename *x) {
     put_qualified(d, &x->name);
     put_name(d, "old=", x->old_name);
@@ -967,7 +975,11 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
     case AST_REFRESH: dump_refresh(d, AST_AS_CONST(AstRefresh, s)); break;
     case AST_CREATE_VIEW: dump_create_view(d, AST_AS_CONST(AstCreateView, s)); break;
     case AST_CREATE_INDEX: dump_create_index(d, AST_AS_CONST(AstCreateIndex, s)); break;
-    case AST_CREATE_SCHEMA: put_name(d, "", AST_AS_CONST(AstCreateSchema, s)->name); break;
+    case AST_CREATE_SCHEMA: dump_create_schema(d, AST_AS_CONST(AstCreateSchema, s)); break;
+    case AST_SET_SCHEMA:
+        put_qualified(d, &AST_AS_CONST(AstSetSchema, s)->name);
+        put_name(d, "", AST_AS_CONST(AstSetSchema, s)->schema);
+        break;
     case AST_DROP: dump_drop(d, AST_AS_CONST(AstDrop, s)); break;
     case AST_ALTER_TABLE: dump_alter_table(d, AST_AS_CONST(AstAlterTable, s)); break;
     case AST_RENAME: dump_rename(d, AST_AS_CONST(AstRename, s)); break;

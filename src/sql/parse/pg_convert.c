@@ -2423,7 +2423,6 @@ static const char *statement_name(Node *n) {
     case T_CreatedbStmt: return "CREATE DATABASE";
     case T_DropdbStmt: return "DROP DATABASE";
     case T_AlterDatabaseStmt: return "ALTER DATABASE";
-    case T_AlterObjectSchemaStmt: return "ALTER ... SET SCHEMA";
     case T_AlterSystemStmt: return "ALTER SYSTEM";
     case T_NotifyStmt: return "NOTIFY";
     case T_ListenStmt: return "LISTEN";
@@ -2444,6 +2443,57 @@ static const char *statement_name(Node *n) {
     case T_SecLabelStmt: return "SECURITY LABEL";
     default: return "this statement";
     }
+}
+
+/* Behind the first CREATE at or after `at`, which no name is without quotes. The text's end: there is none. */
+static int64_t next_create(Slice text, int64_t at) {
+    for (;;) {
+        const Tok t = scan_next(text, &at);
+        if (t.kind == TOK_END || scan_is_word(text, t, "create")) return t.end;
+    }
+}
+static AstStmt *conv_create_schema(Conv *c, CreateSchemaStmt *s) {
+    AstCreateSchema *x = NEW(AstCreateSchema, AST_CREATE_SCHEMA, -1);
+    if (!x || !copy_str(c, s->schemaname, &x->name)) return NULL;
+    if (s->authrole && s->authrole->roletype == ROLESPEC_CSTRING && !copy_str(c, s->authrole->rolename, &x->owner))
+        return NULL;
+    x->if_not_exists = s->if_not_exists;
+    x->n_elements = list_length(s->schemaElts);
+    if (!(x->elements = new_array(c, x->n_elements, (int64_t)sizeof *x->elements))) return NULL;
+    const Slice whole = c->stmt;
+    const int64_t offset = c->stmt_offset;
+    int64_t at = next_create(whole, 0);
+    for (int64_t i = 0; i < x->n_elements; i++) { /* each with its own text, from its CREATE to the next one */
+        const int64_t from = next_create(whole, at), to = next_create(whole, at = from);
+        c->stmt = (Slice){whole.ptr + from - 6, (i + 1 == x->n_elements ? whole.len : to - 6) - (from - 6)};
+        c->stmt_offset = offset + from - 6;
+        if (!(x->elements[i] = conv_stmt(c, list_nth(s->schemaElts, (int)i)))) return NULL;
+    }
+    c->stmt = whole;
+    c->stmt_offset = offset;
+    return (AstStmt *)x;
+}
+
+static AstStmt *conv_set_schema(Conv *c, AlterObjectSchemaStmt *s) {
+    AstSetSchema *x = NEW(AstSetSchema, AST_SET_SCHEMA, -1);
+    AstFuncSignature *routine = NULL;
+    if (!x || !copy_str(c, s->newschema, &x->schema)) return NULL;
+    x->object = object_of(s->objectType);
+    x->if_exists = s->missing_ok;
+    const bool f = s->objectType == OBJECT_FUNCTION, p = s->objectType == OBJECT_PROCEDURE;
+    if (f || p || s->objectType == OBJECT_ROUTINE) {
+        x->object = AST_OBJ_ROUTINE;
+        x->what = f ? 'f' : p ? 'p' : 'r';
+        if (!(routine = arena_new_of(c->a, AstFuncSignature)) ||
+            !conv_signature(c, (ObjectWithArgs *)s->object, routine))
+            return NULL;
+        x->routine = routine;
+        return (AstStmt *)x;
+    }
+    if (x->object == AST_OBJ_OTHER) return unsupported_on(c, "ALTER", s->objectType);
+    if (s->relation) return conv_rangevar(c, s->relation, &x->name) ? (AstStmt *)x : NULL;
+    return object_names(c, s->object, &x->name) && x->name.name ? (AstStmt *)x
+                                                                : unsupported_on(c, "ALTER", s->objectType);
 }
 
 static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
@@ -2476,11 +2526,7 @@ static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
     case T_IndexStmt: return conv_create_index(c, (IndexStmt *)n);
     case T_CreateSchemaStmt: {
         CreateSchemaStmt *s = (CreateSchemaStmt *)n;
-        AstCreateSchema *x = NEW(AstCreateSchema, AST_CREATE_SCHEMA, -1);
-        if (!x || !copy_str(c, s->schemaname, &x->name)) return NULL;
-        if (s->schemaElts) return unsupported(c, -1, "CREATE SCHEMA with elements");
-        x->if_not_exists = s->if_not_exists;
-        return (AstStmt *)x;
+        return conv_create_schema(c, s);
     }
     case T_DropStmt: {
         ObjectType t = ((DropStmt *)n)->removeType;
@@ -2493,6 +2539,7 @@ static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
     case T_DoStmt: return conv_do(c, (DoStmt *)n);
     case T_AlterTableStmt: return conv_alter_table(c, (AlterTableStmt *)n);
     case T_RenameStmt: return conv_rename(c, (RenameStmt *)n);
+    case T_AlterObjectSchemaStmt: return conv_set_schema(c, (AlterObjectSchemaStmt *)n);
     case T_CompositeTypeStmt: return conv_create_composite(c, (CompositeTypeStmt *)n);
     case T_CreateEnumStmt: return conv_create_enum(c, (CreateEnumStmt *)n);
     case T_CreateRangeStmt: return conv_create_range(c, (CreateRangeStmt *)n);

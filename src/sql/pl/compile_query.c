@@ -1048,11 +1048,13 @@ static Status unless_null(Cp *c, const Table *t, int32_t n, const int32_t *cols,
     }
     return ST_OK;
 }
-static const ErrNames *public_names(Cp *c, const char *table, ErrField field, const char *name) {
+static const ErrNames *table_names(Cp *c, const char *table, ErrField field, const char *name) {
+    const Slice schema = schema_of_key(table);
     ErrNames *n = arena_new_of(c->arena, ErrNames);
-    if (!n) return c->oom = true, NULL;
-    n->of[EF_SCHEMA] = "public";
-    n->of[EF_TABLE] = table;
+    const char *in = n ? arena_strndup(c->arena, schema.ptr, schema.len) : NULL;
+    if (!in) return c->oom = true, NULL;
+    n->of[EF_SCHEMA] = in;
+    n->of[EF_TABLE] = name_of_key(table);
     n->of[field] = name;
     return n;
 }
@@ -1093,7 +1095,7 @@ static Status checks(Cp *c, const BoundStmt *b, int32_t from, int32_t to, int32_
     for (int32_t i = from; i < to; i++) {
         RaiseSite site = {.sqlstate = ERR_CHECK_VIOLATION,
                           .format = arena_printf(c->arena, ROW_CHECK_TEXT, b->table->name, b->check_names[i]),
-                          .names = public_names(c, b->table->name, EF_CONSTRAINT, b->check_names[i])};
+                          .names = table_names(c, b->table->name, EF_CONSTRAINT, b->check_names[i])};
         TRY(refuse_where(c, b, i, &site, row));
     }
     while (open-- > 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
@@ -1613,7 +1615,7 @@ static Status check_proposed(Cp *c, const BoundStmt *b) {
         TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, r), 0));
         RaiseSite site = {.sqlstate = ERR_NOT_NULL_VIOLATION,
                           .format = text,
-                          .names = public_names(c, b->table->name, EF_COLUMN, col->name)};
+                          .names = table_names(c, b->table->name, EF_COLUMN, col->name)};
         TRY(refuse_row(c, b->table, &site, b->values));
         TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }

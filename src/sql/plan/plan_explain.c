@@ -161,8 +161,9 @@ static void node(Out *t, const Plan *p, int depth) {
     switch ((PlanKind)p->kind) {
     case LP_SCAN:
         put(t, "scan ");
-        put(t, p->scan.table->name);
-        if (p->alias && strcmp(p->alias, p->scan.table->name) != 0) {
+        const char *name = name_of_key(p->scan.table->name);
+        put(t, name);
+        if (p->alias && strcmp(p->alias, name) != 0) {
             put(t, " ");
             put(t, p->alias);
         }

@@ -1,0 +1,193 @@
+/* schema.c - see schema.h. */
+#include "catalog/schema.h"
+
+#include "base/hash.h"
+#include "catalog/catalog.h"
+#include "catalog/names.h"
+#include "catalog/system_relation.h"
+#include "types/func.h"
+
+/* ---- definitions ---- */
+static int64_t schema_bytes(const Schema *x) { return (int64_t)(sizeof *x + strlen(x->name) + 1); }
+Schema *schema_new(const Schema *like, Err *e) {
+    Schema *x = mem_calloc(NULL, schema_bytes(like), e);
+    if (!x) return NULL;
+    x->id = like->id;
+    x->name = (char *)(x + 1);
+    memcpy(x->name, like->name, strlen(like->name) + 1);
+    return x;
+}
+void schema_free(Schema *x) {
+    if (x) mem_free(NULL, x, schema_bytes(x));
+}
+static void reclaim(EpochNode *n) { schema_free((Schema *)(void *)n); }
+void schema_retire(EpochDomain *d, Schema *x) { epoch_retire(d, &x->node, schema_bytes(x), reclaim); }
+
+/* Any name may mean something else when a schema of a path comes or goes. */
+Status catalog_add_schema(Catalog *c, Schema *x, Err *e) {
+    if (c->n_schemas == c->cap_schemas) {
+        const int64_t more = c->cap_schemas ? 2 * c->cap_schemas : 16;
+        arena_set_err(c->arena, e);
+        Schema **p = arena_array(c->arena, Schema *, more);
+        arena_set_err(c->arena, NULL);
+        if (!p) return err_is_set(e) ? ST_ERROR : err_oom(e);
+        if (c->n_schemas) memcpy(p, c->schemas, (size_t)c->n_schemas * sizeof *p);
+        c->schemas = p;
+        c->cap_schemas = more;
+    }
+    if (x->id == 0) x->id = ++c->next_id;
+    c->schemas[c->n_schemas++] = x;
+    catalog_changed_all(c);
+    return ST_OK;
+}
+void catalog_remove_schema(Catalog *c, const Schema *x) {
+    for (int64_t i = 0; i < c->n_schemas; i++) {
+        if (c->schemas[i] != x) continue;
+        memmove(&c->schemas[i], &c->schemas[i + 1], (size_t)(--c->n_schemas - i) * sizeof *c->schemas);
+        catalog_changed_all(c);
+        return;
+    }
+}
+Schema *catalog_schema(const Catalog *c, const char *name) {
+    for (int64_t i = 0; i < c->n_schemas; i++)
+        if (strcmp(c->schemas[i]->name, name) == 0) return c->schemas[i];
+    return NULL;
+}
+bool catalog_has_schema(const Catalog *c, const char *name) {
+    return strcmp(name, KEY_PUBLIC) == 0 || catalog_schema(c, name) || system_schema(name);
+}
+
+/* ---- search_path ---- */
+static _Thread_local const SearchPath *in_force;
+
+const SearchPath *search_path_use(const SearchPath *p) {
+    const SearchPath *was = in_force;
+    in_force = p;
+    return was;
+}
+const SearchPath *search_path_now(void) {
+    static const SearchPath only_public = {.hash = 1, .pinned = true, .n = 1, .names = KEY_PUBLIC};
+    return in_force ? in_force : &only_public;
+}
+
+static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v'; }
+static const char *skip_blanks(const char *p) {
+    while (is_blank(*p)) p++;
+    return p;
+}
+/* An identifier at *at, folded or out of its quotes, to out[], at most n bytes with a NUL. Its bytes; 0: there is none,
+ * or it is too long. */
+static int64_t identifier(const char **at, char *out, int64_t n) {
+    const char *p = *at;
+    int64_t len = 0;
+    if (*p == '"') {
+        for (p++; *p && (*p != '"' || p[1] == '"') && len < n; p++) {
+            out[len++] = *p;
+            p += *p == '"';
+        }
+        if (*p++ != '"') return 0;
+    } else {
+        for (; *p && *p != ',' && !is_blank(*p) && len < n; p++)
+            out[len++] = *p >= 'A' && *p <= 'Z' ? (char)(*p + 32) : *p;
+    }
+    if (len == 0 || len >= n) return 0;
+    out[len] = 0;
+    *at = p;
+    return len;
+}
+bool search_path_parse(const char *text, const char *user, SearchPath *out) {
+    int64_t used = 0;
+    const char *p = skip_blanks(text);
+    *out = (SearchPath){0};
+    for (bool more = *p != 0; more;) {
+        if (out->n == SEARCH_PATH_NAMES) return false;
+        char *name = out->names + used;
+        p = skip_blanks(p);
+        const bool empty = p[0] == '"' && p[1] == '"' && p[2] != '"'; /* a name of no schema */
+        int64_t len = empty ? 0 : identifier(&p, name, SEARCH_PATH_BYTES - used);
+        if (empty) p += 2;
+        else if (len == 0) return false;
+        if (len && user && strcmp(name, "$user") == 0) {
+            len = (int64_t)strlen(user);
+            if (used + len >= SEARCH_PATH_BYTES) return false;
+            memcpy(name, user, (size_t)len + 1);
+        }
+        if (len) out->has_catalog |= strcmp(name, "pg_catalog") == 0;
+        if (len) out->at[out->n++] = (uint16_t)used;
+        if (len) used += len + 1;
+        p = skip_blanks(p);
+        more = *p == ',';
+        p += more;
+    }
+    out->hash = hash_bytes(out->names, used) | 1;
+    return *p == 0;
+}
+
+const char *search_path_first(const Catalog *c) {
+    const SearchPath *p = search_path_now();
+    for (int i = 0; i < p->n; i++)
+        if (catalog_has_schema(c, search_path_name(p, i))) return search_path_name(p, i);
+    return NULL;
+}
+bool search_path_has(Slice schema) {
+    const SearchPath *p = search_path_now();
+    for (int i = 0; i < p->n; i++)
+        if (slice_eq(slice_of(search_path_name(p, i)), schema)) return true;
+    return false;
+}
+
+/* A key that nothing has, by which messages know what was written. */
+static const char *key_of_nothing(Arena *a, const char *schema, const char *name) {
+    return arena_printf(a, "%c%s%c%s", KEY_MARK, schema, KEY_MARK, name);
+}
+static Status in_schema(const Catalog *c, Arena *a, const char *schema, const char *name, RelationName *out) {
+    out->system = system_schema(schema) ? system_relation_find(schema, name) : -1;
+    if (out->system >= 0) return ST_OK;
+    const bool is_public = strcmp(schema, KEY_PUBLIC) == 0;
+    if (is_public && !catalog_relation_exists(c, slice_of(name))) out->key = key_of_nothing(a, schema, name);
+    else out->key = key_make(a, schema, name);
+    return out->key ? ST_OK : ST_ERROR;
+}
+Status catalog_search(const Catalog *c, Arena *a, const char *schema, const char *name, RelationName *out) {
+    const SearchPath *p = search_path_now();
+    *out = (RelationName){.system = -1, .key = name};
+    if (key_has_schema(name)) return ST_OK;
+    if (schema) return in_schema(c, a, schema, name, out);
+    if (!p->pinned) name_read_path(p->hash);
+    if (!p->has_catalog && (out->system = system_relation_find(NULL, name)) >= 0) return ST_OK;
+    const char *last = NULL; /* a schema whose names have not been looked at, unless there is another one behind it */
+    for (int i = 0; i < p->n; i++) {
+        const char *in = search_path_name(p, i);
+        if (!catalog_has_schema(c, in)) continue;
+        if (last && !system_schema(last)) {
+            if (!(out->key = key_make(a, last, name))) return ST_ERROR;
+            if (catalog_relation_exists(c, slice_of(out->key))) return ST_OK;
+        }
+        if (system_schema(in) && (out->system = system_relation_find(in, name)) >= 0) return ST_OK;
+        last = in;
+    }
+    if (last && !system_schema(last)) {
+        if (!(out->key = key_make(a, last, name))) return ST_ERROR;
+        if (!key_has_schema(out->key) || catalog_relation_exists(c, slice_of(out->key))) return ST_OK;
+    }
+    out->key = key_of_nothing(a, "", name);
+    return out->key ? ST_OK : ST_ERROR;
+}
+
+char *catalog_shown(const Catalog *c, Arena *a, const char *key) {
+    RelationName r;
+    const char *name = name_of_key(key);
+    const Slice schema = schema_of_key(key);
+    if (catalog_search(c, a, NULL, name, &r) != ST_OK) return NULL;
+    const bool visible = r.system < 0 && strcmp(r.key, key) == 0;
+    char *out = arena_alloc(a, 2 * (schema.len + (int64_t)strlen(name)) + 8), *at = out;
+    if (!out) return NULL;
+    if (!visible) {
+        const char *in = arena_strndup(a, schema.ptr, schema.len);
+        if (!in) return NULL;
+        at += name_put_quoted(in, at);
+        at[-1] = '.';
+    }
+    (void)name_put_quoted(name, at);
+    return out;
+}

@@ -1,0 +1,72 @@
+/* schema.h - schemas, and what names mean by them.
+ *
+ * Objects are known by their keys (base/key.h), which have their schemas. public, pg_catalog and information_schema are
+ * always there; all others are Schema objects of the catalog. A Schema has no list of what is in it.
+ *
+ * A SearchPath is a setting search_path, taken apart. One is in force on a thread while it works for a session, or
+ * makes something of a routine or another text of the catalog (search_path_use): names without a schema are looked for
+ * in the schemas that it names, one after the other, and types are shown without a schema that is among these. Texts of
+ * the catalog are bound with public alone in force, and name the schemas of what is elsewhere; routines have the path
+ * that was in force when they were made.
+ *
+ * pg_catalog comes first unless the path names it. The database's own name of the user stands for "$user". Schemas that
+ * are not there are passed over, so that a path need not be looked at again when one comes or goes; temporary tables
+ * are in schemas like all others, and pg_temp is passed over.
+ *
+ * Never changed: another Schema takes its place. One block of memory.
+ */
+#ifndef STELE_CATALOG_SCHEMA_H
+#define STELE_CATALOG_SCHEMA_H
+
+#include "base/epoch.h"
+#include "base/key.h"
+
+typedef struct Schema {
+    EpochNode node; /* once retired */
+    int64_t id;     /* never used again; another definition of the schema keeps it */
+    char *name;
+} Schema;
+struct Catalog;
+Schema *schema_new(const Schema *like, Err *e); /* a copy */
+void schema_free(Schema *x);
+void schema_retire(EpochDomain *d, Schema *x); /* as view_retire */
+/* Its name is free. The first time the schema gets its id. */
+Status catalog_add_schema(struct Catalog *c, Schema *x, Err *e);
+void catalog_remove_schema(struct Catalog *c, const Schema *x);        /* without freeing it */
+Schema *catalog_schema(const struct Catalog *c, const char *name);     /* NULL: none of the catalog's */
+bool catalog_has_schema(const struct Catalog *c, const char *name);    /* those that are always there, too */
+bool catalog_schema_in_use(const struct Catalog *c, const char *name); /* a relation, routine or domain is in it */
+
+/* ---- search_path ---- */
+enum { SEARCH_PATH_NAMES = 64, SEARCH_PATH_BYTES = 512 };
+typedef struct SearchPath {
+    uint64_t hash; /* of the names; never 0 */
+    bool pinned;   /* it is a definition's: what is made under it is good for all sessions */
+    int32_t n;
+    bool has_catalog; /* it names pg_catalog, which then comes in its place */
+    uint16_t at[SEARCH_PATH_NAMES];
+    char names[SEARCH_PATH_BYTES]; /* one behind the other, each with a NUL */
+} SearchPath;
+/* The setting's text; user: what "$user" stands for. False: it is not a list of names, or too long. */
+bool search_path_parse(const char *text, const char *user, SearchPath *out);
+static inline const char *search_path_name(const SearchPath *p, int i) { return p->names + p->at[i]; }
+/* In force on this thread from here; NULL: public alone. Returns what was; the caller keeps the path. */
+const SearchPath *search_path_use(const SearchPath *p);
+const SearchPath *search_path_now(void); /* never NULL */
+/* The schema that objects without one are made in; NULL: no schema of the path is there. */
+const char *search_path_first(const struct Catalog *c);
+/* The schema is one of the path that is in force. */
+bool search_path_has(Slice schema);
+
+/* What the name of a relation means. */
+typedef struct RelationName {
+    int system;      /* the number of a system relation; -1: none */
+    const char *key; /* else: of what there is, or one that nothing has */
+} RelationName;
+/* schema NULL: by the search path. Keys are in the arena where they are not names. */
+Status catalog_search(const struct Catalog *c, Arena *a, const char *schema, const char *name, RelationName *out);
+/* As a text has the key for this thread: its name, with the schema in front if the name alone means another relation or
+ * none; in quotes where they are needed. NULL: no memory. */
+char *catalog_shown(const struct Catalog *c, Arena *a, const char *key);
+
+#endif
