@@ -691,8 +691,9 @@ stele_status stele_list_routines(stele_conn *c,
     for (int64_t i = 0; i < k->n_routines && !stop; i++) {
         const Routine *r = k->routines[i];
         const char *args = routine_arguments_text(a, r), *result = routine_result_text(a, r);
-        if (!args || !result) break;
-        stop = each(ctx, r->name, r->is_procedure ? "procedure" : "function", args, result, r->language);
+        const char *name = api_dotted(a, r->name);
+        if (!args || !result || !name) break;
+        stop = each(ctx, name, r->is_procedure ? "procedure" : "function", args, result, r->language);
     }
     arena_free(a);
     api_look_end(s, ST_OK);

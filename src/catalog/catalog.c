@@ -251,14 +251,14 @@ Status catalog_add_routine(Catalog *c, Routine *r, Err *e) {
     TRY(grow(c, (void **)&c->routines, c->n_routines, &c->cap_routines, e));
     if (r->id == 0) r->id = ++c->next_id;
     c->routines[c->n_routines++] = r;
-    catalog_changed(c, r->name, NULL, r->id);
+    catalog_changed(c, name_of_key(r->name), NULL, r->id); /* calls without a schema read that */
     return ST_OK;
 }
 void catalog_remove_routine(Catalog *c, const Routine *r) {
     for (int64_t i = 0; i < c->n_routines; i++) {
         if (c->routines[i] != r) continue;
         take_out(&c->routines, &c->n_routines, i);
-        catalog_changed(c, r->name, NULL, r->id);
+        catalog_changed(c, name_of_key(r->name), NULL, r->id); /* calls without a schema read that */
         return;
     }
 }
@@ -279,6 +279,7 @@ Routine *catalog_routine_by_id(const Catalog *c, int64_t id) {
 static int64_t routine_bytes(const Routine *r) {
     int64_t n = (int64_t)sizeof *r + r->n_params * (int64_t)(sizeof(char *) + sizeof(Type) + sizeof(int64_t) + 1) +
                 (int64_t)(strlen(r->name) + strlen(r->language) + strlen(r->sql)) + 3;
+    if (r->path) n += (int64_t)strlen(r->path) + 1;
     for (int i = 0; i < r->n_params; i++) n += r->param_names[i] ? (int64_t)strlen(r->param_names[i]) + 1 : 0;
     return n;
 }
@@ -298,6 +299,7 @@ Routine *routine_new(const Routine *like, Err *e) {
     r->name = put_text(&at, like->name);
     r->language = put_text(&at, like->language);
     r->sql = put_text(&at, like->sql);
+    r->path = like->path ? put_text(&at, like->path) : NULL;
     for (size_t i = 0; i < n; i++)
         r->param_names[i] = like->param_names[i] ? put_text(&at, like->param_names[i]) : NULL;
     return r;

@@ -82,7 +82,8 @@ typedef struct Routine {
     Type ret;                           /* T_VOID for procedures and void functions */
     int64_t *param_domains, ret_domain; /* that they are of; 0: none */
     char *language;
-    char *sql;       /* the CREATE statement */
+    char *sql;  /* the CREATE statement */
+    char *path; /* the schemas that names in it and in its body are looked for in, as a search_path; NULL: public */
     int64_t generic; /* an instance (routine_instance.h): the id of the polymorphic routine; else 0 */
 } Routine;
 

@@ -129,11 +129,21 @@ const char *search_path_first(const Catalog *c) {
         if (catalog_has_schema(c, search_path_name(p, i))) return search_path_name(p, i);
     return NULL;
 }
-bool search_path_has(Slice schema) {
+int search_path_place(Slice schema) {
     const SearchPath *p = search_path_now();
     for (int i = 0; i < p->n; i++)
-        if (slice_eq(slice_of(search_path_name(p, i)), schema)) return true;
-    return false;
+        if (slice_eq(slice_of(search_path_name(p, i)), schema)) return i;
+    return -1;
+}
+const char *search_path_text(const SearchPath *p, Arena *a) {
+    char *out = arena_alloc(a, 3 * SEARCH_PATH_BYTES), *at = out;
+    if (!out || (p->n == 1 && strcmp(search_path_name(p, 0), KEY_PUBLIC) == 0)) return NULL;
+    *at = 0;
+    for (int i = 0; i < p->n; i++) {
+        if (i) *at++ = ',', *at++ = ' ';
+        at += name_put_quoted(search_path_name(p, i), at) - 1;
+    }
+    return out;
 }
 
 /* A key that nothing has, by which messages know what was written. */

@@ -49,14 +49,17 @@ typedef struct SearchPath {
 } SearchPath;
 /* The setting's text; user: what "$user" stands for. False: it is not a list of names, or too long. */
 bool search_path_parse(const char *text, const char *user, SearchPath *out);
+/* A text that gives the path; NULL: of public alone, or no memory, which the arena has said. */
+const char *search_path_text(const SearchPath *p, Arena *a);
 static inline const char *search_path_name(const SearchPath *p, int i) { return p->names + p->at[i]; }
 /* In force on this thread from here; NULL: public alone. Returns what was; the caller keeps the path. */
 const SearchPath *search_path_use(const SearchPath *p);
 const SearchPath *search_path_now(void); /* never NULL */
 /* The schema that objects without one are made in; NULL: no schema of the path is there. */
 const char *search_path_first(const struct Catalog *c);
-/* The schema is one of the path that is in force. */
-bool search_path_has(Slice schema);
+/* The schema is one of the path that is in force: its place there, -1: it is none. */
+int search_path_place(Slice schema);
+static inline bool search_path_has(Slice schema) { return search_path_place(schema) >= 0; }
 
 /* What the name of a relation means. */
 typedef struct RelationName {

@@ -366,6 +366,12 @@ static void put_schemas(BytesOut *o, const Catalog *c) {
         bytes_put_i64(o, c->schemas[i]->id);
         bytes_put_text(o, c->schemas[i]->name);
     }
+    for (int64_t i = 0; i < c->n_routines; i++) bytes_put_text(o, c->routines[i]->path);
+}
+static bool has_paths(const Catalog *c) {
+    bool yes = false;
+    for (int64_t i = 0; i < c->n_routines; i++) yes |= c->routines[i]->path != NULL;
+    return yes;
 }
 static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *composites) {
     BytesOut o = *out;
@@ -402,7 +408,7 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
     needs_format(&format, views, CATALOG_VIEWS);
     needs_format(&format, has_constraints(c), CATALOG_CONSTRAINTS);
     needs_format(&format, c->n_roles > 0 || c->n_privileges > 0, CATALOG_ROLES);
-    needs_format(&format, c->n_schemas > 0, CATALOG_SCHEMAS);
+    needs_format(&format, c->n_schemas > 0 || has_paths(c), CATALOG_SCHEMAS);
     bytes_put_i64(&o, format);
     bytes_put_i64(&o, c->next_id);
     if (format >= CATALOG_ENUMS) put_enums(&o, c->enums);
@@ -964,6 +970,18 @@ static Status load_schemas(Catalog *c, BytesIn *in, const char *path, Err *e) {
         schema_free(copy);
         return ST_ERROR;
     }
+    for (int64_t i = 0; i < c->n_routines; i++) {
+        SearchPath checked;
+        Routine like = *c->routines[i];
+        like.path = bytes_get_text(in, true);
+        if (in->failed || (like.path && !search_path_parse(like.path, NULL, &checked)))
+            return err_corrupted(e, path, in->at, "routine is invalid");
+        Routine *full = like.path ? routine_new(&like, e) : NULL;
+        if (like.path && !full) return ST_ERROR;
+        if (!full) continue;
+        routine_free(c->routines[i]);
+        c->routines[i] = full;
+    }
     return ST_OK;
 }
 /* Keys name schemas that are there. */
@@ -980,6 +998,8 @@ static bool keys_ok(const Catalog *c) {
     for (int64_t i = 0; i < c->n_views; i++) ok = ok && key_ok(c, c->views[i]->name);
     for (int64_t i = 0; i < c->n_sequences; i++) ok = ok && key_ok(c, c->sequences[i]->name);
     for (int64_t i = 0; i < c->n_index_defs; i++) ok = ok && key_ok(c, c->index_defs[i]->name);
+    for (int64_t i = 0; i < c->n_routines; i++) ok = ok && key_ok(c, c->routines[i]->name);
+    for (int64_t i = 0; i < c->n_domains; i++) ok = ok && key_ok(c, c->domains[i]->name);
     return ok;
 }
 /* A whole file, as far as its checksum and format: *in is at the list of types. */

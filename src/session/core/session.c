@@ -1354,8 +1354,8 @@ Status statement_text_row(Statement *st, const char *const *cells) {
     if (!row) return ST_ERROR;
     for (int32_t i = 0; i < st->n_cols; i++) {
         if (!cells[i]) continue;
-        row[i] = arena_strdup(a, cells[i]);
-        if (!row[i]) return ST_ERROR;
+        const char *cell = arena_strdup(a, cells[i]);
+        if (!cell || !(row[i] = keys_dotted(a, cell))) return ST_ERROR;
     }
     st->text_rows[st->n_rows++] = row;
     return ST_OK;

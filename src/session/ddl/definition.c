@@ -794,7 +794,11 @@ static Status add_routine(Lister *l, RoutineItem *x, bool after_data, const char
     const Routine *r = x->r;
     const char *kind = r->is_procedure ? "PROCEDURE" : "FUNCTION", *signature = definition_drop_name(l->a, r);
     Text t = {.a = l->a};
+    if (r->path) text_put(&t, "SET search_path = ");
+    if (r->path) text_put(&t, r->path);
+    if (r->path) text_put(&t, ";\n");
     text_own(&t, r->sql);
+    if (r->path) text_put(&t, ";\nSET search_path = public");
     x->done = true;
     if (!signature) return ST_ERROR;
     return add(l, (Definition){.kind = kind,

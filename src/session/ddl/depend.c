@@ -25,6 +25,12 @@ const char *dependents_called(Dependents *d, const char *kind, const char *key) 
     return arena_printf(d->a, "%s %s", kind, shown(d, key));
 }
 
+const char *dependents_routine(Dependents *d, const Routine *r) {
+    const char *text = pl_signature_text(d->a, r);
+    if (!text || search_path_has(schema_of_key(r->name))) return text ? name_of_key(text) : NULL;
+    return key_has_schema(text) ? keys_dotted(d->a, text) : arena_printf(d->a, "public.%s", text);
+}
+
 static bool spares_view(const Dependents *d, const View *v) {
     for (int64_t i = 0; i < d->spared_views.len; i++)
         if (d->spared_views.items[i] == v) return true;
@@ -369,7 +375,7 @@ static bool default_calls(const Dependents *d, const PlanCtx *c, const BoundStmt
 
 Status dependents_of_routine(Dependents *d, const Routine *r) {
     const Catalog *k = &d->s->db->catalog;
-    const char *sig = pl_signature_text(d->a, r);
+    const char *sig = dependents_routine(d, r);
     const char *on = sig ? arena_printf(d->a, "%s %s", r->is_procedure ? "procedure" : "function", sig) : NULL;
     bool *holds = arena_array(d->a, bool, k->n_views + 1);
     if (!on || !holds) return ST_ERROR;

@@ -85,6 +85,8 @@ Status dependents_knowing_fields(Dependents *d, const CompositeType *x, bool by_
 bool text_uses_column(Session *s, Arena *a, const Table *t, const char *sql, int col);
 /* "table s.t", as dependents_drop takes it; NULL: no memory. */
 const char *dependents_called(Dependents *d, const char *kind, const char *key);
+/* Likewise a routine's name with its types. */
+const char *dependents_routine(Dependents *d, const Routine *r);
 /* Refuses to drop `what` (NULL: several things) because of them, or drops them, with a notice. */
 Status dependents_drop(Dependents *d, const char *what, bool cascade);
 

@@ -343,7 +343,6 @@ static Status grant_on_type(const Grant *g, const AstName *n) {
 static Status grant_on_routine(const Grant *g, const AstFuncSignature *q) {
     const char what = g->x->object == 'o' ? 'r' : g->x->object, *missing;
     Routine *r = NULL;
-    TRY(session_check_schema(g->s, &q->name));
     TRY(sql_find_routine(g->c, g->a, what, q, &r, &missing, &g->s->err));
     if (!r) return sql_no_routine(what, q, missing, &g->s->err);
     return grant_whole(g, &(Privileges){.kind = PRIVILEGE_ROUTINE, .routine = r->id, .name = "", .part = ""});

@@ -117,7 +117,6 @@ static Status type_owner(Session *s, Arena *a, const AstOwner *x, int64_t to) {
 static Status routine_owner(Session *s, Arena *a, const AstOwner *x, int64_t to) {
     const char *missing;
     Routine *r = NULL;
-    TRY(session_check_schema(s, &x->routine->name));
     TRY(sql_find_routine(&s->db->catalog, a, x->what, x->routine, &r, &missing, &s->err));
     if (!r) return sql_no_routine(x->what, x->routine, missing, &s->err);
     const Privileges of = {.kind = PRIVILEGE_ROUTINE, .routine = r->id, .name = "", .part = ""};

@@ -10,6 +10,7 @@
 #include "session/core/transaction.h"
 #include "session/ddl/access.h"
 #include "session/ddl/comments.h"
+#include "session/ddl/definition.h"
 #include "session/ddl/depend.h"
 #include "session/ddl/stored_text.h"
 #include "sql/bind/bind.h"
@@ -265,15 +266,37 @@ static Status check_sql_body(Session *s, Arena *a, const Routine *r, const PlFun
     return status;
 }
 
+/* SET search_path TO .., FROM CURRENT. */
+static Status path_of_clause(Session *s, Arena *a, const AstSet *x, SearchPath *out) {
+    if (x->set_kind == AST_SET_CURRENT) return ST_OK;
+    const char *text = x->set_kind == AST_SET_VALUE ? "" : "\"$user\", public";
+    for (int64_t i = 0; text && i < x->n_values; i++) {
+        const AstExpr *e = x->values[i];
+        const Slice word = e->kind == AST_STRING_LIT ? AST_AS_CONST(AstLiteral, e)->text : (Slice){0};
+        const char *plain = e->kind == AST_COLUMN ? AST_AS_CONST(AstColumn, e)->name
+                            : word.ptr            ? arena_strndup(a, word.ptr, word.len)
+                                                  : NULL;
+        const char *name = plain ? quote_name(a, plain) : NULL;
+        text = name ? arena_printf(a, "%s%s%s", text, i ? ", " : "", name) : NULL;
+    }
+    if (!text || !search_path_parse(text, s->info.user, out))
+        return err_set(&s->err, ERR_INVALID_PARAMETER, "invalid value for parameter \"search_path\"");
+    return ST_OK;
+}
 Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
     Arena *a = st->run_arena;
     Catalog *c = &s->db->catalog;
     snprintf(st->tag, sizeof st->tag, "%s", ast_stmt_tag((const AstStmt *)x));
     TRY(session_begin_write(s));
-    TRY(session_check_schema(s, &x->name));
+    AstName key;
     Routine r;
     PlFunction *f;
+    SearchPath path = *search_path_now();
+    TRY(session_new_name(s, a, &x->name, &key));
+    if (x->path) TRY(path_of_clause(s, a, x->path, &path));
     TRY(pl_signature(a, c, x, &r, &s->err));
+    r.name = (char *)(uintptr_t)key.name;
+    r.path = (char *)(uintptr_t)search_path_text(&path, a);
     TRY(pl_of_create(a, c, x, &f, &s->err));
     KeptLiterals kept = {0};
     for (int64_t i = 0; i < x->n_params; i++) {
@@ -287,6 +310,10 @@ Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
     r.may_write = pl_may_write(f);
     const char *sql;
     TRY(stored_text(a, x->source, x->source_offset, &kept, &sql, &s->err));
+    if (key_has_schema(r.name)) { /* it is one of that schema whatever the path is */
+        const char *name = definition_name(a, r.name);
+        if (!name || !(sql = sql_create_named(a, slice_of(sql), name))) return err_oom(&s->err);
+    }
     r.sql = (char *)(uintptr_t)sql;
     Type types[PL_MAX_PARAMS];
     int n = identity(&r, types);
@@ -307,7 +334,10 @@ Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
     if (old) TRY(comments_of_routine(s, old->id, own->id));
     if (old) TRY(privileges_of_routine(s, old->id, own->id));
     if (!f->is_sql || !s->settings.client.check_bodies || routine_is_polymorphic(own)) return ST_OK;
-    if (check_sql_body(s, a, own, f) == ST_OK) return ST_OK; /* it may call itself */
+    const SearchPath *before = search_path_use(&path);
+    const Status checked = check_sql_body(s, a, own, f); /* it may call itself */
+    (void)search_path_use(before);
+    if (checked == ST_OK) return ST_OK;
     s->err.position = s->err.position && x->body_offset >= 0 ? x->body_offset + s->err.position : 0;
     return ST_ERROR;
 }
@@ -316,7 +346,12 @@ Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
 
 static Status find(Session *s, Arena *a, char what, bool if_exists, const AstFuncSignature *q, Routine **out) {
     const char *missing;
-    TRY(session_check_schema(s, &q->name));
+    if (q->name.schema && !catalog_has_schema(&s->db->catalog, q->name.schema)) {
+        *out = NULL;
+        if (!if_exists) return err_set(&s->err, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist", q->name.schema);
+        session_notice_text(s, "NOTICE", "00000", "schema \"%s\" does not exist, skipping", q->name.schema);
+        return ST_OK;
+    }
     TRY(sql_find_routine(&s->db->catalog, a, what, q, out, &missing, &s->err));
     if (*out) return ST_OK;
     if (!if_exists) return sql_no_routine(what, q, missing, &s->err);
@@ -349,7 +384,7 @@ Status routine_drop(Session *s, Statement *st, const AstDropFunction *x) {
         if (!vec_push(a, &gone, r)) return ST_ERROR;
         TRY(dependents_of_routine(&d, r));
     }
-    const char *sig = gone.len ? pl_signature_text(a, gone.items[0]) : NULL;
+    const char *sig = gone.len ? dependents_routine(&d, gone.items[0]) : NULL;
     const char *what = x->n_items == 1 && sig
                            ? arena_printf(a, "%s %s", gone.items[0]->is_procedure ? "procedure" : "function", sig)
                            : NULL;

@@ -5,11 +5,15 @@
  */
 #include <stdio.h>
 
+#include "session/ddl/access.h"
 #include "catalog/similar_names.h"
 #include "catalog/system_relation.h"
 #include "session/ddl/comments.h"
 #include "session/ddl/depend.h"
 #include "session/ddl/utility_int.h"
+#include "sql/bind/bind.h"
+#include "sql/parse/parse.h"
+#include "sql/pl/pl.h"
 
 /* ---- CREATE SCHEMA ---- */
 
@@ -71,7 +75,8 @@ Status schema_create(Session *s, Statement *st, const AstCreateSchema *x) {
     const char *name = x->name ? x->name : x->owner ? x->owner : s->info.user;
     TRY(stack_check(&s->err));
     TRY(session_begin_write(s));
-    if (x->owner && strcmp(x->owner, s->info.user) != 0)
+    const Role *owner = x->owner ? catalog_role(&s->db->catalog, x->owner) : NULL;
+    if (x->owner && !owner)
         return err_set(&s->err, ERR_UNDEFINED_OBJECT, "role \"%s\" does not exist", x->owner);
     TRY(check_name(s, name));
     if (catalog_has_schema(&s->db->catalog, name)) {
@@ -80,6 +85,8 @@ Status schema_create(Session *s, Statement *st, const AstCreateSchema *x) {
         return tag(st, "CREATE SCHEMA");
     }
     TRY(session_add_schema(s, &(Schema){.name = (char *)(uintptr_t)name}));
+    const Privileges own = {.kind = PRIVILEGE_SCHEMA, .name = name, .part = "", .owner = owner ? owner->id : 0};
+    if (owner && owner->id != ROLE_BOOTSTRAP) TRY(privileges_put(s, &own));
     if (x->n_elements) TRY(create_elements(s, st, x, name));
     return tag(st, "CREATE SCHEMA");
 }
@@ -89,6 +96,7 @@ Status schema_create(Session *s, Statement *st, const AstCreateSchema *x) {
 typedef struct Contents {
     VEC(const char *) tables, views; /* materialized views are tables */
     VEC(int64_t) sequences;          /* that go with no column */
+    VEC(int64_t) routines;
 } Contents;
 static Status contents_of(const Session *s, Arena *a, const char *schema, Contents *out) {
     const Catalog *k = &s->db->catalog;
@@ -106,6 +114,9 @@ static Status contents_of(const Session *s, Arena *a, const char *schema, Conten
     for (int64_t i = 0; i < k->n_sequences; i++)
         if (!k->sequences[i]->owner_table && key_is_in(k->sequences[i]->name, schema) &&
             !vec_push(a, &out->sequences, k->sequences[i]->id))
+            return ST_ERROR;
+    for (int64_t i = 0; i < k->n_routines; i++)
+        if (key_is_in(k->routines[i]->name, schema) && !vec_push(a, &out->routines, k->routines[i]->id))
             return ST_ERROR;
     return ST_OK;
 }
@@ -133,6 +144,13 @@ static Status list_contents(Dependents *d, const Contents *in, const char *schem
         const View *v = catalog_view(k, slice_of(in->views.items[i]));
         TRY(dependents_of_schema(d, dependents_called(d, "view", v->name), schema));
         TRY(dependents_of_view(d, v));
+    }
+    for (int64_t i = 0; i < in->routines.len; i++) {
+        const Routine *r = catalog_routine_by_id(k, in->routines.items[i]);
+        const char *name = dependents_routine(d, r);
+        const char *what = name ? arena_printf(d->a, "%s %s", r->is_procedure ? "procedure" : "function", name) : NULL;
+        TRY(dependents_of_schema(d, what, schema));
+        TRY(dependents_of_routine(d, r));
     }
     return ST_OK;
 }
@@ -185,6 +203,10 @@ Status schemas_drop(Session *s, Statement *st, const AstDrop *x) {
             Sequence *sequence = catalog_sequence_by_id(&s->db->catalog, all[i].sequences.items[q]);
             if (sequence) TRY(session_drop_sequence(s, sequence));
         }
+        for (int64_t r = 0; schemas[i] && r < all[i].routines.len; r++) {
+            Routine *routine = catalog_routine_by_id(&s->db->catalog, all[i].routines.items[r]);
+            if (routine) TRY(session_drop_routine(s, routine));
+        }
         if (schemas[i]) TRY(session_drop_schema(s, schemas[i]));
     }
     return ST_OK;
@@ -199,6 +221,57 @@ static Status move_view(Session *s, Statement *st, const char *view, const char 
     if (!x.new_name) return err_oom(&s->err);
     TRY(parts_rename(s, "rct", view, NULL, x.new_name));
     return view_rename(s, st, v, &x);
+}
+
+/* The routine under another key; schema, where it gets another name: `to` in its path. */
+static Status move_routine(Session *s, Arena *a, Routine *r, const char *schema, const char *from, const char *to) {
+    Routine like = *r;
+    SearchPath path, changed = {0};
+    const char *key = key_make(a, schema, name_of_key(r->name)), *name = key ? quote_relation(a, key) : NULL;
+    if (!name || !(like.sql = sql_create_named(a, slice_of(r->sql), name))) return err_oom(&s->err);
+    like.name = (char *)(uintptr_t)key;
+    like.id = 0;
+    if (from && r->path && search_path_parse(r->path, NULL, &path)) {
+        const char *text = "";
+        for (int i = 0; text && i < path.n; i++) {
+            const char *in = search_path_name(&path, i), *q = quote_name(a, strcmp(in, from) == 0 ? to : in);
+            text = q ? arena_printf(a, "%s%s%s", text, i ? ", " : "", q) : NULL;
+        }
+        if (!text || !search_path_parse(text, NULL, &changed)) return err_oom(&s->err);
+        like.path = (char *)(uintptr_t)search_path_text(&changed, a);
+    }
+    Routine *own = routine_new(&like, &s->err);
+    if (!own) return ST_ERROR;
+    if (session_drop_routine(s, r) != ST_OK || session_add_routine(s, own) != ST_OK) {
+        routine_free(own);
+        return ST_ERROR;
+    }
+    return comments_of_routine(s, r->id, own->id);
+}
+/* What the routine is called in. */
+static Status check_uncalled(Session *s, Statement *st, const Routine *r) {
+    Dependents d;
+    dependents_init(&d, s, st);
+    TRY(dependents_of_routine(&d, r));
+    if (d.found.len == 0) return ST_OK;
+    return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,
+                   "function \"%s\" cannot be moved, because the definition of %s calls it", r->name,
+                   d.found.items[0].what);
+}
+static Status set_routine_schema(Session *s, Statement *st, const AstSetSchema *x) {
+    Arena *a = st->run_arena;
+    const Catalog *k = &s->db->catalog;
+    const Routine *found;
+    TRY(routine_find(s, a, x->routine, &found));
+    if (key_is_in(found->name, x->schema)) return ST_OK;
+    const char *key = key_make(a, x->schema, name_of_key(found->name));
+    if (!key) return err_oom(&s->err);
+    for (int64_t i = 0; i < k->n_routines; i++)
+        if (strcmp(k->routines[i]->name, key) == 0 && sql_same_inputs(k->routines[i], found))
+            return err_set(&s->err, ERR_DUPLICATE_FUNCTION, "function %s already exists in schema \"%s\"",
+                           name_of_key(pl_signature_text(a, found)), x->schema);
+    TRY(check_uncalled(s, st, found));
+    return move_routine(s, a, (Routine *)(uintptr_t)found, x->schema, NULL, NULL);
 }
 
 /* ALTER SCHEMA .. RENAME: what is in it goes to one of the new name. */
@@ -221,6 +294,11 @@ Status schema_rename(Session *s, Statement *st, const AstRename *x) {
     for (int64_t i = 0; i < in.tables.len; i++) TRY(table_move(s, st, in.tables.items[i], like.name));
     for (int64_t i = 0; i < in.views.len; i++) TRY(move_view(s, st, in.views.items[i], like.name));
     for (int64_t i = 0; i < in.sequences.len; i++) TRY(sequence_move(s, st, in.sequences.items[i], like.name));
+    for (int64_t i = 0; i < in.routines.len; i++) {
+        Routine *r = catalog_routine_by_id(&s->db->catalog, in.routines.items[i]);
+        TRY(check_uncalled(s, st, r));
+        TRY(move_routine(s, a, r, like.name, name, like.name));
+    }
     TRY(comments_rename(s, "n", name, NULL, like.name));
     TRY(privileges_rename(s, "np", name, NULL, like.name));
     return session_drop_schema(s, old);
@@ -277,7 +355,12 @@ Status set_schema(Session *s, Statement *st, const AstSetSchema *x) {
     AstName n, to = {.schema = x->schema, .name = ""};
     TRY(session_begin_write(s));
     tag(st, tag_of(x->object));
-    if (x->object == AST_OBJ_TYPE || x->object == AST_OBJ_DOMAIN || x->object == AST_OBJ_ROUTINE)
+    if (x->object == AST_OBJ_ROUTINE) {
+        TRY(session_new_name(s, a, &to, &to)); /* the schema is there */
+        tag(st, x->what == 'f' ? "ALTER FUNCTION" : x->what == 'p' ? "ALTER PROCEDURE" : "ALTER ROUTINE");
+        return set_routine_schema(s, st, x);
+    }
+    if (x->object == AST_OBJ_TYPE || x->object == AST_OBJ_DOMAIN)
         return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "%s ... SET SCHEMA is not supported", tag_of(x->object));
     TRY(session_relation_name(s, a, &x->name, x->if_exists, &n));
     const Catalog *k = &s->db->catalog;

@@ -17,10 +17,17 @@ Status stored_text(Arena *a, Slice text, int64_t before, KeptLiterals *kept, con
     if (kept->list.len) qsort(kept->list.items, (size_t)kept->list.len, sizeof *kept->list.items, by_location);
     for (int64_t i = 0; done && i < kept->list.len; i++) {
         const KeptLiteral *k = &kept->list.items[i];
-        const int64_t start = k->location - 1 - before, end = start < 0 ? -1 : sql_string_end(text, start);
-        if (start >= 0 && start < at) continue; /* bound more than once */
+        const int64_t start = k->location - 1 - before;
+        const int64_t end = start < 0 ? -1 : k->insert ? start : sql_string_end(text, start);
+        const bool again = i > 0 && k->location == kept->list.items[i - 1].location;
+        if (start >= 0 && (start < at || again)) continue; /* bound more than once */
         if (end < 0 || end > text.len) return err_internal(e, "a literal of a definition is not where it was read");
         int64_t n;
+        if (k->insert) {
+            done = arena_printf(a, "%s%.*s%s", done, (int)(start - at), text.ptr + at, k->insert);
+            at = start;
+            continue;
+        }
         const char *value = value_to_text_form(a, &k->value, (TextForm){0}, &n);
         done = value ? arena_printf(a, "%s%.*s'%s'%s", done, (int)(start - at), text.ptr + at, value,
                                     k->behind ? k->behind : "")
@@ -74,7 +81,8 @@ static Status keep_sequences(Session *s, const PlanCtx *c, int64_t renamed, cons
         const char *text = stored_name_in_literal(c->arena, n->sequence == renamed ? name : q->name);
         if (!text) return err_oom(&s->err);
         const Value v = {.type = type_make(T_TEXT), .u.str = str_make(text, (int64_t)strlen(text))};
-        if (!vec_push(c->arena, &kept->list, ((KeptLiteral){n->location, v, n->typed ? NULL : "::regclass"})))
+        if (!vec_push(c->arena, &kept->list,
+                      ((KeptLiteral){.location = n->location, .value = v, .behind = n->typed ? NULL : "::regclass"})))
             return err_oom(&s->err);
     }
     return ST_OK;

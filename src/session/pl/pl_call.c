@@ -139,9 +139,14 @@ Status pl_run(Session *s, PlRoutine *r, const Value *args, PlRows *rows, Status 
         st = pl_slot_set(s, &fr->slots[k], &v);
     }
     bool skip = null_arg && r->f->strict;
+    const SearchPath *before = s->path.now;
+    if (r->f->has_path) s->path.now = r->f->path;
+    (void)search_path_use(s->path.now);
     if (st == ST_OK && !skip) st = body(fr);
     if (st == ST_OK && take && !(skip && r->f->returns_set)) st = take(ctx, fr);
     frame_end(fr);
+    s->path.now = before;
+    (void)search_path_use(before);
     return st;
 }
 
@@ -645,7 +650,8 @@ Status pl_lone_call(Session *s, Statement *st, const AstSelect *x, int32_t n_par
     outer_end(s, &outer);
     TRY(status);
     value->type = *type;
-    if (!(*name = arena_strdup(a, x->targets[0].alias ? x->targets[0].alias : q->name))) return err_oom(&s->err);
+    if (!(*name = arena_strdup(a, x->targets[0].alias ? x->targets[0].alias : name_of_key(q->name))))
+        return err_oom(&s->err);
     st->n_cols = 1;
     st->names = name;
     st->types = type;

@@ -515,6 +515,7 @@ static Status exec_raise(PlFrame *fr, const PlStmt *s) {
     if (s->raise.level == PLR_DEBUG || s->raise.level == PLR_LOG) return ST_OK; /* below what clients get */
     char context[256];
     snprintf(context, sizeof context, "PL/pgSQL function %.180s line %d at RAISE", fr->f->signature, (int)s->line);
+    key_names_only(context);
     session_notice(ses, &(SessionNotice){severities[s->raise.level],
                                          state                           ? state
                                          : s->raise.level == PLR_WARNING ? "01000"
@@ -598,6 +599,7 @@ static Status exec_diagnostics(PlFrame *fr, const PlStmt *s) {
             if (strcmp(name, "pg_context") == 0) {
                 snprintf(context, sizeof context, "PL/pgSQL function %.180s line %d at GET DIAGNOSTICS",
                          fr->f->signature, (int)s->line);
+                key_names_only(context);
                 text = context;
             } else if (strcmp(name, "returned_sqlstate") == 0) text = c->sqlstate;
             else if (strcmp(name, "message_text") == 0) text = c->message;

@@ -170,7 +170,7 @@ static char *keep_text(Arena *a, const char *t) { return t[0] ? arena_printf(a, 
 /* From an error's context: where the routine itself was, and those that it called. */
 static void keep_place(Arena *a, const char *context, const Routine *r, CallError *e) {
     const char *signature = pl_signature_text(a, r),
-               *what = signature ? arena_printf(a, "PL/pgSQL function %s line ", signature) : NULL;
+               *what = signature ? arena_printf(a, "PL/pgSQL function %s line ", name_of_key(signature)) : NULL;
     const char *at = NULL; /* the outermost one is the call's */
     for (const char *p = what ? strstr(context, what) : NULL; p; p = strstr(p + 1, what)) at = p;
     if (!at) return;

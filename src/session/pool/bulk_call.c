@@ -42,7 +42,7 @@ static Status mark_bad(Session *s, Arena *a, const Routine *r, int32_t param, in
     CallError *x = arena_new_of(a, CallError);
     const char *signature = pl_signature_text(a, r);
     if (!x || !signature || !call_error_of(a, e, x) ||
-        !(x->context = arena_printf(a, "argument %d of %s", (int)param + 1, signature)))
+        !(x->context = arena_printf(a, "argument %d of %s", (int)param + 1, name_of_key(signature))))
         return err_oom(&s->err);
     g->bad[row] = x;
     g->n_good--;

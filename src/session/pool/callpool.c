@@ -1119,7 +1119,7 @@ static Status text_make(Session *s, const AstStmt *ast, const AstFunc *call, int
         if (st == ST_OK && ast->kind == AST_SELECT) { /* all are IN */
             const char *alias = AST_AS_CONST(AstSelect, ast)->targets[0].alias;
             t->types[0] = r->ret;
-            t->names[0] = alias ? arena_strdup(a, alias) : r->name;
+            t->names[0] = alias ? arena_strdup(a, alias) : name_of_key(r->name);
             t->n_outs = 1;
             if (!t->names[0]) st = err_oom(&s->err);
         }

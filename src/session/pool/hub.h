@@ -52,6 +52,7 @@ typedef enum HubState { STATEMENT_NEW, STATEMENT_SHARED, STATEMENT_ALONE, STATEM
 typedef struct HubStatement {
     Arena *arena;
     Slice sql;
+    uint64_t path; /* SearchPath.hash that it was read under */
     int32_t n_ins;
     Routine routine; /* id < 0 */
     HubState state;

@@ -57,9 +57,10 @@ void hub_statements_free(BulkHub *h) {
 
 /* ---- finding one, and a place for another ---- */
 static HubStatement *find(const BulkHub *h, const BulkText *x) {
+    const uint64_t path = search_path_now()->hash;
     for (int32_t i = 0; i < STATEMENTS_MAX; i++) {
         HubStatement *q = h->statements[i];
-        bool same = q && slice_eq(q->sql, x->sql) && q->n_ins == x->n_params;
+        bool same = q && q->path == path && slice_eq(q->sql, x->sql) && q->n_ins == x->n_params;
         for (int32_t k = 0; same && k < x->n_params; k++) same = type_eq(q->routine.param_types[k], x->param_types[k]);
         if (same) return q;
     }
@@ -124,6 +125,7 @@ static Status add(Session *s, BulkHub *h, const BulkText *x, HubStatement **out)
     arena_set_err(a, NULL);
     q->arena = a;
     q->sql.len = x->sql.len;
+    q->path = search_path_now()->hash;
     q->n_ins = x->n_params;
     q->code = (HubProc){.id = q->routine.id, .guess = GUESS_FIRST};
     h->n_named++;

@@ -160,6 +160,10 @@ static const char *parameters(const SysObjects *o, Arena *a, const Routine *f, c
     }
     return out;
 }
+const char *definition_routine_name(Arena *a, const Routine *f, bool visible) {
+    const char *name = definition_name(a, visible ? name_of_key(f->name) : f->name);
+    return !name || visible || key_has_schema(f->name) ? name : arena_printf(a, "public.%s", name);
+}
 static const char *result(const SysObjects *o, Arena *a, const Routine *f) {
     const char *columns;
     bool table = false;
@@ -172,15 +176,15 @@ static const char *result(const SysObjects *o, Arena *a, const Routine *f) {
 }
 static const char *whole(const SysObjects *o, Arena *a, const Routine *f) {
     const char *args = parameters(o, a, f, "iob", true, true), *ret = f->is_procedure ? "" : result(o, a, f), *body,
-               *name = definition_name(a, f->name);
+               *name = definition_routine_name(a, f, false);
     const char *volatility = f->volatility == 'i' ? " IMMUTABLE" : f->volatility == 's' ? " STABLE" : "";
     const char *what = f->is_procedure ? "PROCEDURE" : "FUNCTION";
     if (!args || !ret || !name || definition_routine_body(o, a, f, &body) != ST_OK) return NULL;
     const char *tag = arena_printf(a, "$%s$", f->is_procedure ? "procedure" : "function");
     const bool options = *volatility || f->strict;
     if (!tag) return NULL;
-    return arena_printf(a, "CREATE OR REPLACE %s public.%s(%s)\n%s%s%s LANGUAGE %s\n%s%s%sAS %s%s%s\n", what, name,
-                        args, *ret ? " RETURNS " : "", ret, *ret ? "\n" : "", f->language, volatility,
+    return arena_printf(a, "CREATE OR REPLACE %s %s(%s)\n%s%s%s LANGUAGE %s\n%s%s%sAS %s%s%s\n", what, name, args,
+                        *ret ? " RETURNS " : "", ret, *ret ? "\n" : "", f->language, volatility,
                         f->strict ? " STRICT" : "", options ? "\n" : "", tag, body, tag);
 }
 Status definition_routine(const SysObjects *o, Arena *a, const Routine *f, RoutineText what, const char **out) {
@@ -192,7 +196,7 @@ Status definition_routine(const SysObjects *o, Arena *a, const Routine *f, Routi
     }
 }
 const char *definition_signature(const SysObjects *o, Arena *a, const Routine *f) {
-    const char *name = definition_name(a, f->name), *args = "";
+    const char *name = definition_routine_name(a, f, search_path_has(schema_of_key(f->name))), *args = "";
     bool any = false;
     for (int i = 0; name && args && i < f->n_params; i++) {
         if (!routine_is_arg(f, i)) continue;

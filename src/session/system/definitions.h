@@ -29,6 +29,8 @@ Status definition_argument_default(const SysObjects *o, Arena *a, const Routine 
 Status definition_routine_body(const SysObjects *o, Arena *a, const Routine *f, const char **out);
 Status definition_result_oid(const SysObjects *o, Arena *a, const Routine *f, int64_t *out);
 /* f(integer, text): the types callers give; with_types false: f. */
+/* Without its schema where it is visible. */
+const char *definition_routine_name(Arena *a, const Routine *f, bool visible);
 const char *definition_signature(const SysObjects *o, Arena *a, const Routine *f);
 
 /* catalogs.c, catalogs_more.c */

@@ -1,4 +1,5 @@
 /* functions.c - functions on the catalog (types/func_catalog.c), and names of objects (regclass and the like). */
+#include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -106,8 +107,9 @@ static Status find_proc(const SysObjects *o, Slice name, int64_t *out, Err *e) {
     const BuiltinProc *all = builtin_procs(&n_builtin);
     for (int64_t i = 0; (!schema || strcmp(schema, "pg_catalog") == 0) && i < n_builtin; i++)
         if (strcmp(all[i].name, plain) == 0 && !n++) *out = all[i].oid;
-    for (int64_t i = 0; (!schema || strcmp(schema, "public") == 0) && i < o->routines.len; i++)
-        if (strcmp(o->routines.items[i].routine->name, plain) == 0 && !n++) *out = o->routines.items[i].oid;
+    for (int64_t i = 0; i < o->routines.len; i++)
+        if (sql_routine_place(o->routines.items[i].routine, schema, plain) >= 0 && !n++)
+            *out = o->routines.items[i].oid;
     if (n > 1)
         return err_set(e, ERR_AMBIGUOUS_FUNCTION, "more than one function named \"%.*s\"", (int)name.len, name.ptr);
     return n ? ST_OK : no_object(e, ERR_UNDEFINED_FUNCTION, "function", name);
@@ -126,23 +128,28 @@ static Status find_procedure(const SysObjects *o, Slice name, int64_t *out, Err 
         TRY(find_type(o, (Slice){p, to - p}, &types[n++], e));
         p = to + 1;
     }
+    int best = INT_MAX;
     for (int64_t i = 0; i < o->routines.len; i++) {
         const Routine *f = o->routines.items[i].routine;
+        const int place = sql_routine_place(f, schema, plain);
         int k = 0;
-        bool same = strcmp(f->name, plain) == 0;
+        bool same = place >= 0 && place < best;
         for (int x = 0; same && x < f->n_params; x++)
             if (routine_is_arg(f, x))
                 same = k < n &&
                        object_type_oid(o, f->param_types[x], f->param_domains ? f->param_domains[x] : 0) == types[k++];
-        if (same && k == n) return *out = o->routines.items[i].oid, ST_OK;
+        if (!same || k != n) continue;
+        *out = o->routines.items[i].oid;
+        best = place;
     }
+    if (best < INT_MAX) return ST_OK;
     int64_t n_builtin;
     const BuiltinProc *all = builtin_procs(&n_builtin);
     char *vector = arena_strdup(o->a, "");
     for (int k = 0; vector && k < n; k++)
         vector = arena_printf(o->a, "%s%s%lld", vector, k ? " " : "", (long long)types[k]);
     if (!vector) return err_oom(e);
-    for (int64_t i = 0; i < n_builtin; i++)
+    for (int64_t i = 0; i < n_builtin && (!schema || strcmp(schema, "pg_catalog") == 0); i++)
         if (strcmp(all[i].name, plain) == 0 && strcmp(all[i].args, vector) == 0) return *out = all[i].oid, ST_OK;
     return no_object(e, ERR_UNDEFINED_FUNCTION, "function", name);
 }
@@ -196,9 +203,9 @@ static const char *proc_name(const SysObjects *o, Arena *a, int64_t oid, bool wi
     int64_t n = 0;
     if (!f) return builtin_name(o, a, oid, with_types);
     if (with_types) return definition_signature(o, a, f);
-    for (int64_t i = 0; i < o->routines.len; i++) n += strcmp(o->routines.items[i].routine->name, f->name) == 0;
-    const char *name = definition_name(a, f->name);
-    return n > 1 && name ? arena_printf(a, "public.%s", name) : name;
+    for (int64_t i = 0; i < o->routines.len; i++)
+        n += sql_routine_place(o->routines.items[i].routine, NULL, name_of_key(f->name)) >= 0;
+    return definition_routine_name(a, f, n == 1 && search_path_has(schema_of_key(f->name)));
 }
 Status session_oid_name(void *ctx, int kind, int64_t oid, Arena *a, Str *out, Err *e) {
     Session *s = ctx;
@@ -342,6 +349,18 @@ static Status type_visible(const Call *c) {
     return t ? put_bool(c, object_type_visible(c->o, t)) : ST_OK;
 }
 static Status visible(const Call *c) { return put_bool(c, true); }
+static Status function_visible(const Call *c) {
+    const Routine *f = object_routine(c->o, c->args[0].u.i64);
+    if (!f) return builtin_proc(c->args[0].u.i64) ? put_bool(c, true) : ST_OK;
+    const int place = search_path_place(schema_of_key(f->name));
+    bool hidden = place < 0;
+    for (int64_t i = 0; i < c->o->routines.len && !hidden; i++) {
+        const Routine *other = c->o->routines.items[i].routine;
+        const int at = sql_routine_place(other, NULL, name_of_key(f->name));
+        hidden = at >= 0 && at < place && sql_same_inputs(other, f);
+    }
+    return put_bool(c, !hidden);
+}
 
 /* ---- names to objects, or NULL ------------------------------------------------------------------------ */
 
@@ -539,6 +558,7 @@ static const struct {
     {"pg_get_userbyid", get_userbyid},
     {"pg_table_is_visible", table_visible},
     {"pg_type_is_visible", type_visible},
+    {"pg_function_is_visible", function_visible},
     {"obj_description", obj_description},
     {"shobj_description", obj_description},
     {"col_description", col_description},

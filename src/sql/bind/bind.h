@@ -69,6 +69,9 @@ Status sql_routine_type(const Catalog *c, const AstTypeName *t, Type *out, int64
 /* Of a function's result as a value: that of a record of its columns; text where a call says what they are, and of void
  * functions. The arena is for what is made on the way. */
 Status sql_result_type(const Catalog *c, const Routine *r, Arena *a, Type *out, Err *e);
+/* Of routines of the same name: in the search path, at which place; -1: it is not meant by the name. */
+int sql_routine_place(const Routine *r, const char *schema, const char *name);
+bool sql_same_inputs(const Routine *r, const Routine *other);
 /* Input parameters of these types are the routine's: overloads differ in them. */
 bool sql_same_identity(const Routine *r, int n, const Type *types);
 /* The routine that a text names: f, f(int, text). 42883, 42725; without a position. */

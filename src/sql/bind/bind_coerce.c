@@ -298,7 +298,8 @@ static Status literal_value(Binder *b, const Expr *e, Type to, Value *v) {
     TRY(value_from_text(to, (Slice){e->u.value.u.str.ptr, e->u.value.u.str.len}, as, b->a, v, b->err));
     v->type = to;
     if (!b->literals || (time_reads == clock && zone_reads == zone)) return ST_OK;
-    return vec_push(b->a, &b->literals->list, ((KeptLiteral){e->location, *v, NULL})) ? ST_OK : err_oom(b->err);
+    return vec_push(b->a, &b->literals->list, ((KeptLiteral){.location = e->location, .value = *v})) ? ST_OK
+                                                                                                     : err_oom(b->err);
 }
 
 static Expr *literal_cast(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t location) {

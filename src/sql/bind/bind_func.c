@@ -493,7 +493,7 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
     Expr *routine = bind_has_routines(b, f->name.name) ? bind_routine_call(b, q, f) : NULL;
     if (routine || err_is_set(b->err)) return routine;
     if (f->name.schema) {
-        err_at(b->err, pos, ERR_UNDEFINED_FUNCTION, "function %s.%s does not exist", f->name.schema, name);
+        bind_no_function_in(b, q, f);
         return NULL;
     }
     if (f->variadic) return bind_variadic(b, q, f);

@@ -439,6 +439,10 @@ static inline bool bind_rows_packed(const RowsFunc *f) {
 }
 
 /* There may be routines of the name: the catalog has some, or clients have functions. */
+/* A name without a schema at that place means the object with the key: texts that are kept get its schema there. */
+Status bind_keep_schema(Binder *b, int64_t location, const char *key);
+Status bind_check_schema(Binder *b, const AstFunc *f); /* 3F000: the schema that the call names is not there */
+void bind_no_function_in(Binder *b, Query *q, const AstFunc *f); /* 42883, of a call with a schema */
 bool bind_has_routines(const Binder *b, const char *name);
 bool bind_is_routine(const Binder *b, const char *name); /* one of these */
 /* A call of a routine of the catalog that is declared STRICT. */

@@ -48,6 +48,15 @@ bool sql_same_identity(const Routine *r, int n, const Type *types) {
     return k == n;
 }
 
+bool sql_same_inputs(const Routine *r, const Routine *other) {
+    Type types[PARAMS_MAX];
+    int n = 0;
+    for (int i = 0; i < other->n_params; i++)
+        if ((other->param_modes[i] == 'i' || other->param_modes[i] == 'b') && n < PARAMS_MAX)
+            types[n++] = other->param_types[i];
+    return sql_same_identity(r, n, types);
+}
+
 static const char *kind_word(char what) { return what == 'f' ? "function" : what == 'p' ? "procedure" : "routine"; }
 
 /* f(integer,text): as DROP's messages have it. */
@@ -64,9 +73,11 @@ Status sql_find_routine(const Catalog *c, Arena *a, char what, const AstFuncSign
     int n = 0;
     Routine *found = NULL;
     int64_t hits = 0;
+    int place = 0;
     bool all_ins = true;
     *out = NULL;
     name_read(slice_of(q->name.name));
+    if (!q->name.schema && !search_path_now()->pinned) name_read_path(search_path_now()->hash);
     for (int64_t i = 0; q->has_args && i < q->n_params; i++) {
         all_ins &= q->params[i].mode == AST_PARAM_IN;
         if (q->params[i].mode == AST_PARAM_OUT || q->params[i].mode == AST_PARAM_TABLE) continue;
@@ -76,7 +87,8 @@ Status sql_find_routine(const Catalog *c, Arena *a, char what, const AstFuncSign
     }
     for (int64_t i = 0; i < c->n_routines; i++) {
         Routine *r = c->routines[i];
-        if (strcmp(r->name, q->name.name) != 0) continue;
+        const int at = sql_routine_place(r, q->name.schema, q->name.name);
+        if (at < 0) continue;
         if (q->has_args && !sql_same_identity(r, n, types)) {
             /* DROP PROCEDURE p(int, int) may name the OUT parameters too */
             bool same = r->is_procedure && what != 'f' && all_ins && r->n_params == n;
@@ -84,7 +96,11 @@ Status sql_find_routine(const Catalog *c, Arena *a, char what, const AstFuncSign
             if (!same) continue;
         }
         if (!q->has_args && ((what == 'f' && r->is_procedure) || (what == 'p' && !r->is_procedure))) continue;
-        hits++;
+        bool hidden = found && at > place && (q->has_args || sql_same_inputs(found, r));
+        const bool hides = found && at < place && (q->has_args || sql_same_inputs(found, r));
+        if (hidden) continue;
+        hits = hides ? hits : hits + 1;
+        place = at;
         found = r;
     }
     if (hits > 1) {
@@ -93,7 +109,8 @@ Status sql_find_routine(const Catalog *c, Arena *a, char what, const AstFuncSign
         err_hint(e, "Specify the argument list to select the %s unambiguously.", kind_word(what));
         return ST_ERROR;
     }
-    char *text = q->has_args ? call_text(a, q->name.name, n, types) : arena_strdup(a, q->name.name);
+    const char *name = q->name.schema ? arena_printf(a, "%s.%s", q->name.schema, q->name.name) : q->name.name;
+    char *text = !name ? NULL : q->has_args ? call_text(a, name, n, types) : arena_strdup(a, name);
     if (!text) return stack_failed(e);
     if (found && ((what == 'f' && found->is_procedure) || (what == 'p' && !found->is_procedure)))
         return err_set(e, ERR_WRONG_OBJECT_TYPE, "%s is not a %s", text, kind_word(what));
@@ -111,7 +128,7 @@ Status sql_named_routine(const Catalog *c, Arena *a, Slice name, const Routine *
     const char *missing;
     Status st = sql_parse_signature(a, name, &q, e);
     if (st != ST_OK) err_context(e, "name of a routine \"%.*s\"", (int)MIN_OF(name.len, INT64_C(64)), name.ptr);
-    else if (q->name.schema && strcmp(q->name.schema, "public") != 0)
+    else if (q->name.schema && !catalog_has_schema(c, q->name.schema))
         st = err_set(e, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist", q->name.schema);
     else st = sql_find_routine(c, a, 'r', q, &r, &missing, e);
     if (st == ST_OK && !r) st = sql_no_routine('r', q, missing, e);
@@ -150,7 +167,7 @@ Status sql_bulk_columns(Arena *a, const Routine *r, int32_t *n_cols, const char 
             r->param_names[i] ? arena_strdup(a, r->param_names[i]) : arena_printf(a, "column%d", (int)k - first + 1);
         (*types)[k++] = r->param_types[i];
     }
-    if (k == first && r->ret.id != T_VOID) (*names)[k] = arena_strdup(a, r->name), (*types)[k++] = r->ret;
+    if (k == first && r->ret.id != T_VOID) (*names)[k] = arena_strdup(a, name_of_key(r->name)), (*types)[k++] = r->ret;
     for (int32_t i = first; i < k; i++)
         if (!(*names)[i]) return ST_ERROR;
     *n_cols = k;

@@ -27,6 +27,7 @@ typedef struct Candidate {
     int *slots;         /* per given argument: which of the routine's arguments it is */
     Type *types;        /* and its type; polymorphic until there is an instance */
     int n_default;
+    int place;     /* of its schema in the search path */
     bool expanded; /* the last slot's arguments are elements of its array */
 } Candidate;
 
@@ -136,8 +137,22 @@ static const char *call_text(Binder *b, const char *name, int64_t n, Expr *const
     return t ? arena_printf(b->a, "%s)", t) : name;
 }
 
+int sql_routine_place(const Routine *r, const char *schema, const char *name) {
+    if (!key_is_named(r->name, name)) return -1;
+    return schema ? (key_is_in(r->name, schema) ? 0 : -1) : search_path_place(schema_of_key(r->name));
+}
+/* A routine is hidden by one with the same parameters in a schema that comes before its own. */
+static int drop_hidden(Candidate **c, int n) {
+    int kept = 0;
+    for (int i = 0; i < n; i++) {
+        bool hidden = false;
+        for (int k = 0; k < n && !hidden; k++) hidden = c[k]->place < c[i]->place && sql_same_inputs(c[k]->r, c[i]->r);
+        if (!hidden) c[kept++] = c[i];
+    }
+    return kept;
+}
 /* The routine that a call means, and where its arguments go. *found false, ST_OK: there is none for these arguments. */
-static Status find_routine(Binder *b, const char *name, bool procedure, int64_t n, Expr **args,
+static Status find_routine(Binder *b, const char *schema, const char *name, bool procedure, int64_t n, Expr **args,
                            const char *const *names, bool variadic, int64_t location, Candidate *out, bool *found) {
     const Catalog *k = b->c->catalog;
     Candidate *list[CANDIDATES_MAX];
@@ -149,11 +164,13 @@ static Status find_routine(Binder *b, const char *name, bool procedure, int64_t 
     for (int64_t i = 0; i < n; i++) given[i] = args[i]->type;
     *found = false;
     name_read(slice_of(name));
+    if (!schema && !search_path_now()->pinned) name_read_path(search_path_now()->hash);
     TRY(user_functions_find(k->functions, name, b->a, &n_users, &users));
     for (int64_t i = 0; i < k->n_routines + n_users && n_list < CANDIDATES_MAX; i++) {
         UserFunction *user = i < k->n_routines ? NULL : users[i - k->n_routines];
         const Routine *r = user ? &user->signature : k->routines[i];
-        if (strcmp(r->name, name) != 0) continue;
+        const int place = user ? 0 : sql_routine_place(r, schema, name);
+        if (place < 0) continue;
         Candidate *c = arena_new_of(b->a, Candidate);
         if (!c || !(c->slots = arena_array(b->a, int, n + 1)) || !(c->types = arena_array(b->a, Type, n + 1)))
             return ST_ERROR;
@@ -161,6 +178,7 @@ static Status find_routine(Binder *b, const char *name, bool procedure, int64_t 
         for (int64_t j = 0; ok && j < n; j++) ok = implicit(args[j]->type, c->types[j]);
         if (!ok || !poly_fits((int)n, c->types, given, &poly)) continue;
         c->user = user;
+        c->place = place;
         if (r->is_procedure != procedure) {
             wrong_kind++;
             continue;
@@ -174,6 +192,7 @@ static Status find_routine(Binder *b, const char *name, bool procedure, int64_t 
         err_hint(b->err, procedure ? "To call a function, use SELECT." : "To call a procedure, use CALL.");
         return ST_ERROR;
     }
+    n_list = drop_hidden(list, n_list);
     if (n_list > 1) n_list = narrow(list, n_list, n, args);
     if (n_list > 1) {
         const char *what = procedure ? "procedure" : "function";
@@ -201,6 +220,10 @@ static Status fill_defaults(Binder *b, const Routine *r, Expr **args) {
     bool fixed = b->fixed_pos, params = b->params_ok;
     int64_t pos = b->pos;
     KeptLiterals *literals = b->literals;
+    SearchPath room;
+    if (r->path && !search_path_parse(r->path, NULL, &room))
+        return err_internal(b->err, "the search path of routine \"%s\"", r->name);
+    room.pinned = true;
     TRY(sql_parse(b->a, slice_of(r->sql), &list, &n, b->err));
     if (n != 1 || list[0]->kind != AST_CREATE_FUNCTION)
         return err_internal(b->err, "routine \"%s\" has no CREATE statement", r->name);
@@ -209,20 +232,24 @@ static Status fill_defaults(Binder *b, const Routine *r, Expr **args) {
     if (!q) return ST_ERROR;
     q->clause = "DEFAULT expressions";
     q->is_default = true;
+    const SearchPath *path = search_path_use(r->path ? &room : NULL);
+    Status st = ST_OK;
     b->fixed_pos = true;
     b->pos = 0;
     b->literals = NULL;
     b->params_ok = false;
-    for (int i = 0, k = 0; i < r->n_params && i < x->n_params; i++) {
+    for (int i = 0, k = 0; st == ST_OK && i < r->n_params && i < x->n_params; i++) {
         if (!routine_is_arg(r, i)) continue;
         if (!args[k] && x->params[i].def) {
             const Type t = r->param_types[i];
             Expr *e = bind_expr(b, q, x->params[i].def);
             args[k] = e && !type_is_poly(t) ? bind_coerce(b, e, t, CAST_ASSIGNMENT, 0) : e;
-            if (!args[k]) return ST_ERROR;
+            if (!args[k]) st = ST_ERROR;
         }
         k++;
     }
+    (void)search_path_use(path);
+    if (st != ST_OK) return st;
     b->fixed_pos = fixed;
     b->pos = pos;
     b->literals = literals;
@@ -240,7 +267,7 @@ bool bind_is_routine(const Binder *b, const char *name) {
     const Catalog *k = b->c->catalog;
     name_read(slice_of(name));
     for (int64_t i = 0; i < k->n_routines; i++)
-        if (strcmp(k->routines[i]->name, name) == 0) return true;
+        if (key_is_named(k->routines[i]->name, name)) return true;
     for (int kind = USER_SCALAR; kind <= USER_TABLE; kind++)
         if (user_functions_has(k->functions, name, (UserFunctionKind)kind)) return true;
     return false;
@@ -250,7 +277,7 @@ Status bind_user_args(Binder *b, const AstFunc *f, int64_t n, Expr **given, User
     Candidate c;
     bool found;
     *out = NULL;
-    TRY(find_routine(b, f->name.name, false, n, given, f->arg_names, false, f->location, &c, &found));
+    TRY(find_routine(b, f->name.schema, f->name.name, false, n, given, f->arg_names, false, f->location, &c, &found));
     if (!found || !c.user) {
         const char *call = call_text(b, f->name.name, n, given, f->arg_names);
         err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_FUNCTION, "function %s does not exist", call);
@@ -340,6 +367,19 @@ static Status place_values(Binder *b, const AstFunc *f, Candidate *c, Expr *cons
     return ST_OK;
 }
 
+Status bind_keep_schema(Binder *b, int64_t location, const char *key) {
+    if (!b->literals || !key_has_schema(key) || location <= 0) return ST_OK;
+    char *quoted = arena_alloc(b->a, 2 * (int64_t)strlen(key) + 3);
+    const Slice schema = schema_of_key(key);
+    const char *name = arena_strndup(b->a, schema.ptr, schema.len);
+    if (!quoted || !name) return ST_ERROR;
+    (void)name_put_quoted(name, quoted);
+    const char *insert = arena_printf(b->a, "%s.", quoted);
+    return insert && vec_push(b->a, &b->literals->list, ((KeptLiteral){.location = location, .insert = insert}))
+               ? ST_OK
+               : ST_ERROR;
+}
+
 /* Arguments in the routine's order, cast; *out NULL: there is no such routine. *user: it is the signature of that one.
  */
 static Status bind_args(Binder *b, Query *q, const AstFunc *f, bool procedure, const Routine **out, UserFunction **user,
@@ -348,7 +388,6 @@ static Status bind_args(Binder *b, Query *q, const AstFunc *f, bool procedure, c
     *out = NULL;
     *user = NULL;
     if (f->n_args > ARGS_MAX || !bind_is_routine(b, name)) return ST_OK;
-    if (f->name.schema && strcmp(f->name.schema, "public") != 0) return ST_OK;
     bool positional_after = false;
     for (int64_t i = 0; f->arg_names && i < f->n_args; i++) {
         if (f->arg_names[i]) positional_after = true;
@@ -364,7 +403,8 @@ static Status bind_args(Binder *b, Query *q, const AstFunc *f, bool procedure, c
     Candidate c;
     bool found;
     if (!given) return ST_ERROR;
-    TRY(find_routine(b, name, procedure, f->n_args, given, f->arg_names, f->variadic, f->location, &c, &found));
+    TRY(find_routine(b, f->name.schema, name, procedure, f->n_args, given, f->arg_names, f->variadic, f->location, &c,
+                     &found));
     if (!found) return ST_OK;
     const char *wrong = f->star         ? "(*)"
                         : f->distinct   ? "DISTINCT"
@@ -382,6 +422,7 @@ static Status bind_args(Binder *b, Query *q, const AstFunc *f, bool procedure, c
         if (!(args[k] = domain_argument(b, c.r, k, args[k], args[k]->location))) return ST_ERROR;
     if (c.user) b->c->one_thread |= c.user->one_thread;
     else TRY(note_routine(b, c.r));
+    if (!c.user && !f->name.schema) TRY(bind_keep_schema(b, f->location, c.r->name));
     *out = c.r;
     *user = c.user;
     *args_out = args;
@@ -441,7 +482,7 @@ static const FuncDef *def_of(Binder *b, const Routine *r, Type ret) {
     while (c->routine_ids.items[k] != r->id) k++; /* bind_args put it there */
     if (c->routine_defs.items[k]) return c->routine_defs.items[k];
     FuncDef *d = arena_new_of(b->a, FuncDef);
-    if (!d || !(d->name = arena_strdup(b->a, r->name))) return NULL;
+    if (!d || !(d->name = arena_strdup(b->a, name_of_key(r->name)))) return NULL;
     d->flags = (uint16_t)(FN_CAN_FAIL | FN_VARIADIC | (r->volatility == 'v' ? FN_VOLATILE : FN_STABLE));
     d->ret = ret.id;
     d->nargs = 1;
@@ -559,8 +600,8 @@ Expr *bind_rows_call(Binder *b, const RowsFunc *f) {
     FuncDef *d = arena_new_of(b->a, FuncDef);
     Value types = {.type = type_make(T_BYTEA)};
     types.u.str = str_make((const char *)f->types, f->n_cols * (int64_t)sizeof(Type));
-    if (!e || !d || !(d->name = arena_strdup(b->a, r->name)) || !(e->args[0] = bind_int8_const(b, r->id)) ||
-        !(e->args[1] = expr_const(b->c, &types)))
+    if (!e || !d || !(d->name = arena_strdup(b->a, name_of_key(r->name))) ||
+        !(e->args[0] = bind_int8_const(b, r->id)) || !(e->args[1] = expr_const(b->c, &types)))
         return NULL;
     *d = (FuncDef){.name = d->name,
                    .flags = (uint16_t)(FN_CAN_FAIL | FN_VARIADIC | (r->volatility == 'v' ? FN_VOLATILE : FN_STABLE)),
@@ -629,6 +670,21 @@ Expr *bind_routine_call(Binder *b, Query *q, const AstFunc *f) {
     return bind_srf(b, q, &rows);
 }
 
+Status bind_check_schema(Binder *b, const AstFunc *f) {
+    if (!f->name.schema || catalog_has_schema(b->c->catalog, f->name.schema)) return ST_OK;
+    return err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist",
+                  f->name.schema);
+}
+void bind_no_function_in(Binder *b, Query *q, const AstFunc *f) {
+    if (bind_check_schema(b, f) != ST_OK) return;
+    Expr **given = bind_list(b, q, f->args, f->n_args);
+    if (!given) return;
+    err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_FUNCTION, "function %s.%s does not exist", f->name.schema,
+           call_text(b, f->name.name, f->n_args, given, f->arg_names));
+    err_hint(b->err,
+             "No function matches the given name and argument types. You might need to add explicit type casts.");
+}
+
 /* ---- entry points ----------------------------------------------------------------------------------- */
 
 static Status finish(Binder *b, Status st) {
@@ -669,7 +725,9 @@ static Status bind_call_stmt(Binder *b, const AstFunc *f, bool procedure, BoundC
     if (!r) {
         Expr **given = bind_list(b, q, f->args, f->n_args);
         if (!given) return ST_ERROR;
-        err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_FUNCTION, "procedure %s does not exist",
+        if (bind_check_schema(b, f) != ST_OK) return ST_ERROR;
+        err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_FUNCTION, "procedure %s%s%s does not exist",
+               f->name.schema ? f->name.schema : "", f->name.schema ? "." : "",
                call_text(b, f->name.name, f->n_args, given, f->arg_names));
         err_hint(b->err,
                  "No procedure matches the given name and argument types. You might need to add explicit type casts.");

@@ -299,7 +299,7 @@ static Plan *routine_plan(Binder *b, const RowsFunc *f, ColId ordinality) {
     p->values.routine_id = f->routine->id;
     p->exprs = f->args;
     p->n_exprs = (int32_t)f->n_args;
-    p->alias = f->routine->name;
+    p->alias = name_of_key(f->routine->name);
     return p;
 }
 

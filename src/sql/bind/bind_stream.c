@@ -12,7 +12,7 @@ bool bind_is_stream(const Binder *b, const AstExpr *call) {
     if (f->name.schema || !b->c->streams->is_function(f->name.name)) return false;
     name_read(slice_of(f->name.name));
     for (int64_t i = 0; b->c->catalog && i < b->c->catalog->n_routines; i++)
-        if (strcmp(b->c->catalog->routines[i]->name, f->name.name) == 0) return false;
+        if (key_is_named(b->c->catalog->routines[i]->name, f->name.name)) return false;
     return true;
 }
 

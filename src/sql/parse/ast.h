@@ -1289,7 +1289,8 @@ typedef struct AstCreateFunction {
     char volatility;      /* 'i' immutable, 's' stable, 'v' volatile (default) */
     bool strict;          /* RETURNS NULL ON NULL INPUT */
     bool sql_body;        /* BEGIN ATOMIC or RETURN */
-    const char *unsupported; /* an option that Stele has not, or NULL */
+    const char *unsupported;   /* an option that Stele has not, or NULL */
+    const struct AstSet *path; /* SET search_path; NULL: none */
 } AstCreateFunction;
 
 typedef struct AstFuncSignature {

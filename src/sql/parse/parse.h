@@ -44,6 +44,8 @@ int64_t sql_column_end(Slice text, int64_t at);
 
 /* The end of the string literal that begins at byte `at`, all its parts (on several lines; U&'..' UESCAPE '!'); -1: no
  * string begins there. */
+/* A CREATE FUNCTION or PROCEDURE with another name, which is written as it is. NULL: no memory. */
+char *sql_create_named(Arena *a, Slice sql, const char *name);
 int64_t sql_string_end(Slice text, int64_t at);
 
 bool sql_is_change(const AstStmt *s);  /* INSERT, UPDATE, DELETE, MERGE */

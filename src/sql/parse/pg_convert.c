@@ -2349,7 +2349,12 @@ static AstStmt *conv_create_function(Conv *c, CreateFunctionStmt *s) {
         } else if (strcmp(d->defname, "strict") == 0) {
             x->strict = boolVal(d->arg);
         } else if (strcmp(d->defname, "set") == 0) {
-            x->unsupported = "SET in a routine's definition";
+            const VariableSetStmt *set = (const VariableSetStmt *)d->arg;
+            if (set->name && strcmp(set->name, "search_path") == 0) {
+                if (!(x->path = AST_AS_CONST(AstSet, conv_set(c, (VariableSetStmt *)d->arg)))) return NULL;
+            } else {
+                x->unsupported = "SET in a routine's definition, other than of search_path,";
+            }
         } else if (strcmp(d->defname, "window") == 0) {
             x->unsupported = "a window function";
         } else if (strcmp(d->defname, "transform") == 0) {

@@ -361,3 +361,15 @@ Slice scan_default_expr(Slice t, int64_t start) {
         after_operand = k.kind != TOK_OP && !(k.kind == TOK_PUNCT && !strchr(")]", t.ptr[k.start]));
     }
 }
+
+char *sql_create_named(Arena *a, Slice sql, const char *name) {
+    int64_t at = 0;
+    Tok t = scan_next(sql, &at);
+    while (t.kind != TOK_END && !scan_is_word(sql, t, "function") && !scan_is_word(sql, t, "procedure"))
+        t = scan_next(sql, &at);
+    const Tok first = scan_next(sql, &at);
+    int64_t end = first.end;
+    for (t = scan_next(sql, &at); t.kind == TOK_PUNCT && sql.ptr[t.start] == '.'; t = scan_next(sql, &at))
+        end = scan_next(sql, &at).end;
+    return arena_printf(a, "%.*s%s%.*s", (int)first.start, sql.ptr, name, (int)(sql.len - end), sql.ptr + end);
+}

@@ -469,7 +469,9 @@ static Cp *lower_body(Registry *reg, const PlFunction *f, Proc *proc, bool dry, 
     builder_init(&c->pipe.b, a);
     c->pipe.source = (Source){.kind = SRC_CALLS, .id = -1};
     c->query.in_scope = colset_new(&c->ctx);
+    const SearchPath *before = search_path_use(f->path);
     Status st = lower_statements(c);
+    (void)search_path_use(before);
     *uses_found |= c->found_seen;
     proc->reason = c->reason;
     return st == ST_OK || (c->reason && !c->oom) ? c : NULL;

@@ -102,7 +102,9 @@ Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *st
     PlanVariables *variables = c->ctx.variables;
     int32_t *caller_vars = c->at.var_of;
     c->at.f = g;
+    const SearchPath *before = search_path_use(g->path); /* after an error lower_body puts its own back */
     TRY(cp_declare(c));
+    (void)search_path_use(before);
     int32_t *vars = c->at.var_of, at = 0;
     c->at.f = call.f;
     c->at.var_of = caller_vars;
@@ -127,7 +129,9 @@ Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *st
     c->at.call = &call;
     c->from.context = NULL;
     c->at.place = "function";
+    (void)search_path_use(g->path);
     TRY(run_inlined(c, &call));
+    (void)search_path_use(before);
     cp_mark(c);
     out->n = 0;
     if (!(out->vars = arena_array(c->arena, int32_t, g->n_params + 1))) return cp_oom(c);

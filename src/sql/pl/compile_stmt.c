@@ -692,10 +692,10 @@ static Status notice_to(Cp *c, const PlStmt *s, const RaiseSite *say) {
     *x = (NoticeSite){.say = *say, .severity = severities[s->raise.level]};
     in->aux = x;
     cp_mark(c);
-    return (x->context =
-                arena_printf(c->arena, "PL/pgSQL function %.180s line %d at RAISE", c->at.f->signature, (int)s->line))
-               ? ST_OK
-               : cp_oom(c);
+    char *context =
+        arena_printf(c->arena, "PL/pgSQL function %.180s line %d at RAISE", c->at.f->signature, (int)s->line);
+    if (context) key_names_only(context);
+    return (x->context = context) ? ST_OK : cp_oom(c);
 }
 static Status raise_statement(Cp *c, const PlStmt *s) {
     if (s->raise.level <= PLR_LOG) {                 /* not reported: its arguments are computed */

@@ -479,7 +479,7 @@ static Status make(Arena *a, const Catalog *c, const Routine *sig, const AstCrea
     PlFunction *f = arena_new_of(a, PlFunction);
     PlParser p = {.a = a, .e = e, .c = c, .f = f, .body = body, .shift = body_offset, .line = 1, .block = -1};
     if (!f) return ST_ERROR;
-    f->name = sig->name;
+    f->name = name_of_key(sig->name);
     f->source = body.ptr;
     f->is_procedure = sig->is_procedure;
     f->returns_set = sig->returns_set;
@@ -557,30 +557,58 @@ Status pl_of_statement(Arena *a, const Catalog *c, const Routine *sig, Slice tex
         body = arena_printf(a, "%s%s \"%s\"", body, i == n + 1 ? "into" : ",", sig->param_names[i]);
     if (body) body = arena_printf(a, "%s;\nget diagnostics \"%s\" = row_count;\nend", body, sig->param_names[n]);
     if (!body) return finish(a, ST_ERROR, e);
+    SearchPath *path = arena_new_of(a, SearchPath);
+    if (!path) return finish(a, ST_ERROR, e);
+    *path = *search_path_now();
+    path->pinned = true; /* it is the statement's */
     Status st = make(a, c, sig, NULL, slice_of(body), 0, out, e);
     if (st == ST_OK) (*out)->conflict = PLC_COLUMN;
+    if (st == ST_OK) (*out)->has_path = true;
+    if (st == ST_OK) (*out)->path = path;
     return finish(a, st, e);
 }
 
+/* The routine's search path, in the arena; NULL: public. */
+static Status path_of(Arena *a, const Routine *r, const SearchPath **out, Err *e) {
+    SearchPath *p = r->path ? arena_new_of(a, SearchPath) : NULL;
+    *out = p;
+    if (!r->path) return ST_OK;
+    if (!p) return ST_ERROR;
+    if (!search_path_parse(r->path, NULL, p)) return err_internal(e, "the search path of routine \"%s\"", r->name);
+    p->pinned = true;
+    return ST_OK;
+}
+static Status read_create(Arena *a, const Catalog *c, const Routine *r, const AstCreateFunction *x, PlFunction **out,
+                          Err *e) {
+    Routine sig;
+    TRY(pl_signature(a, c, x, &sig, e));
+    sig.name = r->name;
+    if (!r->generic) return make(a, c, &sig, x, x->body, x->body_offset, out, e);
+    /* an instance: the text has polymorphic types where it has actual ones */
+    const char *signature = pl_signature_text(a, &sig);
+    if (!signature || sig.n_params != r->n_params) return ST_ERROR;
+    sig.param_types = r->param_types;
+    sig.ret = r->ret;
+    TRY(make(a, c, &sig, x, x->body, x->body_offset, out, e));
+    (*out)->signature = signature;
+    return ST_OK;
+}
 Status pl_of_routine(Arena *a, const Catalog *c, const Routine *r, PlFunction **out, Err *e) {
     AstStmt **list;
     int64_t n;
-    char *sql = arena_strdup(a, r->sql); /* the tree points into it; the catalog's may go first */
-    if (!sql) return finish(a, ST_ERROR, e);
-    TRY(sql_parse(a, slice_of(sql), &list, &n, e));
+    const SearchPath *path;
+    Routine own = *r; /* the tree points into its texts; the catalog's may go first */
+    own.sql = arena_strdup(a, r->sql);
+    own.name = arena_strdup(a, r->name);
+    if (!own.sql || !own.name || path_of(a, r, &path, e) != ST_OK) return finish(a, ST_ERROR, e);
+    TRY(sql_parse(a, slice_of(own.sql), &list, &n, e));
     if (n != 1 || list[0]->kind != AST_CREATE_FUNCTION)
         return err_internal(e, "routine \"%s\" has no CREATE statement", r->name);
-    const AstCreateFunction *x = AST_AS_CONST(AstCreateFunction, list[0]);
-    if (!r->generic) return pl_of_create(a, c, x, out, e);
-    /* an instance: the text has polymorphic types where it has actual ones */
-    Routine sig;
-    Status st = pl_signature(a, c, x, &sig, e);
-    const char *signature = st == ST_OK ? pl_signature_text(a, &sig) : NULL;
-    if (!signature || sig.n_params != r->n_params) return finish(a, ST_ERROR, e);
-    sig.param_types = r->param_types;
-    sig.ret = r->ret;
-    st = make(a, c, &sig, x, x->body, x->body_offset, out, e);
-    if (st == ST_OK) (*out)->signature = signature;
+    const SearchPath *before = search_path_use(path);
+    const Status st = read_create(a, c, &own, AST_AS_CONST(AstCreateFunction, list[0]), out, e);
+    (void)search_path_use(before);
+    if (st == ST_OK) (*out)->has_path = true;
+    if (st == ST_OK) (*out)->path = path;
     return finish(a, st, e);
 }
 

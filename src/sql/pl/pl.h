@@ -217,7 +217,9 @@ typedef struct PlFunction {
     int32_t result_var;        /* LANGUAGE sql: the scalar result, else -1 */
     PlStmt *body;              /* PLS_BLOCK */
     const char *source;        /* text between the dollars */
-    const char *signature;     /* p(integer,text), for messages */
+    const char *signature;     /* p(integer,text), for messages; its name is the key */
+    bool has_path;             /* names in it are looked for by a path of its own: */
+    const SearchPath *path;    /* NULL: public */
 } PlFunction;
 typedef enum PlConflict { PLC_ERROR, PLC_VARIABLE, PLC_COLUMN } PlConflict; /* #variable_conflict */
 

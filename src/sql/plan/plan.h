@@ -52,6 +52,7 @@ typedef struct KeptLiteral {
     int64_t location;
     Value value;
     const char *behind; /* what is written behind it; NULL: nothing */
+    const char *insert; /* not NULL: it is no literal, but a name without its schema, which is this with a dot */
 } KeptLiteral;
 typedef struct KeptLiterals {
     VEC(KeptLiteral) list;
