@@ -129,6 +129,12 @@ const char *search_path_first(const Catalog *c) {
         if (catalog_has_schema(c, search_path_name(p, i))) return search_path_name(p, i);
     return NULL;
 }
+void search_path_keep_existing(const Catalog *c, SearchPath *p) {
+    int32_t n = 0;
+    for (int32_t i = 0; i < p->n; i++)
+        if (catalog_has_schema(c, search_path_name(p, i))) p->at[n++] = p->at[i];
+    p->n = n;
+}
 int search_path_place(Slice schema) {
     const SearchPath *p = search_path_now();
     for (int i = 0; i < p->n; i++)

@@ -52,6 +52,8 @@ bool search_path_parse(const char *text, const char *user, SearchPath *out);
 /* A text that gives the path; NULL: of public alone, or no memory, which the arena has said. */
 const char *search_path_text(const SearchPath *p, Arena *a);
 static inline const char *search_path_name(const SearchPath *p, int i) { return p->names + p->at[i]; }
+/* Leaves out the names that no schema has. */
+void search_path_keep_existing(const struct Catalog *c, SearchPath *p);
 /* In force on this thread from here; NULL: public alone. Returns what was; the caller keeps the path. */
 const SearchPath *search_path_use(const SearchPath *p);
 const SearchPath *search_path_now(void); /* never NULL */

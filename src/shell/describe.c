@@ -71,13 +71,26 @@ static int compare_relations(const void *a, const void *b) {
     return strcmp(x->name, y->name);
 }
 
+static bool take_text(void *ctx, int64_t n, const char *const *values, const char *const *names) {
+    (void)names;
+    char **to = ctx;
+    if (n > 0 && values[0] && !*to) *to = strdup(values[0]);
+    return false;
+}
+char *visible_schemas(Shell *sh) {
+    char *path = NULL;
+    (void)stele_exec(sh->conn, "select ',' || array_to_string(current_schemas(false), ',') || ','", take_text, &path);
+    return path;
+}
+
 void relations_free(Relations *r) {
     for (int64_t i = 0; i < r->n; i++) free(r->items[i].name);
     free(r->items);
+    free(r->path);
 }
 
 bool relations_load(Shell *sh, Relations *r) {
-    *r = (Relations){0};
+    *r = (Relations){.path = visible_schemas(sh)};
     bool ok = stele_list_tables(sh->conn, each_relation, r) == STELE_OK &&
               (r->failed || stele_list_sequences(sh->conn, each_sequence, r) == STELE_OK);
     if (ok && !r->failed) {
@@ -123,29 +136,39 @@ int64_t relation_bytes(Shell *sh, const char *table) {
     return bytes;
 }
 
-static bool take_text(void *ctx, int64_t n, const char *const *values, const char *const *names) {
-    (void)names;
-    char **to = ctx;
-    if (n > 0 && values[0] && !*to) *to = strdup(values[0]);
-    return false;
-}
 void put_comment(Shell *sh, Grid *g, const char *relation, const char *column) {
-    char *name = sql_quoted_text(relation), *part = column ? sql_quoted_text(column) : NULL, *sql = NULL, *text = NULL;
-    const int n = !name     ? -1
-                  : !column ? asprintf(&sql,
-                                       "select obj_description(oid, 'pg_class') from pg_class where relname = %s and "
-                                       "relnamespace = 2200",
-                                       name)
-                            : asprintf(&sql,
-                                       "select col_description(attrelid, attnum) from pg_attribute, pg_class c where "
-                                       "attrelid = c.oid and relname = %s and relnamespace = 2200 and attname = %s",
-                                       name, part ? part : "''");
+    char schema[128], *name = sql_quoted_text(name_and_schema(relation, schema, sizeof schema)),
+                      *part = column ? sql_quoted_text(column) : NULL, *sql = NULL, *text = NULL,
+                      *in = sql_quoted_text(schema);
+    const int n = !name || !in ? -1
+                  : !column    ? asprintf(&sql,
+                                          "select obj_description(c.oid, 'pg_class') from pg_class c, pg_namespace n "
+                                             "where relname = %s and relnamespace = n.oid and nspname = %s",
+                                          name, in)
+                               : asprintf(&sql,
+                                          "select col_description(attrelid, attnum) from pg_attribute, pg_class c, "
+                                             "pg_namespace n where attrelid = c.oid and relname = %s and "
+                                             "relnamespace = n.oid and nspname = %s and attname = %s",
+                                          name, in, part ? part : "''");
     if (n >= 0) (void)stele_exec(sh->conn, sql, take_text, &text);
     grid_cell(g, text ? text : "");
     free(name);
+    free(in);
     free(part);
     free(sql);
     free(text);
+}
+void grid_name(Grid *g, const char *name) {
+    char schema[128];
+    const char *alone = name_and_schema(name, schema, sizeof schema);
+    grid_cell(g, schema);
+    grid_cell(g, alone);
+}
+const char *with_schema(const char *name, char *out, size_t size) {
+    char schema[128];
+    const char *alone = name_and_schema(name, schema, sizeof schema);
+    snprintf(out, size, "%s.%s", schema, alone);
+    return out;
 }
 
 void put_size(char *out, size_t size, int64_t bytes) {
@@ -174,7 +197,18 @@ const char *constraint_text(const Defined *d) {
 const char *constraint_name(const Defined *d, char *out, size_t size) {
     size_t n = strlen(d->table); /* its name is "table name", that of an index its own */
     bool with_table = strncmp(d->name, d->table, n) == 0 && d->name[n] == ' ';
-    snprintf(out, size, "%s", with_table ? d->name + n + 1 : d->name);
+    char schema[128];
+    snprintf(out, size, "%s", with_table ? d->name + n + 1 : name_and_schema(d->name, schema, sizeof schema));
+    return out;
+}
+
+/* With the schema of its table. */
+static const char *index_name(const Defined *d, char *out, size_t size) {
+    char schema[128], alone[128];
+    (void)name_and_schema(d->table, schema, sizeof schema);
+    constraint_name(d, alone, sizeof alone);
+    if (strcmp(schema, "public") == 0) snprintf(out, size, "%s", alone);
+    else snprintf(out, size, "%s.%s", schema, alone);
     return out;
 }
 
@@ -192,8 +226,7 @@ static const char *owner(void) { return "stele"; }
 static void add_relation(Shell *sh, Grid *g, const char *name, const char *type, const char *table, int64_t rows,
                          bool more) {
     char size[32] = "";
-    grid_cell(g, "public");
-    grid_cell(g, name);
+    grid_name(g, name);
     grid_cell(g, type);
     put_owner(sh, g, name);
     if (table) grid_cell(g, table);
@@ -219,14 +252,14 @@ static bool list_relations(Shell *sh, const char *pattern, const char *kinds, bo
     Grid *g = grid_new("List of relations", (indexes ? 5 : 4) + 3 * more, indexes ? with_table : names);
     for (int64_t i = 0; i < all.n; i++) {
         const Relation *r = &all.items[i];
-        if (!strchr(kinds, kind_of(r)[0]) || (pattern && !name_matches(pattern, r->name))) continue;
+        if (!strchr(kinds, kind_of(r)[0]) || (pattern && !relation_matches(all.path, pattern, r->name))) continue;
         add_relation(sh, g, r->name, kind_of(r), indexes ? "" : NULL, r->rows, more);
     }
     for (int64_t i = 0; i < d.n; i++) {
         char name[256];
         if (!is_key(&d.items[i])) continue;
-        constraint_name(&d.items[i], name, sizeof name);
-        if (pattern && !name_matches(pattern, name)) continue;
+        index_name(&d.items[i], name, sizeof name);
+        if (pattern && !relation_matches(all.path, pattern, name)) continue;
         add_relation(sh, g, name, "index", d.items[i].table, -1, more);
     }
     definitions_free(&d);
@@ -276,9 +309,9 @@ static size_t key_length(const char *s, size_t n) {
 /* An index, as a relation of its own. */
 static bool describe_index(Shell *sh, const Defined *d) {
     static const char *const names[] = {"Column", "Definition"};
-    char name[256], *title = NULL;
-    constraint_name(d, name, sizeof name);
-    if (asprintf(&title, "Index \"public.%s\"", name) < 0) return say_no_memory();
+    char name[256], full[256], *title = NULL;
+    index_name(d, name, sizeof name);
+    if (asprintf(&title, "Index \"%s\"", with_schema(name, full, sizeof full)) < 0) return say_no_memory();
     Grid *g = grid_new(title, 2, names);
     free(title);
     const char *text = constraint_text(d), *open = strchr(text, '(');
@@ -301,7 +334,11 @@ static bool describe_index(Shell *sh, const Defined *d) {
         s += n + (s[n] == ',');
     }
     grid_no_count(g);
-    grid_footer(g, "%sfor table \"public.%s\"", primary ? "primary key, " : unique ? "unique, " : "", d->table);
+    grid_footer(g, "%sfor table \"%s\"",
+                primary  ? "primary key, "
+                : unique ? "unique, "
+                         : "",
+                with_schema(d->table, full, sizeof full));
     return grid_print(sh, g);
 }
 
@@ -334,14 +371,15 @@ static bool describe_matching(Shell *sh, const char *pattern, bool more) {
     (void)definitions_load(sh, &d); /* after an error there are none: columns are shown all the same */
     bool ok = true;
     for (int64_t i = 0; i < all.n && ok; i++) {
-        if (!name_matches(pattern, all.items[i].name)) continue;
+        if (!relation_matches(all.path, pattern, all.items[i].name)) continue;
         found++;
         ok = all.items[i].sequence ? describe_sequence(sh, all.items[i].name)
                                    : describe_relation(sh, &all.items[i], &d, more);
     }
     for (int64_t i = 0; i < d.n && ok; i++) {
         char name[256];
-        if (!is_key(&d.items[i]) || !name_matches(pattern, constraint_name(&d.items[i], name, sizeof name))) continue;
+        if (!is_key(&d.items[i]) || !relation_matches(all.path, pattern, index_name(&d.items[i], name, sizeof name)))
+            continue;
         found++;
         ok = describe_index(sh, &d.items[i]);
     }
@@ -366,6 +404,7 @@ static bool describe_command(Shell *sh, Args *a) {
 typedef struct Functions {
     Grid *g;
     const char *pattern;
+    char *path; /* of routines */
     bool more, operators, aggregates;
 } Functions;
 
@@ -408,9 +447,8 @@ static bool is_window(const char *name) {
 static bool each_routine(void *ctx, const char *name, const char *kind, const char *args, const char *result,
                          const char *language) {
     Functions *f = ctx;
-    if (f->pattern && !name_matches(f->pattern, name)) return false;
-    grid_cell(f->g, "public");
-    grid_cell(f->g, name);
+    if (f->pattern && !relation_matches(f->path, f->pattern, name)) return false;
+    grid_name(f->g, name);
     grid_cell(f->g, result);
     grid_cell(f->g, args);
     grid_cell(f->g, strcmp(kind, "procedure") == 0 ? "proc" : "func");
@@ -475,12 +513,13 @@ static bool functions_command(Shell *sh, Args *a) {
     static const char *const names[] = {"Schema", "Name",     "Result data type", "Argument data types",
                                         "Type",   "Language", "Description"};
     bool more = has_suffix(a, '+');
-    Functions f = {.pattern = next_arg(a, ARG_NORMAL), .more = more};
+    Functions f = {.pattern = next_arg(a, ARG_NORMAL), .more = more, .path = visible_schemas(sh)};
     while (next_arg(a, ARG_NORMAL)) continue; /* types of arguments: the list has them all */
     f.g = grid_new("List of functions", more ? 7 : 5, names);
     bool ok = stele_list_routines(sh->conn, each_routine, &f) == STELE_OK;
     if (!ok) print_error(sh, NULL);
     if (f.pattern || has_suffix(a, 'S')) stele_list_functions(each_function, &f);
+    free(f.path);
     grid_sort(f.g, 2);
     return grid_print(sh, f.g) && ok;
 }
@@ -539,7 +578,7 @@ static bool show_source(Shell *sh, Args *a, bool view) {
         if (view ? !is_view_kind(x->kind) : !routine) continue;
         char plain[256];
         snprintf(plain, sizeof plain, "%.*s", types ? 255 : (int)strcspn(x->name, "("), x->name);
-        if (strcasecmp(plain, name) != 0 && !(view && name_matches(name, x->table))) continue;
+        if (strcasecmp(plain, name) != 0 && !(view && relation_matches(NULL, name, x->table))) continue;
         found = x;
         n++;
     }
@@ -560,18 +599,34 @@ static bool view_source_command(Shell *sh, Args *a) { return show_source(sh, a, 
 /* ---- what there is one of -------------------------------------------------------------------------------------------
  */
 
+typedef struct Schemas {
+    Grid *g;
+    const char *pattern;
+    bool more;
+} Schemas;
+static bool each_schema(void *ctx, int64_t n, const char *const *values, const char *const *names) {
+    (void)names;
+    Schemas *of = ctx;
+    if (n < 2 || !values[0] || (of->pattern && !name_matches(of->pattern, values[0]))) return false;
+    grid_cell(of->g, values[0]);
+    grid_cell(of->g, owner());
+    if (of->more) grid_cell(of->g, "");
+    if (of->more) grid_cell(of->g, values[1] ? values[1] : "");
+    return false;
+}
 static bool schemas_command(Shell *sh, Args *a) {
     static const char *const names[] = {"Name", "Owner", "Access privileges", "Description"};
-    const char *pattern = next_arg(a, ARG_NORMAL);
-    bool more = has_suffix(a, '+');
-    Grid *g = grid_new("List of schemas", more ? 4 : 2, names);
-    if (!pattern || name_matches(pattern, "public")) {
-        grid_cell(g, "public");
-        grid_cell(g, owner());
-        if (more) grid_cell(g, "");
-        if (more) grid_cell(g, "the one schema there is");
-    }
-    return grid_print(sh, g);
+    Schemas of = {.pattern = next_arg(a, ARG_NORMAL), .more = has_suffix(a, '+')};
+    of.g = grid_new("List of schemas", of.more ? 4 : 2, names);
+    if (stele_exec(
+            sh->conn,
+            "select nspname, obj_description(oid, 'pg_namespace') from pg_namespace where nspname not like 'pg\\_%' "
+            "and nspname <> 'information_schema' order by nspname",
+            each_schema, &of) == STELE_OK)
+        return grid_print(sh, of.g);
+    print_error(sh, NULL);
+    grid_free(of.g);
+    return false;
 }
 
 static bool databases_command(Shell *sh, Args *a) {
@@ -751,7 +806,7 @@ const Command describe_commands[] = {
     {"dL", "[PATTERN]", "languages of routines", languages_command, COMMAND_SUFFIX},
     {"dm", "[PATTERN]", "materialized views", list_relations_command, COMMAND_SUFFIX},
     {"dE", "", NULL, list_relations_command, COMMAND_SUFFIX},
-    {"dn", "[PATTERN]", "schemas: public", schemas_command, COMMAND_SUFFIX},
+    {"dn", "[PATTERN]", "schemas", schemas_command, COMMAND_SUFFIX},
     {"do", "[PATTERN]", "operators; built-in ones with S or a name", operators_command, COMMAND_SUFFIX},
     {"dp", "[PATTERN]", "privileges on tables, views and sequences", privileges_command, COMMAND_SUFFIX},
     {"z", "", NULL, privileges_command, COMMAND_SUFFIX},

@@ -24,16 +24,20 @@ typedef struct Relation {
 typedef struct Relations {
     Relation *items; /* by name */
     int64_t n, cap;
+    char *path; /* the schemas of search_path, as relation_matches takes them */
     bool failed;
 } Relations;
 bool relations_load(Shell *sh, Relations *r);
 void relations_free(Relations *r);
+char *visible_schemas(Shell *sh);                     /* Relations.path, to be freed */
 bool is_view_kind(const char *kind);                  /* of a definition */
 bool suggest_relation(Shell *sh, const char *name);   /* says which one may have been meant, if any */
 int64_t relation_bytes(Shell *sh, const char *table); /* -1: not known */
 void put_size(char *out, size_t size, int64_t bytes); /* as pg_size_pretty */
 /* A cell: the comment on a relation, or on its column (NULL: on itself). */
 void put_comment(Shell *sh, Grid *g, const char *relation, const char *column);
+void grid_name(Grid *g, const char *name); /* two cells: schema, and name */
+const char *with_schema(const char *name, char *out, size_t size);
 const char *behind_name(const char *s); /* which may be in double quotes */
 /* What is behind "ADD CONSTRAINT name " in a definition. */
 const char *constraint_text(const Defined *d);

@@ -204,9 +204,9 @@ typedef struct FoundSequence {
 static bool add_sequence(void *ctx, const stele_sequence *s) {
     static const char *const names[] = {"Type", "Start", "Minimum", "Maximum", "Increment", "Cycles?", "Cache"};
     FoundSequence *f = ctx;
-    char *title = NULL;
+    char *title = NULL, full[256];
     if (strcmp(s->name, f->name) != 0) return false;
-    if (asprintf(&title, "Sequence \"public.%s\"", s->name) < 0) return true;
+    if (asprintf(&title, "Sequence \"%s\"", with_schema(s->name, full, sizeof full)) < 0) return true;
     f->g = grid_new(title, 7, names);
     free(title);
     grid_cell(f->g, s->type);
@@ -220,8 +220,8 @@ static bool add_sequence(void *ctx, const stele_sequence *s) {
         if (i != 5) grid_right(f->g, i);
     grid_no_count(f->g);
     if (*s->owner_table)
-        grid_footer(f->g, "%s: public.%s.%s", s->identity ? "Sequence for identity column" : "Owned by", s->owner_table,
-                    s->owner_column);
+        grid_footer(f->g, "%s: %s.%s", s->identity ? "Sequence for identity column" : "Owned by",
+                    with_schema(s->owner_table, full, sizeof full), s->owner_column);
     return true;
 }
 bool describe_sequence(Shell *sh, const char *name) {
@@ -235,16 +235,16 @@ bool describe_relation(Shell *sh, const Relation *r, const Definitions *d, bool 
                                         "Default", "Size", "Nulls",     "Description"};
     static const char *const of_view[] = {"Column", "Type", "Collation", "Nullable", "Default", "Description"};
     const bool comments = more;
-    char *title = NULL, size[32];
+    char *title = NULL, size[32], full[256];
     Columns c = {0};
     more = more && !r->view;
     bool ok = stele_list_columns(sh->conn, r->name, each_column, &c) == STELE_OK;
     if (!ok && (!r->view || r->rows >= 0 || d->n > 0)) print_error(sh, NULL);
-    else if (ok && (c.failed || asprintf(&title, "%s \"public.%s\"",
+    else if (ok && (c.failed || asprintf(&title, "%s \"%s\"",
                                          r->view           ? "View"
                                          : r->materialized ? "Materialized view"
                                                            : "Table",
-                                         r->name) < 0))
+                                         with_schema(r->name, full, sizeof full)) < 0))
         ok = say_no_memory();
     Grid *g = ok ? grid_new(title, more ? 8 : comments ? 6 : 5, more ? names : of_view) : NULL;
     free(title);

@@ -116,7 +116,7 @@ static bool like(const char *pattern, const char *name) {
     for (; *pattern && n < sizeof text - 1; pattern++)
         text[n++] = *pattern == '%' ? '*' : *pattern == '_' ? '?' : *pattern;
     text[n] = 0;
-    return name_matches(text, name);
+    return relation_matches(NULL, text, name);
 }
 
 /* Names in columns that fit the terminal. */

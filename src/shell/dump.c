@@ -151,23 +151,40 @@ static Match match(const char *p, const char *name, bool quoted) {
     while ((*name & 0xc0) == 0x80);
     return match(p + 1, name, false);
 }
-/* Before a point outside of quotes is a pattern of schemas, of which there is one. */
-bool name_matches(const char *pattern, const char *name) {
+/* Before a point outside of quotes is a pattern of schemas. */
+static const char *point_of(const char *pattern) {
     bool quoted = false;
-    const char *point = NULL;
-    for (const char *p = pattern; *p && !point; p++) {
+    for (const char *p = pattern; *p; p++) {
         quoted ^= *p == '"';
-        if (*p == '.' && !quoted) point = p;
+        if (*p == '.' && !quoted) return p;
     }
+    return NULL;
+}
+static bool matches(const char *pattern, const char *schema, const char *name) {
+    const char *point = point_of(pattern);
+    char of_schema[128];
     if (!point) return match(pattern, name, false) == MATCH;
-    char schema[128];
-    snprintf(schema, sizeof schema, "%.*s", (int)(point - pattern), pattern);
-    return match(schema, "public", false) == MATCH && match(point + 1, name, false) == MATCH;
+    snprintf(of_schema, sizeof of_schema, "%.*s", (int)(point - pattern), pattern);
+    return match(of_schema, schema, false) == MATCH && match(point + 1, name, false) == MATCH;
+}
+bool name_matches(const char *pattern, const char *name) { return matches(pattern, "public", name); }
+
+const char *name_and_schema(const char *name, char *schema, size_t size) {
+    const char *point = strchr(name, '.');
+    if (point) snprintf(schema, size, "%.*s", (int)(point - name), name);
+    else snprintf(schema, size, "public");
+    return point ? point + 1 : name;
+}
+bool relation_matches(const char *path, const char *pattern, const char *name) {
+    char schema[128], listed[130];
+    const char *alone = name_and_schema(name, schema, sizeof schema);
+    snprintf(listed, sizeof listed, ",%s,", schema);
+    return (point_of(pattern) || strstr(path ? path : ",public,", listed)) && matches(pattern, schema, alone);
 }
 
 static bool wanted(const Dump *d, const char *table) {
     bool any = d->n_patterns == 0;
-    for (int i = 0; i < d->n_patterns && !any && *table; i++) any = name_matches(d->patterns[i], table);
+    for (int i = 0; i < d->n_patterns && !any && *table; i++) any = relation_matches(NULL, d->patterns[i], table);
     return any;
 }
 

@@ -155,6 +155,11 @@ bool run_bulk(Shell *sh, char *arg); /* \bulk PROCEDURE FILE [SETTING=VALUE ...]
 int dump_command(int argc, char **argv);                  /* stele dump DATABASE [options]: the exit status */
 bool dump_open_database(Shell *sh, const char *pattern);  /* .dump; pattern NULL: all tables */
 bool name_matches(const char *pattern, const char *name); /* as \d and -t take patterns */
+/* The same of a name that has its schema, unless that is public, before a point. A pattern without a schema is one of
+ * the schemas of `path` (",a,b,"; NULL: of public). */
+bool relation_matches(const char *path, const char *pattern, const char *name);
+/* The name alone; and its schema. */
+const char *name_and_schema(const char *name, char *schema, size_t size);
 /* doctor.c */
 int doctor_command(int argc, char **argv); /* stele doctor [options]: the exit status */
 /* main.c */

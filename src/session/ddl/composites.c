@@ -34,6 +34,7 @@ Status composite_create(Session *s, Statement *st, const AstCreateComposite *x) 
     const CompositeType *made;
     TRY(session_begin_write(s));
     tag(st, "CREATE TYPE");
+    TRY(type_schema_public(s, &x->name));
     TRY(type_name_free(s, &x->name, x->name.name));
     if (x->n_cols > COMPOSITE_FIELDS_MAX)
         return err_set(&s->err, ERR_TOO_MANY_COLUMNS, "tables can have at most %d columns", COMPOSITE_FIELDS_MAX);

@@ -132,6 +132,7 @@ Status domain_create(Session *s, Statement *st, const AstCreateDomain *x) {
     DomainDraft y = {.s = s, .st = st, .a = st->run_arena};
     TRY(session_begin_write(s));
     tag(st, "CREATE DOMAIN");
+    TRY(type_schema_public(s, &x->name));
     TRY(type_name_free(s, &x->name, x->name.name));
     y.d.name = arena_strdup(y.a, x->name.name);
     if (is_pseudo_type(x->def->type))

@@ -13,6 +13,14 @@ static Status check_label(Session *s, const char *label) {
     return ST_ERROR;
 }
 
+Status type_schema_public(Session *s, const AstName *name) {
+    const char *schema = name->schema ? name->schema : search_path_first(&s->db->catalog);
+    if (!schema) return err_set(&s->err, ERR_UNDEFINED_SCHEMA, "no schema has been selected to create in");
+    if (name->schema || strcmp(schema, KEY_PUBLIC) == 0) return session_check_schema(s, name);
+    return err_at(&s->err, name->location, ERR_FEATURE_NOT_SUPPORTED, "types in schema \"%s\" are not supported",
+                  schema);
+}
+
 /* Types, and relations, which are types in PostgreSQL. */
 Status type_name_free(Session *s, const AstName *name, const char *as) {
     const Catalog *c = &s->db->catalog;
@@ -46,6 +54,7 @@ Status row_type_free(Session *s, const char *relation, int64_t location) {
 Status enum_create(Session *s, Statement *st, const AstCreateEnum *x) {
     TRY(session_begin_write(s));
     tag(st, "CREATE TYPE");
+    TRY(type_schema_public(s, &x->name));
     TRY(type_name_free(s, &x->name, x->name.name));
     EnumLabel *labels = arena_array(st->run_arena, EnumLabel, x->n_labels + 1);
     if (!labels) return ST_ERROR;

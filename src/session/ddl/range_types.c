@@ -113,6 +113,7 @@ Status range_create(Session *s, Statement *st, const AstCreateRange *x) {
     const RangeType *made;
     TRY(session_begin_write(s));
     tag(st, "CREATE TYPE");
+    TRY(type_schema_public(s, &x->name));
     TRY(type_name_free(s, &x->name, x->name.name));
     TRY(read_options(s, x, &o));
     TRY(read_subtype(s, o.subtype, &like.subtype));

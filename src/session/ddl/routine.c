@@ -294,6 +294,7 @@ Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
     SearchPath path = *search_path_now();
     TRY(session_new_name(s, a, &x->name, &key));
     if (x->path) TRY(path_of_clause(s, a, x->path, &path));
+    else search_path_keep_existing(c, &path);
     TRY(pl_signature(a, c, x, &r, &s->err));
     r.name = (char *)(uintptr_t)key.name;
     r.path = (char *)(uintptr_t)search_path_text(&path, a);

@@ -71,8 +71,8 @@ char *quote_name(Arena *a, const char *name) {
 Status session_check_schema(Session *s, const AstName *n) {
     TRY(check_schema(s, n, false));
     if (!n->schema || strcmp(n->schema, KEY_PUBLIC) == 0) return ST_OK;
-    return err_at(&s->err, n->location, ERR_FEATURE_NOT_SUPPORTED,
-                  "types and routines in schema \"%s\" are not supported", n->schema);
+    return err_at(&s->err, n->location, ERR_FEATURE_NOT_SUPPORTED, "types in schema \"%s\" are not supported",
+                  n->schema);
 }
 
 char *quote_relation(Arena *a, const char *key) {

@@ -99,7 +99,8 @@ Status rename_in_text(Session *s, Arena *a, const Table *t, int col, const char 
 /* ---- enum_types.c ---- */
 Status enum_create(Session *s, Statement *st, const AstCreateEnum *x);
 Status enum_alter(Session *s, Statement *st, const AstAlterEnum *x);
-bool type_is_builtin(const AstName *n, Type *out);                      /* of Stele's own */
+bool type_is_builtin(const AstName *n, Type *out);          /* of Stele's own */
+Status type_schema_public(Session *s, const AstName *name); /* of a new type: 0A000, unless it is of public */
 Status type_name_free(Session *s, const AstName *name, const char *as); /* 42710 unless a type may be called `as` */
 Status row_type_free(Session *s, const char *relation,
                      int64_t location); /* ... a table or view, whose rows have a type */

@@ -49,7 +49,7 @@ void system_put_float(SystemRows *r, int32_t col, double value) {
     else memcpy(cell(r, col), &narrow, sizeof narrow);
 }
 Status system_put_text(SystemRows *r, int32_t col, const char *text) {
-    char *copy = arena_strdup(r->c->arena, text);
+    const char *shown = keys_dotted(r->c->arena, text), *copy = shown ? arena_strdup(r->c->arena, shown) : NULL;
     if (!copy) return err_oom(r->err);
     Str t = str_make(copy, (int64_t)strlen(copy));
     memcpy(cell(r, col), &t, sizeof t);
