@@ -607,10 +607,10 @@ typedef struct Schemas {
 static bool each_schema(void *ctx, int64_t n, const char *const *values, const char *const *names) {
     (void)names;
     Schemas *of = ctx;
-    if (n < 2 || !values[0] || (of->pattern && !name_matches(of->pattern, values[0]))) return false;
+    if (n < 4 || !values[0] || (of->pattern && !name_matches(of->pattern, values[0]))) return false;
     grid_cell(of->g, values[0]);
-    grid_cell(of->g, owner());
-    if (of->more) grid_cell(of->g, "");
+    grid_cell(of->g, values[2] ? values[2] : "");
+    if (of->more) grid_cell(of->g, values[3] ? values[3] : "");
     if (of->more) grid_cell(of->g, values[1] ? values[1] : "");
     return false;
 }
@@ -618,11 +618,11 @@ static bool schemas_command(Shell *sh, Args *a) {
     static const char *const names[] = {"Name", "Owner", "Access privileges", "Description"};
     Schemas of = {.pattern = next_arg(a, ARG_NORMAL), .more = has_suffix(a, '+')};
     of.g = grid_new("List of schemas", of.more ? 4 : 2, names);
-    if (stele_exec(
-            sh->conn,
-            "select nspname, obj_description(oid, 'pg_namespace') from pg_namespace where nspname not like 'pg\\_%' "
-            "and nspname <> 'information_schema' order by nspname",
-            each_schema, &of) == STELE_OK)
+    if (stele_exec(sh->conn,
+                   "select nspname, obj_description(oid, 'pg_namespace'), pg_get_userbyid(nspowner), "
+                   "array_to_string(nspacl, chr(10)) from pg_namespace where nspname not like 'pg\\_%' "
+                   "and nspname <> 'information_schema' order by nspname",
+                   each_schema, &of) == STELE_OK)
         return grid_print(sh, of.g);
     print_error(sh, NULL);
     grid_free(of.g);

@@ -95,12 +95,17 @@ void put_text(Shell *sh, Grid *g, const char *sql) {
     free(text);
 }
 void put_owner(Shell *sh, Grid *g, const char *relation) {
-    char *name = sql_quoted_text(relation), *sql = NULL;
-    if (name &&
-        asprintf(&sql, "select pg_get_userbyid(relowner) from pg_class where relname = %s and relnamespace = 2200",
-                 name) >= 0)
-        put_text(sh, g, sql);
-    else grid_cell(g, "");
+    char schema[128], *name = sql_quoted_text(name_and_schema(relation, schema, sizeof schema)),
+                      *in = sql_quoted_text(schema), *sql = NULL, *text = NULL;
+    if (name && in &&
+        asprintf(&sql,
+                 "select pg_get_userbyid(relowner) from pg_class c, pg_namespace n where relname = %s and "
+                 "relnamespace = n.oid and nspname = %s",
+                 name, in) >= 0)
+        (void)stele_exec(sh->conn, sql, take_text, &text);
+    grid_cell(g, text ? text : "");
     free(name);
+    free(in);
     free(sql);
+    free(text);
 }

@@ -76,8 +76,7 @@ Status schema_create(Session *s, Statement *st, const AstCreateSchema *x) {
     TRY(stack_check(&s->err));
     TRY(session_begin_write(s));
     const Role *owner = x->owner ? catalog_role(&s->db->catalog, x->owner) : NULL;
-    if (x->owner && !owner)
-        return err_set(&s->err, ERR_UNDEFINED_OBJECT, "role \"%s\" does not exist", x->owner);
+    if (x->owner && !owner) return err_set(&s->err, ERR_UNDEFINED_OBJECT, "role \"%s\" does not exist", x->owner);
     TRY(check_name(s, name));
     if (catalog_has_schema(&s->db->catalog, name)) {
         if (!x->if_not_exists) return err_set(&s->err, ERR_DUPLICATE_SCHEMA, "schema \"%s\" already exists", name);
