@@ -43,7 +43,7 @@
  * have (ON UPDATE is c there, too): for each table u8 on commit (0, d), and for each of its keys u8 deferrable, u8
  * initially deferred; then for each foreign key u8 MATCH FULL, u8 deferrable, u8 initially deferred, u8 not valid, i64
  *         columns that ON DELETE sets (0: all of them), text ...
- *     format 21: i64 schemas but for those that are always there, each: i64 id, text name; then for each routine text
+ *     format 23: i64 schemas but for those that are always there, each: i64 id, text name; then for each routine text
  *         search path (NULL: public). Names of objects are keys (base/key.h): those of lower formats are all in the
  *         schema public
  *     u64 checksum of everything before
