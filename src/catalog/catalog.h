@@ -107,6 +107,9 @@ typedef struct Domain {
 } Domain;
 
 struct UserFunctions;
+typedef struct CatalogRoom {
+    int64_t index_defs, comments, roles, privileges, schemas;
+} CatalogRoom;
 typedef struct Catalog {
     Arena *arena;
     _Atomic int64_t version;            /* grows with every change: what is kept checks it (catalog_definitions) */
@@ -130,16 +133,17 @@ typedef struct Catalog {
     Domain **domains; /* by id: behind their parents */
     int64_t n_sequences, cap_sequences;
     Sequence **sequences;
-    int64_t n_index_defs, cap_index_defs;
+    int64_t n_index_defs;
     IndexDef **index_defs;
-    int64_t n_comments, cap_comments;
+    int64_t n_comments;
     Comment **comments;
-    int64_t n_roles, cap_roles;
+    int64_t n_roles;
     Role **roles; /* by id */
-    int64_t n_privileges, cap_privileges;
+    int64_t n_privileges;
     Privileges **privileges;
-    int64_t n_schemas, cap_schemas;
+    int64_t n_schemas;
     Schema **schemas; /* but for those that are always there */
+    CatalogRoom room; /* of these five arrays */
 } Catalog;
 
 /* Names what the catalog and the functions of clients define: it is another number whenever a name may mean something

@@ -33,15 +33,15 @@ void comment_retire(EpochDomain *d, Comment *x) { epoch_retire(d, &x->node, comm
 /* No statement's meaning depends on a comment, but what is kept of system relations may not outlive one. */
 static void changed(Catalog *c, const Comment *x) { catalog_changed(c, "pg_description", x->name, 0); }
 Status catalog_add_comment(Catalog *c, Comment *x, Err *e) {
-    if (c->n_comments == c->cap_comments) {
-        const int64_t more = c->cap_comments ? 2 * c->cap_comments : 16;
+    if (c->n_comments == c->room.comments) {
+        const int64_t more = c->room.comments ? 2 * c->room.comments : 16;
         arena_set_err(c->arena, e);
         Comment **p = arena_array(c->arena, Comment *, more);
         arena_set_err(c->arena, NULL);
         if (!p) return err_is_set(e) ? ST_ERROR : err_oom(e);
         if (c->n_comments) memcpy(p, c->comments, (size_t)c->n_comments * sizeof *p);
         c->comments = p;
-        c->cap_comments = more;
+        c->room.comments = more;
     }
     c->comments[c->n_comments++] = x;
     changed(c, x);

@@ -98,15 +98,15 @@ bool index_def_is_plain(const IndexDef *x) {
 
 /* ---- in the catalog ---- */
 Status catalog_add_index_def(Catalog *c, IndexDef *x, Err *e) {
-    if (c->n_index_defs == c->cap_index_defs) {
-        const int64_t more = c->cap_index_defs ? 2 * c->cap_index_defs : 16;
+    if (c->n_index_defs == c->room.index_defs) {
+        const int64_t more = c->room.index_defs ? 2 * c->room.index_defs : 16;
         arena_set_err(c->arena, e);
         IndexDef **p = arena_array(c->arena, IndexDef *, more);
         arena_set_err(c->arena, NULL);
         if (!p) return err_is_set(e) ? ST_ERROR : err_oom(e);
         if (c->n_index_defs) memcpy(p, c->index_defs, (size_t)c->n_index_defs * sizeof *p);
         c->index_defs = p;
-        c->cap_index_defs = more;
+        c->room.index_defs = more;
     }
     c->index_defs[c->n_index_defs++] = x;
     catalog_changed(c, x->name, NULL, 0);

@@ -34,15 +34,15 @@ void privileges_retire(EpochDomain *d, Privileges *x) { epoch_retire(d, &x->node
 /* No statement's meaning depends on privileges, but what is kept of system relations may not outlive them. */
 static void changed(Catalog *c, const Privileges *x) { catalog_changed(c, "pg_authid", x->name, 0); }
 Status catalog_add_privileges(Catalog *c, Privileges *x, Err *e) {
-    if (c->n_privileges == c->cap_privileges) {
-        const int64_t more = c->cap_privileges ? 2 * c->cap_privileges : 16;
+    if (c->n_privileges == c->room.privileges) {
+        const int64_t more = c->room.privileges ? 2 * c->room.privileges : 16;
         arena_set_err(c->arena, e);
         Privileges **p = arena_array(c->arena, Privileges *, more);
         arena_set_err(c->arena, NULL);
         if (!p) return err_is_set(e) ? ST_ERROR : err_oom(e);
         if (c->n_privileges) memcpy(p, c->privileges, (size_t)c->n_privileges * sizeof *p);
         c->privileges = p;
-        c->cap_privileges = more;
+        c->room.privileges = more;
     }
     c->privileges[c->n_privileges++] = x;
     changed(c, x);

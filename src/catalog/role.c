@@ -73,15 +73,15 @@ void role_retire(EpochDomain *d, Role *x) { epoch_retire(d, &x->node, role_bytes
 
 static void changed(Catalog *c, const Role *x) { catalog_changed(c, "pg_authid", x->name, 0); }
 Status catalog_add_role(Catalog *c, Role *x, Err *e) {
-    if (c->n_roles == c->cap_roles) {
-        const int64_t more = c->cap_roles ? 2 * c->cap_roles : 16;
+    if (c->n_roles == c->room.roles) {
+        const int64_t more = c->room.roles ? 2 * c->room.roles : 16;
         arena_set_err(c->arena, e);
         Role **p = arena_array(c->arena, Role *, more);
         arena_set_err(c->arena, NULL);
         if (!p) return err_is_set(e) ? ST_ERROR : err_oom(e);
         if (c->n_roles) memcpy(p, c->roles, (size_t)c->n_roles * sizeof *p);
         c->roles = p;
-        c->cap_roles = more;
+        c->room.roles = more;
     }
     if (x->id < 0) x->id = ROLE_FIRST + ++c->next_id;
     int64_t at = c->n_roles++;

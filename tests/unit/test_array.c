@@ -326,7 +326,7 @@ static void test_wrong_elements(void **state) {
             else if (args[k].type.id == T_TEXT) args[k].u.str = str_make("delete_key", 10);
             else if (table[i].args[k] & FUNC_ARRAY_OF) some = true, args[k] = uuids;
         }
-        if (!some) continue;
+        if (!some || func_of_catalog(&table[i])) continue; /* these are the session's */
         tried++;
         if (func_eval(&table[i], NULL, NULL, arena, type_make(T_JSONB), table[i].nargs, args, &r, &e) == ST_OK)
             fail_msg("%s takes an array of others", table[i].name);
