@@ -6,7 +6,7 @@ _stele()
     options+=" -H --html --csv --json --markdown -P --pset -F --field-separator -R --record-separator --nullvalue"
     options+=" -o --output -1 --single-transaction -a --echo-all -e --echo-queries -b --echo-errors -l --list"
     options+=" --timing --threads --memory-limit -q --quiet -V --version -h --help"
-    local dump="-o --file -s --schema-only -a --data-only -t --table --inserts -c --clean --if-exists --memory-limit --help"
+    local dump="-o --file -s --schema-only -a --data-only -t --table --inserts --roles -O --no-owner -x --no-privileges -c --clean --if-exists --memory-limit --help"
     local IFS=$' \t\n'
     COMPREPLY=()
     case $command in
