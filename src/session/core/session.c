@@ -1040,6 +1040,7 @@ void session_free(Session *s) {
     release_lock(s);
     s->state = 'I';
     session_leave(s);
+    if (search_path_now() == &s->path.own) (void)search_path_use(NULL);
     mutex_destroy(&s->idle.call);
     session_free_prepared(s);
     session_forget_sequences(s);

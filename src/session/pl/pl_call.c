@@ -141,12 +141,12 @@ Status pl_run(Session *s, PlRoutine *r, const Value *args, PlRows *rows, Status 
     bool skip = null_arg && r->f->strict;
     const SearchPath *before = s->path.now;
     if (r->f->has_path) s->path.now = r->f->path;
-    (void)search_path_use(s->path.now);
+    const SearchPath *of_thread = search_path_use(s->path.now); /* the pool's session runs on others' threads */
     if (st == ST_OK && !skip) st = body(fr);
     if (st == ST_OK && take && !(skip && r->f->returns_set)) st = take(ctx, fr);
     frame_end(fr);
     s->path.now = before;
-    (void)search_path_use(before);
+    (void)search_path_use(of_thread);
     return st;
 }
 
