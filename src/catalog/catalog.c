@@ -4,7 +4,7 @@
  * blocks of their own, freed by database_close or by the code that took them out.
  */
 #include "base/hash.h"
-#include "catalog/catalog.h"
+#include "catalog/catalog_int.h"
 
 #include "catalog/names.h"
 #include "catalog/routine_instance.h"
@@ -44,7 +44,7 @@ static Status check_free(const Catalog *c, const char *name, Err *e) {
     if (!catalog_table(c, n) && !catalog_view(c, n) && !catalog_sequence(c, n)) return ST_OK;
     return err_set(e, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", name);
 }
-static Status grow(Catalog *c, void **items, int64_t n, int64_t *cap, Err *e) {
+Status catalog_room(Catalog *c, void *items, int64_t n, int64_t *cap, Err *e) {
     if (n < *cap) return ST_OK;
     int64_t more = *cap ? *cap * 2 : 16;
     arena_set_err(c->arena, e);
@@ -61,7 +61,7 @@ static Status grow(Catalog *c, void **items, int64_t n, int64_t *cap, Err *e) {
 
 Status catalog_add_table(Catalog *c, Table *t, Err *e) {
     TRY(check_free(c, t->name, e));
-    TRY(grow(c, (void **)&c->tables, c->n_tables, &c->cap_tables, e));
+    TRY(catalog_room(c, &c->tables, c->n_tables, &c->cap_tables, e));
     if (t->id == 0) t->id = ++c->next_id;
     c->tables[c->n_tables++] = t;
     catalog_changed(c, t->name, NULL, 0);
@@ -87,7 +87,7 @@ Table *catalog_remove_table(Catalog *c, Slice name) {
 }
 Status catalog_add_view(Catalog *c, View *v, Err *e) {
     if (!v->materialized) TRY(check_free(c, v->name, e));
-    TRY(grow(c, (void **)&c->views, c->n_views, &c->cap_views, e));
+    TRY(catalog_room(c, &c->views, c->n_views, &c->cap_views, e));
     c->views[c->n_views++] = v;
     catalog_changed(c, v->name, NULL, 0);
     return ST_OK;
@@ -107,14 +107,14 @@ void catalog_replace_view(Catalog *c, const View *old, View *v) {
     catalog_changed(c, old->name, v->name, 0);
 }
 
-/* A view is one block: the struct, its sources, the pointers to texts, then all text. */
-static char *put_text(char **at, const char *s) {
-    size_t n = strlen(s) + 1;
-    char *p = *at;
-    memcpy(p, s, n);
+char *catalog_put_text(char **at, const char *s) {
+    if (!s) return NULL;
+    const size_t n = strlen(s) + 1;
+    char *p = memcpy(*at, s, n);
     *at += n;
     return p;
 }
+/* A view is one block: the struct, its sources, the pointers to texts, then all text. */
 static int64_t text_bytes(int n, char *const *texts) {
     int64_t bytes = 0;
     for (int i = 0; i < n; i++) bytes += texts[i] ? (int64_t)strlen(texts[i]) + 1 : 0;
@@ -122,7 +122,7 @@ static int64_t text_bytes(int n, char *const *texts) {
 }
 static char **put_texts(char ***slots, char **at, int n, char *const *texts) {
     char **out = *slots;
-    for (int i = 0; i < n; i++) out[i] = texts[i] ? put_text(at, texts[i]) : NULL;
+    for (int i = 0; i < n; i++) out[i] = catalog_put_text(at, texts[i]);
     *slots += n;
     return out;
 }
@@ -155,15 +155,15 @@ View *view_new(const View *like, Err *e) {
     int64_t n_slots = (int64_t)probe.n_cols + probe.n_defaults + probe.n_options;
     for (int i = 0; i < probe.n_sources; i++) n_slots += 2 * probe.sources[i].n_cols;
     char *at = (char *)(slots + n_slots);
-    v->name = put_text(&at, probe.name);
-    v->sql = put_text(&at, probe.sql);
+    v->name = catalog_put_text(&at, probe.name);
+    v->sql = catalog_put_text(&at, probe.sql);
     v->cols = probe.n_cols ? put_texts(&slots, &at, probe.n_cols, probe.cols) : NULL;
     v->defaults = probe.n_defaults ? put_texts(&slots, &at, probe.n_defaults, probe.defaults) : NULL;
     v->options = probe.n_options ? put_texts(&slots, &at, probe.n_options, probe.options) : NULL;
     for (int i = 0; i < probe.n_sources; i++) {
         const ViewSource *q = &probe.sources[i];
         v->sources[i] =
-            (ViewSource){.location = q->location, .relation = put_text(&at, q->relation), .n_cols = q->n_cols};
+            (ViewSource){.location = q->location, .relation = catalog_put_text(&at, q->relation), .n_cols = q->n_cols};
         v->sources[i].cols = put_texts(&slots, &at, q->n_cols, q->cols);
         v->sources[i].names = put_texts(&slots, &at, q->n_cols, q->names);
     }
@@ -197,7 +197,7 @@ bool catalog_may_have_foreign(const Catalog *c, const char *table) {
     return (*table_bit((uint64_t *)(uintptr_t)c->foreign_tables, table, &bit) & bit) != 0;
 }
 Status catalog_add_foreign(Catalog *c, ForeignKey *f, Err *e) {
-    TRY(grow(c, (void **)&c->foreign, c->n_foreign, &c->cap_foreign, e));
+    TRY(catalog_room(c, &c->foreign, c->n_foreign, &c->cap_foreign, e));
     if (f->id == 0) f->id = ++c->next_id;
     int64_t at = c->n_foreign++; /* the order of ids: the one in which they were made, and are looked at */
     for (; at > 0 && c->foreign[at - 1]->id > f->id; at--) c->foreign[at] = c->foreign[at - 1];
@@ -233,14 +233,14 @@ ForeignKey *foreign_new(const ForeignKey *like, Err *e) {
     f->ref_cols = f->cols + f->n_cols;
     f->set_cols = f->ref_cols + f->n_cols;
     char *at = (char *)(f->set_cols + f->n_set_cols);
-    f->name = put_text(&at, like->name);
-    f->table = put_text(&at, like->table);
-    f->ref_table = put_text(&at, like->ref_table);
+    f->name = catalog_put_text(&at, like->name);
+    f->table = catalog_put_text(&at, like->table);
+    f->ref_table = catalog_put_text(&at, like->ref_table);
     for (int i = 0; i < f->n_cols; i++) {
-        f->cols[i] = put_text(&at, like->cols[i]);
-        f->ref_cols[i] = put_text(&at, like->ref_cols[i]);
+        f->cols[i] = catalog_put_text(&at, like->cols[i]);
+        f->ref_cols[i] = catalog_put_text(&at, like->ref_cols[i]);
     }
-    for (int i = 0; i < f->n_set_cols; i++) f->set_cols[i] = put_text(&at, like->set_cols[i]);
+    for (int i = 0; i < f->n_set_cols; i++) f->set_cols[i] = catalog_put_text(&at, like->set_cols[i]);
     return f;
 }
 void foreign_free(ForeignKey *f) {
@@ -248,7 +248,7 @@ void foreign_free(ForeignKey *f) {
 }
 
 Status catalog_add_routine(Catalog *c, Routine *r, Err *e) {
-    TRY(grow(c, (void **)&c->routines, c->n_routines, &c->cap_routines, e));
+    TRY(catalog_room(c, &c->routines, c->n_routines, &c->cap_routines, e));
     if (r->id == 0) r->id = ++c->next_id;
     c->routines[c->n_routines++] = r;
     catalog_changed(c, name_of_key(r->name), NULL, r->id); /* calls without a schema read that */
@@ -296,12 +296,11 @@ Routine *routine_new(const Routine *like, Err *e) {
     if (n) memcpy(r->param_types, like->param_types, n * sizeof(Type));
     if (n && like->param_domains) memcpy(r->param_domains, like->param_domains, n * sizeof(int64_t));
     if (n) memcpy(r->param_modes, like->param_modes, n);
-    r->name = put_text(&at, like->name);
-    r->language = put_text(&at, like->language);
-    r->sql = put_text(&at, like->sql);
-    r->path = like->path ? put_text(&at, like->path) : NULL;
-    for (size_t i = 0; i < n; i++)
-        r->param_names[i] = like->param_names[i] ? put_text(&at, like->param_names[i]) : NULL;
+    r->name = catalog_put_text(&at, like->name);
+    r->language = catalog_put_text(&at, like->language);
+    r->sql = catalog_put_text(&at, like->sql);
+    r->path = catalog_put_text(&at, like->path);
+    for (size_t i = 0; i < n; i++) r->param_names[i] = catalog_put_text(&at, like->param_names[i]);
     return r;
 }
 void routine_free(Routine *r) {
@@ -309,7 +308,7 @@ void routine_free(Routine *r) {
 }
 
 Status catalog_add_domain(Catalog *c, Domain *d, Err *e) {
-    TRY(grow(c, (void **)&c->domains, c->n_domains, &c->cap_domains, e));
+    TRY(catalog_room(c, &c->domains, c->n_domains, &c->cap_domains, e));
     if (d->id == 0) d->id = ++c->next_id;
     int64_t at = c->n_domains++;
     for (; at > 0 && c->domains[at - 1]->id > d->id; at--) c->domains[at] = c->domains[at - 1];
@@ -360,11 +359,11 @@ Domain *domain_new(const Domain *like, Err *e) {
     *d = *like;
     d->checks = (DomainCheck *)(void *)(d + 1);
     char *at = (char *)(d->checks + d->n_checks);
-    d->name = put_text(&at, like->name);
-    d->default_sql = like->default_sql ? put_text(&at, like->default_sql) : NULL;
+    d->name = catalog_put_text(&at, like->name);
+    d->default_sql = catalog_put_text(&at, like->default_sql);
     for (int i = 0; i < d->n_checks; i++) {
         const DomainCheck *k = &like->checks[i];
-        d->checks[i] = (DomainCheck){put_text(&at, k->name), put_text(&at, k->sql), k->not_valid};
+        d->checks[i] = (DomainCheck){catalog_put_text(&at, k->name), catalog_put_text(&at, k->sql), k->not_valid};
     }
     return d;
 }
@@ -374,7 +373,7 @@ void domain_free(Domain *d) {
 
 Status catalog_add_sequence(Catalog *c, Sequence *q, Err *e) {
     TRY(check_free(c, q->name, e));
-    TRY(grow(c, (void **)&c->sequences, c->n_sequences, &c->cap_sequences, e));
+    TRY(catalog_room(c, &c->sequences, c->n_sequences, &c->cap_sequences, e));
     if (q->id == 0) q->id = ++c->next_id;
     c->sequences[c->n_sequences++] = q;
     catalog_changed(c, q->name, q->owner_table, q->id);

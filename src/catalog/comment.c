@@ -1,17 +1,11 @@
 /* comment.c - comments on objects. See comment.h. */
 #include "catalog/comment.h"
 
-#include "catalog/catalog.h"
+#include "catalog/catalog_int.h"
 #include "catalog/names.h"
 
 static int64_t comment_bytes(const Comment *x) {
     return (int64_t)(sizeof *x + strlen(x->name) + strlen(x->part) + strlen(x->text)) + 3;
-}
-static char *put_text(char **at, const char *s) {
-    const size_t n = strlen(s) + 1;
-    char *p = memcpy(*at, s, n);
-    *at += n;
-    return p;
 }
 Comment *comment_new(const Comment *like, Err *e) {
     Comment *x = mem_calloc(NULL, comment_bytes(like), e);
@@ -19,9 +13,9 @@ Comment *comment_new(const Comment *like, Err *e) {
     char *at = (char *)(x + 1);
     x->kind = like->kind;
     x->routine = like->routine;
-    x->name = put_text(&at, like->name);
-    x->part = put_text(&at, like->part);
-    x->text = put_text(&at, like->text);
+    x->name = catalog_put_text(&at, like->name);
+    x->part = catalog_put_text(&at, like->part);
+    x->text = catalog_put_text(&at, like->text);
     return x;
 }
 void comment_free(Comment *x) {
@@ -33,16 +27,7 @@ void comment_retire(EpochDomain *d, Comment *x) { epoch_retire(d, &x->node, comm
 /* No statement's meaning depends on a comment, but what is kept of system relations may not outlive one. */
 static void changed(Catalog *c, const Comment *x) { catalog_changed(c, "pg_description", x->name, 0); }
 Status catalog_add_comment(Catalog *c, Comment *x, Err *e) {
-    if (c->n_comments == c->room.comments) {
-        const int64_t more = c->room.comments ? 2 * c->room.comments : 16;
-        arena_set_err(c->arena, e);
-        Comment **p = arena_array(c->arena, Comment *, more);
-        arena_set_err(c->arena, NULL);
-        if (!p) return err_is_set(e) ? ST_ERROR : err_oom(e);
-        if (c->n_comments) memcpy(p, c->comments, (size_t)c->n_comments * sizeof *p);
-        c->comments = p;
-        c->room.comments = more;
-    }
+    TRY(catalog_room(c, &c->comments, c->n_comments, &c->room.comments, e));
     c->comments[c->n_comments++] = x;
     changed(c, x);
     return ST_OK;

@@ -1,19 +1,12 @@
 /* index_def.c - definitions of indexes. See index_def.h. */
 #include "catalog/index_def.h"
 
-#include "catalog/catalog.h"
+#include "catalog/catalog_int.h"
 #include "catalog/names.h"
 #include "types/type.h"
 
 /* ---- one block ---- */
 static int64_t text_bytes(const char *s) { return s ? (int64_t)strlen(s) + 1 : 0; }
-static char *put_text(char **at, const char *s) {
-    char *p = *at;
-    if (!s) return NULL;
-    memcpy(p, s, strlen(s) + 1);
-    *at += strlen(s) + 1;
-    return p;
-}
 static int64_t def_bytes(const IndexDef *x) {
     int64_t n = (int64_t)sizeof *x + x->n_parts * (int64_t)sizeof(IndexPart) +
                 (x->n_include + x->n_options) * (int64_t)sizeof(char *);
@@ -33,18 +26,18 @@ IndexDef *index_def_new(const IndexDef *like, Err *e) {
     x->include = (char **)(void *)(x->parts + x->n_parts);
     x->options = x->include + x->n_include;
     char *at = (char *)(x->options + x->n_options);
-    x->name = put_text(&at, like->name);
-    x->table = put_text(&at, like->table);
-    x->method = put_text(&at, like->method);
-    x->where = put_text(&at, like->where);
+    x->name = catalog_put_text(&at, like->name);
+    x->table = catalog_put_text(&at, like->table);
+    x->method = catalog_put_text(&at, like->method);
+    x->where = catalog_put_text(&at, like->where);
     for (int i = 0; i < x->n_parts; i++) {
         x->parts[i] = like->parts[i];
-        x->parts[i].text = put_text(&at, like->parts[i].text);
-        x->parts[i].opclass = put_text(&at, like->parts[i].opclass);
-        x->parts[i].collation = put_text(&at, like->parts[i].collation);
+        x->parts[i].text = catalog_put_text(&at, like->parts[i].text);
+        x->parts[i].opclass = catalog_put_text(&at, like->parts[i].opclass);
+        x->parts[i].collation = catalog_put_text(&at, like->parts[i].collation);
     }
-    for (int i = 0; i < x->n_include; i++) x->include[i] = put_text(&at, like->include[i]);
-    for (int i = 0; i < x->n_options; i++) x->options[i] = put_text(&at, like->options[i]);
+    for (int i = 0; i < x->n_include; i++) x->include[i] = catalog_put_text(&at, like->include[i]);
+    for (int i = 0; i < x->n_options; i++) x->options[i] = catalog_put_text(&at, like->options[i]);
     return x;
 }
 void index_def_free(IndexDef *x) {
@@ -98,16 +91,7 @@ bool index_def_is_plain(const IndexDef *x) {
 
 /* ---- in the catalog ---- */
 Status catalog_add_index_def(Catalog *c, IndexDef *x, Err *e) {
-    if (c->n_index_defs == c->room.index_defs) {
-        const int64_t more = c->room.index_defs ? 2 * c->room.index_defs : 16;
-        arena_set_err(c->arena, e);
-        IndexDef **p = arena_array(c->arena, IndexDef *, more);
-        arena_set_err(c->arena, NULL);
-        if (!p) return err_is_set(e) ? ST_ERROR : err_oom(e);
-        if (c->n_index_defs) memcpy(p, c->index_defs, (size_t)c->n_index_defs * sizeof *p);
-        c->index_defs = p;
-        c->room.index_defs = more;
-    }
+    TRY(catalog_room(c, &c->index_defs, c->n_index_defs, &c->room.index_defs, e));
     c->index_defs[c->n_index_defs++] = x;
     catalog_changed(c, x->name, NULL, 0);
     return ST_OK;

@@ -1,17 +1,11 @@
 /* privilege.c - owners and privileges of objects. See privilege.h. */
 #include "catalog/privilege.h"
 
-#include "catalog/catalog.h"
+#include "catalog/catalog_int.h"
 #include "catalog/names.h"
 
 static int64_t privileges_bytes(const Privileges *x) {
     return (int64_t)(sizeof *x + strlen(x->name) + strlen(x->part)) + 2 + x->acl.n * (int64_t)sizeof(AclItem);
-}
-static char *put_text(char **at, const char *s) {
-    const size_t n = strlen(s) + 1;
-    char *p = memcpy(*at, s, n);
-    *at += n;
-    return p;
 }
 Privileges *privileges_new(const Privileges *like, Err *e) {
     Privileges *x = mem_calloc(NULL, privileges_bytes(like), e);
@@ -21,8 +15,8 @@ Privileges *privileges_new(const Privileges *like, Err *e) {
     x->acl.items = (AclItem *)(void *)(x + 1);
     if (x->acl.n) memcpy(x->acl.items, like->acl.items, (size_t)x->acl.n * sizeof(AclItem));
     char *at = (char *)(x->acl.items + x->acl.n);
-    x->name = put_text(&at, like->name);
-    x->part = put_text(&at, like->part);
+    x->name = catalog_put_text(&at, like->name);
+    x->part = catalog_put_text(&at, like->part);
     return x;
 }
 void privileges_free(Privileges *x) {
@@ -34,16 +28,7 @@ void privileges_retire(EpochDomain *d, Privileges *x) { epoch_retire(d, &x->node
 /* No statement's meaning depends on privileges, but what is kept of system relations may not outlive them. */
 static void changed(Catalog *c, const Privileges *x) { catalog_changed(c, "pg_authid", x->name, 0); }
 Status catalog_add_privileges(Catalog *c, Privileges *x, Err *e) {
-    if (c->n_privileges == c->room.privileges) {
-        const int64_t more = c->room.privileges ? 2 * c->room.privileges : 16;
-        arena_set_err(c->arena, e);
-        Privileges **p = arena_array(c->arena, Privileges *, more);
-        arena_set_err(c->arena, NULL);
-        if (!p) return err_is_set(e) ? ST_ERROR : err_oom(e);
-        if (c->n_privileges) memcpy(p, c->privileges, (size_t)c->n_privileges * sizeof *p);
-        c->privileges = p;
-        c->room.privileges = more;
-    }
+    TRY(catalog_room(c, &c->privileges, c->n_privileges, &c->room.privileges, e));
     c->privileges[c->n_privileges++] = x;
     changed(c, x);
     return ST_OK;

@@ -2,7 +2,7 @@
 #include "catalog/role.h"
 
 #include "base/stack.h"
-#include "catalog/catalog.h"
+#include "catalog/catalog_int.h"
 #include "catalog/names.h"
 
 /* pg_monitor has three of them. */
@@ -37,12 +37,6 @@ static int64_t role_bytes(const Role *x) {
             n += (int64_t)sizeof(char *) + (int64_t)strlen(x->configs[i].texts[k]) + 1;
     return n;
 }
-static char *put_text(char **at, const char *s) {
-    const size_t n = strlen(s) + 1;
-    char *p = memcpy(*at, s, n);
-    *at += n;
-    return p;
-}
 Role *role_new(const Role *like, Err *e) {
     Role *x = mem_calloc(NULL, role_bytes(like), e);
     if (!x) return NULL;
@@ -55,11 +49,11 @@ Role *role_new(const Role *like, Err *e) {
     int64_t n_slots = 0;
     for (int i = 0; i < x->n_configs; i++) n_slots += like->configs[i].n;
     char *at = (char *)(slots + n_slots);
-    x->name = put_text(&at, like->name);
-    if (like->password) x->password = put_text(&at, like->password);
+    x->name = catalog_put_text(&at, like->name);
+    if (like->password) x->password = catalog_put_text(&at, like->password);
     for (int i = 0; i < x->n_configs; i++) {
         x->configs[i] = (RoleConfig){like->configs[i].database, like->configs[i].n, slots};
-        for (int k = 0; k < x->configs[i].n; k++) *slots++ = put_text(&at, like->configs[i].texts[k]);
+        for (int k = 0; k < x->configs[i].n; k++) *slots++ = catalog_put_text(&at, like->configs[i].texts[k]);
     }
     return x;
 }
@@ -73,16 +67,7 @@ void role_retire(EpochDomain *d, Role *x) { epoch_retire(d, &x->node, role_bytes
 
 static void changed(Catalog *c, const Role *x) { catalog_changed(c, "pg_authid", x->name, 0); }
 Status catalog_add_role(Catalog *c, Role *x, Err *e) {
-    if (c->n_roles == c->room.roles) {
-        const int64_t more = c->room.roles ? 2 * c->room.roles : 16;
-        arena_set_err(c->arena, e);
-        Role **p = arena_array(c->arena, Role *, more);
-        arena_set_err(c->arena, NULL);
-        if (!p) return err_is_set(e) ? ST_ERROR : err_oom(e);
-        if (c->n_roles) memcpy(p, c->roles, (size_t)c->n_roles * sizeof *p);
-        c->roles = p;
-        c->room.roles = more;
-    }
+    TRY(catalog_room(c, &c->roles, c->n_roles, &c->room.roles, e));
     if (x->id < 0) x->id = ROLE_FIRST + ++c->next_id;
     int64_t at = c->n_roles++;
     for (; at > 0 && c->roles[at - 1]->id > x->id; at--) c->roles[at] = c->roles[at - 1];

@@ -2,7 +2,7 @@
 #include "catalog/schema.h"
 
 #include "base/hash.h"
-#include "catalog/catalog.h"
+#include "catalog/catalog_int.h"
 #include "catalog/names.h"
 #include "catalog/system_relation.h"
 #include "types/func.h"
@@ -25,16 +25,7 @@ void schema_retire(EpochDomain *d, Schema *x) { epoch_retire(d, &x->node, schema
 
 /* Any name may mean something else when a schema of a path comes or goes. */
 Status catalog_add_schema(Catalog *c, Schema *x, Err *e) {
-    if (c->n_schemas == c->room.schemas) {
-        const int64_t more = c->room.schemas ? 2 * c->room.schemas : 16;
-        arena_set_err(c->arena, e);
-        Schema **p = arena_array(c->arena, Schema *, more);
-        arena_set_err(c->arena, NULL);
-        if (!p) return err_is_set(e) ? ST_ERROR : err_oom(e);
-        if (c->n_schemas) memcpy(p, c->schemas, (size_t)c->n_schemas * sizeof *p);
-        c->schemas = p;
-        c->room.schemas = more;
-    }
+    TRY(catalog_room(c, &c->schemas, c->n_schemas, &c->room.schemas, e));
     if (x->id == 0) x->id = ++c->next_id;
     c->schemas[c->n_schemas++] = x;
     catalog_changed_all(c);

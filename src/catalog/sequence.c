@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "catalog/catalog_int.h"
 
 enum { LOG_VALUES = 32 }; /* that PostgreSQL's log has in advance */
 
@@ -11,14 +12,6 @@ enum { LOG_VALUES = 32 }; /* that PostgreSQL's log has in advance */
 static int64_t text_bytes(const char *s) { return s ? (int64_t)strlen(s) + 1 : 0; }
 static int64_t sequence_bytes(const Sequence *q) {
     return (int64_t)sizeof *q + text_bytes(q->name) + text_bytes(q->owner_table) + text_bytes(q->owner_column);
-}
-static char *put_text(char **at, const char *s) {
-    const int64_t n = text_bytes(s);
-    char *p = *at;
-    if (!s) return NULL;
-    memcpy(p, s, (size_t)n);
-    *at += n;
-    return p;
 }
 
 static SequenceState *state_new(const SequenceValues *values, Err *e) {
@@ -46,9 +39,9 @@ Sequence *sequence_new(const Sequence *like, const SequenceValues *values, Err *
     *q = *like;
     char *at = (char *)(q + 1);
     q->node = (EpochNode){0};
-    q->name = put_text(&at, like->name);
-    q->owner_table = put_text(&at, like->owner_table);
-    q->owner_column = put_text(&at, like->owner_column);
+    q->name = catalog_put_text(&at, like->name);
+    q->owner_table = catalog_put_text(&at, like->owner_table);
+    q->owner_column = catalog_put_text(&at, like->owner_column);
     q->state = like->state ? like->state : state_new(values, e);
     if (!q->state) return mem_free(NULL, q, sequence_bytes(like)), NULL;
     if (like->state) atomic_fetch_add(&q->state->refs, 1);

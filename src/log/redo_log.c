@@ -310,16 +310,6 @@ void redo_log_fail(RedoLog *log, const Err *why) {
     pthread_cond_broadcast(&log->written);
     mutex_unlock(&log->mutex);
 }
-Status redo_log_open(Vfs *vfs, const char *path, int64_t first_lsn, int64_t end, MemAccount *acct, RedoLog **out,
-                     Err *e) {
-    *out = NULL;
-    Status st = log_new(vfs, path, VFS_READ | VFS_WRITE, acct, out, e);
-    if (!*out) return st;
-    begin_at(*out, first_lsn, end);
-    if (st == ST_OK) st = vfs->truncate((*out)->file, end, e);
-    if (st == ST_OK) st = vfs->sync((*out)->file, e);
-    return opened(*out, st, out, e);
-}
 static void log_free(RedoLog *log, bool write) {
     Err e = {0};
     if (!log) return;

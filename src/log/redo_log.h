@@ -37,9 +37,6 @@ typedef struct RedoLog RedoLog;
  * Memory is charged to acct. */
 Status redo_log_create(Vfs *vfs, const char *path, int64_t generation, int64_t first_lsn, MemAccount *acct,
                        RedoLog **out, Err *e);
-/* Goes on behind the last record: `end` is RedoReader's at the end. What lies behind it is cut off. */
-Status redo_log_open(Vfs *vfs, const char *path, int64_t first_lsn, int64_t end, MemAccount *acct, RedoLog **out,
-                     Err *e);
 /* Writes what is there and syncs it, so far as that is possible. NULL is fine. */
 void redo_log_close(RedoLog *log);
 /* Goes without writing: the file is of no use any more. NULL is fine. */

@@ -186,30 +186,9 @@ static void late(void **state) {
     assert_int_equal(redo_log_durable(x.log), lsn);
     end(&x);
 }
-/* As when it is opened again. */
-static void goes_on(void **state) {
-    (void)state;
-    Shared x;
-    Err e = {0};
-    int64_t lsn;
-    open_log(&x, 7);
-    Record r = {.thread = 0, .number = 0};
-    assert_int_equal(redo_log_append(x.log, &r, 16, &lsn, &e), ST_OK);
-    redo_log_close(x.log);
-    assert_int_equal(redo_log_open(&x.disk->vfs, "/log", FIRST_LSN, 64 + lsn - FIRST_LSN, &x.account, &x.log, &e),
-                     ST_OK);
-    r.number = 31;
-    assert_int_equal(redo_log_append(x.log, &r, 16 + 31 * 7 % 120, &lsn, &e), ST_OK);
-    assert_int_equal(redo_log_wait(x.log, lsn, &e), ST_OK);
-    x.order[0] = 0;
-    x.order[1] = r.number;
-    assert_int_equal(read_back(&x, x.disk, "/log", 0), 2);
-    end(&x);
-}
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(groups), cmocka_unit_test(new_files),
-                                       cmocka_unit_test(failed_sync), cmocka_unit_test(late),
-                                       cmocka_unit_test(goes_on)};
+                                       cmocka_unit_test(failed_sync), cmocka_unit_test(late)};
     return cmocka_run_group_tests_name("redo_log", tests, NULL, NULL);
 }
