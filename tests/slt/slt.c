@@ -32,6 +32,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "../definitions.h"
 #include "stele/stele.h"
 
 typedef struct Lines {
@@ -323,36 +324,7 @@ static void pack(stele_conn *c, long n, const char *sql) {
 }
 
 /* ---- --recover ---- */
-typedef struct Text {
-    char *p;
-    size_t len, cap;
-} Text;
-static void put(Text *t, const char *s) {
-    const size_t n = strlen(s);
-    if (t->len + n + 1 > t->cap) {
-        t->cap = (t->len + n + 1) * 2;
-        t->p = realloc(t->p, t->cap);
-        if (!t->p) exit(3);
-    }
-    memcpy(t->p + t->len, s, n + 1);
-    t->len += n;
-}
-typedef struct State {
-    Text text, tables; /* tables: names as SQL has them, each with an end of line */
-} State;
-/* The number that a sequence has given last may be ahead, and what a view shows is made of tables. */
-static bool each_definition(void *ctx, const stele_definition *d) {
-    static const char drop[] = "DROP TABLE ";
-    State *s = ctx;
-    if (strcmp(d->kind, "SEQUENCE SET") == 0) return false;
-    const char *const parts[] = {d->kind, " ", d->name, ": ", d->create_sql, "\n"};
-    for (int i = 0; i < 6; i++) put(&s->text, parts[i]);
-    if (strcmp(d->kind, "TABLE") != 0 || strncmp(d->drop_sql, drop, strlen(drop)) != 0) return false;
-    put(&s->tables, d->drop_sql + strlen(drop));
-    put(&s->tables, "\n");
-    return false;
-}
-static void put_rows(stele_conn *c, State *s, const char *table) {
+static void put_rows(stele_conn *c, Definitions *s, const char *table) {
     static const char query[] = "select count(*)::text || ' rows ' || coalesce(md5(string_agg(x::text, ',' order by "
                                 "x::text)), '') from ";
     char *sql = allocate(strlen(query) + strlen(table) + 3);
@@ -369,7 +341,7 @@ static void put_rows(stele_conn *c, State *s, const char *table) {
 }
 /* All that the database has, as a text. */
 static char *state_of(stele_db *db) {
-    State s = {{0}};
+    Definitions s = {{0}};
     stele_conn *c = NULL;
     put(&s.text, "");
     put(&s.tables, "");

@@ -12,42 +12,14 @@
 #include "storage/table.h"
 #include "unit.h"
 #include "unit_api.h"
+#include "../definitions.h"
 #include "unit_disk.h"
 #include "unit_random.h"
 
 static const char db_path[] = "/db";
 enum { CONNS = 2, SEQUENCES = 2 };
 
-/* ---- texts ---- */
-typedef struct Text {
-    char *p;
-    size_t len, cap;
-} Text;
-static void put(Text *t, const char *s) {
-    const size_t n = strlen(s);
-    if (t->len + n + 1 > t->cap) {
-        t->cap = (t->len + n + 1) * 2;
-        t->p = disk_memory(t->p, t->cap);
-    }
-    memcpy(t->p + t->len, s, n + 1);
-    t->len += n;
-}
-
 /* ---- all that a database has ---- */
-typedef struct Dump {
-    Text text, tables;
-} Dump;
-static bool each_definition(void *ctx, const stele_definition *d) {
-    static const char drop[] = "DROP TABLE ";
-    Dump *s = ctx;
-    if (strcmp(d->kind, "SEQUENCE SET") == 0) return false; /* that number may be ahead */
-    const char *const parts[] = {d->kind, " ", d->name, ": ", d->create_sql, "\n"};
-    for (int i = 0; i < 6; i++) put(&s->text, parts[i]);
-    if (strcmp(d->kind, "TABLE") != 0 || strncmp(d->drop_sql, drop, strlen(drop)) != 0) return false;
-    put(&s->tables, d->drop_sql + strlen(drop));
-    put(&s->tables, "\n");
-    return false;
-}
 static bool each_value(void *ctx, int64_t n, const char *const *values, const char *const *names) {
     (void)names;
     for (int64_t i = 0; i < n; i++) {
@@ -59,7 +31,7 @@ static bool each_value(void *ctx, int64_t n, const char *const *values, const ch
 }
 /* NULL: a transaction has the database to itself, so nothing was committed. */
 static char *dump_of(stele_conn *c) {
-    Dump s = {{0}};
+    Definitions s = {{0}};
     put(&s.text, "");
     put(&s.tables, "");
     if (stele_list_definitions(c, each_definition, &s) != STELE_OK) {
