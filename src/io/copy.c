@@ -399,6 +399,7 @@ Status copy_from(const CopyTarget *t, const CopyOptions *o, Vfs *vfs, const char
     }
     for (int i = 0; i < threads; i++) arena_set_err(l->workers[i].arena, &l->workers[i].parser.err);
     if (load_begin(t->table, threads, &l->load, e) != ST_OK) goto done;
+    if (t->unlock) t->unlock(t->lock_ctx);
     if (threads > 1) pool_run(t->pool, threads, load_worker, l);
     else load_worker(l, 0);
     if (atomic_load(&l->fail_order) != INT64_MAX) {
@@ -407,7 +408,8 @@ Status copy_from(const CopyTarget *t, const CopyOptions *o, Vfs *vfs, const char
     }
     if (o->reject && write_rejects(l, vfs, e) != ST_OK) goto done;
     if (t->rejected) *t->rejected = atomic_load(&l->n_rejected);
-    st = load_finish(l->load, t->pool, undo, rows, e);
+    st = t->lock ? t->lock(t->lock_ctx) : ST_OK;
+    if (st == ST_OK) st = load_finish(l->load, t->pool, undo, rows, e);
     if (st == ST_OK && t->progress) t->progress(t->progress_ctx, 1.0);
 done:
     if (st != ST_OK && !err_is_set(e)) err_oom(e);

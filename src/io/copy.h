@@ -71,6 +71,11 @@ typedef struct CopyTarget {
     void (*progress)(void *ctx, double fraction);
     void *progress_ctx;
     int64_t *rejected; /* gets the number of rows that were ignored; may be NULL */
+    /* The database lock is given up when the load has begun, and taken again behind the last row, before the table
+     * changes. NULL: it is held all the time. */
+    void (*unlock)(void *ctx);
+    Status (*lock)(void *ctx);
+    void *lock_ctx;
 } CopyTarget;
 /* Loads from a file (path) or, with path NULL, from `read`. *rows gets the number loaded. With undo the load can be
  * rolled back. CHECK constraints are the caller's. */

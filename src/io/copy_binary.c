@@ -708,8 +708,10 @@ Status copy_binary_from(const CopyTarget *t, CopyRead read, void *ctx, UndoLog *
     Arena *a = arena_new(t->account, e);
     Status st = a && (r->arena = arena_new(t->account, e)) ? ST_OK : ST_ERROR;
     if (st == ST_OK) st = in_begin(r, a);
+    if (st == ST_OK && t->unlock) t->unlock(t->lock_ctx);
     if (st == ST_OK) st = get_header(r);
     if (st == ST_OK) st = get_rows(r);
+    if (st == ST_OK && t->lock) st = t->lock(t->lock_ctx);
     if (st == ST_OK) st = load_finish(r->load, t->pool, undo, rows, e);
     load_cancel(r->load);
     arena_free(r->arena);

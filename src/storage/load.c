@@ -151,6 +151,7 @@ Status load_begin(Table *t, int workers, TableLoad **out, Err *e) {
     TableLoad *l = mem_calloc(a, (int64_t)sizeof *l, e);
     if (!l) return ST_ERROR;
     l->t = t;
+    atomic_fetch_add(&t->impl->held, 1);
     l->acct = a;
     l->n_cols = t->n_cols;
     l->n_workers = workers;
@@ -236,7 +237,9 @@ void load_cancel(TableLoad *l) {
     if (l->dicts) mem_free(a, l->dicts, (int64_t)sizeof(LoadDict) * MAX_OF(l->n_cols, 1));
     mutex_destroy(&l->mu);
     mutex_destroy(&l->err_mu);
+    Table *t = l->t;
     mem_free(a, l, (int64_t)sizeof *l);
+    table_free_end(t);
 }
 
 /* ---- tablets from pieces ---- */

@@ -161,8 +161,11 @@ struct TableImpl {
     MemAccount parts[N_TABLE_PARTS];
     struct TableVersions *versions; /* table_version.c; NULL: it has none */
     const Table *version;           /* the Table of a version that this belongs to; NULL: of the writer */
+    _Atomic int32_t held;           /* by loads: the last of these and of the owner frees it */
 };
-void table_free_end(Table *t); /* what is left when the data has gone: names and the Table */
+/* What is left when the data has gone, names and the Table: by its owner, and once by each that has raised impl->held.
+ */
+void table_free_end(Table *t);
 /* The table's data has gone: it is retired, and freed with its last version. */
 void table_versions_end(Table *t);
 

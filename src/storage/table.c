@@ -127,6 +127,7 @@ void table_free(Table *t) {
     else table_free_end(t);
 }
 void table_free_end(Table *t) {
+    if (atomic_fetch_sub(&t->impl->held, 1) > 0) return;
     MemAccount *parent = t->impl->parent;
     for (int i = 0; i < t->n_exprs; i++)
         if (t->exprs[i].program) t->exprs[i].program->free(t->exprs[i].program);

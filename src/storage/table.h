@@ -369,7 +369,8 @@ bool table_is_wasteful(Table *t); /* an eighth of its memory; quick when little 
 
 /* Bulk load: workers fill tablets in parallel; becomes visible as a whole (load_finish), or not at all. Key
  * constraints are checked at the end. load_add takes up to any n rows in any chunking; `order` fixes the rows' final
- * order (chunks of lower order come first). */
+ * order (chunks of lower order come first). load_begin and load_finish under the database lock, held alone, which may
+ * be given up between them: the names and types of a table that is freed meanwhile last as long as the load. */
 typedef struct TableLoad TableLoad;
 Status load_begin(Table *t, int workers, TableLoad **out, Err *e);
 Status load_add(TableLoad *b, int worker, int64_t order, int64_t n, const Vec *cols, Err *e);

@@ -17,7 +17,8 @@ Status row_set_add(RowSet *r, int64_t rowid);
 /* An INSERT, UPDATE, DELETE or MERGE. */
 typedef struct Change {
     BoundStmt *b;
-    Query *query; /* owns rows; freed by the caller */
+    struct ChangeApply *ready; /* its rows as the table takes them (change_prepare); NULL: they are not yet */
+    Query *query;              /* owns rows; freed by the caller */
     RowStore *rows;
     int32_t first_result;
     const RowSet *changed; /* rows of the table that the same statement has changed before: they stay as they are. NULL:
@@ -33,10 +34,18 @@ typedef struct Change {
 Status change_allowed(Session *s, const BoundStmt *b);
 /* 1. Its rows, as the tables are now. */
 Status change_plan(Session *s, Arena *a, PlanCtx *c, BoundStmt *b, MemAccount *acct, Change *x);
+/* What of 2. needs no lock, if there is some, for the table that will be changed. change_forget, unless it is applied.
+ */
+Status change_prepare(Session *s, Arena *a, Change *x, Table *target);
+void change_forget(Change *x);
 /* 2. The table, logged in s->undo, and the events of its keys. An error leaves no change. */
 Status change_apply(Session *s, Arena *a, Change *x);
 /* 3. constraints_settle of its events. An error leaves changes: the caller rolls back. */
 void change_result(Statement *st, const Change *x);
+
+/* A statement with one change: 1., and then 2. and 3.; fills the statement's result. An error leaves no change. */
+Status session_dml_plan(Session *s, Statement *st, PlanCtx *c, BoundStmt *b, Change *x);
+Status session_dml_apply(Session *s, Statement *st, Change *x);
 
 /* A statement with members of WITH that change data: fills the statement's result. */
 Status session_with_changes(Session *s, Statement *st, PlanCtx *c, BoundStmt *b);

@@ -78,11 +78,12 @@ void chunk_keep(const RowLayout *l, Chunk *c, int64_t n_kept, const int64_t *kee
 }
 
 /* A change while its rows go to the table, by the operations of storage/row_change.h. */
-typedef struct Apply {
+typedef struct ChangeApply {
     Session *s;
     Arena *a;
     Change *x;
     const BoundStmt *b;
+    Table *target; /* b's, where that is not a version's */
     const RowLayout *l;
     Chunk in;            /* rows of the plan */
     bool copies_strings; /* they go with the chunk */
@@ -265,7 +266,7 @@ static Status apply_begin(Apply *y, int64_t total) {
     while (b->hit && INT64_C(1) << y->bits < 2 * total) y->bits++;
     if (b->hit && !(y->updated = arena_calloc(y->a, (int64_t)sizeof(int64_t) << y->bits))) return err_oom(&y->s->err);
     if (b->kind == STMT_INSERT && total >= CHANGE_LOAD_ROWS && !is_on_conflict(b))
-        return load_begin(b->table, 1, &y->load, &y->s->err);
+        return load_begin(y->target, 1, &y->load, &y->s->err);
     return ST_OK;
 }
 /* The k rows in hand, of which the first is the statement's number `seen`. */
@@ -302,24 +303,63 @@ static Status apply_run(Apply *y, const RowRun *run, int64_t seen) {
     return ST_OK;
 }
 
+/* All rows of the plan. */
+static Status apply_all(Apply *y) {
+    int64_t seen = 0;
+    for (int64_t i = 0; i < rows_n_runs(y->x->rows); i++) {
+        RowRun run;
+        TRY(rows_run_open(y->x->rows, i, &run, &y->s->err));
+        y->copies_strings = run.pin;
+        const Status st = apply_run(y, &run, seen);
+        seen += run.n;
+        rows_run_close(y->x->rows, &run);
+        TRY(st);
+    }
+    return ST_OK;
+}
+static Status apply_end(Apply *y) {
+    TRY(update_gathered(y));
+    return y->load ? load_finish(y->load, y->s->db->pool, y->s->undo, NULL, &y->s->err) : ST_OK;
+}
+static Apply *apply_new(Session *s, Arena *a, Change *x) {
+    Apply *y = arena_new_of(a, Apply);
+    if (!y) return (void)err_oom(&s->err), NULL;
+    *y = (Apply){.s = s, .a = a, .x = x, .b = x->b, .l = rows_layout(x->rows)};
+    return y;
+}
+
+/* The rows of an UPDATE are gathered before the first of them changes, and those of a large INSERT are encoded. */
+Status change_prepare(Session *s, Arena *a, Change *x, Table *target) {
+    const BoundStmt *b = x->b;
+    const int64_t total = rows_count(x->rows);
+    const bool loads = b->kind == STMT_INSERT && total >= CHANGE_LOAD_ROWS && !is_on_conflict(b);
+    if (!loads && b->kind != STMT_UPDATE) return ST_OK;
+    Apply *y = apply_new(s, a, x);
+    if (!y) return ST_ERROR;
+    y->target = target;
+    x->ready = y;
+    Status st = apply_begin(y, total);
+    if (st == ST_OK) st = apply_all(y);
+    if (st != ST_OK) change_forget(x);
+    return st;
+}
+void change_forget(Change *x) {
+    if (x->ready) load_cancel(x->ready->load);
+    x->ready = NULL;
+}
+
 static Status apply(Session *s, Arena *a, Change *x) {
     if (x->b->merge) return change_apply_merge(s, a, x);
-    Apply y = {.s = s, .a = a, .x = x, .b = x->b, .l = rows_layout(x->rows)};
     const int64_t total = rows_count(x->rows), mark = undo_mark(s->undo);
-    int64_t seen = 0;
-    Status st = apply_begin(&y, total);
-    for (int64_t i = 0; st == ST_OK && i < rows_n_runs(x->rows); i++) {
-        RowRun run;
-        st = rows_run_open(x->rows, i, &run, &s->err);
-        if (st != ST_OK) break;
-        y.copies_strings = run.pin;
-        st = apply_run(&y, &run, seen);
-        seen += run.n;
-        rows_run_close(x->rows, &run);
+    Status st = ST_OK;
+    if (!x->ready) {
+        if (!(x->ready = apply_new(s, a, x))) return ST_ERROR;
+        x->ready->target = x->b->table;
+        st = apply_begin(x->ready, total);
+        if (st == ST_OK) st = apply_all(x->ready);
     }
-    if (st == ST_OK) st = update_gathered(&y);
-    if (st == ST_OK && y.load) st = load_finish(y.load, s->db->pool, s->undo, NULL, &s->err);
-    load_cancel(y.load);
+    if (st == ST_OK) st = apply_end(x->ready);
+    change_forget(x);
     x->n_shown = is_on_conflict(x->b) ? x->done : leaves_out(x) ? x->n_kept : total;
     if (st != ST_OK) undo_rollback(s->undo, mark);
     return st;
@@ -345,9 +385,27 @@ void change_result(Statement *st, const Change *x) {
     snprintf(st->tag, sizeof st->tag, "%s %lld", tags[b->kind], (long long)x->done);
 }
 
+Status session_dml_plan(Session *s, Statement *st, PlanCtx *c, BoundStmt *b, Change *x) {
+    TRY(change_plan(s, st->run_arena, c, b, &st->account, x));
+    st->query = x->query;
+    return ST_OK;
+}
+Status session_dml_apply(Session *s, Statement *st, Change *x) {
+    KeyEvents events = {{0}};
+    x->events = &events;
+    int64_t mark = undo_mark(s->undo);
+    Status out = change_apply(s, st->run_arena, x);
+    if (out == ST_OK) out = constraints_settle(s, st, &events);
+    if (out != ST_OK) {
+        undo_rollback(s->undo, mark);
+        (void)transaction_reads_table(s, x->b->table); /* a routine may go on, knowing of a row that has the key */
+        return ST_ERROR;
+    }
+    change_result(st, x);
+    return ST_OK;
+}
 Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
     Change x;
-    KeyEvents events = {{0}};
     if (b->n_members > 0) return session_with_changes(s, st, c, b);
     TRY(change_allowed(s, b));
     if (c->reads_client_rows) {
@@ -355,17 +413,6 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
         Status loaded = session_insert_cells(s, st, b, CHANGE_LOAD_ROWS, &done);
         if (done || loaded != ST_OK) return loaded;
     }
-    TRY(change_plan(s, st->run_arena, c, b, &st->account, &x));
-    st->query = x.query;
-    x.events = &events;
-    int64_t mark = undo_mark(s->undo);
-    Status out = change_apply(s, st->run_arena, &x);
-    if (out == ST_OK) out = constraints_settle(s, st, &events);
-    if (out != ST_OK) {
-        undo_rollback(s->undo, mark);
-        (void)transaction_reads_table(s, b->table); /* a routine may go on, knowing of a row that has the key */
-        return ST_ERROR;
-    }
-    change_result(st, &x);
-    return ST_OK;
+    TRY(session_dml_plan(s, st, c, b, &x));
+    return session_dml_apply(s, st, &x);
 }

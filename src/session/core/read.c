@@ -36,9 +36,8 @@ static void narrow(const Session *s) {
     if (epoch_now(s->db->epochs) >= s->read.version->node.birth) epoch_pin_narrow(s->read.slot);
 }
 
-/* The current version, pinned for the statement, or for all that the transaction reads. */
-static bool pin_current(Session *s) {
-    bool block = s->state == 'T';
+/* The current version, pinned for the statement, or (block) for all that the transaction reads. */
+static bool pin_current(Session *s, bool block) {
     const DatabaseVersion *v =
         database_read_begin(s->db, s->read.slot, block ? transaction_pin_label : "statement", s->read.since_ns);
     if (v && block && !transaction_read_version(s, v)) {
@@ -55,7 +54,7 @@ static bool pin(Session *s, bool definitions) {
     s->read.version = transaction_version(s, &lost);
     s->read.of_txn = s->read.version != NULL;
     if (s->read.version) return true;
-    if (!definitions) return pin_current(s);
+    if (!definitions) return pin_current(s, s->state == 'T');
     s->read.version = database_definitions_begin(s->db, s->read.slot, "statement", s->read.since_ns);
     return s->read.version != NULL;
 }
@@ -100,6 +99,13 @@ Status session_read(Session *s, bool brief) {
     s->read.published = pinned;
     s->read.cost = cost;
     return ST_OK;
+}
+bool session_read_beside(Session *s) {
+    PublishCost ignored;
+    const bool can = s->state == 'I' && !s->txn && can_read_version(s) && session_should_publish(s);
+    if (!can || !publish(s, &ignored) || !pin_current(s, true)) return false;
+    session_unlock_unchanged(s);
+    return true;
 }
 bool session_read_enough(void *ctx) {
     const Session *s = ctx;

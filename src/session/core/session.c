@@ -13,6 +13,7 @@
 #include "session/pool/bulk.h"
 #include "session/pool/callpool.h"
 #include "session/pl/pl_run.h"
+#include "session/core/ahead.h"
 #include "session/core/changes.h"
 #include "catalog/names.h"
 #include "session/core/cursor.h"
@@ -907,8 +908,7 @@ void session_abandon(Session *s) {
     end_block(s);
 }
 
-/* The lock alone, and what is committed now in the tables. */
-static Status lock_latest(Session *s) {
+Status session_lock_latest(Session *s) {
     bool again;
     s->block.latest = true;
     Status st = s->lock == LOCK_EXCLUSIVE ? transaction_enter(s, false, &again) : session_lock(s, LOCK_EXCLUSIVE);
@@ -946,7 +946,7 @@ static Status transaction(Session *s, Statement *st, const AstTransaction *t) {
         if (s->state == 'I') return nothing_to_end(s, t, "COMMIT AND CHAIN");
         if (s->state == 'T') {
             bool changes = s->catalog_undo || transaction_changed(s);
-            Status r = changes ? lock_latest(s) : ST_OK; /* 40001, or the lock was not to be had */
+            Status r = changes ? session_lock_latest(s) : ST_OK; /* 40001, or the lock was not to be had */
             if (r == ST_OK && changes) r = look_before_commit(s);
             if (r == ST_OK && changes) r = before_commit(s);
             if (r != ST_OK && !s->block.holder) session_abandon(s);
@@ -1576,7 +1576,7 @@ static Status run_query(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
 static Status lock_alone(Session *s, const AstLock *x) {
     const int64_t timeout = s->settings.txn.lock_timeout_ms;
     if (x->nowait) s->settings.txn.lock_timeout_ms = 1;
-    Status st = s->state == 'T' ? lock_latest(s) : session_lock(s, LOCK_EXCLUSIVE);
+    Status st = s->state == 'T' ? session_lock_latest(s) : session_lock(s, LOCK_EXCLUSIVE);
     s->settings.txn.lock_timeout_ms = timeout;
     if (st == ST_OK || !x->nowait || strcmp(s->err.sqlstate, ERR_LOCK_NOT_AVAILABLE) != 0) return st;
     err_clear(&s->err);
@@ -1604,6 +1604,73 @@ static Status lock_tables(Session *s, Statement *st, const AstLock *x) {
     }
     if (alone) transaction_pin(s, true);
     return ST_OK;
+}
+
+/* A statement that changes rows, and its parameters. */
+typedef struct Changes {
+    Session *s;
+    Statement *st;
+    const AstStmt *ast;
+    int32_t n_params;
+    const Type *param_types;
+    const Value *params;
+} Changes;
+static Status bind_changes(const Changes *x, PlanCtx *c, BoundStmt **out) {
+    Session *s = x->s;
+    plan_ctx_init_client(s, x->st->run_arena, c);
+    c->rows.current = cursor_current_row;
+    c->rows.current_ctx = s;
+    TRY(sql_bind_client(c, x->ast, x->n_params, x->param_types, out));
+    TRY(set_shape(x->st, x->st->run_arena, c, *out));
+    if ((*out)->n_params == 0) return ST_OK;
+    if (x->n_params < (*out)->n_params)
+        return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "the statement has %d parameters but %d values were given",
+                       (int)(*out)->n_params, (int)x->n_params);
+    return sql_bind_params(c, *out, x->n_params, x->params);
+}
+/* Computed beside the tables, and then applied; *done false: not so, and the lock is held alone. */
+static Status run_ahead(const Changes *x, Table *target, bool *done) {
+    Session *s = x->s;
+    PlanCtx c;
+    BoundStmt *b;
+    Ahead a;
+    bool again = false;
+    *done = false;
+    if (!ahead_begin(s, target, &a)) return ST_OK;
+    Status r = bind_changes(x, &c, &b);
+    const Status kept = ahead_bound(s, &a, x->st->run_arena);
+    if (r == ST_OK) r = kept;
+    Change change = {0};
+    if (r == ST_OK) r = session_dml_plan(s, x->st, &c, b, &change);
+    if (r == ST_OK) r = change_prepare(s, x->st->run_arena, &change, target);
+    if (r == ST_OK) r = ahead_end(s, &a, &again);
+    if (r != ST_OK || again) change_forget(&change);
+    if (r != ST_OK) {
+        ahead_fail(s);
+        return r;
+    }
+    if (again) {
+        query_free(x->st->query);
+        x->st->query = NULL;
+        return ST_OK;
+    }
+    *done = true;
+    b->table = target; /* the version's until now */
+    return session_dml_apply(s, x->st, &change);
+}
+static Status run_changes(const Changes *x) {
+    PlanCtx c;
+    BoundStmt *b;
+    TRY(session_begin_write(x->s));
+    TRY(bind_changes(x, &c, &b));
+    if (b->kind == STMT_SELECT) return run_query(x->s, x->st, &c, b);
+    for (int i = 1; i < AHEAD_TRIES && ahead_pays(x->s, &c, b); i++) {
+        bool done;
+        TRY(run_ahead(x, b->table, &done));
+        if (done) return ST_OK;
+        TRY(bind_changes(x, &c, &b));
+    }
+    return session_dml(x->s, x->st, &c, b);
 }
 
 /* What a failed transaction takes. */
@@ -1649,7 +1716,7 @@ static Status execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_p
         bool by_statement = ast->kind == AST_EXECUTE || ast->kind == AST_PREPARE || ast->kind == AST_DEALLOCATE ||
                             ast->kind == AST_SET || ast->kind == AST_SHOW || ast->kind == AST_DISCARD ||
                             (ast->kind == AST_COPY && !AST_AS_CONST(AstCopy, ast)->from);
-        if (!by_statement && s->state == 'T') TRY(lock_latest(s));
+        if (!by_statement && s->state == 'T') TRY(session_lock_latest(s));
         Status r = session_utility(s, st, ast);
         if (!by_statement && s->lock != LOCK_NONE) transaction_pin(s, true);
         return r;
@@ -1663,21 +1730,7 @@ static Status execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_p
         if (done) return ST_OK;
         if (!sql_changes_data(ast)) return run_select(s, st, ast, n_params, param_types, params, text);
     }
-    TRY(session_begin_write(s));
-    PlanCtx c;
-    plan_ctx_init_client(s, st->run_arena, &c);
-    c.rows.current = cursor_current_row;
-    c.rows.current_ctx = s;
-    BoundStmt *b;
-    TRY(sql_bind_client(&c, ast, n_params, param_types, &b));
-    TRY(set_shape(st, st->run_arena, &c, b));
-    if (b->n_params > 0) {
-        if (n_params < b->n_params)
-            return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "the statement has %d parameters but %d values were given",
-                           (int)b->n_params, (int)n_params);
-        TRY(sql_bind_params(&c, b, n_params, params));
-    }
-    return b->kind == STMT_SELECT ? run_query(s, st, &c, b) : session_dml(s, st, &c, b);
+    return run_changes(&(Changes){s, st, ast, n_params, param_types, params});
 }
 
 Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,

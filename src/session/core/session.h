@@ -443,6 +443,9 @@ bool session_read_outdated(const Session *s);
  * (session_execute); it has had no effect yet. */
 Status session_read_locked(Session *s);
 void session_publish_before_write(Session *s);
+/* With the lock held alone, outside a transaction block: publishes, pins that as what a transaction of the session's
+ * reads, and gives the lock back (ahead.h). false: it cannot, and nothing has happened. */
+bool session_read_beside(Session *s);
 bool session_should_publish(const Session *s); /* others may be reading */
 bool session_publish(Session *s); /* others can read what is committed, or was before; false: nothing is published */
 /* table_merge, beside readers of what is published. What bulks had of the table goes, and most of the freed memory that
@@ -454,6 +457,8 @@ Status session_give_back_spare(Session *s);
 bool session_read_enough(void *s); /* a session that waits need not wait any more */
 
 Status session_lock(Session *s, LockMode mode);
+/* The lock alone, and what is committed now in the tables: the transaction is validated. 40001. */
+Status session_lock_latest(Session *s);
 void session_unlock_keep_version(Session *s);
 void session_note_seen(Session *s); /* it has the lock or a pinned version: what it sees there is to be on the disk */
 void session_unlock_unchanged(Session *s); /* what is committed is what it was when the lock was taken */

@@ -615,6 +615,8 @@ static void leave_list(Session *s) {
     free_txn(x);
 }
 
+void transaction_read_over(Session *s) { leave_list(s); }
+
 void transaction_commit(Session *s, int64_t n, const TableEvent *events) {
     UndoLog *u = s->undo;
     if (u && s->lock == LOCK_EXCLUSIVE && (undo_mark(u) > 0 || n != 0) && keep(s, u, n, events, s->txn)) s->undo = NULL;

@@ -6,6 +6,7 @@
 #include "io/out_file.h"
 #include "io/pipe.h"
 #include "io/recode.h"
+#include "session/core/ahead.h"
 #include "session/core/constraints.h"
 #include "session/core/session.h"
 #include "session/ddl/utility_int.h"
@@ -263,8 +264,35 @@ static void apply_sniffed(CopyOptions *o, const CopyOptions *found) {
     o->decimal_comma = given.decimal_comma;
 }
 
-/* Reads the file, or the client's stream, into a table. */
-static Status copy_rows_in(Session *s, Statement *st, const AstCopy *x, const CopyColumns *c, Table *t, int64_t *rows) {
+/* A table that is filled without the lock. */
+typedef struct CopyAhead {
+    Session *s;
+    const Table *table;
+    const char *name;
+    Ahead of;
+    bool parted; /* the lock was given up */
+    bool moved;  /* another table has its place */
+} CopyAhead;
+static void unlock(void *ctx) {
+    CopyAhead *x = ctx;
+    x->parted = ahead_part(x->s, x->table, &x->of);
+}
+static Status lock_again(void *ctx) {
+    CopyAhead *x = ctx;
+    bool same;
+    if (!x->parted) return ST_OK;
+    TRY(ahead_rejoin(x->s, &x->of, &same));
+    x->moved = !same;
+    if (same) return ST_OK;
+    err_set(&x->s->err, ERR_SERIALIZATION_FAILURE, "table \"%s\" was dropped or defined anew while its rows were read",
+            x->name);
+    err_hint(&x->s->err, "The statement might succeed if retried.");
+    return ST_ERROR;
+}
+
+/* Reads the file, or the client's stream, into a table. ahead: without the lock, until the rows are there; or NULL. */
+static Status copy_rows_in(Session *s, Statement *st, const AstCopy *x, const CopyColumns *c, Table *t,
+                           CopyAhead *ahead, int64_t *rows) {
     CopyOptions o;
     int64_t rejected = 0;
     TRY(options_of(s, x, c->n, c->names, st->run_arena, &o));
@@ -280,7 +308,10 @@ static Status copy_rows_in(Session *s, Statement *st, const AstCopy *x, const Co
                      &s->cancel,
                      copy_progress,
                      s,
-                     &rejected};
+                     &rejected,
+                     ahead ? unlock : NULL,
+                     ahead ? lock_again : NULL,
+                     ahead};
     CopyEnd end;
     Status st_in = end_open(&end, s, x, &st->account);
     if (st_in == ST_OK && copy_is_binary(x)) st_in = copy_binary_from(&to, end.read, end.ctx, s->undo, rows, &s->err);
@@ -367,14 +398,25 @@ static Status copy_inserted(Session *s, Statement *st, const AstCopy *x, const C
     PlanCtx c;
     BoundStmt *b;
     TRY(bind_checked(s, a, x, t, tmp, names, &c, &b)); /* what is wrong with the condition is wrong without a row */
-    TRY(copy_rows_in(s, st, x, &cols, tmp, rows));
+    TRY(copy_rows_in(s, st, x, &cols, tmp, NULL, rows));
     TRY(bind_checked(s, a, x, t, tmp, names, &c, &b));
     TRY(session_dml(s, st, &c, b));
     *rows = st->affected;
     return session_drop_table(s, tmp);
 }
 
-static Status copy_in(Session *s, Statement *st, const AstCopy *x) {
+/* The load needs its table's columns only; so others write on until its rows are encoded. */
+static Status copy_loaded(Session *s, Statement *st, const AstCopy *x, const CopyColumns *c, Table *t, int64_t *rows,
+                          bool *moved) {
+    CopyAhead ahead = {.s = s, .table = t, .name = arena_strdup(st->run_arena, name_of_key(t->name))};
+    if (!ahead.name) return err_oom(&s->err);
+    const int64_t mark = undo_mark(s->undo);
+    const Status r = copy_rows_in(s, st, x, c, t, *moved ? NULL : &ahead, rows);
+    *moved = ahead.moved;
+    return r == ST_OK ? constraints_after(s, st, t, mark) : r;
+}
+/* moved: before, the table was another one behind its rows than in front of them; and whether it is. */
+static Status copy_in_once(Session *s, Statement *st, const AstCopy *x, bool *moved) {
     TRY(session_begin_write(s));
     Table *t;
     CopyColumns c = {0};
@@ -395,14 +437,17 @@ static Status copy_in(Session *s, Statement *st, const AstCopy *x) {
     int64_t rows = 0;
     bool checks = t->n_checks > 0 || c.by_row || x->where;
     for (int i = 0; i < t->n_cols; i++) checks |= t->cols[i].domain != 0;
-    if (checks) {
-        TRY(copy_inserted(s, st, x, &c, t, &rows));
-    } else {
-        const int64_t mark = undo_mark(s->undo);
-        TRY(copy_rows_in(s, st, x, &c, t, &rows));
-        TRY(constraints_after(s, st, t, mark));
-    }
+    if (checks) TRY(copy_inserted(s, st, x, &c, t, &rows));
+    else TRY(copy_loaded(s, st, x, &c, t, &rows, moved));
     return copied(st, rows);
+}
+/* A file is read once more, then under the lock, when another table has the name by now. */
+static Status copy_in(Session *s, Statement *st, const AstCopy *x) {
+    bool moved = false;
+    const Status first = copy_in_once(s, st, x, &moved);
+    if (first == ST_OK || !moved || !x->path || x->program) return first;
+    err_clear(&s->err);
+    return copy_in_once(s, st, x, &moved);
 }
 
 /* ---- COPY TO ------------------------------------------------------------------------------------------ */

@@ -2,6 +2,7 @@
 #include "session/ddl/create_like.h"
 #include "session/ddl/definition.h"
 #include "session/ddl/depend.h"
+#include "session/core/ahead.h"
 #include "session/core/session.h"
 #include "session/ddl/index_program.h"
 #include "session/ddl/stored_text.h"
@@ -482,110 +483,6 @@ Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
 
 /* ---- CREATE TABLE AS ------------------------------------------------------------------------- */
 
-/* A result's rows on their way into an empty table: as vectors where they are made, or a piece of the result after the
- * other, of which each worker takes some runs at a time. All keep their place. */
-enum { FILL_ROWS = 2048, FILL_RUNS = 8, FILL_BYTES = 8 << 20 };
-typedef struct Fill {
-    RowStore *rows;
-    TableLoad *load;
-    int64_t before;   /* places of what has come before */
-    int64_t *after;   /* per worker: behind the place of vectors that came last */
-    Vec *cells, *now; /* per worker and column: room for FILL_ROWS; as filled last. NULL: there were no pieces yet */
-    const _Atomic bool *cancel;
-    _Atomic int64_t next;
-    _Atomic bool failed;
-    Err *e;
-} Fill;
-
-static Status fill_vectors(void *ctx, int worker, int64_t order, int64_t n, const Vec *cols, Err *e) {
-    Fill *f = ctx;
-    f->after[worker] = f->before + order + 1;
-    return load_add(f->load, worker, f->before + order, n, cols, e);
-}
-
-static Status fill_run(Fill *f, int worker, int64_t i, int64_t order, Err *e) {
-    const RowLayout *l = rows_layout(f->rows);
-    const Vec *cells = f->cells + (int64_t)worker * l->n_cols;
-    Vec *now = f->now + (int64_t)worker * l->n_cols;
-    RowRun run;
-    TRY(rows_run_open(f->rows, i, &run, e));
-    Status r = ST_OK;
-    for (int64_t first = 0; r == ST_OK && first < run.n; first += FILL_ROWS) {
-        int64_t n = MIN_OF((int64_t)FILL_ROWS, run.n - first);
-        for (int32_t k = 0; k < l->n_cols; k++) {
-            now[k] = cells[k]; /* rows_load leaves out `valid` where nothing is NULL */
-            rows_load(l, k, &run, first, NULL, n, &now[k]);
-        }
-        r = load_add(f->load, worker, order, n, now, e);
-    }
-    rows_run_close(f->rows, &run);
-    return r;
-}
-static void fill_worker(void *ctx, int worker) {
-    Fill *f = ctx;
-    Err err;
-    err_clear(&err);
-    for (int64_t order, runs = rows_n_runs(f->rows); (order = atomic_fetch_add(&f->next, 1)) * FILL_RUNS < runs;) {
-        Status r = ST_OK;
-        if (atomic_load(f->cancel)) r = err_set(&err, ERR_QUERY_CANCELED, "canceling statement due to user request");
-        for (int64_t i = order * FILL_RUNS;
-             r == ST_OK && i < MIN_OF((order + 1) * FILL_RUNS, runs) && !atomic_load(&f->failed); i++)
-            r = fill_run(f, worker, i, f->before + order, &err);
-        if (atomic_load(&f->failed)) return;
-        if (r == ST_OK) continue;
-        if (!atomic_exchange(&f->failed, true)) err_copy(f->e, &err); /* read when all are done */
-        return;
-    }
-}
-
-/* Room for the cells of each worker. */
-static Status fill_begin(Fill *f, int workers, Arena *a) {
-    const RowLayout *l = rows_layout(f->rows);
-    f->cells = arena_array(a, Vec, (int64_t)workers * l->n_cols + 1);
-    f->now = arena_array(a, Vec, (int64_t)workers * l->n_cols + 1);
-    if (!f->cells || !f->now) return ST_ERROR;
-    for (int64_t i = 0; i < (int64_t)workers * l->n_cols; i++) {
-        const CellSpec *c = &l->cols[i % l->n_cols];
-        f->cells[i] = (Vec){.data = arena_alloc(a, phys_size((Phys)c->phys) * FILL_ROWS),
-                            .valid = arena_alloc(a, FILL_ROWS),
-                            .phys = c->phys,
-                            .type = c->type};
-        if (!f->cells[i].data || !f->cells[i].valid) return ST_ERROR;
-    }
-    return ST_OK;
-}
-
-static Status fill_piece(Session *s, Fill *f, RowStore *rows, int workers, Arena *a) {
-    int64_t takes = (rows_n_runs(rows) + FILL_RUNS - 1) / FILL_RUNS;
-    f->rows = rows;
-    if (takes == 0) return ST_OK;
-    if (!f->cells) TRY(fill_begin(f, workers, a));
-    atomic_store(&f->next, 0);
-    const int n = (int)MIN_OF((int64_t)workers, takes);
-    if (n > 1) pool_run(s->db->pool, n, fill_worker, f);
-    else fill_worker(f, 0);
-    f->before += takes;
-    return atomic_load(&f->failed) ? ST_ERROR : ST_OK;
-}
-
-Status fill_table(Session *s, Table *t, RunOutput *r, Arena *a, int64_t *count) {
-    int workers = s->db->pool ? pool_threads(s->db->pool) : 1; /* a query has no more */
-    Fill f = {.after = arena_array(a, int64_t, workers), .cancel = &s->cancel, .e = &s->err};
-    if (!f.after) return ST_ERROR;
-    TRY(load_begin(t, workers, &f.load, &s->err));
-    const RowSink sink = {fill_vectors, &f};
-    if (!r->rows) query_set_sink(r->query, &sink);
-    Status st = r->rows ? fill_piece(s, &f, r->rows, workers, a) : ST_OK;
-    while (st == ST_OK && r->more) {
-        st = session_next_piece(s, FILL_BYTES, r);
-        for (int w = 0; w < workers; w++) f.before = MAX_OF(f.before, f.after[w]);
-        if (st == ST_OK) st = fill_piece(s, &f, r->rows, workers, a);
-    }
-    if (st == ST_OK) st = load_finish(f.load, s->db->pool, s->undo, count, &s->err);
-    load_cancel(f.load);
-    return st;
-}
-
 Status table_of_query(Session *s, Arena *a, const AstCreateTableAs *x, const PlanCtx *c, const BoundStmt *b,
                       Table **out) {
     if (x->n_columns > b->n_result) return err_set(&s->err, ERR_SYNTAX, "too many column names were specified");
@@ -609,14 +506,58 @@ Status table_of_query(Session *s, Arena *a, const AstCreateTableAs *x, const Pla
     TRY(table_new(&s->db->parts[DB_TABLES], x->name.name, b->n_result, cols, 0, NULL, 0, NULL, &t, &s->err));
     t->expected_rows = expected;
     t->on_commit = on_commit_of(x->on_commit);
-    if (session_add_table(s, t) != ST_OK) {
-        table_free(t);
-        return ST_ERROR;
-    }
     *out = t;
     return ST_OK;
 }
+Status add_new_table(Session *s, Table *t) {
+    if (session_add_table(s, t) == ST_OK) return ST_OK;
+    table_free(t);
+    return ST_ERROR;
+}
 
+/* CREATE TABLE AS, computed beside the tables. */
+typedef struct NewTable {
+    Session *s;
+    Arena *a;
+    const AstCreateTableAs *x;
+    Table *table; /* of no catalog yet; NULL: there is none */
+} NewTable;
+static Status bind_new(void *ctx, PlanCtx *c, BoundStmt **b, Table **t) {
+    NewTable *n = ctx;
+    table_free(n->table); /* of the last try */
+    n->table = NULL;
+    plan_ctx_init_client(n->s, n->a, c);
+    TRY(sql_bind(c, n->x->query, 0, NULL, b));
+    TRY(table_of_query(n->s, n->a, n->x, c, *b, &n->table));
+    *t = n->table;
+    return ST_OK;
+}
+/* *done false: it is to be computed under the lock, which is held. */
+static Status create_ahead(Session *s, Statement *st, const AstCreateTableAs *x, int64_t *rows, bool *done) {
+    NewTable n = {s, st->run_arena, x, NULL};
+    TableLoad *load;
+    bool skip = false;
+    Status r = ST_OK;
+    bool again = true;
+    for (int i = 1; i < AHEAD_TRIES && r == ST_OK && again; i++)
+        r = fill_ahead(s, st, &(FillQuery){bind_new, &n}, NULL, &load, &again);
+    *done = r == ST_OK && load;
+    if (*done) r = name_is_free(s, &x->name, x->if_not_exists, &skip); /* others may have taken it meanwhile */
+    if (r == ST_OK && *done && !skip) {
+        r = session_add_table(s, n.table);
+        if (r == ST_OK) r = load_finish(load, s->db->pool, s->undo, rows, &s->err);
+        if (catalog_table(&s->db->catalog, slice_of(x->name.name)) == n.table) n.table = NULL;
+    }
+    load_cancel(load);
+    table_free(n.table);
+    return r;
+}
+
+static Status created_with(Statement *st, int64_t n) {
+    st->affected = n;
+    snprintf(st->tag, sizeof st->tag, "SELECT %lld", (long long)n);
+    return ST_OK;
+}
 Status create_table_as(Session *s, Statement *st, const AstCreateTableAs *x) {
     Arena *a = st->run_arena;
     AstCreateTableAs named = *x;
@@ -637,14 +578,18 @@ Status create_table_as(Session *s, Statement *st, const AstCreateTableAs *x) {
     Table *t;
     TRY(sql_bind(&c, x->query, 0, NULL, &b));
     if (b->n_params > 0) return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "CREATE TABLE AS takes no parameters");
+    int64_t n = 0;
+    bool done = false;
+    if (!x->with_no_data && ahead_pays(s, &c, b)) TRY(create_ahead(s, st, x, &n, &done));
+    if (done) return created_with(st, n);
+    plan_ctx_init_client(s, a, &c);
+    TRY(sql_bind(&c, x->query, 0, NULL, &b));
     TRY(table_of_query(s, a, x, &c, b, &t));
+    TRY(add_new_table(s, t));
     if (x->with_no_data) return ST_OK;
     RunOutput r;
     TRY(session_begin_pieces(s, &c, b, b->n_result, b->result, &st->account, &r));
-    int64_t n = 0;
     Status out = fill_table(s, t, &r, a, &n);
     query_free(r.query);
-    st->affected = n;
-    snprintf(st->tag, sizeof st->tag, "SELECT %lld", (long long)n);
-    return out;
+    return out == ST_OK ? created_with(st, n) : out;
 }

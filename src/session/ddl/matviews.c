@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "catalog/similar_names.h"
+#include "session/core/ahead.h"
 #include "session/core/transaction.h"
 #include "session/ddl/depend.h"
 #include "session/ddl/stored_text.h"
@@ -54,6 +55,7 @@ Status matview_create(Session *s, Statement *st, const AstCreateTableAs *x) {
         return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "bulk_call in a view is not supported");
     if (b->n_params > 0) return err_at(&s->err, x->location, ERR_UNDEFINED_PARAMETER, "there is no parameter $1");
     TRY(table_of_query(s, a, x, &c, b, &t));
+    TRY(add_new_table(s, t));
     TRY(make_view(s, a, x, &like));
     TRY(add_view(s, &like));
     if (x->with_no_data) return ST_OK;
@@ -95,20 +97,46 @@ static Status check_concurrently(Session *s, const Table *t, const View *v) {
     return ST_ERROR;
 }
 
-/* The rows of the query in place of those of the table. */
-static Status refill(Session *s, Statement *st, Table *t, const View *v) {
+typedef struct Refill {
+    Session *s;
+    Arena *a;
+    Table *table;
+} Refill;
+static Status bind_refill(void *ctx, PlanCtx *c, BoundStmt **b, Table **t) {
+    const Refill *r = ctx;
+    Session *s = r->s;
+    const View *v = catalog_matview(session_catalog(s), slice_of(r->table->name));
+    plan_ctx_init(s, r->a, c);
+    TRY(sql_bind_view(c, v, b));
+    *t = r->table;
+    if (!c->views.unpopulated) return ST_OK;
+    err_set(&s->err, ERR_NOT_IN_STATE, "materialized view \"%s\" has not been populated", c->views.unpopulated);
+    err_hint(&s->err, "Use the REFRESH MATERIALIZED VIEW command.");
+    return ST_ERROR;
+}
+static Status replace_rows(Session *s, Table *t, TableLoad *load) {
+    TRY(table_truncate(t, s->undo, &s->err));
+    return load_finish(load, s->db->pool, s->undo, NULL, &s->err);
+}
+/* The rows of the query in place of those of the table. beside: computed without the lock where that pays; *again then:
+ * it came to nothing, and the table may be gone. */
+static Status refill(Session *s, Statement *st, Table *t, bool beside, bool *again) {
     Arena *a = st->run_arena;
+    Refill of = {s, a, t};
     PlanCtx c;
     BoundStmt *b;
     RunOutput r;
-    plan_ctx_init(s, a, &c);
-    TRY(sql_bind_view(&c, v, &b));
-    if (c.views.unpopulated) {
-        err_set(&s->err, ERR_NOT_IN_STATE, "materialized view \"%s\" has not been populated", c.views.unpopulated);
-        err_hint(&s->err, "Use the REFRESH MATERIALIZED VIEW command.");
-        return ST_ERROR;
-    }
+    *again = false;
+    TRY(bind_refill(&of, &c, &b, &t));
     dbg_assert(b->n_result == t->n_cols);
+    if (beside && ahead_pays(s, &c, b)) {
+        TableLoad *load;
+        TRY(fill_ahead(s, st, &(FillQuery){bind_refill, &of}, t, &load, again));
+        const Status out = load ? replace_rows(s, t, load) : ST_OK;
+        load_cancel(load);
+        if (load || *again) return out;
+        TRY(bind_refill(&of, &c, &b, &t));
+    }
     TRY(session_begin_pieces(s, &c, b, b->n_result, b->result, &st->account, &r));
     int64_t n = 0;
     Status out = table_truncate(t, s->undo, &s->err);
@@ -122,13 +150,17 @@ Status matview_refresh(Session *s, Statement *st, const AstRefresh *x) {
     View *v;
     TRY(session_begin_write(s));
     tag(st, "REFRESH MATERIALIZED VIEW");
-    TRY(find(s, st->run_arena, &x->name, &t, &v));
-    if (x->concurrently && x->with_no_data)
-        return err_set(&s->err, ERR_SYNTAX, "CONCURRENTLY and WITH NO DATA options cannot be used together");
-    if (x->concurrently) TRY(check_concurrently(s, t, v));
-    TRY(session_table_idle(s, t, "REFRESH MATERIALIZED VIEW"));
-    if (x->with_no_data) TRY(table_truncate(t, s->undo, &s->err));
-    else TRY(refill(s, st, t, v));
+    bool again = true;
+    for (int i = 1; again; i++) {
+        TRY(find(s, st->run_arena, &x->name, &t, &v));
+        if (x->concurrently && x->with_no_data)
+            return err_set(&s->err, ERR_SYNTAX, "CONCURRENTLY and WITH NO DATA options cannot be used together");
+        if (x->concurrently) TRY(check_concurrently(s, t, v));
+        TRY(session_table_idle(s, t, "REFRESH MATERIALIZED VIEW"));
+        again = false;
+        if (x->with_no_data) TRY(table_truncate(t, s->undo, &s->err));
+        else TRY(refill(s, st, t, i < AHEAD_TRIES, &again));
+    }
     if (v->populated == !x->with_no_data) return ST_OK;
     View like = *v;
     like.populated = !x->with_no_data;

@@ -58,13 +58,29 @@ Status foreign_keys(Session *s, Statement *st, const char *table, int64_t n, con
                     const char *column);
 /* Binds CHECKs and DEFAULTs once so that a bad one is refused at definition. */
 Status try_bind(Session *s, Arena *a, Table *t);
+
+/* ---- fill.c ---- */
 /* Adds all rows of a result, which may come in pieces, to an empty table; *count of them. */
 Status fill_table(Session *s, Table *t, RunOutput *r, Arena *a, int64_t *count);
+/* Binds a query for the catalog that the session reads (session_catalog); *t gets its rows, and may be of no catalog.
+ */
+typedef struct FillQuery {
+    Status (*bind)(void *ctx, PlanCtx *c, BoundStmt **b, Table **t);
+    void *ctx;
+} FillQuery;
+/* The same beside the tables (ahead.h), with the lock held alone before and behind it. target: the table, if it is one
+ * of the catalog. *load: all that is left is load_finish, and load_cancel in any case; NULL: it did not come to that.
+ * *again: others have changed what was read, and the target may be gone. On an error the lock is not held. */
+Status fill_ahead(Session *s, Statement *st, const FillQuery *q, const Table *target, TableLoad **load, bool *again);
+
+/* ---- create_table.c ---- */
 /* 42P07; *skip: the relation is there, and that is fine. */
 Status name_is_free(Session *s, const AstName *n, bool if_not_exists, bool *skip);
-/* A table with the columns of the query, under other names where there are some; options of CREATE TABLE ... WITH. */
+/* A table with the columns of the query, under other names where there are some; options of CREATE TABLE ... WITH. It
+ * is of no catalog yet. */
 Status table_of_query(Session *s, Arena *a, const AstCreateTableAs *x, const PlanCtx *c, const BoundStmt *b,
                       Table **out);
+Status add_new_table(Session *s, Table *t); /* frees it on an error */
 
 /* ---- schemas.c ---- */
 Status schema_create(Session *s, Statement *st, const AstCreateSchema *x);

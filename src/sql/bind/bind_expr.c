@@ -372,6 +372,7 @@ static Expr *bind_current_of(Binder *b, const Query *q, const AstCurrentOf *x) {
         err_set(b->err, ERR_FEATURE_NOT_SUPPORTED, "WHERE CURRENT OF on a view is not implemented");
         return NULL;
     }
+    b->c->rows.of_cursor = true;
     if (b->c->rows.current && b->c->rows.current(b->c->rows.current_ctx, x->cursor, target->table, &row) != ST_OK)
         return NULL;
     if (row < 0) return expr_bool(b->c, false);

@@ -104,6 +104,7 @@ typedef struct PlanRows {
     /* WHERE CURRENT OF: the number of the row, -1: none. NULL: what comes of it is not looked at. */
     Status (*current)(void *ctx, const char *cursor, const Table *t, int64_t *rowid);
     void *current_ctx;
+    bool of_cursor; /* it was looked for */
 } PlanRows;
 
 /* What binding does with views. */
