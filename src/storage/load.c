@@ -187,6 +187,8 @@ Status load_begin(Table *t, int workers, TableLoad **out, Err *e) {
     return ST_OK;
 }
 
+int load_columns(const TableLoad *l) { return l->n_cols; }
+
 static void proto_free(TableLoad *l, LoadProto *p) {
     if (!p) return;
     for (int c = 0; c < l->n_cols; c++) enc_release(l->acct, &p->cols[c]);

@@ -373,6 +373,7 @@ bool table_is_wasteful(Table *t); /* an eighth of its memory; quick when little 
  * be given up between them: the names and types of a table that is freed meanwhile last as long as the load. */
 typedef struct TableLoad TableLoad;
 Status load_begin(Table *t, int workers, TableLoad **out, Err *e);
+int load_columns(const TableLoad *b); /* of its table */
 Status load_add(TableLoad *b, int worker, int64_t order, int64_t n, const Vec *cols, Err *e);
 /* Encodes, builds dictionaries and statistics, appends the tablets to the table. With an undo log the load can be
  * rolled back. */

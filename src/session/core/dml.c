@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "session/core/changes_int.h"
+#include "session/core/row_fill.h"
 #include "session/core/transaction.h"
 
 Status chunk_init(Session *s, Arena *a, const RowLayout *l, ChunkCols which, int64_t cap, Chunk *c) {
@@ -265,8 +266,6 @@ static Status apply_begin(Apply *y, int64_t total) {
     if (gathers) TRY(gather_begin(y, total));
     while (b->hit && INT64_C(1) << y->bits < 2 * total) y->bits++;
     if (b->hit && !(y->updated = arena_calloc(y->a, (int64_t)sizeof(int64_t) << y->bits))) return err_oom(&y->s->err);
-    if (b->kind == STMT_INSERT && total >= CHANGE_LOAD_ROWS && !is_on_conflict(b))
-        return load_begin(y->target, 1, &y->load, &y->s->err);
     return ST_OK;
 }
 /* The k rows in hand, of which the first is the statement's number `seen`. */
@@ -303,9 +302,36 @@ static Status apply_run(Apply *y, const RowRun *run, int64_t seen) {
     return ST_OK;
 }
 
+/* A large INSERT is encoded straight into main. Threads share the work where no row can be refused but for a NULL; then
+ * which one is refused is found out by going through them once more, one after the other. */
+static bool loads(const Change *x) {
+    return x->b->kind == STMT_INSERT && rows_count(x->rows) >= CHANGE_LOAD_ROWS && !is_on_conflict(x->b);
+}
+static Status load_shared(Apply *y, bool *done) {
+    RowFill f;
+    *done = false;
+    if (y->b->n_checks > 0) return ST_OK;
+    Status st = row_fill_begin(y->s, y->target, y->a, &f);
+    if (st == ST_OK) st = row_fill_store(&f, y->x->rows);
+    y->load = f.load;
+    *done = st == ST_OK;
+    if (*done) y->x->done = rows_count(y->x->rows);
+    if (*done || strcmp(y->s->err.sqlstate, ERR_NOT_NULL_VIOLATION) != 0) return st;
+    load_cancel(y->load);
+    y->load = NULL;
+    err_clear(&y->s->err);
+    return ST_OK;
+}
+
 /* All rows of the plan. */
 static Status apply_all(Apply *y) {
     int64_t seen = 0;
+    if (loads(y->x)) {
+        bool done;
+        TRY(load_shared(y, &done));
+        if (done) return ST_OK;
+        TRY(load_begin(y->target, 1, &y->load, &y->s->err));
+    }
     for (int64_t i = 0; i < rows_n_runs(y->x->rows); i++) {
         RowRun run;
         TRY(rows_run_open(y->x->rows, i, &run, &y->s->err));
@@ -332,8 +358,7 @@ static Apply *apply_new(Session *s, Arena *a, Change *x) {
 Status change_prepare(Session *s, Arena *a, Change *x, Table *target) {
     const BoundStmt *b = x->b;
     const int64_t total = rows_count(x->rows);
-    const bool loads = b->kind == STMT_INSERT && total >= CHANGE_LOAD_ROWS && !is_on_conflict(b);
-    if (!loads && b->kind != STMT_UPDATE) return ST_OK;
+    if (!loads(x) && b->kind != STMT_UPDATE) return ST_OK;
     Apply *y = apply_new(s, a, x);
     if (!y) return ST_ERROR;
     y->target = target;
