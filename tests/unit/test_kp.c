@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+#define OPS_SHARED 0
+#define N_SUMS 1
+#define N_LAST 8
 #include "codegen/prelude/txn/kp_alone.h"
 
 /* The parameters, as kp_params.h numbers them. */

@@ -507,7 +507,7 @@ static void disk_put(Disk *d, const char *path, const char *p, int64_t n) {
     DiskFile *f = disk_memory(NULL, sizeof *f);
     *f = (DiskFile){.durable = disk_bytes_new(p, n)};
     disk_resize(f, n);
-    memcpy(f->p, p, (size_t)n);
+    if (n > 0) memcpy(f->p, p, (size_t)n);
     disk_name(&d->names, path, f);
     disk_name(&d->durable, path, f);
 }

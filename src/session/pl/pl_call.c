@@ -77,8 +77,8 @@ static PlFrame *frame_begin(Session *s, PlRoutine *r) {
 
 /* Frees strings' memory of more than `keep` bytes. */
 static void slots_release(Session *s, PlFrame *fr, int64_t keep) {
-    for (int32_t i = 0; i < fr->f->n_vars; i++) {
-        if (fr->slots[i].cap > keep) pl_slot_release(s, &fr->slots[i]);
+    for (int32_t i = 0; i <= fr->f->n_vars; i++) { /* the last record is that of return_composite */
+        if (i < fr->f->n_vars && fr->slots[i].cap > keep) pl_slot_release(s, &fr->slots[i]);
         for (int32_t k = 0; k < fr->records[i].cap; k++)
             if (fr->records[i].slots[k].cap > keep) pl_slot_release(s, &fr->records[i].slots[k]);
     }

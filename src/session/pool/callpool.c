@@ -645,8 +645,9 @@ static CallEntry *take_new(CallPool *p, int64_t *n_calls) {
     p->n_calls -= *n_calls;
     return list;
 }
-/* What entries are going to do, without the mutex. Those that could not enter are left in *list. */
-static Status find_out(CallPool *p, const Session *l, CallEntry **list, int64_t n_calls, CallEntry **in) {
+/* What entries are going to do, without the mutex; links stay as they are, since others look through the entries. *rest:
+ * the first one that could not enter; NULL: there is none. */
+static Status find_out(CallPool *p, const Session *l, CallEntry *list, int64_t n_calls, CallEntry **rest) {
     Session *s = p->runner;
     int32_t n_groups;
     BulkCalls *groups;
@@ -654,23 +655,28 @@ static Status find_out(CallPool *p, const Session *l, CallEntry **list, int64_t 
     RunStop stops = {.p = p, .leader = l};
     const BulkStop stop = {any_stops, call_stops, &stops};
     Arena *a = arena_new(&p->db->parts[DB_CALLS], &s->err);
-    Status st = a ? gather(s, a, *list, n_calls, &n_groups, &groups) : ST_ERROR;
+    *rest = list;
+    Status st = a ? gather(s, a, list, n_calls, &n_groups, &groups) : ST_ERROR;
     if (st == ST_OK) st = session_bulk_ops(s, n_groups, groups, &stop, a, &ops);
     int64_t call = 0;
-    for (CallEntry *x; st == ST_OK && (x = *list); call += x->n) {
+    for (CallEntry *x; st == ST_OK && (x = *rest); call += x->n) {
         for (int64_t i = 0; i < x->n; i++)
             if (ops.failed[call + i]) p->sets.barrier = x->number;
         if (p->sets.barrier == x->number) break;
         st =
             callsets_plan(&p->sets, x, ops.start[call + x->n] - ops.start[call], ops.ops + ops.start[call], a, &s->err);
         if (st != ST_OK) break;
-        *list = x->next;
-        *in = x;
-        in = &x->next;
+        *rest = x->next;
     }
-    *in = NULL;
     arena_free(a);
     return st;
+}
+/* The list ends before `rest`; under the mutex. Its first entry; NULL: `rest` is. */
+static CallEntry *cut_before(CallEntry *list, const CallEntry *rest) {
+    CallEntry *first = list, **at = &first;
+    while (*at != rest) at = &(*at)->next;
+    *at = NULL;
+    return first;
 }
 /* New entries enter. Under the lock, and the mutex, which is released meanwhile. Entries that do not enter now do so
  * later; those that are in run before them. */
@@ -691,19 +697,18 @@ static void enter_new(CallPool *p, const Session *l, Cut *cut) {
     mutex_lock(&p->mutex);
     if (st != ST_OK || state != z->state) queue_again(p, callsets_clear(z));
     z->state = state;
-    CallEntry *list = st == ST_OK && oldest(p) ? take_new(p, &n_calls) : NULL, *in = NULL;
+    CallEntry *list = st == ST_OK && oldest(p) ? take_new(p, &n_calls) : NULL, *rest;
     if (!list) return;
     begin_running(p, l, list);
     mutex_unlock(&p->mutex);
-    st = find_out(p, l, &list, n_calls, &in);
+    st = find_out(p, l, list, n_calls, &rest);
     if (st != ST_OK) err_clear(&s->err); /* running them finds the same error */
     mutex_lock(&p->mutex);
     p->running = NULL;
-    for (int i = 0; i < 2; i++)
-        for (CallEntry *x = i ? list : in; x; x = x->next)
-            atomic_store(&x->stop, false); /* it can be withdrawn again */
+    for (CallEntry *x = list; x; x = x->next) atomic_store(&x->stop, false); /* it can be withdrawn again */
+    CallEntry *in = cut_before(list, rest);
     pend_again(p, in);
-    put_back(p, list);
+    put_back(p, rest);
     for (CallEntry *x = in, *next; x; x = next) {
         next = x->next;
         callsets_enter(z, x);
