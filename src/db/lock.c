@@ -24,7 +24,7 @@ typedef struct Waiter {
 struct TxnLock {
     Mutex mutex;
     int64_t readers;
-    Waiter *waiters;
+    Waiter *waiters, **last; /* where the next one goes */
     _Atomic int32_t n_waiters;
     bool writer;
     bool upgrading;  /* a reader waits to become the writer */
@@ -42,6 +42,7 @@ TxnHub *txn_lock_hub(TxnLock *l) { return &l->hub; }
 TxnLock *txn_lock_new(Err *e) {
     TxnLock *l = mem_calloc(NULL, (int64_t)sizeof *l, e);
     if (!l) return NULL;
+    l->last = &l->waiters;
     mutex_init(&l->mutex, RANK_DATABASE_STATE);
     mutex_init(&l->hub.mutex, RANK_TXN_HUB);
     cond_init(&l->hub.ended);
@@ -61,10 +62,10 @@ static bool overdue(const TxnLock *l, const Waiter *w, int64_t now) {
     return now - MAX_OF(w->since, l->turn_ns) > QUANTUM_NS;
 }
 /* A waiter before `me` (any waiter, when `me` is not among them) may not be overtaken any more, and the two cannot hold
- * the lock together. */
+ * the lock together. Behind one that may be, all may be: they have come later. */
 static bool must_let_pass(const TxnLock *l, const Waiter *me, LockMode want, int64_t now) {
-    for (const Waiter *w = l->waiters; w && w != me; w = w->next)
-        if ((want == LOCK_EXCLUSIVE || w->want == LOCK_EXCLUSIVE) && overdue(l, w, now)) return true;
+    for (const Waiter *w = l->waiters; w && w != me && overdue(l, w, now); w = w->next)
+        if (want == LOCK_EXCLUSIVE || w->want == LOCK_EXCLUSIVE) return true;
     return false;
 }
 /* The lock is free for it; others may wait for it. */
@@ -81,15 +82,15 @@ static bool may_enter(const TxnLock *l, const Waiter *me, int64_t now) {
     if (overdue(l, me, now)) return !must_let_pass(l, me, me->want, now);
     return l->waiters == me && now - l->left_ns > (me->behind ? IDLE_NS : GAP_NS);
 }
-/* The lock has changed: the waiters that may enter now are woken, the first of them that wants it alone as the last.
- * The first waiter of all looks by itself until its turn has come; it is woken to begin with that. */
+/* The lock has changed: the waiters that may enter now are woken, the first of them that wants it alone as the last:
+ * the ones behind it may not enter before it, but for one that holds the lock shared. The first waiter of all looks by
+ * itself until its turn has come; it is woken to begin with that. */
 static void wake_waiters(TxnLock *l, int64_t now) {
     Waiter *first = l->waiters;
     if (first && !first->polls && is_free(l, first->held, first->want)) pthread_cond_signal(&first->wake);
     for (Waiter *w = l->waiters; w; w = w->next) {
-        if (!may_enter(l, w, now)) continue;
-        pthread_cond_signal(&w->wake);
-        if (w->want == LOCK_EXCLUSIVE) return;
+        if (may_enter(l, w, now)) pthread_cond_signal(&w->wake);
+        if (w->want == LOCK_EXCLUSIVE && !l->upgrading) return;
     }
 }
 /* Transactions that have been idle for too long are ended; the mutex is given up for that long. */
@@ -102,9 +103,8 @@ static bool end_idle(TxnLock *l) {
     return true;
 }
 static void enqueue(TxnLock *l, Waiter *me) {
-    Waiter **at = &l->waiters;
-    while (*at) at = &(*at)->next;
-    *at = me;
+    *l->last = me;
+    l->last = &me->next;
     cond_init(&me->wake);
     atomic_fetch_add(&l->n_waiters, 1);
     if (me->held == LOCK_SHARED) l->upgrading = true;
@@ -113,6 +113,7 @@ static void dequeue(TxnLock *l, Waiter *me) {
     Waiter **at = &l->waiters;
     while (*at != me) at = &(*at)->next;
     *at = me->next;
+    if (l->last == &me->next) l->last = at;
     pthread_cond_destroy(&me->wake);
     atomic_fetch_sub(&l->n_waiters, 1);
     if (me->held == LOCK_SHARED) l->upgrading = false;

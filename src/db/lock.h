@@ -47,6 +47,14 @@ void txn_lock_release_unchanged(TxnLock *l, LockMode held);
 /* EXCLUSIVE becomes SHARED, without a moment in which the lock is free. */
 void txn_lock_downgrade(TxnLock *l);
 
+/* How many rows open transactions hold, by a hash of the row: where it is 0 the row is held by none, and logs need not
+ * be compared. Counted up before its holder gives up the lock, or under the mutex of the hub; down when it ends. */
+enum { HELD_SLOTS = 1 << 14 };
+typedef struct HeldRows {
+    _Atomic int32_t at[HELD_SLOTS];
+    _Atomic int32_t many; /* transactions that hold more rows than they count */
+} HeldRows;
+
 /* The open transactions of the database, and what it was for them (session/core/transaction.c). */
 struct Txn;
 struct Version;
@@ -56,6 +64,7 @@ typedef struct TxnHub {
     pthread_cond_t ended;                 /* one has left the list, or let go of rows: with the mutex */
     int64_t last_txn;                     /* number of the newest; under the mutex */
     _Atomic int32_t row_holders;          /* open ones below REPEATABLE READ that have changed rows */
+    HeldRows held;                        /* by these */
     struct ResultStream *_Atomic streams; /* open ones that pin a version (session/core/result_stream.h); changes under
                                              the mutex */
     struct Txn *_Atomic resident; /* whose changes are in the tables although the lock is not held for it; NULL: none */

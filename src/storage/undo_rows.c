@@ -109,12 +109,37 @@ static bool have_common_key(const UndoRecord *a, const UndoRecord *b) {
     return false;
 }
 
+bool undo_each_held(const UndoLog *u, int64_t first, bool read_now, UndoRowFn fn, void *ctx) {
+    for (int64_t k = read_now ? 0 : first; k < u->recs.len; k++) {
+        const UndoRecord *r = &u->recs.items[k];
+        const bool holds = r->kind != UNDO_ADD || r->read == ADD_READ;
+        if (!read_now && r->t && r->kind == UNDO_APPEND && r->t->n_keys > 0 && !fn(ctx, r->t, -1)) return false;
+        if (!names_rows(r) || (read_now ? r->kind != UNDO_ADD || r->read != ADD_READ_NOW : !holds)) continue;
+        for (int64_t i = 0; i < r->n; i++)
+            if (!fn(ctx, r->t, r->rowids[i])) return false;
+    }
+    return true;
+}
+static bool is_compared(const UndoRecord *r, bool before_mark, UndoWaits what) {
+    const bool read_now = r->kind == UNDO_ADD && r->read == ADD_READ_NOW;
+    return r->t && (what == UNDO_WAITS_COMMIT ? is_free_add(r) : !before_mark || read_now);
+}
+bool undo_may_wait(const UndoLog *u, int64_t mark, UndoWaits what, UndoRowFn held, void *ctx) {
+    for (int64_t k = 0; k < u->recs.len; k++) {
+        const UndoRecord *r = &u->recs.items[k];
+        if (!is_compared(r, k < mark, what)) continue;
+        if (r->kind == UNDO_DELETE) return true; /* others' additions, which they do not hold, count too */
+        if (r->kind == UNDO_APPEND && r->t->n_keys > 0 && held(ctx, r->t, -1)) return true;
+        for (int64_t i = 0; names_rows(r) && i < r->n; i++)
+            if (held(ctx, r->t, r->rowids[i])) return true;
+    }
+    return false;
+}
 Status undo_waits(const UndoLog *u, int64_t mark, UndoWaits what, const UndoLog *other, bool *yes, Err *e) {
     *yes = false;
     for (int64_t k = 0; k < u->recs.len && !*yes; k++) {
         const UndoRecord *r = &u->recs.items[k];
-        const bool read_now = r->kind == UNDO_ADD && r->read == ADD_READ_NOW;
-        if (!r->t || (what == UNDO_WAITS_COMMIT ? !is_free_add(r) : k < mark && !read_now)) continue;
+        if (!is_compared(r, k < mark, what)) continue;
         for (int64_t i = 0; i < other->recs.len && !*yes; i++) {
             const UndoRecord *o = &other->recs.items[i];
             if (o->t != r->t || o->generation != r->generation) continue;

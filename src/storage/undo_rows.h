@@ -62,6 +62,13 @@ typedef enum UndoWaits {
     UNDO_WAITS_COMMIT,    /* additions that were not read */
     UNDO_WAITS_ALL        /* what came after the mark */
 } UndoWaits;
+/* Rows that others may have to wait for, of records from number `first` on: those that it holds, and rowid -1 for new
+ * rows of a table with keys. read_now: those instead to which it has added and that undo_read_adds was called for since
+ * undo_keep_reads. Ends with false as soon as fn does. */
+typedef bool (*UndoRowFn)(void *ctx, const Table *t, int64_t rowid);
+bool undo_each_held(const UndoLog *u, int64_t first, bool read_now, UndoRowFn fn, void *ctx);
+/* undo_waits may find something with a log of which `held` is true for such a row. */
+bool undo_may_wait(const UndoLog *u, int64_t mark, UndoWaits what, UndoRowFn held, void *ctx);
 /* *yes: the log names rows that `other` holds, deletes rows to which it adds, or has a new row with a key of a new row
  * of its. 53200. */
 Status undo_waits(const UndoLog *u, int64_t mark, UndoWaits what, const UndoLog *other, bool *yes, Err *e);

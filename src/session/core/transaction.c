@@ -547,6 +547,7 @@ static void take_stock(Session *s) {
     if (!x) return;
     TxnHub *h = transaction_hub(s);
     x->changed = (s->undo && undo_mark(s->undo) > 0) || x->rows.len > 0;
+    transaction_count_held(s);
     if (x->holds != (x->changed && x->sees_latest)) {
         mutex_lock(&h->mutex);
         transaction_set_holds(h, x, !x->holds);
@@ -609,6 +610,7 @@ static void leave_list(Session *s) {
     if (atomic_load(&h->resident) == x) atomic_store(&h->resident, NULL);
     unlink_txn(x);
     transaction_set_holds(h, x, false);
+    transaction_uncount_held(h, x);
     pthread_cond_broadcast(&h->ended);
     mutex_unlock(&h->mutex);
     if (atomic_load(&h->kept_bytes) > 0) atomic_store(&h->unsettled, true);
@@ -638,6 +640,7 @@ void transaction_rollback(Session *s) {
             x->undo = u;
             x->session = NULL;
             transaction_set_holds(h, x, false);
+            transaction_uncount_held(h, x);
             pthread_cond_broadcast(&h->ended);
             s->undo = NULL;
             s->txn = NULL;

@@ -48,9 +48,12 @@ struct Txn {
     bool has_read; /* then: a row to which it has added, when all commits up to ts were there: ts stays */
     bool holds;    /* then: it has changed rows, and others wait for them: counted in row_holders */
     const struct DatabaseVersion *version; /* pinned, and what it sees: read without the lock; NULL: the tables */
-    _Atomic bool images; /* it sees, besides the tables at ts, which is now, all that bulks have left in images;
-                            transaction_sees_images */
-    bool changed;        /* its session's: at the end of the last statement there were changes */
+    _Atomic bool images;   /* it sees, besides the tables at ts, which is now, all that bulks have left in images;
+                              transaction_sees_images */
+    VEC(uint16_t) counted; /* slots of TxnHub.held that count rows of its; its session's, as the next two */
+    int64_t counted_to;    /* records of its log */
+    bool holds_many;       /* it counts no more of them */
+    bool changed;          /* its session's: at the end of the last statement there were changes */
     int64_t reserved; /* records of its log for which memory has been reserved, looked through for loads, and for rows
                          that others changed */
 };
@@ -71,6 +74,9 @@ typedef struct Version {
 
 /* The transaction counts as one that holds rows, or not; with the hub's mutex. */
 void transaction_set_holds(TxnHub *h, Txn *x, bool holds);
+/* Rows that it has come to hold are counted in TxnHub.held, under the lock; or no more, when it ends. */
+void transaction_count_held(Session *s);
+void transaction_uncount_held(TxnHub *h, Txn *x);
 /* With s->block.defers: what it is going to see is what is committed now, unless it has to be what it has read. */
 void transaction_follow(Session *s);
 /* Deferred rows go into their tables; shown, with the lock held alone. The statement under way begins behind them. */

@@ -14,6 +14,7 @@
  * Waits are by the number of a transaction, under the hub's mutex. A circle is found by who would close it.
  */
 #include "base/cond.h"
+#include "base/hash.h"
 #include "session/core/idle.h"
 #include "session/core/transaction_int.h"
 #include "storage/undo_rows.h"
@@ -26,16 +27,79 @@ void transaction_set_holds(TxnHub *h, Txn *x, bool holds) {
     atomic_fetch_add(&h->row_holders, holds ? 1 : -1);
 }
 
-static Status compare(Session *s, bool ends) {
-    const TxnHub *h = transaction_hub(s);
+/* ---- rows that are held, counted ---- */
+enum { COUNTED_MAX = 1024 /* rows of a transaction */ };
+
+static uint16_t slot_of(const Table *t, int64_t rowid) {
+    return (uint16_t)(hash_u64((uint64_t)rowid ^ (uint64_t)t->id << 44) % HELD_SLOTS);
+}
+typedef struct Counting {
+    TxnHub *h;
+    Txn *x; /* NULL: a statement outside of transactions */
+} Counting;
+static bool count_row(void *ctx, const Table *t, int64_t rowid) {
+    const Counting *c = ctx;
+    const uint16_t slot = slot_of(t, rowid);
+    if (c->x->counted.len < COUNTED_MAX && vec_push(c->x->arena, &c->x->counted, slot)) {
+        atomic_fetch_add(&c->h->held.at[slot], 1);
+        return true;
+    }
+    c->x->holds_many = true;
+    atomic_fetch_add(&c->h->held.many, 1);
+    return false;
+}
+static void count_rows(TxnHub *h, Txn *x, const UndoLog *u, bool read_now) {
+    if (!x->sees_latest || x->holds_many) return; /* above READ COMMITTED it holds nothing */
+    (void)undo_each_held(u, x->counted_to, read_now, count_row, &(Counting){h, x});
+}
+void transaction_count_held(Session *s) {
+    Txn *x = s->txn;
+    if (!x || !s->undo) return;
+    count_rows(transaction_hub(s), x, s->undo, false);
+    x->counted_to = undo_mark(s->undo);
+}
+void transaction_uncount_held(TxnHub *h, Txn *x) {
+    for (int64_t i = 0; i < x->counted.len; i++) atomic_fetch_sub(&h->held.at[x->counted.items[i]], 1);
+    if (x->holds_many) atomic_fetch_sub(&h->held.many, 1);
+    x->counted.len = 0;
+    x->holds_many = false;
+}
+/* Some other transaction may hold it. */
+static bool is_held(void *ctx, const Table *t, int64_t rowid) {
+    const Counting *c = ctx;
+    const uint16_t slot = slot_of(t, rowid);
+    int32_t n = atomic_load(&c->h->held.at[slot]);
+    for (int64_t i = 0; n > 0 && c->x && i < c->x->counted.len; i++) n -= c->x->counted.items[i] == slot;
+    return n > 0;
+}
+
+/* What of its log a session compares with those of others. */
+typedef struct Compared {
+    UndoWaits what;
+    int64_t mark;
+} Compared;
+static Compared compared(const Session *s, bool ends) {
     /* What a transaction of a higher level has changed before may be held by others now. */
     const bool all = ends && !(s->state == 'T' && s->block.level <= LEVEL_READ_COMMITTED);
-    const UndoWaits what = !ends ? UNDO_WAITS_STATEMENT : all ? UNDO_WAITS_ALL : UNDO_WAITS_COMMIT;
-    const int64_t mark = ends ? 0 : s->block.mark;
+    return (Compared){!ends ? UNDO_WAITS_STATEMENT
+                      : all ? UNDO_WAITS_ALL
+                            : UNDO_WAITS_COMMIT,
+                      ends ? 0 : s->block.mark};
+}
+static bool may_meet(const Session *s, bool ends) {
+    TxnHub *h = transaction_hub(s);
+    const Compared c = compared(s, ends);
+    if (atomic_load(&h->held.many) > (s->txn && s->txn->holds_many)) return true;
+    return undo_may_wait(s->undo, c.mark, c.what, is_held, &(Counting){h, s->txn});
+}
+
+static Status compare(Session *s, bool ends) {
+    const TxnHub *h = transaction_hub(s);
+    const Compared c = compared(s, ends);
     for (const Txn *x = h->open; x; x = x->next) {
         bool yes;
         if (!x->session || !x->holds || x == s->txn) continue;
-        TRY(undo_waits(s->undo, mark, what, x->session->undo, &yes, &s->err));
+        TRY(undo_waits(s->undo, c.mark, c.what, x->session->undo, &yes, &s->err));
         if (!yes) continue;
         s->block.holder = x->id;
         break;
@@ -49,12 +113,15 @@ Status transaction_find_holder(Session *s, bool ends) {
     if (!s->undo || undo_mark(s->undo) == 0) return ST_OK;
     /* One that keeps the lock to its end would wait for those who need it to end. */
     const bool looks = !transaction_pinned(s) && !s->catalog_undo && !undo_is_whole(s->undo, s->block.mark);
-    const bool others = looks && atomic_load(&h->row_holders) > (s->txn && s->txn->holds);
+    bool others = looks && atomic_load(&h->row_holders) > (s->txn && s->txn->holds);
     s->block.looked = ends && looks && !s->block.skipped;
+    if (others && !s->block.read_adds) others = may_meet(s, ends);
     if (!others && !s->block.read_adds) return ST_OK;
     mutex_lock(&h->mutex); /* logs do not go while it is held, nor do two readers come to hold one row */
-    if (others) st = compare(s, ends);
-    if (s->block.read_adds) undo_keep_reads(s->undo, st == ST_OK && s->block.holder == 0);
+    if (others && may_meet(s, ends)) st = compare(s, ends);
+    const bool keeps = st == ST_OK && s->block.holder == 0;
+    if (s->block.read_adds && keeps && s->txn) count_rows(h, s->txn, s->undo, true);
+    if (s->block.read_adds) undo_keep_reads(s->undo, keeps);
     mutex_unlock(&h->mutex);
     s->block.read_adds = false;
     if (st != ST_OK || s->block.holder) s->block.looked = false;

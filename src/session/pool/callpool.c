@@ -645,8 +645,8 @@ static CallEntry *take_new(CallPool *p, int64_t *n_calls) {
     p->n_calls -= *n_calls;
     return list;
 }
-/* What entries are going to do, without the mutex; links stay as they are, since others look through the entries. *rest:
- * the first one that could not enter; NULL: there is none. */
+/* What entries are going to do, without the mutex; links stay as they are, since others look through the entries.
+ * *rest: the first one that could not enter; NULL: there is none. */
 static Status find_out(CallPool *p, const Session *l, CallEntry *list, int64_t n_calls, CallEntry **rest) {
     Session *s = p->runner;
     int32_t n_groups;
