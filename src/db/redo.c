@@ -6,10 +6,9 @@
 
 #include "base/log.h"
 #include "db/catalog_file.h"
+#include "db/redo_parts.h"
 #include "storage/redo.h"
 #include "storage/table_file.h"
-
-enum { PART_CATALOG = 'C', PART_TABLE = 'T', PART_ROWS = 'R', PART_SEQUENCE = 'S' };
 
 typedef struct Redo Redo;
 struct Redo {
@@ -56,32 +55,16 @@ typedef struct Commit {
     Err *e;
 } Commit;
 
-static void put_kind(BytesOut *o, char kind) { bytes_put(o, &kind, 1); }
 static char *file_path(const Commit *c, const char *name) {
     return arena_printf(c->a, "%s/%s", c->db->redo->dir, name);
 }
-/* Size of a file, and the checksum in it that stands for all of it. A file that is too short has 0. */
-static Status read_seal(Vfs *vfs, const char *path, char kind, int64_t *bytes, int64_t *seal, Err *e) {
-    enum { IN_TABLE = 56, SIZE = 8 }; /* table_file.c; a catalog has it at its end */
-    VfsFile *f;
-    Err late = {0};
-    int64_t got = 0;
-    *seal = 0;
-    TRY(vfs->open(vfs, path, VFS_READ, &f, e));
-    Status st = vfs->size(f, bytes, e);
-    const int64_t at = kind == PART_TABLE ? (int64_t)IN_TABLE : *bytes - SIZE;
-    if (st == ST_OK && at >= 0) st = vfs->read_at(f, seal, SIZE, at, &got, e);
-    (void)vfs->close(f, &late);
-    return st;
-}
 /* The file is part of the log: its name and seal. */
-static Status put_file(Commit *c, char kind, const char *name, const char *path) {
+static Status put_file(Commit *c, RedoKind kind, int64_t id, const char *name, const char *path) {
     int64_t bytes = 0, seal;
-    TRY(read_seal(c->db->vfs, path, kind, &bytes, &seal, c->e));
+    TRY(redo_read_seal(c->db->vfs, path, kind, &bytes, &seal, c->e));
     c->db->redo->file_bytes += bytes;
     c->files = true;
-    bytes_put_text(&c->out, name);
-    bytes_put_i64(&c->out, seal);
+    redo_put_file(&c->out, kind, id, name, seal);
     return ST_OK;
 }
 static Status put_catalog(Commit *c) {
@@ -90,8 +73,7 @@ static Status put_catalog(Commit *c) {
     char *path = name ? file_path(c, name) : NULL;
     if (!path) return ST_ERROR;
     TRY(catalog_file_save(&db->catalog, db->vfs, path, &db->account, c->e));
-    put_kind(&c->out, PART_CATALOG);
-    return put_file(c, PART_CATALOG, name, path);
+    return put_file(c, REDO_CATALOG, 0, name, path);
 }
 static Status put_table(Commit *c, const Table *t) {
     Database *db = c->db;
@@ -99,17 +81,12 @@ static Status put_table(Commit *c, const Table *t) {
     char *path = name ? file_path(c, name) : NULL;
     if (!path) return ST_ERROR;
     TRY(table_file_save(t, db->vfs, path, &db->account, c->e));
-    put_kind(&c->out, PART_TABLE);
-    bytes_put_short(&c->out, t->id);
-    return put_file(c, PART_TABLE, name, path);
+    return put_file(c, REDO_TABLE, t->id, name, path);
 }
 static Status put_rows(Commit *c, const NetChange *x) {
     BytesOut rows = {.acct = c->out.acct, .e = c->e};
     const Status st = redo_put(x, c->a, &rows, c->e);
-    put_kind(&c->out, PART_ROWS);
-    bytes_put_short(&c->out, x->id);
-    bytes_put_short(&c->out, rows.len);
-    bytes_put(&c->out, rows.p, rows.len);
+    redo_put_rows(&c->out, x->id, &rows);
     bytes_out_release(&rows);
     return st;
 }
@@ -184,10 +161,7 @@ Status redo_sequence(Database *db, const Sequence *q, int64_t last, bool is_call
     *lsn = 0;
     if (!db->redo) return ST_OK;
     BytesOut o = {.acct = &db->account, .e = e};
-    put_kind(&o, PART_SEQUENCE);
-    bytes_put_short(&o, q->id);
-    bytes_put_short(&o, last);
-    bytes_put_bool(&o, is_called);
+    redo_put_sequence(&o, q->id, last, is_called);
     Status st = o.failed ? ST_ERROR : redo_log_append(db->redo->log, o.p, o.len, lsn, e);
     bytes_out_release(&o);
     return st;
@@ -198,7 +172,7 @@ Status redo_sequence(Database *db, const Sequence *q, int64_t last, bool is_call
 typedef struct LoggedTable {
     int64_t id, lsn; /* of the record */
     const char *file;
-    int64_t seal; /* read_seal */
+    int64_t seal; /* redo_read_seal */
 } LoggedTable;
 /* A log that is applied when the database is opened. */
 typedef struct RedoLoading RedoLoading;
@@ -217,42 +191,6 @@ struct RedoLoading {
     int64_t n_places;
 };
 
-/* A part of a record; its bytes are the log's. */
-typedef struct Part {
-    char kind;
-    int64_t id;
-    const char *file; /* C, T */
-    int64_t seal;     /* likewise */
-    BytesIn rows;     /* R */
-    int64_t last;     /* S */
-    bool called;
-} Part;
-static bool file_name_ok(const char *name) { return name && *name && !strchr(name, '/'); }
-static void get_part(BytesIn *in, Part *p) {
-    *p = (Part){0};
-    bytes_get(in, &p->kind, 1);
-    if (p->kind != PART_CATALOG) p->id = bytes_get_short(in);
-    switch (p->kind) {
-    case PART_CATALOG:
-    case PART_TABLE:
-        p->file = bytes_get_text(in, false);
-        p->seal = bytes_get_i64(in);
-        in->failed |= !file_name_ok(p->file);
-        break;
-    case PART_ROWS: {
-        const int64_t n = bytes_get_short_count(in, in->len - in->at);
-        p->rows = (BytesIn){.p = in->p + in->at, .len = n, .arena = in->arena};
-        in->failed |= n > in->len - in->at;
-        in->at += in->failed ? 0 : n;
-        break;
-    }
-    case PART_SEQUENCE:
-        p->last = bytes_get_short(in);
-        p->called = bytes_get_bool(in);
-        break;
-    default: in->failed = true;
-    }
-}
 static Status damaged(const RedoLoading *r, const RedoRecord *x, Err *e) {
     return err_corrupted(e, r->reader.path, x->bytes - r->reader.p, "a record of the redo log is invalid");
 }
@@ -262,10 +200,10 @@ static LoggedTable *logged_table(const RedoLoading *r, int64_t id) {
         if (r->tables.items[i].id == id) return &r->tables.items[i];
     return NULL;
 }
-static Status note_file(RedoLoading *r, const RedoRecord *x, const Part *p, Err *e) {
+static Status note_file(RedoLoading *r, const RedoRecord *x, const RedoPart *p, Err *e) {
     const char *path = arena_printf(r->a, "%s/%s", r->dir, p->file);
     if (!path) return ST_ERROR;
-    if (p->kind == PART_CATALOG) {
+    if (p->kind == REDO_CATALOG) {
         r->catalog = path;
         r->catalog_lsn = x->lsn;
         r->catalog_seal = p->seal;
@@ -282,28 +220,19 @@ static Status note_file(RedoLoading *r, const RedoRecord *x, const Part *p, Err 
 static Status note_files(RedoLoading *r, const RedoRecord *x, Err *e) {
     BytesIn in = {.p = x->bytes, .len = x->n, .arena = r->a};
     while (in.at < in.len && !in.failed) {
-        Part p;
-        get_part(&in, &p);
+        RedoPart p;
+        redo_get_part(&in, &p);
         if (!in.failed && p.file) TRY(note_file(r, x, &p, e));
     }
     return in.failed ? damaged(r, x, e) : ST_OK;
 }
-/* It is the file that the record names, and not another one of this kind. Whether it is whole is for those who load it.
- */
-static Status check_file(const RedoLoading *r, char kind, const char *path, int64_t seal, Err *e) {
-    bool there;
-    int64_t bytes = 0, found = 0;
-    TRY(r->db->vfs->exists(r->db->vfs, path, &there, e));
-    if (!there) return err_corrupted(e, path, 0, "file is missing");
-    TRY(read_seal(r->db->vfs, path, kind, &bytes, &found, e));
-    return found == seal ? ST_OK : err_corrupted(e, path, 0, "file is not the one that the redo log names");
-}
 /* Those that are going to be loaded. */
 static Status check_files(const RedoLoading *r, Err *e) {
-    if (r->catalog) TRY(check_file(r, PART_CATALOG, r->catalog, r->catalog_seal, e));
+    Vfs *vfs = r->db->vfs;
+    if (r->catalog) TRY(redo_check_seal(vfs, r->catalog, REDO_CATALOG, r->catalog_seal, e));
     for (int64_t i = 0; i < r->tables.len; i++) {
         const LoggedTable *t = &r->tables.items[i];
-        TRY(check_file(r, PART_TABLE, t->file, t->seal, e));
+        TRY(redo_check_seal(vfs, t->file, REDO_TABLE, t->seal, e));
     }
     return ST_OK;
 }
@@ -367,7 +296,7 @@ static int64_t table_number(const Catalog *c, int64_t id) {
     while (i < c->n_tables && c->tables[i]->id != id) i++;
     return i;
 }
-static Status apply_rows(RedoLoading *r, const RedoRecord *x, Part *p, Err *e) {
+static Status apply_rows(RedoLoading *r, const RedoRecord *x, RedoPart *p, Err *e) {
     const Catalog *c = &r->db->catalog;
     const LoggedTable *base = logged_table(r, p->id);
     const int64_t i = table_number(c, p->id);
@@ -376,9 +305,9 @@ static Status apply_rows(RedoLoading *r, const RedoRecord *x, Part *p, Err *e) {
     TRY(redo_apply(c->tables[i], &r->places[i], &p->rows, &valid, e));
     return valid ? ST_OK : damaged(r, x, e);
 }
-static Status apply_part(RedoLoading *r, const RedoRecord *x, Part *p, Err *e) {
-    if (p->kind == PART_ROWS) return apply_rows(r, x, p, e);
-    if (p->kind != PART_SEQUENCE || (r->catalog && x->lsn <= r->catalog_lsn)) return ST_OK;
+static Status apply_part(RedoLoading *r, const RedoRecord *x, RedoPart *p, Err *e) {
+    if (p->kind == REDO_ROWS) return apply_rows(r, x, p, e);
+    if (p->kind != REDO_SEQUENCE || (r->catalog && x->lsn <= r->catalog_lsn)) return ST_OK;
     const Sequence *q = catalog_sequence_by_id(&r->db->catalog, p->id);
     return q ? sequence_set(q, p->last, p->called, NULL, e) : ST_OK;
 }
@@ -393,8 +322,8 @@ static Status apply_all(RedoLoading *r, Err *e) {
         TRY(redo_reader_next(&r->reader, &x, &got, e));
         BytesIn in = {.p = x.bytes, .len = got ? x.n : 0, .arena = r->a};
         while (in.at < in.len) {
-            Part p;
-            get_part(&in, &p);
+            RedoPart p;
+            redo_get_part(&in, &p);
             TRY(apply_part(r, &x, &p, e));
         }
     }

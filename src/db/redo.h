@@ -7,12 +7,7 @@
  *   g<N>/<LSN>.catalog   a catalog as of a commit with definitions, written and synced before its record
  *   g<N>/<LSN>-<id>.tab  a table as of a commit, likewise
  *
- * A record is a commit: parts, each u8 kind and then, numbers being short (base/bytes.h),
- *
- *   'C' text file, u64           the catalog is that of the file, which has the checksum in its last 8 bytes
- *   'T' table, text file, u64    the table is that of the file, which has the checksum in its header
- *   'R' table, length, bytes     rows of the table have changed (storage/redo.h)
- *   'S' sequence, last, called   numbers up to `last` may have been given; a record of its own
+ * A record is a commit; what it is made of is in redo_parts.h.
  *
  * A table is written whole when row numbers of the log would mean nothing: what they mean has changed since it was
  * written last (merged, truncated, replaced by a load), it is new, or ALTER TABLE has built it anew; and when most of

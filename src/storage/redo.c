@@ -232,17 +232,19 @@ static Status put_place(RedoPlaces *p, int64_t first, int64_t n, int64_t at, Err
     return insert_place(p, i, (RedoPlace){first, n, at}, e);
 }
 
-/* ---- applying ---- */
-typedef struct Applying {
-    Table *t;
-    RedoPlaces *places;
+/* ---- reading ---- */
+typedef struct Reading {
+    const Table *t;
+    int64_t most; /* rows that may be deleted or updated */
     BytesIn *in;
     Arena *a;
+    RedoEach each;
+    void *ctx;
     Err *e;
-} Applying;
+} Reading;
 
-/* False: in->failed, or no memory. Numbers are of the log; more than `most` are none. */
-static bool get_rowids(Applying *x, int64_t most, int64_t *n, int64_t **out) {
+/* False: in->failed, or no memory. More than `most` are none. */
+static bool get_rowids(Reading *x, int64_t most, int64_t *n, int64_t **out) {
     int64_t end = 0, got = 0;
     *n = bytes_get_short_count(x->in, most);
     *out = arena_array(x->a, int64_t, *n + 1);
@@ -255,23 +257,7 @@ static bool get_rowids(Applying *x, int64_t most, int64_t *n, int64_t **out) {
     }
     return !x->in->failed;
 }
-/* Rows that the table can have lost or changed. */
-static int64_t most_rows(const Table *t) {
-    int64_t n = 0;
-    for (int64_t i = 0; i < t->n_tablets; i++) n += t->tablets[i]->rows;
-    return n;
-}
-/* Numbers of rows of the table, all of them there. */
-static bool find_rows(Applying *x, int64_t n, int64_t *rowids) {
-    for (int64_t i = 0; i < n; i++) {
-        rowids[i] = place_of(x->places, rowids[i]);
-        const int64_t tablet = rowids[i] >> 32, row = rowids[i] & 0xffffffff;
-        if (rowids[i] < 0 || tablet >= x->t->n_tablets || row >= x->t->tablets[tablet]->rows) return false;
-        if (tablet_row_deleted(x->t->tablets[tablet], row)) return false;
-    }
-    return true;
-}
-static Status get_strings(Applying *x, int64_t n, Str *cells) {
+static Status get_strings(Reading *x, int64_t n, Str *cells) {
     BytesIn *in = x->in;
     int64_t *lens = arena_array(x->a, int64_t, n + 1), total = 0;
     if (!lens) return ST_ERROR;
@@ -286,7 +272,7 @@ static Status get_strings(Applying *x, int64_t n, Str *cells) {
     }
     return ST_OK;
 }
-static Status get_valid(Applying *x, int64_t n, uint8_t **out) {
+static Status get_valid(Reading *x, int64_t n, uint8_t **out) {
     const int64_t bytes = (n + 7) / 8;
     *out = arena_alloc(x->a, n + 1);
     if (!*out) return ST_ERROR;
@@ -303,7 +289,7 @@ static void get_ints(BytesIn *in, int64_t n, char *cells, int32_t size, int32_t 
     }
     in->at += n * from;
 }
-static Status get_cells(Applying *x, int col, int64_t n, Vec *out) {
+static Status get_cells(Reading *x, int col, int64_t n, Vec *out) {
     const Type type = x->t->cols[col].type;
     const Phys phys = type_phys(type);
     const int32_t size = (int32_t)phys_size(phys);
@@ -324,13 +310,95 @@ static Status get_cells(Applying *x, int col, int64_t n, Vec *out) {
     return ST_OK;
 }
 
-static Status apply_deletes(Applying *x) {
-    int64_t n, done, *rowids;
-    if (!get_rowids(x, most_rows(x->t), &n, &rowids)) return err_is_set(x->e) ? ST_ERROR : ST_OK;
-    if (!find_rows(x, n, rowids)) return x->in->failed = true, ST_OK;
-    return table_delete(x->t, n, rowids, NULL, &done, x->e);
+/* What is read is handed over, unless it was none. */
+static Status hand_over(Reading *x, const RedoChange *c) {
+    bool valid = true;
+    if (x->in->failed || c->n == 0) return ST_OK;
+    TRY(x->each(x->ctx, c, &valid, x->e));
+    x->in->failed |= !valid;
+    return ST_OK;
+}
+static Status read_deletes(Reading *x) {
+    RedoChange c = {.kind = REDO_DELETED};
+    if (!get_rowids(x, x->most, &c.n, &c.rows)) return err_is_set(x->e) ? ST_ERROR : ST_OK;
+    return hand_over(x, &c);
+}
+static Status read_updates(Reading *x) {
+    RedoChange c = {.kind = REDO_UPDATED};
+    if (!get_rowids(x, x->most, &c.n, &c.rows)) return err_is_set(x->e) ? ST_ERROR : ST_OK;
+    if (c.n == 0) return ST_OK;
+    c.n_set = (int)bytes_get_short_count(x->in, x->t->n_cols);
+    c.cols = arena_array(x->a, int, c.n_set + 1);
+    c.vals = arena_array(x->a, Vec, c.n_set + 1);
+    if (!c.cols || !c.vals) return ST_ERROR;
+    for (int i = 0; i < c.n_set && !x->in->failed; i++) {
+        c.cols[i] = (int)bytes_get_short_count(x->in, x->t->n_cols - 1);
+        if (!x->in->failed) TRY(get_cells(x, c.cols[i], c.n, &c.vals[i]));
+    }
+    return hand_over(x, &c);
+}
+static Status read_batch(Reading *x, RedoChange *c) {
+    c->n_set = x->t->n_cols;
+    c->cols = arena_array(x->a, int, c->n_set + 1);
+    c->vals = arena_array(x->a, Vec, c->n_set + 1);
+    if (!c->cols || !c->vals) return ST_ERROR;
+    for (int i = 0; i < c->n_set && !x->in->failed; i++) {
+        c->cols[i] = i;
+        TRY(get_cells(x, i, c->n, &c->vals[i]));
+    }
+    return hand_over(x, c);
+}
+static Status read_inserts(Reading *x) {
+    RedoChange c;
+    do {
+        c = (RedoChange){.kind = REDO_INSERTED};
+        arena_reset(x->a);
+        if (!get_rowids(x, BATCH_ROWS, &c.n, &c.rows)) return err_is_set(x->e) ? ST_ERROR : ST_OK;
+        if (c.n > 0) TRY(read_batch(x, &c));
+    } while (c.n > 0 && !x->in->failed);
+    return ST_OK;
+}
+static Status read_changes(Reading *x) {
+    if (bytes_get_short(x->in) != x->t->n_cols) x->in->failed = true;
+    if (!x->in->failed) TRY(read_deletes(x));
+    if (!x->in->failed) TRY(read_updates(x));
+    return x->in->failed ? ST_OK : read_inserts(x);
+}
+Status redo_read(const Table *t, int64_t most, MemAccount *acct, BytesIn *in, RedoEach each, void *ctx, bool *valid,
+                 Err *e) {
+    Reading x = {.t = t, .most = most, .in = in, .a = arena_new(acct, e), .each = each, .ctx = ctx, .e = e};
+    if (!x.a) return ST_ERROR;
+    arena_set_err(x.a, e);
+    const Status st = read_changes(&x);
+    arena_free(x.a);
+    *valid = !in->failed && in->at == in->len;
+    return st;
 }
 
+/* ---- applying ---- */
+typedef struct Applying {
+    Table *t;
+    RedoPlaces *places;
+    Arena *a; /* of one change */
+    Err *e;
+} Applying;
+
+/* Rows that the table can have lost or changed. */
+static int64_t most_rows(const Table *t) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < t->n_tablets; i++) n += t->tablets[i]->rows;
+    return n;
+}
+/* Numbers of rows of the table, all of them there. */
+static bool find_rows(Applying *x, int64_t n, int64_t *rowids) {
+    for (int64_t i = 0; i < n; i++) {
+        rowids[i] = place_of(x->places, rowids[i]);
+        const int64_t tablet = rowids[i] >> 32, row = rowids[i] & 0xffffffff;
+        if (rowids[i] < 0 || tablet >= x->t->n_tablets || row >= x->t->tablets[tablet]->rows) return false;
+        if (tablet_row_deleted(x->t->tablets[tablet], row)) return false;
+    }
+    return true;
+}
 /* The log's rows `named`, which were at `rowids`, have been updated: where they are now. */
 static Status note_moved(Applying *x, const UndoLog *u, int64_t n, const int64_t *named, const int64_t *rowids) {
     TableEdits edits;
@@ -348,66 +416,40 @@ static Status note_moved(Applying *x, const UndoLog *u, int64_t n, const int64_t
     }
     return ST_OK;
 }
-static Status update_rows(Applying *x, int64_t n, const int64_t *named, const int64_t *rowids, int n_set,
-                          const int *cols, const Vec *vals) {
+static Status update_rows(Applying *x, const RedoChange *c, const int64_t *rowids) {
     UndoLog *u = undo_new(x->places->acct, x->e);
     if (!u) return ST_ERROR;
-    Status st = table_update(x->t, n, rowids, n_set, cols, vals, u, x->e);
-    if (st == ST_OK) st = note_moved(x, u, n, named, rowids);
+    Status st = table_update(x->t, c->n, rowids, c->n_set, c->cols, c->vals, u, x->e);
+    if (st == ST_OK) st = note_moved(x, u, c->n, c->rows, rowids);
     undo_free(u);
     return st;
 }
-static Status apply_updates(Applying *x) {
-    int64_t n, *named;
-    if (!get_rowids(x, most_rows(x->t), &n, &named)) return err_is_set(x->e) ? ST_ERROR : ST_OK;
-    if (n == 0) return ST_OK;
-    int64_t *rowids = arena_array(x->a, int64_t, n);
-    const int n_set = (int)bytes_get_short_count(x->in, x->t->n_cols);
-    int *cols = arena_array(x->a, int, n_set + 1);
-    Vec *vals = arena_array(x->a, Vec, n_set + 1);
-    if (!rowids || !cols || !vals) return ST_ERROR;
-    memcpy(rowids, named, (size_t)n * sizeof *rowids);
-    if (!find_rows(x, n, rowids)) x->in->failed = true;
-    for (int i = 0; i < n_set && !x->in->failed; i++) {
-        cols[i] = (int)bytes_get_short_count(x->in, x->t->n_cols - 1);
-        if (!x->in->failed) TRY(get_cells(x, cols[i], n, &vals[i]));
-    }
-    if (x->in->failed) return ST_OK;
-    return update_rows(x, n, named, rowids, n_set, cols, vals);
-}
-
-static Status apply_batch(Applying *x, int64_t n, const int64_t *named) {
-    Vec *vals = arena_array(x->a, Vec, x->t->n_cols + 1);
-    int64_t *rowids = arena_array(x->a, int64_t, n);
-    if (!vals || !rowids) return ST_ERROR;
-    for (int c = 0; c < x->t->n_cols && !x->in->failed; c++) TRY(get_cells(x, c, n, &vals[c]));
-    if (x->in->failed) return ST_OK;
-    TRY(table_append(x->t, n, vals, NULL, rowids, x->e));
-    for (int64_t i = 0, k; i < n; i += k) {
-        for (k = 1; i + k < n && named[i + k] == named[i] + k && rowids[i + k] == rowids[i] + k;) k++;
+static Status insert_rows(Applying *x, const RedoChange *c, int64_t *rowids) {
+    const int64_t *named = c->rows;
+    TRY(table_append(x->t, c->n, c->vals, NULL, rowids, x->e));
+    for (int64_t i = 0, k; i < c->n; i += k) {
+        for (k = 1; i + k < c->n && named[i + k] == named[i] + k && rowids[i + k] == rowids[i] + k;) k++;
         TRY(put_place(x->places, named[i], k, rowids[i], x->e));
     }
     return ST_OK;
 }
-static Status apply_inserts(Applying *x) {
-    int64_t n, *named;
-    do {
-        arena_reset(x->a);
-        if (!get_rowids(x, BATCH_ROWS, &n, &named)) return err_is_set(x->e) ? ST_ERROR : ST_OK;
-        if (n > 0) TRY(apply_batch(x, n, named));
-    } while (n > 0 && !x->in->failed);
-    return ST_OK;
+static Status apply_change(void *ctx, const RedoChange *c, bool *valid, Err *e) {
+    Applying *x = ctx;
+    int64_t done;
+    arena_reset(x->a);
+    int64_t *rowids = arena_array(x->a, int64_t, c->n);
+    if (!rowids) return ST_ERROR;
+    if (c->kind == REDO_INSERTED) return insert_rows(x, c, rowids);
+    memcpy(rowids, c->rows, (size_t)c->n * sizeof *rowids);
+    *valid = find_rows(x, c->n, rowids);
+    if (!*valid) return ST_OK;
+    return c->kind == REDO_DELETED ? table_delete(x->t, c->n, rowids, NULL, &done, e) : update_rows(x, c, rowids);
 }
-
 Status redo_apply(Table *t, RedoPlaces *places, BytesIn *in, bool *valid, Err *e) {
-    Applying x = {.t = t, .places = places, .in = in, .a = arena_new(places->acct, e), .e = e};
+    Applying x = {.t = t, .places = places, .a = arena_new(places->acct, e), .e = e};
     if (!x.a) return ST_ERROR;
     arena_set_err(x.a, e);
-    if (bytes_get_short(in) != t->n_cols) in->failed = true;
-    Status st = in->failed ? ST_OK : apply_deletes(&x);
-    if (st == ST_OK && !in->failed) st = apply_updates(&x);
-    if (st == ST_OK && !in->failed) st = apply_inserts(&x);
+    const Status st = redo_read(t, most_rows(t), places->acct, in, apply_change, &x, valid, e);
     arena_free(x.a);
-    *valid = !in->failed;
     return st;
 }

@@ -20,6 +20,22 @@ int64_t redo_rows(const NetChange *c);
 /* c: by undo_net, not `replaced`, of changes that are shown. What is needed meanwhile is in the arena. */
 Status redo_put(const NetChange *c, Arena *a, BytesOut *out, Err *e);
 
+/* Rows that have changed alike, with their numbers in the log. All of it is good until the next. */
+typedef enum RedoChangeKind { REDO_DELETED, REDO_UPDATED, REDO_INSERTED } RedoChangeKind;
+typedef struct RedoChange {
+    RedoChangeKind kind;
+    int64_t n, *rows;
+    int n_set, *cols; /* of deleted ones none, of inserted ones all */
+    Vec *vals;        /* of each of these n cells */
+} RedoChange;
+/* *valid, true at first: false where a table cannot have changed so. */
+typedef Status (*RedoEach)(void *ctx, const RedoChange *c, bool *valid, Err *e);
+/* What redo_put has written of a table with t's columns, piece by piece. Not more than `most` rows were deleted, or
+ * updated. What is needed meanwhile is charged to acct. *valid false: the bytes are none that redo_put writes, or a
+ * piece was not taken. */
+Status redo_read(const Table *t, int64_t most, MemAccount *acct, BytesIn *in, RedoEach each, void *ctx, bool *valid,
+                 Err *e);
+
 /* Rows first .. first + n - 1 of the log are at, at + 1, ... */
 typedef struct RedoPlace {
     int64_t first, n, at;
@@ -30,7 +46,7 @@ typedef struct RedoPlaces {
     RedoPlace *items; /* by `first`, none meets another */
 } RedoPlaces;
 void redo_places_free(RedoPlaces *p);
-/* Applies what redo_put has written; in->arena is used meanwhile. *valid false: the bytes are none that it writes, or
+/* Applies what redo_put has written. *valid false: the bytes are none that it writes, or
  * name rows that are not there; the table is only good to be freed then. */
 Status redo_apply(Table *t, RedoPlaces *places, BytesIn *in, bool *valid, Err *e);
 

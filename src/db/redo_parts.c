@@ -1,0 +1,96 @@
+/* redo_parts.c - see redo_parts.h. */
+#include "db/redo_parts.h"
+
+#include <string.h>
+
+/* ---- writing ---- */
+static void put_kind(BytesOut *o, RedoKind kind) { bytes_put(o, &(char){(char)kind}, 1); }
+
+void redo_put_file(BytesOut *o, RedoKind kind, int64_t id, const char *name, int64_t seal) {
+    put_kind(o, kind);
+    if (kind == REDO_TABLE) bytes_put_short(o, id);
+    bytes_put_text(o, name);
+    bytes_put_i64(o, seal);
+}
+void redo_put_rows(BytesOut *o, int64_t table, const BytesOut *rows) {
+    put_kind(o, REDO_ROWS);
+    bytes_put_short(o, table);
+    bytes_put_short(o, rows->len);
+    bytes_put(o, rows->p, rows->len);
+}
+void redo_put_sequence(BytesOut *o, int64_t sequence, int64_t last, bool called) {
+    put_kind(o, REDO_SEQUENCE);
+    bytes_put_short(o, sequence);
+    bytes_put_short(o, last);
+    bytes_put_bool(o, called);
+}
+
+/* ---- reading ---- */
+static void get_file(BytesIn *in, RedoPart *p) {
+    p->file = bytes_get_text(in, false);
+    p->seal = bytes_get_i64(in);
+    in->failed |= !p->file || !*p->file || strchr(p->file, '/');
+}
+static void get_table(BytesIn *in, RedoPart *p) {
+    p->id = bytes_get_short(in);
+    get_file(in, p);
+}
+static void get_rows(BytesIn *in, RedoPart *p) {
+    p->id = bytes_get_short(in);
+    const int64_t n = bytes_get_short_count(in, in->len - in->at);
+    in->failed |= n > in->len - in->at;
+    p->rows = (BytesIn){.p = in->p + in->at, .len = in->failed ? 0 : n, .arena = in->arena};
+    in->at += p->rows.len;
+}
+static void get_sequence(BytesIn *in, RedoPart *p) {
+    p->id = bytes_get_short(in);
+    p->last = bytes_get_short(in);
+    p->called = bytes_get_bool(in);
+}
+
+static const struct {
+    RedoKind kind;
+    const char *name;
+    void (*get)(BytesIn *in, RedoPart *p);
+} kinds[] = {
+    {REDO_CATALOG, "catalog", get_file},
+    {REDO_TABLE, "table", get_table},
+    {REDO_ROWS, "rows", get_rows},
+    {REDO_SEQUENCE, "sequence", get_sequence},
+};
+
+void redo_get_part(BytesIn *in, RedoPart *out) {
+    char kind = 0;
+    int64_t i = 0;
+    *out = (RedoPart){0};
+    bytes_get(in, &kind, 1);
+    while (i < ARRAY_LEN(kinds) && (char)kinds[i].kind != kind) i++;
+    in->failed |= i == ARRAY_LEN(kinds);
+    if (in->failed) return;
+    out->kind = kinds[i].kind;
+    out->name = kinds[i].name;
+    kinds[i].get(in, out);
+}
+
+/* ---- files ---- */
+Status redo_read_seal(Vfs *vfs, const char *path, RedoKind kind, int64_t *bytes, int64_t *seal, Err *e) {
+    enum { IN_TABLE = 56, SIZE = 8 }; /* table_file.c; a catalog has it at its end */
+    VfsFile *f;
+    Err late = {0};
+    int64_t got = 0;
+    *seal = 0;
+    TRY(vfs->open(vfs, path, VFS_READ, &f, e));
+    Status st = vfs->size(f, bytes, e);
+    const int64_t at = kind == REDO_TABLE ? (int64_t)IN_TABLE : *bytes - SIZE;
+    if (st == ST_OK && at >= 0) st = vfs->read_at(f, seal, SIZE, at, &got, e);
+    (void)vfs->close(f, &late);
+    return st;
+}
+Status redo_check_seal(Vfs *vfs, const char *path, RedoKind kind, int64_t seal, Err *e) {
+    bool there;
+    int64_t bytes = 0, found = 0;
+    TRY(vfs->exists(vfs, path, &there, e));
+    if (!there) return err_corrupted(e, path, 0, "file is missing");
+    TRY(redo_read_seal(vfs, path, kind, &bytes, &found, e));
+    return found == seal ? ST_OK : err_corrupted(e, path, 0, "file is not the one that the redo log names");
+}

@@ -1,0 +1,51 @@
+/* redo_parts.h - what a record of the redo log is made of: how its parts are written, and read again.
+ *
+ * A record is a commit: parts, each u8 kind and then, numbers being short (base/bytes.h),
+ *
+ *   'C' text file, u64           the catalog is that of the file, which has the checksum in its last 8 bytes
+ *   'T' table, text file, u64    the table is that of the file, which has the checksum in its header
+ *   'R' table, length, bytes     rows of the table have changed (storage/redo.h)
+ *   'S' sequence, last, called   numbers up to `last` may have been given; a record of its own
+ *
+ * What reads records (recovery, `stele check`, `stele log`) finds a kind in the table of redo_parts.c: a new one is a
+ * function that writes it, a line of that table, and what the readers do with it.
+ */
+#ifndef STELE_DB_REDO_PARTS_H
+#define STELE_DB_REDO_PARTS_H
+
+#include "base/bytes.h"
+#include "base/vfs.h"
+
+typedef enum RedoKind {
+    REDO_CATALOG = 'C',
+    REDO_TABLE = 'T',
+    REDO_ROWS = 'R',
+    REDO_SEQUENCE = 'S',
+} RedoKind;
+
+/* Its bytes are the record's; texts are in the reader's arena. */
+typedef struct RedoPart {
+    RedoKind kind;
+    const char *name; /* of the kind, as users see it */
+    int64_t id;       /* of the table, of the sequence */
+    const char *file; /* that it names, without a directory; NULL: none */
+    int64_t seal;     /* redo_read_seal of it */
+    BytesIn rows;     /* redo_read */
+    int64_t last;     /* of a sequence */
+    bool called;
+} RedoPart;
+
+void redo_put_file(BytesOut *o, RedoKind kind, int64_t id, const char *name, int64_t seal);
+void redo_put_rows(BytesOut *o, int64_t table, const BytesOut *rows);
+void redo_put_sequence(BytesOut *o, int64_t sequence, int64_t last, bool called);
+/* The next part of a record. in->failed: there is none of a kind that is known, or it is not whole. */
+void redo_get_part(BytesIn *in, RedoPart *out);
+
+/* Size of a file that a part names, and the checksum in it that stands for all of it. A file that is too short has 0.
+ */
+Status redo_read_seal(Vfs *vfs, const char *path, RedoKind kind, int64_t *bytes, int64_t *seal, Err *e);
+/* It is the file that the record names, and not another one of this kind. Whether it is whole is for those who load it.
+ * XX001 */
+Status redo_check_seal(Vfs *vfs, const char *path, RedoKind kind, int64_t seal, Err *e);
+
+#endif
