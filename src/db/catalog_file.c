@@ -34,7 +34,8 @@ enum {
     CATALOG_CONSTRAINTS = 20 /* and deferrable constraints, and all that foreign keys may have; jsonpath */,
     CATALOG_ROLES = 22 /* and roles, owners and privileges */,
     CATALOG_SCHEMAS = 23 /* and schemas */,
-    CATALOG_LAST = CATALOG_SCHEMAS
+    CATALOG_LSN = 28 /* and pg_lsn */,
+    CATALOG_LAST = CATALOG_LSN
 };
 static_assert(sizeof(Type) == 8, "file format");
 
@@ -199,7 +200,8 @@ static void put_view_parts(BytesOut *o, const View *v) {
 static int64_t format_of(Type t) {
     if (t.id == T_ARRAY) t = type_element(t);
     const bool poly_range = type_is_poly(t) && t.length >= POLY_RANGE;
-    return t.id == T_JSONPATH               ? CATALOG_CONSTRAINTS
+    return t.id == T_LSN                    ? CATALOG_LSN
+           : t.id == T_JSONPATH             ? CATALOG_CONSTRAINTS
            : t.id == T_OID                  ? CATALOG_INDEX_DEFS
            : type_is_range(t) || poly_range ? CATALOG_RANGES
            : type_is_bits(t)                ? CATALOG_BITS
@@ -458,7 +460,7 @@ Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccoun
 static bool type_ok(Type t) {
     if (t.id == T_ARRAY) return type_element(t).id != T_ARRAY && type_ok(type_element(t));
     return ((t.id > T_UNKNOWN && t.id < T_VOID) || t.id == T_DECIMAL || type_is_json(t) || type_is_defined(t) ||
-            t.id == T_TIMETZ || type_is_bits(t) || t.id == T_OID || t.id == T_JSONPATH) &&
+            t.id == T_TIMETZ || type_is_bits(t) || t.id == T_OID || t.id == T_JSONPATH || t.id == T_LSN) &&
            t.precision <= NUMERIC_MAX_PRECISION && t.scale <= NUMERIC_MAX_PRECISION && t.length >= 0 &&
            (t.id != T_NUMERIC || t.precision >= 1);
 }

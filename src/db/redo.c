@@ -9,6 +9,7 @@
 #include "db/redo_parts.h"
 #include "storage/redo.h"
 #include "storage/table_file.h"
+#include "types/lsn.h"
 
 typedef struct Redo Redo;
 struct Redo {
@@ -435,6 +436,22 @@ void redo_end(Database *db) {
 
 /* ---- what sessions ask ---- */
 int64_t redo_end_lsn(const Database *db) { return db->redo ? redo_log_end(db->redo->log) : 0; }
+int64_t redo_durable_lsn(const Database *db) { return db->redo ? redo_log_durable(db->redo->log) : 0; }
+Status redo_check_lsn(const Database *db, uint64_t lsn, Err *e) {
+    if (!db->redo) {
+        (void)err_set(e, ERR_NOT_IN_STATE, "the database has no redo log");
+        err_hint(e, "Open its directory with --durable, or the library's option \"durable\".");
+        return ST_ERROR;
+    }
+    const uint64_t end = (uint64_t)redo_log_end(db->redo->log);
+    if (lsn <= end) return ST_OK;
+    char text[2][LSN_TEXT_MAX + 1] = {{0}};
+    (void)lsn_format(lsn_cell(lsn), text[0]);
+    (void)lsn_format(lsn_cell(end), text[1]);
+    (void)err_set(e, ERR_INVALID_PARAMETER, "the redo log ends before %s", text[0]);
+    err_detail(e, "Its last record ends at %s.", text[1]);
+    return ST_ERROR;
+}
 Status redo_wait(Database *db, int64_t lsn, Err *e) { return db->redo ? redo_log_wait(db->redo->log, lsn, e) : ST_OK; }
 bool redo_info(const Database *db, RedoLogInfo *out) {
     if (db->redo) redo_log_info(db->redo->log, out);

@@ -38,6 +38,10 @@ Status redo_sequence(Database *db, const Sequence *q, int64_t last, bool is_call
 
 /* LSN up to which all that is committed is logged; 0: nothing is. */
 int64_t redo_end_lsn(const Database *db);
+/* LSN up to which all is on the disk. */
+int64_t redo_durable_lsn(const Database *db);
+/* 55000: nothing is logged; 22023: the log ends before the LSN. */
+Status redo_check_lsn(const Database *db, uint64_t lsn, Err *e);
 /* Until it is on the disk up to the LSN: 53100, 58030. At once, where nothing is logged. */
 Status redo_wait(Database *db, int64_t lsn, Err *e);
 bool redo_info(const Database *db, RedoLogInfo *out); /* false: nothing is logged */

@@ -43,11 +43,12 @@ struct RedoLog {
     bool writing;                /* by some thread, without the mutex */
     int32_t waiting, last_group; /* threads that wait for the next write; that waited for the last one */
     int64_t write_ns;            /* what that took */
-    int64_t n_records, n_writes, all_write_ns;
+    int64_t n_records, n_bytes, n_writes, all_write_ns, n_waits, all_wait_ns;
     int64_t first_lsn;            /* at HEADER_BYTES in the file */
     _Atomic int64_t end, durable; /* LSNs */
     Err failed;                   /* set: the log takes nothing more */
     Err full;                     /* set: the last write found no room */
+    char last_error[256];         /* of a write */
 };
 
 static int64_t file_offset(int64_t first_lsn, int64_t lsn) { return HEADER_BYTES + (lsn - first_lsn); }
@@ -57,6 +58,7 @@ static uint64_t record_checksum(const RecordHeader *h, int64_t lsn, const char *
 }
 
 /* ---- writing ---- */
+static void describe(const Err *e, char out[256]) { snprintf(out, 256, "%s: %.200s", e->sqlstate, e->message); }
 static bool is_full(const Err *e) { return strcmp(e->sqlstate, ERR_DISK_FULL) == 0; }
 
 /* Those that waited for the last write are about to commit again, and a write takes as long for all of them as for the
@@ -92,6 +94,7 @@ static void write_all(RedoLog *log) {
     log->all_write_ns += log->write_ns;
     log->n_writes++;
     err_clear(&log->full);
+    if (st != ST_OK || sync_failed) describe(&e, log->last_error);
     if (st == ST_OK && !sync_failed) {
         atomic_store(&log->durable, log->first_lsn + (w.at - HEADER_BYTES) + w.len);
         log->now.len = 0;
@@ -120,6 +123,7 @@ Status redo_log_wait(RedoLog *log, int64_t lsn, Err *e) {
     Status st = ST_OK;
     mutex_lock(&log->mutex);
     bool tried = false; /* to write what found no room */
+    const int64_t began = clock_ns();
     log->waiting++;
     if (log->writing) pthread_cond_signal(&log->joined);
     while (st == ST_OK && atomic_load(&log->durable) < lsn) {
@@ -128,6 +132,8 @@ Status redo_log_wait(RedoLog *log, int64_t lsn, Err *e) {
         else if (err_is_set(&log->full) && tried) st = full(log, e);
         else tried = true, write_all(log);
     }
+    log->n_waits++;
+    log->all_wait_ns += clock_ns() - began;
     mutex_unlock(&log->mutex);
     return st;
 }
@@ -162,6 +168,7 @@ Status redo_log_append(RedoLog *log, const void *bytes, int64_t n, int64_t *lsn,
     if (st == ST_OK) st = make_room(log, (int64_t)sizeof(RecordHeader) + padded, e);
     if (st == ST_OK) put_record(log, bytes, n, padded);
     log->n_records += st == ST_OK;
+    log->n_bytes += st == ST_OK ? (int64_t)sizeof(RecordHeader) + padded : 0;
     if (st == ST_OK) *lsn = atomic_load(&log->end);
     if (st == ST_OK && log->next.len == (int64_t)sizeof(RecordHeader) + padded) pthread_cond_signal(&log->wake);
     mutex_unlock(&log->mutex);
@@ -176,11 +183,15 @@ void redo_log_info(RedoLog *log, RedoLogInfo *out) {
     *out = (RedoLogInfo){.lsn = atomic_load(&log->end),
                          .durable = atomic_load(&log->durable),
                          .records = log->n_records,
+                         .bytes = log->n_bytes,
                          .writes = log->n_writes,
                          .write_ns = log->all_write_ns,
+                         .waits = log->n_waits,
+                         .wait_ns = log->all_wait_ns,
                          .waiting = log->waiting};
     const Err *why = err_is_set(&log->failed) ? &log->failed : &log->full;
-    if (err_is_set(why)) snprintf(out->failure, sizeof out->failure, "%s: %.200s", why->sqlstate, why->message);
+    if (err_is_set(why)) describe(why, out->failure);
+    memcpy(out->last_error, log->last_error, sizeof out->last_error);
     mutex_unlock(&log->mutex);
 }
 

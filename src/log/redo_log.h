@@ -60,10 +60,13 @@ int64_t redo_log_durable(const RedoLog *log);     /* LSN up to which all is on t
 int64_t redo_log_bytes(const RedoLog *log);       /* of the file, with what is appended */
 /* Since it was opened, whatever file it has. */
 typedef struct RedoLogInfo {
-    int64_t lsn, durable; /* as redo_log_end and redo_log_durable have them */
-    int64_t records, writes, write_ns;
-    int32_t waiting;   /* threads, for the next write */
-    char failure[256]; /* why nothing is committed; "": it is */
+    int64_t lsn, durable;     /* as redo_log_end and redo_log_durable have them */
+    int64_t records, bytes;   /* that were appended; with what the file has around them */
+    int64_t writes, write_ns; /* of groups of records, each with one sync */
+    int64_t waits, wait_ns;   /* of threads, for what was not on the disk */
+    int32_t waiting;          /* threads, for the next write */
+    char failure[256];        /* why nothing is committed; "": it is */
+    char last_error[256];     /* of the last write or sync that failed, also when others have succeeded since */
 } RedoLogInfo;
 void redo_log_info(RedoLog *log, RedoLogInfo *out);
 

@@ -39,7 +39,8 @@ static void func_build(void) {
         &func_defs_array,       &func_defs_percentile, &func_defs_rows,          &func_defs_record,
         &func_defs_array_parts, &func_defs_composite,  &func_defs_dec,           &func_defs_json,
         &func_defs_json_set,    &func_defs_json_make,  &func_defs_json_populate, &func_defs_jsonpath,
-        &func_defs_bits,        &func_defs_sequence,   &func_defs_catalog,       &func_defs_range};
+        &func_defs_bits,        &func_defs_sequence,   &func_defs_catalog,       &func_defs_range,
+        &func_defs_lsn};
     int64_t total = 0;
     for (int64_t t = 0; t < ARRAY_LEN(tables); t++) total += tables[t]->count;
     if (total > FUNC_TABLE_MAX) { /* all are refused, so that no function goes missing unseen */
@@ -115,7 +116,8 @@ char type_category(uint8_t id) {
     case T_UUID:
     case T_JSON:
     case T_JSONB:
-    case T_JSONPATH: return 'U';
+    case T_JSONPATH:
+    case T_LSN: return 'U';
     case T_ARRAY: return 'A';
     case T_BIT:
     case T_VARBIT: return 'V';

@@ -97,6 +97,7 @@ KERNEL(size_pretty) {
         CALL("has_" what "_privilege", N_, T_BOOL, 3, NULL, "whether a user may do that", T_ANY, T_ANY, T_TEXT)
 #define TO_REG(what) CALL("to_reg" what, N_, T_OID, 1, tf_to_reg, "the object of that name, or NULL", T_TEXT)
 #define SIZE(nm, dc) CALL(nm, N_, T_INT8, 1, NULL, dc, FUNC_REGCLASS)
+#define LOG(nm, dc) CALL(nm, FN_VOLATILE | FN_CAN_FAIL, T_LSN, 0, NULL, dc, 0)
 #define SCHEMA(nm, rt, ...) CALL(nm, N_, rt, 2, NULL, "information_schema's", __VA_ARGS__)
 
 static const FuncDef defs[] = {
@@ -192,6 +193,13 @@ static const FuncDef defs[] = {
     CALL("pg_is_other_temp_schema", N_, T_BOOL, 1, NULL, "whether it is that of another session", T_OID),
     CALL("pg_backend_pid", FL, T_INT4, 0, NULL, "the process's number", 0),
     CALL("pg_is_in_recovery", FL, T_BOOL, 0, NULL, "whether the database is a standby", 0),
+    LOG("pg_current_wal_lsn", "the place up to which the redo log is written"),
+    LOG("pg_current_wal_flush_lsn", "the place up to which the redo log is on the disk"),
+    LOG("pg_current_wal_insert_lsn", "the place behind the last record of the redo log"),
+    LOG("pg_last_wal_replay_lsn", "the place up to which a standby has replayed: NULL"),
+    LOG("pg_last_wal_receive_lsn", "the place up to which a standby has received: NULL"),
+    CALL("stele_is_stable", FN_VOLATILE | FN_CAN_FAIL | FN_NULL_ARGS, T_BOOL, 2, NULL,
+         "whether the redo log is on the disk up to a place, or waits until it is", T_LSN, T_BOOL),
     DEF("pg_size_pretty", SF, T_TEXT, 1, ARGS(T_INT8), OP_NONE, size_pretty, NULL, "a number of bytes with a unit"),
     SCHEMA("_pg_char_max_length", T_INT4, T_OID, T_INT4),
     SCHEMA("_pg_char_octet_length", T_INT4, T_OID, T_INT4),

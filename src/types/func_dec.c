@@ -17,9 +17,7 @@ static Status dec_arg_in(Arena *a, FuncCtx *ctx, const Vec *v, int64_t i, Dec *o
     if (v->type.id == T_NUMERIC) return dec_from_i128(a, num_at(v, i), v->type.scale, out, ctx->err);
     return dec_decode(a, ((const Str *)v->data)[v->is_const ? 0 : i], out, ctx->err);
 }
-static Status dec_arg(FuncCtx *ctx, const Vec *v, int64_t i, Dec *out) {
-    return dec_arg_in(ctx->arena, ctx, v, i, out);
-}
+Status func_dec_arg(FuncCtx *ctx, const Vec *v, int64_t i, Dec *out) { return dec_arg_in(ctx->arena, ctx, v, i, out); }
 
 enum { SCRATCH_MAX = 512 << 10 }; /* more than a reset leaves */
 
@@ -114,7 +112,7 @@ static Status scale_rows(FuncCtx *ctx, int64_t n, const Vec *args, Vec *out, boo
     int32_t *r = out->data;
     for (int64_t i = 0; i < n; i++) {
         Dec x = dec_special(DEC_NAN);
-        if (!arg_null(&args[0], i) && dec_arg(ctx, &args[0], i, &x) != ST_OK) return FAILED(i);
+        if (!arg_null(&args[0], i) && func_dec_arg(ctx, &args[0], i, &x) != ST_OK) return FAILED(i);
         out->valid[i] = dec_is_finite(&x);
         r[i] = !dec_is_finite(&x) ? 0 : least ? dec_min_scale(&x) : x.scale;
     }
@@ -165,8 +163,8 @@ KERNEL(width_bucket_dec) {
         int32_t count = AT(int32_t, 3, i);
         Dec v, lo, hi;
         FAIL_IF(count <= 0, i, ERR_WIDTH_BUCKET, "count must be greater than zero");
-        if (dec_arg(ctx, &args[0], i, &v) != ST_OK || dec_arg(ctx, &args[1], i, &lo) != ST_OK ||
-            dec_arg(ctx, &args[2], i, &hi) != ST_OK || bucket(ctx, &v, &lo, &hi, count, z) != ST_OK)
+        if (func_dec_arg(ctx, &args[0], i, &v) != ST_OK || func_dec_arg(ctx, &args[1], i, &lo) != ST_OK ||
+            func_dec_arg(ctx, &args[2], i, &hi) != ST_OK || bucket(ctx, &v, &lo, &hi, count, z) != ST_OK)
             return FAILED(i);
     }
     return ST_OK;
@@ -196,7 +194,7 @@ KERNEL(variance_dec) {
         out->valid[i] = count > (kind & 1) && !arg_null(&args[0], i) && !arg_null(&args[1], i);
         if (!out->valid[i]) continue;
         Dec sum, squares, z;
-        if (dec_arg(ctx, &args[0], i, &sum) != ST_OK || dec_arg(ctx, &args[1], i, &squares) != ST_OK ||
+        if (func_dec_arg(ctx, &args[0], i, &sum) != ST_OK || func_dec_arg(ctx, &args[1], i, &squares) != ST_OK ||
             dec_variance(ctx->arena, &sum, &squares, count, kind & 1, kind & 2, &z, ctx->err) != ST_OK ||
             dec_encode(ctx->arena, &z, r, ctx->err) != ST_OK)
             return FAILED(i);
@@ -230,8 +228,8 @@ KERNEL(series_count_dec) {
         Dec x, y, z;
         *r = 0;
         if (!row_valid(out, i)) continue;
-        if (dec_arg(ctx, &args[0], i, &x) != ST_OK || dec_arg(ctx, &args[1], i, &y) != ST_OK ||
-            dec_arg(ctx, &args[2], i, &z) != ST_OK || series_count(ctx, &x, &y, &z, r) != ST_OK)
+        if (func_dec_arg(ctx, &args[0], i, &x) != ST_OK || func_dec_arg(ctx, &args[1], i, &y) != ST_OK ||
+            func_dec_arg(ctx, &args[2], i, &z) != ST_OK || series_count(ctx, &x, &y, &z, r) != ST_OK)
             return FAILED(i);
     }
     return ST_OK;
@@ -262,7 +260,7 @@ Status func_number_to_dec(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, V
         case T_INT8: st = dec_from_i128(a, AT(int64_t, 0, i), 0, &z, ctx->err); break;
         case T_FLOAT4: st = dec_from_f32(a, AT(float, 0, i), &z, ctx->err); break;
         case T_FLOAT8: st = dec_from_f64(a, AT(double, 0, i), &z, ctx->err); break;
-        default: st = dec_arg(ctx, &args[0], i, &z); break;
+        default: st = func_dec_arg(ctx, &args[0], i, &z); break;
         }
         /* numeric(38,16) of older databases is shown without zeros at its end. */
         bool old = args[0].type.id == T_NUMERIC && (args[0].type.flags & TF_UNCONSTRAINED);
@@ -282,7 +280,7 @@ Status func_dec_to_int(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec 
         int128_t v = 0;
         Dec x;
         if (row_valid(out, i)) {
-            if (dec_arg(ctx, &args[0], i, &x) != ST_OK) return FAILED(i);
+            if (func_dec_arg(ctx, &args[0], i, &x) != ST_OK) return FAILED(i);
             FAIL_IF(!dec_is_finite(&x), i, ERR_FEATURE_NOT_SUPPORTED, "cannot convert %s to %s",
                     x.kind == DEC_NAN ? "NaN" : "infinity", name);
             bool over = dec_to_i128(&x, 0, &v);
@@ -303,7 +301,7 @@ Status func_dec_to_float(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Ve
         float f = 0;
         Dec x;
         if (row_valid(out, i)) {
-            if (dec_arg(ctx, &args[0], i, &x) != ST_OK) return FAILED(i);
+            if (func_dec_arg(ctx, &args[0], i, &x) != ST_OK) return FAILED(i);
             if (out->phys == PH_F64 || !dec_is_finite(&x)) {
                 if (dec_to_f64(ctx->arena, &x, &d, ctx->err) != ST_OK) return FAILED(i);
                 f = (float)d;
@@ -327,7 +325,7 @@ Status func_dec_to_numeric(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, 
         Dec x;
         num_zero(out, i);
         if (!row_valid(out, i)) continue;
-        if (dec_arg(ctx, &args[0], i, &x) != ST_OK) return FAILED(i);
+        if (func_dec_arg(ctx, &args[0], i, &x) != ST_OK) return FAILED(i);
         FAIL_IF(x.kind == DEC_NAN, i, ERR_FEATURE_NOT_SUPPORTED, "numeric(%d,%d) cannot hold NaN", ctx->ret.precision,
                 ctx->ret.scale);
         if (!dec_is_finite(&x)) {

@@ -25,7 +25,7 @@ extern const FuncDefs func_defs_numeric, func_defs_text, func_defs_regex, func_d
     func_defs_format_num, func_defs_misc, func_defs_sorted, func_defs_array, func_defs_array_parts,
     func_defs_percentile, func_defs_rows, func_defs_record, func_defs_composite, func_defs_dec, func_defs_json,
     func_defs_json_set, func_defs_json_make, func_defs_json_populate, func_defs_jsonpath, func_defs_bits,
-    func_defs_sequence, func_defs_catalog, func_defs_range;
+    func_defs_sequence, func_defs_catalog, func_defs_range, func_defs_lsn;
 
 /* Longest string a function may build. */
 #define STR_MAX_BYTES INT64_C(1073741823)
@@ -155,7 +155,10 @@ static inline void num_zero(Vec *out, int64_t i) {
     else ((int128_t *)out->data)[i] = 0;
 }
 
-/* Casts of numeric without (p,s) (func_dec.c). */
+/* A numeric of any form as an argument (func_dec.c); in ctx->arena. */
+struct Dec;
+Status func_dec_arg(FuncCtx *ctx, const Vec *v, int64_t i, struct Dec *out);
+/* Casts of numeric without (p,s). */
 Status func_number_to_dec(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
 Status func_dec_to_int(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
 Status func_dec_to_float(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);

@@ -332,6 +332,7 @@ static const FuncDef defs[] = {
     CMP_DEFS(T_INTERVAL),
     CMP_DEFS(T_UUID),
     CMP_DEFS(T_OID),
+    CMP_DEFS(T_LSN),
     CMP_DEFS(T_BIT),
     CMP_DEFS(T_VARBIT),
     CMP_DEFS(T_JSONB), /* of which the binder makes comparisons of keys */
@@ -414,6 +415,7 @@ static const FuncDef defs[] = {
     MIN_MAX(T_INTERVAL),
     MIN_MAX(T_UUID),
     MIN_MAX(T_OID),
+    MIN_MAX(T_LSN),
     AGG1("min_bytes", AGG_MIN, T_BIT, T_BIT, tf_first, "internal: least of what compares by its bytes"),
     AGG1("min_bytes", AGG_MIN, T_VARBIT, T_VARBIT, tf_first, "internal: least of what compares by its bytes"),
     AGG1("max_bytes", AGG_MAX, T_BIT, T_BIT, tf_first, "internal: greatest of what compares by its bytes"),

@@ -27,7 +27,8 @@ Phys type_phys(Type t) {
     case T_TIME:
     case T_TIMESTAMP:
     case T_TIMESTAMPTZ:
-    case T_TIMETZ: return PH_I64;
+    case T_TIMETZ:
+    case T_LSN: return PH_I64;
     case T_NUMERIC: return t.precision <= 18 ? PH_I64 : PH_I128;
     case T_FLOAT4: return PH_F32;
     case T_FLOAT8: return PH_F64;
@@ -94,6 +95,7 @@ static const char *const base_names[T_COUNT_] = {
     [T_RANGE] = "anyrange",
     [T_MULTIRANGE] = "anymultirange",
     [T_JSONPATH] = "jsonpath",
+    [T_LSN] = "pg_lsn",
 };
 static const char *const array_names[T_COUNT_] = {
     [T_UNKNOWN] = "anyarray",
@@ -126,6 +128,7 @@ static const char *const array_names[T_COUNT_] = {
     [T_RANGE] = "anyrange[]",
     [T_MULTIRANGE] = "anymultirange[]",
     [T_JSONPATH] = "jsonpath[]",
+    [T_LSN] = "pg_lsn[]",
 };
 
 static const char *const poly_names[] = {"void",     "anyelement",    "anyarray",           "anynonarray",
@@ -286,6 +289,7 @@ static const struct {
     {"json", T_JSON},
     {"jsonb", T_JSONB},
     {"jsonpath", T_JSONPATH},
+    {"pg_lsn", T_LSN},
     {"void", T_VOID},
     {"unknown", T_UNKNOWN},
 };

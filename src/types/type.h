@@ -25,6 +25,7 @@
  *   name, "char" PH_STR   T_TEXT with a flag: cut to 63 bytes, to one
  *   json, jsonb  PH_STR   JSON text as it was given, and in a canonical form (json.h)
  *   jsonpath     PH_STR   the text of a path, in a canonical form (jsonpath.h)
+ *   pg_lsn       PH_I64   a place in the log, unsigned, moved so that it compares as one (lsn.h)
  *   enumerated   PH_I32   a label's code; `length` is the number of the type (enums.h)
  *   range, multirange   PH_STR   bytes that compare as the values do (range.h); `length` is the number of the type
  *   composite    PH_STR   a row: a blob (composite.h); `length` is the number of the type
@@ -73,6 +74,7 @@ typedef enum TypeId {
     T_RANGE,
     T_MULTIRANGE,
     T_JSONPATH,
+    T_LSN,
     T_COUNT_
 } TypeId;
 
@@ -114,9 +116,14 @@ typedef struct Type {
                           1, 0 = all; ranges: RANGE_* */
     uint8_t scale;     /* numeric: 0..38 */
     int32_t length;    /* char, varchar: characters, bits: how many, 0 = any; interval: PostgreSQL's fields, 0 = all;
-                          array: element TypeId | element length << 5, the other fields are the element's */
+                          array: the low bits of the element's TypeId | element length << TYPE_ID_BITS. The others are
+                          above the element's scale; all other fields are the element's */
 } Type;
-static_assert(T_COUNT_ <= 32, "an array's Type has five bits for its element's id");
+/* Of an array's Type. Lengths of bit strings need 27 bits, and scales six of the eight that they have. Ids that fit the
+ * low bits are in files of older versions, which look the same. */
+enum { TYPE_ID_BITS = 5, TYPE_SCALE_BITS = 6 };
+static_assert(T_COUNT_ <= 1 << (TYPE_ID_BITS + 8 - TYPE_SCALE_BITS), "an array's Type has room for its element's id");
+static_assert(NUMERIC_MAX_PRECISION < 1 << TYPE_SCALE_BITS, "an array's Type has room for its element's scale");
 static_assert(sizeof(Type) == 8, "Type is passed by value and stored in files");
 
 static inline Type type_make(TypeId id) {
@@ -182,15 +189,16 @@ static inline Type type_array_of(Type e) {
     return (Type){.id = T_ARRAY,
                   .flags = e.flags,
                   .precision = e.precision,
-                  .scale = e.scale,
-                  .length = (int32_t)(e.id | (uint32_t)e.length << 5)};
+                  .scale = (uint8_t)(e.scale | (e.id >> TYPE_ID_BITS) << TYPE_SCALE_BITS),
+                  .length = (int32_t)((e.id & ((1U << TYPE_ID_BITS) - 1)) | (uint32_t)e.length << TYPE_ID_BITS)};
 }
 static inline Type type_element(Type t) {
-    return (Type){.id = (uint8_t)(t.length & 31),
+    const uint32_t low = (uint32_t)t.length & ((1U << TYPE_ID_BITS) - 1);
+    return (Type){.id = (uint8_t)(low | (uint32_t)(t.scale >> TYPE_SCALE_BITS) << TYPE_ID_BITS),
                   .flags = (uint8_t)(t.flags & ~TF_VECTOR),
                   .precision = t.precision,
-                  .scale = t.scale,
-                  .length = (int32_t)((uint32_t)t.length >> 5)};
+                  .scale = t.scale & ((1U << TYPE_SCALE_BITS) - 1),
+                  .length = (int32_t)((uint32_t)t.length >> TYPE_ID_BITS)};
 }
 /* Of a type that a definition makes: `length` is its number (numbers.h). PostgreSQL's own ranges have such, too. */
 static inline bool type_is_defined(Type t) {

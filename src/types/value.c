@@ -14,6 +14,7 @@
 #include "types/dec.h"
 #include "types/json.h"
 #include "types/jsonpath.h"
+#include "types/lsn.h"
 #include "types/type.h"
 #include "types/oid.h"
 #include "types/type_int.h"
@@ -267,6 +268,7 @@ int64_t cell_to_text(Type t, const void *cell, TextForm form, char *out) {
     case T_TIMESTAMPTZ: return timestamp_format(*(const int64_t *)cell, true, form, out);
     case T_INTERVAL: return interval_format(cell, form, out);
     case T_UUID: return uuid_format(cell, out);
+    case T_LSN: return lsn_format(*(const int64_t *)cell, out);
     case T_ENUM: return enum_format(t, *(const int32_t *)cell, out);
     case T_UNKNOWN:
     case T_CHAR:
@@ -484,6 +486,9 @@ Status cell_from_text(Type t, Slice text, const struct SessionInfo *session, Are
         TRY(jsonb_from_text(a, text, cell, e));
         return t.flags & TF_LEAST_SCALE ? jsonb_least_scale(a, *(Str *)cell, cell, e) : ST_OK;
     case T_JSONPATH: return jsonpath_from_text(a, text, cell, e);
+    case T_LSN:
+        if (!lsn_parse(text, cell)) return text_syntax_error(ERR_INVALID_TEXT, "pg_lsn", text, e);
+        return ST_OK;
     case T_VOID:
     case T_COUNT_: break;
     }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "catalog/names.h"
+#include "db/redo.h"
 #include "session/ddl/definition.h"
 #include "session/ddl/depend.h"
 #include "session/system/definitions.h"
@@ -14,6 +15,7 @@
 #include "sql/parse/ast.h"
 #include "sql/parse/parse.h"
 #include "types/array.h"
+#include "types/lsn.h"
 #include "types/oid.h"
 
 typedef struct Call {
@@ -462,6 +464,35 @@ static Status zero_oid(const Call *c) { return put_int(c, 0); }
 static Status no(const Call *c) { return put_bool(c, false); }
 static Status process(const Call *c) { return put_int4(c, getpid()); }
 
+/* ---- the redo log ---- */
+
+static Status log_info(const Call *c, RedoLogInfo *out) {
+    TRY(redo_check_lsn(c->s->db, 0, c->e));
+    (void)redo_info(c->s->db, out);
+    return ST_OK;
+}
+static Status put_lsn(const Call *c, int64_t lsn) { return put_int(c, lsn_cell((uint64_t)lsn)); }
+static Status log_end(const Call *c) {
+    RedoLogInfo x;
+    TRY(log_info(c, &x));
+    return put_lsn(c, x.lsn);
+}
+static Status log_durable(const Call *c) {
+    RedoLogInfo x;
+    TRY(log_info(c, &x));
+    return put_lsn(c, x.durable);
+}
+static Status is_stable(const Call *c) {
+    const uint64_t lsn = lsn_number(c->args[0].u.i64);
+    RedoLogInfo x;
+    TRY(log_info(c, &x));
+    const bool is = lsn <= (uint64_t)x.durable;
+    if (is || !c->args[1].u.b) return put_bool(c, is);
+    TRY(redo_check_lsn(c->s->db, lsn, c->e));
+    TRY(redo_wait(c->s->db, (int64_t)lsn, c->e));
+    return put_bool(c, true);
+}
+
 /* ---- information_schema -------------------------------------------------------------------------------- */
 
 static Status char_max_length(const Call *c) {
@@ -583,6 +614,12 @@ static const struct {
     {"pg_is_other_temp_schema", no},
     {"pg_backend_pid", process},
     {"pg_is_in_recovery", no},
+    {"pg_current_wal_lsn", log_durable},
+    {"pg_current_wal_flush_lsn", log_durable},
+    {"pg_current_wal_insert_lsn", log_end},
+    {"pg_last_wal_replay_lsn", nothing},
+    {"pg_last_wal_receive_lsn", nothing},
+    {"stele_is_stable", is_stable},
     {"_pg_char_max_length", char_max_length},
     {"_pg_char_octet_length", char_octet_length},
     {"_pg_numeric_precision", numeric_precision},

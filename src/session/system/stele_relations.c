@@ -15,6 +15,7 @@
 #include "session/pool/bulk_log.h"
 #include "sql/bind/bind.h"
 #include "storage/tablet_block.h"
+#include "types/lsn.h"
 
 /* Which devices have it, too. */
 static Status put_copies(Session *s, SystemRows *r, int32_t at, const Table *t, int64_t tablet, int32_t col) {
@@ -140,15 +141,19 @@ Status system_fill_log(Session *s, SystemRows *r) {
     RedoLogInfo x;
     if (!redo_info(s->db, &x)) return ST_OK;
     TRY(system_next_row(r));
-    system_put_int(r, 0, x.lsn);
-    system_put_int(r, 1, x.durable);
+    system_put_int(r, 0, lsn_cell((uint64_t)x.lsn));
+    system_put_int(r, 1, lsn_cell((uint64_t)x.durable));
     system_put_int(r, 2, redo_bytes(s->db));
     system_put_int(r, 3, s->settings.txn.max_log_size);
     system_put_int(r, 4, x.records);
-    system_put_int(r, 5, x.writes);
-    put_ms(r, 6, x.write_ns);
-    system_put_int(r, 7, x.waiting);
-    return x.failure[0] ? system_put_text(r, 8, x.failure) : ST_OK;
+    system_put_int(r, 5, x.bytes);
+    system_put_int(r, 6, x.writes);
+    put_ms(r, 7, x.write_ns);
+    system_put_int(r, 8, x.waits);
+    put_ms(r, 9, x.wait_ns);
+    system_put_int(r, 10, x.waiting);
+    if (x.failure[0]) TRY(system_put_text(r, 11, x.failure));
+    return x.last_error[0] ? system_put_text(r, 12, x.last_error) : ST_OK;
 }
 /* The order it kept, why its strategy, further times, and what went wrong. */
 static Status put_bulk_more(SystemRows *r, int32_t col, const BulkLogEntry *e) {
