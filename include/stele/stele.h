@@ -156,6 +156,48 @@ STELE_API void stele_set_notice(stele_conn *conn, void (*notice)(void *ctx, cons
  * ends a transaction in between, and the next statement says so. */
 STELE_API char stele_transaction_state(const stele_conn *conn);
 
+/* ---- the redo log -------------------------------------------------------------------------------
+ * Of a database that was opened with `durable`. Commits are records of its log, in the order in which they took effect.
+ * An LSN is a place in the log, a number of bytes: all that was committed up to it is on the disk, or is not yet. LSNs
+ * go on when a database is opened again; SQL shows them as values of type pg_lsn.
+ *
+ * A commit has two phases: it takes effect, which others see, and it is on the disk. A statement returns behind both
+ * (synchronous_commit), or behind the first: the program asks or waits for the second later, from any thread.
+ *
+ *     stele_set_commit_wait(conn, false);
+ *     stele_exec(conn, "insert into orders values (1, 'new')", NULL, NULL);
+ *     int64_t lsn = stele_commit_lsn(conn);
+ *     ...                                                   // further commits, which come to lie behind it
+ *     if (stele_wait_stable(db, lsn, &error) == STELE_OK)   // this one, and all before it, survive from here on
+ *         acknowledge();
+ *
+ * Waiting once for the last of many commits waits for all of them. Nothing needs to be waited for: what is not is
+ * written some 200 ms later. What was not on the disk when the process or the power ended is gone, commits from
+ * some point on, never one without those before it.
+ *
+ * Thread rules: the functions of a connection as all others of it; those of a database from any number of threads at
+ * the same time, as long as it is open, beside whatever its connections do. Threads that wait share writes. */
+
+/* Whether the connection's commits return when they are on the disk (true: at first, as synchronous_commit says), or
+ * when they have taken effect. With false what its statements have seen of others may not be on the disk either. No
+ * effect where there is no log. */
+STELE_API void stele_set_commit_wait(stele_conn *conn, bool on);
+/* Of the last commit of this connection that had something to log, or number that a sequence of it has given: the LSN
+ * behind it. 0: there was none, or there is no log. */
+STELE_API int64_t stele_commit_lsn(const stele_conn *conn);
+/* The LSN behind all that is committed now, by whatever connection; 0: there is no log. */
+STELE_API int64_t stele_log_lsn(const stele_db *db);
+/* Whether all up to the LSN is on the disk; also of 0, and false where there is no log. Does not wait. */
+STELE_API bool stele_is_stable(const stele_db *db, int64_t lsn);
+/* Returns when it is, at once for 0. No statement_timeout and no interrupt ends it. On failure *error, when it is
+ * given, says why; its strings stay valid until the next call of this thread that has such a parameter. Errors: 53100
+ * there is no room on the disk: commits are kept and will be written when there is, call again; 58030 a write has
+ * failed: what was not stable by then may be lost, and nothing is committed until CHECKPOINT has saved the database;
+ * 22023 the log does not reach so far; 55000 there is no log. */
+STELE_API stele_status stele_wait_stable(stele_db *db, int64_t lsn, stele_error_info *error);
+/* Nanoseconds that statements of the connection have waited for the log so far. */
+STELE_API int64_t stele_log_wait_ns(const stele_conn *conn);
+
 /* ---- statements ------------------------------------------------------------------------------- */
 
 /* Prepares the first statement of `sql`. *tail (may be NULL) points behind it. *stmt is NULL (and STELE_OK) when there

@@ -31,12 +31,13 @@ __all__ = ["BINARY", "Binary", "BulkInfo", "BulkResult", "Connection", "Cursor",
 
 
 def connect(database: str = ":memory:", *, autocommit: bool = True, threads: int = 0, memory_limit: int = 0,
-            temp_directory: Optional[str] = None, existing: bool = False) -> Connection:
+            temp_directory: Optional[str] = None, existing: bool = False, durable: bool = False) -> Connection:
     """A connection to a database of its own: in memory, or in a directory, which is made unless `existing`, and saved
     when the last connection to it is closed, and by CHECKPOINT. autocommit=False: as PEP 249 wants it, statements begin
-    a transaction that commit() or rollback() ends. threads 0: all processors; memory_limit in bytes, 0: 80 % of what
+    a transaction that commit() or rollback() ends. durable: commits are logged in the directory and survive the end of
+    process and power. threads 0: all processors; memory_limit in bytes, 0: 80 % of what
     the machine has."""
-    return Connection._open(str(database), autocommit, threads, memory_limit, temp_directory, existing)
+    return Connection._open(str(database), autocommit, threads, memory_limit, temp_directory, existing, durable)
 
 
 class _TypeGroup(frozenset[str]):

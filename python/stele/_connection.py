@@ -32,11 +32,11 @@ class _Database:
     """What the connections to a database share: it is closed, and saved, with the last of them."""
 
     def __init__(self, path: str, threads: int, memory_limit: int, temp_directory: Optional[str],
-                 existing: bool) -> None:
+                 existing: bool, durable: bool) -> None:
         self.handle, self.connections = c_void_p(), 0
         self.functions: list[Any] = []  # callbacks that the library may call
         where = temp_directory.encode() if temp_directory is not None else None
-        options, info = Options(threads, memory_limit, where, existing), ErrorInfo()
+        options, info = Options(threads, memory_limit, where, existing, False, durable), ErrorInfo()
         if lib.stele_open(path.encode(), byref(options), byref(self.handle), byref(info)) != OK:
             raise errors.of_info(info)
 
@@ -193,7 +193,7 @@ class Connection:
     def __init__(self, database: _Database, autocommit: bool) -> None:
         """Use stele.connect()."""
         self._database, self._handle, self.autocommit = database, c_void_p(), autocommit
-        self._interrupted = False
+        self._interrupted, self._commit_wait = False, True
         # Messages that are no errors (RAISE NOTICE): (severity, message), the last 100.
         self.notices: deque[tuple[str, str]] = deque(maxlen=100)
         if lib.stele_connect(database.handle, byref(self._handle)) != OK:
@@ -214,8 +214,8 @@ class Connection:
 
     @classmethod
     def _open(cls, path: str, autocommit: bool, threads: int, memory_limit: int, temp_directory: Optional[str],
-              existing: bool) -> Connection:
-        database = _Database(path, threads, memory_limit, temp_directory, existing)
+              existing: bool, durable: bool) -> Connection:
+        database = _Database(path, threads, memory_limit, temp_directory, existing, durable)
         try:
             return cls(database, autocommit)
         except BaseException:
@@ -500,6 +500,33 @@ class Connection:
     def rollback(self) -> None:
         if self.in_transaction:
             self._simple("rollback")
+
+    @property
+    def commit_wait(self) -> bool:
+        """Whether commits to a durable database return when they are on the disk (True, at first), or before that."""
+        return self._commit_wait
+
+    @commit_wait.setter
+    def commit_wait(self, on: bool) -> None:
+        lib.stele_set_commit_wait(self._live(), on)
+        self._commit_wait = on
+
+    @property
+    def commit_lsn(self) -> int:
+        """The place in the log behind the last commit of this connection; 0: there was none, or there is no log."""
+        return int(lib.stele_commit_lsn(self._live()))
+
+    def is_stable(self, lsn: int) -> bool:
+        """Whether all that was committed up to that place is on the disk. From any thread."""
+        self._live()
+        return bool(lib.stele_is_stable(self._database.handle, lsn))
+
+    def wait_stable(self, lsn: int) -> None:
+        """Waits until it is. From any thread."""
+        self._live()
+        info = ErrorInfo()
+        if lib.stele_wait_stable(self._database.handle, lsn, byref(info)) != OK:
+            raise errors.of_info(info)
 
     def interrupt(self) -> None:
         """Cancels the call that runs on the connection, wherever it is: sql(), for instance, fails with 57014. From any

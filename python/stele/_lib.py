@@ -17,7 +17,8 @@ class ErrorInfo(Structure):
 
 
 class Options(Structure):
-    _fields_ = [("threads", c_int32), ("memory_limit", c_int64), ("temp_directory", c_char_p), ("existing", c_bool)]
+    _fields_ = [("threads", c_int32), ("memory_limit", c_int64), ("temp_directory", c_char_p), ("existing", c_bool),
+                ("read_only", c_bool), ("durable", c_bool)]
 
 
 class Notice(Structure):
@@ -153,6 +154,10 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "set_progress": (None, [c_void_p, Progress, c_void_p]),
     "set_notice": (None, [c_void_p, OnNotice, c_void_p]),
     "transaction_state": (c_char, [c_void_p]),
+    "set_commit_wait": (None, [c_void_p, c_bool]),
+    "commit_lsn": (c_int64, [c_void_p]),
+    "is_stable": (c_bool, [c_void_p, c_int64]),
+    "wait_stable": (c_int, [c_void_p, c_int64, POINTER(ErrorInfo)]),
     "prepare": (c_int, [c_void_p, c_void_p, c_int64, POINTER(c_void_p), POINTER(c_void_p)]),
     "finalize": (None, [c_void_p]),
     "param_count": (c_int64, [c_void_p]),

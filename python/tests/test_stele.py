@@ -129,6 +129,26 @@ class Module(Case):
             with stele.connect(path, existing=True, threads=1, memory_limit=1 << 30) as con:
                 self.assertEqual(con.sql("select a from t").fetchall(), [(1,)])
 
+    def test_durable(self):
+        with tempfile.TemporaryDirectory() as tmp:
+            with stele.connect(os.path.join(tmp, "db"), durable=True) as con:
+                self.assertTrue(con.commit_wait)
+                self.assertEqual(con.commit_lsn, 0)
+                con.sql("create table t as select 1 as a")
+                first = con.commit_lsn
+                self.assertTrue(con.is_stable(first))
+                con.commit_wait = False
+                con.sql("insert into t values (2)")
+                self.assertGreater(con.commit_lsn, first)
+                con.wait_stable(con.commit_lsn)
+                self.assertTrue(con.is_stable(con.commit_lsn))
+                with self.fails(stele.DataError, "22023"):
+                    con.wait_stable(con.commit_lsn + 1)
+        with stele.connect() as con:
+            con.wait_stable(con.commit_lsn)
+            with self.fails(stele.OperationalError, "55000"):
+                con.wait_stable(1)
+
 
 class DbApi(Case):
     def test_cursor(self):

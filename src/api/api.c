@@ -223,6 +223,21 @@ void stele_set_notice(stele_conn *c, void (*notice)(void *ctx, const stele_notic
 }
 char stele_transaction_state(const stele_conn *c) { return c->s->state; }
 
+/* ---- the redo log ---- */
+void stele_set_commit_wait(stele_conn *c, bool on) { c->s->block.log.returns = !on; }
+int64_t stele_commit_lsn(const stele_conn *c) { return c->s->block.log.committed; }
+int64_t stele_log_wait_ns(const stele_conn *c) { return c->s->block.log.waited_ns; }
+int64_t stele_log_lsn(const stele_db *d) { return redo_end_lsn(d->db); }
+bool stele_is_stable(const stele_db *d, int64_t lsn) { return lsn <= redo_durable_lsn(d->db); }
+stele_status stele_wait_stable(stele_db *d, int64_t lsn, stele_error_info *error) {
+    if (lsn <= 0) return STELE_OK;
+    err_clear(&open_error);
+    if (redo_check_lsn(d->db, (uint64_t)lsn, &open_error) == ST_OK && redo_wait(d->db, lsn, &open_error) == ST_OK)
+        return STELE_OK;
+    fill_error(&open_error, error);
+    return STELE_ERROR;
+}
+
 /* ---- statements: stele_stmt is a Statement ------------------------------------------------- */
 
 static Statement *st_of(stele_stmt *s) { return (Statement *)(void *)s; }

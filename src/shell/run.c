@@ -204,7 +204,8 @@ static void set_result_variables(Shell *sh, bool ok, long long rows) {
     variable_set_long(sh, "ROW_COUNT", ok ? rows : 0);
 }
 
-static void put_time(Shell *sh, double ms) {
+/* log_ms: a part of it, for which the statement waited for the redo log. */
+static void put_time(Shell *sh, double ms, double log_ms) {
     if (!sh->timing) return;
     fprintf(sh->out, "Time: %.3f ms", ms);
     if (ms >= 1000) {
@@ -214,11 +215,13 @@ static void put_time(Shell *sh, double ms) {
                     ms / 1000 - (double)(seconds / 60 * 60));
         else fprintf(sh->out, " (%02lld:%06.3f)", seconds / 60, ms / 1000 - (double)(seconds / 60 * 60));
     }
+    if (log_ms > 0) fprintf(sh->out, ", %.3f ms of it for the redo log", log_ms);
     fputc('\n', sh->out);
 }
 
-/* *rows: that were read, if the statement does not know. *failed: in the middle of the result. */
-static bool show_results(Shell *sh, stele_stmt *s, double ms, int64_t *rows, bool *failed) {
+/* waited_ns: as stele_log_wait_ns had it before the statement. *rows: that were read, if the statement does not know.
+ * *failed: in the middle of the result. */
+static bool show_results(Shell *sh, stele_stmt *s, double ms, int64_t waited_ns, int64_t *rows, bool *failed) {
     bool ok = true;
     if (sh->use != USE_PRINT) {
         ok = use_result(sh, s, rows);
@@ -231,7 +234,7 @@ static bool show_results(Shell *sh, stele_stmt *s, double ms, int64_t *rows, boo
     } else if (!sh->set.quiet && !sh->copy.wrote) {
         fprintf(sh->out, "%s\n", stele_command_tag(s));
     }
-    put_time(sh, ms);
+    put_time(sh, ms, (double)(stele_log_wait_ns(sh->conn) - waited_ns) / 1e6);
     return check_output(sh) && ok;
 }
 
@@ -256,6 +259,7 @@ static bool run_statement(Shell *sh, const char *sql, const char *end, const cha
     stele_stmt *s = NULL;
     Progress pr = {.start = now_ms()};
     bool savepoint;
+    const int64_t waited_ns = stele_log_wait_ns(sh->conn);
     *tail = end;
     if (!prepare_transaction(sh, sql, end, &savepoint)) return false;
     if (sh->interactive && isatty(STDERR_FILENO)) stele_set_progress(sh->conn, show_progress, &pr);
@@ -271,7 +275,8 @@ static bool run_statement(Shell *sh, const char *sql, const char *end, const cha
     if (pr.visible) fprintf(stderr, "\r%60s\r", "");
     bool ok = true, failed = r == STELE_ERROR;
     int64_t rows = 0;
-    if (!failed && s) ok = sh->use == USE_DESCRIBE ? describe_result(sh, s) : show_results(sh, s, ms, &rows, &failed);
+    if (!failed && s)
+        ok = sh->use == USE_DESCRIBE ? describe_result(sh, s) : show_results(sh, s, ms, waited_ns, &rows, &failed);
     if (failed) {
         ok = false;
         if (check_output(sh) || !sh->output.closed_pipe)

@@ -741,10 +741,14 @@ static Status wait_durable(Session *s) {
     const int64_t lsn = s->block.lsn, seen = s->block.seen;
     Err unwritten = {0};
     s->block.lsn = s->block.seen = 0;
-    if (strcmp(s->settings.txn.synchronous_commit, "off") == 0) return ST_OK;
-    if (lsn > 0) TRY(redo_wait(s->db, lsn, &s->err));
-    if (seen > lsn) (void)redo_wait(s->db, seen, &unwritten);
-    return ST_OK;
+    if (lsn > 0) s->block.log.committed = lsn;
+    if (s->block.log.returns || strcmp(s->settings.txn.synchronous_commit, "off") == 0) return ST_OK;
+    if (MAX_OF(lsn, seen) <= redo_durable_lsn(s->db)) return ST_OK;
+    const int64_t began = clock_ns();
+    const Status st = lsn > 0 ? redo_wait(s->db, lsn, &s->err) : ST_OK;
+    if (st == ST_OK && seen > lsn) (void)redo_wait(s->db, seen, &unwritten);
+    s->block.log.waited_ns += clock_ns() - began;
+    return st;
 }
 void session_note_seen(Session *s) {
     if (s->db->redo) s->block.seen = MAX_OF(s->block.seen, redo_end_lsn(s->db));

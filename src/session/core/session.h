@@ -219,8 +219,13 @@ typedef struct SessionBlock {
         int64_t events, modes, ticks;
         int64_t ranges, last_n; /* of rows of the last event, which later ones join, and rows in the last of these */
     } constraints;              /* constraints.h, when it began */
-    int64_t lsn, seen;  /* of the redo log (redo.h): what it has committed, and what it has seen of others, is on the
-                           disk when that is */
+    int64_t lsn, seen; /* of the redo log (redo.h): what it has committed, and what it has seen of others, is on the
+                          disk when that is */
+    struct BlockLog {
+        int64_t committed; /* end of the last record that the session has logged; 0: there is none */
+        int64_t waited_ns; /* for the disk, since it began */
+        bool returns;      /* commits return before they are on the disk, whatever synchronous_commit says */
+    } log;
     int64_t holder;     /* it waits for that transaction, and runs again then; 0: none */
     _Atomic bool waits; /* it does now; set under the hub's mutex, read by any thread */
 } SessionBlock;
