@@ -198,6 +198,55 @@ STELE_API stele_status stele_wait_stable(stele_db *db, int64_t lsn, stele_error_
 /* Nanoseconds that statements of the connection have waited for the log so far. */
 STELE_API int64_t stele_log_wait_ns(const stele_conn *conn);
 
+/* ---- directories ---------------------------------------------------------------------------------
+ * Looking at the directory of a database that is not open, as it is, also after a crash. Nothing is written, and the
+ * directory is locked against those who would (55006: it is open elsewhere, also in this process). Strings that
+ * callbacks get are never NULL and valid during the call; callbacks may use the library, but for this directory.
+ * Functions of this part may run in several threads at once. */
+
+/* A file, or one that there should be. */
+typedef struct stele_checked_file {
+    const char *name;  /* in the directory: "g3/17.tab" */
+    const char *what;  /* "rows of table public.t" */
+    const char *state; /* "good"; "unused": nothing wants it; "incomplete": a log that ends in bytes that are no record;
+                          "damaged"; "missing"; "unchecked": a damaged one would say what it should have */
+    int64_t bytes;
+    int64_t offset;      /* in the file, of the damage; -1: none, or it is not in one place */
+    const char *problem; /* "" */
+} stele_checked_file;
+/* Reads all files of the directory, with every checksum and shape, and each record of the log; when none of them is
+ * damaged, loads the database and applies the log in memory, as stele_open would, which a file named "" tells of. *bad:
+ * how many files are neither good nor unused. STELE_ERROR, when that could not be found out: 58P01 there is no
+ * database, 55006, 58030, 53200; strings of *error as of stele_open. */
+STELE_API stele_status stele_check(const char *path, void (*file)(void *ctx, const stele_checked_file *f), void *ctx,
+                                   int64_t *bad, stele_error_info *error);
+
+/* A part of a record of the log: records are commits, and have some. */
+typedef struct stele_log_part {
+    int64_t lsn, bytes; /* where the record begins, and what it takes in the log */
+    bool first;         /* of its record */
+    const char *kind;   /* "rows": of a table have changed; "catalog", "table": as of then it is in a file; "sequence":
+                           numbers that it may have given */
+    const char *object; /* the table or sequence, with its schema; "" where the kind has none */
+    const char *file;   /* that it names; "" */
+    int64_t inserted, updated, deleted; /* rows */
+    int64_t last;                       /* of a sequence: the number */
+} stele_log_part;
+/* A row that has changed. */
+typedef struct stele_log_row {
+    const char *change; /* "insert", "update", "delete" */
+    int64_t row;        /* its number in the log */
+    int64_t n;          /* columns that have a value: of an insert all, of an update those that were set */
+    const char *const *names, *const *values; /* texts; NULL: NULL */
+} stele_log_row;
+/* What the log of the database has from an LSN on (0: from its beginning), in order. The rows of a part come behind it;
+ * `row` may be NULL. Callbacks stop the reading by returning true. Errors: as stele_check, XX001 what cannot be
+ * read, with file and offset; what comes before it was handed over. No error, and no part, where there is no log. */
+STELE_API stele_status stele_read_log(const char *path, int64_t from_lsn,
+                                      bool (*part)(void *ctx, const stele_log_part *p),
+                                      bool (*row)(void *ctx, const stele_log_row *r), void *ctx,
+                                      stele_error_info *error);
+
 /* ---- statements ------------------------------------------------------------------------------- */
 
 /* Prepares the first statement of `sql`. *tail (may be NULL) points behind it. *stmt is NULL (and STELE_OK) when there

@@ -42,7 +42,7 @@ void api_error_names(ErrNames n, stele_error_info *out) {
     out->datatype_name = n.of[EF_DATATYPE];
     out->constraint_name = n.of[EF_CONSTRAINT];
 }
-static void fill_error(const Err *e, stele_error_info *out) {
+void api_fill_error(const Err *e, stele_error_info *out) {
     if (!out) return;
     memcpy(out->sqlstate, err_is_set(e) ? e->sqlstate : "00000", 6);
     out->message = e->message;
@@ -75,20 +75,20 @@ stele_status api_open(const char *path, const stele_options *options, Vfs *vfs, 
     *db = NULL;
     stele_db *d = mem_calloc(NULL, (int64_t)sizeof *d, &open_error);
     if (!d) {
-        fill_error(&open_error, error);
+        api_fill_error(&open_error, error);
         return STELE_ERROR;
     }
     if (options && options->temp_directory &&
         strlen(options->temp_directory) >= sizeof((Settings *)NULL)->exec.temp_directory) {
         err_set(&open_error, ERR_INVALID_PARAMETER, "the path of temp_directory is too long");
         mem_free(NULL, d, (int64_t)sizeof *d);
-        fill_error(&open_error, error);
+        api_fill_error(&open_error, error);
         return STELE_ERROR;
     }
     if (options && options->temp_directory && *options->temp_directory &&
         temp_directory_check(options->temp_directory, &open_error) != ST_OK) {
         mem_free(NULL, d, (int64_t)sizeof *d);
-        fill_error(&open_error, error);
+        api_fill_error(&open_error, error);
         return STELE_ERROR;
     }
     int threads = options && options->threads > 0 ? options->threads : cpu_count();
@@ -97,7 +97,7 @@ stele_status api_open(const char *path, const stele_options *options, Vfs *vfs, 
     bool read_only = options && options->read_only && !memory;
     if (options && (options->existing || read_only) && !memory && check_existing(path, vfs) != ST_OK) {
         mem_free(NULL, d, (int64_t)sizeof *d);
-        fill_error(&open_error, error);
+        api_fill_error(&open_error, error);
         return STELE_ERROR;
     }
     Status opened = read_only ? database_open_read_only(path, vfs, threads, limit, &d->db, &open_error)
@@ -111,12 +111,12 @@ stele_status api_open(const char *path, const stele_options *options, Vfs *vfs, 
     }
     if (opened != ST_OK) {
         mem_free(NULL, d, (int64_t)sizeof *d);
-        fill_error(&open_error, error);
+        api_fill_error(&open_error, error);
         return STELE_ERROR;
     }
     if (options && options->temp_directory) d->temp_dir = text_copy(options->temp_directory, &open_error);
     if (options && options->temp_directory && !d->temp_dir) {
-        fill_error(&open_error, error);
+        api_fill_error(&open_error, error);
         database_close(d->db);
         text_free(d->temp_dir);
         mem_free(NULL, d, (int64_t)sizeof *d);
@@ -146,7 +146,7 @@ stele_status stele_close(stele_db *d, stele_error_info *error) {
     if (!err_is_set(&open_error)) transactions_settle(d->db);
     if (!err_is_set(&open_error) && d->db->path && d->db->dirty) (void)database_save(d->db, &open_error);
     if (err_is_set(&open_error)) {
-        fill_error(&open_error, error);
+        api_fill_error(&open_error, error);
         return STELE_ERROR;
     }
     release_db(d);
@@ -184,7 +184,7 @@ void stele_disconnect(stele_conn *c) {
     mem_free(NULL, c, (int64_t)sizeof *c);
 }
 
-void stele_error(stele_conn *c, stele_error_info *out) { fill_error(&c->s->err, out); }
+void stele_error(stele_conn *c, stele_error_info *out) { api_fill_error(&c->s->err, out); }
 void stele_interrupt(stele_conn *c) {
     atomic_store(&c->s->cancel, true);
     Session *leads = atomic_load(&c->s->leads); /* lives as long as the database */
@@ -234,7 +234,7 @@ stele_status stele_wait_stable(stele_db *d, int64_t lsn, stele_error_info *error
     err_clear(&open_error);
     if (redo_check_lsn(d->db, (uint64_t)lsn, &open_error) == ST_OK && redo_wait(d->db, lsn, &open_error) == ST_OK)
         return STELE_OK;
-    fill_error(&open_error, error);
+    api_fill_error(&open_error, error);
     return STELE_ERROR;
 }
 

@@ -20,6 +20,14 @@ struct stele_conn {
 /* stele_open, with the files of a Vfs. */
 stele_status api_open(const char *path, const stele_options *options, Vfs *vfs, stele_db **db, stele_error_info *error);
 
+/* stele_check and stele_read_log, likewise. */
+stele_status api_check(const char *path, Vfs *vfs, void (*file)(void *ctx, const stele_checked_file *f), void *ctx,
+                       int64_t *bad, stele_error_info *error);
+stele_status api_read_log(const char *path, Vfs *vfs, int64_t from_lsn,
+                          bool (*part)(void *ctx, const stele_log_part *p),
+                          bool (*row)(void *ctx, const stele_log_row *r), void *ctx, stele_error_info *error);
+void api_fill_error(const Err *e, stele_error_info *out); /* out may be NULL; as long-lived as *e */
+
 /* A look at the catalog, from the session's view of it; false: an error. `locked`: under the database lock. */
 bool api_look_begin(Session *s, bool locked);
 void api_look_end(Session *s, Status r);

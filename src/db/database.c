@@ -11,16 +11,11 @@
 
 #include "base/hash.h"
 #include "base/machine.h"
-#include "catalog/names.h"
-#include "catalog/routine_instance.h"
-#include "catalog/user_function.h"
+#include "catalog/catalog_memory.h"
 #include "db/catalog_file.h"
 #include "db/published.h"
 #include "db/redo.h"
 #include "storage/table_file.h"
-#include "types/composite.h"
-#include "types/enums.h"
-#include "types/range.h"
 
 enum { CURRENT_FORMAT = 1, PATH_ROOM = 64 };
 
@@ -51,11 +46,11 @@ static Status write_current(Database *db, Arena *a, int64_t generation, Err *e) 
     TRY(db->vfs->rename(db->vfs, tmp, path, e));
     return db->vfs->sync_dir(db->vfs, db->path, e);
 }
-static Status read_current(Database *db, Arena *a, bool *there, Err *e) {
-    char *path = path_of(a, db, 0, "CURRENT"), *p = NULL, want[CURRENT_ROOM];
+Status database_read_current(Vfs *vfs, const char *dir, Arena *a, int64_t *out, bool *there, Err *e) {
+    char *path = arena_printf(a, "%s/CURRENT", dir), *p = NULL, want[CURRENT_ROOM];
     int64_t len;
     if (!path) return ST_ERROR;
-    TRY(vfs_read_file(db->vfs, a, path, &p, &len, e));
+    TRY(vfs_read_file(vfs, a, path, &p, &len, e));
     *there = len >= 0;
     if (!*there) return ST_OK;
     int64_t generation = -1;
@@ -67,7 +62,7 @@ static Status read_current(Database *db, Arena *a, bool *there, Err *e) {
     }
     if (generation < 0 || current_text(generation, want) != len || memcmp(want, p, (size_t)len) != 0)
         return err_corrupted(e, path, 0, "not a valid generation");
-    db->generation = generation;
+    *out = generation;
     return ST_OK;
 }
 
@@ -97,7 +92,7 @@ static void remove_generation(Database *db, Arena *a, int64_t generation) {
     err_clear(&ignored);
     db->vfs->remove(db->vfs, dir, &ignored);
 }
-static bool generation_name(const char *name, int64_t *out) {
+bool database_generation_of(const char *name, int64_t *out) {
     if (name[0] != 'g' || !name[1] || strlen(name) > 18) return false;
     *out = 0;
     for (const char *p = name + 1; *p; p++) {
@@ -125,27 +120,27 @@ static Status load_generation(Database *db, Arena *a, Err *e) {
 
 static Status load_all(Database *db, Arena *a, Err *e) {
     bool there;
-    TRY(read_current(db, a, &there, e));
+    TRY(database_read_current(db->vfs, db->path, a, &db->generation, &there, e));
     Names n = {.a = a};
     TRY(db->vfs->list(db->vfs, db->path, each_name, &n, e));
     int64_t g;
     for (int64_t i = 0; i < n.v.len && !there; i++) {
         /* An empty or foreign directory may become a database, one that lost its CURRENT may not. */
-        if (generation_name(n.v.items[i], &g))
+        if (database_generation_of(n.v.items[i], &g))
             return err_corrupted(e, path_of(a, db, 0, "CURRENT"), 0, "file is missing");
     }
     if (!there && db->read_only) return err_set(e, ERR_UNDEFINED_FILE, "there is no database at \"%s\"", db->path);
     if (!there) return write_current(db, a, 0, e);
     if (db->generation > 0) TRY(load_generation(db, a, e));
     for (int64_t i = 0; i < n.v.len && !db->read_only; i++)
-        if (generation_name(n.v.items[i], &g) && g != db->generation) remove_generation(db, a, g);
+        if (database_generation_of(n.v.items[i], &g) && g != db->generation) remove_generation(db, a, g);
     return ST_OK;
 }
 
 static Status each_entry(void *ctx, const char *name, Err *e) {
     int64_t g;
     (void)e;
-    if (generation_name(name, &g) || strcmp(name, "CURRENT") == 0) *(bool *)ctx = true;
+    if (database_generation_of(name, &g) || strcmp(name, "CURRENT") == 0) *(bool *)ctx = true;
     return ST_OK;
 }
 Status database_exists(const char *path, Vfs *vfs, bool *there, Err *e) {
@@ -210,18 +205,10 @@ static Status open_database(const char *path, Vfs *vfs, int threads, int64_t mem
     atomic_init(&db->published_changes, UINT64_MAX);
     bool failed = epoch_domain_new(&db->account, &db->epochs, e) != ST_OK;
     Arena *a = arena_new(&db->account, e);
-    db->catalog.arena = arena_new(&db->account, e);
-    db->catalog.version = 1;
     db->pool = pool_new(threads > 0 ? threads : cpu_count(), e);
     db->txn_lock = txn_lock_new(e);
-    failed = failed || enum_space_new(&db->account, &db->catalog.enums, e) != ST_OK;
-    failed = failed || composite_space_new(&db->account, &db->catalog.rows, e) != ST_OK;
-    failed = failed || range_space_new(&db->account, &db->catalog.ranges, e) != ST_OK;
-    failed = failed || user_functions_new(&db->account, &db->catalog.functions, e) != ST_OK;
-    failed = failed || !(db->catalog.names = catalog_names_new(e));
-    failed = failed || routine_instances_new(&db->account, &db->catalog.instances, e) != ST_OK;
-    if (failed || !a || !db->catalog.arena || !db->pool || !db->txn_lock) goto fail;
-    arena_set_err(db->catalog.arena, NULL);
+    failed = catalog_init(&db->catalog, &db->account, e) != ST_OK || failed;
+    if (failed || !a || !db->pool || !db->txn_lock) goto fail;
     if (path && *path && strcmp(path, ":memory:") != 0) {
         arena_set_err(db->catalog.arena, e);
         db->path = arena_strdup(db->catalog.arena, path);
@@ -311,17 +298,7 @@ void database_close(Database *db) {
     if (db->bulk_hub) db->bulk_hub_ops->free(db->bulk_hub);
     if (db->device_hub) db->device_hub_ops->free(db->device_hub);
     if (db->epochs) database_unpublish(db);
-    for (int64_t i = 0; i < db->catalog.n_tables; i++) table_free(db->catalog.tables[i]);
-    for (int64_t i = 0; i < db->catalog.n_views; i++) view_free(db->catalog.views[i]);
-    for (int64_t i = 0; i < db->catalog.n_foreign; i++) foreign_free(db->catalog.foreign[i]);
-    for (int64_t i = 0; i < db->catalog.n_routines; i++) routine_free(db->catalog.routines[i]);
-    for (int64_t i = 0; i < db->catalog.n_domains; i++) domain_free(db->catalog.domains[i]);
-    for (int64_t i = 0; i < db->catalog.n_sequences; i++) sequence_free(db->catalog.sequences[i]);
-    for (int64_t i = 0; i < db->catalog.n_index_defs; i++) index_def_free(db->catalog.index_defs[i]);
-    for (int64_t i = 0; i < db->catalog.n_comments; i++) comment_free(db->catalog.comments[i]);
-    for (int64_t i = 0; i < db->catalog.n_roles; i++) role_free(db->catalog.roles[i]);
-    for (int64_t i = 0; i < db->catalog.n_privileges; i++) privileges_free(db->catalog.privileges[i]);
-    for (int64_t i = 0; i < db->catalog.n_schemas; i++) schema_free(db->catalog.schemas[i]);
+    catalog_free_objects(&db->catalog);
     epoch_domain_free(db->epochs);
     mutex_destroy(&db->publishing);
     pool_free(db->pool);
@@ -329,13 +306,7 @@ void database_close(Database *db) {
         Err ignored = {0};
         db->vfs->close(db->lock_file, &ignored);
     }
-    user_functions_free(db->catalog.functions);
-    routine_instances_free(db->catalog.instances);
-    catalog_names_free(db->catalog.names);
-    enum_space_free(db->catalog.enums);
-    composite_space_free(db->catalog.rows);
-    range_space_free(db->catalog.ranges);
-    arena_free(db->catalog.arena);
+    catalog_release(&db->catalog);
     txn_lock_free(db->txn_lock);
     mem_free(NULL, db, (int64_t)sizeof *db);
 }

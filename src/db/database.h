@@ -95,6 +95,9 @@ Status database_open(const char *path, Vfs *vfs, int threads, int64_t memory_lim
 Status database_open_read_only(const char *path, Vfs *vfs, int threads, int64_t memory_limit, Database **out, Err *e);
 /* Whether there is a database at the path, were it a damaged one. */
 Status database_exists(const char *path, Vfs *vfs, bool *there, Err *e);
+/* The generation that CURRENT of a directory names. *there: false when it has none. XX001 */
+Status database_read_current(Vfs *vfs, const char *dir, Arena *a, int64_t *out, bool *there, Err *e);
+bool database_generation_of(const char *name, int64_t *out); /* a generation's directory; false: the name is no such */
 /* What a log has is applied, and saved: behind database_open, when indexes of expressions have their programs. */
 Status database_replay(Database *db, Err *e);
 Status database_save(Database *db, Err *e); /* no-op when not dirty or :memory: */

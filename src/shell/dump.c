@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "shell/shell.h"
+#include "shell/subcommand.h"
 #include "shell/vars.h"
 
 static const char usage[] =
@@ -58,55 +59,26 @@ typedef struct Dump {
 
 /* ---- options ---------------------------------------------------------------------------------------- */
 
-static bool bad_option(const char *message, const char *arg) {
-    fprintf(stderr, "stele dump: ");
-    fprintf(stderr, message, arg);
-    fputs("\nTry \"stele dump --help\".\n", stderr);
-    return false;
-}
-
-static bool is(const char *arg, const char *brief, const char *full) {
-    return (brief && strcmp(arg, brief) == 0) || strcmp(arg, full) == 0;
-}
-
-static bool read_limit(Dump *d, const char *value) {
-    char *end;
-    errno = 0;
-    long long bytes = strtoll(value, &end, 10);
-    if (errno || end == value || *end || bytes <= 0) return bad_option("\"%s\" is no number of bytes", value);
-    d->memory_limit = bytes;
-    return true;
-}
-
-/* A value as -o FILE, -oFILE, --file FILE or --file=FILE. brief NULL: there is only the long form. NULL: the argument
- * is another one, or (*missing) lacks it. */
-static const char *value_of(char **argv, int *i, const char *brief, const char *full, bool *missing) {
-    const char *arg = argv[*i];
-    size_t n = strlen(full);
-    if (strncmp(arg, full, n) == 0 && arg[n] == '=') return arg + n + 1;
-    if (brief && strncmp(arg, brief, 2) == 0 && arg[2]) return arg + 2;
-    if (!is(arg, brief, full)) return NULL;
-    *missing = !argv[*i + 1];
-    return *missing ? NULL : argv[++*i];
-}
+static const char program[] = "stele dump";
 
 static bool read_option(Dump *d, char **argv, int *i) {
     const char *arg = argv[*i], *value;
     bool missing = false;
-    if (is(arg, "-s", "--schema-only")) d->schema_only = true;
-    else if (is(arg, "-a", "--data-only")) d->data_only = true;
-    else if (is(arg, "-c", "--clean")) d->clean = true;
-    else if (is(arg, NULL, "--inserts")) d->inserts = true;
-    else if (is(arg, NULL, "--roles")) d->roles = true;
-    else if (is(arg, "-O", "--no-owner")) d->no_owner = true;
-    else if (is(arg, "-x", "--no-privileges") || is(arg, NULL, "--no-acl")) d->no_privileges = true;
-    else if (is(arg, NULL, "--if-exists")) d->if_exists = true;
-    else if ((value = value_of(argv, i, "-t", "--table", &missing))) d->patterns[d->n_patterns++] = value;
-    else if (!missing && (value = value_of(argv, i, "-o", "--file", &missing))) d->file = value;
-    else if (!missing && (value = value_of(argv, i, NULL, "--memory-limit", &missing))) return read_limit(d, value);
-    else if (missing) return bad_option("option \"%s\" needs a value", arg);
-    else if (arg[0] == '-') return bad_option("unrecognized option \"%s\"", arg);
-    else if (d->sh.path) return bad_option("too many arguments (first is \"%s\")", arg);
+    if (option_is(arg, "-s", "--schema-only")) d->schema_only = true;
+    else if (option_is(arg, "-a", "--data-only")) d->data_only = true;
+    else if (option_is(arg, "-c", "--clean")) d->clean = true;
+    else if (option_is(arg, NULL, "--inserts")) d->inserts = true;
+    else if (option_is(arg, NULL, "--roles")) d->roles = true;
+    else if (option_is(arg, "-O", "--no-owner")) d->no_owner = true;
+    else if (option_is(arg, "-x", "--no-privileges") || option_is(arg, NULL, "--no-acl")) d->no_privileges = true;
+    else if (option_is(arg, NULL, "--if-exists")) d->if_exists = true;
+    else if ((value = option_value(argv, i, "-t", "--table", &missing))) d->patterns[d->n_patterns++] = value;
+    else if (!missing && (value = option_value(argv, i, "-o", "--file", &missing))) d->file = value;
+    else if (!missing && (value = option_value(argv, i, NULL, "--memory-limit", &missing)))
+        return option_number(program, "number of bytes", value, &d->memory_limit);
+    else if (missing) return bad_option(program, "option \"%s\" needs a value", arg);
+    else if (arg[0] == '-') return bad_option(program, "unrecognized option \"%s\"", arg);
+    else if (d->sh.path) return bad_option(program, "too many arguments (first is \"%s\")", arg);
     else d->sh.path = arg;
     return true;
 }
@@ -114,13 +86,13 @@ static bool read_option(Dump *d, char **argv, int *i) {
 static bool read_options(Dump *d, char **argv) {
     for (int i = 2; argv[i]; i++)
         if (!read_option(d, argv, &i)) return false;
-    if (!d->sh.path || !*d->sh.path) return bad_option("which database?%s", "");
-    if (strcmp(d->sh.path, ":memory:") == 0) return bad_option("\"%s\" is no directory", d->sh.path);
+    if (!d->sh.path || !*d->sh.path) return bad_option(program, "which database?%s", "");
+    if (strcmp(d->sh.path, ":memory:") == 0) return bad_option(program, "\"%s\" is no directory", d->sh.path);
     if (d->schema_only && d->data_only)
-        return bad_option("options -s/--schema-only and -a/--data-only cannot be used together%s", "");
+        return bad_option(program, "options -s/--schema-only and -a/--data-only cannot be used together%s", "");
     if (d->clean && d->data_only)
-        return bad_option("options -c/--clean and -a/--data-only cannot be used together%s", "");
-    if (d->if_exists && !d->clean) return bad_option("option --if-exists requires option -c/--clean%s", "");
+        return bad_option(program, "options -c/--clean and -a/--data-only cannot be used together%s", "");
+    if (d->if_exists && !d->clean) return bad_option(program, "option --if-exists requires option -c/--clean%s", "");
     return true;
 }
 
@@ -542,8 +514,7 @@ static int dump(Dump *d) {
     stele_options opt = {.existing = true, .memory_limit = d->memory_limit};
     stele_error_info e;
     if (stele_open(d->sh.path, &opt, &d->sh.db, &e) != STELE_OK) {
-        fprintf(stderr, "stele dump: cannot open \"%s\": %s: %s\n", d->sh.path, e.sqlstate, e.message);
-        if (*e.detail) fprintf(stderr, "DETAIL:  %s\n", e.detail);
+        say_failure(program, "open", d->sh.path, &e);
         return EXIT_ERROR;
     }
     d->sh.discard = true; /* the directory stays as it is */
@@ -586,11 +557,10 @@ bool dump_open_database(Shell *sh, const char *pattern) {
 
 int dump_command(int argc, char **argv) {
     Dump d = {.sh = {.out = stdout, .print = {.format = formats, .border = 1}}};
-    for (int i = 2; i < argc; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            fputs(usage, stdout);
-            return check_output(&d.sh) ? 0 : EXIT_ERROR;
-        }
+    if (wants_help(argc, argv)) {
+        fputs(usage, stdout);
+        return check_output(&d.sh) ? 0 : EXIT_ERROR;
+    }
     d.patterns = calloc((size_t)argc + 1, sizeof *d.patterns);
     int status = EXIT_USAGE;
     if (!d.patterns) status = (no_memory(), EXIT_ERROR);

@@ -17,6 +17,8 @@
 static const char usage[] =
     "usage: stele [DATABASE] [-c SQL]... [-f FILE]... [options]\n"
     "       stele dump DATABASE [options]     write a database as SQL (stele dump --help)\n"
+    "       stele check DIRECTORY             look for damage in all its files (stele check --help)\n"
+    "       stele log DIRECTORY               list the records of its redo log (stele log --help)\n"
     "       stele devices                     list the processors found, and why others cannot be used\n"
     "       stele calibrate [DEVICE] [--quick]   measure them (seconds each), for placement and EXPLAIN\n"
     "       stele doctor [--json] [--disk]    what was found on this machine, and what would make it faster\n"
@@ -42,7 +44,7 @@ const char *version_line(void) {
 }
 
 /* Of what is printed without a database. */
-static int printed(int status) {
+int printed(int status) {
     if (fflush(stdout) == 0 && !ferror(stdout)) return status;
     fprintf(stderr, "stele: cannot write to standard output: %s\n", strerror(errno));
     return EXIT_ERROR;
@@ -439,6 +441,8 @@ int main(int argc, char **argv) {
     if (argc > 1 && (strcmp(argv[1], "devices") == 0 || strcmp(argv[1], "calibrate") == 0))
         return machine_command(argc, argv);
     if (argc > 1 && strcmp(argv[1], "dump") == 0) return dump_command(argc, argv);
+    if (argc > 1 && strcmp(argv[1], "check") == 0) return check_command(argc, argv);
+    if (argc > 1 && strcmp(argv[1], "log") == 0) return log_command(argc, argv);
     if (argc > 1 && strcmp(argv[1], "doctor") == 0) return doctor_command(argc, argv);
     Shell sh = {.out = stdout, .print = {.format = formats, .border = 1, .pager = PAGER_ON}, .path = ":memory:"};
     Start s = {.sh = &sh, .jobs = calloc((size_t)argc * 2, sizeof *s.jobs)};

@@ -162,8 +162,12 @@ bool relation_matches(const char *path, const char *pattern, const char *name);
 const char *name_and_schema(const char *name, char *schema, size_t size);
 /* doctor.c */
 int doctor_command(int argc, char **argv); /* stele doctor [options]: the exit status */
+/* inspect.c */
+int check_command(int argc, char **argv); /* stele check DIRECTORY [options]: the exit status */
+int log_command(int argc, char **argv);   /* stele log DIRECTORY [options] */
 /* main.c */
 const char *version_line(void); /* "stele 0.1.0 (commit)" */
+int printed(int status);        /* the status, or EXIT_ERROR when standard output cannot be written, which it says */
 /* leave.c */
 void catch_signals(Shell *sh);
 void interrupt_again(void); /* in a handler: the statement that runs, a little later */

@@ -16,6 +16,12 @@ _stele()
         -t | --table | --memory-limit) return ;;
         esac
         options=$dump ;;
+    check) options="-q --quiet --json --help" ;;
+    log)
+        case $prev in
+        --from | --limit) return ;;
+        esac
+        options="--from --limit -v --verbose --json --help" ;;
     devices) return ;;
     calibrate) options="--quick" ;;
     doctor) options="--json --disk --help" ;;
@@ -26,7 +32,7 @@ _stele()
         -c | --command | -P | --pset | -F | --field-separator | -R | --record-separator) return ;;
         --nullvalue | --threads | --memory-limit) return ;;
         esac
-        [ "$COMP_CWORD" = 1 ] && [[ $cur != -* ]] && COMPREPLY=($(compgen -W "dump devices calibrate doctor" -- "$cur")) ;;
+        [ "$COMP_CWORD" = 1 ] && [[ $cur != -* ]] && COMPREPLY=($(compgen -W "dump check log devices calibrate doctor" -- "$cur")) ;;
     esac
     if [[ $cur == -* ]]; then
         COMPREPLY=($(compgen -W "$options" -- "$cur"))

@@ -1,9 +1,11 @@
 # Completion of `stele` for fish.
-set -l commands dump devices calibrate doctor
+set -l commands dump check log devices calibrate doctor
 set -l shell "not __fish_seen_subcommand_from $commands"
 set -l dump "__fish_seen_subcommand_from dump"
 complete -c stele -f
 complete -c stele -n __fish_use_subcommand -a dump -d "Write a database as SQL"
+complete -c stele -n __fish_use_subcommand -a check -d "Look for damage in a directory"
+complete -c stele -n __fish_use_subcommand -a log -d "List the records of a redo log"
 complete -c stele -n __fish_use_subcommand -a devices -d "List the processors found"
 complete -c stele -n __fish_use_subcommand -a calibrate -d "Measure the processors"
 complete -c stele -n __fish_use_subcommand -a doctor -d "What was found on this machine"
@@ -49,6 +51,12 @@ complete -c stele -n "$dump" -s c -l clean -d "Drop first what is made"
 complete -c stele -n "$dump" -l if-exists -d "With --clean: DROP ... IF EXISTS"
 complete -c stele -n "$dump" -l memory-limit -x -d Bytes
 complete -c stele -n "$dump" -l help -d "Print help"
+complete -c stele -n "__fish_seen_subcommand_from check" -s q -l quiet -d "Only what is wrong"
+complete -c stele -n "__fish_seen_subcommand_from check log" -l json -d "As JSON"
+complete -c stele -n "__fish_seen_subcommand_from check log" -l help -d "Print help"
+complete -c stele -n "__fish_seen_subcommand_from log" -l from -x -d "From this place on"
+complete -c stele -n "__fish_seen_subcommand_from log" -l limit -x -d "So many records"
+complete -c stele -n "__fish_seen_subcommand_from log" -s v -l verbose -d "With rows"
 complete -c stele -n "__fish_seen_subcommand_from calibrate" -l quick -d "Rough results"
 complete -c stele -n "__fish_seen_subcommand_from doctor" -l json -d "As JSON"
 complete -c stele -n "__fish_seen_subcommand_from doctor" -l disk -d "Measure writing"

@@ -1,0 +1,317 @@
+/* check.c - see check.h. */
+#include "db/check.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/key.h"
+#include "db/database.h"
+#include "db/redo_walk.h"
+#include "storage/table_file.h"
+
+const char *const check_state_names[] = {
+    [CHECK_GOOD] = "good",       [CHECK_UNUSED] = "unused",   [CHECK_INCOMPLETE] = "incomplete",
+    [CHECK_DAMAGED] = "damaged", [CHECK_MISSING] = "missing", [CHECK_UNCHECKED] = "unchecked"};
+
+/* A file that there is. */
+typedef struct Listed {
+    const char *name;
+    bool told;
+} Listed;
+typedef struct Check {
+    ClosedDir *d;
+    const CheckEach *each;
+    VEC(Listed) files; /* by name */
+    int64_t bad, generation;
+    bool catalog_good, log_good; /* of the generation */
+    Err *e;
+} Check;
+
+/* ---- files that there are ---- */
+typedef struct Listing {
+    Check *c;
+    const char *dir; /* "": the directory itself */
+} Listing;
+static Status each_name(void *ctx, const char *name, Err *e) {
+    const Listing *l = ctx;
+    const char *path = arena_printf(l->c->d->a, "%s%s", l->dir, name);
+    if (path && vec_push(l->c->d->a, &l->c->files, (Listed){.name = path})) return ST_OK;
+    return err_is_set(e) ? ST_ERROR : err_oom(e);
+}
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const Listed *)a)->name, ((const Listed *)b)->name);
+}
+static Status list_files(Check *c) {
+    Vfs *vfs = c->d->vfs;
+    Listing top = {c, ""};
+    int64_t n, g;
+    TRY(vfs->list(vfs, c->d->path, each_name, &top, c->e));
+    n = c->files.len;
+    for (int64_t i = 0; i < n; i++) {
+        if (!database_generation_of(c->files.items[i].name, &g)) continue;
+        Listing l = {c, arena_printf(c->d->a, "%s/", c->files.items[i].name)};
+        const char *path = arena_printf(c->d->a, "%s/%s", c->d->path, c->files.items[i].name);
+        if (!l.dir || !path) return ST_ERROR;
+        c->files.items[i].told = true; /* the directory: its files come one by one */
+        TRY(vfs->list(vfs, path, each_name, &l, c->e));
+    }
+    qsort(c->files.items, (size_t)c->files.len, sizeof *c->files.items, by_name);
+    return ST_OK;
+}
+static Listed *listed(const Check *c, const char *name) {
+    const Listed key = {.name = name};
+    return c->files.len ? bsearch(&key, c->files.items, (size_t)c->files.len, sizeof key, by_name) : NULL;
+}
+
+/* ---- telling ---- */
+static int64_t file_bytes(const Check *c, const char *name) {
+    VfsFile *f;
+    Err ignored = {0};
+    int64_t n = 0;
+    const char *path = arena_printf(c->d->a, "%s/%s", c->d->path, name);
+    if (!path || c->d->vfs->open(c->d->vfs, path, VFS_READ, &f, &ignored) != ST_OK) return 0;
+    (void)c->d->vfs->size(f, &n, &ignored);
+    (void)c->d->vfs->close(f, &ignored);
+    return n;
+}
+static void tell(Check *c, const char *name, const char *what, CheckState state, int64_t offset, const char *problem) {
+    Listed *l = listed(c, name);
+    const CheckedFile f = {.name = name,
+                           .what = what,
+                           .state = state,
+                           .bytes = l ? file_bytes(c, name) : 0,
+                           .offset = offset,
+                           .problem = problem};
+    if (l) l->told = true;
+    c->bad += state != CHECK_GOOD && state != CHECK_UNUSED;
+    c->each->fn(c->each->ctx, &f);
+}
+/* As err_corrupted has it in its message. */
+static int64_t offset_of(const Err *why) {
+    static const char before[] = " is corrupted at offset ";
+    const char *at = strstr(why->message, before);
+    return at ? strtoll(at + sizeof before - 1, NULL, 10) : -1;
+}
+/* What came of reading a file; a lack of memory is the check's own failure. */
+static Status tell_read(Check *c, const char *name, const char *what, Status st, const Err *why) {
+    if (st == ST_OK) return tell(c, name, what, CHECK_GOOD, -1, ""), ST_OK;
+    if (strncmp(why->sqlstate, "53", 2) == 0) return err_copy(c->e, why), ST_ERROR;
+    const bool there = listed(c, name) != NULL;
+    tell(c, name, what, there ? CHECK_DAMAGED : CHECK_MISSING, there ? offset_of(why) : -1, why->message);
+    return ST_OK;
+}
+
+/* ---- catalogs and tables ---- */
+static const char *in_generation(const Check *c, const char *name) {
+    return arena_printf(c->d->a, "g%" PRId64 "/%s", c->generation, name);
+}
+static const char *rows_of(const Check *c, const Table *t, const char *when) {
+    const char *name = keys_dotted(c->d->a, t->name);
+    return name ? arena_printf(c->d->a, "rows of table %s%s%s", key_has_schema(t->name) ? "" : "public.", name, when)
+                : NULL;
+}
+static Status no_memory(const Check *c) { return err_is_set(c->e) ? ST_ERROR : err_oom(c->e); }
+
+/* Tables of the generation, one in memory at a time. */
+static Status check_own_tables(Check *c, Catalog *k) {
+    Status st = ST_OK;
+    for (int64_t i = 0; i < k->n_tables; i++) {
+        Table *t = k->tables[i];
+        char file[40];
+        Err why = {0};
+        snprintf(file, sizeof file, "%" PRId64 ".tab", t->id);
+        const char *name = in_generation(c, file), *path = closed_dir_file(c->d, c->generation, file);
+        const char *what = rows_of(c, t, "");
+        if (!name || !path || !what) st = no_memory(c);
+        if (st == ST_OK) st = tell_read(c, name, what, table_file_load(t, c->d->vfs, path, &c->d->account, &why), &why);
+        table_free(t);
+    }
+    k->n_tables = 0;
+    return st;
+}
+static Status check_own_catalog(Check *c) {
+    Catalog k;
+    Err why = {0};
+    const char *name = in_generation(c, "catalog"), *path = closed_dir_file(c->d, c->generation, "catalog");
+    if (!name || !path) return no_memory(c);
+    const Status read = closed_catalog_load(c->d, path, &k, &why);
+    c->catalog_good = read == ST_OK;
+    Status st = tell_read(c, name, "catalog", read, &why);
+    if (st == ST_OK && c->catalog_good) st = check_own_tables(c, &k);
+    closed_catalog_free(&k);
+    return st;
+}
+
+/* ---- the log ---- */
+/* A table's file that the log names: with a catalog of its own, since rows of another file may be in the walk's. */
+static Status load_logged(Check *c, const RedoWalk *w, const RedoPart *p, const char *path, Err *why) {
+    Catalog k;
+    Status st = closed_catalog_load(c->d, w->catalog_path, &k, why);
+    int64_t i = 0;
+    while (st == ST_OK && i < k.n_tables && k.tables[i]->id != p->id) i++;
+    if (st == ST_OK && i == k.n_tables) st = err_corrupted(why, path, 0, "the catalog has no such table");
+    if (st == ST_OK) st = table_file_load(k.tables[i], c->d->vfs, path, &c->d->account, why);
+    closed_catalog_free(&k);
+    return st;
+}
+/* *good: it can be read by. */
+static Status check_named(Check *c, RedoWalk *w, const RedoPart *p, bool *good) {
+    Err why = {0};
+    const Table *t;
+    const char *file = arena_strdup(c->d->a, p->file), *name = file ? in_generation(c, file) : NULL;
+    const char *path = file ? closed_dir_file(c->d, c->generation, file) : NULL, *what = "catalog as of a commit";
+    if (!name || !path) return no_memory(c);
+    Status read = redo_check_seal(c->d->vfs, path, p->kind, p->seal, &why);
+    if (p->kind == REDO_CATALOG) {
+        Catalog k = {0};
+        if (read == ST_OK) read = closed_catalog_load(c->d, path, &k, &why);
+        closed_catalog_free(&k);
+        *good = read == ST_OK;
+    } else if (*good) {
+        TRY(redo_walk_table(w, p, &t));
+        what = rows_of(c, t, " as of a commit");
+        if (!what) return no_memory(c);
+        if (read == ST_OK) read = load_logged(c, w, p, path, &why);
+    } else {
+        tell(c, name, "rows of a table as of a commit", CHECK_UNCHECKED, -1,
+             "the catalog that has the table is damaged");
+        return ST_OK;
+    }
+    return tell_read(c, name, what, read, &why);
+}
+static Status any_change(void *ctx, const RedoChange *x, bool *valid, Err *e) {
+    (void)ctx, (void)x, (void)valid, (void)e;
+    return ST_OK;
+}
+static Status check_padding(const RedoWalk *w) {
+    const char *p = w->record.bytes + w->record.n, *end = w->reader.p + w->reader.at;
+    for (; p < end; p++)
+        if (*p) return err_corrupted(w->e, w->reader.path, p - w->reader.p, "the padding behind a record is not zero");
+    return ST_OK;
+}
+static Status check_part(Check *c, RedoWalk *w, RedoPart *p, bool *good) {
+    const Table *t;
+    if (p->file) return check_named(c, w, p, good);
+    if (p->kind != REDO_ROWS || !*good) return ST_OK;
+    TRY(redo_walk_table(w, p, &t));
+    return redo_walk_rows(w, p, t, any_change, NULL);
+}
+/* Errors of the log's own are those of w->e. good: of the catalog as of now. */
+static Status check_records(Check *c, RedoWalk *w, bool good) {
+    bool record = true;
+    while (record) {
+        bool got = true;
+        TRY(redo_walk_record(w, &record));
+        if (record) TRY(check_padding(w));
+        while (record && got) {
+            RedoPart p;
+            TRY(redo_walk_part(w, &p, &got));
+            if (got) TRY(check_part(c, w, &p, &good));
+        }
+    }
+    return ST_OK;
+}
+/* Behind the last record: what is not zero was to be one. */
+static int64_t rest_of(const RedoReader *r) {
+    int64_t n = r->size - r->at;
+    while (n > 0 && r->p[r->at + n - 1] == 0) n--;
+    return n;
+}
+static Status tell_log(Check *c, const char *name, const RedoWalk *w, Status st, const Err *why) {
+    const int64_t rest = st == ST_OK ? rest_of(&w->reader) : 0;
+    const char *what = arena_printf(c->d->a, "redo log with %" PRId64 " records", w->n_records);
+    if (!what) return no_memory(c);
+    if (rest == 0) return tell_read(c, name, what, st, why);
+    const char *problem =
+        arena_printf(c->d->a,
+                     "file \"%s\" ends at offset %" PRId64 " in %" PRId64
+                     " bytes that are no record: it was being written when the power failed, or it is damaged",
+                     w->reader.path, w->reader.at, rest);
+    if (!problem) return no_memory(c);
+    tell(c, name, what, CHECK_INCOMPLETE, w->reader.at, problem);
+    return ST_OK;
+}
+static Status check_log(Check *c) {
+    RedoWalk w;
+    Err why = {0};
+    bool there = false;
+    const char *name = in_generation(c, "log");
+    if (!name) return no_memory(c);
+    Status st = redo_walk_begin(&w, c->d, c->generation, &there, &why);
+    c->log_good = st == ST_OK;
+    if (st != ST_OK) return tell_read(c, name, "redo log", st, &why);
+    if (!there) return ST_OK;
+    arena_set_err(c->d->a, &why);
+    st = check_records(c, &w, c->catalog_good);
+    c->log_good = st == ST_OK;
+    arena_set_err(c->d->a, c->e);
+    if (err_is_set(c->e)) st = ST_ERROR;
+    else st = tell_log(c, name, &w, st, &why);
+    redo_walk_end(&w);
+    return st;
+}
+
+/* ---- the directory ---- */
+/* The last one, if CURRENT does not say which it is. */
+static int64_t last_generation(const Check *c) {
+    int64_t g, last = 0;
+    for (int64_t i = 0; i < c->files.len; i++)
+        if (database_generation_of(c->files.items[i].name, &g)) last = MAX_OF(last, g);
+    return last;
+}
+static Status check_current(Check *c) {
+    Err why = {0};
+    const Status st = closed_dir_generation(c->d, &c->generation, &why);
+    TRY(tell_read(c, "CURRENT", "which generation is in force", st, &why));
+    if (st != ST_OK) c->generation = last_generation(c);
+    return ST_OK;
+}
+static const char *what_is(const Check *c, const char *name) {
+    int64_t g;
+    const char *slash = strchr(name, '/'), *dir = slash ? arena_strndup(c->d->a, name, slash - name) : name;
+    if (strcmp(name, "CURRENT.tmp") == 0) return "left of a save that did not end";
+    if (slash && dir && database_generation_of(dir, &g) && g != c->generation)
+        return "of a generation that is not in force";
+    const char *end = strrchr(name, '.');
+    if (slash && end && strcmp(end, ".tmp") == 0) return "left of a log that was not begun";
+    if (slash && end && (strcmp(end, ".tab") == 0 || strcmp(end, ".catalog") == 0))
+        return "named by no catalog and no record";
+    return "no file of a database";
+}
+/* Of the generation: what could name it cannot be read. */
+static bool is_uncertain(const Check *c, const char *name, const char *own) {
+    const char *end = strrchr(name, '.');
+    if (strncmp(name, own, strlen(own)) != 0 || !end) return false;
+    return (!c->catalog_good || !c->log_good) && (strcmp(end, ".tab") == 0 || strcmp(end, ".catalog") == 0);
+}
+static void tell_others(Check *c) {
+    const char *own = in_generation(c, "");
+    for (int64_t i = 0; i < c->files.len && own; i++) {
+        const char *name = c->files.items[i].name;
+        if (c->files.items[i].told) continue;
+        if (strcmp(name, "LOCK") == 0) tell(c, name, "lock", CHECK_GOOD, -1, "");
+        else if (is_uncertain(c, name, own))
+            tell(c, name, "catalog or rows", CHECK_UNCHECKED, -1, "what would say so is damaged");
+        else tell(c, name, what_is(c, name), CHECK_UNUSED, -1, "");
+    }
+}
+static Status check_all(Check *c) {
+    TRY(list_files(c));
+    TRY(check_current(c));
+    if (c->generation > 0) {
+        TRY(check_own_catalog(c));
+        TRY(check_log(c));
+    }
+    tell_others(c);
+    return err_is_set(c->e) ? ST_ERROR : ST_OK;
+}
+Status check_directory(Vfs *vfs, const char *path, const CheckEach *each, int64_t *bad, Err *e) {
+    ClosedDir d;
+    TRY(closed_dir_open(&d, vfs, path, e));
+    Check c = {.d = &d, .each = each, .catalog_good = true, .log_good = true, .e = e};
+    const Status st = check_all(&c);
+    *bad = c.bad;
+    closed_dir_close(&d);
+    return st;
+}

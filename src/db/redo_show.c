@@ -1,0 +1,127 @@
+/* redo_show.c - see redo_show.h. */
+#include "db/redo_show.h"
+
+#include "base/key.h"
+#include "db/redo_walk.h"
+
+typedef struct Showing {
+    const RedoShow *to;
+    RedoWalk *w;
+    RedoShown part;
+    const Table *t; /* of the part's rows */
+    bool stop;
+    Arena *a; /* of a row */
+    Err *e;
+} Showing;
+
+static const char *const changes[] = {[REDO_DELETED] = "delete", [REDO_UPDATED] = "update", [REDO_INSERTED] = "insert"};
+
+/* ---- rows ---- */
+static Status show_row(Showing *x, const RedoChange *c, int64_t i) {
+    const char **names = arena_array(x->a, const char *, c->n_set + 1);
+    const char **values = arena_array(x->a, const char *, c->n_set + 1);
+    if (!names || !values) return ST_ERROR;
+    for (int k = 0; k < c->n_set; k++) {
+        const Column *col = &x->t->cols[c->cols[k]];
+        const Value v = vec_value(&c->vals[k], i, col->type);
+        int64_t len;
+        names[k] = col->name;
+        values[k] = v.is_null ? NULL : value_to_text(x->a, &v, &len);
+        if (!v.is_null && !values[k]) return err_is_set(x->e) ? ST_ERROR : err_oom(x->e);
+    }
+    const RedoShownRow r = {
+        .change = changes[c->kind], .row = c->rows[i], .n = c->n_set, .names = names, .values = values};
+    x->stop = x->to->row(x->to->ctx, &r);
+    return ST_OK;
+}
+static Status count_rows(void *ctx, const RedoChange *c, bool *valid, Err *e) {
+    Showing *x = ctx;
+    int64_t *const counts[] = {
+        [REDO_DELETED] = &x->part.deleted, [REDO_UPDATED] = &x->part.updated, [REDO_INSERTED] = &x->part.inserted};
+    (void)valid, (void)e;
+    *counts[c->kind] += c->n;
+    return ST_OK;
+}
+static Status each_row(void *ctx, const RedoChange *c, bool *valid, Err *e) {
+    Showing *x = ctx;
+    (void)valid, (void)e;
+    for (int64_t i = 0; i < c->n && !x->stop; i++) {
+        arena_reset(x->a);
+        TRY(show_row(x, c, i));
+    }
+    return ST_OK;
+}
+
+/* ---- parts ---- */
+static const char *shown_name(Showing *x, const char *key) {
+    const char *name = keys_dotted(x->w->a, key);
+    return name && !key_has_schema(key) ? arena_printf(x->w->a, "public.%s", name) : name;
+}
+/* Of a sequence that is gone by then: its number. */
+static Status name_object(Showing *x, const RedoPart *p) {
+    const Catalog *c;
+    const char *key = NULL;
+    if (p->kind == REDO_SEQUENCE) {
+        TRY(redo_walk_catalog(x->w, &c));
+        const Sequence *q = catalog_sequence_by_id(c, p->id);
+        key = q ? q->name : NULL;
+    } else if (p->kind != REDO_CATALOG) {
+        TRY(redo_walk_table(x->w, p, &x->t));
+        key = x->t->name;
+    }
+    if (key) x->part.object = shown_name(x, key);
+    else if (p->kind != REDO_CATALOG) x->part.object = arena_printf(x->w->a, "%lld", (long long)p->id);
+    return x->part.object ? ST_OK : ST_ERROR;
+}
+static Status show_part(Showing *x, RedoPart *p, bool first) {
+    const RedoWalk *w = x->w;
+    x->part = (RedoShown){.lsn = w->record.lsn,
+                          .bytes = w->bytes,
+                          .first = first,
+                          .kind = p->name,
+                          .object = "",
+                          .file = p->file ? p->file : "",
+                          .last = p->last};
+    TRY(name_object(x, p));
+    RedoPart again = *p;
+    if (p->kind == REDO_ROWS) TRY(redo_walk_rows(x->w, p, x->t, count_rows, x));
+    x->stop = x->to->part(x->to->ctx, &x->part);
+    if (p->kind != REDO_ROWS || !x->to->row || x->stop) return ST_OK;
+    return redo_walk_rows(x->w, &again, x->t, each_row, x);
+}
+static Status show_records(Showing *x, int64_t from) {
+    bool record = true;
+    while (record && !x->stop) {
+        bool got = true, first = true;
+        TRY(redo_walk_record(x->w, &record));
+        while (record && got && !x->stop) {
+            RedoPart p;
+            TRY(redo_walk_part(x->w, &p, &got));
+            if (got && x->w->record.lsn >= from) TRY(show_part(x, &p, first));
+            first = false;
+        }
+    }
+    return ST_OK;
+}
+static Status show_log(ClosedDir *d, int64_t from, const RedoShow *to, Err *e) {
+    RedoWalk w;
+    int64_t generation;
+    bool there;
+    TRY(closed_dir_generation(d, &generation, e));
+    if (generation == 0) return ST_OK;
+    TRY(redo_walk_begin(&w, d, generation, &there, e));
+    if (!there) return ST_OK;
+    Showing x = {.to = to, .w = &w, .a = arena_new(&d->account, e), .e = e};
+    if (x.a) arena_set_err(x.a, e);
+    const Status st = x.a ? show_records(&x, from) : ST_ERROR;
+    arena_free(x.a);
+    redo_walk_end(&w);
+    return st;
+}
+Status redo_show(Vfs *vfs, const char *path, int64_t from, const RedoShow *to, Err *e) {
+    ClosedDir d;
+    TRY(closed_dir_open(&d, vfs, path, e));
+    const Status st = show_log(&d, from, to, e);
+    closed_dir_close(&d);
+    return st;
+}

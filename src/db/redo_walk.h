@@ -1,0 +1,43 @@
+/* redo_walk.h - goes through the log of a database that is not open: its records, their parts, and the catalog as of
+ * each, by which their bytes can be read.
+ */
+#ifndef STELE_DB_REDO_WALK_H
+#define STELE_DB_REDO_WALK_H
+
+#include "db/closed_dir.h"
+#include "db/redo_parts.h"
+#include "log/redo_log.h"
+#include "storage/redo.h"
+
+typedef struct RedoWalk {
+    ClosedDir *dir;
+    int64_t generation;
+    RedoReader reader;
+    RedoRecord record;
+    int64_t n_records;
+    int64_t bytes;            /* of the record, with what the file has around it */
+    BytesIn in;               /* of the record's parts */
+    Arena *a;                 /* of a record */
+    const char *catalog_path; /* of the catalog as of the part */
+    Catalog catalog;          /* of that file, where it is loaded */
+    bool loaded;
+    Err *e;
+} RedoWalk;
+
+/* *there: false when the generation has no log, and then there is nothing to end. XX001 */
+Status redo_walk_begin(RedoWalk *w, ClosedDir *dir, int64_t generation, bool *there, Err *e);
+void redo_walk_end(RedoWalk *w);
+/* The next record. XX001 */
+Status redo_walk_record(RedoWalk *w, bool *got);
+/* Its next part; *got: false, there is none. XX001 the record is none that is written. */
+Status redo_walk_part(RedoWalk *w, RedoPart *out, bool *got);
+/* The catalog as of the part, loaded when it is first asked for. */
+Status redo_walk_catalog(RedoWalk *w, const Catalog **out);
+/* The table of a part. XX001: there is none. */
+Status redo_walk_table(RedoWalk *w, const RedoPart *p, const Table **out);
+/* Its rows, piece by piece (redo_read). XX001 */
+Status redo_walk_rows(RedoWalk *w, RedoPart *p, const Table *t, RedoEach each, void *ctx);
+/* The record is damaged, where its bytes begin. */
+Status redo_walk_damaged(const RedoWalk *w, const char *how);
+
+#endif
