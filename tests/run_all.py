@@ -429,6 +429,7 @@ PROGRAMS = [
     ("redo log: killed", "tests/crash/kill.py"),
     ("shell: scripts", "tests/shell/test_scripts.py"),
     ("shell: dump", "tests/shell/test_dump.py"),
+    ("shell: restore", "tests/shell/test_restore.py"),
     ("shell: check and log", "tests/shell/test_inspect.py"),
     ("shell: doctor", "tests/shell/test_doctor.py"),
     ("shell on a terminal", "tests/shell/test_terminal.py"),

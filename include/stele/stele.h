@@ -235,7 +235,7 @@ typedef struct stele_log_part {
 /* A row that has changed. */
 typedef struct stele_log_row {
     const char *change; /* "insert", "update", "delete" */
-    int64_t row;        /* its number in the log */
+    int64_t row;        /* its number in the log: that of its tablet * 2^32, and its place there */
     int64_t n;          /* columns that have a value: of an insert all, of an update those that were set */
     const char *const *names, *const *values; /* texts; NULL: NULL */
 } stele_log_row;

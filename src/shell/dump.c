@@ -11,14 +11,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shell/shell.h"
+#include "shell/dump_int.h"
+#include "shell/packed.h"
 #include "shell/subcommand.h"
 #include "shell/vars.h"
 
 static const char usage[] =
     "usage: stele dump DATABASE [options]\n"
     "Writes a database directory as SQL, which stele, and PostgreSQL where it knows what is used, can run.\n"
-    "  -o, --file FILE    to FILE instead of standard output\n"
+    "  -o, --file FILE    to FILE instead of standard output; a name that ends in .zst: compressed by zstd\n"
+    "  -d, --directory DIR   to a new directory: a file for each table, compressed; stele restore reads it\n"
+    "  -j, --jobs N       threads that write a directory\n"
     "  -s, --schema-only  no data\n"
     "  -a, --data-only    data only\n"
     "  -t, --table NAME   tables and views of this name only, of any of these names with several -t;\n"
@@ -31,31 +34,8 @@ static const char usage[] =
     "      --if-exists    with --clean: DROP ... IF EXISTS\n"
     "      --memory-limit BYTES   for the tables and the one being written, which goes to temporary files beyond it\n"
     "      --help\n"
-    "Restore with: stele NEW-DIRECTORY -v ON_ERROR_STOP=1 -f FILE\n"
+    "Restore with: stele restore FILE NEW-DIRECTORY\n"
     "Exit status: 0 the dump is complete, 1 an error, 2 wrong options, 128 + n ended by signal n.\n";
-
-typedef struct Object {
-    char *kind, *name, *table, *target, *create, *drop, *problem;
-    bool after_data, overriding;
-} Object;
-
-typedef struct Dump {
-    Shell sh;
-    const char *file; /* -o; NULL: standard output */
-    const char **patterns;
-    int n_patterns;
-    int64_t memory_limit; /* 0: the library's */
-    bool schema_only, data_only, inserts, clean, if_exists, roles, no_owner, no_privileges;
-    Object *objects;
-    size_t n, cap;
-    bool out_of_memory;
-    /* --inserts: of the table being written */
-    const Object *table;
-    bool *plain; /* per column: values need no quotes */
-    size_t n_columns;
-    char *row; /* the line of COPY that has not ended */
-    size_t row_len, row_cap;
-} Dump;
 
 /* ---- options ---------------------------------------------------------------------------------------- */
 
@@ -74,6 +54,9 @@ static bool read_option(Dump *d, char **argv, int *i) {
     else if (option_is(arg, NULL, "--if-exists")) d->if_exists = true;
     else if ((value = option_value(argv, i, "-t", "--table", &missing))) d->patterns[d->n_patterns++] = value;
     else if (!missing && (value = option_value(argv, i, "-o", "--file", &missing))) d->file = value;
+    else if (!missing && (value = option_value(argv, i, "-d", "--directory", &missing))) d->directory = value;
+    else if (!missing && (value = option_value(argv, i, "-j", "--jobs", &missing)))
+        return option_number(program, "number of threads", value, &d->jobs);
     else if (!missing && (value = option_value(argv, i, NULL, "--memory-limit", &missing)))
         return option_number(program, "number of bytes", value, &d->memory_limit);
     else if (missing) return bad_option(program, "option \"%s\" needs a value", arg);
@@ -92,6 +75,12 @@ static bool read_options(Dump *d, char **argv) {
         return bad_option(program, "options -s/--schema-only and -a/--data-only cannot be used together%s", "");
     if (d->clean && d->data_only)
         return bad_option(program, "options -c/--clean and -a/--data-only cannot be used together%s", "");
+    if (d->directory && d->file)
+        return bad_option(program, "options -o/--file and -d/--directory cannot be used together%s", "");
+    if (d->directory && d->inserts)
+        return bad_option(program, "options -d/--directory and --inserts cannot be used together%s", "");
+    if (d->jobs > 0 && !d->directory)
+        return bad_option(program, "option -j/--jobs requires option -d/--directory%s", "");
     if (d->if_exists && !d->clean) return bad_option(program, "option --if-exists requires option -c/--clean%s", "");
     return true;
 }
@@ -202,12 +191,12 @@ static void free_dump(Dump *d) {
 
 /* ---- statements ------------------------------------------------------------------------------------- */
 
-static bool no_memory(void) {
+bool dump_failed_memory(void) {
     fprintf(stderr, "stele dump: out of memory\n");
     return false;
 }
 
-static bool run(Dump *d, const char *sql) {
+bool dump_run(Dump *d, const char *sql) {
     statement_begins();
     bool ok = stele_exec(d->sh.conn, sql, NULL, NULL) == STELE_OK;
     statement_ends();
@@ -216,7 +205,7 @@ static bool run(Dump *d, const char *sql) {
 }
 
 /* What has been written got where it should, and no signal has come. */
-static bool goes_on(Dump *d) {
+bool dump_goes_on(Dump *d) {
     if (ferror(d->sh.out)) (void)check_output(&d->sh);
     return !d->sh.output.lost && !shell_signal;
 }
@@ -239,7 +228,7 @@ static bool is_left_out(const Dump *d, const Object *x) {
 }
 
 static bool put_definitions(Dump *d, bool after_data) {
-    for (size_t i = 0; i < d->n && goes_on(d); i++) {
+    for (size_t i = 0; i < d->n && dump_goes_on(d); i++) {
         const Object *x = &d->objects[i];
         if (is_left_out(d, x)) continue;
         if (x->after_data != after_data || is_number(x) || is_view_data(x)) continue;
@@ -247,16 +236,16 @@ static bool put_definitions(Dump *d, bool after_data) {
         fprintf(d->sh.out, "%s;\n\n\n", x->create);
         if (*x->problem) fprintf(stderr, "stele dump: warning: %s \"%s\": %s\n", x->kind, x->name, x->problem);
     }
-    return goes_on(d);
+    return dump_goes_on(d);
 }
 
 static bool put_view_data(Dump *d) {
-    for (size_t i = 0; i < d->n && goes_on(d); i++) {
+    for (size_t i = 0; i < d->n && dump_goes_on(d); i++) {
         if (!is_view_data(&d->objects[i])) continue;
         put_title(d, &d->objects[i], d->objects[i].kind);
         fprintf(d->sh.out, "%s;\n\n\n", d->objects[i].create);
     }
-    return goes_on(d);
+    return dump_goes_on(d);
 }
 
 /* ---- roles, as pg_dumpall writes them ---- */
@@ -286,7 +275,7 @@ static bool put_line(void *ctx, int64_t n, const char *const *values, const char
     Dump *d = ctx;
     (void)n, (void)names;
     if (values[0]) fprintf(d->sh.out, "%s;\n", values[0]);
-    return !goes_on(d);
+    return !dump_goes_on(d);
 }
 static bool put_roles(Dump *d) {
     fputs("--\n-- Roles\n--\n\n", d->sh.out);
@@ -294,18 +283,18 @@ static bool put_roles(Dump *d) {
         statement_begins();
         bool ok = stele_exec(d->sh.conn, role_queries[i], put_line, d) == STELE_OK;
         statement_ends();
-        if (!ok && goes_on(d)) print_error(&d->sh, NULL);
+        if (!ok && dump_goes_on(d)) print_error(&d->sh, NULL);
         if (!ok) return false;
     }
     fputs("\n\n", d->sh.out);
-    return goes_on(d);
+    return dump_goes_on(d);
 }
 
 static bool put_drops(Dump *d) {
     for (size_t i = d->n; i-- > 0;)
         if (*d->objects[i].drop) fprintf(d->sh.out, "%s;\n", d->objects[i].drop);
     fputc('\n', d->sh.out);
-    return goes_on(d);
+    return dump_goes_on(d);
 }
 
 /* ---- data as INSERT --------------------------------------------------------------------------------- */
@@ -323,7 +312,7 @@ static bool find_plain(Dump *d, const char *target) {
     const size_t n = strlen(end);
     if (n == 0 ? asprintf(&sql, "select from %s limit 0", target) < 0
                : asprintf(&sql, "select %.*s from %.*s limit 0", (int)n - 3, end + 2, (int)(end - target), target) < 0)
-        return no_memory();
+        return dump_failed_memory();
     stele_stmt *st = NULL;
     bool ok = stele_prepare(d->sh.conn, sql, -1, &st, NULL) == STELE_OK;
     free(sql);
@@ -337,7 +326,7 @@ static bool find_plain(Dump *d, const char *target) {
         d->plain[i] = stele_column_is_number(st, (int64_t)i) && !floating;
     }
     stele_finalize(st);
-    return d->plain ? ok : no_memory();
+    return d->plain ? ok : dump_failed_memory();
 }
 
 /* NaN and Infinity are none. */
@@ -429,43 +418,47 @@ static bool write_inserts(void *ctx, const char *data, int64_t size) {
 static bool put_table(Dump *d, const Object *x) {
     size_t size = strlen(x->target) + 32;
     char *sql = malloc(size);
-    if (!sql) return no_memory();
+    if (!sql) return dump_failed_memory();
     snprintf(sql, size, "copy %s to stdout", x->target);
     d->table = x;
     d->n_columns = 0;
     put_title(d, x, "TABLE DATA");
     if (!d->inserts) fprintf(d->sh.out, "COPY %s FROM stdin;\n", x->target);
-    bool ok = goes_on(d);
-    ok = ok && (!d->inserts || find_plain(d, x->target)) && run(d, sql);
-    if (d->out_of_memory) ok = no_memory();
+    bool ok = dump_goes_on(d);
+    ok = ok && (!d->inserts || find_plain(d, x->target)) && dump_run(d, sql);
+    if (d->out_of_memory) ok = dump_failed_memory();
     if (ok) fputs(d->inserts ? "\n\n" : "\\.\n\n\n", d->sh.out);
     free(sql);
-    return ok && goes_on(d);
+    return ok && dump_goes_on(d);
 }
 
 static bool put_data(Dump *d) {
     for (size_t i = 0; i < d->n; i++)
         if (*d->objects[i].target && !put_table(d, &d->objects[i])) return false;
-    for (size_t i = 0; i < d->n && goes_on(d); i++) {
+    return dump_goes_on(d);
+}
+/* Of sequences: those that they have given last. */
+static bool put_numbers(Dump *d) {
+    for (size_t i = 0; i < d->n && dump_goes_on(d); i++) {
         if (!is_number(&d->objects[i])) continue;
         put_title(d, &d->objects[i], d->objects[i].kind);
         fprintf(d->sh.out, "%s;\n\n\n", d->objects[i].create);
     }
-    return goes_on(d);
+    return dump_goes_on(d);
 }
 
 /* ---- the whole -------------------------------------------------------------------------------------- */
 
 static bool list_objects(Dump *d) {
     if (stele_list_definitions(d->sh.conn, each_definition, d) != STELE_OK) return print_error(&d->sh, NULL), false;
-    if (d->out_of_memory) return no_memory();
+    if (d->out_of_memory) return dump_failed_memory();
     if (d->n > 0 || d->n_patterns == 0) return true;
     fprintf(stderr, "stele dump: no matching tables were found\n");
     return false;
 }
 
-static bool put_all(Dump *d) {
-    /* Settings that values and bodies depend on: those that a fresh session of stele has. */
+/* That values and bodies depend on: those that a fresh session of stele has. */
+void dump_put_settings(Dump *d) {
     fprintf(d->sh.out,
             "--\n-- Stele database dump\n--\n\n"
             "-- Dumped by stele %s\n\n"
@@ -473,24 +466,46 @@ static bool put_all(Dump *d) {
             "SET standard_conforming_strings = on;\nSET check_function_bodies = off;\n"
             "SET client_min_messages = warning;\nSET search_path = public;\n\n",
             stele_version());
-    if (!run(d, "begin transaction read only") || !run(d, "set local datestyle = iso, mdy") ||
-        !run(d, "set local intervalstyle = postgres") || !run(d, "set local extra_float_digits = 1") ||
-        !run(d, "set local bytea_output = hex") || !list_objects(d))
-        return false;
+}
+const char *const dump_settings[] = {
+    "set local datestyle = iso, mdy",
+    "set local intervalstyle = postgres",
+    "set local extra_float_digits = 1",
+    "set local bytea_output = hex",
+    NULL,
+};
+bool dump_list(Dump *d) {
+    if (!dump_run(d, "begin transaction read only")) return false;
+    for (const char *const *s = dump_settings; *s; s++)
+        if (!dump_run(d, *s)) return false;
+    return list_objects(d);
+}
+bool dump_put_before(Dump *d) {
     if (d->clean && !put_drops(d)) return false;
     if (d->roles && !put_roles(d)) return false;
-    if (!d->data_only && !put_definitions(d, false)) return false;
-    if (!d->schema_only && !put_data(d)) return false;
+    return d->data_only || put_definitions(d, false);
+}
+bool dump_put_after(Dump *d) {
+    if (!d->schema_only && !put_numbers(d)) return false;
     if (!d->data_only && !put_definitions(d, true)) return false;
-    if (!d->schema_only && !put_view_data(d)) return false;
-    if (!run(d, "commit") || !goes_on(d)) return false;
-    fputs("--\n-- Stele database dump complete\n--\n\n", d->sh.out);
+    return d->schema_only || put_view_data(d);
+}
+void dump_put_end(Dump *d) { fputs("--\n-- Stele database dump complete\n--\n\n", d->sh.out); }
+
+static bool put_all(Dump *d) {
+    dump_put_settings(d);
+    if (!dump_list(d) || !dump_put_before(d)) return false;
+    if (!d->schema_only && !put_data(d)) return false;
+    if (!dump_put_after(d) || !dump_run(d, "commit") || !dump_goes_on(d)) return false;
+    dump_put_end(d);
     return check_output(&d->sh);
 }
 
 static bool open_file(Dump *d) {
     if (!d->file) return true;
-    d->sh.out = fopen(d->file, "w");
+    const size_t n = strlen(d->file);
+    const bool packed = n > 4 && strcmp(d->file + n - 4, ".zst") == 0;
+    d->sh.out = packed ? packed_write(d->file) : fopen(d->file, "w");
     d->sh.output.name = strdup(d->file);
     if (d->sh.out && d->sh.output.name) return true;
     fprintf(stderr, "stele dump: cannot open \"%s\": %s\n", d->file, strerror(errno));
@@ -501,17 +516,17 @@ static bool open_file(Dump *d) {
     return false;
 }
 
-/* A file is on its disk before the dump is said to be good. */
+/* A file is on its disk before the dump is said to be good; what is compressed, when it is closed. */
 static bool sync_file(Dump *d) {
     struct stat st;
-    if (!d->file || fstat(fileno(d->sh.out), &st) != 0 || !S_ISREG(st.st_mode)) return true;
+    if (!d->file || fileno(d->sh.out) < 0 || fstat(fileno(d->sh.out), &st) != 0 || !S_ISREG(st.st_mode)) return true;
     if (fsync(fileno(d->sh.out)) == 0) return true;
     fprintf(stderr, "stele dump: cannot write to \"%s\": %s\n", d->file, strerror(errno));
     return false;
 }
 
 static int dump(Dump *d) {
-    stele_options opt = {.existing = true, .memory_limit = d->memory_limit};
+    stele_options opt = {.existing = true, .read_only = true, .memory_limit = d->memory_limit};
     stele_error_info e;
     if (stele_open(d->sh.path, &opt, &d->sh.db, &e) != STELE_OK) {
         say_failure(program, "open", d->sh.path, &e);
@@ -519,13 +534,16 @@ static int dump(Dump *d) {
     }
     d->sh.discard = true; /* the directory stays as it is */
     if (stele_connect(d->sh.db, &d->sh.conn) != STELE_OK) {
-        (void)no_memory();
+        (void)dump_failed_memory();
         (void)stele_discard(d->sh.db);
         return EXIT_ERROR;
     }
     catch_signals(&d->sh);
-    bool ok = open_file(d);
-    if (ok) {
+    bool ok = d->directory || open_file(d);
+    if (ok && d->directory) {
+        ok = dump_to_directory(d);
+        if (!ok) fprintf(stderr, "stele dump: the dump is not complete\n");
+    } else if (ok) {
         if (d->inserts) stele_set_copy_streams(d->sh.conn, NULL, write_inserts, d);
         else stele_set_copy_streams(d->sh.conn, NULL, write_copy, &d->sh);
         ok = put_all(d) && sync_file(d);
@@ -563,7 +581,7 @@ int dump_command(int argc, char **argv) {
     }
     d.patterns = calloc((size_t)argc + 1, sizeof *d.patterns);
     int status = EXIT_USAGE;
-    if (!d.patterns) status = (no_memory(), EXIT_ERROR);
+    if (!d.patterns) status = (dump_failed_memory(), EXIT_ERROR);
     else if (read_options(&d, argv)) status = dump(&d);
     free_dump(&d);
     return status;

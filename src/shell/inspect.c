@@ -157,7 +157,7 @@ static bool each_row(void *ctx, const stele_log_row *r) {
     if (l->json) {
         row_as_json(l, r);
     } else {
-        printf("%30s %s row %lld", "", r->change, (long long)r->row);
+        printf("%30s %s row (%lld,%lld)", "", r->change, (long long)(r->row >> 32), (long long)(r->row & UINT32_MAX));
         for (int64_t i = 0; i < r->n; i++) {
             printf("%s%s=", i ? ", " : ": ", r->names[i]);
             if (r->values[i]) put_quoted(stdout, r->values[i], '\'');

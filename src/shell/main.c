@@ -17,6 +17,7 @@
 static const char usage[] =
     "usage: stele [DATABASE] [-c SQL]... [-f FILE]... [options]\n"
     "       stele dump DATABASE [options]     write a database as SQL (stele dump --help)\n"
+    "       stele restore SOURCE DATABASE     a database from a dump (stele restore --help)\n"
     "       stele check DIRECTORY             look for damage in all its files (stele check --help)\n"
     "       stele log DIRECTORY               list the records of its redo log (stele log --help)\n"
     "       stele devices                     list the processors found, and why others cannot be used\n"
@@ -441,6 +442,7 @@ int main(int argc, char **argv) {
     if (argc > 1 && (strcmp(argv[1], "devices") == 0 || strcmp(argv[1], "calibrate") == 0))
         return machine_command(argc, argv);
     if (argc > 1 && strcmp(argv[1], "dump") == 0) return dump_command(argc, argv);
+    if (argc > 1 && strcmp(argv[1], "restore") == 0) return restore_command(argc, argv);
     if (argc > 1 && strcmp(argv[1], "check") == 0) return check_command(argc, argv);
     if (argc > 1 && strcmp(argv[1], "log") == 0) return log_command(argc, argv);
     if (argc > 1 && strcmp(argv[1], "doctor") == 0) return doctor_command(argc, argv);

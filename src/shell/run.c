@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "shell/command.h"
+#include "shell/packed.h"
 #include "shell/vars.h"
 
 double now_ms(void) {
@@ -533,16 +534,23 @@ static int run_lines(Shell *sh, FILE *f, const char *path) {
 }
 
 int run_file(Shell *sh, const char *path) {
+    FILE *f = strcmp(path, "-") == 0 ? stdin : packed_read(path, NULL);
+    if (!f) {
+        say_error("%s: %s\n", path, strerror(errno));
+        return EXIT_ERROR;
+    }
+    const int status = run_stream(sh, f, path);
+    if (f != stdin) fclose(f);
+    return status;
+}
+int run_stream(Shell *sh, FILE *f, const char *path) {
     if (sh->depth >= 32) {
         say_error("files include each other too deeply: %s\n", path);
         return EXIT_ERROR;
     }
-    FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
     Conditions *conditions = conditions_new(), *outer_conditions = sh->conditions;
-    if (!f || !conditions) {
-        say_error("%s: %s\n", path, strerror(f ? ENOMEM : errno));
-        if (f && f != stdin) fclose(f);
-        conditions_free(conditions);
+    if (!conditions) {
+        say_error("%s: %s\n", path, strerror(ENOMEM));
         return EXIT_ERROR;
     }
     FILE *outer = sh->in;
@@ -568,6 +576,5 @@ int run_file(Shell *sh, const char *path) {
     sh->quit = sh->discard; /* \q ends its file only */
     free(sh->query.text);
     sh->query = waits;
-    if (f != stdin) fclose(f);
     return status;
 }

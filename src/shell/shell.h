@@ -142,6 +142,7 @@ bool say_no_memory(void);                                   /* false */
 bool is_one_of(const char *word, const char *const *words); /* NULL ends them */
 /* A file, "-" for standard input: 0, EXIT_ERROR when it cannot be read, EXIT_SCRIPT when an error in it ended it. */
 int run_file(Shell *sh, const char *path);
+int run_stream(Shell *sh, FILE *f, const char *path); /* the same of one that is open */
 /* copy.c */
 int64_t read_copy(void *ctx, char *buf, int64_t size); /* stele_set_copy_streams; ctx is the Shell */
 bool write_copy(void *ctx, const char *data, int64_t size);
@@ -162,6 +163,8 @@ bool relation_matches(const char *path, const char *pattern, const char *name);
 const char *name_and_schema(const char *name, char *schema, size_t size);
 /* doctor.c */
 int doctor_command(int argc, char **argv); /* stele doctor [options]: the exit status */
+/* restore.c */
+int restore_command(int argc, char **argv); /* stele restore SOURCE DATABASE [options]: the exit status */
 /* inspect.c */
 int check_command(int argc, char **argv); /* stele check DIRECTORY [options]: the exit status */
 int log_command(int argc, char **argv);   /* stele log DIRECTORY [options] */

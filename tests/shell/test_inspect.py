@@ -133,7 +133,7 @@ def log():
           ["rows public.t, 2 inserted", "rows public.t, 2 updated", "rows public.t, 1 deleted", "catalog in FILE", "sequence public.s up to 33",
            "catalog in FILE", "catalog in FILE", "table more.u in FILE"], out)
     rc, out, err = sh("log", "logged", "--verbose")
-    check("rows", "insert row 1000: a='2000', b='it''s'" in out and "a='2001', b=NULL" in out and out.count("b='set'") == 2 and "delete row 2\n" in out, out)
+    check("rows", "insert row (0,1000): a='2000', b='it''s'" in out and "a='2001', b=NULL" in out and out.count("b='set'") == 2 and "delete row (0,2)\n" in out, out)
     places = [json.loads(x) for x in sh("log", "logged", "--json")[1].splitlines()]
     check("json", places[0]["kind"] == "rows" and places[0]["inserted"] == 2 and places[4] == {**places[4], "kind": "sequence", "object": "public.s", "last": 33}, places)
     third = places[2]["lsn"]

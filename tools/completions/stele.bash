@@ -6,16 +6,23 @@ _stele()
     options+=" -H --html --csv --json --markdown -P --pset -F --field-separator -R --record-separator --nullvalue"
     options+=" -o --output -1 --single-transaction -a --echo-all -e --echo-queries -b --echo-errors -l --list"
     options+=" --timing --threads --memory-limit -q --quiet -V --version -h --help"
-    local dump="-o --file -s --schema-only -a --data-only -t --table --inserts --roles -O --no-owner -x --no-privileges -c --clean --if-exists --memory-limit --help"
+    local dump="-o --file -d --directory -j --jobs -s --schema-only -a --data-only -t --table --inserts --roles -O --no-owner -x --no-privileges -c --clean --if-exists --memory-limit --help"
     local IFS=$' \t\n'
     COMPREPLY=()
     case $command in
     dump)
         case $prev in
         -o | --file) compopt -o filenames; COMPREPLY=($(compgen -f -- "$cur")); return ;;
-        -t | --table | --memory-limit) return ;;
+        -t | --table | -j | --jobs | --memory-limit) return ;;
         esac
         options=$dump ;;
+    restore)
+        case $prev in
+        -j | --jobs | --memory-limit) return ;;
+        esac
+        compopt -o filenames
+        [[ $cur != -* ]] && COMPREPLY=($(compgen -f -- "$cur")) && return
+        options="-j --jobs --memory-limit --help" ;;
     check) options="-q --quiet --json --help" ;;
     log)
         case $prev in
@@ -32,7 +39,7 @@ _stele()
         -c | --command | -P | --pset | -F | --field-separator | -R | --record-separator) return ;;
         --nullvalue | --threads | --memory-limit) return ;;
         esac
-        [ "$COMP_CWORD" = 1 ] && [[ $cur != -* ]] && COMPREPLY=($(compgen -W "dump check log devices calibrate doctor" -- "$cur")) ;;
+        [ "$COMP_CWORD" = 1 ] && [[ $cur != -* ]] && COMPREPLY=($(compgen -W "dump restore check log devices calibrate doctor" -- "$cur")) ;;
     esac
     if [[ $cur == -* ]]; then
         COMPREPLY=($(compgen -W "$options" -- "$cur"))

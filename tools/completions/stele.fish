@@ -1,9 +1,10 @@
 # Completion of `stele` for fish.
-set -l commands dump check log devices calibrate doctor
+set -l commands dump restore check log devices calibrate doctor
 set -l shell "not __fish_seen_subcommand_from $commands"
 set -l dump "__fish_seen_subcommand_from dump"
 complete -c stele -f
 complete -c stele -n __fish_use_subcommand -a dump -d "Write a database as SQL"
+complete -c stele -n __fish_use_subcommand -a restore -d "A database from a dump"
 complete -c stele -n __fish_use_subcommand -a check -d "Look for damage in a directory"
 complete -c stele -n __fish_use_subcommand -a log -d "List the records of a redo log"
 complete -c stele -n __fish_use_subcommand -a devices -d "List the processors found"
@@ -51,6 +52,12 @@ complete -c stele -n "$dump" -s c -l clean -d "Drop first what is made"
 complete -c stele -n "$dump" -l if-exists -d "With --clean: DROP ... IF EXISTS"
 complete -c stele -n "$dump" -l memory-limit -x -d Bytes
 complete -c stele -n "$dump" -l help -d "Print help"
+complete -c stele -n "$dump" -s d -l directory -x -a "(__fish_complete_directories)" -d "To a directory"
+complete -c stele -n "$dump" -s j -l jobs -x -d "Threads that write it"
+complete -c stele -n "__fish_seen_subcommand_from restore" -F
+complete -c stele -n "__fish_seen_subcommand_from restore" -s j -l jobs -x -d "Threads that read"
+complete -c stele -n "__fish_seen_subcommand_from restore" -l memory-limit -x -d Bytes
+complete -c stele -n "__fish_seen_subcommand_from restore" -l help -d "Print help"
 complete -c stele -n "__fish_seen_subcommand_from check" -s q -l quiet -d "Only what is wrong"
 complete -c stele -n "__fish_seen_subcommand_from check log" -l json -d "As JSON"
 complete -c stele -n "__fish_seen_subcommand_from check log" -l help -d "Print help"
