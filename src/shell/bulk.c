@@ -107,7 +107,8 @@ static bool keep_bad(BadCalls *bad, int64_t call, const stele_error_info *e) {
     return x->message != NULL;
 }
 
-static void show(Shell *sh, stele_bulk *b, const BadCalls *bad) {
+/* waited_ns: for the redo log, behind the bulk. */
+static void show(Shell *sh, stele_bulk *b, const BadCalls *bad, int64_t waited_ns) {
     stele_bulk_info info;
     stele_bulk_get_info(b, &info);
     int64_t outs = stele_bulk_out_count(b), n = stele_bulk_count(b) + bad->n, failed = info.failed + bad->n, shown = 0,
@@ -155,8 +156,10 @@ static void show(Shell *sh, stele_bulk *b, const BadCalls *bad) {
     }
     putc('\n', sh->out);
     if (!sh->timing) return;
-    fprintf(sh->out, "Time: %.3f ms (footprints %.3f, schedule %.3f, calls %.3f)\n", (double)info.total_ns / 1e6,
+    fprintf(sh->out, "Time: %.3f ms (footprints %.3f, schedule %.3f, calls %.3f)", (double)info.total_ns / 1e6,
             (double)info.footprint_ns / 1e6, (double)info.schedule_ns / 1e6, (double)info.run_ns / 1e6);
+    if (waited_ns > 0) fprintf(sh->out, ", and %.3f ms for the redo log", (double)waited_ns / 1e6);
+    putc('\n', sh->out);
     if (info.why) fprintf(sh->out, "Strategy: %s: %s.\n", info.strategy, info.why);
 }
 
@@ -286,11 +289,13 @@ bool run_bulk(Shell *sh, char *arg) {
     if (ok) ok = add_calls(sh, &r, file, b, &bad);
     if (ok) {
         statement_begins();
+        int64_t waited_ns = stele_log_wait_ns(sh->conn);
         ok = stele_bulk_run(b) == STELE_OK;
+        waited_ns = stele_log_wait_ns(sh->conn) - waited_ns;
         statement_ends();
         bool stop = shell_stop;
         shell_stop = 0; /* calls that were canceled are shown */
-        if (ok) show(sh, b, &bad);
+        if (ok) show(sh, b, &bad, waited_ns);
         else print_error(sh, NULL);
         if (stop) shell_stop = 1;
     }

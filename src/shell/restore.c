@@ -45,8 +45,8 @@ typedef struct Table {
 typedef struct Restore {
     Shell sh;
     const char *source, *path;
-    bool is_dir, was_there;
-    int64_t jobs; /* 0: as many as there are processors, up to 4 */
+    bool is_dir, was_there, left; /* left: the shell's parts are freed */
+    int64_t jobs;                 /* 0: as many as there are processors, up to 4 */
     Table *tables;
     size_t n, taken, done; /* taken by threads; restored */
     bool stop;
@@ -199,6 +199,12 @@ static int64_t take_data(void *ctx, char *buf, int64_t size) {
     pthread_mutex_unlock(&r->mutex);
     return failed || shell_signal ? -1 : got;
 }
+static int read_failure(Restore *r, const Table *t) {
+    pthread_mutex_lock(&r->mutex);
+    const int why = t->failed;
+    pthread_mutex_unlock(&r->mutex);
+    return why;
+}
 static bool copy_table(Restore *r, Table *t) {
     Source s = {r, t};
     stele_stmt *st = NULL;
@@ -209,8 +215,10 @@ static bool copy_table(Restore *r, Table *t) {
     bool ok = stele_prepare(r->sh.conn, sql, -1, &st, NULL) == STELE_OK && stele_run(st) == STELE_DONE;
     statement_ends();
     free(sql);
-    if (!ok && t->failed) (void)fails("cannot read \"%s/%s\": %s", r->source, t->file, strerror(t->failed));
-    else if (!ok && !shell_signal) {
+    const int why = read_failure(r, t);
+    if (!ok && why) {
+        (void)fails("cannot read \"%s/%s\": %s", r->source, t->file, strerror(why));
+    } else if (!ok && !shell_signal) {
         (void)fails("%s/%s: COPY %s", r->source, t->file, t->target);
         print_error(&r->sh, NULL);
     }
@@ -357,6 +365,7 @@ static int restore(Restore *r) {
                               : run_script(r, r->source, strcmp(r->source, "-") == 0 ? "standard input" : r->source);
     sh->discard = !ok;
     const int status = leave(sh, ok ? 0 : EXIT_ERROR);
+    r->left = true;
     if (status == 0) return 0;
     remove_new(r);
     (void)fails("nothing was restored%s", r->was_there ? ", the database is as it was" : "");
@@ -370,6 +379,11 @@ static void free_restore(Restore *r) {
         free(t->target);
     }
     free(r->tables);
+    if (!r->left) {
+        if (r->sh.out) fclose(r->sh.out);
+        variables_free(&r->sh);
+        conditions_free(r->sh.conditions);
+    }
     pthread_cond_destroy(&r->changed);
     pthread_mutex_destroy(&r->mutex);
 }

@@ -148,5 +148,21 @@ def log():
     check("recovered", (rc, err) == (0, "") and out == "", (rc, out, err))
 
 
-P.run([("good", good), ("unused", unused), ("damage", damage), ("refused", refused), ("log", log)])
+def timing():
+    share = r"^Time: [\d.]+ ms, [\d.]+ ms of it for the redo log$"
+    sql = "create table t (a int);\n\\timing on\ninsert into t values (1);\n"
+    rc, out, _ = sh("timed", "--durable", "--quiet", stdin=sql)
+    check("the log's share of a statement's time", rc == 0 and re.search(share, out, re.M), out)
+    rc, out, _ = sh("untimed", "--quiet", stdin=sql)
+    check("without a log there is none", rc == 0 and re.search(r"^Time: [\d.]+ ms$", out, re.M), out)
+    rc, out, _ = sh("timed", "--durable", "--quiet", stdin="set synchronous_commit = off;\n\\timing on\ninsert into t values (1);\n")
+    check("nor where it is not waited for", rc == 0 and re.search(r"^Time: [\d.]+ ms$", out, re.M), out)
+    with open(path("calls.csv"), "w") as f:
+        f.write("a\n1\n2\n")
+    rc, out, err = sh("timed", "--durable", stdin="create procedure put (a int) language plpgsql as $$ begin insert into t values (a); end $$;\n\\timing on\n"
+                      "\\bulk put calls.csv\n")
+    check("of a bulk", re.search(r"^Time: .* \(footprints .*\), and [\d.]+ ms for the redo log$", out, re.M), (out, err))
+
+
+P.run([("good", good), ("unused", unused), ("damage", damage), ("refused", refused), ("log", log), ("timing", timing)])
 P.end()
