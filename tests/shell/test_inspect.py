@@ -3,6 +3,7 @@
 
 usage: test_inspect.py [--build DIR]      last line: N passed, N failed
 """
+import glob
 import json
 import os
 import re
@@ -61,6 +62,15 @@ def good():
     rc, out, _ = sh("check", "crashed", "--json")
     rows = [json.loads(x) for x in out.splitlines()]
     check("json", rc == 0 and {r["file"] for r in rows} == set(before) | {""} and all(r["state"] == "good" for r in rows), out)
+
+
+def older():
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    for source in sorted(glob.glob(os.path.join(root, "tests", "fixtures", "directory-*", "directory"))):
+        name = os.path.basename(os.path.dirname(source))
+        shutil.copytree(source, path(name))
+        rc, out, err = sh("check", name)
+        check(f"of an older version: {name}", rc == 0 and err == "" and files(name) == files(source), (rc, out, err))
 
 
 def unused():
@@ -164,5 +174,5 @@ def timing():
     check("of a bulk", re.search(r"^Time: .* \(footprints .*\), and [\d.]+ ms for the redo log$", out, re.M), (out, err))
 
 
-P.run([("good", good), ("unused", unused), ("damage", damage), ("refused", refused), ("log", log), ("timing", timing)])
+P.run([("good", good), ("older", older), ("unused", unused), ("damage", damage), ("refused", refused), ("log", log), ("timing", timing)])
 P.end()
