@@ -200,7 +200,7 @@ static Status scalar_to_client(const Value *v, Arena *a, stele_value *out) {
     default: break;
     }
     out->type = v->type.id == T_BYTEA ? STELE_TYPE_BYTEA : STELE_TYPE_TEXT;
-    if (!type_is_defined(v->type) && v->type.id != T_TIMETZ && !type_is_bits(v->type)) {
+    if (type_phys(v->type) == PH_STR && !type_is_defined(v->type) && !type_is_bits(v->type)) {
         out->u.text.data = v->u.str.ptr;
         out->u.text.size = v->u.str.len;
         return ST_OK;

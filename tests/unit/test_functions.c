@@ -192,6 +192,7 @@ static void test_errors(void **state) {
     refused(scalar("f", "no_such", "int", silent, 0, NULL), "42704");
     refused(scalar("f", "void", "int", silent, 0, NULL), "0A000");
     refused(scalar("f", "timetz", "int", silent, 0, NULL), "0A000");
+    refused(scalar("f", "pg_lsn[]", "int", silent, 0, NULL), "0A000");
     refused(scalar("f", "int", "bit varying[]", silent, 0, NULL), "0A000");
     refused(scalar("f", "int", "int", NULL, 0, NULL), "22023");
     refused(scalar("", "int", "int", silent, 0, NULL), "22023");
