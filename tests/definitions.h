@@ -31,6 +31,7 @@ static bool each_definition(void *ctx, const stele_definition *d) {
     static const char drop[] = "DROP TABLE ";
     Definitions *s = ctx;
     if (strcmp(d->kind, "SEQUENCE SET") == 0) return false;
+    if (strncmp(d->name, "pg_temp_", 8) == 0 || strstr(d->name, " pg_temp_")) return false; /* the connection's */
     const char *const parts[] = {d->kind, " ", d->name, ": ", d->create_sql, "\n"};
     for (int i = 0; i < 6; i++) put(&s->text, parts[i]);
     if (strcmp(d->kind, "TABLE") != 0 || strncmp(d->drop_sql, drop, strlen(drop)) != 0) return false;

@@ -534,7 +534,8 @@ const char **api_schemas(Session *s, Arena *a, int64_t *n) {
     bool ok = out != NULL;
     *n = 1;
     if (out) out[0] = KEY_PUBLIC;
-    for (int64_t i = 0; ok && i < k->n_schemas; i++) ok = (out[(*n)++] = arena_strdup(a, k->schemas[i]->name)) != NULL;
+    for (int64_t i = 0; ok && i < k->n_schemas; i++)
+        if (!schema_is_others(k->schemas[i]->name)) ok = (out[(*n)++] = arena_strdup(a, k->schemas[i]->name)) != NULL;
     api_look_end(s, ST_OK);
     return ok ? out : NULL;
 }
@@ -548,13 +549,15 @@ stele_status stele_list_tables(stele_conn *c, bool (*each)(void *ctx, const char
     bool stop = !a;
     for (int64_t i = 0; i < k->n_tables && !stop; i++) {
         const Table *t = k->tables[i];
+        if (key_is_others(t->name)) continue;
         const bool matview = catalog_matview(k, slice_of(t->name)) != NULL;
         const char *name = api_dotted(a, t->name);
         stop = !name || each(ctx, name, matview ? "materialized view" : "table", t->live_rows);
     }
     for (int64_t i = 0; i < k->n_views && !stop; i++) {
         const char *name = api_dotted(a, k->views[i]->name);
-        if (!k->views[i]->materialized) stop = !name || each(ctx, name, "view", -1);
+        if (!k->views[i]->materialized && !key_is_others(k->views[i]->name))
+            stop = !name || each(ctx, name, "view", -1);
     }
     const Status st = !a || err_is_set(&s->err) ? ST_ERROR : ST_OK;
     arena_free(a);

@@ -220,10 +220,12 @@ stele_status stele_bulk_run(stele_bulk *b) {
 /* Whether the routine can be compiled: a hint, asked for once. */
 static Status find_serial(stele_bulk *b) {
     Session *s = b->conn->s;
-    if (b->looked || s->state != 'I') return ST_OK; /* call_submit refuses */
+    if ((b->looked && !s->path.temp.made) || s->state != 'I') return ST_OK; /* call_submit refuses */
     bool compilable = false;
     TRY(session_begin_bulk(s));
     Status st = session_bulk_compilable(s, b->routine, &compilable);
+    if (st == ST_OK && session_bulk_names_temporary(s, b->routine))
+        st = err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "calls that are submitted cannot use temporary tables");
     b->entry.serial = !compilable;
     b->looked = st == ST_OK;
     return session_end_statement(s, st);

@@ -22,6 +22,13 @@ static inline bool key_has_schema(const char *key) { return key[0] == KEY_MARK; 
 const char *name_of_key(const char *key); /* where the name begins */
 Slice schema_of_key(const char *key);     /* "public" where it has none */
 bool key_is_in(const char *key, const char *schema);
+/* Temporary objects are in schemas of this prefix, one for each session that has any; CREATE SCHEMA refuses such names.
+ */
+#define KEY_TEMPORARY "pg_temp_"
+static inline bool schema_is_temporary(const char *schema) {
+    return strncmp(schema, KEY_TEMPORARY, sizeof KEY_TEMPORARY - 1) == 0;
+}
+static inline bool key_is_temporary(const char *key) { return key_has_schema(key) && schema_is_temporary(key + 1); }
 static inline bool key_is_named(const char *key, const char *name) { return strcmp(name_of_key(key), name) == 0; }
 /* The key of a name in a schema (NULL: public), and in the schema of another key. In the arena; NULL: no memory. The
  * name itself where it is the key. */

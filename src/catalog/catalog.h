@@ -146,6 +146,10 @@ typedef struct Catalog {
     CatalogRoom room; /* of these five arrays */
 } Catalog;
 
+/* Without temporary objects, but for those of one schema (NULL: of none). The same objects in lists in the arena, or
+ * `c` where it has none; NULL: no memory, which the arena has said. */
+const Catalog *catalog_seen(const Catalog *c, Arena *a, const char *temp, Catalog *room);
+
 /* Names what the catalog and the functions of clients define: it is another number whenever a name may mean something
  * else. Which names that are, names.h knows. */
 enum { USER_FUNCTIONS_SHIFT = 40 };

@@ -83,6 +83,12 @@ bool name_deps_keep(const NameReads *r, Arena *a, NameDeps *out) {
     atomic_store(&out->definitions, r->definitions);
     return true;
 }
+bool name_deps_may_have(const NameDeps *d, Slice name) {
+    const int32_t slot = slot_of(name);
+    for (int32_t i = 0; i < d->n; i++)
+        if (d->slots[i] == slot) return true;
+    return false;
+}
 bool name_deps_hold(NameDeps *d, const Catalog *c) {
     if (d->path && d->path != search_path_now()->hash) return false;
     const int64_t made = atomic_load_explicit(&d->definitions, memory_order_relaxed), now = catalog_definitions(c);

@@ -68,6 +68,8 @@ bool name_deps_keep(const NameReads *r, Arena *a, NameDeps *out);
 /* No name of it has changed between the definitions that it was made from and those of c, which may be older, and the
  * thread looks for names as it did. */
 bool name_deps_hold(NameDeps *d, const Catalog *c);
+/* The name may be one of them; false: it is none. */
+bool name_deps_may_have(const NameDeps *d, Slice name);
 /* What is kept is used for something that is made now, which then depends on the same names. */
 void name_deps_read(const NameDeps *d);
 

@@ -23,19 +23,24 @@ void schema_free(Schema *x) {
 static void reclaim(EpochNode *n) { schema_free((Schema *)(void *)n); }
 void schema_retire(EpochDomain *d, Schema *x) { epoch_retire(d, &x->node, schema_bytes(x), reclaim); }
 
-/* Any name may mean something else when a schema of a path comes or goes. */
+/* Any name may mean something else when a schema of a path comes or goes; of a temporary one, for those alone that have
+ * asked for it. */
+static void changed(Catalog *c, const Schema *x) {
+    if (schema_is_temporary(x->name)) catalog_changed(c, x->name, NULL, 0);
+    else catalog_changed_all(c);
+}
 Status catalog_add_schema(Catalog *c, Schema *x, Err *e) {
     TRY(catalog_room(c, &c->schemas, c->n_schemas, &c->room.schemas, e));
     if (x->id == 0) x->id = ++c->next_id;
     c->schemas[c->n_schemas++] = x;
-    catalog_changed_all(c);
+    changed(c, x);
     return ST_OK;
 }
 void catalog_remove_schema(Catalog *c, const Schema *x) {
     for (int64_t i = 0; i < c->n_schemas; i++) {
         if (c->schemas[i] != x) continue;
         memmove(&c->schemas[i], &c->schemas[i + 1], (size_t)(--c->n_schemas - i) * sizeof *c->schemas);
-        catalog_changed_all(c);
+        changed(c, x);
         return;
     }
 }
@@ -45,11 +50,34 @@ Schema *catalog_schema(const Catalog *c, const char *name) {
     return NULL;
 }
 bool catalog_has_schema(const Catalog *c, const char *name) {
+    if (strcmp(name, SCHEMA_TEMP) == 0) return temp_schema_now() != NULL;
     return strcmp(name, KEY_PUBLIC) == 0 || catalog_schema(c, name) || system_schema(name);
 }
 
-/* ---- search_path ---- */
+/* ---- temporary objects ---- */
 static _Thread_local const SearchPath *in_force;
+static _Thread_local const TempSchema *temp_in_force;
+
+const TempSchema *temp_schema_use(const TempSchema *t) {
+    const TempSchema *was = temp_in_force;
+    temp_in_force = t;
+    return was;
+}
+const char *temp_schema_now(void) {
+    const TempSchema *t = temp_in_force;
+    if (!t || search_path_now()->no_temp) return NULL;
+    name_read(slice_of(t->name)); /* it comes with another meaning of all names, for this session */
+    return t->made ? t->name : NULL;
+}
+const char *schema_meant(const char *schema) { return strcmp(schema, SCHEMA_TEMP) == 0 ? temp_schema_now() : schema; }
+bool schema_is_others(const char *schema) {
+    return schema_is_temporary(schema) && (!temp_in_force || strcmp(schema, temp_in_force->name) != 0);
+}
+bool key_is_others(const char *key) {
+    return key_is_temporary(key) && (!temp_in_force || !key_is_in(key, temp_in_force->name));
+}
+
+/* ---- search_path ---- */
 
 const SearchPath *search_path_use(const SearchPath *p) {
     const SearchPath *was = in_force;
@@ -57,8 +85,12 @@ const SearchPath *search_path_use(const SearchPath *p) {
     return was;
 }
 const SearchPath *search_path_now(void) {
-    static const SearchPath only_public = {.hash = 1, .pinned = true, .n = 1, .names = KEY_PUBLIC};
+    static const SearchPath only_public = {.hash = 1, .pinned = true, .no_temp = true, .n = 1, .names = KEY_PUBLIC};
     return in_force ? in_force : &only_public;
+}
+const SearchPath *search_path_public(void) {
+    static const SearchPath path = {.hash = 1, .pinned = true, .n = 1, .names = KEY_PUBLIC};
+    return &path;
 }
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v'; }
@@ -104,6 +136,7 @@ bool search_path_parse(const char *text, const char *user, SearchPath *out) {
             memcpy(name, user, (size_t)len + 1);
         }
         if (len) out->has_catalog |= strcmp(name, "pg_catalog") == 0;
+        if (len) out->has_temp |= strcmp(name, SCHEMA_TEMP) == 0;
         if (len) out->at[out->n++] = (uint16_t)used;
         if (len) used += len + 1;
         p = skip_blanks(p);
@@ -116,18 +149,23 @@ bool search_path_parse(const char *text, const char *user, SearchPath *out) {
 
 const char *search_path_first(const Catalog *c) {
     const SearchPath *p = search_path_now();
-    for (int i = 0; i < p->n; i++)
-        if (catalog_has_schema(c, search_path_name(p, i))) return search_path_name(p, i);
+    for (int i = 0; i < p->n; i++) {
+        const char *name = search_path_name(p, i);
+        if (strcmp(name, SCHEMA_TEMP) == 0 || catalog_has_schema(c, name)) return name;
+    }
     return NULL;
 }
 void search_path_keep_existing(const Catalog *c, SearchPath *p) {
     int32_t n = 0;
-    for (int32_t i = 0; i < p->n; i++)
-        if (catalog_has_schema(c, search_path_name(p, i))) p->at[n++] = p->at[i];
+    for (int32_t i = 0; i < p->n; i++) {
+        const char *name = search_path_name(p, i);
+        if (strcmp(name, SCHEMA_TEMP) == 0 || catalog_has_schema(c, name)) p->at[n++] = p->at[i];
+    }
     p->n = n;
 }
 int search_path_place(Slice schema) {
     const SearchPath *p = search_path_now();
+    if (schema.len >= (int64_t)sizeof KEY_TEMPORARY && schema_is_temporary(schema.ptr)) return -1;
     for (int i = 0; i < p->n; i++)
         if (slice_eq(slice_of(search_path_name(p, i)), schema)) return i;
     return -1;
@@ -147,7 +185,13 @@ const char *search_path_text(const SearchPath *p, Arena *a) {
 static const char *key_of_nothing(Arena *a, const char *schema, const char *name) {
     return arena_printf(a, "%c%s%c%s", KEY_MARK, schema, KEY_MARK, name);
 }
-static Status in_schema(const Catalog *c, Arena *a, const char *schema, const char *name, RelationName *out) {
+static Status in_schema(const Catalog *c, Arena *a, const char *given, const char *name, RelationName *out) {
+    const char *schema = schema_meant(given);
+    if (!schema || schema_is_others(schema)) { /* whatever is there: not the key of that */
+        const char *shown = arena_printf(a, "%s.%s", given, name);
+        out->key = shown ? key_of_nothing(a, "", shown) : NULL;
+        return out->key ? ST_OK : ST_ERROR;
+    }
     out->system = system_schema(schema) ? system_relation_find(schema, name) : -1;
     if (out->system >= 0) return ST_OK;
     const bool is_public = strcmp(schema, KEY_PUBLIC) == 0;
@@ -155,23 +199,37 @@ static Status in_schema(const Catalog *c, Arena *a, const char *schema, const ch
     else out->key = key_make(a, schema, name);
     return out->key ? ST_OK : ST_ERROR;
 }
+/* The name in the session's temporary schema. *found false: that has none. */
+static Status search_temp(const Catalog *c, Arena *a, const char *name, RelationName *out, bool *found) {
+    const char *temp = temp_schema_now(), *key = temp ? key_make(a, temp, name) : NULL;
+    *found = key && catalog_relation_exists(c, slice_of(key));
+    if (*found) out->key = key;
+    return temp && !key ? ST_ERROR : ST_OK;
+}
 Status catalog_search(const Catalog *c, Arena *a, const char *schema, const char *name, RelationName *out) {
     const SearchPath *p = search_path_now();
+    bool found = false;
     *out = (RelationName){.system = -1, .key = name};
     if (key_has_schema(name)) return ST_OK;
     if (schema) return in_schema(c, a, schema, name, out);
     if (!p->pinned) name_read_path(p->hash);
+    if (!p->has_temp) TRY(search_temp(c, a, name, out, &found));
+    if (found) return ST_OK;
     if (!p->has_catalog && (out->system = system_relation_find(NULL, name)) >= 0) return ST_OK;
     const char *last = NULL; /* a schema whose names have not been looked at, unless there is another one behind it */
     for (int i = 0; i < p->n; i++) {
         const char *in = search_path_name(p, i);
-        if (!catalog_has_schema(c, in)) continue;
+        const bool temp = strcmp(in, SCHEMA_TEMP) == 0;
+        if (!temp && (schema_is_others(in) || !catalog_has_schema(c, in))) continue;
         if (last && !system_schema(last)) {
             if (!(out->key = key_make(a, last, name))) return ST_ERROR;
             if (catalog_relation_exists(c, slice_of(out->key))) return ST_OK;
         }
+        last = NULL;
+        if (temp) TRY(search_temp(c, a, name, out, &found));
+        if (found) return ST_OK;
         if (system_schema(in) && (out->system = system_relation_find(in, name)) >= 0) return ST_OK;
-        last = in;
+        if (!temp) last = in;
     }
     if (last && !system_schema(last)) {
         if (!(out->key = key_make(a, last, name))) return ST_ERROR;

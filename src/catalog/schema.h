@@ -10,8 +10,13 @@
  * that was in force when they were made.
  *
  * pg_catalog comes first unless the path names it. The database's own name of the user stands for "$user". Schemas that
- * are not there are passed over, so that a path need not be looked at again when one comes or goes; temporary tables
- * are in schemas like all others, and pg_temp is passed over.
+ * are not there are passed over, so that a path need not be looked at again when one comes or goes.
+ *
+ * Temporary objects of a session are in a schema of its own (TempSchema), pg_temp_N, whose number no other session of
+ * the database ever has; the session calls it pg_temp, too. It is made with the first object in it, and is looked in
+ * before all others, unless the path names it, and never for routines. What other sessions have is not found by name,
+ * not by their schemas' either. Which session's it is comes with the thread, not with the path (temp_schema_use), since
+ * routines see their caller's. Under the path of texts of the catalog, public alone, there is none.
  *
  * Never changed: another Schema takes its place. One block of memory.
  */
@@ -44,6 +49,8 @@ typedef struct SearchPath {
     bool pinned;   /* it is a definition's: what is made under it is good for all sessions */
     int32_t n;
     bool has_catalog; /* it names pg_catalog, which then comes in its place */
+    bool has_temp;    /* likewise pg_temp */
+    bool no_temp;     /* temporary objects are not looked for */
     uint16_t at[SEARCH_PATH_NAMES];
     char names[SEARCH_PATH_BYTES]; /* one behind the other, each with a NUL */
 } SearchPath;
@@ -54,14 +61,35 @@ const char *search_path_text(const SearchPath *p, Arena *a);
 static inline const char *search_path_name(const SearchPath *p, int i) { return p->names + p->at[i]; }
 /* Leaves out the names that no schema has. */
 void search_path_keep_existing(const struct Catalog *c, SearchPath *p);
-/* In force on this thread from here; NULL: public alone. Returns what was; the caller keeps the path. */
+/* public alone, as the path of a routine. */
+const SearchPath *search_path_public(void);
+/* In force on this thread from here; NULL: public alone, without temporary objects. Returns what was; the caller keeps
+ * the path. */
 const SearchPath *search_path_use(const SearchPath *p);
 const SearchPath *search_path_now(void); /* never NULL */
-/* The schema that objects without one are made in; NULL: no schema of the path is there. */
+/* The schema that objects without one are made in, which may be pg_temp, there or not; NULL: no schema of the path is
+ * there. */
 const char *search_path_first(const struct Catalog *c);
-/* The schema is one of the path that is in force: its place there, -1: it is none. */
+/* The schema is one of the path that is in force: its place there, -1: it is none, or a temporary one. */
 int search_path_place(Slice schema);
 static inline bool search_path_has(Slice schema) { return search_path_place(schema) >= 0; }
+
+/* ---- temporary objects ---- */
+#define SCHEMA_TEMP "pg_temp" /* as a session calls its own */
+typedef struct TempSchema {
+    struct TempSchema *next; /* of those that have lost their sessions (db/database.h) */
+    char name[32];           /* pg_temp_N */
+    bool made;               /* the catalog has it */
+} TempSchema;
+/* The session's that this thread works for, from here; NULL: none. Returns what was. */
+const TempSchema *temp_schema_use(const TempSchema *t);
+/* Its name; NULL: there is none, or there must not be any here. What is made from names depends on that. */
+const char *temp_schema_now(void);
+/* pg_temp is the session's; another name is itself. NULL: there is no pg_temp. */
+const char *schema_meant(const char *schema);
+/* A temporary schema of another session, and an object in one. */
+bool schema_is_others(const char *schema);
+bool key_is_others(const char *key);
 
 /* What the name of a relation means. */
 typedef struct RelationName {

@@ -45,6 +45,7 @@ typedef struct Sequence {
     Type type; /* smallint, integer, bigint */
     int64_t start, increment, min, max, cache;
     bool cycle;
+    bool unlogged;                    /* as Table.unlogged */
     bool identity;                    /* it is that of an identity column, its owner */
     char *owner_table, *owner_column; /* the column that it goes with; NULL: none */
     SequenceState *state;             /* a reference */

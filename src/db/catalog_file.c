@@ -34,6 +34,7 @@ enum {
     CATALOG_CONSTRAINTS = 20 /* and deferrable constraints, and all that foreign keys may have; jsonpath */,
     CATALOG_ROLES = 22 /* and roles, owners and privileges */,
     CATALOG_SCHEMAS = 23 /* and schemas */,
+    CATALOG_UNLOGGED = 26 /* and unlogged tables and sequences */,
     CATALOG_LSN = 28 /* and pg_lsn */,
     CATALOG_LAST = CATALOG_LSN
 };
@@ -335,7 +336,6 @@ static void put_comments(BytesOut *o, const Catalog *c) {
 static bool has_constraints(const Catalog *c) {
     bool yes = false;
     for (int64_t i = 0; i < c->n_tables; i++) {
-        yes |= c->tables[i]->on_commit != 0;
         for (int k = 0; k < c->tables[i]->n_keys; k++) yes |= c->tables[i]->keys[k].deferrable;
     }
     for (int64_t i = 0; i < c->n_foreign; i++) {
@@ -346,7 +346,7 @@ static bool has_constraints(const Catalog *c) {
 }
 static void put_constraints(BytesOut *o, const Catalog *c) {
     for (int64_t i = 0; i < c->n_tables; i++) {
-        bytes_put(o, &c->tables[i]->on_commit, 1);
+        bytes_put_bool(o, false); /* ON COMMIT DELETE ROWS, before temporary tables were sessions' */
         for (int k = 0; k < c->tables[i]->n_keys; k++) {
             bytes_put_bool(o, c->tables[i]->keys[k].deferrable);
             bytes_put_bool(o, c->tables[i]->keys[k].deferred);
@@ -374,6 +374,16 @@ static bool has_paths(const Catalog *c) {
     bool yes = false;
     for (int64_t i = 0; i < c->n_routines; i++) yes |= c->routines[i]->path != NULL;
     return yes;
+}
+static bool has_unlogged(const Catalog *c) {
+    bool has = false;
+    for (int64_t i = 0; i < c->n_tables; i++) has = has || c->tables[i]->unlogged;
+    for (int64_t i = 0; i < c->n_sequences; i++) has = has || c->sequences[i]->unlogged;
+    return has;
+}
+static void put_unlogged(BytesOut *o, const Catalog *c) {
+    for (int64_t i = 0; i < c->n_tables; i++) bytes_put_bool(o, c->tables[i]->unlogged);
+    for (int64_t i = 0; i < c->n_sequences; i++) bytes_put_bool(o, c->sequences[i]->unlogged);
 }
 static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *composites) {
     BytesOut o = *out;
@@ -411,6 +421,7 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
     needs_format(&format, has_constraints(c), CATALOG_CONSTRAINTS);
     needs_format(&format, c->n_roles > 0 || c->n_privileges > 0, CATALOG_ROLES);
     needs_format(&format, c->n_schemas > 0 || has_paths(c), CATALOG_SCHEMAS);
+    needs_format(&format, has_unlogged(c), CATALOG_UNLOGGED);
     bytes_put_i64(&o, format);
     bytes_put_i64(&o, c->next_id);
     if (format >= CATALOG_ENUMS) put_enums(&o, c->enums);
@@ -442,9 +453,10 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
     if (format >= CATALOG_CONSTRAINTS) put_constraints(&o, c);
     if (format >= CATALOG_ROLES) catalog_put_roles(&o, c);
     if (format >= CATALOG_SCHEMAS) put_schemas(&o, c);
+    if (format >= CATALOG_UNLOGGED) put_unlogged(&o, c);
     *out = o;
 }
-Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccount *a, Err *e) {
+static Status save(const Catalog *c, Vfs *vfs, const char *path, MemAccount *a, Err *e) {
     BytesOut o = {.acct = a, .e = e};
     CompositeList l = {.a = a, .e = e};
     const Status listed = list_composites(c, &l);
@@ -454,6 +466,16 @@ Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccoun
     bytes_put_i64(&o, o.failed ? 0 : (int64_t)checksum64(o.p, o.len));
     Status st = o.failed ? ST_ERROR : vfs_write_file(vfs, path, o.p, o.len, e);
     bytes_out_release(&o);
+    return st;
+}
+Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccount *a, Err *e) {
+    Catalog room;
+    Arena *lists = arena_new(a, e);
+    if (!lists) return ST_ERROR;
+    arena_set_err(lists, e);
+    const Catalog *kept = catalog_seen(c, lists, NULL, &room);
+    const Status st = kept ? save(kept, vfs, path, a, e) : ST_ERROR;
+    arena_free(lists);
     return st;
 }
 
@@ -948,9 +970,9 @@ static Status load_foreign_more(Catalog *c, int64_t i, BytesIn *in, const char *
 }
 static Status load_constraints(Catalog *c, BytesIn *in, const char *path, Err *e) {
     for (int64_t i = 0; i < c->n_tables; i++) {
-        char *on_commit = &c->tables[i]->on_commit;
-        bytes_get(in, on_commit, 1);
-        if (*on_commit && *on_commit != 'd') in->failed = true;
+        char on_commit = 0; /* of older versions, whose temporary tables were as others: it stays one */
+        bytes_get(in, &on_commit, 1);
+        if (on_commit && on_commit != 'd') in->failed = true;
         for (int k = 0; k < c->tables[i]->n_keys; k++) {
             KeyConstraint *key = &c->tables[i]->keys[k];
             key->deferrable = bytes_get_bool(in);
@@ -1061,6 +1083,10 @@ Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *acc
     if (format >= CATALOG_CONSTRAINTS) TRY(load_constraints(c, &in, path, e));
     if (format >= CATALOG_ROLES) TRY(catalog_load_roles(c, &in, path, e));
     if (format >= CATALOG_SCHEMAS) TRY(load_schemas(c, &in, path, e));
+    for (int64_t i = 0; i < c->n_tables && format >= CATALOG_UNLOGGED; i++)
+        c->tables[i]->unlogged = bytes_get_bool(&in);
+    for (int64_t i = 0; i < c->n_sequences && format >= CATALOG_UNLOGGED; i++)
+        c->sequences[i]->unlogged = bytes_get_bool(&in);
     in.failed = in.failed || !keys_ok(c);
     if (in.failed || in.at != in.len) return err_corrupted(e, path, in.at, "catalog is invalid");
     c->next_id = MAX_OF(c->next_id, next_id); /* foreign keys have numbers by now */

@@ -40,14 +40,17 @@
  *     format 18 and up: i64 comments, each: u8 kind (catalog/comment.h), i64 routine (0: another kind), text name,
  *         text part, text comment
  *     format 20, of jsonpath (in a Type), deferrable constraints, ON COMMIT DELETE ROWS and what else foreign keys may
- * have (ON UPDATE is c there, too): for each table u8 on commit (0, d), and for each of its keys u8 deferrable, u8
+ * have (ON UPDATE is c there, too): for each table u8 on commit (0; once d), and for each of its keys u8 deferrable, u8
  * initially deferred; then for each foreign key u8 MATCH FULL, u8 deferrable, u8 initially deferred, u8 not valid, i64
  *         columns that ON DELETE sets (0: all of them), text ...
  *     format 23: i64 schemas but for those that are always there, each: i64 id, text name; then for each routine text
  *         search path (NULL: public). Names of objects are keys (base/key.h): those of lower formats are all in the
  *         schema public
+ *     format 26: for each table, and then for each sequence, u8 unlogged
  *     format 28: of pg_lsn (in a Type)
  *     u64 checksum of everything before
+ *
+ * Temporary objects are not in it.
  *
  * Integers are little-endian; text: i64 length (-1 = NULL), bytes.
  */

@@ -239,6 +239,7 @@ static Status save_generation(Database *db, Arena *a, int64_t generation, Err *e
     if (!dir || !catalog) return ST_ERROR;
     TRY(db->vfs->make_dir(db->vfs, dir, e));
     for (int64_t i = 0; i < db->catalog.n_tables; i++) {
+        if (key_is_temporary(db->catalog.tables[i]->name)) continue;
         char *path = table_path(a, db, generation, db->catalog.tables[i]->id);
         if (!path) return ST_ERROR;
         TRY(table_file_save(db->catalog.tables[i], db->vfs, path, &db->account, e));
@@ -299,6 +300,10 @@ void database_close(Database *db) {
     if (db->device_hub) db->device_hub_ops->free(db->device_hub);
     if (db->epochs) database_unpublish(db);
     catalog_free_objects(&db->catalog);
+    for (TempSchema *t = atomic_load(&db->temps), *next; t; t = next) {
+        next = t->next;
+        mem_free(&db->account, t, (int64_t)sizeof *t);
+    }
     epoch_domain_free(db->epochs);
     mutex_destroy(&db->publishing);
     pool_free(db->pool);

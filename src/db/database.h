@@ -80,6 +80,7 @@ typedef struct Database {
     int64_t generation;           /* of the file set last saved or loaded */
     _Atomic bool dirty;           /* not all is saved; numbers of sequences are given under the shared lock */
     bool read_only;               /* opened so: no transaction writes, and nothing is saved */
+    TempSchema *_Atomic temps;    /* of sessions that have ended and could not drop them */
     struct Redo *redo;            /* redo.h; NULL: commits are not logged */
     struct RedoLoading *loading;  /* a log that has not been applied yet; NULL: there is none */
     struct DeviceHub *device_hub; /* NULL: no device was asked for yet */

@@ -9,6 +9,7 @@
 #include "db/redo_parts.h"
 #include "storage/redo.h"
 #include "storage/table_file.h"
+#include "storage/undo_edits.h"
 #include "types/lsn.h"
 
 typedef struct Redo Redo;
@@ -107,7 +108,7 @@ static Status put_changes(Commit *c, const UndoLog *u, TableList *whole) {
     if (u && undo_net(u, c->a, &n, &net) != ST_OK) return ST_ERROR;
     for (int64_t i = 0; i < n; i++) {
         const NetChange *x = &net[i];
-        if (!is_in_catalog(&c->db->catalog, x->table)) continue;
+        if (key_is_temporary(x->table->name) || !is_in_catalog(&c->db->catalog, x->table)) continue;
         if (is_based(x->table) && !x->replaced && !is_rewritten(x)) {
             if (redo_rows(x) > 0) TRY(put_rows(c, x));
             continue;
@@ -127,7 +128,7 @@ static Status put_new_tables(Commit *c, TableList *whole) {
     const Catalog *k = &c->db->catalog;
     for (int64_t i = 0; i < k->n_tables; i++) {
         Table *t = k->tables[i];
-        if (t->logged != 0 || is_listed(whole, t)) continue;
+        if (t->logged != 0 || key_is_temporary(t->name) || is_listed(whole, t)) continue;
         if (t->n_tablets > 0 || t->id <= c->db->redo->next_id) TRY(put_table(c, t));
         if (!vec_push(c->a, whole, t)) return ST_ERROR;
     }
@@ -147,7 +148,7 @@ static Status put_all(Commit *c, const UndoLog *u, bool definitions, int64_t *ls
     return ST_OK;
 }
 Status redo_commit(Database *db, const UndoLog *u, bool definitions, int64_t *lsn, Err *e) {
-    if (!db->redo || (!definitions && (!u || undo_mark(u) == 0))) return ST_OK;
+    if (!db->redo || (!definitions && (!u || !undo_names_permanent(u)))) return ST_OK;
     Commit c = {.db = db, .a = arena_new(&db->account, e), .out = {.acct = &db->account, .e = e}, .e = e};
     if (!c.a) return ST_ERROR;
     arena_set_err(c.a, e);
@@ -160,7 +161,7 @@ Status redo_commit(Database *db, const UndoLog *u, bool definitions, int64_t *ls
 
 Status redo_sequence(Database *db, const Sequence *q, int64_t last, bool is_called, int64_t *lsn, Err *e) {
     *lsn = 0;
-    if (!db->redo) return ST_OK;
+    if (!db->redo || key_is_temporary(q->name)) return ST_OK;
     BytesOut o = {.acct = &db->account, .e = e};
     redo_put_sequence(&o, q->id, last, is_called);
     Status st = o.failed ? ST_ERROR : redo_log_append(db->redo->log, o.p, o.len, lsn, e);

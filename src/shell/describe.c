@@ -77,10 +77,38 @@ static bool take_text(void *ctx, int64_t n, const char *const *values, const cha
     if (n > 0 && values[0] && !*to) *to = strdup(values[0]);
     return false;
 }
-char *visible_schemas(Shell *sh) {
+char *visible_schemas(Shell *sh, bool relations) {
     char *path = NULL;
-    (void)stele_exec(sh->conn, "select ',' || array_to_string(current_schemas(false), ',') || ','", take_text, &path);
+    const char *sql = relations ? "select ',' || array_to_string(array_remove(current_schemas(true), 'pg_catalog'), "
+                                  "',') || ','" /* temporary tables are found without being in search_path */
+                                : "select ',' || array_to_string(current_schemas(false), ',') || ','";
+    (void)stele_exec(sh->conn, sql, take_text, &path);
     return path;
+}
+/* Where its schema is in the path; -1: nowhere. */
+static int64_t place_in_path(const char *path, const char *name) {
+    char schema[128], listed[130];
+    (void)name_and_schema(name, schema, sizeof schema);
+    snprintf(listed, sizeof listed, ",%s,", schema);
+    const char *at = path ? strstr(path, listed) : NULL;
+    return at ? at - path : -1;
+}
+/* Another relation of its name comes first in the path. */
+static bool is_hidden(const Relations *all, const char *name) {
+    char schema[128], other[128];
+    const char *alone = name_and_schema(name, schema, sizeof schema);
+    const int64_t place = place_in_path(all->path, name);
+    for (int64_t i = 0; i < all->n; i++) {
+        const int64_t at = place_in_path(all->path, all->items[i].name);
+        if (at >= 0 && at < place && strcmp(name_and_schema(all->items[i].name, other, sizeof other), alone) == 0)
+            return true;
+    }
+    return false;
+}
+/* The relation is one of those that a pattern (NULL: none) means. */
+static bool is_meant(const Relations *all, const char *pattern, const char *name) {
+    const bool by_path = !pattern || !strchr(pattern, '.');
+    return (!pattern || relation_matches(all->path, pattern, name)) && !(by_path && is_hidden(all, name));
 }
 
 void relations_free(Relations *r) {
@@ -90,7 +118,7 @@ void relations_free(Relations *r) {
 }
 
 bool relations_load(Shell *sh, Relations *r) {
-    *r = (Relations){.path = visible_schemas(sh)};
+    *r = (Relations){.path = visible_schemas(sh, true)};
     bool ok = stele_list_tables(sh->conn, each_relation, r) == STELE_OK &&
               (r->failed || stele_list_sequences(sh->conn, each_sequence, r) == STELE_OK);
     if (ok && !r->failed) {
@@ -252,7 +280,7 @@ static bool list_relations(Shell *sh, const char *pattern, const char *kinds, bo
     Grid *g = grid_new("List of relations", (indexes ? 5 : 4) + 3 * more, indexes ? with_table : names);
     for (int64_t i = 0; i < all.n; i++) {
         const Relation *r = &all.items[i];
-        if (!strchr(kinds, kind_of(r)[0]) || (pattern && !relation_matches(all.path, pattern, r->name))) continue;
+        if (!strchr(kinds, kind_of(r)[0]) || !is_meant(&all, pattern, r->name)) continue;
         add_relation(sh, g, r->name, kind_of(r), indexes ? "" : NULL, r->rows, more);
     }
     for (int64_t i = 0; i < d.n; i++) {
@@ -371,7 +399,7 @@ static bool describe_matching(Shell *sh, const char *pattern, bool more) {
     (void)definitions_load(sh, &d); /* after an error there are none: columns are shown all the same */
     bool ok = true;
     for (int64_t i = 0; i < all.n && ok; i++) {
-        if (!relation_matches(all.path, pattern, all.items[i].name)) continue;
+        if (!is_meant(&all, pattern, all.items[i].name)) continue;
         found++;
         ok = all.items[i].sequence ? describe_sequence(sh, all.items[i].name)
                                    : describe_relation(sh, &all.items[i], &d, more);
@@ -513,7 +541,7 @@ static bool functions_command(Shell *sh, Args *a) {
     static const char *const names[] = {"Schema", "Name",     "Result data type", "Argument data types",
                                         "Type",   "Language", "Description"};
     bool more = has_suffix(a, '+');
-    Functions f = {.pattern = next_arg(a, ARG_NORMAL), .more = more, .path = visible_schemas(sh)};
+    Functions f = {.pattern = next_arg(a, ARG_NORMAL), .more = more, .path = visible_schemas(sh, false)};
     while (next_arg(a, ARG_NORMAL)) continue; /* types of arguments: the list has them all */
     f.g = grid_new("List of functions", more ? 7 : 5, names);
     bool ok = stele_list_routines(sh->conn, each_routine, &f) == STELE_OK;

@@ -29,7 +29,7 @@ typedef struct Relations {
 } Relations;
 bool relations_load(Shell *sh, Relations *r);
 void relations_free(Relations *r);
-char *visible_schemas(Shell *sh);                     /* Relations.path, to be freed */
+char *visible_schemas(Shell *sh, bool relations);     /* Relations.path, or that of functions; to be freed */
 bool is_view_kind(const char *kind);                  /* of a definition */
 bool suggest_relation(Shell *sh, const char *name);   /* says which one may have been meant, if any */
 int64_t relation_bytes(Shell *sh, const char *table); /* -1: not known */

@@ -230,6 +230,13 @@ bool describe_sequence(Shell *sh, const char *name) {
     return f.g ? grid_print(sh, f.g) : say_no_memory();
 }
 
+static bool is_unlogged(const Definitions *d, const char *name) {
+    bool is = false;
+    for (int64_t i = 0; i < d->n; i++)
+        is = is ||
+             (strcmp(d->items[i].table, name) == 0 && strncmp(d->items[i].create, "CREATE UNLOGGED TABLE", 21) == 0);
+    return is;
+}
 bool describe_relation(Shell *sh, const Relation *r, const Definitions *d, bool more) {
     static const char *const names[] = {"Column",  "Type", "Collation", "Nullable",
                                         "Default", "Size", "Nulls",     "Description"};
@@ -241,9 +248,10 @@ bool describe_relation(Shell *sh, const Relation *r, const Definitions *d, bool 
     bool ok = stele_list_columns(sh->conn, r->name, each_column, &c) == STELE_OK;
     if (!ok && (!r->view || r->rows >= 0 || d->n > 0)) print_error(sh, NULL);
     else if (ok && (c.failed || asprintf(&title, "%s \"%s\"",
-                                         r->view           ? "View"
-                                         : r->materialized ? "Materialized view"
-                                                           : "Table",
+                                         r->view                   ? "View"
+                                         : r->materialized         ? "Materialized view"
+                                         : is_unlogged(d, r->name) ? "Unlogged table"
+                                                                   : "Table",
                                          with_schema(r->name, full, sizeof full)) < 0))
         ok = say_no_memory();
     Grid *g = ok ? grid_new(title, more ? 8 : comments ? 6 : 5, more ? names : of_view) : NULL;

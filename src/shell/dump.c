@@ -155,9 +155,11 @@ static char *copy_text(Dump *d, const char *s) {
     return copy;
 }
 
+/* Of an object of this connection's temporary schema, or ("TABLE name") of what is said of one. */
+static bool is_temporary(const char *name) { return strncmp(name, "pg_temp_", 8) == 0 || strstr(name, " pg_temp_"); }
 static bool each_definition(void *ctx, const stele_definition *x) {
     Dump *d = ctx;
-    if (!wanted(d, x->table)) return false;
+    if (!wanted(d, x->table) || is_temporary(x->name) || is_temporary(x->table)) return false;
     if (d->n == d->cap) {
         size_t cap = d->cap ? d->cap * 2 : 64;
         Object *more = realloc(d->objects, cap * sizeof *more);

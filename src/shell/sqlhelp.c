@@ -56,6 +56,7 @@ static const struct Topic {
      "    DROP CONSTRAINT [ IF EXISTS ] constraint [ RESTRICT | CASCADE ]\n"
      "    CLUSTER ON index\n"
      "    SET WITHOUT CLUSTER\n"
+     "    SET { LOGGED | UNLOGGED }\n"
      "    SET ( expected_rows = number )\n"
      "    RESET ( expected_rows )"},
     {"ALTER TYPE", "change an enumerated or a composite type, or rename a type",
@@ -194,8 +195,8 @@ static const struct Topic {
      "    [ WHERE condition ]\n"
      "    [ RETURNING { * | expression [ [ AS ] name ] } [, ...] ]"},
     {"DESCRIBE", "show the columns of a query, a table or a file", "DESCRIBE { query | table | 'file' }"},
-    {"DISCARD", "forget the settings, prepared statements and numbers of sequences of the session",
-     "DISCARD { ALL | SEQUENCES }"},
+    {"DISCARD", "forget the settings, prepared statements, numbers of sequences and temporary objects of the session",
+     "DISCARD { ALL | PLANS | SEQUENCES | TEMPORARY | TEMP }"},
     {"DO", "run an anonymous block", "DO [ LANGUAGE plpgsql ] 'body'"},
     {"DROP DOMAIN", "remove a domain", "DROP DOMAIN [ IF EXISTS ] name [, ...] [ CASCADE | RESTRICT ]"},
     {"DROP FUNCTION", "remove a function",

@@ -185,6 +185,7 @@ typedef struct Table {
     int64_t n_tablets;
     Tablet **tablets;
     int64_t live_rows;
+    bool unlogged;         /* as the catalog shows it; it has no effect */
     char on_commit;        /* what a transaction that ends does to it: 'd' deletes its rows, 'x' drops it; 0: nothing */
     int64_t expected_rows; /* WITH (expected_rows = N): its image gets room for so many rows when it is made, with the
                               system's memory behind it; 0: as it comes */

@@ -6,6 +6,7 @@
  */
 #include "storage/undo_edits.h"
 
+#include "base/key.h"
 #include "storage/keyslots.h"
 #include "storage/storage_int.h"
 
@@ -17,6 +18,12 @@ RowRange undo_edits_tablet(const Table *t, int64_t tablet) {
 bool undo_names_on_commit(const UndoLog *u) {
     for (int64_t i = 0; i < u->recs.len; i++)
         if (u->recs.items[i].t && u->recs.items[i].t->on_commit) return true;
+    return false;
+}
+
+bool undo_names_permanent(const UndoLog *u) {
+    for (int64_t i = 0; i < u->recs.len; i++)
+        if (u->recs.items[i].t && !key_is_temporary(u->recs.items[i].t->name)) return true;
     return false;
 }
 

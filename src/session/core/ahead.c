@@ -62,7 +62,7 @@ Status ahead_end(Session *s, Ahead *a, bool *again) {
     if (*again) {
         err_clear(&s->err);
         ahead_fail(s);
-        return session_begin_write(s);
+        return session_begin_change(s);
     }
     *again = !holds(s, a);
     transaction_read_over(s);
@@ -81,7 +81,7 @@ bool ahead_part(Session *s, const Table *target, Ahead *a) {
     return true;
 }
 Status ahead_rejoin(Session *s, const Ahead *a, bool *same) {
-    TRY(session_begin_write(s));
+    TRY(session_begin_change(s));
     *same = is_there(s, a);
     return ST_OK;
 }

@@ -432,6 +432,7 @@ Status session_dml_apply(Session *s, Statement *st, Change *x) {
 Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
     Change x;
     if (b->n_members > 0) return session_with_changes(s, st, c, b);
+    TRY(session_may_change(s, b->table));
     TRY(change_allowed(s, b));
     if (c->reads_client_rows) {
         bool done;

@@ -19,6 +19,7 @@ Status session_idle_init(Session *s) {
 Status session_enter(Session *s) {
     SessionIdle *x = &s->idle;
     if (x->depth == 0) s->path.before = search_path_use(s->path.now);
+    if (x->depth == 0) s->path.temp_before = temp_schema_use(&s->path.temp);
     if (x->depth++ > 0 || s->state == 'I') return ST_OK; /* there is nothing to end */
     if (!mutex_try(&x->call)) mutex_lock(&x->call);
     x->locked = true;
@@ -39,6 +40,7 @@ void session_leave(Session *s) {
     int64_t limit = s->settings.txn.idle_timeout_ms;
     if (--x->depth > 0) return;
     (void)search_path_use(s->path.before);
+    (void)temp_schema_use(s->path.temp_before);
     atomic_store(&x->outside, s->state != 'I');
     if (s->state != 'I' && limit > 0) atomic_store(&x->due, clock_ns() + limit * 1000000);
     if (!x->locked) return;

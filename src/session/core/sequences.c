@@ -64,7 +64,7 @@ static Status next(Session *s, const Sequence *q, int64_t n, int64_t *out, Err *
     SequenceLog log;
     SessionSequence *x = look(s, q, e);
     if (!x) return ST_ERROR;
-    s->db->dirty = true;
+    if (!key_is_temporary(q->name)) s->db->dirty = true;
     s->sequences.last = q->id;
     for (int64_t i = 0; i < n; i++) {
         if (x->last != x->kept) x->last += q->increment;
@@ -95,7 +95,7 @@ static Status set(Session *s, const Sequence *q, const SequenceCall *call, int64
     if (!x) return ST_ERROR;
     TRY(sequence_set(q, call->value, call->is_called, log_of(s, &log), e));
     need_numbers(s, q);
-    s->db->dirty = true;
+    if (!key_is_temporary(q->name)) s->db->dirty = true;
     if (call->is_called) {
         x->last = call->value;
         x->has_last = true;

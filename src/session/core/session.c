@@ -27,6 +27,7 @@
 #include "sql/optimize/optimize.h"
 #include "sql/parse/parse.h"
 #include "sql/plan/client_rows.h"
+#include "storage/undo_edits.h"
 
 /* ---- catalog undo ----------------------------------------------------------------------- */
 
@@ -97,6 +98,39 @@ static bool takes_away(CatalogUndoKind kind) {
     default: return false;
     }
 }
+static bool is_temporary_routine(const Session *s, int64_t id) {
+    const Routine *r = catalog_routine_by_id(&s->db->catalog, id);
+    for (const CatalogUndo *u = s->catalog_undo; u && !r; u = u->next)
+        if (u->routine && u->routine->id == id) r = u->routine;
+    return r && key_is_temporary(r->name);
+}
+/* Of an object of a temporary schema. */
+static bool is_temporary(const Session *s, const CatalogUndo *u) {
+    switch (u->kind) {
+    case CU_ADDED_TABLE:
+    case CU_DROPPED_TABLE:
+    case CU_EXPECTED_ROWS: return key_is_temporary(u->table->name);
+    case CU_ADDED_VIEW:
+    case CU_DROPPED_VIEW:
+    case CU_REPLACED_VIEW: return key_is_temporary(u->view->name);
+    case CU_ADDED_FOREIGN:
+    case CU_DROPPED_FOREIGN: return key_is_temporary(u->foreign->table);
+    case CU_ADDED_ROUTINE:
+    case CU_DROPPED_ROUTINE: return key_is_temporary(u->routine->name);
+    case CU_ADDED_SEQUENCE:
+    case CU_DROPPED_SEQUENCE: return key_is_temporary(u->sequence->name);
+    case CU_ADDED_INDEX:
+    case CU_DROPPED_INDEX: return key_is_temporary(u->index->name);
+    case CU_ADDED_COMMENT:
+    case CU_DROPPED_COMMENT:
+        return u->comment->routine ? is_temporary_routine(s, u->comment->routine) : key_is_temporary(u->comment->name);
+    case CU_ADDED_PRIVILEGES:
+    case CU_DROPPED_PRIVILEGES:
+        return u->privileges->routine ? is_temporary_routine(s, u->privileges->routine)
+                                      : key_is_temporary(u->privileges->name);
+    default: return false;
+    }
+}
 /* Changes the catalog and remembers how to take it back: both or neither. */
 static Status change(Session *s, CatalogUndoKind kind, Table *t, View *v, ForeignKey *f, Routine *q) {
     Catalog *c = &s->db->catalog;
@@ -144,7 +178,6 @@ static Status change(Session *s, CatalogUndoKind kind, Table *t, View *v, Foreig
         return r;
     }
     s->catalog_undo = u;
-    s->db->dirty = true;
     s->has_dropped |= takes_away(kind);
     return ST_OK;
 }
@@ -579,12 +612,20 @@ Status session_lock(Session *s, LockMode mode) {
     return st;
 }
 
-Status session_begin_write(Session *s) {
-    if (session_read_only(s))
-        return err_set(&s->err, ERR_READ_ONLY, "cannot execute this statement in a read-only transaction");
+static Status begin_write(Session *s) {
     TRY(session_lock(s, LOCK_EXCLUSIVE));
     if (!s->undo) s->undo = undo_new(&s->db->parts[DB_UNDO], &s->err); /* may outlive the session: transaction_end */
     return s->undo ? ST_OK : ST_ERROR;
+}
+static Status refuse_read_only(Session *s) {
+    return err_set(&s->err, ERR_READ_ONLY, "cannot execute this statement in a read-only transaction");
+}
+Status session_begin_write(Session *s) { return session_read_only(s) ? refuse_read_only(s) : begin_write(s); }
+Status session_begin_change(Session *s) {
+    return s->path.temp.made && !s->db->read_only ? begin_write(s) : session_begin_write(s);
+}
+Status session_may_change(Session *s, const Table *t) {
+    return session_read_only(s) && !key_is_temporary(t->name) ? refuse_read_only(s) : ST_OK;
 }
 
 void session_unlock_keep_version(Session *s) {
@@ -686,6 +727,12 @@ static void end_grown_log(Session *s) {
     log_write(LOG_WARNING, "the database could not be saved, for max_wal_size: %s", e.message);
 }
 
+/* The statement or transaction has changed definitions that are kept. */
+static bool changes_definitions(const Session *s) {
+    const CatalogUndo *u = s->catalog_undo;
+    while (u && is_temporary(s, u)) u = u->next;
+    return u != NULL;
+}
 static void commit_tables(Session *s) {
     int64_t n = 0, max = 0;
     TableEvent *events = NULL;
@@ -715,19 +762,19 @@ static void commit_all(Session *s) {
     savepoints_free(s);
     constraints_end(s);
     session_bulk_follow(s);
+    if (changes_definitions(s) || (changed && undo_names_permanent(s->undo))) s->db->dirty = true;
     commit_tables(s);
     if (has_dropped_table(s) && atomic_load(&s->db->n_sessions) == 1)
         database_unpublish(s->db); /* it would keep them */
     catalog_undo_forget(s);
     if (!changed) return;
-    s->db->dirty = true;
     merge_grown(s);
     end_grown_log(s);
 }
 
 static Status log_changes(Session *s) {
     if (s->lock != LOCK_EXCLUSIVE) return ST_OK;
-    return redo_commit(s->db, s->undo, s->catalog_undo != NULL, &s->block.lsn, &s->err);
+    return redo_commit(s->db, s->undo, changes_definitions(s), &s->block.lsn, &s->err);
 }
 /* What may still refuse the commit. */
 static Status before_commit(Session *s) {
@@ -1025,7 +1072,9 @@ Status session_new(Database *db, Session **out, Err *e) {
     settings_apply_path(s);
     s->info.database = db->path ? db->path : ":memory:";
     s->info.random_seed = (uint64_t)clock_ns();
-    if (epoch_register(db->epochs, atomic_fetch_add(&db->last_session, 1) + 1, &s->read.slot, e) != ST_OK) {
+    const int64_t number = atomic_fetch_add(&db->last_session, 1) + 1;
+    snprintf(s->path.temp.name, sizeof s->path.temp.name, KEY_TEMPORARY "%lld", (long long)number);
+    if (epoch_register(db->epochs, number, &s->read.slot, e) != ST_OK) {
         mem_free(&db->parts[DB_CONNECTIONS], s, (int64_t)sizeof *s);
         return ST_ERROR;
     }
@@ -1043,8 +1092,11 @@ void session_free(Session *s) {
     cursors_close_all(s);
     release_lock(s);
     s->state = 'I';
+    session_end_temp(s);
     session_leave(s);
     if (search_path_now() == &s->path.own) (void)search_path_use(NULL);
+    const TempSchema *temp = temp_schema_use(NULL);
+    if (temp != &s->path.temp) (void)temp_schema_use(temp);
     mutex_destroy(&s->idle.call);
     session_free_prepared(s);
     session_forget_sequences(s);
@@ -1665,9 +1717,10 @@ static Status run_ahead(const Changes *x, Table *target, bool *done) {
 static Status run_changes(const Changes *x) {
     PlanCtx c;
     BoundStmt *b;
-    TRY(session_begin_write(x->s));
+    TRY(session_begin_change(x->s));
     TRY(bind_changes(x, &c, &b));
     if (b->kind == STMT_SELECT) return run_query(x->s, x->st, &c, b);
+    if (b->n_members == 0) TRY(session_may_change(x->s, b->table));
     for (int i = 1; i < AHEAD_TRIES && ahead_pays(x->s, &c, b); i++) {
         bool done;
         TRY(run_ahead(x, b->table, &done));

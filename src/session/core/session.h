@@ -174,8 +174,11 @@ typedef struct SessionRead {
 /* search_path: the setting taken apart, and which path is in force on the thread that works for the session. */
 typedef struct SessionPath {
     SearchPath own;
-    const SearchPath *now;    /* `own`, or that of a routine that is made or runs */
-    const SearchPath *before; /* of the thread, outside of the session's calls */
+    const SearchPath *now;         /* `own`, or that of a routine that is made or runs */
+    const SearchPath *before;      /* of the thread, outside of the session's calls */
+    TempSchema temp;               /* the session's temporary objects; */
+    TempSchema *left;              /* and what is left of them if they cannot be dropped; NULL: there are none */
+    const TempSchema *temp_before; /* of the thread, likewise */
 } SessionPath;
 
 /* idle.c */
@@ -556,6 +559,10 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
                        const Value *params);
 Status session_describe(Session *s, Statement *st, const AstDescribe *x);
 Status session_begin_write(Session *s); /* exclusive lock and undo log */
+/* The same before it is known what changes: a read-only transaction may change temporary tables. 25006 is up to
+ * session_may_change, then. */
+Status session_begin_change(Session *s);
+Status session_may_change(Session *s, const Table *t);
 Status session_end_statement(Session *s,
                              Status outcome); /* commits or undoes in autocommit; marks 'E' in a transaction */
 void session_free_prepared(Session *s);
@@ -633,6 +640,9 @@ char *quote_relation(Arena *a, const char *key);
 Status session_relation_name(Session *s, Arena *a, const AstName *n, bool missing_ok, AstName *out);
 /* The key of an object that is to be made. 3F000: nor is a schema selected. */
 Status session_new_name(Session *s, Arena *a, const AstName *n, AstName *out);
+/* ... of a relation that is to be kept in that way: in the session's temporary schema, or not. 42P16 */
+typedef enum Persistence { PERSISTENCE_PERMANENT, PERSISTENCE_TEMPORARY, PERSISTENCE_UNLOGGED } Persistence;
+Status session_new_relation(Session *s, Arena *a, const AstName *n, Persistence kept, AstName *out);
 Status session_check_schema(Session *s, const AstName *n); /* of a type or routine: 3F000 */
 
 /* ---- views.c, utility.c ---- */
@@ -685,7 +695,13 @@ void session_notices_drop(Session *s); /* the statement runs again */
 void session_notice_text(Session *s, const char *severity, const char *sqlstate, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 
-/* Before a transaction commits, under its lock: tables with ON COMMIT DROP or DELETE ROWS (utility.c). */
+/* ---- temporary.c ---- */
+Status session_make_temp_schema(Session *s); /* under the lock held alone; nothing to do if it is there */
+Status session_drop_temp(Session *s);        /* all that is in it: DISCARD TEMP */
+/* The session ends: what is in its schema goes, and the schema. It does not wait long for the lock: what it cannot drop
+ * goes when another session ends. */
+void session_end_temp(Session *s);
+/* Before a transaction commits, under its lock: tables with ON COMMIT DROP or DELETE ROWS. */
 Status session_tables_at_commit(Session *s);
 
 /* ---- foreign keys (foreign.c) ---- */

@@ -254,7 +254,7 @@ static Status begin(Changes *x) {
                        "a bulk in a statement with data-modifying members of WITH is not supported");
     if (!(x->members = arena_array(x->a, Member, b->n_members + 1))) return err_oom(&s->err);
     for (int32_t i = 0; i < b->n_members; i++) x->members[i].with = &b->members[i];
-    TRY(session_begin_write(s));
+    TRY(session_begin_change(s));
     x->outer = s->undo;
     if (!(x->log = undo_new(&s->db->parts[DB_UNDO], &s->err))) return ST_ERROR;
     s->undo = x->log;

@@ -75,6 +75,7 @@ Status draft_table(Session *s, const TableDraft *d, const char *name, Table **ou
         table_free(t);
         return ST_ERROR;
     }
+    t->unlogged = d->unlogged;
     *out = t;
     return ST_OK;
 }
@@ -283,6 +284,8 @@ static bool names_column(AstAlterKind kind) {
     case AST_ALTER_RESET_OPTIONS:
     case AST_ALTER_CLUSTER_ON:
     case AST_ALTER_DROP_CLUSTER:
+    case AST_ALTER_SET_LOGGED:
+    case AST_ALTER_SET_UNLOGGED:
     case AST_ALTER_OWNER:
     case AST_ALTER_SET_STATISTICS:
     case AST_ALTER_OTHER: return false;
@@ -375,7 +378,7 @@ static Status alter_add_identity(Alter *x) {
         return refuse_column(x, ERR_NOT_IN_STATE, "must be declared NOT NULL before identity can be added");
     if (column_is_identity(c->kind)) return refuse_column(x, ERR_NOT_IN_STATE, "is already an identity column");
     if (c->default_sql) return refuse_column(x, ERR_NOT_IN_STATE, "already has a default value");
-    return sequence_of_column(x->s, x->a, x->t->name, c, x->k->constraint);
+    return sequence_of_column(x->s, x->a, &x->d, x->t->name, x->col, x->k->constraint);
 }
 static Status alter_set_identity(Alter *x) {
     ColumnDef *c = &x->d.cols[x->col];
@@ -521,6 +524,28 @@ static Status alter_options(Alter *x) {
     return rows == x->t->expected_rows ? ST_OK : session_expect_rows(x->s, x->t, rows);
 }
 
+/* SET LOGGED, SET UNLOGGED: also of its sequences. A table that is kept refers to kept ones only. */
+static Status alter_logged(Alter *x, bool unlogged) {
+    Session *s = x->s;
+    const Catalog *k = &s->db->catalog;
+    const char *name = x->t->name;
+    if (key_is_temporary(name))
+        return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION,
+                       "cannot change logged status of table \"%s\" because it is temporary", name);
+    x->done = x->t->unlogged == unlogged;
+    for (int64_t i = 0; i < k->n_foreign && !x->done; i++) {
+        const ForeignKey *f = k->foreign[i];
+        if (strcmp(unlogged ? f->ref_table : f->table, name) != 0) continue;
+        const Table *other = catalog_table(k, slice_of(unlogged ? f->table : f->ref_table));
+        if (other == x->t || other->unlogged == unlogged) continue;
+        return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION,
+                       "could not change table \"%s\" to %s because it references %s table \"%s\"", name,
+                       unlogged ? "unlogged" : "logged", unlogged ? "logged" : "unlogged", other->name);
+    }
+    x->d.unlogged = unlogged;
+    return x->done ? ST_OK : sequences_set_unlogged(s, name, unlogged);
+}
+
 /* Changes the draft as the command says, or does all of it (`done`). */
 static Status alter_draft(Alter *x) {
     const AstAlterCmd *k = x->k;
@@ -547,6 +572,8 @@ static Status alter_draft(Alter *x) {
         x->done = true;
         return cluster_mark(x->s, x->a, x->t,
                             k->kind == AST_ALTER_CLUSTER_ON ? key_beside(x->a, x->t->name, k->name) : NULL);
+    case AST_ALTER_SET_LOGGED:
+    case AST_ALTER_SET_UNLOGGED: return alter_logged(x, k->kind == AST_ALTER_SET_UNLOGGED);
     case AST_ALTER_OWNER: {
         const Privileges of = {.kind = PRIVILEGE_RELATION, .name = x->t->name, .part = ""};
         int64_t to;

@@ -417,13 +417,14 @@ static Status copy_loaded(Session *s, Statement *st, const AstCopy *x, const Cop
 }
 /* moved: before, the table was another one behind its rows than in front of them; and whether it is. */
 static Status copy_in_once(Session *s, Statement *st, const AstCopy *x, bool *moved) {
-    TRY(session_begin_write(s));
+    TRY(session_begin_change(s));
     Table *t;
     CopyColumns c = {0};
     AstCopy named = *x;
     TRY(session_relation_name(s, st->run_arena, &x->table, false, &named.table));
     x = &named;
     TRY(copy_table(s, &x->table, &t));
+    TRY(session_may_change(s, t));
     if (is_auto(x)) {
         CopyOptions checked;
         TRY(copy_options(x, 0, NULL, st->run_arena, &checked, &s->err));
@@ -502,7 +503,7 @@ static Status next_rows(void *ctx, RowStore **rows, Err *e) {
 static Status copy_out(Session *s, Statement *st, const AstCopy *x) {
     Arena *a = st->run_arena;
     const AstStmt *q = x->query;
-    if (q && sql_changes_data(q)) TRY(session_begin_write(s));
+    if (q && sql_changes_data(q)) TRY(session_begin_change(s));
     else TRY(session_read(s, false));
     if (!q) TRY(copy_query(s, a, x, &q));
     if (q->kind != AST_SELECT)

@@ -104,7 +104,8 @@ Status likes_find(Session *s, Arena *a, const AstCreateTable *x, Likes *out) {
 /* ---- columns ---- */
 
 /* An identity column's sequence, as the options that make one like it. */
-static Status identity_like(Session *s, Arena *a, const char *table, const Sequence *q, bool always, ColumnDef *col) {
+static Status identity_like(Session *s, Arena *a, TableDraft *d, const char *table, int column, const Sequence *q,
+                            bool always) {
     AstSequenceOption *o = arena_calloc(a, 7 * (int64_t)sizeof *o);
     AstTypeName *type = arena_calloc(a, (int64_t)sizeof *type);
     if (!o || !type) return err_oom(&s->err);
@@ -123,7 +124,7 @@ static Status identity_like(Session *s, Arena *a, const char *table, const Seque
     o[6] = (AstSequenceOption){.kind = AST_SEQ_CYCLE, .on = q->cycle};
     const AstConstraint identity = {
         .kind = AST_CON_IDENTITY, .identity_always = always, .sequence = o, .n_sequence = 7};
-    return sequence_of_column(s, a, table, col, &identity);
+    return sequence_of_column(s, a, d, table, column, &identity);
 }
 Status likes_add_columns(Session *s, TableDraft *d, const LikeSource *q) {
     for (int i = 0; i < q->n_cols; i++) {
@@ -142,7 +143,7 @@ static Status add_defaults(Session *s, Arena *a, TableDraft *d, const char *tabl
         ColumnDef *to = &d->cols[draft_column(d, from->name)];
         if (column_is_identity(from->kind) && with & AST_INCLUDING_IDENTITY) {
             const Sequence *x = catalog_sequence_of(&s->db->catalog, q->name, from->name);
-            if (x) TRY(identity_like(s, a, table, x, from->kind == COLUMN_ALWAYS, to));
+            if (x) TRY(identity_like(s, a, d, table, draft_column(d, from->name), x, from->kind == COLUMN_ALWAYS));
         } else if (from->kind == COLUMN_GENERATED && with & AST_INCLUDING_GENERATED) {
             to->kind = COLUMN_GENERATED;
             TRY(rename_in_text(s, a, q->table, -1, NULL, from->default_sql, &to->default_sql));

@@ -41,6 +41,7 @@ Status draft_of(Session *s, Arena *a, const Table *t, TableDraft *d) {
     d->n_checks = t->n_checks;
     for (int i = 0; i < t->n_checks; i++) d->checks[i] = (CheckDef){t->checks[i].name, t->checks[i].sql};
     d->n_exprs = t->n_exprs;
+    d->unlogged = t->unlogged;
     for (int i = 0; i < t->n_exprs; i++) {
         const ExprIndex *x = &t->exprs[i];
         d->exprs[i] =
@@ -306,7 +307,7 @@ Status add_sequence(Session *s, Arena *a, TableDraft *d, const char *table, cons
     for (int64_t i = 0; i < c->n_constraints; i++)
         if (c->constraints[i].kind == AST_CON_IDENTITY) identity = &c->constraints[i];
     if (!identity && !serial_type(c->type, &ignored)) return ST_OK;
-    return sequence_of_column(s, a, table, &d->cols[column], identity);
+    return sequence_of_column(s, a, d, table, column, identity);
 }
 
 Status check_column_constraints(Session *s, const char *table, const AstColumnDef *c) {
@@ -413,8 +414,8 @@ Status try_bind(Session *s, Arena *a, Table *t) {
     return ST_OK;
 }
 
-static Status check_on_commit(Session *s, bool temporary, char on_commit) {
-    if (on_commit && !temporary)
+static Status check_on_commit(Session *s, const char *key, char on_commit) {
+    if (on_commit && !key_is_temporary(key))
         return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION, "ON COMMIT can only be used on temporary tables");
     return ST_OK;
 }
@@ -446,9 +447,9 @@ Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
     TRY(session_begin_write(s));
     bool skip;
     AstCreateTable named = *x;
-    TRY(check_on_commit(s, x->temporary, x->on_commit));
-    TRY(session_new_name(s, a, &x->name, &named.name));
+    TRY(session_new_relation(s, a, &x->name, persistence_of(x->temporary, x->unlogged), &named.name));
     x = &named;
+    TRY(check_on_commit(s, x->name.name, x->on_commit));
     TRY(name_is_free(s, &x->name, x->if_not_exists, &skip));
     if (skip) return ST_OK;
     TRY(likes_find(s, a, x, &likes));
@@ -457,7 +458,8 @@ Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
     TableDraft d = {.cols = arena_calloc(a, (x->n_columns + likes.n_cols + 1) * (int64_t)sizeof(ColumnDef)),
                     .keys = arena_array(a, KeyDef, n_con + likes.n_indexes + 1),
                     .checks = arena_array(a, CheckDef, n_con + likes.n_checks + 1),
-                    .exprs = arena_array(a, ExprIndexDef, likes.n_indexes + 1)};
+                    .exprs = arena_array(a, ExprIndexDef, likes.n_indexes + 1),
+                    .unlogged = x->unlogged};
     int *at = arena_array(a, int, x->n_columns + 1);
     if (!d.cols || !d.keys || !d.checks || !d.exprs || !at) return ST_ERROR;
     TRY(add_columns(s, &d, x, &likes, at));
@@ -506,6 +508,7 @@ Status table_of_query(Session *s, Arena *a, const AstCreateTableAs *x, const Pla
     TRY(table_new(&s->db->parts[DB_TABLES], x->name.name, b->n_result, cols, 0, NULL, 0, NULL, &t, &s->err));
     t->expected_rows = expected;
     t->on_commit = on_commit_of(x->on_commit);
+    t->unlogged = x->unlogged;
     *out = t;
     return ST_OK;
 }
@@ -562,12 +565,12 @@ Status create_table_as(Session *s, Statement *st, const AstCreateTableAs *x) {
     Arena *a = st->run_arena;
     AstCreateTableAs named = *x;
     TRY(session_begin_write(s));
-    TRY(session_new_name(s, a, &x->name, &named.name));
+    TRY(session_new_relation(s, a, &x->name, persistence_of(x->temporary, x->unlogged), &named.name));
     x = &named;
     if (x->materialized_view) return matview_create(s, st, x);
     tag(st, "CREATE TABLE AS");
     bool skip;
-    TRY(check_on_commit(s, x->temporary, x->on_commit));
+    TRY(check_on_commit(s, x->name.name, x->on_commit));
     TRY(name_is_free(s, &x->name, x->if_not_exists, &skip));
     if (skip) return ST_OK;
     if (x->query->kind != AST_SELECT)

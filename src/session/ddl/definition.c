@@ -212,7 +212,7 @@ static Status add_table(Lister *l, const Table *t) {
     Text x = {.a = l->a};
     const char *name = definition_name(l->a, t->name);
     bool any = false;
-    text_put(&x, t->on_commit ? "CREATE TEMPORARY TABLE " : "CREATE TABLE ");
+    text_put(&x, t->unlogged ? "CREATE UNLOGGED TABLE " : "CREATE TABLE ");
     text_name(&x, t->name);
     text_put(&x, " (");
     for (int c = 0; c < t->n_cols; c++) {
@@ -233,7 +233,7 @@ static Status add_table(Lister *l, const Table *t) {
     char rows[64];
     snprintf(rows, sizeof rows, "\nWITH (expected_rows = %lld)", (long long)t->expected_rows);
     if (t->expected_rows > 0) text_put(&x, rows);
-    if (t->on_commit) text_put(&x, t->on_commit == 'd' ? "\nON COMMIT DELETE ROWS" : "\nON COMMIT DROP");
+    if (t->on_commit == 'd') text_put(&x, "\nON COMMIT DELETE ROWS");
     if (!name) return ST_ERROR;
     return add(l, (Definition){.kind = "TABLE",
                                .name = t->name,
@@ -942,7 +942,7 @@ static Status add_sequences(Lister *l) {
         Text x = {.a = l->a};
         if (q->identity) continue;
         if (!name) return ST_ERROR;
-        text_put(&x, "CREATE SEQUENCE ");
+        text_put(&x, q->unlogged ? "CREATE UNLOGGED SEQUENCE " : "CREATE SEQUENCE ");
         text_put(&x, name);
         if (q->type.id != T_INT8) text_put(&x, q->type.id == T_INT2 ? "\n    AS smallint" : "\n    AS integer");
         add_sequence_options(&x, q);
@@ -1320,7 +1320,9 @@ static Status add_schemas(Lister *l) {
 
 static bool is_view(const Lister *l, const Table *t) { return catalog_matview(l->k, slice_of(t->name)) != NULL; }
 Status definitions_list(Session *s, Arena *a, Definitions *out) {
-    Lister l = {.s = s, .a = a, .k = &s->db->catalog, .out = out};
+    Catalog seen;
+    Lister l = {.s = s, .a = a, .out = out, .k = catalog_seen(&s->db->catalog, a, s->path.temp.name, &seen)};
+    if (!l.k) return ST_ERROR;
     int64_t n = l.k->n_tables;
     *out = (Definitions){.a = a};
     TRY(prepare(&l));
@@ -1346,6 +1348,6 @@ Status definitions_list(Session *s, Arena *a, Definitions *out) {
     TRY(add_rest(&l)); /* late: a restore that stops at an object with a problem has all tables and their keys */
     TRY(add_view_data(&l));
     TRY(add_comments(&l));
-    TRY(definitions_access(s, a, out));
+    TRY(definitions_access(s, a, l.k, out));
     return err_is_set(&s->err) ? ST_ERROR : ST_OK;
 }

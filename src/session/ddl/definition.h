@@ -45,7 +45,7 @@ typedef struct Definitions {
  * query cannot be written for them. */
 Status definitions_list(Session *s, Arena *a, Definitions *out);
 /* definition_access.c: the last part of the list. */
-Status definitions_access(Session *s, Arena *a, Definitions *out);
+Status definitions_access(Session *s, Arena *a, const Catalog *c, Definitions *out);
 /* A routine with modes and types, as DROP names it. NULL: out of memory. */
 const char *definition_drop_name(Arena *a, const Routine *r);
 /* A name as SQL text, in double quotes only where it needs them. NULL: out of memory. */

@@ -159,8 +159,8 @@ static Status add_defaults(Writer *w, const Privileges *x) {
     put_changes(w, &g, &from, &x->acl, x->owner);
     return add(w, "DEFAULT ACL", arena_printf(w->a, "%s %s %s", role_name(w->c, x->owner), x->name, g.on), "", g.text);
 }
-Status definitions_access(Session *s, Arena *a, Definitions *out) {
-    Writer w = {s, a, &s->db->catalog, out};
+Status definitions_access(Session *s, Arena *a, const Catalog *c, Definitions *out) {
+    Writer w = {s, a, c, out};
     int64_t from = out->list.len;
     for (int64_t i = 0; i < w.c->n_privileges; i++)
         if (w.c->privileges[i]->kind != PRIVILEGE_DEFAULT) TRY(add_owner(&w, w.c->privileges[i]));

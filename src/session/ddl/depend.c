@@ -850,7 +850,9 @@ Status dependents_drop(Dependents *d, const char *what, bool cascade) {
     TRY(stack_check(&d->s->err));
     if (d->found.len == 0) return ST_OK;
     if (!cascade) return refuse(d, what);
-    if (d->found.len == 1) {
+    if (d->quiet) {
+        /* what goes was not named */
+    } else if (d->found.len == 1) {
         session_notice_text(d->s, "NOTICE", "00000", "drop cascades to %s", d->found.items[0].what);
     } else {
         const char *lines = list(d, true),

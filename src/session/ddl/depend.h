@@ -44,6 +44,7 @@ typedef struct Dependents {
     Statement *st;
     Arena *a;
     VEC(Dependent) found;
+    bool quiet;                     /* dependents_drop says nothing */
     bool renames;                   /* of dependents_of_type: texts with the type's name are found, and no others */
     VEC(const View *) spared_views; /* that the statement drops itself */
     VEC(const Table *) spared_tables;

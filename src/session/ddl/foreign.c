@@ -149,6 +149,19 @@ static Status choose_name(Session *s, Arena *a, ForeignKey *f, const Table *t, c
     return ST_OK;
 }
 
+/* What is kept refers to what is kept as well at least. */
+static Status check_persistence(Session *s, const Table *t, const Table *p) {
+    const bool own = key_is_temporary(t->name), theirs = key_is_temporary(p->name);
+    const char *why = own && !theirs ? "constraints on temporary tables may reference only temporary tables"
+                      : own          ? NULL
+                      : t->unlogged && theirs
+                          ? "constraints on unlogged tables may reference only permanent or unlogged tables"
+                      : !t->unlogged && (theirs || p->unlogged)
+                          ? "constraints on permanent tables may reference only permanent tables"
+                          : NULL;
+    return why ? err_set(&s->err, ERR_INVALID_TABLE_DEFINITION, "%s", why) : ST_OK;
+}
+
 Status foreign_define(Session *s, Statement *st, const Table *t, const AstConstraint *k, const char *column) {
     Arena *a = st->run_arena;
     AstConstraint named = *k;
@@ -160,6 +173,7 @@ Status foreign_define(Session *s, Statement *st, const Table *t, const AstConstr
         return err_at(&s->err, k->ref_table.location, ERR_WRONG_OBJECT_TYPE,
                       "referenced relation \"%s\" is not a table", k->ref_table.name);
     if (!p) return catalog_no_relation(&s->db->catalog, k->ref_table.name, k->ref_table.location, &s->err);
+    TRY(check_persistence(s, t, p));
     int n = column ? 1 : (int)k->n_columns;
     if (n > 32)
         return err_at(&s->err, k->location, ERR_TOO_MANY_COLUMNS, "cannot have more than 32 keys in a foreign key");

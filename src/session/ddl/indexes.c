@@ -388,6 +388,8 @@ static const char *action_name(const AstAlterCmd *k) {
     case AST_ALTER_DROP_EXPRESSION: return "ALTER COLUMN ... DROP EXPRESSION";
     case AST_ALTER_CLUSTER_ON: return "CLUSTER ON";
     case AST_ALTER_DROP_CLUSTER: return "SET WITHOUT CLUSTER";
+    case AST_ALTER_SET_LOGGED: return "SET LOGGED";
+    case AST_ALTER_SET_UNLOGGED: return "SET UNLOGGED";
     default: return k->what && strcmp(k->what, "ATTACH PARTITION") == 0 ? k->what : NULL;
     }
 }

@@ -51,6 +51,8 @@ Status matview_create(Session *s, Statement *st, const AstCreateTableAs *x) {
     plan_ctx_init(s, a, &c);
     c.views.definition = x->with_no_data;
     TRY(sql_bind(&c, x->query, 0, NULL, &b));
+    if (reads_temporary(&c))
+        return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "materialized views must not use temporary tables or views");
     if (c.n_bulks > 0)
         return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "bulk_call in a view is not supported");
     if (b->n_params > 0) return err_at(&s->err, x->location, ERR_UNDEFINED_PARAMETER, "there is no parameter $1");

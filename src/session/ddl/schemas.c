@@ -165,8 +165,24 @@ static Status spare_contents(Dependents *d, const Contents *in) {
     return ST_OK;
 }
 
+/* What drop_spared_relations leaves. */
+static Status drop_unspared(Session *s, const Contents *in) {
+    const Catalog *k = &s->db->catalog;
+    for (int64_t i = 0; i < in->sequences.len; i++) {
+        Sequence *sequence = catalog_sequence_by_id(k, in->sequences.items[i]);
+        if (sequence) TRY(session_drop_sequence(s, sequence));
+    }
+    for (int64_t i = 0; i < in->routines.len; i++) {
+        Routine *routine = catalog_routine_by_id(k, in->routines.items[i]);
+        if (routine) TRY(session_drop_routine(s, routine));
+    }
+    return ST_OK;
+}
+
 /* The schemas of a DROP. */
 static Status find_to_drop(Session *s, const AstDrop *x, const AstName *n, Schema **out) {
+    if (schema_is_temporary(n->name))
+        return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "temporary schemas cannot be dropped (use DISCARD TEMP)");
     *out = catalog_schema(&s->db->catalog, n->name);
     if (*out) return ST_OK;
     if (catalog_has_schema(&s->db->catalog, n->name))
@@ -198,17 +214,30 @@ Status schemas_drop(Session *s, Statement *st, const AstDrop *x) {
     TRY(dependents_drop(&d, x->n_names == 1 ? arena_printf(a, "schema %s", x->names[0].name) : NULL, x->cascade));
     TRY(drop_spared_relations(s, &d));
     for (int64_t i = 0; i < x->n_names; i++) {
-        for (int64_t q = 0; schemas[i] && q < all[i].sequences.len; q++) {
-            Sequence *sequence = catalog_sequence_by_id(&s->db->catalog, all[i].sequences.items[q]);
-            if (sequence) TRY(session_drop_sequence(s, sequence));
-        }
-        for (int64_t r = 0; schemas[i] && r < all[i].routines.len; r++) {
-            Routine *routine = catalog_routine_by_id(&s->db->catalog, all[i].routines.items[r]);
-            if (routine) TRY(session_drop_routine(s, routine));
-        }
+        if (schemas[i]) TRY(drop_unspared(s, &all[i]));
         if (schemas[i]) TRY(session_drop_schema(s, schemas[i]));
     }
     return ST_OK;
+}
+Status schema_empty(Session *s, Statement *st, const char *schema) {
+    const Catalog *k = &s->db->catalog;
+    Dependents d;
+    Contents in;
+    TRY(views_fill_sources(s, st->run_arena));
+    TRY(contents_of(s, st->run_arena, schema, &in));
+    dependents_init(&d, s, st);
+    d.quiet = true;
+    if (!vec_push(d.a, &d.schemas, schema)) return ST_ERROR;
+    TRY(spare_contents(&d, &in));
+    for (int64_t i = 0; i < d.spared_tables.len; i++) TRY(dependents_of_table(&d, d.spared_tables.items[i]));
+    for (int64_t i = 0; i < d.spared_views.len; i++) TRY(dependents_of_view(&d, d.spared_views.items[i]));
+    for (int64_t i = 0; i < in.sequences.len; i++)
+        TRY(dependents_of_sequence(&d, catalog_sequence_by_id(k, in.sequences.items[i]), NULL, NULL));
+    for (int64_t i = 0; i < in.routines.len; i++)
+        TRY(dependents_of_routine(&d, catalog_routine_by_id(k, in.routines.items[i])));
+    TRY(dependents_drop(&d, NULL, true));
+    TRY(drop_spared_relations(s, &d));
+    return drop_unspared(s, &in);
 }
 
 /* ---- another schema ---- */
@@ -257,12 +286,17 @@ static Status check_uncalled(Session *s, Statement *st, const Routine *r) {
                    "function \"%s\" cannot be moved, because the definition of %s calls it", r->name,
                    d.found.items[0].what);
 }
-static Status set_routine_schema(Session *s, Statement *st, const AstSetSchema *x) {
+static Status check_not_temporary(Session *s, const char *from, const char *to) {
+    if (!key_is_temporary(from) && !key_is_temporary(to)) return ST_OK;
+    return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "cannot move objects into or out of temporary schemas");
+}
+static Status set_routine_schema(Session *s, Statement *st, const AstSetSchema *x, const char *to) {
     Arena *a = st->run_arena;
     const Catalog *k = &s->db->catalog;
     const Routine *found;
     TRY(routine_find(s, a, x->routine, &found));
     if (key_is_in(found->name, x->schema)) return ST_OK;
+    TRY(check_not_temporary(s, found->name, to));
     const char *key = key_make(a, x->schema, name_of_key(found->name));
     if (!key) return err_oom(&s->err);
     for (int64_t i = 0; i < k->n_routines; i++)
@@ -280,7 +314,7 @@ Status schema_rename(Session *s, Statement *st, const AstRename *x) {
     Schema *old = catalog_schema(&s->db->catalog, name);
     Contents in;
     tag(st, "ALTER SCHEMA");
-    if (!old && catalog_has_schema(&s->db->catalog, name))
+    if (catalog_has_schema(&s->db->catalog, name) && (!old || schema_is_temporary(name)))
         return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "schema \"%s\" cannot be renamed", name);
     if (!old) return err_set(&s->err, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist", name);
     if (catalog_has_schema(&s->db->catalog, x->new_name))
@@ -357,7 +391,7 @@ Status set_schema(Session *s, Statement *st, const AstSetSchema *x) {
     if (x->object == AST_OBJ_ROUTINE) {
         TRY(session_new_name(s, a, &to, &to)); /* the schema is there */
         tag(st, x->what == 'f' ? "ALTER FUNCTION" : x->what == 'p' ? "ALTER PROCEDURE" : "ALTER ROUTINE");
-        return set_routine_schema(s, st, x);
+        return set_routine_schema(s, st, x, to.name);
     }
     if (x->object == AST_OBJ_TYPE || x->object == AST_OBJ_DOMAIN)
         return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "%s ... SET SCHEMA is not supported", tag_of(x->object));
@@ -370,7 +404,8 @@ Status set_schema(Session *s, Statement *st, const AstSetSchema *x) {
     }
     TRY(check_kind(s, x, &n));
     TRY(session_new_name(s, a, &to, &to)); /* the schema is there */
-    if (key_is_in(n.name, x->schema)) return ST_OK;
+    if (slice_eq(schema_of_key(n.name), schema_of_key(to.name))) return ST_OK;
+    TRY(check_not_temporary(s, n.name, to.name));
     TRY(views_fill_sources(s, a));
     const Sequence *q = catalog_sequence(k, slice_of(n.name));
     const Table *t = catalog_table(k, slice_of(n.name));

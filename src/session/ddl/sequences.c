@@ -175,7 +175,7 @@ Status sequence_create(Session *s, Statement *st, const AstSequence *x) {
     tag(st, "CREATE SEQUENCE");
     AstSequence named = *x;
     TRY(session_begin_write(s));
-    TRY(session_new_name(s, st->run_arena, &x->name, &named.name));
+    TRY(session_new_relation(s, st->run_arena, &x->name, persistence_of(x->temporary, x->unlogged), &named.name));
     x = &named;
     if (catalog_relation_exists(&s->db->catalog, slice_of(x->name.name))) {
         if (!x->if_exists)
@@ -188,6 +188,7 @@ Status sequence_create(Session *s, Statement *st, const AstSequence *x) {
     d.q.name = arena_strdup(st->run_arena, x->name.name);
     if (!d.q.name) return err_oom(&s->err);
     d.q.type = type_make(T_INT8);
+    d.q.unlogged = x->unlogged;
     TRY(read_options(&d, x->options, x->n_options));
     if (owner) TRY(read_owner(&d, st->run_arena, owner));
     return put(&d, NULL);
@@ -369,7 +370,20 @@ Status check_identity_type(Session *s, const ColumnDef *col) {
     return err_set(&s->err, ERR_INVALID_PARAMETER, "identity column type must be smallint, integer, or bigint");
 }
 
-Status sequence_of_column(Session *s, Arena *a, const char *table, ColumnDef *col, const AstConstraint *identity) {
+Status sequences_set_unlogged(Session *s, const char *table, bool unlogged) {
+    const Catalog *k = &s->db->catalog;
+    for (int64_t i = k->n_sequences - 1, left = k->n_sequences; left > 0; left--, i--) {
+        if (!goes_with(k->sequences[i], table, NULL)) continue;
+        SequenceDraft d = draft_of_sequence(s, k->sequences[i]);
+        d.q.unlogged = unlogged;
+        TRY(put(&d, k->sequences[i]));
+    }
+    return ST_OK;
+}
+
+Status sequence_of_column(Session *s, Arena *a, TableDraft *t, const char *table, int column,
+                          const AstConstraint *identity) {
+    ColumnDef *col = &t->cols[column];
     SequenceDraft d = {.s = s, .is_new = true, .of_column = identity != NULL};
     const int64_t n = identity ? identity->n_sequence : 0;
     const AstSequenceOption *options = identity ? identity->sequence : NULL, *name = option(options, n, AST_SEQ_NAME);
@@ -381,6 +395,7 @@ Status sequence_of_column(Session *s, Arena *a, const char *table, ColumnDef *co
     d.q.owner_table = arena_strdup(a, table);
     d.q.owner_column = arena_strdup(a, col->name);
     d.q.identity = identity != NULL;
+    d.q.unlogged = t->unlogged;
     if (!d.q.name || !d.q.owner_table || !d.q.owner_column) return err_oom(&s->err);
     if (catalog_relation_exists(&s->db->catalog, slice_of(d.q.name)))
         return err_set(&s->err, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", d.q.name);

@@ -50,13 +50,34 @@ Status session_relation_name(Session *s, Arena *a, const AstName *n, bool missin
     return ST_OK;
 }
 Status session_new_name(Session *s, Arena *a, const AstName *n, AstName *out) {
-    TRY(check_schema(s, n, false));
     const char *schema = n->schema ? n->schema : search_path_first(&s->db->catalog);
     if (!schema) return err_at(&s->err, n->location, ERR_UNDEFINED_SCHEMA, "no schema has been selected to create in");
+    if (strcmp(schema, SCHEMA_TEMP) == 0) {
+        TRY(session_make_temp_schema(s));
+        schema = s->path.temp.name;
+    } else {
+        TRY(check_schema(s, n, false));
+    }
     if (system_schema(schema))
         return err_at(&s->err, n->location, ERR_INSUFFICIENT_PRIVILEGE, "permission denied for schema %s", schema);
     *out = (AstName){.name = key_has_schema(n->name) ? n->name : key_make(a, schema, n->name), .location = n->location};
     return out->name ? ST_OK : ST_ERROR;
+}
+Status session_new_relation(Session *s, Arena *a, const AstName *n, Persistence kept, AstName *out) {
+    AstName in = *n;
+    if (kept == PERSISTENCE_TEMPORARY && !n->schema) in.schema = SCHEMA_TEMP;
+    TRY(session_new_name(s, a, &in, out));
+    const bool temporary = key_is_temporary(out->name), own = temporary && key_is_in(out->name, s->path.temp.name);
+    if (temporary && kept == PERSISTENCE_UNLOGGED)
+        return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION,
+                       "only temporary relations may be created in temporary schemas");
+    if (temporary && !own)
+        return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION,
+                       "cannot create relations in temporary schemas of other sessions");
+    if (!temporary && kept == PERSISTENCE_TEMPORARY)
+        return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION,
+                       "cannot create temporary relation in non-temporary schema");
+    return ST_OK;
 }
 
 /* ---- DROP and TRUNCATE ------------------------------------------------------------------------------------ */
@@ -187,7 +208,7 @@ static Status resolve_drop(Session *s, Arena *a, const AstDrop *x, AstDrop *out)
     return ST_OK;
 }
 static bool is_table_like(AstObject o) { return o == AST_OBJ_TABLE || o == AST_OBJ_VIEW || o == AST_OBJ_MATVIEW; }
-static Status drop(Session *s, Statement *st, const AstDrop *x) {
+Status drop_statement(Session *s, Statement *st, const AstDrop *x) {
     Arena *a = st->run_arena;
     AstDrop keys;
     TRY(session_begin_write(s));
@@ -234,57 +255,6 @@ Status parts_sweep(Session *s) {
     TRY(comments_sweep(s));
     TRY(privileges_sweep(s));
     s->has_dropped = false;
-    return ST_OK;
-}
-
-/* ---- ON COMMIT ---- */
-/* What refers to a table that loses its rows loses its own, too. */
-static Status same_on_commit(Session *s, const Table *t) {
-    const Catalog *k = &s->db->catalog;
-    for (int64_t i = 0; i < k->n_foreign; i++) {
-        const ForeignKey *f = k->foreign[i];
-        if (strcmp(f->ref_table, t->name) != 0) continue;
-        const Table *child = catalog_table(k, slice_of(f->table));
-        if (!child || child->on_commit == t->on_commit) continue;
-        err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "unsupported ON COMMIT and foreign key combination");
-        err_detail(&s->err, "Table \"%s\" references \"%s\", but they do not have the same ON COMMIT setting.",
-                   f->table, t->name);
-        return ST_ERROR;
-    }
-    return ST_OK;
-}
-static Status drop_at_commit(Session *s, const Table *t) {
-    Statement st = {.session = s};
-    AstName name = {.name = t->name};
-    const AstDrop x = {.kind = AST_DROP,
-                       .object = AST_OBJ_TABLE,
-                       .object_name = "TABLE",
-                       .names = &name,
-                       .n_names = 1,
-                       .cascade = true};
-    mem_account_init(&st.account, &s->account, "ON COMMIT DROP", 0, NULL);
-    if (!(st.run_arena = arena_new(&st.account, &s->err))) return ST_ERROR;
-    Status done = drop(s, &st, &x);
-    if (done == ST_OK) done = parts_sweep(s);
-    arena_free(st.run_arena);
-    return done;
-}
-Status session_tables_at_commit(Session *s) {
-    const Catalog *k = &s->db->catalog;
-    if (s->lock != LOCK_EXCLUSIVE) return ST_OK; /* nothing has changed */
-    if (!s->catalog_undo && (!s->undo || !undo_names_on_commit(s->undo))) return ST_OK;
-    for (int64_t i = 0; i < k->n_tables; i++) {
-        Table *t = k->tables[i];
-        if (t->on_commit != 'd' || (t->live_rows == 0 && !s->catalog_undo)) continue;
-        TRY(same_on_commit(s, t));
-        if (t->live_rows > 0) TRY(session_begin_write(s));
-        if (t->live_rows > 0) TRY(table_truncate(t, s->undo, &s->err));
-    }
-    for (int64_t i = 0; s->catalog_undo && i < k->n_tables;) {
-        const Table *t = k->tables[i];
-        if (t->on_commit == 'x') TRY(drop_at_commit(s, t));
-        i = t->on_commit == 'x' ? 0 : i + 1; /* others may have gone with it */
-    }
     return ST_OK;
 }
 
@@ -445,9 +415,10 @@ static Status show_tables(Session *s, Statement *st) {
     const char **names = arena_array(st->run_arena, const char *, c->n_tables + c->n_views + 1);
     if (!names) return ST_ERROR;
     int64_t n = 0;
-    for (int64_t i = 0; i < c->n_tables; i++) names[n++] = c->tables[i]->name;
+    for (int64_t i = 0; i < c->n_tables; i++)
+        if (!key_is_others(c->tables[i]->name)) names[n++] = c->tables[i]->name;
     for (int64_t i = 0; i < c->n_views; i++)
-        if (!c->views[i]->materialized) names[n++] = c->views[i]->name;
+        if (!c->views[i]->materialized && !key_is_others(c->views[i]->name)) names[n++] = c->views[i]->name;
     qsort(names, (size_t)n, sizeof *names, by_name);
     TRY(statement_text_columns(st, 1, (const char *[]){"name"}));
     for (int64_t i = 0; i < n; i++) TRY(statement_text_row(st, (const char *[]){names[i]}));
@@ -675,7 +646,7 @@ static Status run_utility(Session *s, Statement *st, const AstStmt *x) {
     case AST_REFRESH: return matview_refresh(s, st, AST_AS_CONST(AstRefresh, x));
     case AST_CREATE_VIEW: return view_create(s, st, AST_AS_CONST(AstCreateView, x));
     case AST_CREATE_INDEX: return create_index(s, st, AST_AS_CONST(AstCreateIndex, x));
-    case AST_DROP: return drop(s, st, AST_AS_CONST(AstDrop, x));
+    case AST_DROP: return drop_statement(s, st, AST_AS_CONST(AstDrop, x));
     case AST_ALTER_TABLE: return alter_table(s, st, AST_AS_CONST(AstAlterTable, x));
     case AST_RENAME:
         if (AST_AS_CONST(AstRename, x)->object == AST_OBJ_ROLE) return role_rename(s, st, AST_AS_CONST(AstRename, x));
@@ -699,6 +670,10 @@ static Status run_utility(Session *s, Statement *st, const AstStmt *x) {
             text_unlist_all(s);
             return tag(st, "DISCARD PLANS");
         }
+        if (AST_AS_CONST(AstDiscard, x)->temp) {
+            tag(st, "DISCARD TEMP");
+            return session_drop_temp(s);
+        }
         session_forget_sequences(s);
         tag(st, AST_AS_CONST(AstDiscard, x)->sequences ? "DISCARD SEQUENCES" : "DISCARD ALL");
         if (AST_AS_CONST(AstDiscard, x)->sequences) return ST_OK;
@@ -706,6 +681,7 @@ static Status run_utility(Session *s, Statement *st, const AstStmt *x) {
             return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "DISCARD ALL cannot run inside a transaction block");
         cursors_close_all(s);
         session_free_prepared(s);
+        TRY(session_drop_temp(s));
         TRY(settings_change(s, "session_authorization", NULL, false, &s->err));
         return settings_reset_all(s);
     case AST_CREATE_SCHEMA: return schema_create(s, st, AST_AS_CONST(AstCreateSchema, x));

@@ -24,9 +24,16 @@ typedef struct TableDraft {
     int n_checks;
     ExprIndexDef *exprs;
     int n_exprs;
+    bool unlogged;
     IndexDef *index_defs; /* of new keys with more to say than a key does, for when the table is there */
     int n_index_defs;
 } TableDraft;
+
+static inline Persistence persistence_of(bool temporary, bool unlogged) {
+    return temporary ? PERSISTENCE_TEMPORARY : unlogged ? PERSISTENCE_UNLOGGED : PERSISTENCE_PERMANENT;
+}
+
+bool reads_temporary(const PlanCtx *c); /* views.c: what has been bound names a temporary relation */
 
 /* ---- create_table.c ---- */
 Status create_table(Session *s, Statement *st, const AstCreateTable *x);
@@ -87,7 +94,9 @@ Status schema_create(Session *s, Statement *st, const AstCreateSchema *x);
 Status schemas_drop(Session *s, Statement *st, const AstDrop *x);
 Status schema_rename(Session *s, Statement *st, const AstRename *x);
 Status set_schema(Session *s, Statement *st, const AstSetSchema *x); /* ALTER .. SET SCHEMA */
+Status schema_empty(Session *s, Statement *st, const char *schema);  /* drops all that is in it, without notices */
 struct Dependents;
+Status drop_statement(Session *s, Statement *st, const AstDrop *x);   /* utility.c */
 Status drop_spared_relations(Session *s, const struct Dependents *d); /* utility.c; what dependents_drop leaves */
 
 /* ---- views.c ---- */
@@ -155,13 +164,15 @@ Status sequence_drop(Session *s, Statement *st, const AstDrop *x);
 /* The options of ALTER SEQUENCE, of a sequence or an identity column. */
 Status sequence_alter_options(Session *s, Arena *a, Sequence *q, int64_t n, const AstSequenceOption *options);
 /* A sequence for a serial column (identity NULL) or an identity column, whose default, kind and NOT NULL are set. */
-Status sequence_of_column(Session *s, Arena *a, const char *table, ColumnDef *col, const AstConstraint *identity);
+Status sequence_of_column(Session *s, Arena *a, TableDraft *t, const char *table, int column,
+                          const AstConstraint *identity);
 Status check_identity_type(Session *s, const ColumnDef *col); /* 22023 */
 /* Of those that go with the table, or (column not NULL) a column of it: they are dropped; it gets another name;
  * TRUNCATE RESTART IDENTITY. */
 Status sequences_drop_of(Session *s, const char *table, const char *column);
 Status sequences_rename_owner(Session *s, const char *table, const char *column, const char *new_name);
 Status sequences_restart(Session *s, const char *table);
+Status sequences_set_unlogged(Session *s, const char *table, bool unlogged);
 
 /* ---- indexes.c ---- */
 Status create_index(Session *s, Statement *st, const AstCreateIndex *x);

@@ -155,23 +155,36 @@ static Status check_query(Session *s, const AstCreateView *x, const PlanCtx *c, 
     return ST_OK;
 }
 
+bool reads_temporary(const PlanCtx *c) {
+    for (int64_t i = 0; i < c->relations.len; i++)
+        if (key_is_temporary(c->relations.items[i])) return true;
+    return false;
+}
+/* The view's key: in the session's temporary schema, too, when its query reads something there. */
+static Status new_view_name(Session *s, Arena *a, const AstCreateView *x, const PlanCtx *c, AstName *out) {
+    const bool becomes = !x->temporary && reads_temporary(c);
+    TRY(session_new_relation(s, a, &x->name, persistence_of(x->temporary, false), out));
+    if (!becomes || key_is_temporary(out->name)) return ST_OK;
+    session_notice_text(s, "NOTICE", "00000", "view \"%s\" will be a temporary view", x->name.name);
+    return session_new_relation(s, a, &x->name, PERSISTENCE_TEMPORARY, out);
+}
 Status view_create(Session *s, Statement *st, const AstCreateView *x) {
     TRY(session_begin_write(s));
     snprintf(st->tag, sizeof st->tag, "CREATE VIEW");
     AstCreateView named = *x;
-    TRY(session_new_name(s, st->run_arena, &x->name, &named.name));
-    x = &named;
     if (sql_changes_data((const AstStmt *)x->query))
         return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "views must not contain data-modifying statements in WITH");
-    Slice name = slice_of(x->name.name);
     Arena *a = st->run_arena;
-    View like = {
-        .name = (char *)(uintptr_t)x->name.name, .n_cols = (int)x->n_columns, .cols = (char **)(uintptr_t)x->columns};
     PlanCtx c;
     plan_ctx_init(s, a, &c);
     c.views.definition = true;
     BoundStmt *b;
     TRY(sql_bind(&c, (const AstStmt *)x->query, 0, NULL, &b));
+    TRY(new_view_name(s, a, x, &c, &named.name));
+    x = &named;
+    Slice name = slice_of(x->name.name);
+    View like = {
+        .name = (char *)(uintptr_t)x->name.name, .n_cols = (int)x->n_columns, .cols = (char **)(uintptr_t)x->columns};
     TRY(new_options(s, a, x, &like));
     TRY(check_query(s, x, &c, b));
     View *old = catalog_view(&s->db->catalog, name);
@@ -258,6 +271,8 @@ static const char *action_name(const AstAlterCmd *k) {
                                         [AST_ALTER_SET_DEFAULT] = "ALTER COLUMN ... SET DEFAULT",
                                         [AST_ALTER_DROP_DEFAULT] = "ALTER COLUMN ... DROP DEFAULT",
                                         [AST_ALTER_SET_TYPE] = "ALTER COLUMN ... SET DATA TYPE",
+                                        [AST_ALTER_SET_LOGGED] = "SET LOGGED",
+                                        [AST_ALTER_SET_UNLOGGED] = "SET UNLOGGED",
                                         [AST_ALTER_ADD_CONSTRAINT] = "ADD CONSTRAINT",
                                         [AST_ALTER_DROP_CONSTRAINT] = "DROP CONSTRAINT",
                                         [AST_ALTER_VALIDATE_CONSTRAINT] = "VALIDATE CONSTRAINT",

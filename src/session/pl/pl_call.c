@@ -142,11 +142,13 @@ Status pl_run(Session *s, PlRoutine *r, const Value *args, PlRows *rows, Status 
     const SearchPath *before = s->path.now;
     if (r->f->has_path) s->path.now = r->f->path;
     const SearchPath *of_thread = search_path_use(s->path.now); /* the pool's session runs on others' threads */
+    const TempSchema *temp_of_thread = temp_schema_use(&s->path.temp);
     if (st == ST_OK && !skip) st = body(fr);
     if (st == ST_OK && take && !(skip && r->f->returns_set)) st = take(ctx, fr);
     frame_end(fr);
     s->path.now = before;
     (void)search_path_use(of_thread);
+    (void)temp_schema_use(temp_of_thread);
     return st;
 }
 

@@ -24,7 +24,7 @@ static Status run_bound(Session *s, Statement *st, PlanCtx *c, BoundStmt *b, int
     TRY(cursor_keep_numbers(st, c, b));
     if (b->n_params > 0) TRY(sql_bind_params(c, b, n, values));
     if (b->kind != STMT_SELECT) {
-        TRY(session_begin_write(s));
+        TRY(session_begin_change(s));
         return session_dml(s, st, c, b);
     }
     RunOutput r;

@@ -131,7 +131,7 @@ static Status begin_point(Session *s, SqlText *text, int32_t n_params, const Typ
         s->block.defers = false;
         s->read.images = images;
     }
-    return select ? session_read(s, true) : session_begin_write(s);
+    return select ? session_read(s, true) : session_begin_change(s);
 }
 static Status run_point(Session *s, Statement *st, const struct TextPoint *t, int32_t n_params, const Value *params) {
     Arena *a = st->run_arena;

@@ -286,6 +286,32 @@ static Status serial_call(Session *s, BulkResult *b, int32_t group, const BulkCa
     return st;
 }
 
+/* The routine has a name that means a temporary table of the session: code of bulks, which is all sessions', has none
+ * of those. What looks like one of its names counts, too. */
+static const char *const temporary_reason = "it names a temporary table of this session";
+static bool names_in(const Session *s, const NameDeps *d, const char *name) {
+    const Catalog *c = &s->db->catalog;
+    char key[1024];
+    bool has = name_deps_may_have(d, slice_of(name));
+    for (int64_t i = -1; i < c->n_schemas && !has; i++) {
+        const char *schema = i < 0 ? SCHEMA_TEMP : c->schemas[i]->name;
+        const int n = snprintf(key, sizeof key, "%c%s%c%s", KEY_MARK, schema, KEY_MARK, name);
+        has = name_deps_may_have(d, (Slice){key, MIN_OF(n, (int)sizeof key - 1)});
+    }
+    return has;
+}
+bool session_bulk_names_temporary(const Session *s, int64_t routine) {
+    const Catalog *c = &s->db->catalog;
+    const HubProc *p = s->path.temp.made && s->db->bulk_hub ? hub_proc(s->db->bulk_hub, routine) : NULL;
+    bool has = false;
+    for (int64_t i = 0; p && i < c->n_tables && !has; i++)
+        has =
+            key_is_in(c->tables[i]->name, s->path.temp.name) && names_in(s, &p->deps, name_of_key(c->tables[i]->name));
+    for (int64_t i = 0; p && i < c->n_views && !has; i++)
+        has = key_is_in(c->views[i]->name, s->path.temp.name) && names_in(s, &p->deps, name_of_key(c->views[i]->name));
+    return has;
+}
+
 static Status run_serial(Session *s, int32_t n_groups, const BulkCalls *groups, const char *reason, BulkResult **out) {
     int64_t started = clock_ns(), n = 0;
     Arena *a = arena_new(&s->db->parts[DB_CALLS], &s->err);
@@ -517,7 +543,9 @@ static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, 
     const char *reason = NULL;
     for (int32_t k = 0; k < n_groups && !reason; k++) {
         procs[k] = hub_code(h, groups[k].routine);
-        reason = procs[k] ? procs[k]->reason : "it cannot be read";
+        reason = session_bulk_names_temporary(s, groups[k].routine->id) ? temporary_reason
+                 : procs[k]                                             ? procs[k]->reason
+                                                                        : "it cannot be read";
         if (reason) break;
         writes |= procs[k]->writes;
         guesses |= hub_guesses_rows(procs[k]);
@@ -904,13 +932,16 @@ Status session_bulk_explain(Session *s, Statement *st, const Routine *r, bool ve
     static const char *const names[] = {"QUERY PLAN"};
     TRY(statement_text_columns(st, 1, names));
     const Proc *p = hub_code(h, r);
+    const bool temporary = session_bulk_names_temporary(s, r->id);
     if (r->returns_set)
         return explain_line(
             st, arena_printf(st->run_arena, "Function %s cannot be called in a bulk: it returns a set", r->name));
-    if (!p || p->reason)
+    if (!p || p->reason || temporary)
         return explain_line(st, arena_printf(st->run_arena, "%s %s runs one call at a time: %s",
                                              r->is_procedure ? "Procedure" : "Function", r->name,
-                                             p ? p->reason : "it cannot be read"));
+                                             temporary ? temporary_reason
+                                             : p       ? p->reason
+                                                       : "it cannot be read"));
     TRY(explain_line(
         st, arena_printf(st->run_arena, "%s %s runs in bulk%s%s", r->is_procedure ? "Procedure" : "Function", r->name,
                          p->writes ? "" : ", read only", p->writes && p->undo ? ", changes are logged for undo" : "")));

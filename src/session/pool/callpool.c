@@ -1250,6 +1250,7 @@ Status call_statement(Session *s, Statement *st, SqlText *text, const AstFunc *c
     *done = false;
     if (s->settings.bulk.interval_us <= 0 || s->state != 'I' || s->lock != LOCK_NONE || session_read_only(s))
         return ST_OK;
+    if (s->path.temp.made) return ST_OK; /* names may mean something else than in bulks */
     if (atomic_load(&txn_lock_hub(s->db->txn_lock)->row_holders) > 0)
         return ST_OK; /* it may have to wait for rows, which bulks do not (transaction_rows.c) */
     if (!call && ast->kind == AST_SELECT && !session_bulk_unapplied(s))

@@ -140,6 +140,8 @@ Status session_call_pool_make(Session *s,
                               CallPool **out); /* takes the exclusive lock when it must; outside transactions */
 /* Whether the routine can be compiled. False: not found out yet, under this catalog. Under any lock. */
 bool session_bulk_known(const Session *s, int64_t routine, bool *yes);
+/* A name in it may mean a temporary table of the session, which bulks do not see. Once it is known. */
+bool session_bulk_names_temporary(const Session *s, int64_t routine);
 Status session_bulk_compilable(Session *s, int64_t routine,
                                bool *yes); /* under the exclusive lock of session_begin_bulk */
 /* The exclusive lock for the pool's session. Waits for timeout_ms at most, <= 0: for ever. */

@@ -286,7 +286,9 @@ Status hub_get(Session *s, BulkHub **out) {
         return err_internal(&s->err, "definitions changed while bulks were ahead of their tables");
     if (!h->state.images && !(h->state.images = bulk_state_images(h->db, &s->err))) return ST_ERROR;
     NameReads *reads = name_reads_pause();
+    const TempSchema *temp = temp_schema_use(NULL); /* code is all sessions' */
     Status st = update(s, h);
+    (void)temp_schema_use(temp);
     name_reads_continue(reads);
     if (st != ST_OK) return st;
     atomic_store(&h->definitions, catalog_definitions(&h->db->catalog));

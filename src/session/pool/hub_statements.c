@@ -275,8 +275,10 @@ Status session_bulk_statement(Session *s, const BulkText *x, bool learn, bool *k
         TRY(hub_get(s, &h));
         if (!q) TRY(add(s, h, x, &q));
         if (q->state == STATEMENT_NEW) {
-            NameReads *reads = name_reads_pause(); /* others may be compiled with it */
+            NameReads *reads = name_reads_pause();          /* others may be compiled with it */
+            const TempSchema *temp = temp_schema_use(NULL); /* code is all sessions' */
             Status st = compile(s, h, q);
+            (void)temp_schema_use(temp);
             name_reads_continue(reads);
             if (st != ST_OK) return st;
         }

@@ -33,6 +33,10 @@ static bool has_foreign(const Catalog *c, const char *table) {
         if (strcmp(c->foreign[i]->table, table) == 0 || strcmp(c->foreign[i]->ref_table, table) == 0) return true;
     return false;
 }
+static char persistence_of(const SysClass *c) {
+    const bool unlogged = c->table ? c->table->unlogged : c->sequence && c->sequence->unlogged;
+    return c->key && key_is_temporary(c->key) ? 't' : unlogged ? 'u' : 'p';
+}
 Status system_fill_class(Session *s, SystemRows *r) {
     (void)s;
     for (int64_t i = 0; i < r->o->classes.len; i++) {
@@ -55,8 +59,8 @@ Status system_fill_class(Session *s, SystemRows *r) {
         const Str *acl = c->system || index || c->kind == 'c' ? NULL : system_acl(r, 30, &of);
         TRY(system_row(r, "isii0iii0if00b0cciibbb00bc0000vv-", c->oid, c->name, c->space, c->type, owner, am,
                        table || c->kind == 'r' || index ? c->oid : (int64_t)0, (bytes + PAGE_BYTES - 1) / PAGE_BYTES,
-                       table || index ? (double)c->table->live_rows : 0.0, indexed, 'p', c->kind, (int64_t)c->n_cols,
-                       (int64_t)(table ? c->table->n_checks : 0), c->kind == 'v' || v,
+                       table || index ? (double)c->table->live_rows : 0.0, indexed, persistence_of(c), c->kind,
+                       (int64_t)c->n_cols, (int64_t)(table ? c->table->n_checks : 0), c->kind == 'v' || v,
                        table && has_foreign(r->o->c, c->name), false, !v || !v->materialized || v->populated,
                        table ? 'd' : 'n', acl, options));
     }

@@ -449,18 +449,34 @@ static Status encoding_number(const Call *c) {
 static Status database_encoding(const Call *c) { return put_text(c, "UTF8"); }
 static Status schemas(const Call *c) {
     const SearchPath *p = search_path_now();
-    Str cells[SEARCH_PATH_NAMES + 1];
+    Str cells[SEARCH_PATH_NAMES + 2];
     int n = 0;
+    const char *temp = temp_schema_now();
+    if (c->args[0].u.b && !p->has_temp && temp) cells[n++] = str_make(temp, (int64_t)strlen(temp));
     if (c->args[0].u.b && !p->has_catalog) cells[n++] = str_make("pg_catalog", 10);
     for (int i = 0; i < p->n; i++) {
-        const char *name = search_path_name(p, i);
-        if (catalog_has_schema(c->o->c, name)) cells[n++] = str_make(name, (int64_t)strlen(name));
+        const char *name = schema_meant(search_path_name(p, i));
+        if (name && catalog_has_schema(c->o->c, name)) cells[n++] = str_make(name, (int64_t)strlen(name));
     }
     c->out->is_null = false;
     return array_build(c->a, PH_STR, n, cells, NULL, &c->out->u.str, c->e);
 }
-static Status schema(const Call *c) { return put_text(c, search_path_first(c->o->c)); }
-static Status zero_oid(const Call *c) { return put_int(c, 0); }
+static Status schema(const Call *c) {
+    const SearchPath *p = search_path_now();
+    for (int i = 0; i < p->n; i++) {
+        const char *name = schema_meant(search_path_name(p, i));
+        if (name && catalog_has_schema(c->o->c, name)) return put_text(c, name);
+    }
+    return ST_OK;
+}
+static Status temp_schema(const Call *c) {
+    const char *temp = temp_schema_now();
+    return put_int(c, temp ? object_schema(c->o, temp) : 0);
+}
+static Status other_temp_schema(const Call *c) {
+    const char *name = object_schema_name(c->o, c->args[0].u.i64);
+    return put_bool(c, name && schema_is_others(name));
+}
 static Status no(const Call *c) { return put_bool(c, false); }
 static Status process(const Call *c) { return put_int4(c, getpid()); }
 
@@ -610,8 +626,8 @@ static const struct {
     {"pg_client_encoding", database_encoding},
     {"current_schemas", schemas},
     {"current_schema", schema},
-    {"pg_my_temp_schema", zero_oid},
-    {"pg_is_other_temp_schema", no},
+    {"pg_my_temp_schema", temp_schema},
+    {"pg_is_other_temp_schema", other_temp_schema},
     {"pg_backend_pid", process},
     {"pg_is_in_recovery", no},
     {"pg_current_wal_lsn", log_durable},

@@ -197,8 +197,10 @@ static Status no_table(Binder *b, const Query *q, const char *name, int64_t loca
 
 /* Where a table is defined a subquery stands for its rows, which may be named with the table's schema; whether that is
  * the right one is found out when there is a table. */
-static const NsItem *find_item(const Binder *b, const Query *q, const char *schema, const char *name) {
+static const NsItem *find_item(const Binder *b, const Query *q, const char *given, const char *name) {
     const bool defines = b->c->of_catalog || b->literals;
+    const char *schema = given ? schema_meant(given) : NULL;
+    if (given && !schema) return NULL;
     for (int64_t i = 0; i < q->ns.len; i++) {
         const NsItem *it = &q->ns.items[i];
         const bool is_row = defines && !it->table && !it->schema.ptr;

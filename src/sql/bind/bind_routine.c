@@ -139,7 +139,9 @@ static const char *call_text(Binder *b, const char *name, int64_t n, Expr *const
 
 int sql_routine_place(const Routine *r, const char *schema, const char *name) {
     if (!key_is_named(r->name, name)) return -1;
-    return schema ? (key_is_in(r->name, schema) ? 0 : -1) : search_path_place(schema_of_key(r->name));
+    if (!schema) return search_path_place(schema_of_key(r->name));
+    const char *in = schema_meant(schema);
+    return in && !schema_is_others(in) && key_is_in(r->name, in) ? 0 : -1;
 }
 /* A routine is hidden by one with the same parameters in a schema that comes before its own. */
 static int drop_hidden(Candidate **c, int n) {
@@ -223,7 +225,7 @@ static Status fill_defaults(Binder *b, const Routine *r, Expr **args) {
     SearchPath room;
     if (r->path && !search_path_parse(r->path, NULL, &room))
         return err_internal(b->err, "the search path of routine \"%s\"", r->name);
-    room.pinned = true;
+    room.pinned = room.no_temp = true;
     TRY(sql_parse(b->a, slice_of(r->sql), &list, &n, b->err));
     if (n != 1 || list[0]->kind != AST_CREATE_FUNCTION)
         return err_internal(b->err, "routine \"%s\" has no CREATE statement", r->name);

@@ -950,8 +950,10 @@ typedef enum AstAlterKind {
     AST_ALTER_SET_IDENTITY, /* sequence */
     AST_ALTER_DROP_IDENTITY,
     AST_ALTER_DROP_EXPRESSION,
-    AST_ALTER_CLUSTER_ON,     /* name: an index */
-    AST_ALTER_DROP_CLUSTER,   /* SET WITHOUT CLUSTER */
+    AST_ALTER_CLUSTER_ON,   /* name: an index */
+    AST_ALTER_DROP_CLUSTER, /* SET WITHOUT CLUSTER */
+    AST_ALTER_SET_LOGGED,
+    AST_ALTER_SET_UNLOGGED,
     AST_ALTER_OWNER,          /* beside other commands; alone: AstOwner */
     AST_ALTER_SET_STATISTICS, /* of column `name`, or of that number where name is NULL: the number is `statistics` */
     AST_ALTER_OTHER           /* 0A000 with `what` */
@@ -1175,14 +1177,15 @@ typedef struct AstSequence {
     AST_STMT_HEAD;
     AstName name;
     bool if_exists; /* of CREATE: IF NOT EXISTS */
+    bool temporary, unlogged;
     AstSequenceOption *options;
     int64_t n_options;
 } AstSequence;
 
-/* DISCARD ALL, or SEQUENCES only. */
+/* DISCARD ALL, or of one kind only. */
 typedef struct AstDiscard {
     AST_STMT_HEAD;
-    bool sequences, plans; /* these alone */
+    bool sequences, plans, temp; /* these alone */
 } AstDiscard;
 
 typedef struct AstShow {

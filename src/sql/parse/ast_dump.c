@@ -650,6 +650,7 @@ static void dump_create_table(Dump *d, const AstCreateTable *x) {
     put_qualified(d, &x->name);
     put_flag(d, "if_not_exists", x->if_not_exists);
     put_flag(d, "temporary", x->temporary);
+    put_flag(d, "unlogged", x->unlogged);
     for (int64_t i = 0; i < x->n_columns; i++) dump_column_def(d, x->columns[i]);
     for (int64_t i = 0; i < x->n_likes; i++) {
         put(d, " like");
@@ -662,6 +663,7 @@ static void dump_create_table_as(Dump *d, const AstCreateTableAs *x) {
     put_qualified(d, &x->name);
     put_flag(d, "if_not_exists", x->if_not_exists);
     put_flag(d, "temporary", x->temporary);
+    put_flag(d, "unlogged", x->unlogged);
     put_flag(d, "materialized_view", x->materialized_view);
     put_flag(d, "with_no_data", x->with_no_data);
     put_names(d, "columns", x->columns, x->n_columns);
@@ -734,7 +736,8 @@ static void dump_alter_cmd(Dump *d, const AstAlterCmd *x) {
                                         "reset_options",   "add_identity",
                                         "set_identity",    "drop_identity",
                                         "drop_expression", "cluster_on",
-                                        "drop_cluster",    "owner",
+                                        "drop_cluster",    "set_logged",
+                                        "set_unlogged",    "owner",
                                         "set_statistics",  "other"};
     put(d, " (");
     put(d, kinds[x->kind]);
@@ -854,6 +857,8 @@ static void dump_alter_domain(Dump *d, const AstAlterDomain *x) {
 static void dump_sequence(Dump *d, const AstSequence *x) {
     put_qualified(d, &x->name);
     put_flag(d, "if_exists", x->if_exists);
+    put_flag(d, "temporary", x->temporary);
+    put_flag(d, "unlogged", x->unlogged);
     dump_sequence_options(d, x->options, x->n_options);
 }
 static void dump_declare_cursor(Dump *d, const AstDeclareCursor *x) {
@@ -1034,6 +1039,7 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
     case AST_DISCARD:
         put_flag(d, "sequences", AST_AS_CONST(AstDiscard, s)->sequences);
         put_flag(d, "plans", AST_AS_CONST(AstDiscard, s)->plans);
+        put_flag(d, "temp", AST_AS_CONST(AstDiscard, s)->temp);
         break;
     case AST_ALTER_ENUM: dump_alter_enum(d, AST_AS_CONST(AstAlterEnum, s)); break;
     case AST_CALL:

@@ -1340,6 +1340,8 @@ static AstStmt *conv_sequence(Conv *c, AstKind kind, RangeVar *name, List *optio
     AstSequence *x = NEW(AstSequence, kind, name->location);
     if (!x || !conv_rangevar(c, name, &x->name)) return NULL;
     x->if_exists = if_exists;
+    x->temporary = name->relpersistence == 't';
+    x->unlogged = name->relpersistence == 'u';
     return conv_sequence_options(c, options, &x->options, &x->n_options) ? (AstStmt *)x : NULL;
 }
 
@@ -1862,8 +1864,8 @@ static bool conv_alter_cmd(Conv *c, AlterTableCmd *s, int location, AstAlterCmd 
     case AT_ClusterOn: x->kind = AST_ALTER_CLUSTER_ON; return true;
     case AT_DropCluster: x->kind = AST_ALTER_DROP_CLUSTER; return true;
     case AT_SetStorage: x->what = "SET STORAGE"; break;
-    case AT_SetLogged:
-    case AT_SetUnLogged: x->what = "SET LOGGED"; break;
+    case AT_SetLogged: x->kind = AST_ALTER_SET_LOGGED; return true;
+    case AT_SetUnLogged: x->kind = AST_ALTER_SET_UNLOGGED; return true;
     case AT_AddIdentity:
         x->kind = AST_ALTER_ADD_IDENTITY;
         x->constraint = arena_new_of(c->a, AstConstraint);
@@ -2222,6 +2224,7 @@ static AstStmt *conv_discard(Conv *c, DiscardStmt *s) {
     AstDiscard *x = NEW(AstDiscard, AST_DISCARD, -1);
     if (x) x->sequences = s->target == DISCARD_SEQUENCES;
     if (x) x->plans = s->target == DISCARD_PLANS;
+    if (x) x->temp = s->target == DISCARD_TEMP;
     return (AstStmt *)x;
 }
 
@@ -2527,7 +2530,12 @@ static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
         return conv_create_as(c, s->into, s->query, NULL, s->objtype == OBJECT_MATVIEW, s->if_not_exists);
     }
     case T_RefreshMatViewStmt: return conv_refresh(c, (RefreshMatViewStmt *)n);
-    case T_ViewStmt: return conv_create_view(c, (ViewStmt *)n);
+    case T_ViewStmt:
+        if (((ViewStmt *)n)->view->relpersistence == 'u') {
+            err_set(c->e, ERR_SYNTAX, "views cannot be unlogged because they do not have storage");
+            return NULL;
+        }
+        return conv_create_view(c, (ViewStmt *)n);
     case T_IndexStmt: return conv_create_index(c, (IndexStmt *)n);
     case T_CreateSchemaStmt: {
         CreateSchemaStmt *s = (CreateSchemaStmt *)n;
@@ -2595,9 +2603,7 @@ static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
     case T_LockStmt: return conv_lock(c, (LockStmt *)n);
     case T_ConstraintsSetStmt: return conv_set_constraints(c, (ConstraintsSetStmt *)n);
     case T_CheckPointStmt: return NEW(AstStmt, AST_CHECKPOINT, -1);
-    case T_DiscardStmt:
-        if (((DiscardStmt *)n)->target == DISCARD_TEMP) return unsupported_stmt(c, "DISCARD TEMP");
-        return conv_discard(c, (DiscardStmt *)n);
+    case T_DiscardStmt: return conv_discard(c, (DiscardStmt *)n);
     case T_DefineStmt: return unsupported_on(c, "CREATE", ((DefineStmt *)n)->kind);
     default: return is_access_stmt(n) ? conv_access(c, n) : unsupported_stmt(c, statement_name(n));
     }

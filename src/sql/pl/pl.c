@@ -568,10 +568,10 @@ Status pl_of_statement(Arena *a, const Catalog *c, const Routine *sig, Slice tex
     return finish(a, st, e);
 }
 
-/* The routine's search path, in the arena; NULL: public. */
+/* The routine's search path, in the arena. */
 static Status path_of(Arena *a, const Routine *r, const SearchPath **out, Err *e) {
     SearchPath *p = r->path ? arena_new_of(a, SearchPath) : NULL;
-    *out = p;
+    *out = r->path ? p : search_path_public();
     if (!r->path) return ST_OK;
     if (!p) return ST_ERROR;
     if (!search_path_parse(r->path, NULL, p)) return err_internal(e, "the search path of routine \"%s\"", r->name);

@@ -219,7 +219,7 @@ typedef struct PlFunction {
     const char *source;        /* text between the dollars */
     const char *signature;     /* p(integer,text), for messages; its name is the key */
     bool has_path;             /* names in it are looked for by a path of its own: */
-    const SearchPath *path;    /* NULL: public */
+    const SearchPath *path;
 } PlFunction;
 typedef enum PlConflict { PLC_ERROR, PLC_VARIABLE, PLC_COLUMN } PlConflict; /* #variable_conflict */
 
