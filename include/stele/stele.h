@@ -848,7 +848,7 @@ STELE_API void stele_pool_get_info(stele_conn *conn, bool reset, stele_pool_info
  * readonly, transaction.isolation_level, and catalog and db_schema, which have one value; of statements: those of
  * ingestion, and adbc.statement.exec.progress (a double, 1 at the end) to read. Results are streams that are computed
  * as they are taken (stele_result_arrow_stream), but those of several rows of parameters. Not implemented, with a
- * message: temporary tables, partitions, incremental execution, Substrait. Any thread, once per driver.
+ * message: partitions, incremental execution, Substrait. Any thread, once per driver.
  * ADBC_STATUS_NOT_IMPLEMENTED: another version. */
 struct AdbcError;
 STELE_API uint8_t AdbcDriverInit(int version, void *driver, struct AdbcError *error);

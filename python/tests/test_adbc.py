@@ -71,6 +71,11 @@ def ingestion():
         assert cur.fetchone() == (100010, 90009, "n6")
         assert cur.adbc_ingest("x", data.slice(0, 5).to_reader(), mode="replace") == 5
         assert cur.adbc_ingest("x", data.slice(5, 5), mode="create_append") == 5
+        assert cur.adbc_ingest("x", data.slice(0, 3), temporary=True) == 3
+        assert cur.adbc_ingest("x", data.slice(3, 1), mode="append", temporary=True) == 1
+        cur.execute("select (select count(*) from pg_temp.x), (select count(*) from public.x)")
+        assert cur.fetchone() == (4, 10)
+        cur.execute("discard temp")
         cur.execute("select sum(id) from x")
         assert cur.fetchone() == (45,)
         cur.execute("create table k (id smallint primary key, name varchar(3), value numeric(6,1) default 1)")
@@ -214,7 +219,6 @@ def options():
                           (status.NOT_IMPLEMENTED, lambda: s.set_options(**{"adbc.ingest.mode": b"x"})),
                           (status.NOT_IMPLEMENTED, lambda: s.set_options(**{"adbc.statement.exec.progress": 0.5})),
                           (status.NOT_IMPLEMENTED, lambda: s.set_options(**{"adbc.statement.exec.incremental": "true"})),
-                          (status.NOT_IMPLEMENTED, lambda: cur.adbc_ingest("t", pa.table({"a": [1]}), temporary=True)),
                           (status.NOT_IMPLEMENTED, lambda: cur.adbc_execute_partitions("select 1")),
                           (status.NOT_IMPLEMENTED, lambda: cur.adbc_read_partition(b"x")),
                           (status.NOT_IMPLEMENTED, lambda: s.set_substrait_plan(b"x"))):

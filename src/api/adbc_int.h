@@ -28,6 +28,7 @@ typedef struct AdbcStmt {
     char *sql, *target, *mode;
     stele_stmt *stmt;        /* prepared; NULL: not, or its result has it */
     struct ClientRows *rows; /* bound; NULL: nothing is */
+    bool temporary;          /* the target of ingestion is a temporary table */
 } AdbcStmt;
 
 /* ---- errors ---- */

@@ -68,8 +68,9 @@ bool adbc_statement_option(const AdbcStmt *x, const char *key, AdbcOption *out) 
         *out = (AdbcOption){.kind = ADBC_OPT_TEXT, .text = x->c->conn->s->info.database};
     else if (strcmp(key, ADBC_INGEST_OPTION_TARGET_DB_SCHEMA) == 0)
         *out = (AdbcOption){.kind = ADBC_OPT_TEXT, .text = "public"};
-    else if (strcmp(key, ADBC_INGEST_OPTION_TEMPORARY) == 0 || strcmp(key, ADBC_STATEMENT_OPTION_INCREMENTAL) == 0)
-        *out = (AdbcOption){.kind = ADBC_OPT_BOOL};
+    else if (strcmp(key, ADBC_INGEST_OPTION_TEMPORARY) == 0)
+        *out = (AdbcOption){.kind = ADBC_OPT_BOOL, .number = x->temporary};
+    else if (strcmp(key, ADBC_STATEMENT_OPTION_INCREMENTAL) == 0) *out = (AdbcOption){.kind = ADBC_OPT_BOOL};
     else if (strcmp(key, ADBC_STATEMENT_OPTION_PROGRESS) == 0)
         *out = (AdbcOption){.kind = ADBC_OPT_DOUBLE, .real = (double)x->c->progress / 1e6};
     else if (strcmp(key, ADBC_STATEMENT_OPTION_MAX_PROGRESS) == 0)
@@ -91,9 +92,7 @@ static AdbcStatusCode set_fixed(const AdbcStmt *x, const char *key, const char *
     if (!adbc_parse_bool(value, &on)) return adbc_bad_value(e, key, value);
     if (!on) return ADBC_STATUS_OK;
     return adbc_fail(e, ADBC_STATUS_NOT_IMPLEMENTED,
-                     strcmp(key, ADBC_INGEST_OPTION_TEMPORARY) == 0
-                         ? "temporary tables are not supported"
-                         : "incremental execution is of partitioned results, which there are none of");
+                     "incremental execution is of partitioned results, which there are none of");
 }
 
 AdbcStatusCode adbc_statement_set_option(struct AdbcStatement *s, const char *key, const char *value,
@@ -104,6 +103,10 @@ AdbcStatusCode adbc_statement_set_option(struct AdbcStatement *s, const char *ke
         x->stmt = NULL;
         (void)keep(x, &x->sql, NULL, e);
         return keep(x, &x->target, value, e);
+    }
+    if (strcmp(key, ADBC_INGEST_OPTION_TEMPORARY) == 0) {
+        if (value && !adbc_parse_bool(value, &x->temporary)) return adbc_bad_value(e, key, value);
+        return ADBC_STATUS_OK;
     }
     return strcmp(key, ADBC_INGEST_OPTION_MODE) == 0 ? keep(x, &x->mode, value, e) : set_fixed(x, key, value, e);
 }
@@ -303,10 +306,15 @@ static AdbcStatusCode execute(AdbcStmt *x, struct ArrowArrayStream *out, int64_t
 
 /* ---- ingestion ----------------------------------------------------------------------------------- */
 
+/* The table as SQL names it; NULL: no memory. */
+static const char *target_name(Arena *a, const AdbcStmt *x) {
+    const char *name = a ? quote_name(a, x->target) : NULL;
+    return name && x->temporary ? arena_printf(a, "pg_temp.%s", name) : name;
+}
 static AdbcStatusCode create_table(const AdbcStmt *x, bool replace, bool may_exist, struct AdbcError *e) {
     Arena *a = arena_new(NULL, NULL);
     const ClientRows *r = x->rows;
-    const char *table = a ? quote_name(a, x->target) : NULL, *columns = table ? "" : NULL;
+    const char *table = target_name(a, x), *columns = table ? "" : NULL;
     char type[TYPE_NAME_MAX];
     for (int32_t i = 0; i < r->n_cols && columns; i++) {
         const char *name = quote_name(a, r->cols[i].name);
@@ -328,7 +336,7 @@ static AdbcStatusCode create_table(const AdbcStmt *x, bool replace, bool may_exi
 static AdbcStatusCode append(const AdbcStmt *x, int64_t *rows, struct AdbcError *e) {
     const ClientRows *r = x->rows;
     Arena *a = arena_new(NULL, NULL);
-    const char *table = a ? quote_name(a, x->target) : NULL, *names = table ? "" : NULL;
+    const char *table = target_name(a, x), *names = table ? "" : NULL;
     for (int32_t i = 0; i < r->n_cols && names; i++) {
         const char *name = quote_name(a, r->cols[i].name);
         names = name ? arena_printf(a, "%s%s%s", names, i ? ", " : "", name) : NULL;
