@@ -245,7 +245,7 @@ bool describe_relation(Shell *sh, const Relation *r, const Definitions *d, bool 
     char *title = NULL, size[32], full[256];
     Columns c = {0};
     more = more && !r->view;
-    bool ok = stele_list_columns(sh->conn, r->name, each_column, &c) == STELE_OK;
+    bool ok = stele_list_columns(sh->conn, with_schema(r->name, full, sizeof full), each_column, &c) == STELE_OK;
     if (!ok && (!r->view || r->rows >= 0 || d->n > 0)) print_error(sh, NULL);
     else if (ok && (c.failed || asprintf(&title, "%s \"%s\"",
                                          r->view                   ? "View"

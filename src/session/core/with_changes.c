@@ -210,6 +210,7 @@ static Status note_rows(Changes *x, const Change *ch) {
 
 static Status run_change(Changes *x, BoundStmt *b, Change *ch) {
     TRY(make_ready(x, b));
+    TRY(session_may_change(x->s, b->table));
     TRY(change_plan(x->s, x->a, x->c, b, x->acct, ch));
     show(x);
     TRY(change_allowed(x->s, b));

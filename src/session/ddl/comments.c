@@ -125,7 +125,7 @@ static Status on_schema(Session *s, const AstComment *x, Comment *out) {
     const AstName in = {.schema = x->name.name, .name = "", .location = x->name.location};
     AstName none;
     TRY(session_new_name(s, session_objects(s)->a, &in, &none)); /* it is there */
-    *out = (Comment){.kind = COMMENT_SCHEMA, .name = text_of(x->name.name), .part = text_of("")};
+    *out = (Comment){.kind = COMMENT_SCHEMA, .name = text_of(schema_meant(x->name.name)), .part = text_of("")};
     return ST_OK;
 }
 

@@ -347,18 +347,20 @@ static Status grant_on_routine(const Grant *g, const AstFuncSignature *q) {
     if (!r) return sql_no_routine(what, q, missing, &g->s->err);
     return grant_whole(g, &(Privileges){.kind = PRIVILEGE_ROUTINE, .routine = r->id, .name = "", .part = ""});
 }
-static Status find_schema(const Grant *g, const char *name, int64_t location) {
-    if (catalog_has_schema(g->c, name)) return ST_OK;
+static Status find_schema(const Grant *g, const char *name, int64_t location, const char **out) {
+    *out = schema_meant(name);
+    if (*out && !schema_is_others(*out) && catalog_has_schema(g->c, *out)) return ST_OK;
     return err_at(&g->s->err, location, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist", name);
 }
 static Status grant_on_object(const Grant *g, int64_t i) {
     const AstGrant *x = g->x;
     if (x->routines) return grant_on_routine(g, &x->routines[i]);
     const AstName *n = &x->names[i];
+    const char *in;
     switch (x->object) {
     case 'n':
-        TRY(find_schema(g, n->name, n->location));
-        return grant_whole(g, &(Privileges){.kind = PRIVILEGE_SCHEMA, .name = n->name, .part = ""});
+        TRY(find_schema(g, n->name, n->location, &in));
+        return grant_whole(g, &(Privileges){.kind = PRIVILEGE_SCHEMA, .name = in, .part = ""});
     case 'D':
         if (strcmp(n->name, g->s->info.database) != 0)
             return err_set(&g->s->err, ERR_UNDEFINED_DATABASE, "database \"%s\" does not exist", n->name);
@@ -371,8 +373,8 @@ static Status grant_on_object(const Grant *g, int64_t i) {
 /* ALL TABLES IN SCHEMA and the like. */
 static Status grant_on_all(const Grant *g, const AstName *schema) {
     const AstGrant *x = g->x;
-    const char *in = schema->name;
-    TRY(find_schema(g, in, schema->location));
+    const char *in;
+    TRY(find_schema(g, schema->name, schema->location, &in));
     for (int64_t i = 0; strchr("fpo", x->object) && i < g->c->n_routines; i++) {
         const Routine *r = g->c->routines[i];
         if (r->generic || !key_is_in(r->name, in) || (x->object != 'o' && (x->object == 'p') != r->is_procedure))
@@ -429,8 +431,9 @@ static Status change_defaults(const Grant *g) {
         TRY(role_of_spec(g->s, &roles->items[i], &role));
         if (!x->n_in_schemas) TRY(change_default(g, role, ""));
         for (int64_t k = 0; k < x->n_in_schemas; k++) {
-            TRY(find_schema(g, x->in_schemas[k], 0));
-            TRY(change_default(g, role, x->in_schemas[k]));
+            const char *in;
+            TRY(find_schema(g, x->in_schemas[k], 0, &in));
+            TRY(change_default(g, role, in));
         }
     }
     return ST_OK;

@@ -74,10 +74,12 @@ static Status reindex_table(Session *s, Statement *st, const AstName *n, bool co
 /* Names of all tables: one that is built anew comes last in the catalog. */
 static Status table_names(Session *s, Arena *a, int64_t *n, const char ***names) {
     const Catalog *c = &s->db->catalog;
-    *n = c->n_tables;
-    if (!(*names = arena_array(a, const char *, *n + 1))) return err_oom(&s->err);
-    for (int64_t i = 0; i < *n; i++)
-        if (!((*names)[i] = arena_strdup(a, c->tables[i]->name))) return err_oom(&s->err);
+    *n = 0;
+    if (!(*names = arena_array(a, const char *, c->n_tables + 1))) return err_oom(&s->err);
+    for (int64_t i = 0; i < c->n_tables; i++) {
+        if (key_is_others(c->tables[i]->name)) continue;
+        if (!((*names)[(*n)++] = arena_strdup(a, c->tables[i]->name))) return err_oom(&s->err);
+    }
     return ST_OK;
 }
 /* schema NULL: of all. */
@@ -106,10 +108,12 @@ Status reindex_statement(Session *s, Statement *st, const AstReindex *x) {
     switch (x->kind_of) {
     case AST_REINDEX_INDEX: return reindex_index(s, st, &n);
     case AST_REINDEX_TABLE: return reindex_table(s, st, &n, concurrently);
-    case AST_REINDEX_SCHEMA:
-        if (!catalog_has_schema(&s->db->catalog, x->name.name))
+    case AST_REINDEX_SCHEMA: {
+        const char *schema = schema_meant(x->name.name);
+        if (!schema || !catalog_has_schema(&s->db->catalog, schema))
             return err_set(&s->err, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist", x->name.name);
-        return reindex_all(s, st, x->name.name);
+        return reindex_all(s, st, schema);
+    }
     default:
         if (strcmp(x->name.name, s->info.database) != 0)
             return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "can only reindex the currently open database");

@@ -71,7 +71,10 @@ static void end_left(Session *s) {
     while (all) {
         TempSchema *x = all;
         all = x->next;
-        if (end_schema(s, x->name) == ST_OK) mem_free(&db->account, x, (int64_t)sizeof *x);
+        const TempSchema *own = temp_schema_use(x); /* texts name it */
+        const Status st = end_schema(s, x->name);
+        (void)temp_schema_use(own);
+        if (st == ST_OK) mem_free(&db->account, x, (int64_t)sizeof *x);
         else leave(db, x);
     }
 }

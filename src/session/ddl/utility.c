@@ -590,7 +590,7 @@ static Status vacuum_table(Session *s, const AstVacuum *x, Table *t) {
             "skipping vacuum of \"%s\": open transactions have changed it or look at what it was before", t->name);
     else if (x->is_vacuum) TRY(session_merge(s, t, &s->err));
     TRY(table_analyze(t, s->db->pool, &s->err));
-    s->db->dirty = true;
+    if (!key_is_temporary(t->name)) s->db->dirty = true;
     return ST_OK;
 }
 
@@ -606,7 +606,8 @@ static Status vacuum(Session *s, Statement *st, const AstVacuum *x) {
         return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "VACUUM cannot run inside a transaction block");
     TRY(session_lock(s, LOCK_EXCLUSIVE));
     Catalog *c = &s->db->catalog;
-    for (int64_t i = 0; i < c->n_tables && x->n_tables == 0; i++) TRY(vacuum_table(s, x, c->tables[i]));
+    for (int64_t i = 0; i < c->n_tables && x->n_tables == 0; i++)
+        if (!key_is_others(c->tables[i]->name)) TRY(vacuum_table(s, x, c->tables[i]));
     for (int64_t i = 0; i < x->n_tables; i++) {
         AstName n;
         TRY(session_relation_name(s, st->run_arena, &x->tables[i], false, &n));

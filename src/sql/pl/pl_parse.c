@@ -361,6 +361,14 @@ static Status read_targets(PlParser *p, PlStmt *s) {
 
 /* ---- types -------------------------------------------------------------------------------------- */
 
+/* The table that the name means; NULL: none. */
+static Status find_table(PlParser *p, const char *schema, const char *name, const Table **out) {
+    RelationName r;
+    TRY(catalog_search(p->c, p->a, schema, name, &r));
+    *out = r.system < 0 ? catalog_table(p->c, slice_of(r.key)) : NULL;
+    return ST_OK;
+}
+
 /* x%TYPE, t.c%TYPE, label.x%TYPE, t%ROWTYPE. */
 static Status percent_type(PlParser *p, Tok first, PlVar *v) {
     char *part[2] = {NULL, NULL};
@@ -373,7 +381,8 @@ static Status percent_type(PlParser *p, Tok first, PlVar *v) {
     if (!is_op(p, "%")) return syntax(p);
     pl_advance(p);
     if (is_word(p, "rowtype")) {
-        const Table *t = catalog_table(p->c, slice_of(part[n - 1]));
+        const Table *t;
+        TRY(find_table(p, n == 2 ? part[0] : NULL, part[n - 1], &t));
         if (!t)
             return err_at(p->e, pl_position(p, first.start), ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist",
                           part[n - 1]);
@@ -403,7 +412,8 @@ static Status percent_type(PlParser *p, Tok first, PlVar *v) {
         }
     }
     if (n == 1) return err_at(p->e, pl_position(p, first.start), ERR_SYNTAX, "variable \"%s\" does not exist", part[0]);
-    const Table *t = catalog_table(p->c, slice_of(part[0]));
+    const Table *t;
+    TRY(find_table(p, NULL, part[0], &t));
     if (!t)
         return err_at(p->e, pl_position(p, first.start), ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist",
                       part[0]);
