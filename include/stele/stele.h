@@ -812,7 +812,7 @@ STELE_API void stele_bulk_get_info(const stele_bulk *bulk, stele_bulk_info *info
  * same. Good for long loops without kernels where few calls conflict; else 'arrival' is faster.
  *
  * Submitted calls are transactions of their own: 25001 in a transaction block, for waiting too. Definitions change
- * between bulks only. */
+ * between bulks only. 0A000: the routine names a temporary table of the connection. */
 /* Submits the bulk's calls, which stay together and in order. Until the wait has succeeded nothing may be added, and
  * only submit's counterparts below, status and value may be called. On an error nothing was submitted. */
 STELE_API stele_status stele_bulk_submit(stele_bulk *bulk);
@@ -855,7 +855,8 @@ STELE_API uint8_t AdbcDriverInit(int version, void *driver, struct AdbcError *er
 STELE_API uint8_t AdbcDriverSteleInit(int version, void *driver, struct AdbcError *error);
 
 /* ---- catalog, for shells and tools -------------------------------------------------------------- */
-/* Calls `each` for every table and view (kind "table" or "view"); stops when it returns true. */
+/* Calls `each` for every table and view (kind "table" or "view"), the connection's temporary ones among them; stops
+ * when it returns true. */
 STELE_API stele_status stele_list_tables(stele_conn *conn,
                                          bool (*each)(void *ctx, const char *name, const char *kind, int64_t rows),
                                          void *ctx);
@@ -907,8 +908,9 @@ typedef struct stele_definition {
 } stele_definition;
 /* Everything that the database defines, in an order in which it can be made (and, backwards, dropped): tables that
  * others refer to come before those, and objects of no order by name, so that a database made from the definitions has
- * the same list. Names are not qualified. Stops when `each` returns true; it must not use the connection. 0A000: a view
- * whose query cannot be written, since relations were renamed. */
+ * the same list. Names in other schemas than public are qualified; of temporary objects there are the connection's,
+ * as pg_temp_1.t. Stops when `each` returns true; it must not use the connection. 0A000: a view whose query cannot be
+ * written, since relations were renamed. */
 STELE_API stele_status stele_list_definitions(stele_conn *conn, bool (*each)(void *ctx, const stele_definition *d),
                                               void *ctx);
 /* Functions and operators: name, argument types, result type, one line of documentation. */
