@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes what the catalogs have of PostgreSQL's own objects, from PostgreSQL 15: types, functions, operators and casts that there are here
-too (src/session/system/builtin_*.inc), and the views that are queries over the catalogs (src/catalog/system_views.def).
+too (src/session/system/builtin_*.inc, src/sql/bind/operator_functions.inc), and the views that are queries over the catalogs (src/catalog/system_views.def).
 
 usage: gen-system-catalogs.py      needs build/stele, which says what it knows
 
@@ -139,6 +139,10 @@ def operators(conn, there):
     write("session/system/builtin_operators.inc", "PostgreSQL 15's pg_operator, of the operators that there are here.",
           [[r[0], text(r[1]), f"'{r[2]}'", boolean(r[3]), boolean(r[4]), *r[5:8], *(x if x in all_oids else "0" for x in r[8:10]), *r[10:13]]
            for r in rows])
+    names = dict(query(conn, "select oid, proname from pg_proc where pronamespace = 11"))
+    calls = {(names[r[10]], r[1], r[13], r[14]) for r in rows if not re.search(r"\b(any\w*|record|unknown)\b", r[13] + " " + r[14])}
+    write("sql/bind/operator_functions.inc", "PostgreSQL 15's functions behind the operators that there are here.",
+          [[text(f), text(op), text(left) if left else "NULL", text(right)] for f, op, left, right in sorted(calls)])
     return {f for r in rows for f in r[10:13]}
 
 

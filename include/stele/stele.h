@@ -885,8 +885,8 @@ STELE_API stele_status stele_list_domains(stele_conn *conn,
  * unknown. */
 STELE_API stele_status stele_list_options(stele_conn *conn, const char *table,
                                           bool (*each)(void *ctx, const char *name, const char *value), void *ctx);
-/* Functions and procedures of the database: kind "function" or "procedure", arguments and result as PostgreSQL's \df
- * shows them. */
+/* Functions, aggregates and procedures of the database: kind "function", "aggregate" or "procedure", arguments and
+ * result as PostgreSQL's \df shows them. */
 STELE_API stele_status stele_list_routines(stele_conn *conn,
                                            bool (*each)(void *ctx, const char *name, const char *kind, const char *args,
                                                         const char *result, const char *language),

@@ -711,7 +711,11 @@ stele_status stele_list_routines(stele_conn *c,
         const char *args = routine_arguments_text(a, r), *result = routine_result_text(a, r);
         const char *name = api_dotted(a, r->name);
         if (!args || !result || !name) break;
-        stop = each(ctx, name, r->is_procedure ? "procedure" : "function", args, result, r->language);
+        stop = each(ctx, name,
+                    r->is_procedure           ? "procedure"
+                    : routine_is_aggregate(r) ? "aggregate"
+                                              : "function",
+                    args, result, r->language);
     }
     arena_free(a);
     api_look_end(s, ST_OK);

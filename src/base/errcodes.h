@@ -120,6 +120,7 @@
     X(OBJECT_IN_USE, "55006", "object_in_use")                                             \
     X(CANT_CHANGE_SETTING, "55P02", "cant_change_runtime_param")                           \
     X(LOCK_NOT_AVAILABLE, "55P03", "lock_not_available")                                   \
+    X(UNSAFE_NEW_ENUM_VALUE, "55P04", "unsafe_new_enum_value_usage")                       \
     X(QUERY_CANCELED, "57014", "query_canceled")                                           \
     X(SYSTEM, "58000", "system_error")                                                     \
     X(IO, "58030", "io_error")                                                             \
@@ -249,6 +250,7 @@
 #define ERR_OBJECT_IN_USE "55006"
 #define ERR_CANT_CHANGE_SETTING "55P02"
 #define ERR_LOCK_NOT_AVAILABLE "55P03"
+#define ERR_UNSAFE_NEW_ENUM_VALUE "55P04"
 #define ERR_QUERY_CANCELED "57014"
 #define ERR_SYSTEM "58000"
 #define ERR_IO "58030"

@@ -68,6 +68,17 @@ void sha256(const void *data, int64_t n, uint8_t out[SHA256_BYTES]) {
     add(&s, data, n);
     end(&s, out);
 }
+void sha224(const void *data, int64_t n, uint8_t out[SHA224_BYTES]) {
+    static const uint32_t start[8] = {0xc1059ed8, 0x367cd507, 0x3070dd17, 0xf70e5939,
+                                      0xffc00b31, 0x68581511, 0x64f98fa7, 0xbefa4fa4};
+    uint8_t whole[SHA256_BYTES];
+    Sha256 s;
+    begin(&s);
+    memcpy(s.h, start, sizeof start);
+    add(&s, data, n);
+    end(&s, whole);
+    memcpy(out, whole, SHA224_BYTES);
+}
 void hmac_sha256(const void *key, int64_t key_n, const void *data, int64_t n, uint8_t out[SHA256_BYTES]) {
     uint8_t inner[64] = {0}, outer[64];
     Sha256 s;

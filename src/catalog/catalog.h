@@ -217,6 +217,8 @@ static inline int routine_variadic_param(const Routine *r) {
         if (r->param_modes[i] == 'i') last = i;
     return last;
 }
+/* CREATE AGGREGATE: what it is made of stands in that statement. */
+static inline bool routine_is_aggregate(const Routine *r) { return strcmp(r->language, "internal") == 0; }
 /* Whether a parameter has a polymorphic type. */
 static inline bool routine_is_polymorphic(const Routine *r) {
     bool is = false;

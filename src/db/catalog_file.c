@@ -34,6 +34,7 @@ enum {
     CATALOG_CONSTRAINTS = 20 /* and deferrable constraints, and all that foreign keys may have; jsonpath */,
     CATALOG_ROLES = 22 /* and roles, owners and privileges */,
     CATALOG_SCHEMAS = 23 /* and schemas */,
+    CATALOG_AGGREGATES = 25 /* and aggregates among the routines */,
     CATALOG_UNLOGGED = 26 /* and unlogged tables and sequences */,
     CATALOG_LSN = 28 /* and pg_lsn */,
     CATALOG_LAST = CATALOG_LSN
@@ -385,6 +386,11 @@ static void put_unlogged(BytesOut *o, const Catalog *c) {
     for (int64_t i = 0; i < c->n_tables; i++) bytes_put_bool(o, c->tables[i]->unlogged);
     for (int64_t i = 0; i < c->n_sequences; i++) bytes_put_bool(o, c->sequences[i]->unlogged);
 }
+static bool has_aggregates(const Catalog *c) {
+    bool yes = false;
+    for (int64_t i = 0; i < c->n_routines; i++) yes |= routine_is_aggregate(c->routines[i]);
+    return yes;
+}
 static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *composites) {
     BytesOut o = *out;
     bytes_put(&o, CATALOG_MAGIC, 8);
@@ -421,6 +427,7 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
     needs_format(&format, has_constraints(c), CATALOG_CONSTRAINTS);
     needs_format(&format, c->n_roles > 0 || c->n_privileges > 0, CATALOG_ROLES);
     needs_format(&format, c->n_schemas > 0 || has_paths(c), CATALOG_SCHEMAS);
+    needs_format(&format, has_aggregates(c), CATALOG_AGGREGATES);
     needs_format(&format, has_unlogged(c), CATALOG_UNLOGGED);
     bytes_put_i64(&o, format);
     bytes_put_i64(&o, c->next_id);
@@ -527,7 +534,7 @@ static Status load_enums(Catalog *c, BytesIn *in, const char *path, TypeMap *m, 
         if (!labels) return ST_ERROR;
         for (int64_t k = 0; k < n && !in->failed; k++) {
             const int64_t code = bytes_get_i64(in);
-            labels[k] = (EnumLabel){bytes_get_text(in, false), (int32_t)code};
+            labels[k] = (EnumLabel){.text = bytes_get_text(in, false), .code = (int32_t)code};
             if (code != (int32_t)code || (k > 0 && code <= labels[k - 1].code)) in->failed = true;
             if (!in->failed && strlen(labels[k].text) > ENUM_LABEL_MAX) in->failed = true;
         }

@@ -46,6 +46,7 @@
  *     format 23: i64 schemas but for those that are always there, each: i64 id, text name; then for each routine text
  *         search path (NULL: public). Names of objects are keys (base/key.h): those of lower formats are all in the
  *         schema public
+ *     format 25, of aggregates: routines of language "internal", whose text is CREATE AGGREGATE
  *     format 26: for each table, and then for each sequence, u8 unlogged
  *     format 28: of pg_lsn (in a Type)
  *     u64 checksum of everything before

@@ -290,8 +290,7 @@ Status copy_options(const AstCopy *stmt, int64_t n, const char *const *names, Ar
     }
     if (g.force_not_null) TRY(column_flags(g.force_not_null, "FORCE_NOT_NULL", n, names, a, &out->force_not_null, e));
     if (g.force_null) TRY(column_flags(g.force_null, "FORCE_NULL", n, names, a, &out->force_null, e));
-    bool utf8;
-    if (g.encoding && !recode_name(g.encoding->value ? g.encoding->value : "", &utf8))
+    if (g.encoding && !encoding_named(g.encoding->value ? g.encoding->value : ""))
         return err_at(e, g.encoding->location, ERR_INVALID_PARAMETER,
                       "argument to option \"encoding\" must be a valid encoding name");
     bool freeze;

@@ -1,19 +1,17 @@
 /* recode.h - texts of files and clients in other encodings than UTF-8, for COPY's option ENCODING: what is read becomes
- * UTF-8, what is written the encoding. The C library converts (iconv); names are PostgreSQL's, spelled as there.
+ * UTF-8, what is written the encoding.
  */
 #ifndef STELE_IO_RECODE_H
 #define STELE_IO_RECODE_H
 
+#include "base/encoding.h"
 #include "io/copy.h"
 
-/* The encoding's name as PostgreSQL shows it; NULL: there is no such one. utf8: it is UTF-8, or one whose bytes are
- * taken as they are. */
-const char *recode_name(const char *given, bool *utf8);
-
 typedef struct Recode Recode;
-/* Of what `read` gives, or for what `write` takes (the other NULL). 0A000: the C library has not the encoding. */
-Status recode_new(const char *encoding, CopyRead read, CopyWrite write, void *ctx, MemAccount *account, Recode **out,
-                  Err *e);
+/* Of what `read` gives, or for what `write` takes (the other NULL). 0A000: the C library has not the encoding, which
+ * has a name there. */
+Status recode_new(const TextEncoding *encoding, CopyRead read, CopyWrite write, void *ctx, MemAccount *account,
+                  Recode **out, Err *e);
 /* For CopyRead and CopyWrite; ctx: the Recode. */
 int64_t recode_read(void *ctx, char *buf, int64_t size);
 bool recode_write(void *ctx, const char *data, int64_t size);

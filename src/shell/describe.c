@@ -479,7 +479,7 @@ static bool each_routine(void *ctx, const char *name, const char *kind, const ch
     grid_name(f->g, name);
     grid_cell(f->g, result);
     grid_cell(f->g, args);
-    grid_cell(f->g, strcmp(kind, "procedure") == 0 ? "proc" : "func");
+    grid_cell(f->g, strcmp(kind, "procedure") == 0 ? "proc" : strcmp(kind, "aggregate") == 0 ? "agg" : "func");
     if (f->more) grid_cell(f->g, language);
     if (f->more) grid_cell(f->g, "");
     return false;

@@ -117,6 +117,17 @@ static const struct Topic {
      "    DATE_FORMAT 'format'\n"
      "    TIMESTAMP_FORMAT 'format'\n"
      "    DECIMAL_SEPARATOR 'character'"},
+    {"CREATE AGGREGATE", "define an aggregate function",
+     "CREATE [ OR REPLACE ] AGGREGATE name ( { * | [ argument ] type [, ...] } ) (\n"
+     "    SFUNC = function,\n"
+     "    STYPE = state_type\n"
+     "    [ , FINALFUNC = function ] [ , FINALFUNC_EXTRA ]\n"
+     "    [ , COMBINEFUNC = function ]\n"
+     "    [ , INITCOND = 'value' ]\n"
+     "    [ , MSFUNC = function , MINVFUNC = function , MSTYPE = state_type [ , MFINALFUNC = function ]\n"
+     "      [ , MINITCOND = 'value' ] ]\n"
+     "    [ , PARALLEL = { SAFE | RESTRICTED | UNSAFE } ] )\n\n"
+     "SFUNC gets the state and a row's arguments, and returns the next state."},
     {"CREATE DOMAIN", "define a domain: a type with conditions",
      "CREATE DOMAIN name [ AS ] data_type\n"
      "    [ COLLATE collation ]\n"
@@ -198,6 +209,8 @@ static const struct Topic {
     {"DISCARD", "forget the settings, prepared statements, numbers of sequences and temporary objects of the session",
      "DISCARD { ALL | PLANS | SEQUENCES | TEMPORARY | TEMP }"},
     {"DO", "run an anonymous block", "DO [ LANGUAGE plpgsql ] 'body'"},
+    {"DROP AGGREGATE", "remove an aggregate function",
+     "DROP AGGREGATE [ IF EXISTS ] name ( { * | type [, ...] } ) [, ...] [ CASCADE | RESTRICT ]"},
     {"DROP DOMAIN", "remove a domain", "DROP DOMAIN [ IF EXISTS ] name [, ...] [ CASCADE | RESTRICT ]"},
     {"DROP FUNCTION", "remove a function",
      "DROP FUNCTION [ IF EXISTS ] name [ ( [ type [, ...] ] ) ] [, ...] [ CASCADE | RESTRICT ]"},

@@ -49,7 +49,8 @@ Status enum_make(EnumSpace *s, int32_t number, const char *name, int32_t n, cons
     x->bytes = bytes;
     x->number = number;
     x->n = n;
-    for (int32_t i = 0; i < n; i++) x->labels[i] = (EnumLabel){put(&at, labels[i].text), labels[i].code};
+    for (int32_t i = 0; i < n; i++)
+        x->labels[i] = (EnumLabel){put(&at, labels[i].text), labels[i].code, labels[i].fresh};
     x->name = put(&at, name);
     x->shown = at;
     at += name_put_quoted(name, at);
@@ -126,4 +127,10 @@ int32_t enum_index(const EnumType *x, Slice text) {
     for (int32_t i = 0; x && i < x->n; i++)
         if (slice_eq(text, slice_of(x->labels[i].text))) return i;
     return -1;
+}
+Status enum_check_use(const EnumType *x, const EnumLabel *l, Err *e) {
+    if (!atomic_load_explicit(&l->fresh, memory_order_relaxed)) return ST_OK;
+    err_set(e, ERR_UNSAFE_NEW_ENUM_VALUE, "unsafe use of new value \"%s\" of enum type %s", l->text, x->name);
+    err_hint(e, "New enum values must be committed before they can be used.");
+    return ST_ERROR;
 }

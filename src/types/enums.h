@@ -4,8 +4,9 @@
  * order of the labels, so that comparison, grouping, keys, statistics and packing are those of integers. Codes of new
  * types lie ENUM_STEP apart: a label that is added between two others gets a code between theirs, and no cell changes.
  *
- * Definitions never change: another one takes their place under the same number (ALTER TYPE). Old ones are kept until
- * the database is closed, since plans and results may have them. Numbers are the process's (numbers.h).
+ * Definitions never change, but for labels that stop being fresh: another one takes their place under the same number
+ * (ALTER TYPE). Old ones are kept until the database is closed, since plans and results may have them. Numbers are the
+ * process's (numbers.h).
  *
  * Locking: EnumSpace.lock (rank ENUMS, a leaf). Changes need the database lock alone besides.
  */
@@ -20,6 +21,7 @@ enum { ENUM_STEP = 1024, ENUM_LABEL_MAX = 63 /* bytes */ };
 typedef struct EnumLabel {
     const char *text;
     int32_t code;
+    _Atomic bool fresh; /* added in a transaction that is not committed yet: its value cannot be used */
 } EnumLabel;
 typedef struct EnumType {
     struct EnumType *older; /* of the space */
@@ -57,6 +59,8 @@ const EnumType *enum_of(Type t); /* NULL: not of an open database */
 const EnumLabel *enum_label(const EnumType *x, int32_t code);
 /* By its text, exactly; -1: there is none. */
 int32_t enum_index(const EnumType *x, Slice text);
+/* 55P04: the label is fresh. */
+Status enum_check_use(const EnumType *x, const EnumLabel *l, Err *e);
 static inline Type enum_type(const EnumType *x) { return (Type){.id = T_ENUM, .length = x->number}; }
 
 #endif

@@ -62,12 +62,21 @@ typedef struct SequenceCall {
     int64_t n; /* results */
 } SequenceCall;
 
+/* What random() and the like draw from: each use in a statement has a stream of its own, of the seed and of how many
+ * uses there were since. setseed() begins anew. */
+typedef struct RandomSource {
+    _Atomic uint64_t seed, uses;
+} RandomSource;
+/* Another stream's state. */
+uint64_t random_stream(const struct SessionInfo *session);
+
+struct Expr;
 typedef struct SessionInfo {
     int64_t now_micros;              /* transaction_timestamp(), timestamptz; also 'now' in texts */
     TextForm form;                   /* of texts that are made and read; the time zone */
     const char *user, *session_user; /* the role that statements run as, and the session's own */
     const char *database;
-    uint64_t random_seed;
+    RandomSource *random; /* NULL: always the same numbers */
     /* A setting's text (as SHOW has it) in the arena; NULL with an error (42704) when there is none of that name. NULL:
      * no settings. */
     const char *(*setting)(void *ctx, Arena *a, const char *name, Err *e);
@@ -91,6 +100,8 @@ typedef struct SessionInfo {
     /* 23502 or 23514 unless the value, of its base type, is one of the catalog's domain; on the session's thread only.
      */
     Status (*check_domain)(void *ctx, int64_t domain, const Value *v, Err *e);
+    /* The value of a bound expression (sql/plan/plan.h) of parameters alone; on the session's thread only. */
+    Status (*eval)(void *ctx, const struct Expr *x, int32_t n, const Value *params, Arena *a, Value *out, Err *e);
     /* One or (SEQUENCE_NEXT) several numbers; on the session's thread only. NULL: no sequences. */
     Status (*sequence)(void *ctx, const SequenceCall *call, int64_t *out, Err *e);
 } SessionInfo;

@@ -94,6 +94,7 @@ bool cast_exists(Type from, Type to, CastCtx ctx) {
     if (type_is_range(from) && type_is_range(to))
         return from.length == to.length && (from.id == to.id || (from.id == T_RANGE && ctx == CAST_EXPLICIT));
     if (from.id == T_COMPOSITE && to.id == T_COMPOSITE) return composite_cast_exists(from, to, ctx);
+    if (to.id == T_TEXT && to.flags & TF_QCHAR && !type_is_text(from) && from.id != T_INT4) return false;
     char c = from.id == T_OID || to.id == T_OID ? oid_cast_context(from, to) : cast_context(from.id, to.id);
     return c == 'i' || (c == 'a' && ctx >= CAST_ASSIGNMENT) || (c == 'e' && ctx == CAST_EXPLICIT);
 }

@@ -105,17 +105,19 @@ KERNEL(num_nonnulls_any) { return (void)ctx, count_nulls(n, args, nargs, out, fa
 
 /* ---- random values -------------------------------------------------------------------------- */
 
+uint64_t random_stream(const SessionInfo *session) {
+    RandomSource *r = session ? session->random : NULL;
+    return r ? hash_combine(atomic_load(&r->seed), atomic_fetch_add(&r->uses, 1) * 0x9e3779b97f4a7c15ULL) : 0;
+}
 /* Every call site of every worker has its own stream (splitmix64). */
 static uint64_t *random_state(FuncCtx *ctx) {
-    static _Atomic uint64_t sites;
     if (ctx->state) return ctx->state;
     uint64_t *s = arena_alloc(ctx->state_arena, (int64_t)sizeof *s);
     if (!s) {
         if (!err_is_set(ctx->err)) err_oom(ctx->err);
         return NULL;
     }
-    *s =
-        hash_combine(ctx->session ? ctx->session->random_seed : 0, atomic_fetch_add(&sites, 1) * 0x9e3779b97f4a7c15ULL);
+    *s = random_stream(ctx->session);
     return ctx->state = s;
 }
 static uint64_t random_next(uint64_t *s) {
@@ -131,6 +133,20 @@ KERNEL(random_f64) {
     for (int64_t i = 0; i < n; i++) ((double *)out->data)[i] = (double)(random_next(s) >> 11) * 0x1p-53;
     return ST_OK;
 }
+K1F(setseed_f64, double, uint8_t, 0, {
+    char text[VALUE_TEXT_MAX];
+    if (!(x >= -1 && x <= 1)) text[cell_to_text(type_make(T_FLOAT8), &x, (TextForm){0}, text)] = 0;
+    FAIL_IF(!(x >= -1 && x <= 1), i, ERR_INVALID_PARAMETER, "setseed parameter %s is out of allowed range [-1,1]",
+            text);
+    RandomSource *s = ctx->session ? ctx->session->random : NULL;
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if (s) {
+        atomic_store(&s->seed, hash_u64(bits));
+        atomic_store(&s->uses, 0);
+    }
+    z = 0;
+})
 KERNEL(random_uuid) {
     KERNEL_UNUSED();
     Uuid *r = out->data;
@@ -204,22 +220,22 @@ static Type tf_stddev(const FuncDef *f, int nargs, const Type *a) {
 }
 /* ---- enumerated types: functions of the type of their arguments ------------------------------------- */
 
-static void enum_end(int64_t n, const Vec *args, Vec *out, bool last) {
+static Status enum_end(FuncCtx *ctx, int64_t n, const Vec *args, Vec *out, bool last) {
     const EnumType *x = enum_of(args[0].type);
+    if (x && x->n > 0) TRY(enum_check_use(x, &x->labels[last ? x->n - 1 : 0], ctx->err));
     for (int64_t i = 0; i < n; i++) {
         out->valid[i] = x && x->n > 0;
         ((int32_t *)out->data)[i] = out->valid[i] ? x->labels[last ? x->n - 1 : 0].code : 0;
     }
+    return ST_OK;
 }
 KERNEL(enum_first) {
     KERNEL_UNUSED();
-    enum_end(n, args, out, false);
-    return ST_OK;
+    return enum_end(ctx, n, args, out, false);
 }
 KERNEL(enum_last) {
     KERNEL_UNUSED();
-    enum_end(n, args, out, true);
-    return ST_OK;
+    return enum_end(ctx, n, args, out, true);
 }
 KERNEL(enum_range) {
     const EnumType *x = enum_of(args[0].type);
@@ -235,6 +251,7 @@ KERNEL(enum_range) {
             const int32_t code = x->labels[k].code;
             if (nargs > 1 && !arg_null(&args[0], i) && code < AT(int32_t, 0, i)) continue;
             if (nargs > 1 && !arg_null(&args[1], i) && code > AT(int32_t, 1, i)) continue;
+            TRY(enum_check_use(x, &x->labels[k], ctx->err));
             codes[used++] = code;
         }
         if (array_build(ctx->arena, PH_I32, used, codes, valid, (Str *)out->data + i, ctx->err) != ST_OK)
@@ -348,9 +365,11 @@ static const FuncDef defs[] = {
     DEF("num_nonnulls", FN_VARIADIC, T_INT4, 1, ARGS(T_ANY), OP_NONE, num_nonnulls_any, NULL,
         "number of other arguments"),
     DEF("random", S_ | FN_VOLATILE, T_FLOAT8, 0, ARGS(0), OP_NONE, random_f64, NULL, "0 <= random number < 1"),
+    DEF("setseed", SF | FN_VOLATILE, T_VOID, 1, ARGS(T_FLOAT8), OP_NONE, setseed_f64, NULL,
+        "from now on random() has the numbers of this seed, -1 to 1"),
     DEF("gen_random_uuid", S_ | FN_VOLATILE | FN_CAN_FAIL, T_UUID, 0, ARGS(0), OP_NONE, random_uuid, NULL,
         "random UUID"),
-    DEF("pg_sleep", S_ | FN_VOLATILE, T_BOOL, 1, ARGS(T_FLOAT8), OP_NONE, pg_sleep_f64, NULL, "waits some seconds"),
+    DEF("pg_sleep", S_ | FN_VOLATILE, T_VOID, 1, ARGS(T_FLOAT8), OP_NONE, pg_sleep_f64, NULL, "waits some seconds"),
     SESSION("version", version_text, "version of the system"),
     SESSION("current_user", user_text, "user name"),
     SESSION("session_user", session_user_text, "user name"),
@@ -368,8 +387,10 @@ static const FuncDef defs[] = {
         current_setting, NULL, "internal: current_setting beside set_config"),
     DEF("set_config", FN_VOLATILE | FN_CAN_FAIL, T_TEXT, 3, ARGS(T_TEXT, T_TEXT, T_BOOL), OP_NONE, set_config, NULL,
         "changes a setting, and returns its text"),
-    DEF("enum_first", 0, T_ENUM, 1, ARGS(T_ENUM), OP_NONE, enum_first, tf_first, "first label of the argument's type"),
-    DEF("enum_last", 0, T_ENUM, 1, ARGS(T_ENUM), OP_NONE, enum_last, tf_first, "last label of the argument's type"),
+    DEF("enum_first", FN_CAN_FAIL, T_ENUM, 1, ARGS(T_ENUM), OP_NONE, enum_first, tf_first,
+        "first label of the argument's type"),
+    DEF("enum_last", FN_CAN_FAIL, T_ENUM, 1, ARGS(T_ENUM), OP_NONE, enum_last, tf_first,
+        "last label of the argument's type"),
     DEF("enum_range", FN_CAN_FAIL, T_ARRAY, 1, ARGS(T_ENUM), OP_NONE, enum_range, tf_array_of,
         "all labels of the argument's type"),
     DEF("enum_range", FN_CAN_FAIL, T_ARRAY, 2, ARGS(T_ENUM, T_ENUM), OP_NONE, enum_range, tf_array_of,

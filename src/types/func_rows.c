@@ -135,10 +135,8 @@ KERNEL(check_limit) {
 enum { SAMPLE_BLOCK = 128 }; /* rows that SYSTEM takes or leaves together */
 
 double func_sample_seed(const SessionInfo *session) {
-    static atomic_uint_least64_t uses;
     time_reads++; /* the plan is good for once */
-    uint64_t h = hash_combine(session ? session->random_seed : 0, atomic_fetch_add(&uses, 1));
-    return (double)(h >> 11);
+    return (double)(random_stream(session) >> 11);
 }
 
 /* Whether a row (its rowid) is in the sample: by the hash of the row, or (args[1]) of its block, and the seed. */

@@ -159,6 +159,14 @@ static Status like_run(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec 
                 }
                 escape = e.len ? e.ptr[0] : 0;
             }
+            if (!fold && like_ends_in_escape(slice_of_str(pat), escape)) {
+                bool match;
+                if (like_stepwise(slice_of_str(AT(Str, 0, i)), slice_of_str(pat), escape, false, &match, ctx->err) !=
+                    ST_OK)
+                    return FAILED(i);
+                r[i] = match != negate;
+                continue;
+            }
             if (!p || escape != last_escape || !str_eq(pat, last)) {
                 p = like_compile(constant ? ctx->state_arena : ctx->arena, slice_of_str(pat), escape, fold, ctx->err);
                 if (!p) return FAILED(i);
@@ -1133,12 +1141,6 @@ TEXT_FN(md5_str, {
 })
 
 K1(hashtext_str, Str, int32_t, (uint32_t)hash_bytes(x.ptr, x.len))
-K1F(convert_from_str, Str, Str, STR0, {
-    FAIL_IF(utf8_check(x.ptr, x.len) >= 0, i, ERR_CHAR_NOT_IN_REPERTOIRE,
-            "invalid byte sequence for encoding \"UTF8\"");
-    z = x;
-})
-K1S(convert_to_str, Str, Str, x)
 /* Bytes and bits of a bytea; bit 0 is the lowest of the first byte. */
 static bool in_bytes(Str x, int64_t bit) { return bit >= 0 && bit < (int64_t)x.len * 8; }
 #define BYTE_RANGE(i)                                                                                              \
@@ -1275,8 +1277,6 @@ static const FuncDef defs[] = {
         "formatted by %s, %I, %L"),
     DEF("encode", SF, T_TEXT, 2, ARGS(T_BYTEA, T_TEXT), OP_NONE, encode_bytea, NULL, "as hex, base64 or escape"),
     DEF("decode", SF, T_BYTEA, 2, TT, OP_NONE, decode_text, NULL, "from hex, base64 or escape"),
-    DEF("convert_from", SF, T_TEXT, 2, ARGS(T_BYTEA, T_TEXT), OP_NONE, convert_from_str, NULL, "bytes as UTF-8 text"),
-    DEF("convert_to", S_, T_BYTEA, 2, TT, OP_NONE, convert_to_str, NULL, "bytes of a text"),
     DEF("get_byte", SF, T_INT4, 2, ARGS(T_BYTEA, T_INT4), OP_NONE, get_byte_str, NULL, "n-th byte"),
     DEF("set_byte", SF, T_BYTEA, 3, ARGS(T_BYTEA, T_INT4, T_INT4), OP_NONE, set_byte_str, NULL,
         "with another n-th byte"),

@@ -12,6 +12,7 @@
  */
 #include <utf8proc.h>
 
+#include "base/stack.h"
 #include "types/like_parts.h"
 #include "types/type.h"
 #include "types/type_int.h"
@@ -356,4 +357,71 @@ LikePattern *like_compile(Arena *a, Slice pattern, char escape, bool case_insens
         p->min_bytes += r->min_bytes;
     }
     return p;
+}
+
+/* ---- step by step --------------------------------------------------------------- */
+
+bool like_ends_in_escape(Slice pattern, char escape) {
+    if (!escape) return false;
+    for (int64_t i = 0; i < pattern.len; i++)
+        if (pattern.ptr[i] == escape && ++i == pattern.len) return true;
+    return false;
+}
+
+typedef enum Step {
+    STEP_MATCH,
+    STEP_NO,
+    STEP_ABORT /* nor with any more of the subject skipped */,
+    STEP_ERROR,
+    STEP_DEEP
+} Step;
+
+static Step step_match(Slice s, Slice p, char escape, bool bytewise);
+/* Behind a %: at each place of the subject. */
+static Step step_anywhere(Slice s, Slice p, char escape, bool bytewise) {
+    while (p.len > 0 && (*p.ptr == '%' || *p.ptr == '_')) {
+        if (*p.ptr == '_') {
+            if (s.len == 0) return STEP_ABORT;
+            const int64_t n = bytewise ? 1 : char_bytes(s.ptr, s.ptr + s.len);
+            s = (Slice){s.ptr + n, s.len - n};
+        }
+        p = (Slice){p.ptr + 1, p.len - 1};
+    }
+    if (p.len == 0) return STEP_MATCH;
+    if (*p.ptr == escape && escape && p.len < 2) return STEP_ERROR;
+    while (s.len > 0) {
+        const Step st = step_match(s, p, escape, bytewise);
+        if (st != STEP_NO) return st;
+        const int64_t n = bytewise ? 1 : char_bytes(s.ptr, s.ptr + s.len);
+        s = (Slice){s.ptr + n, s.len - n};
+    }
+    return STEP_ABORT;
+}
+static Step step_match(Slice s, Slice p, char escape, bool bytewise) {
+    if (stack_check_depth(&(Err){0}) != ST_OK) return STEP_DEEP;
+    while (s.len > 0 && p.len > 0) {
+        int64_t n = 1;
+        if (*p.ptr == escape && escape) {
+            if (p.len < 2) return STEP_ERROR;
+            p = (Slice){p.ptr + 1, p.len - 1};
+            if (*p.ptr != *s.ptr) return STEP_NO;
+        } else if (*p.ptr == '%') {
+            return step_anywhere(s, (Slice){p.ptr + 1, p.len - 1}, escape, bytewise);
+        } else if (*p.ptr == '_') {
+            n = bytewise ? 1 : char_bytes(s.ptr, s.ptr + s.len);
+        } else if (*p.ptr != *s.ptr) {
+            return STEP_NO;
+        }
+        s = (Slice){s.ptr + n, s.len - n};
+        p = (Slice){p.ptr + 1, p.len - 1};
+    }
+    if (s.len > 0) return STEP_NO;
+    while (p.len > 0 && *p.ptr == '%') p = (Slice){p.ptr + 1, p.len - 1};
+    return p.len == 0 ? STEP_MATCH : STEP_ABORT;
+}
+Status like_stepwise(Slice s, Slice pattern, char escape, bool bytewise, bool *match, Err *e) {
+    const Step st = step_match(s, pattern, escape, bytewise);
+    if (st == STEP_DEEP) return stack_check_depth(e);
+    if (st == STEP_ERROR) return err_set(e, ERR_INVALID_ESCAPE, "LIKE pattern must not end with escape character");
+    return *match = st == STEP_MATCH, ST_OK;
 }

@@ -471,6 +471,11 @@ typedef struct LikePattern LikePattern;
 /* escape: 0 = none, '\\' default. case_insensitive: ILIKE (simple Unicode folding). 22025 bad escape. */
 LikePattern *like_compile(Arena *a, Slice pattern, char escape, bool case_insensitive, Err *e);
 bool like_match(const LikePattern *p, const char *s, int64_t len);
+/* The pattern's last character is an escape of nothing: like_compile() refuses it, while it only fails, step by step,
+ * on a subject that has a character left when it comes to that one. */
+bool like_ends_in_escape(Slice pattern, char escape);
+/* LIKE as PostgreSQL goes about it; bytewise: '_' is a byte. 22025. */
+Status like_stepwise(Slice s, Slice pattern, char escape, bool bytewise, bool *match, Err *e);
 /* True when the pattern is `literal%`: its literal bytes, for range scans. */
 bool like_prefix(const LikePattern *p, Slice *out);
 

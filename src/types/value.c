@@ -243,7 +243,7 @@ static Status enum_parse(Type t, Slice text, int32_t *code, Err *e) {
         return err_set(e, ERR_INVALID_TEXT, "invalid input value for enum %s: \"%.*s\"", type_plain_name(t),
                        (int)MIN_OF(text.len, 512), text.ptr);
     *code = x->labels[i].code;
-    return ST_OK;
+    return enum_check_use(x, &x->labels[i], e);
 }
 
 int64_t cell_to_text(Type t, const void *cell, TextForm form, char *out) {

@@ -19,7 +19,7 @@ typedef struct Case {
 static MemAccount account;
 static Err err;
 static const SessionInfo session = {
-    .now_micros = INT64_C(762527045678901), .user = "ada", .database = "db", .random_seed = 7};
+    .now_micros = INT64_C(762527045678901), .user = "ada", .database = "db", .random = &(RandomSource){7, 0}};
 
 static Type parse_type(Slice s) {
     char name[64] = "";

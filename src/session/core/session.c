@@ -12,6 +12,7 @@
 #include "catalog/similar_names.h"
 #include "session/pool/bulk.h"
 #include "session/pool/callpool.h"
+#include "session/pl/pl_eval.h"
 #include "session/pl/pl_run.h"
 #include "session/core/ahead.h"
 #include "session/core/changes.h"
@@ -326,6 +327,18 @@ Status session_put_enum(Session *s, const EnumType *from, const EnumType *to) {
     return ST_OK;
 }
 
+bool session_enum_is_older(const Session *s, const EnumType *x) {
+    bool made = false;
+    for (const CatalogUndo *u = s->catalog_undo; u; u = u->next)
+        made |= u->kind == CU_ENUM && !u->enum_from && u->enum_to && u->enum_to->number == x->number;
+    return !made;
+}
+/* Labels that are committed can be used; the one thing of a definition that changes. */
+static void enum_committed(const EnumType *x) {
+    for (int32_t i = 0; x && i < x->n; i++)
+        atomic_store_explicit((_Atomic bool *)(uintptr_t)&x->labels[i].fresh, false, memory_order_relaxed);
+}
+
 Status session_put_composite(Session *s, const CompositeType *from, const CompositeType *to) {
     Catalog *c = &s->db->catalog;
     TRY(change(s, CU_COMPOSITE, NULL, NULL, NULL, NULL));
@@ -497,6 +510,7 @@ void catalog_undo_forget(Session *s) {
             session_bulk_forget_table(s, u->table->id);
             table_free(u->table);
         }
+        if (u->kind == CU_ENUM) enum_committed(u->enum_to);
         if (u->kind == CU_DROPPED_VIEW) view_retire(d, u->view);
         if (u->kind == CU_REPLACED_VIEW) view_retire(d, u->old_view);
         if (u->kind == CU_DROPPED_FOREIGN) foreign_retire(d, u->foreign);
@@ -1060,6 +1074,7 @@ Status session_new(Database *db, Session **out, Err *e) {
     s->info.set_setting = set_setting;
     s->info.setting_ctx = s;
     s->info.call_routine = pl_call_function;
+    s->info.eval = eval_for_session;
     file_finder_init(&s->files, db->vfs, &s->account, &s->info);
     s->info.call_routine_rows = pl_call_rows;
     s->info.check_domain = pl_check_domain;
@@ -1071,7 +1086,8 @@ Status session_new(Database *db, Session **out, Err *e) {
     s->path.now = &s->path.own;
     settings_apply_path(s);
     s->info.database = db->path ? db->path : ":memory:";
-    s->info.random_seed = (uint64_t)clock_ns();
+    atomic_init(&s->random.seed, (uint64_t)clock_ns());
+    s->info.random = &s->random;
     const int64_t number = atomic_fetch_add(&db->last_session, 1) + 1;
     snprintf(s->path.temp.name, sizeof s->path.temp.name, KEY_TEMPORARY "%lld", (long long)number);
     if (epoch_register(db->epochs, number, &s->read.slot, e) != ST_OK) {

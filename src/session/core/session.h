@@ -255,6 +255,7 @@ typedef struct Session {
     Settings settings;
     KeptSettings kept_settings;
     SessionInfo info;
+    RandomSource random;
     SessionPath path;
     FileFinder files; /* of statements that read some */
     ClientHooks client;
@@ -626,6 +627,7 @@ Status session_add_schema(Session *s, const Schema *like); /* likewise */
 Status session_drop_schema(Session *s, Schema *x);
 /* An enumerated type in the place of another; either may be NULL. */
 Status session_put_enum(Session *s, const EnumType *from, const EnumType *to);
+bool session_enum_is_older(const Session *s, const EnumType *x); /* than the transaction */
 /* The same of composite types. */
 Status session_put_composite(Session *s, const CompositeType *from, const CompositeType *to);
 /* The same of range types. */

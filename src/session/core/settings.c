@@ -434,8 +434,7 @@ static Status set_fixed(Session *s, const Def *d, const char *value, Err *e) {
     if (is_mode(d)) return set_mode(s, d, value, e);
     if (d->kind == K_FIXED) return err_set(e, ERR_CANT_CHANGE_SETTING, "parameter \"%s\" cannot be changed", d->name);
     if (is_same(d, value)) return ST_OK;
-    bool utf8;
-    if (strcmp(d->name, "client_encoding") == 0 && !recode_name(value, &utf8))
+    if (strcmp(d->name, "client_encoding") == 0 && !encoding_named(value))
         return err_set(e, ERR_INVALID_PARAMETER, "invalid value for parameter \"%s\": \"%s\"", d->name, value);
     bool on;
     if (strcmp(d->def, "on") == 0 && !pg_bool_parse(value, &on))

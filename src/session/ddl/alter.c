@@ -34,10 +34,17 @@ static Status replace_result(PlanCtx *c, BoundStmt *b, int col, const ColumnDef 
     b->result = result;
     return ST_OK;
 }
-/* ... cast as an assignment does. */
-static Status assign_result(Session *s, PlanCtx *c, BoundStmt *b, int col, const ColumnDef *def) {
+/* ... cast as an assignment does, or with its rows under the new definition of their type. */
+static Status assign_result(Session *s, PlanCtx *c, BoundStmt *b, int col, const ColumnDef *def,
+                            const RowChange *rows) {
     ColId from = b->result[col];
     Type old = c->cols.items[from].type;
+    if (rows && type_eq(row_change_type(rows, old), def->type)) {
+        Expr *row = expr_new(c, EX_FUNC, def->type, 1);
+        if (!row || !(row->args[0] = expr_col(c, from)) || !(row->u.func = row_change_func(c->arena, rows)))
+            return ST_ERROR;
+        return replace_result(c, b, col, def, row);
+    }
     if (!cast_exists(old, def->type, CAST_ASSIGNMENT)) {
         char tn[TYPE_NAME_MAX];
         return err_set(&s->err, ERR_DATATYPE_MISMATCH, "column \"%s\" cannot be cast automatically to type %s",
@@ -101,7 +108,7 @@ static Status rebuild(Session *s, Statement *st, Table *old, const TableDraft *d
     TRY(sql_bind(&c, list[0], 0, NULL, &b));
     for (int i = 0; i < d->n_cols; i++)
         if (i != new_col && becomes_other(&c.cols.items[b->result[i]], &d->cols[i]))
-            TRY(assign_result(s, &c, b, i, &d->cols[i]));
+            TRY(assign_result(s, &c, b, i, &d->cols[i], d->rows));
     if (new_col >= 0 && (d->cols[new_col].default_sql || d->cols[new_col].domain))
         TRY(default_result(s, &c, b, new_col, &d->cols[new_col]));
     RunOutput r;
@@ -609,6 +616,22 @@ static Status check_altered(const Alter *x, int old_checks) {
 /* 1. finds the column that the command names; 2. changes a draft of the table's definition; 3. builds the table anew
  * under it; 4. checks the rows. */
 static Status drop_generated(Session *s, Statement *st, Table **t, const AstAlterCmd *k);
+/* ADD COLUMN of one that is not NULL in the rows that there are. */
+static bool adds_values(const AstAlterCmd *k) {
+    bool adds = false;
+    for (int64_t i = 0; k->kind == AST_ALTER_ADD_COLUMN && i < k->column->n_constraints; i++)
+        adds |= k->column->constraints[i].kind == AST_CON_DEFAULT;
+    return adds;
+}
+/* The table's row type was `before`. dropped: the column that is gone, or -1. */
+static Status row_renewed(Session *s, Statement *st, const char *table, Type before, int dropped) {
+    Type after;
+    if (!row_type_used(s, before)) return ST_OK;
+    TRY(catalog_row_type(&s->db->catalog, catalog_table(&s->db->catalog, slice_of(table)), &after, &s->err));
+    const CompositeType *from = composite_of(before), *to = composite_of(after);
+    if (from == to) return ST_OK;
+    return row_type_changed(s, st, from, to, row_change_map(st->run_arena, from->n, to->n, dropped));
+}
 static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *k) {
     if (k->kind == AST_ALTER_DROP_COLUMN && k->cascade) TRY(drop_generated(s, st, &t, k));
     TRY(stack_check(&s->err));
@@ -620,15 +643,20 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
         return err_at(&s->err, k->location, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist",
                       k->name, t->name);
     }
-    if (k->kind == AST_ALTER_ADD_COLUMN || k->kind == AST_ALTER_DROP_COLUMN || k->kind == AST_ALTER_SET_TYPE)
-        TRY(row_type_unused(s, st, t));
+    const bool other_row =
+        k->kind == AST_ALTER_ADD_COLUMN || k->kind == AST_ALTER_DROP_COLUMN || k->kind == AST_ALTER_SET_TYPE;
+    Type row;
+    if (other_row) TRY(row_type_unused(s, st, t, k->kind == AST_ALTER_SET_TYPE || adds_values(k)));
+    TRY(catalog_row_type(&s->db->catalog, t, &row, &s->err));
+    const char *name = arena_strdup(x.a, t->name);
     int old_checks = x.d.n_checks;
     TRY(alter_draft(&x)); /* 2 */
     if (x.done) return ST_OK;
     if (!x.sql) x.sql = select_columns(x.a, t, -1, NULL);
     if (!x.sql) return err_oom(&s->err);
     TRY(rebuild(s, st, t, &x.d, t->name, x.sql, x.new_col)); /* 3 */
-    return check_altered(&x, old_checks);                    /* 4 */
+    if (other_row) TRY(row_renewed(s, st, name, row, k->kind == AST_ALTER_DROP_COLUMN ? x.col : -1));
+    return check_altered(&x, old_checks); /* 4 */
 }
 
 /* DROP COLUMN .. CASCADE: generated columns that are computed from the column go first, each with a table of its own.
@@ -796,7 +824,9 @@ Status table_move(Session *s, Statement *st, const char *table, const char *sche
     const bool matview = catalog_matview(&s->db->catalog, slice_of(table)) != NULL;
     const char *name = key_make(a, schema, arena_strdup(a, name_of_key(table))), *sql = select_columns(a, t, -1, NULL);
     if (!name || !sql) return err_oom(&s->err);
-    TRY(row_type_unused(s, st, t));
+    Type row;
+    TRY(row_type_unused(s, st, t, false));
+    TRY(catalog_row_type(&s->db->catalog, t, &row, &s->err));
     TRY(constraints_none_wait(s, t, "ALTER TABLE"));
     TRY(draft_of(s, a, t, &d));
     TRY(parts_rename(s, "rckt", t->name, NULL, name));
@@ -810,6 +840,7 @@ Status table_move(Session *s, Statement *st, const char *table, const char *sche
     for (int i = 0; i < d.n_exprs; i++)
         if (!(d.exprs[i].name = key_make(a, schema, name_of_key(d.exprs[i].name)))) return err_oom(&s->err);
     TRY(rebuild(s, st, t, &d, name, sql, -1));
+    TRY(row_renewed(s, st, name, row, -1));
     return move_sequences(s, st, name, schema);
 }
 Status rename_object(Session *s, Statement *st, const AstRename *x) {
@@ -851,7 +882,9 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
     if (is_relation) TRY(row_type_free(s, x->new_name, 0));
     TRY(views_fill_sources(s, a));
     if (v) return view_rename(s, st, catalog_view(&s->db->catalog, slice_of(x->name.name)), x);
-    if (is_relation || x->object == AST_OBJ_COLUMN) TRY(row_type_unused(s, st, t));
+    Type row;
+    if (is_relation || x->object == AST_OBJ_COLUMN) TRY(row_type_unused(s, st, t, false));
+    TRY(catalog_row_type(&s->db->catalog, t, &row, &s->err));
     TRY(constraints_none_wait(s, t, "ALTER TABLE")); /* the table may be built anew */
     TableDraft d = {0};
     TRY(draft_of(s, a, t, &d));
@@ -894,5 +927,8 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
         TRY(rename_table(s, a, t, matview, name, &d));
     }
     char *sql = select_columns(a, t, -1, NULL);
-    return sql ? rebuild(s, st, t, &d, name, sql, -1) : err_oom(&s->err);
+    if (!sql) return err_oom(&s->err);
+    if (!(name = arena_strdup(a, name))) return ST_ERROR;
+    TRY(rebuild(s, st, t, &d, name, sql, -1));
+    return row_renewed(s, st, name, row, -1);
 }

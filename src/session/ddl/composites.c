@@ -1,9 +1,10 @@
 /* composites.c - CREATE TYPE .. AS (..), ALTER TYPE of these.
  *
  * A definition never changes: another one takes its place (types/composite.h), and undo puts the old one back. One with
- * other fields has another number: what names the type by its number, other types and routines, is defined again with
- * it, and columns refuse it, since their rows would have to change. One with other names has the same number.
+ * other fields has another number: what names the type by its number is defined again with it (row_types.c). One with
+ * other names has the same number.
  */
+#include "catalog/names.h"
 #include "session/ddl/depend.h"
 #include "session/ddl/utility_int.h"
 #include "sql/bind/bind.h"
@@ -54,15 +55,32 @@ Status composite_create(Session *s, Statement *st, const AstCreateComposite *x) 
 
 /* ---- ALTER TYPE ---------------------------------------------------------------------------------------- */
 
+/* A column with the type, in the order in which PostgreSQL comes upon them: arrays of the type, types with it, itself.
+ */
+static const Table *find_column(const Catalog *k, Type t, int *column) {
+    const CompositeType *x;
+    if (stack_stop()) return NULL;
+    for (int pass = 0; pass < 3; pass++) {
+        for (int64_t i = 0; pass == 1 && (x = composite_nth(k->rows, i)) != NULL; i++) {
+            bool has = false;
+            for (int32_t f = 0; f < x->n; f++)
+                has |= type_eq(x->fields[f].type, t) || type_eq(x->fields[f].type, type_array_of(t));
+            const Table *found = has ? find_column(k, composite_type(x), column) : NULL;
+            if (found) return found;
+        }
+        for (int64_t i = 0; pass != 1 && i < k->n_tables; i++)
+            for (*column = 0; *column < k->tables[i]->n_cols; ++*column)
+                if (type_eq(k->tables[i]->cols[*column].type, pass == 0 ? type_array_of(t) : t)) return k->tables[i];
+    }
+    return NULL;
+}
 static Status check_columns(Session *s, const CompositeType *x) {
-    const Catalog *k = &s->db->catalog;
-    for (int64_t i = 0; i < k->n_tables; i++)
-        for (int c = 0; c < k->tables[i]->n_cols; c++)
-            if (composite_uses(k->tables[i]->cols[c].type, x->number))
-                return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,
-                               "cannot alter type \"%s\" because column \"%s.%s\" uses it", x->name, k->tables[i]->name,
-                               k->tables[i]->cols[c].name);
-    return ST_OK;
+    int column;
+    const Table *t = find_column(&s->db->catalog, composite_type(x), &column);
+    TRY(stack_check(&s->err));
+    if (!t) return ST_OK;
+    return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "cannot alter type \"%s\" because column \"%s.%s\" uses it",
+                   x->name, name_of_key(t->name), t->cols[column].name);
 }
 
 /* Texts of views and the like are bound anew whenever they are used. */
@@ -79,24 +97,17 @@ static Status check_texts(Session *s, Statement *st, const CompositeType *x, boo
     return ST_ERROR;
 }
 
-Status row_type_unused(Session *s, Statement *st, const Table *t) {
+Status row_type_unused(Session *s, Statement *st, const Table *t, bool columns) {
     const Catalog *k = &s->db->catalog;
     Type type;
     TRY(catalog_row_type(k, t, &type, &s->err));
-    for (int64_t i = 0; i < k->n_tables; i++)
-        for (int c = 0; c < k->tables[i]->n_cols; c++)
-            if (composite_uses(k->tables[i]->cols[c].type, type.length))
-                return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,
-                               "cannot alter table \"%s\" because column \"%s.%s\" uses its row type", t->name,
-                               k->tables[i]->name, k->tables[i]->cols[c].name);
-    for (int64_t i = 0; i < k->n_routines; i++) {
-        const Routine *r = k->routines[i];
-        bool uses = composite_uses(r->ret, type.length);
-        for (int p = 0; p < r->n_params; p++) uses |= composite_uses(r->param_types[p], type.length);
-        if (uses)
-            return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,
-                           "cannot alter table \"%s\" because function \"%s\" uses its row type", t->name, r->name);
-    }
+    int column;
+    const Table *user = columns ? find_column(k, type, &column) : NULL;
+    TRY(stack_check(&s->err));
+    if (user)
+        return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,
+                       "cannot alter table \"%s\" because column \"%s.%s\" uses its row type", name_of_key(t->name),
+                       name_of_key(user->name), user->cols[column].name);
     return check_texts(s, st, composite_of(type), true);
 }
 
@@ -112,54 +123,6 @@ static Status copy_fields(Statement *st, const CompositeType *x, Fields *out) {
     *out = (Fields){arena_array(st->run_arena, CompositeField, (int64_t)x->n + 2), x->n};
     if (!out->items) return ST_ERROR;
     if (x->n) memcpy(out->items, x->fields, sizeof *x->fields * (size_t)x->n);
-    return ST_OK;
-}
-
-static bool is_that(Type t, const CompositeType *x) {
-    if (t.id == T_ARRAY) t = type_element(t);
-    return t.id == T_COMPOSITE && t.length == x->number;
-}
-static Type other_type(Type t, const CompositeType *to) {
-    return t.id == T_ARRAY ? type_array_of(composite_type(to)) : composite_type(to);
-}
-
-/* The routine with the type in its parameters and result. It is another one, so that nothing compiled of it is used. */
-static Status replace_in_routine(Session *s, Routine *r, const CompositeType *from, const CompositeType *to) {
-    bool uses = is_that(r->ret, from);
-    for (int i = 0; i < r->n_params; i++) uses |= is_that(r->param_types[i], from);
-    if (!uses) return ST_OK;
-    Routine *copy = routine_new(r, &s->err);
-    if (!copy) return ST_ERROR;
-    copy->id = 0;
-    if (is_that(copy->ret, from)) copy->ret = other_type(copy->ret, to);
-    for (int i = 0; i < copy->n_params; i++)
-        if (is_that(copy->param_types[i], from)) copy->param_types[i] = other_type(copy->param_types[i], to);
-    if (session_drop_routine(s, r) != ST_OK || session_add_routine(s, copy) != ST_OK) {
-        routine_free(copy);
-        return ST_ERROR;
-    }
-    return ST_OK;
-}
-
-/* Puts a definition with these fields in the place of one, and in whatever has that. */
-static Status replace(Session *s, Statement *st, const CompositeType *from, const Fields *f) {
-    const Catalog *k = &s->db->catalog;
-    const CompositeType *to, *y;
-    TRY(stack_check(&s->err));
-    TRY(composite_make(k->rows, 0, from->name, f->n, f->items, &to, &s->err));
-    TRY(session_put_composite(s, from, to));
-    for (int64_t i = 0; (y = composite_nth(k->rows, i)) != NULL; i++) {
-        Fields g;
-        bool uses = false;
-        TRY(copy_fields(st, y, &g));
-        for (int32_t p = 0; p < g.n; p++) {
-            if (!is_that(g.items[p].type, from)) continue;
-            g.items[p].type = other_type(g.items[p].type, to);
-            uses = true;
-        }
-        if (uses) TRY(replace(s, st, y, &g));
-    }
-    for (int64_t i = k->n_routines - 1; i >= 0; i--) TRY(replace_in_routine(s, k->routines[i], from, to));
     return ST_OK;
 }
 
@@ -196,9 +159,13 @@ static Status alter_one(Session *s, Statement *st, const CompositeType *x, const
         break;
     default: return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "this form of ALTER TYPE is not supported");
     }
-    TRY(check_columns(s, x));
+    if (c->kind == AST_ALTER_SET_TYPE) TRY(check_columns(s, x));
     TRY(check_texts(s, st, x, false));
-    return replace(s, st, x, &f);
+    const CompositeType *to;
+    TRY(composite_make(s->db->catalog.rows, 0, x->name, f.n, f.items, &to, &s->err));
+    TRY(session_put_composite(s, x, to));
+    const int32_t dropped = c->kind == AST_ALTER_DROP_COLUMN ? at : -1;
+    return row_type_changed(s, st, x, to, row_change_map(st->run_arena, x->n, f.n, dropped));
 }
 
 static Status find_composite(Session *s, const AstName *n, const CompositeType **out) {

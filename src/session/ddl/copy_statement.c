@@ -53,13 +53,12 @@ static bool file_write(void *ctx, const char *data, int64_t size) {
 }
 
 /* The encoding, if texts have to be converted; else NULL. */
-static const char *encoding_of(const AstCopy *x) {
-    const char *name = NULL;
-    bool utf8 = true;
+static const TextEncoding *encoding_of(const AstCopy *x) {
+    const TextEncoding *out = NULL;
     for (int64_t i = 0; i < x->n_options; i++)
         if (strcmp(x->options[i].name, "encoding") == 0 && x->options[i].value)
-            name = recode_name(x->options[i].value, &utf8);
-    return utf8 ? NULL : name;
+            out = encoding_named(x->options[i].value);
+    return out && out->iconv ? out : NULL;
 }
 
 static Status end_file(CopyEnd *x, const AstCopy *c) {
@@ -83,7 +82,7 @@ static Status end_program(CopyEnd *x, const AstCopy *c) {
 }
 /* Whatever it returns, end_close() is to follow. */
 static Status end_open(CopyEnd *x, Session *s, const AstCopy *c, MemAccount *account) {
-    const char *encoding = encoding_of(c);
+    const TextEncoding *encoding = encoding_of(c);
     *x = (CopyEnd){.s = s, .account = account, .path = c->path};
     x->program.pid = x->program.fd = -1;
     if (!c->path && c->from) x->read = s->client.copy_read;

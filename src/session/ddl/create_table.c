@@ -291,6 +291,8 @@ bool is_pseudo_type(const AstTypeName *t) {
     return false;
 }
 Status new_column_type(Session *s, const AstColumnDef *c, Type *out, int64_t *domain) {
+    if (c->type->setof)
+        return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION, "column \"%s\" cannot be declared SETOF", c->name);
     if (is_pseudo_type(c->type))
         return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION, "column \"%s\" has pseudo-type %s", c->name,
                        c->type->name);

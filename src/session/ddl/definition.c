@@ -759,6 +759,13 @@ static Status read_routine(Lister *l, RoutineItem *x) {
     PlanCtx c;
     plan_ctx_init(l->s, l->a, &c);
     c.err = &why;
+    if (routine_is_aggregate(x->r)) {
+        (void)sql_bind_aggregate(&c, x->r);
+        if (gave_up(&why)) return err_copy(&l->s->err, &why), ST_ERROR;
+        x->n_defaults = c.routine_ids.len;
+        x->defaults = c.routine_ids.items;
+        return ST_OK;
+    }
     if (x->r->n_defaults == 0 || sql_parse(l->a, slice_of(x->r->sql), &list, &n, &why) != ST_OK || n != 1 ||
         list[0]->kind != AST_CREATE_FUNCTION)
         return ST_OK;
@@ -772,6 +779,9 @@ static Status read_routine(Lister *l, RoutineItem *x) {
     x->n_defaults = c.routine_ids.len;
     x->defaults = c.routine_ids.items;
     return ST_OK;
+}
+const char *definition_routine_kind(const Routine *r) {
+    return r->is_procedure ? "PROCEDURE" : routine_is_aggregate(r) ? "AGGREGATE" : "FUNCTION";
 }
 /* With modes and types, as DROP names it. */
 const char *definition_drop_name(Arena *a, const Routine *r) {
@@ -787,12 +797,12 @@ const char *definition_drop_name(Arena *a, const Routine *r) {
         if (r->is_procedure && m != 'i') text_put(&x, m == 'o' ? "OUT " : "INOUT ");
         text_put(&x, type_plain_name(r->param_types[i]));
     }
-    text_put(&x, ")");
+    text_put(&x, !any && routine_is_aggregate(r) ? "*)" : ")");
     return text_take(&x);
 }
 static Status add_routine(Lister *l, RoutineItem *x, bool after_data, const char *problem) {
     const Routine *r = x->r;
-    const char *kind = r->is_procedure ? "PROCEDURE" : "FUNCTION", *signature = definition_drop_name(l->a, r);
+    const char *kind = definition_routine_kind(r), *signature = definition_drop_name(l->a, r);
     Text t = {.a = l->a};
     if (r->path) text_put(&t, "SET search_path = ");
     if (r->path) text_put(&t, r->path);
@@ -836,7 +846,7 @@ static bool routine_ready(Lister *l, RoutineItem *x) {
     now.n_views = l->n_listed;
     Err why = {0};
     PlFunction *f;
-    if (pl_of_routine(l->a, &now, x->r, &f, &why) == ST_OK) return true;
+    if (routine_is_aggregate(x->r) || pl_of_routine(l->a, &now, x->r, &f, &why) == ST_OK) return true;
     if (gave_up(&why)) err_copy(&l->s->err, &why); /* definitions_list looks at it */
     x->problem = arena_strdup(l->a, why.message);
     return false;
@@ -1254,7 +1264,8 @@ static const char *comment_object(Lister *l, const Comment *c) {
     case COMMENT_TYPE: text_put(&x, catalog_domain(l->k, name) ? "DOMAIN " : "TYPE "); break;
     case COMMENT_ROUTINE:
         if (!(r = catalog_routine_by_id(l->k, c->routine))) return "";
-        text_put(&x, r->is_procedure ? "PROCEDURE " : "FUNCTION ");
+        text_put(&x, definition_routine_kind(r));
+        text_put(&x, " ");
         text_put(&x, definition_drop_name(l->a, r));
         return text_take(&x);
     case COMMENT_SCHEMA: text_put(&x, "SCHEMA "); break;

@@ -48,6 +48,7 @@ Status definitions_list(Session *s, Arena *a, Definitions *out);
 Status definitions_access(Session *s, Arena *a, const Catalog *c, Definitions *out);
 /* A routine with modes and types, as DROP names it. NULL: out of memory. */
 const char *definition_drop_name(Arena *a, const Routine *r);
+const char *definition_routine_kind(const Routine *r); /* "FUNCTION", .. */
 /* A name as SQL text, in double quotes only where it needs them. NULL: out of memory. */
 char *definition_name(Arena *a, const char *name);
 const char *definition_action(char code); /* of a foreign key's ON DELETE and ON UPDATE; NULL: NO ACTION */

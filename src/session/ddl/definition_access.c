@@ -57,7 +57,8 @@ static const char *object(const Writer *w, const Privileges *x, bool grant) {
     case PRIVILEGE_TYPE: word = catalog_domain(w->c, n) ? "DOMAIN" : "TYPE"; break;
     case PRIVILEGE_ROUTINE:
         if (!(r = catalog_routine_by_id(w->c, x->routine))) return NULL;
-        return arena_printf(w->a, "%s %s", r->is_procedure ? "PROCEDURE" : "FUNCTION", definition_drop_name(w->a, r));
+        return arena_printf(w->a, "%s %s", routine_is_aggregate(r) && grant ? "FUNCTION" : definition_routine_kind(r),
+                            definition_drop_name(w->a, r));
     case PRIVILEGE_SCHEMA: word = "SCHEMA"; break;
     default: return NULL; /* another database restores it */
     }

@@ -373,14 +373,28 @@ static bool default_calls(const Dependents *d, const PlanCtx *c, const BoundStmt
     return calls(c, routine);
 }
 
+static Status of_routine_in_aggregate(Dependents *d, Routine *x, const Routine *r, const char *on) {
+    Err none = {0};
+    PlanCtx c;
+    if (x == r || !routine_is_aggregate(x)) return ST_OK;
+    plan_ctx_init(d->s, d->a, &c);
+    c.err = &none;
+    if (sql_bind_aggregate(&c, x) != ST_OK || !calls(&c, r)) return ST_OK;
+    const char *sig = dependents_routine(d, x), *what = sig ? arena_printf(d->a, "function %s", sig) : NULL;
+    if (!what) return ST_ERROR;
+    TRY(add(d, (Dependent){.kind = DEPENDENT_ROUTINE, .routine = x, .what = what, .direct = true}, on));
+    return dependents_of_routine(d, x);
+}
 Status dependents_of_routine(Dependents *d, const Routine *r) {
     const Catalog *k = &d->s->db->catalog;
+    TRY(stack_check(&d->s->err));
     const char *sig = dependents_routine(d, r);
     const char *on = sig ? arena_printf(d->a, "%s %s", r->is_procedure ? "procedure" : "function", sig) : NULL;
     bool *holds = arena_array(d->a, bool, k->n_views + 1);
     if (!on || !holds) return ST_ERROR;
     for (int64_t i = 0; i < k->n_tables; i++) TRY(of_routine_in_table(d, k->tables[i], r, on));
     for (int64_t i = 0; i < k->n_domains; i++) TRY(of_routine_in_domain(d, k->domains[i], r, on));
+    for (int64_t i = 0; i < k->n_routines; i++) TRY(of_routine_in_aggregate(d, k->routines[i], r, on));
     TRY(of_view_defaults(d, default_calls, r, on));
     for (int64_t i = 0; i < k->n_views; i++) {
         PlanCtx c;

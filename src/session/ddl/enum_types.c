@@ -65,7 +65,7 @@ Status enum_create(Session *s, Statement *st, const AstCreateEnum *x) {
         for (int64_t k = 0; k < i; k++)
             if (strcmp(x->labels[k], x->labels[i]) == 0)
                 return err_set(&s->err, ERR_UNIQUE_VIOLATION, "enum label \"%s\" used more than once", x->labels[i]);
-        labels[i] = (EnumLabel){x->labels[i], (int32_t)(i * ENUM_STEP)};
+        labels[i] = (EnumLabel){.text = x->labels[i], .code = (int32_t)(i * ENUM_STEP)};
     }
     const EnumType *made;
     TRY(enum_make(s->db->catalog.enums, 0, x->name.name, (int32_t)x->n_labels, labels, &made, &s->err));
@@ -114,7 +114,7 @@ static Status add_value(Session *s, Statement *st, const EnumType *t, const AstA
     EnumLabel *labels = arena_array(st->run_arena, EnumLabel, (int64_t)t->n + 1);
     if (!labels) return ST_ERROR;
     for (int32_t i = 0; i < t->n; i++) labels[i + (i >= at)] = t->labels[i];
-    labels[at] = (EnumLabel){x->label, code};
+    labels[at] = (EnumLabel){.text = x->label, .code = code, .fresh = session_enum_is_older(s, t)};
     const EnumType *made;
     TRY(enum_make(s->db->catalog.enums, t->number, t->name, t->n + 1, labels, &made, &s->err));
     return session_put_enum(s, t, made);

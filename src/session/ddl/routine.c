@@ -283,6 +283,13 @@ static Status path_of_clause(Session *s, Arena *a, const AstSet *x, SearchPath *
         return err_set(&s->err, ERR_INVALID_PARAMETER, "invalid value for parameter \"search_path\"");
     return ST_OK;
 }
+static Status aggregate_signature(Session *s, Arena *a, const AstCreateFunction *x, Routine *r) {
+    PlanCtx c;
+    plan_ctx_init(s, a, &c);
+    TRY(sql_aggregate_signature(&c, x, r));
+    r->may_write = c.writes_routine;
+    return ST_OK;
+}
 Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
     Arena *a = st->run_arena;
     Catalog *c = &s->db->catalog;
@@ -290,16 +297,16 @@ Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
     TRY(session_begin_write(s));
     AstName key;
     Routine r;
-    PlFunction *f;
+    PlFunction *f = NULL;
     SearchPath path = *search_path_now();
     TRY(session_new_name(s, a, &x->name, &key));
     if (x->path) TRY(path_of_clause(s, a, x->path, &path));
     else search_path_keep_existing(c, &path);
-    TRY(pl_signature(a, c, x, &r, &s->err));
+    KeptLiterals kept = {0};
+    TRY(x->aggregate ? aggregate_signature(s, a, x, &r) : pl_signature(a, c, x, &r, &s->err));
     r.name = (char *)(uintptr_t)key.name;
     r.path = (char *)(uintptr_t)search_path_text(&path, a);
-    TRY(pl_of_create(a, c, x, &f, &s->err));
-    KeptLiterals kept = {0};
+    if (!x->aggregate) TRY(pl_of_create(a, c, x, &f, &s->err));
     for (int64_t i = 0; i < x->n_params; i++) {
         PlanCtx pc;
         Expr *e;
@@ -308,7 +315,7 @@ Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
         const Type t = type_is_poly(r.param_types[i]) ? type_make(T_UNKNOWN) : r.param_types[i];
         if (x->params[i].def) TRY(sql_bind_scalar(&pc, x->params[i].def, t, &e));
     }
-    r.may_write = pl_may_write(f);
+    r.may_write = f ? pl_may_write(f) : r.may_write;
     const char *sql;
     TRY(stored_text(a, x->source, x->source_offset, &kept, &sql, &s->err));
     if (key_has_schema(r.name)) { /* it is one of that schema whatever the path is */
@@ -334,7 +341,7 @@ Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
     }
     if (old) TRY(comments_of_routine(s, old->id, own->id));
     if (old) TRY(privileges_of_routine(s, old->id, own->id));
-    if (!f->is_sql || !s->settings.client.check_bodies || routine_is_polymorphic(own)) return ST_OK;
+    if (!f || !f->is_sql || !s->settings.client.check_bodies || routine_is_polymorphic(own)) return ST_OK;
     const SearchPath *before = search_path_use(&path);
     const Status checked = check_sql_body(s, a, own, f); /* it may call itself */
     (void)search_path_use(before);
@@ -356,7 +363,7 @@ static Status find(Session *s, Arena *a, char what, bool if_exists, const AstFun
     TRY(sql_find_routine(&s->db->catalog, a, what, q, out, &missing, &s->err));
     if (*out) return ST_OK;
     if (!if_exists) return sql_no_routine(what, q, missing, &s->err);
-    const char *word = what == 'f' ? "function" : what == 'p' ? "procedure" : "routine";
+    const char *word = what == 'f' ? "function" : what == 'p' ? "procedure" : what == 'a' ? "aggregate" : "routine";
     session_notice_text(s, "NOTICE", "00000", "%s %s%s does not exist, skipping", word, missing,
                         q->has_args ? "" : "()");
     return ST_OK;

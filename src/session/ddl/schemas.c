@@ -390,7 +390,10 @@ Status set_schema(Session *s, Statement *st, const AstSetSchema *x) {
     tag(st, tag_of(x->object));
     if (x->object == AST_OBJ_ROUTINE) {
         TRY(session_new_name(s, a, &to, &to)); /* the schema is there */
-        tag(st, x->what == 'f' ? "ALTER FUNCTION" : x->what == 'p' ? "ALTER PROCEDURE" : "ALTER ROUTINE");
+        tag(st, x->what == 'f'   ? "ALTER FUNCTION"
+                : x->what == 'p' ? "ALTER PROCEDURE"
+                : x->what == 'a' ? "ALTER AGGREGATE"
+                                 : "ALTER ROUTINE");
         return set_routine_schema(s, st, x, to.name);
     }
     if (x->object == AST_OBJ_TYPE || x->object == AST_OBJ_DOMAIN)

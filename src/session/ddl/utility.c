@@ -706,9 +706,7 @@ static Status run_utility(Session *s, Statement *st, const AstStmt *x) {
     case AST_OWNED: return owned_statement(s, st, AST_AS_CONST(AstOwned, x));
     case AST_CREATE_FUNCTION: return routine_create(s, st, AST_AS_CONST(AstCreateFunction, x));
     case AST_DROP_FUNCTION: return routine_drop(s, st, AST_AS_CONST(AstDropFunction, x));
-    case AST_UNSUPPORTED:
-        return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "%s is not supported",
-                      AST_AS_CONST(AstUnsupported, x)->what);
+    case AST_UNSUPPORTED: return unsupported_statement(s, st, AST_AS_CONST(AstUnsupported, x));
     default: return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "%s is not supported", ast_stmt_tag(x));
     }
 }

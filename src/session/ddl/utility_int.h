@@ -27,6 +27,7 @@ typedef struct TableDraft {
     bool unlogged;
     IndexDef *index_defs; /* of new keys with more to say than a key does, for when the table is there */
     int n_index_defs;
+    const struct RowChange *rows; /* what has become of composite types of its columns; NULL: nothing */
 } TableDraft;
 
 static inline Persistence persistence_of(bool temporary, bool unlogged) {
@@ -140,8 +141,31 @@ Status composite_create(Session *s, Statement *st, const AstCreateComposite *x);
 Status composite_alter(Session *s, Statement *st, const AstAlterTable *x);
 Status composite_rename_attribute(Session *s, Statement *st, const AstRename *x);
 Status composite_rename(Session *s, const CompositeType *x, const char *new_name);
-/* 0A000: columns, routines or texts have the table's row type. */
-Status row_type_unused(Session *s, Statement *st, const Table *t);
+/* 0A000: texts know the fields of the table's row type, or (columns) columns have it. */
+Status row_type_unused(Session *s, Statement *st, const Table *t, bool columns);
+
+/* ---- unsupported.c ---- */
+/* 0A000, or what PostgreSQL says of something that the statement names and that is not there. */
+Status unsupported_statement(Session *s, Statement *st, const AstUnsupported *x);
+
+/* ---- row_types.c ---- */
+/* A composite type has another definition: field i of it is field map[i] of the old one, -1: NULL. */
+typedef struct RowChange {
+    const CompositeType *from, *to;
+    const int32_t *map;
+    struct RowChange *next;
+} RowChange;
+/* A type with the new definitions in it. */
+Type row_change_type(const RowChange *list, Type t);
+/* Makes a value of such a type of the old one, its argument. */
+const FuncDef *row_change_func(Arena *a, const RowChange *list);
+/* For the map: the old fields in order, less `dropped` (-1: none), and then new ones. */
+const int32_t *row_change_map(Arena *a, int32_t n_old, int32_t n_new, int32_t dropped);
+bool row_type_used(Session *s, Type t); /* in columns, routines and domains */
+/* Puts the new definition (which is in force) in the place of the old one wherever that is: in other types, routines,
+ * and columns, whose rows are made anew. */
+Status row_type_changed(Session *s, Statement *st, const CompositeType *from, const CompositeType *to,
+                        const int32_t *map);
 /* Takes an attribute away, because its type goes; a column has no values of it. */
 Status composite_drop_attribute(Session *s, Statement *st, const char *type, const char *name);
 

@@ -1,6 +1,8 @@
 /* pl_eval.c - see pl_eval.h. Three-valued logic and order of evaluation as in the virtual machine (exec/vm_expr.c). */
 #include "session/pl/pl_eval.h"
 
+#include "session/core/session.h"
+
 enum { DIRECT_ARGS = 8 };
 
 static bool can_fn(void *ctx, Expr *e) {
@@ -185,4 +187,14 @@ Status eval_expr(const EvalCtx *x, const Expr *e, Value *out) {
     case EX_AGG: break;
     }
     return err_internal(x->err, "expression cannot be evaluated by itself");
+}
+
+Status eval_for_session(void *ctx, const struct Expr *x, int32_t n, const Value *params, Arena *a, Value *out, Err *e) {
+    enum { PARAMS_MAX = 16 };
+    const Session *s = ctx;
+    const Value *at[PARAMS_MAX];
+    if (n > PARAMS_MAX) return err_internal(e, "an expression of %d parameters", n);
+    for (int32_t i = 0; i < n; i++) at[i] = &params[i];
+    const EvalCtx c = {.arena = a, .err = e, .session = &s->info, .n_params = n, .params = at};
+    return eval_expr(&c, x, out);
 }

@@ -30,4 +30,7 @@ Status eval_expr(const EvalCtx *x, const Expr *e, Value *out);
 /* A value as another type: as an assignment, and through text when there is no such cast, as PL/pgSQL does. */
 Status eval_assign(const EvalCtx *x, const Value *v, Type to, Value *out);
 
+/* For SessionInfo.eval. */
+Status eval_for_session(void *ctx, const struct Expr *x, int32_t n, const Value *params, Arena *a, Value *out, Err *e);
+
 #endif

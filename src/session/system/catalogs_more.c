@@ -7,6 +7,7 @@
 #include "session/system/access_methods.h"
 #include "session/system/definitions.h"
 #include "session/system/roles.h"
+#include "sql/bind/bind.h"
 
 /* ---- routines --------------------------------------------------------------------------------------- */
 
@@ -43,11 +44,17 @@ static Status routine_row(SystemRows *r, const SysRoutine *x) {
     const Privileges of = privileges_of_routine_id(f->id);
     return system_row(r, "isiiiffi0c00bbcciiivvvv--s---v", x->oid, name_of_key(f->name),
                       object_schema_of(r->o, f->name), system_owner(r->o, &of),
-                      (int64_t)(strcmp(f->language, "sql") == 0 ? OID_SQL : OID_PLPGSQL), 100.0,
-                      f->returns_set ? 1000.0 : 0.0, variadic, f->is_procedure ? 'p' : 'f', f->strict, f->returns_set,
-                      f->volatility, 'u', n_in, (int64_t)f->n_defaults, ret, system_vector(r, 19, n_in, in),
-                      outs ? system_vector(r, 20, n_all, all) : NULL, outs ? system_texts(r, 21, n_all, modes) : NULL,
-                      named ? system_texts(r, 22, n_all, names) : NULL, body, system_acl(r, 29, &of));
+                      (int64_t)(strcmp(f->language, "sql") == 0 ? OID_SQL
+                                : routine_is_aggregate(f)       ? OID_INTERNAL
+                                                                : OID_PLPGSQL),
+                      routine_is_aggregate(f) ? 1.0 : 100.0, f->returns_set ? 1000.0 : 0.0, variadic,
+                      f->is_procedure           ? 'p'
+                      : routine_is_aggregate(f) ? 'a'
+                                                : 'f',
+                      f->strict, f->returns_set, f->volatility, 'u', n_in, (int64_t)f->n_defaults, ret,
+                      system_vector(r, 19, n_in, in), outs ? system_vector(r, 20, n_all, all) : NULL,
+                      outs ? system_texts(r, 21, n_all, modes) : NULL, named ? system_texts(r, 22, n_all, names) : NULL,
+                      body, system_acl(r, 29, &of));
 }
 static const BuiltinProc procs[] = {
 #include "session/system/builtin_procs.inc"
@@ -69,6 +76,53 @@ Status system_fill_proc(Session *s, SystemRows *r) {
     (void)s;
     for (int64_t i = 0; i < ARRAY_LEN(procs); i++) TRY(builtin_row(r, &procs[i]));
     for (int64_t i = 0; i < r->o->routines.len; i++) TRY(routine_row(r, &r->o->routines.items[i]));
+    return ST_OK;
+}
+/* ---- aggregates ------------------------------------------------------------------------------------------- */
+
+/* What a function of an aggregate is; 0: there is none. */
+static int64_t function_oid(const SysObjects *o, const AstName *n) {
+    int64_t count;
+    const BuiltinProc *all = builtin_procs(&count);
+    if (!n->name) return 0;
+    for (int64_t i = 0; i < o->routines.len; i++)
+        if (sql_routine_place(o->routines.items[i].routine, n->schema, n->name) >= 0) return o->routines.items[i].oid;
+    for (int64_t i = 0; i < count; i++)
+        if (strcmp(all[i].name, n->name) == 0) return all[i].oid;
+    return 0;
+}
+static const char *value_text(Arena *a, Slice s) { return s.ptr ? arena_strndup(a, s.ptr, s.len) : NULL; }
+static int64_t type_oid(const SystemRows *r, const AstTypeName *t) {
+    Type type;
+    int64_t domain;
+    Err none = {0};
+    if (!t || sql_routine_type(r->o->c, t, &type, &domain, &none) != ST_OK) return 0;
+    return object_type_oid(r->o, type, domain);
+}
+static Status aggregate_row(SystemRows *r, const SysRoutine *x) {
+    Err none = {0};
+    PlanCtx c = *r->c;
+    c.err = &none;
+    const AstAggregate *g = sql_aggregate_statement(&c, x->routine);
+    Arena *a = r->c->arena;
+    if (!g) return ST_OK;
+    return system_row(r,
+                      "ici"
+                      "iiiiiiii"
+                      "bbcc"
+                      "iiiii"
+                      "ss",
+                      x->oid, 'n', (int64_t)0, function_oid(r->o, &g->sfunc), function_oid(r->o, &g->finalfunc),
+                      function_oid(r->o, &g->combinefunc), function_oid(r->o, &g->serialfunc),
+                      function_oid(r->o, &g->deserialfunc), function_oid(r->o, &g->msfunc),
+                      function_oid(r->o, &g->minvfunc), function_oid(r->o, &g->mfinalfunc), g->final_extra,
+                      g->mfinal_extra, 'r', 'r', (int64_t)0, type_oid(r, g->stype), (int64_t)0, type_oid(r, g->mstype),
+                      (int64_t)0, value_text(a, g->initcond), value_text(a, g->minitcond));
+}
+Status system_fill_aggregate(Session *s, SystemRows *r) {
+    (void)s;
+    for (int64_t i = 0; i < r->o->routines.len; i++)
+        if (routine_is_aggregate(r->o->routines.items[i].routine)) TRY(aggregate_row(r, &r->o->routines.items[i]));
     return ST_OK;
 }
 /* ---- operators and casts ---------------------------------------------------------------------------------- */

@@ -113,6 +113,7 @@ static const AstCreateFunction *statement_of(Arena *a, const Routine *f) {
 }
 Status definition_routine_body(const SysObjects *o, Arena *a, const Routine *f, const char **out) {
     const AstCreateFunction *x = statement_of(a, f);
+    if (routine_is_aggregate(f)) return *out = "aggregate_dummy", ST_OK;
     return made(o, x && x->body.ptr ? arena_strndup(a, x->body.ptr, x->body.len) : "", out);
 }
 Status definition_result_oid(const SysObjects *o, Arena *a, const Routine *f, int64_t *out) {
@@ -190,7 +191,7 @@ static const char *whole(const SysObjects *o, Arena *a, const Routine *f) {
 Status definition_routine(const SysObjects *o, Arena *a, const Routine *f, RoutineText what, const char **out) {
     switch (what) {
     case ROUTINE_ARGUMENTS: return made(o, parameters(o, a, f, "iob", true, true), out);
-    case ROUTINE_IDENTITY: return made(o, parameters(o, a, f, f->is_procedure ? "iob" : "ib", true, false), out);
+    case ROUTINE_IDENTITY: return made(o, parameters(o, a, f, "iob", true, false), out);
     case ROUTINE_RESULT: return f->is_procedure ? (*out = NULL, ST_OK) : made(o, result(o, a, f), out);
     default: return made(o, whole(o, a, f), out);
     }

@@ -311,7 +311,12 @@ static Status routine_text(const Call *c, RoutineText what) {
     TRY(definition_routine(c->o, c->a, f, what, &out));
     return put_text(c, out);
 }
-static Status get_functiondef(const Call *c) { return routine_text(c, ROUTINE_DEFINITION); }
+static Status get_functiondef(const Call *c) {
+    const Routine *f = object_routine(c->o, c->args[0].u.i64);
+    if (f && routine_is_aggregate(f))
+        return err_set(c->e, ERR_WRONG_OBJECT_TYPE, "\"%s\" is an aggregate function", name_of_key(f->name));
+    return routine_text(c, ROUTINE_DEFINITION);
+}
 static Status get_arguments(const Call *c) { return routine_text(c, ROUTINE_ARGUMENTS); }
 static Status get_identity(const Call *c) { return routine_text(c, ROUTINE_IDENTITY); }
 static Status get_result(const Call *c) { return routine_text(c, ROUTINE_RESULT); }

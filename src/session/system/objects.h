@@ -27,6 +27,7 @@ enum {
     OID_DATABASE = 5,
     OID_HEAP = 2,
     OID_BTREE = 403,
+    OID_INTERNAL = 12,
     OID_PLPGSQL = 13563,
     OID_SQL = 14,
     OID_COLLATION_DEFAULT = 100,

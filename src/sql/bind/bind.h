@@ -46,6 +46,12 @@ typedef struct BoundCall {
     int32_t n_params;
     Type *param_types;
 } BoundCall;
+/* CREATE AGGREGATE: what the catalog keeps of it, less its text; 42P13, 42804, 42883 and others. */
+Status sql_aggregate_signature(PlanCtx *c, const AstCreateFunction *x, Routine *r);
+/* Binds what an aggregate of the catalog is made of, for what it depends on. */
+Status sql_bind_aggregate(PlanCtx *c, const Routine *r);
+/* The statement that made it; NULL (with an error) when that cannot be read. */
+const AstAggregate *sql_aggregate_statement(PlanCtx *c, const Routine *r);
 /* procedure: 42883 when there is none. Else *out NULL when the name is no routine's of the catalog. */
 Status sql_bind_call(PlanCtx *c, const AstFunc *f, bool procedure, int32_t n_params, const Type *param_types,
                      BoundCall **out);

@@ -328,8 +328,8 @@ static Expr *bind_operator(Binder *b, Query *q, const AstOp *o) {
         return bind_call(b, o->op, true, 1, &arg, o->location);
     }
     const bool rows = o->left->kind == AST_ROW && o->right->kind == AST_ROW;
-    const AstExpr *other = o->left->kind == AST_ROW ? o->right : o->right->kind == AST_ROW ? o->left : NULL;
-    if (rows || (other && other->kind == AST_SUBLINK)) return bind_row_op(b, q, o->op, o->left, o->right, o->location);
+    if (rows || (o->left->kind == AST_ROW && o->right->kind == AST_SUBLINK))
+        return bind_row_op(b, q, o->op, o->left, o->right, o->location);
     Expr *l = bind_expr(b, q, o->left);
     return bind_op(b, o->op, l, l ? bind_expr(b, q, o->right) : NULL, o->location);
 }

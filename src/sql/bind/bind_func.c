@@ -381,11 +381,12 @@ void bind_hint_function(Binder *b, const char *name, const char *what) {
 
 Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     const char *name = f->name.name;
-    if (f->star && strcmp(name, "count") != 0) {
+    const bool user = bind_is_user_aggregate(b, f);
+    if (f->star && strcmp(name, "count") != 0 && !user) {
         err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_FUNCTION, "function %s() does not exist", name);
         return NULL;
     }
-    if (strcmp(name, "count") == 0 && !f->star && f->n_args == 0) {
+    if (strcmp(name, "count") == 0 && !f->star && f->n_args == 0 && !user) {
         err_at(b->err, bind_pos(b, f->location), ERR_WRONG_OBJECT_TYPE,
                "count(*) must be used to call a parameterless aggregate function");
         return NULL;
@@ -430,11 +431,11 @@ Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     }
     Type types[8], coerced[8], ret;
     for (int i = 0; i < n; i++) types[i] = args[i]->type;
-    const FuncDef *def;
-    Status found = bind_is_user_aggregate(b, f) ? bind_user_aggregate(b, f, n, args, &def, coerced, &ret)
-                                                : func_resolve(slice_of(name), false, n, types,
-                                                               bind_pos(b, f->location), &def, coerced, &ret, b->err);
-    if (found != ST_OK) return NULL;
+    const FuncDef *def = NULL;
+    if ((user && bind_user_aggregate(b, f, n, args, &def, coerced, &ret) != ST_OK) ||
+        (!def &&
+         func_resolve(slice_of(name), false, n, types, bind_pos(b, f->location), &def, coerced, &ret, b->err) != ST_OK))
+        return NULL;
     if (!(def->flags & FN_AGGREGATE)) {
         err_at(b->err, bind_pos(b, f->location), ERR_WRONG_OBJECT_TYPE, "%s is not an aggregate function", name);
         return NULL;
@@ -484,6 +485,53 @@ Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
 
 /* ---- calls ------------------------------------------------------------------------------ */
 
+/* int4pl(1, 2) is 1 + 2: functions that PostgreSQL has for its operators, by the operators' types. NULL without an
+ * error: it is none of these, or not of these arguments. */
+static Expr *operator_function(Binder *b, const char *name, int n, Expr **args, int64_t location) {
+    static const struct {
+        const char *name, *op, *left, *right;
+    } functions[] = {
+#include "sql/bind/operator_functions.inc"
+    };
+    for (int64_t i = 0; i < ARRAY_LEN(functions); i++) {
+        const char *const names[2] = {functions[i].left ? functions[i].left : functions[i].right, functions[i].right};
+        if (strcmp(functions[i].name, name) != 0 || n != (functions[i].left ? 2 : 1)) continue;
+        Type types[2];
+        bool fits = true;
+        for (int k = 0; k < n && fits; k++) {
+            const Type t = args[k]->type;
+            Err none = {0};
+            fits = type_from_name(slice_of(names[k]), 0, NULL, &types[k], &none) == ST_OK &&
+                   (t.id == T_UNKNOWN || t.id == types[k].id || cast_exists(t, types[k], CAST_IMPLICIT) ||
+                    (bind_is_numeric(t) && bind_is_numeric(types[k])));
+            if (fits && bind_is_numeric(t) && bind_is_numeric(types[k])) types[k] = t;
+        }
+        if (!fits) continue;
+        for (int k = 0; k < n; k++)
+            if (args[k]->type.id != types[k].id &&
+                !(args[k] = bind_coerce(b, args[k], types[k], CAST_IMPLICIT, location)))
+                return NULL;
+        return n == 1 ? bind_call(b, functions[i].op, true, 1, args, location)
+                      : bind_op(b, functions[i].op, args[0], args[1], location);
+    }
+    return NULL;
+}
+
+/* Some function has the name. */
+static bool is_known(Binder *b, const AstFunc *f) {
+    int64_t n;
+    const ListedFunction *listed = sql_listed_functions(&n);
+    bool known = func_named(slice_of(f->name.name)) || bind_is_routine(b, f->name.name);
+    for (int64_t i = 0; i < n; i++) known |= strcmp(listed[i].name, f->name.name) == 0;
+    return known;
+}
+static void no_such_function(Binder *b, Query *q, const AstFunc *f) {
+    Expr **args = bind_list(b, q, f->args, f->n_args);
+    if (!args) return;
+    (void)bind_no_such_call(b, f->name.name, false, (int)f->n_args, args, f->location);
+    bind_hint_function(b, f->name.name, "function");
+}
+
 Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
     const char *name = f->name.name;
     int64_t pos = bind_pos(b, f->location);
@@ -512,6 +560,10 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
                         : f->n_order_by ? "ORDER BY"
                         : f->filter     ? "FILTER"
                                         : NULL;
+    if (wrong && !is_known(b, f)) {
+        no_such_function(b, q, f);
+        return NULL;
+    }
     if (wrong) {
         err_at(b->err, pos, ERR_WRONG_OBJECT_TYPE, "%s specified, but %s is not an aggregate function", wrong, name);
         return NULL;
@@ -534,7 +586,8 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
                           : NULL;
     const char *shown = d ? domain_shown(b->a, d) : NULL;
     if (d) return shown ? bind_text_const(b, slice_of(shown), f->location) : NULL;
-    Expr *e = bind_range_cast(b, name, (int)f->n_args, args, f->location);
+    Expr *e = func_named(slice_of(name)) ? NULL : operator_function(b, name, (int)f->n_args, args, f->location);
+    if (!e && !err_is_set(b->err)) e = bind_range_cast(b, name, (int)f->n_args, args, f->location);
     if (!e && !err_is_set(b->err)) e = bind_call(b, name, false, (int)f->n_args, args, f->location);
     if (!e) bind_hint_function(b, name, "function");
     b->c->sets_settings |= strcmp(name, "set_config") == 0;

@@ -448,6 +448,10 @@ bool bind_is_routine(const Binder *b, const char *name); /* one of these */
 /* A call of a routine of the catalog that is declared STRICT. */
 bool bind_calls_strict_routine(const PlanCtx *c, const Expr *e);
 struct UserFunction;
+/* bind_row.c: (v).f and t.f, where f is a function of the row. NULL without an error: there is none. */
+Expr *bind_field_function(Binder *b, Query *q, AstExpr *row, const char *name, int64_t location);
+/* The aggregate of the catalog that a call with arguments of these types means; *out NULL: there is none. */
+Status bind_find_aggregate(Binder *b, const AstFunc *f, int n, Expr **given, const Routine **out);
 /* The function of a client that a call means, and its arguments in its order, cast; *out NULL: there is none. */
 Status bind_user_args(Binder *b, const AstFunc *f, int64_t n, Expr **given, struct UserFunction **out, Expr **args);
 
@@ -455,9 +459,17 @@ Status bind_user_args(Binder *b, const AstFunc *f, int64_t n, Expr **given, stru
 Plan *bind_bulk_rows(Binder *b, Query *q, const AstFunc *f);
 Plan *bind_system_rows(Binder *b, int relation, int64_t location, Rel *rel);
 
+/* ---- bind_aggregate.c -------------------------------------------------------------------- */
+/* Some aggregate of the catalog that the search path finds has the name. */
+bool bind_is_catalog_aggregate(const Binder *b, const AstName *name);
+/* A call of one, with arguments of the given types: as bind_user_aggregate(). */
+Status bind_catalog_aggregate(Binder *b, const Routine *r, int n, const Type *given, const FuncDef **out, Type *coerced,
+                              Type *ret);
+
 /* ---- bind_user.c: functions of clients ---------------------------------------------------------- */
 bool bind_is_user_aggregate(const Binder *b, const AstFunc *f);
-/* The aggregate that a call means; args may have no types yet. */
+/* The aggregate that a call means, of a client or of the catalog, whose name is that of one; args may have no types
+ * yet. *out NULL: a builtin one. */
 Status bind_user_aggregate(Binder *b, const AstFunc *f, int n, Expr **args, const FuncDef **out, Type *coerced,
                            Type *ret);
 bool bind_is_user_table(const Binder *b, const AstExpr *call);

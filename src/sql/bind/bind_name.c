@@ -305,6 +305,13 @@ Expr *bind_column(Binder *b, Query *q, const AstColumn *col) {
             ambiguous(b, col->name, col->location);
             return NULL;
         }
+        if (k < 0 && !col->schema) {
+            AstColumn *row = arena_new_of(b->a, AstColumn);
+            if (!row) return NULL;
+            *row = (AstColumn){.kind = AST_COLUMN, .location = col->location, .name = col->table};
+            Expr *call = bind_field_function(b, q, (AstExpr *)row, col->name, col->location);
+            if (call || err_is_set(b->err)) return call;
+        }
         if (k < 0) {
             no_column(b, q, col);
             return NULL;

@@ -57,7 +57,16 @@ bool sql_same_inputs(const Routine *r, const Routine *other) {
     return sql_same_identity(r, n, types);
 }
 
-static const char *kind_word(char what) { return what == 'f' ? "function" : what == 'p' ? "procedure" : "routine"; }
+static const char *kind_word(char what) {
+    return what == 'f' ? "function" : what == 'p' ? "procedure" : what == 'a' ? "aggregate" : "routine";
+}
+/* Whether a statement on such a kind of routine can mean r. */
+static bool is_of_kind(const Routine *r, char what) {
+    return what == 'f'   ? !r->is_procedure && !routine_is_aggregate(r)
+           : what == 'p' ? r->is_procedure
+           : what == 'a' ? routine_is_aggregate(r)
+                         : true;
+}
 
 /* f(integer,text): as DROP's messages have it. */
 static char *call_text(Arena *a, const char *name, int n, const Type *types) {
@@ -95,7 +104,7 @@ Status sql_find_routine(const Catalog *c, Arena *a, char what, const AstFuncSign
             for (int k = 0; same && k < n; k++) same = r->param_types[k].id == types[k].id;
             if (!same) continue;
         }
-        if (!q->has_args && ((what == 'f' && r->is_procedure) || (what == 'p' && !r->is_procedure))) continue;
+        if (!q->has_args && !is_of_kind(r, what)) continue;
         bool hidden = found && at > place && (q->has_args || sql_same_inputs(found, r));
         const bool hides = found && at < place && (q->has_args || sql_same_inputs(found, r));
         if (hidden) continue;
@@ -112,7 +121,14 @@ Status sql_find_routine(const Catalog *c, Arena *a, char what, const AstFuncSign
     const char *name = q->name.schema ? arena_printf(a, "%s.%s", q->name.schema, q->name.name) : q->name.name;
     char *text = !name ? NULL : q->has_args ? call_text(a, name, n, types) : arena_strdup(a, name);
     if (!text) return stack_failed(e);
-    if (found && ((what == 'f' && found->is_procedure) || (what == 'p' && !found->is_procedure)))
+    if (found && what == 'f' && routine_is_aggregate(found)) {
+        err_set(e, ERR_WRONG_OBJECT_TYPE, "\"%s\" is an aggregate function", name);
+        err_hint(e, "Use DROP AGGREGATE to drop aggregate functions.");
+        return ST_ERROR;
+    }
+    if (found && what == 'a' && !routine_is_aggregate(found))
+        return err_set(e, ERR_WRONG_OBJECT_TYPE, "function %s is not an aggregate", text);
+    if (found && !is_of_kind(found, what))
         return err_set(e, ERR_WRONG_OBJECT_TYPE, "%s is not a %s", text, kind_word(what));
     *missing = text;
     *out = found;

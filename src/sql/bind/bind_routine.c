@@ -275,6 +275,32 @@ bool bind_is_routine(const Binder *b, const char *name) {
     return false;
 }
 
+static Status note_routine(Binder *b, const Routine *r);
+Status bind_find_aggregate(Binder *b, const AstFunc *f, int n, Expr **given, const Routine **out) {
+    Candidate c;
+    bool found;
+    *out = NULL;
+    TRY(find_routine(b, f->name.schema, f->name.name, false, n, given, f->arg_names, false, f->location, &c, &found));
+    if (!found) {
+        if (!f->name.schema && func_is_aggregate(slice_of(f->name.name))) return ST_OK;
+        err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_FUNCTION, "function %s does not exist",
+               call_text(b, f->name.name, n, given, f->arg_names));
+        err_hint(b->err,
+                 "No function matches the given name and argument types. You might need to add explicit type casts.");
+        return ST_ERROR;
+    }
+    if (c.user || !routine_is_aggregate(c.r))
+        return err_at(b->err, bind_pos(b, f->location), ERR_FEATURE_NOT_SUPPORTED,
+                      "an aggregate and a function named \"%s\" are not told apart here", f->name.name);
+    if (c.r->n_args == 0 && !f->star)
+        return err_at(b->err, bind_pos(b, f->location), ERR_WRONG_OBJECT_TYPE,
+                      "%s(*) must be used to call a parameterless aggregate function", f->name.name);
+    TRY(note_routine(b, c.r));
+    if (!f->name.schema) TRY(bind_keep_schema(b, f->location, c.r->name));
+    *out = c.r;
+    return ST_OK;
+}
+
 Status bind_user_args(Binder *b, const AstFunc *f, int64_t n, Expr **given, UserFunction **out, Expr **args) {
     Candidate c;
     bool found;
@@ -408,6 +434,9 @@ static Status bind_args(Binder *b, Query *q, const AstFunc *f, bool procedure, c
     TRY(find_routine(b, f->name.schema, name, procedure, f->n_args, given, f->arg_names, f->variadic, f->location, &c,
                      &found));
     if (!found) return ST_OK;
+    if (!c.user && routine_is_aggregate(c.r))
+        return err_at(b->err, bind_pos(b, f->location), ERR_GROUPING,
+                      "aggregate functions are not allowed in functions in FROM");
     const char *wrong = f->star         ? "(*)"
                         : f->distinct   ? "DISTINCT"
                         : f->n_order_by ? "ORDER BY"
@@ -722,6 +751,7 @@ static Status bind_call_stmt(Binder *b, const AstFunc *f, bool procedure, BoundC
     if (!q) return ST_ERROR;
     q->clause = procedure ? "CALL arguments" : NULL;
     q->srf_ok = !procedure;
+    if (!procedure && bind_is_catalog_aggregate(b, &f->name)) return ST_OK;
     TRY(bind_args(b, q, f, procedure, &r, &user, &args));
     if (user || (!r && !procedure) || q->srfs.len) return ST_OK;
     if (!r) {

@@ -279,6 +279,21 @@ Status bind_all_fields(Binder *b, Query *q, const AstField *f, ExprVec *out, con
     return ST_OK;
 }
 
+/* (v).f and t.f, where f is a function of the row. NULL without an error: there is none. */
+Expr *bind_field_function(Binder *b, Query *q, AstExpr *row, const char *name, int64_t location) {
+    AstFunc *f = arena_new_of(b->a, AstFunc);
+    if (!f || !(f->args = arena_array(b->a, AstExpr *, 1))) return NULL;
+    if (!bind_has_routines(b, name) || !bind_is_routine(b, name)) return NULL;
+    f->kind = AST_FUNC;
+    f->location = location;
+    f->name.name = name;
+    f->args[0] = row;
+    f->n_args = 1;
+    Expr *e = bind_func(b, q, f);
+    if (!e && strcmp(b->err->sqlstate, ERR_UNDEFINED_FUNCTION) == 0) err_clear(b->err);
+    return e;
+}
+
 /* (v).a, where v is a whole row or a composite value. */
 Expr *bind_row_field(Binder *b, Query *q, const AstField *f) {
     RowValue r;
@@ -291,6 +306,8 @@ Expr *bind_row_field(Binder *b, Query *q, const AstField *f) {
     if (is_row && r.item) {
         for (int32_t k = 0; k < r.item->n_cols; k++)
             if (strcmp(r.item->cols[k].name, f->name) == 0) return r.fields.items[k];
+        Expr *call = bind_field_function(b, q, f->arg, f->name, f->location);
+        if (call || err_is_set(b->err)) return call;
         err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_COLUMN, "column %s.%s does not exist",
                AST_AS_CONST(AstColumn, f->arg)->name, f->name);
         return NULL;
@@ -300,6 +317,8 @@ Expr *bind_row_field(Binder *b, Query *q, const AstField *f) {
     const CompositeType *x = composite_of(e->type);
     const int32_t k = composite_field(x, slice_of(f->name));
     if (k >= 0) return bind_field_at(b, e, k, f->location);
+    Expr *call = bind_field_function(b, q, f->arg, f->name, f->location);
+    if (call || err_is_set(b->err)) return call;
     if (x->kind == COMPOSITE_ANONYMOUS)
         err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_COLUMN,
                "could not identify column \"%s\" in record data type", f->name);

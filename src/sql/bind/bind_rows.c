@@ -53,7 +53,12 @@ static Status series_args(Binder *b, int64_t n, Expr **args, int64_t location, E
         t = type_make(with_tz || !timestamp ? T_TIMESTAMPTZ : T_TIMESTAMP);
         step = type_make(T_INTERVAL);
         if (n != 3) return no_series(b, n, args, location);
-    } else if (!all_unknown) {
+    } else if (all_unknown) {
+        err_at(b->err, bind_pos(b, location), ERR_AMBIGUOUS_FUNCTION, "function generate_series(%s) is not unique",
+               n == 2 ? "unknown, unknown" : "unknown, unknown, unknown");
+        err_hint(b->err, "Could not choose a best candidate function. You might need to add explicit type casts.");
+        return ST_ERROR;
+    } else {
         TRY(bind_common(b, n, args, "generate_series", &t));
         if (t.id == T_INT2) t = type_make(T_INT4);
         if (t.id != T_INT4 && t.id != T_INT8 && t.id != T_NUMERIC && t.id != T_DECIMAL)

@@ -17,8 +17,14 @@ Expr *bind_compare_rows(Binder *b, const char *op, int64_t n, Expr **l, Expr **r
         return bind_nary(b, eq ? EX_AND : EX_OR, n, parts, location);
     }
     if (strcmp(op, "<") != 0 && strcmp(op, "<=") != 0 && strcmp(op, ">") != 0 && strcmp(op, ">=") != 0) {
+        const Expr *first = bind_op(b, op, l[0], r[0], location);
+        if (first && first->type.id != T_BOOL)
+            err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH,
+                   "row comparison operator must yield type boolean, not type %s", type_plain_name(first->type));
+        if (!first || first->type.id != T_BOOL) return NULL;
         err_at(b->err, bind_pos(b, location), ERR_FEATURE_NOT_SUPPORTED,
                "could not determine interpretation of row comparison operator %s", op);
+        err_hint(b->err, "Row comparison operators must be associated with btree operator families.");
         return NULL;
     }
     /* (a, b) < (c, d): a < c OR (a = c AND b < d), built from the last pair */

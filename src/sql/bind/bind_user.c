@@ -11,13 +11,24 @@ static bool is_user(const Binder *b, const AstFunc *f, UserFunctionKind kind) {
     return !f->name.schema && b->c->catalog && user_functions_has(b->c->catalog->functions, f->name.name, kind);
 }
 
-bool bind_is_user_aggregate(const Binder *b, const AstFunc *f) { return is_user(b, f, USER_AGGREGATE); }
+bool bind_is_user_aggregate(const Binder *b, const AstFunc *f) {
+    return is_user(b, f, USER_AGGREGATE) || bind_is_catalog_aggregate(b, &f->name);
+}
 
 Status bind_user_aggregate(Binder *b, const AstFunc *f, int n, Expr **args, const FuncDef **out, Type *coerced,
                            Type *ret) {
     UserFunction *user;
     Expr **cast = arena_array(b->a, Expr *, n + 1);
+    *out = NULL;
     if (!cast) return ST_ERROR;
+    if (!is_user(b, f, USER_AGGREGATE)) {
+        const Routine *r;
+        Type *given = arena_array(b->a, Type, n + 1);
+        if (!given) return ST_ERROR;
+        for (int i = 0; i < n; i++) given[i] = args[i]->type;
+        TRY(bind_find_aggregate(b, f, n, args, &r));
+        return r ? bind_catalog_aggregate(b, r, n, given, out, coerced, ret) : ST_OK;
+    }
     TRY(bind_user_args(b, f, n, args, &user, cast));
     for (int i = 0; i < n; i++) coerced[i] = cast[i]->type;
     *out = &user->def;

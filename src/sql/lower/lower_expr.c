@@ -915,11 +915,12 @@ static bool has_const_arg(const Expr *e, int i) {
 
 /* LIKE and NOT LIKE with a constant pattern, which is compiled once. */
 static bool constant_like(Lower *l, Pipe *p, const Expr *e, bool negated, Reg *out) {
-    if (!has_const_arg(e, 1)) return false;
+    if (!has_const_arg(e, 1) || e->args[0]->type.id == T_BYTEA) return false;
+    const Str s = e->args[1]->u.value.u.str;
+    if (like_ends_in_escape((Slice){s.ptr, s.len}, '\\')) return false;
     *out = 0;
     Reg a = lower_as(l, p, lower_expr(l, p, e->args[0]), PH_STR);
     if (!a) return true;
-    Str s = e->args[1]->u.value.u.str;
     LikePattern *pat = like_compile(l->arena, (Slice){s.ptr, s.len}, '\\', false, l->err);
     if (!pat) return true;
     Reg d = emit_bool(l, p, OP_LIKE, PH_STR, reg_nullable(p, a), a, 0);

@@ -48,7 +48,8 @@ static LikePattern *pattern_of(Eval *x, const Expr *e) {
 static bool eval_func(Eval *x, const Expr *e, Value *out) {
     const FuncDef *f = e->u.func;
     bool like = strcmp(f->name, "~~") == 0, not_like = strcmp(f->name, "!~~") == 0;
-    if ((like || not_like) && e->n_args == 2 && e->args[1]->kind == EX_CONST && !e->args[1]->u.value.is_null) {
+    if ((like || not_like) && e->n_args == 2 && e->args[0]->type.id != T_BYTEA && e->args[1]->kind == EX_CONST &&
+        !e->args[1]->u.value.is_null) {
         Value a;
         if (!eval(x, e->args[0], &a)) return false;
         LikePattern *p = pattern_of(x, e);

@@ -1278,6 +1278,17 @@ typedef struct AstFuncParam {
     int64_t location;
 } AstFuncParam;
 
+/* CREATE AGGREGATE: what is in its parentheses. Names of functions are empty (NULL) where there is none. */
+typedef struct AstAggregate {
+    AstName sfunc, finalfunc, combinefunc, serialfunc, deserialfunc, msfunc, minvfunc, mfinalfunc;
+    AstTypeName *stype, *mstype; /* NULL: none */
+    Slice initcond, minitcond;   /* ptr NULL: none */
+    bool final_extra, mfinal_extra;
+    bool ordered; /* an ordered-set aggregate */
+    bool hypothetical;
+    int64_t n_direct; /* of these: arguments in front of ORDER BY */
+} AstAggregate;
+
 typedef struct AstCreateFunction {
     AST_STMT_HEAD;
     AstName name;
@@ -1292,8 +1303,9 @@ typedef struct AstCreateFunction {
     char volatility;      /* 'i' immutable, 's' stable, 'v' volatile (default) */
     bool strict;          /* RETURNS NULL ON NULL INPUT */
     bool sql_body;        /* BEGIN ATOMIC or RETURN */
-    const char *unsupported;   /* an option that Stele has not, or NULL */
-    const struct AstSet *path; /* SET search_path; NULL: none */
+    const char *unsupported;       /* an option that Stele has not, or NULL */
+    const struct AstSet *path;     /* SET search_path; NULL: none */
+    const AstAggregate *aggregate; /* CREATE AGGREGATE; else NULL */
 } AstCreateFunction;
 
 typedef struct AstFuncSignature {
@@ -1304,7 +1316,7 @@ typedef struct AstFuncSignature {
 } AstFuncSignature;
 typedef struct AstDropFunction {
     AST_STMT_HEAD;
-    char what; /* 'f' FUNCTION, 'p' PROCEDURE, 'r' ROUTINE */
+    char what; /* 'f' FUNCTION, 'p' PROCEDURE, 'a' AGGREGATE, 'r' ROUTINE */
     AstFuncSignature *items;
     int64_t n_items;
     bool if_exists;
@@ -1323,9 +1335,14 @@ typedef struct AstDo {
     int64_t body_offset; /* as in AstCreateFunction */
 } AstDo;
 
+/* What it names is looked for first, as PostgreSQL does; each may be NULL. */
 typedef struct AstUnsupported {
     AST_STMT_HEAD;
     const char *what; /* the statement's SQL name: "CREATE FUNCTION" */
+    const char *extension, *database, *server, *file, *directory;
+    bool if_exists; /* IF EXISTS, IF NOT EXISTS */
+    const AstName *table;
+    const AstFuncSignature *function;
 } AstUnsupported;
 
 /* "SELECT", "AST_FUNC" ...: the kind's name for dumps and internal errors. */

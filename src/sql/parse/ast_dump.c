@@ -594,6 +594,13 @@ static void dump_create_function(Dump *d, const AstCreateFunction *x) {
     if (x->ret) dump_type(d, x->ret);
     put_name(d, "language=", x->language);
     dump_source(d, "body=", x->body);
+    if (x->aggregate) {
+        put(d, " (aggregate");
+        put_qualified(d, &x->aggregate->sfunc);
+        if (x->aggregate->stype) dump_type(d, x->aggregate->stype);
+        dump_source(d, "initcond=", x->aggregate->initcond);
+        put(d, ")");
+    }
 }
 
 static void dump_insert(Dump *d, const AstInsert *x) {

@@ -257,7 +257,10 @@ static const char *owner_tag(const AstOwner *x) {
     if (x->object == AST_OBJ_DATABASE) return "ALTER DATABASE";
     if (x->object == AST_OBJ_DOMAIN) return "ALTER DOMAIN";
     if (x->object != AST_OBJ_ROUTINE) return alter_tag(x->object);
-    return x->what == 'f' ? "ALTER FUNCTION" : x->what == 'p' ? "ALTER PROCEDURE" : "ALTER ROUTINE";
+    return x->what == 'f'   ? "ALTER FUNCTION"
+           : x->what == 'p' ? "ALTER PROCEDURE"
+           : x->what == 'a' ? "ALTER AGGREGATE"
+                            : "ALTER ROUTINE";
 }
 
 const char *ast_stmt_tag(const AstStmt *s) {
@@ -306,7 +309,9 @@ const char *ast_stmt_tag(const AstStmt *s) {
                : AST_AS_CONST(AstDiscard, s)->plans   ? "DISCARD PLANS"
                                                       : "DISCARD ALL";
     case AST_CREATE_FUNCTION:
-        return AST_AS_CONST(AstCreateFunction, s)->is_procedure ? "CREATE PROCEDURE" : "CREATE FUNCTION";
+        return AST_AS_CONST(AstCreateFunction, s)->aggregate      ? "CREATE AGGREGATE"
+               : AST_AS_CONST(AstCreateFunction, s)->is_procedure ? "CREATE PROCEDURE"
+                                                                  : "CREATE FUNCTION";
     case AST_CREATE_COMPOSITE:
     case AST_CREATE_RANGE:
     case AST_CREATE_ENUM: return "CREATE TYPE";
@@ -317,7 +322,10 @@ const char *ast_stmt_tag(const AstStmt *s) {
     case AST_ALTER_SEQUENCE: return "ALTER SEQUENCE";
     case AST_DROP_FUNCTION: {
         char what = AST_AS_CONST(AstDropFunction, s)->what;
-        return what == 'f' ? "DROP FUNCTION" : what == 'p' ? "DROP PROCEDURE" : "DROP ROUTINE";
+        return what == 'f'   ? "DROP FUNCTION"
+               : what == 'p' ? "DROP PROCEDURE"
+               : what == 'a' ? "DROP AGGREGATE"
+                             : "DROP ROUTINE";
     }
     case AST_CALL: return "CALL";
     case AST_DO: return "DO";

@@ -190,9 +190,10 @@ static AstStmt *conv_owner(Conv *c, AlterOwnerStmt *s) {
     switch (s->objectType) {
     case OBJECT_FUNCTION:
     case OBJECT_PROCEDURE:
+    case OBJECT_AGGREGATE:
     case OBJECT_ROUTINE:
         x->object = AST_OBJ_ROUTINE;
-        x->what = s->objectType == OBJECT_FUNCTION ? 'f' : s->objectType == OBJECT_PROCEDURE ? 'p' : 'r';
+        x->what = routine_kind(s->objectType);
         if (!(x->routine = arena_new_of(c->a, AstFuncSignature))) return NULL;
         return conv_signature(c, (ObjectWithArgs *)s->object, x->routine) ? (AstStmt *)x : NULL;
     case OBJECT_DATABASE: x->object = AST_OBJ_DATABASE; break;

@@ -269,7 +269,9 @@ static AstExpr *conv_column(Conv *c, ColumnRef *r) {
             Node *f = list_nth(r->fields, i);
             name = arena_printf(c->a, "%s%s%s", name, i ? "." : "", IsA(f, String) ? strVal(f) : "*");
         }
-        if (name)
+        if (name && n > 4)
+            err_at(c->e, pos_of(r->location), ERR_SYNTAX, "improper qualified name (too many dotted names): %s", name);
+        else if (name)
             err_at(c->e, pos_of(r->location), ERR_FEATURE_NOT_SUPPORTED,
                    "cross-database references are not implemented: %s", name);
         return NULL;
@@ -1691,6 +1693,13 @@ AstObject object_of(ObjectType t) {
     }
 }
 
+char routine_kind(ObjectType t) {
+    return t == OBJECT_FUNCTION    ? 'f'
+           : t == OBJECT_PROCEDURE ? 'p'
+           : t == OBJECT_AGGREGATE ? 'a'
+           : t == OBJECT_ROUTINE   ? 'r'
+                                   : 0;
+}
 static const char *object_name(ObjectType t) {
     switch (t) {
     case OBJECT_TABLE: return "TABLE";
@@ -2029,9 +2038,10 @@ static AstStmt *conv_comment(Conv *c, CommentStmt *s) {
     }
     case OBJECT_FUNCTION:
     case OBJECT_PROCEDURE:
+    case OBJECT_AGGREGATE:
     case OBJECT_ROUTINE:
         x->object = AST_OBJ_ROUTINE;
-        x->what = s->objtype == OBJECT_FUNCTION ? 'f' : s->objtype == OBJECT_PROCEDURE ? 'p' : 'r';
+        x->what = routine_kind(s->objtype);
         if (!(routine = arena_new_of(c->a, AstFuncSignature)) ||
             !conv_signature(c, (ObjectWithArgs *)s->object, routine))
             return NULL;
@@ -2376,6 +2386,79 @@ static AstStmt *conv_create_function(Conv *c, CreateFunctionStmt *s) {
     return (AstStmt *)x;
 }
 
+/* ---- aggregates ---- */
+
+/* A function's name, which the grammar has as a type, or in quotes. */
+static bool conv_function_name(Conv *c, DefElem *d, AstName *out) {
+    if (d->arg && IsA(d->arg, String)) return copy_str(c, strVal(d->arg), &out->name);
+    if (d->arg && IsA(d->arg, TypeName)) return conv_qualified(c, ((TypeName *)d->arg)->names, -1, out);
+    err_at(c->e, pos_of(d->location), ERR_SYNTAX, "%s requires a parameter", d->defname);
+    return false;
+}
+static bool conv_value_text(Conv *c, DefElem *d, Slice *out) {
+    const char *text;
+    if (!option_text(c, d->arg, d->location, &text)) return false;
+    if (text) return *out = slice_of(text), true;
+    err_at(c->e, pos_of(d->location), ERR_SYNTAX, "%s requires a parameter", d->defname);
+    return false;
+}
+static bool conv_flag(Conv *c, DefElem *d, bool *out) {
+    Slice text = slice_of("true");
+    if (d->arg && !conv_value_text(c, d, &text)) return false;
+    *out = slice_eq(text, slice_of("true")) || slice_eq(text, slice_of("on")) || slice_eq(text, slice_of("1"));
+    return true;
+}
+/* One thing in the parentheses; in older statements BASETYPE, SFUNC1 and the like, too. */
+static bool conv_aggregate_option(Conv *c, DefElem *d, AstAggregate *x, AstTypeName **base) {
+    const char *n = d->defname;
+    const struct {
+        const char *name;
+        AstName *to;
+    } functions[] = {{"sfunc", &x->sfunc},           {"sfunc1", &x->sfunc},
+                     {"finalfunc", &x->finalfunc},   {"combinefunc", &x->combinefunc},
+                     {"serialfunc", &x->serialfunc}, {"deserialfunc", &x->deserialfunc},
+                     {"msfunc", &x->msfunc},         {"minvfunc", &x->minvfunc},
+                     {"mfinalfunc", &x->mfinalfunc}};
+    for (int i = 0; i < (int)(sizeof functions / sizeof *functions); i++)
+        if (strcmp(n, functions[i].name) == 0) return conv_function_name(c, d, functions[i].to);
+    AstTypeName **type = strcmp(n, "stype") == 0 || strcmp(n, "stype1") == 0 ? &x->stype
+                         : strcmp(n, "mstype") == 0                          ? &x->mstype
+                         : strcmp(n, "basetype") == 0                        ? base
+                                                                             : NULL;
+    if (type && d->arg && IsA(d->arg, TypeName)) return (*type = conv_type(c, (TypeName *)d->arg)) != NULL;
+    if (type && type == base && d->arg && IsA(d->arg, String) && strcmp(strVal(d->arg), "ANY") == 0) return true;
+    if (strcmp(n, "initcond") == 0 || strcmp(n, "initcond1") == 0) return conv_value_text(c, d, &x->initcond);
+    if (strcmp(n, "minitcond") == 0) return conv_value_text(c, d, &x->minitcond);
+    if (strcmp(n, "finalfunc_extra") == 0) return conv_flag(c, d, &x->final_extra);
+    if (strcmp(n, "mfinalfunc_extra") == 0) return conv_flag(c, d, &x->mfinal_extra);
+    if (strcmp(n, "hypothetical") == 0) return conv_flag(c, d, &x->hypothetical);
+    return true; /* SSPACE, SORTOP, PARALLEL and the like change no result */
+}
+static AstStmt *conv_create_aggregate(Conv *c, DefineStmt *s) {
+    AstCreateFunction *x = NEW(AstCreateFunction, AST_CREATE_FUNCTION, -1);
+    AstAggregate *agg = arena_new_of(c->a, AstAggregate);
+    AstTypeName *base = NULL;
+    if (!x || !agg || !conv_qualified(c, s->defnames, -1, &x->name)) return NULL;
+    if (!s->oldstyle) {
+        const int direct = intVal(lsecond(s->args));
+        agg->ordered = direct >= 0;
+        agg->n_direct = direct;
+        if (!conv_func_params(c, linitial(s->args), &x->params, &x->n_params)) return NULL;
+    }
+    for (int i = 0; i < list_length(s->definition); i++)
+        if (!conv_aggregate_option(c, list_nth(s->definition, i), agg, &base)) return NULL;
+    if (base && x->n_params == 0) {
+        if (!(x->params = new_array(c, 1, (int64_t)sizeof *x->params))) return NULL;
+        x->params[0].type = base;
+        x->n_params = 1;
+    }
+    x->aggregate = agg;
+    x->or_replace = s->replace;
+    x->volatility = 'i';
+    x->body_offset = -1;
+    return (AstStmt *)x;
+}
+
 bool conv_signature(Conv *c, ObjectWithArgs *o, AstFuncSignature *y) {
     y->has_args = !o->args_unspecified;
     if (!conv_qualified(c, o->objname, -1, &y->name)) return false;
@@ -2389,7 +2472,7 @@ bool conv_signature(Conv *c, ObjectWithArgs *o, AstFuncSignature *y) {
 static AstStmt *conv_drop_function(Conv *c, DropStmt *s) {
     AstDropFunction *x = NEW(AstDropFunction, AST_DROP_FUNCTION, -1);
     if (!x) return NULL;
-    x->what = s->removeType == OBJECT_FUNCTION ? 'f' : s->removeType == OBJECT_PROCEDURE ? 'p' : 'r';
+    x->what = routine_kind(s->removeType);
     x->if_exists = s->missing_ok;
     x->cascade = s->behavior == DROP_CASCADE;
     x->n_items = list_length(s->objects);
@@ -2417,40 +2500,6 @@ static AstStmt *conv_do(Conv *c, DoStmt *s) {
 static AstStmt *conv_call(Conv *c, CallStmt *s) {
     AstCall *x = NEW(AstCall, AST_CALL, s->funccall->location);
     return x && (x->func = (AstFunc *)conv_func(c, s->funccall)) ? (AstStmt *)x : NULL;
-}
-
-/* Statements that PostgreSQL has and Stele has not. */
-static const char *statement_name(Node *n) {
-    switch (nodeTag(n)) {
-    case T_AlterFunctionStmt: return "ALTER FUNCTION";
-    case T_AlterTypeStmt: return "ALTER TYPE";
-    case T_CreateTrigStmt: return "CREATE TRIGGER";
-    case T_CreateEventTrigStmt: return "CREATE EVENT TRIGGER";
-    case T_RuleStmt: return "CREATE RULE";
-    case T_CreateExtensionStmt: return "CREATE EXTENSION";
-    case T_CreatedbStmt: return "CREATE DATABASE";
-    case T_DropdbStmt: return "DROP DATABASE";
-    case T_AlterDatabaseStmt: return "ALTER DATABASE";
-    case T_AlterSystemStmt: return "ALTER SYSTEM";
-    case T_NotifyStmt: return "NOTIFY";
-    case T_ListenStmt: return "LISTEN";
-    case T_UnlistenStmt: return "UNLISTEN";
-    case T_LoadStmt: return "LOAD";
-    case T_CreateTableSpaceStmt: return "CREATE TABLESPACE";
-    case T_DropTableSpaceStmt: return "DROP TABLESPACE";
-    case T_CreateForeignTableStmt: return "CREATE FOREIGN TABLE";
-    case T_CreateFdwStmt: return "CREATE FOREIGN DATA WRAPPER";
-    case T_CreateForeignServerStmt: return "CREATE SERVER";
-    case T_ImportForeignSchemaStmt: return "IMPORT FOREIGN SCHEMA";
-    case T_CreatePolicyStmt: return "CREATE POLICY";
-    case T_CreatePublicationStmt: return "CREATE PUBLICATION";
-    case T_CreateSubscriptionStmt: return "CREATE SUBSCRIPTION";
-    case T_CreateCastStmt: return "CREATE CAST";
-    case T_CreatePLangStmt: return "CREATE LANGUAGE";
-    case T_CreateStatsStmt: return "CREATE STATISTICS";
-    case T_SecLabelStmt: return "SECURITY LABEL";
-    default: return "this statement";
-    }
 }
 
 /* Behind the first CREATE at or after `at`, which no name is without quotes. The text's end: there is none. */
@@ -2488,10 +2537,9 @@ static AstStmt *conv_set_schema(Conv *c, AlterObjectSchemaStmt *s) {
     if (!x || !copy_str(c, s->newschema, &x->schema)) return NULL;
     x->object = object_of(s->objectType);
     x->if_exists = s->missing_ok;
-    const bool f = s->objectType == OBJECT_FUNCTION, p = s->objectType == OBJECT_PROCEDURE;
-    if (f || p || s->objectType == OBJECT_ROUTINE) {
+    if (routine_kind(s->objectType)) {
         x->object = AST_OBJ_ROUTINE;
-        x->what = f ? 'f' : p ? 'p' : 'r';
+        x->what = routine_kind(s->objectType);
         if (!(routine = arena_new_of(c->a, AstFuncSignature)) ||
             !conv_signature(c, (ObjectWithArgs *)s->object, routine))
             return NULL;
@@ -2502,6 +2550,76 @@ static AstStmt *conv_set_schema(Conv *c, AlterObjectSchemaStmt *s) {
     if (s->relation) return conv_rangevar(c, s->relation, &x->name) ? (AstStmt *)x : NULL;
     return object_names(c, s->object, &x->name) && x->name.name ? (AstStmt *)x
                                                                 : unsupported_on(c, "ALTER", s->objectType);
+}
+
+/* Statements that PostgreSQL has and Stele has not. */
+static const char *statement_name(Node *n) {
+    switch (nodeTag(n)) {
+    case T_AlterFunctionStmt: return "ALTER FUNCTION";
+    case T_AlterTypeStmt: return "ALTER TYPE";
+    case T_CreateTrigStmt: return "CREATE TRIGGER";
+    case T_CreateEventTrigStmt: return "CREATE EVENT TRIGGER";
+    case T_RuleStmt: return "CREATE RULE";
+    case T_CreateExtensionStmt: return "CREATE EXTENSION";
+    case T_CreatedbStmt: return "CREATE DATABASE";
+    case T_DropdbStmt: return "DROP DATABASE";
+    case T_AlterDatabaseStmt: return "ALTER DATABASE";
+    case T_AlterSystemStmt: return "ALTER SYSTEM";
+    case T_NotifyStmt: return "NOTIFY";
+    case T_ListenStmt: return "LISTEN";
+    case T_UnlistenStmt: return "UNLISTEN";
+    case T_LoadStmt: return "LOAD";
+    case T_CreateTableSpaceStmt: return "CREATE TABLESPACE";
+    case T_DropTableSpaceStmt: return "DROP TABLESPACE";
+    case T_CreateForeignTableStmt: return "CREATE FOREIGN TABLE";
+    case T_CreateFdwStmt: return "CREATE FOREIGN DATA WRAPPER";
+    case T_CreateForeignServerStmt: return "CREATE SERVER";
+    case T_ImportForeignSchemaStmt: return "IMPORT FOREIGN SCHEMA";
+    case T_CreatePolicyStmt: return "CREATE POLICY";
+    case T_CreatePublicationStmt: return "CREATE PUBLICATION";
+    case T_CreateSubscriptionStmt: return "CREATE SUBSCRIPTION";
+    case T_CreateCastStmt: return "CREATE CAST";
+    case T_CreatePLangStmt: return "CREATE LANGUAGE";
+    case T_CreateStatsStmt: return "CREATE STATISTICS";
+    case T_SecLabelStmt: return "SECURITY LABEL";
+    default: return "this statement";
+    }
+}
+
+/* The same of statements whose names PostgreSQL would look for first. */
+static AstStmt *unsupported_named(Conv *c, Node *n) {
+    AstUnsupported *x = (AstUnsupported *)unsupported_stmt(c, statement_name(n));
+    AstName *table = arena_new_of(c->a, AstName);
+    AstFuncSignature *f = arena_new_of(c->a, AstFuncSignature);
+    if (!x || !table || !f) return NULL;
+    bool ok = true;
+    switch (nodeTag(n)) {
+    case T_CreateExtensionStmt:
+        ok = copy_str(c, ((CreateExtensionStmt *)n)->extname, &x->extension);
+        x->if_exists = ((CreateExtensionStmt *)n)->if_not_exists;
+        break;
+    case T_DropdbStmt:
+        ok = copy_str(c, ((DropdbStmt *)n)->dbname, &x->database);
+        x->if_exists = ((DropdbStmt *)n)->missing_ok;
+        break;
+    case T_LoadStmt: ok = copy_str(c, ((LoadStmt *)n)->filename, &x->file); break;
+    case T_CreateTableSpaceStmt: ok = copy_str(c, ((CreateTableSpaceStmt *)n)->location, &x->directory); break;
+    case T_CreateForeignTableStmt: ok = copy_str(c, ((CreateForeignTableStmt *)n)->servername, &x->server); break;
+    case T_CreateTrigStmt:
+        ok = conv_rangevar(c, ((CreateTrigStmt *)n)->relation, table) &&
+             conv_qualified(c, ((CreateTrigStmt *)n)->funcname, -1, &f->name);
+        f->has_args = true;
+        x->table = table;
+        x->function = f;
+        break;
+    case T_CreateCastStmt:
+        if (!((CreateCastStmt *)n)->func) break;
+        ok = conv_signature(c, ((CreateCastStmt *)n)->func, f);
+        x->function = f;
+        break;
+    default: break;
+    }
+    return ok ? (AstStmt *)x : NULL;
 }
 
 static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
@@ -2543,7 +2661,7 @@ static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
     }
     case T_DropStmt: {
         ObjectType t = ((DropStmt *)n)->removeType;
-        return t == OBJECT_FUNCTION || t == OBJECT_PROCEDURE || t == OBJECT_ROUTINE
+        return t == OBJECT_FUNCTION || t == OBJECT_PROCEDURE || t == OBJECT_ROUTINE || t == OBJECT_AGGREGATE
                    ? conv_drop_function(c, (DropStmt *)n)
                    : conv_drop(c, (DropStmt *)n);
     }
@@ -2604,8 +2722,11 @@ static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
     case T_ConstraintsSetStmt: return conv_set_constraints(c, (ConstraintsSetStmt *)n);
     case T_CheckPointStmt: return NEW(AstStmt, AST_CHECKPOINT, -1);
     case T_DiscardStmt: return conv_discard(c, (DiscardStmt *)n);
-    case T_DefineStmt: return unsupported_on(c, "CREATE", ((DefineStmt *)n)->kind);
-    default: return is_access_stmt(n) ? conv_access(c, n) : unsupported_stmt(c, statement_name(n));
+    case T_DefineStmt: {
+        DefineStmt *s = (DefineStmt *)n;
+        return s->kind == OBJECT_AGGREGATE ? conv_create_aggregate(c, s) : unsupported_on(c, "CREATE", s->kind);
+    }
+    default: return is_access_stmt(n) ? conv_access(c, n) : unsupported_named(c, n);
     }
 }
 

@@ -29,6 +29,7 @@ bool copy_str(Conv *c, const char *s, const char **out);
 bool conv_names(Conv *c, List *l, const char ***out, int64_t *n); /* of String nodes */
 bool conv_qualified(Conv *c, List *l, int location, AstName *out);
 bool conv_rangevar(Conv *c, RangeVar *r, AstName *out);
+char routine_kind(ObjectType t); /* as AstDropFunction has it; 0: it is no kind of routine */
 bool conv_signature(Conv *c, ObjectWithArgs *o, AstFuncSignature *y);
 AstObject object_of(ObjectType t);
 /* An object's name where the grammar gives a List of String, a String or a TypeName; NULL: none of these. */

@@ -365,7 +365,8 @@ Slice scan_default_expr(Slice t, int64_t start) {
 char *sql_create_named(Arena *a, Slice sql, const char *name) {
     int64_t at = 0;
     Tok t = scan_next(sql, &at);
-    while (t.kind != TOK_END && !scan_is_word(sql, t, "function") && !scan_is_word(sql, t, "procedure"))
+    while (t.kind != TOK_END && !scan_is_word(sql, t, "function") && !scan_is_word(sql, t, "procedure") &&
+           !scan_is_word(sql, t, "aggregate"))
         t = scan_next(sql, &at);
     const Tok first = scan_next(sql, &at);
     int64_t end = first.end;
