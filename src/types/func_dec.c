@@ -326,8 +326,10 @@ Status func_dec_to_numeric(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, 
         num_zero(out, i);
         if (!row_valid(out, i)) continue;
         if (func_dec_arg(ctx, &args[0], i, &x) != ST_OK) return FAILED(i);
-        FAIL_IF(x.kind == DEC_NAN, i, ERR_FEATURE_NOT_SUPPORTED, "numeric(%d,%d) cannot hold NaN", ctx->ret.precision,
-                ctx->ret.scale);
+        if (x.kind == DEC_NAN) {
+            (void)numeric_nan_error(ctx->err, ctx->ret.precision, ctx->ret.scale);
+            return FAILED(i);
+        }
         if (!dec_is_finite(&x)) {
             (void)numeric_infinite_error(ctx->err, ctx->ret.precision, ctx->ret.scale);
             return FAILED(i);

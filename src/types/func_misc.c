@@ -15,6 +15,7 @@
 #include "types/enums.h"
 #include "types/func_int.h"
 #include "types/json.h"
+#include "types/oid.h"
 
 /* ---- comparisons ---------------------------------------------------------------------- */
 
@@ -176,11 +177,17 @@ TEXT_CONST(version_text, "PostgreSQL 15.0 (Stele 0.1.0)")
 TEXT_CONST(user_text, ctx->session ? ctx->session->user : "")
 TEXT_CONST(session_user_text, ctx->session ? ctx->session->session_user : "")
 TEXT_CONST(database_text, ctx->session ? ctx->session->database : "")
+static Type tf_regtype(const FuncDef *f, int nargs, const Type *a) {
+    return (void)f, (void)nargs, (void)a, oid_type(OID_TYPE);
+}
 KERNEL(typeof_any) {
     KERNEL_UNUSED();
-    Slice v = slice_of(type_plain_name(args[0].type));
+    const SessionInfo *s = ctx->session;
+    int64_t oid;
+    if (!s || !s->oid_find) return err_set(ctx->err, ERR_FEATURE_NOT_SUPPORTED, "there is no catalog here");
+    TRY(s->oid_find(s->setting_ctx, OID_TYPE, slice_of(type_plain_name(args[0].type)), &oid, ctx->err));
     for (int64_t i = 0; i < n; i++) {
-        ((Str *)out->data)[i] = str_make(v.ptr, v.len);
+        ((int64_t *)out->data)[i] = oid;
         out->valid[i] = 1;
     }
     return ST_OK;
@@ -395,7 +402,8 @@ static const FuncDef defs[] = {
         "all labels of the argument's type"),
     DEF("enum_range", FN_CAN_FAIL, T_ARRAY, 2, ARGS(T_ENUM, T_ENUM), OP_NONE, enum_range, tf_array_of,
         "labels from the first argument to the second; NULL: from the first label, to the last"),
-    DEF("pg_typeof", 0, T_TEXT, 1, ARGS(T_ANY), OP_NONE, typeof_any, NULL, "type of the argument"),
+    DEF("pg_typeof", FN_STABLE | FN_CAN_FAIL, T_OID, 1, ARGS(T_ANY), OP_NONE, typeof_any, tf_regtype,
+        "type of the argument"),
     DEF("booland_statefunc", S_, T_BOOL, 2, ARGS(T_BOOL, T_BOOL), OP_NONE, bool_and2, NULL, "and"),
     DEF("boolor_statefunc", S_, T_BOOL, 2, ARGS(T_BOOL, T_BOOL), OP_NONE, bool_or2, NULL, "or"),
 

@@ -49,6 +49,15 @@ Status numeric_infinite_error(Err *e, int precision, int scale) {
     err_detail(e, "A field with precision %d, scale %d cannot hold an infinite value.", precision, scale);
     return ST_ERROR;
 }
+static const char no_nan[] = " cannot hold NaN";
+Status numeric_nan_error(Err *e, int precision, int scale) {
+    return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "numeric(%d,%d)%s", precision, scale, no_nan);
+}
+bool numeric_is_nan_error(const Err *e) {
+    const size_t n = strlen(e->message), end = sizeof no_nan - 1;
+    return strcmp(e->sqlstate, ERR_FEATURE_NOT_SUPPORTED) == 0 && strncmp(e->message, "numeric(", 8) == 0 && n > end &&
+           strcmp(e->message + n - end, no_nan) == 0;
+}
 Status num_overflow(FuncCtx *ctx, int64_t i) {
     ctx->error_row = i;
     return numeric_range_error(ctx->err, ctx->ret.precision, ctx->ret.scale);

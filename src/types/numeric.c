@@ -13,6 +13,7 @@
 
 #include "types/type.h"
 #include "types/type_int.h"
+#include "types/range_errors.h"
 
 #define E19 ((int128_t)10000000000000000000ULL)
 const int128_t pow10_i128[39] = {
@@ -380,6 +381,12 @@ static Status malformed(Slice whole, Slice s, Err *e) {
     return text_syntax_error(ERR_INVALID_TEXT, "numeric", whole, e);
 }
 
+bool numeric_is_special(Slice text, bool *infinite) {
+    const Slice s = text_trim(text),
+                t = s.len > 0 && (*s.ptr == '+' || *s.ptr == '-') ? (Slice){s.ptr + 1, s.len - 1} : s;
+    *infinite = word_eq(t, "inf") || word_eq(t, "infinity");
+    return *infinite || word_eq(s, "nan");
+}
 Status numeric_parse(Slice text, int scale, int128_t *out, int *out_scale, Err *e) {
     Slice t = text_trim(text);
     const char *s = t.ptr, *end = t.ptr + t.len;

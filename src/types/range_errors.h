@@ -9,5 +9,9 @@
 Status numeric_range_error(Err *e, int precision, int scale);
 /* 22003: infinity for numeric(precision, scale). Returns ST_ERROR. */
 Status numeric_infinite_error(Err *e, int precision, int scale);
+/* Of 38 digits at most, whose values are integers; whether that is what e says. */
+Status numeric_nan_error(Err *e, int precision, int scale);
+bool numeric_is_nan_error(const Err *e);
+bool numeric_is_special(Slice text, bool *infinite); /* NaN, or an infinity */
 
 #endif

@@ -398,6 +398,9 @@ char *value_to_text_form(Arena *a, const Value *v, TextForm form, int64_t *len_o
 
 static Status numeric_cell(Type t, Slice text, void *cell, Err *e) {
     int128_t v;
+    bool infinite;
+    if (!(t.flags & TF_UNCONSTRAINED) && numeric_is_special(text, &infinite))
+        return infinite ? numeric_infinite_error(e, t.precision, t.scale) : numeric_nan_error(e, t.precision, t.scale);
     bool fresh = e && !err_is_set(e);
     Status st = numeric_parse(text, t.scale, &v, NULL, e);
     bool too_big = st != ST_OK && fresh && strcmp(e->sqlstate, ERR_NUMERIC_RANGE) == 0;

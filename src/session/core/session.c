@@ -13,6 +13,7 @@
 #include "session/pool/bulk.h"
 #include "session/pool/callpool.h"
 #include "session/pl/pl_eval.h"
+#include "types/range_errors.h"
 #include "session/pl/pl_run.h"
 #include "session/core/ahead.h"
 #include "session/core/changes.h"
@@ -1227,6 +1228,7 @@ static Status bind_shape(Session *s, SqlText *t, const AstStmt *query) {
     Arena *tmp = arena_new(&s->account, &s->err), *a = t->arena;
     if (!tmp) return ST_ERROR;
     plan_ctx_init_client(s, tmp, &c);
+    c.for_shape = true; /* execute_wider() may see to it */
     Status r = sql_bind_client(&c, query, 0, NULL, &b);
     t->runs_bulk = c.n_bulks > 0;
     t->once |= c.reads_client_rows || c.reads_stream;
@@ -1806,11 +1808,29 @@ static Status execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_p
     return run_changes(&(Changes){s, st, ast, n_params, param_types, params});
 }
 
+/* The statement was refused because a column has no NaN: again, when it has. */
+static Status execute_wider(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,
+                            const Value *params, SqlText *text) {
+    Err why;
+    bool done = false;
+    err_copy(&why, &s->err);
+    err_clear(&s->err);
+    Status r = s->state == 'T' ? lock_latest(s) : session_begin_write(s);
+    if (r == ST_OK) r = numerics_widen(s, st, ast, &done);
+    if (r == ST_OK && done) {
+        transaction_pin(s, true);
+        return execute(s, st, ast, n_params, param_types, params, text);
+    }
+    err_clear(&s->err);
+    return err_copy(&s->err, &why), ST_ERROR;
+}
 Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,
                        const Value *params, SqlText *text) {
     dbg_assert(!text || text->ast == ast);
     s->read.again = false;
     Status r = execute(s, st, ast, n_params, param_types, params, text);
+    if (r != ST_OK && numeric_is_nan_error(&s->err) && sql_is_planned(ast))
+        return execute_wider(s, st, ast, n_params, param_types, params, text);
     if (r == ST_OK || !(s->read.again || session_read_outdated(s))) return r;
     /* It has read a version, or rows on a device, and came to something that needs the lock, or rows on the host: from
      * the start, with them. */

@@ -627,6 +627,9 @@ Status session_add_schema(Session *s, const Schema *like); /* likewise */
 Status session_drop_schema(Session *s, Schema *x);
 /* An enumerated type in the place of another; either may be NULL. */
 Status session_put_enum(Session *s, const EnumType *from, const EnumType *to);
+/* wide_numerics.c: gives columns of numeric(p,s) that a statement changes, and that have no NaN, the form that has.
+ * done: there are some. */
+Status numerics_widen(Session *s, Statement *st, const AstStmt *ast, bool *done);
 bool session_enum_is_older(const Session *s, const EnumType *x); /* than the transaction */
 /* The same of composite types. */
 Status session_put_composite(Session *s, const CompositeType *from, const CompositeType *to);

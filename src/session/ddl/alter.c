@@ -623,8 +623,7 @@ static bool adds_values(const AstAlterCmd *k) {
         adds |= k->column->constraints[i].kind == AST_CON_DEFAULT;
     return adds;
 }
-/* The table's row type was `before`. dropped: the column that is gone, or -1. */
-static Status row_renewed(Session *s, Statement *st, const char *table, Type before, int dropped) {
+Status row_type_renewed(Session *s, Statement *st, const char *table, Type before, int dropped) {
     Type after;
     if (!row_type_used(s, before)) return ST_OK;
     TRY(catalog_row_type(&s->db->catalog, catalog_table(&s->db->catalog, slice_of(table)), &after, &s->err));
@@ -655,7 +654,7 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
     if (!x.sql) x.sql = select_columns(x.a, t, -1, NULL);
     if (!x.sql) return err_oom(&s->err);
     TRY(rebuild(s, st, t, &x.d, t->name, x.sql, x.new_col)); /* 3 */
-    if (other_row) TRY(row_renewed(s, st, name, row, k->kind == AST_ALTER_DROP_COLUMN ? x.col : -1));
+    if (other_row) TRY(row_type_renewed(s, st, name, row, k->kind == AST_ALTER_DROP_COLUMN ? x.col : -1));
     return check_altered(&x, old_checks); /* 4 */
 }
 
@@ -840,7 +839,7 @@ Status table_move(Session *s, Statement *st, const char *table, const char *sche
     for (int i = 0; i < d.n_exprs; i++)
         if (!(d.exprs[i].name = key_make(a, schema, name_of_key(d.exprs[i].name)))) return err_oom(&s->err);
     TRY(rebuild(s, st, t, &d, name, sql, -1));
-    TRY(row_renewed(s, st, name, row, -1));
+    TRY(row_type_renewed(s, st, name, row, -1));
     return move_sequences(s, st, name, schema);
 }
 Status rename_object(Session *s, Statement *st, const AstRename *x) {
@@ -930,5 +929,5 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
     if (!sql) return err_oom(&s->err);
     if (!(name = arena_strdup(a, name))) return ST_ERROR;
     TRY(rebuild(s, st, t, &d, name, sql, -1));
-    return row_renewed(s, st, name, row, -1);
+    return row_type_renewed(s, st, name, row, -1);
 }

@@ -1,4 +1,5 @@
 /* create_table.c - CREATE TABLE and CREATE TABLE AS; drafts of tables, which ALTER TABLE changes (alter.c). */
+#include "session/core/plancache.h"
 #include "session/ddl/create_like.h"
 #include "session/ddl/definition.h"
 #include "session/ddl/depend.h"
@@ -25,6 +26,7 @@ int draft_column(const TableDraft *d, const char *name) {
 }
 
 Status draft_of(Session *s, Arena *a, const Table *t, TableDraft *d) {
+    *d = (TableDraft){0};
     d->cols = arena_array(a, ColumnDef, t->n_cols + 2);
     d->keys = arena_array(a, KeyDef, t->n_keys + 2);
     d->checks = arena_array(a, CheckDef, t->n_checks + 2);
@@ -575,20 +577,30 @@ Status create_table_as(Session *s, Statement *st, const AstCreateTableAs *x) {
     TRY(check_on_commit(s, x->name.name, x->on_commit));
     TRY(name_is_free(s, &x->name, x->if_not_exists, &skip));
     if (skip) return ST_OK;
-    if (x->query->kind != AST_SELECT)
-        return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "CREATE TABLE AS EXECUTE is not supported");
+    SqlText *prepared = NULL;
+    Value *values = NULL;
+    if (x->query->kind == AST_EXECUTE) {
+        TRY(prepared_values(s, st, AST_AS_CONST(AstExecute, x->query), &prepared, &values));
+        if (prepared->ast->kind != AST_SELECT)
+            return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "prepared statement is not a SELECT");
+        named.query = (AstStmt *)(uintptr_t)prepared->ast; /* it is only read */
+    }
     PlanCtx c;
     plan_ctx_init_client(s, a, &c);
     BoundStmt *b;
     Table *t;
-    TRY(sql_bind(&c, x->query, 0, NULL, &b));
-    if (b->n_params > 0) return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "CREATE TABLE AS takes no parameters");
+    const int32_t n_given = prepared ? prepared->n_params : 0;
+    const Type *types = prepared ? prepared->param_types : NULL;
+    TRY(sql_bind(&c, x->query, n_given, types, &b));
+    if (!prepared && b->n_params > 0)
+        return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "CREATE TABLE AS takes no parameters");
     int64_t n = 0;
     bool done = false;
-    if (!x->with_no_data && ahead_pays(s, &c, b)) TRY(create_ahead(s, st, x, &n, &done));
+    if (!prepared && !x->with_no_data && ahead_pays(s, &c, b)) TRY(create_ahead(s, st, x, &n, &done));
     if (done) return created_with(st, n);
     plan_ctx_init_client(s, a, &c);
-    TRY(sql_bind(&c, x->query, 0, NULL, &b));
+    TRY(sql_bind(&c, x->query, n_given, types, &b));
+    if (prepared) TRY(sql_bind_params(&c, b, prepared->n_params, values));
     TRY(table_of_query(s, a, x, &c, b, &t));
     TRY(add_new_table(s, t));
     if (x->with_no_data) return ST_OK;

@@ -509,7 +509,7 @@ static Status prepare_statement(Session *s, Statement *st, const AstPrepare *x) 
     return ST_OK;
 }
 
-static Status execute_statement(Session *s, Statement *st, const AstExecute *x) {
+Status prepared_values(Session *s, Statement *st, const AstExecute *x, SqlText **out, Value **values) {
     SqlPrepared *p = find_prepared(s, x->name);
     if (!p) return err_set(&s->err, ERR_BAD_STATEMENT_NAME, "prepared statement \"%s\" does not exist", x->name);
     SqlText *t = p->text;
@@ -532,7 +532,14 @@ static Status execute_statement(Session *s, Statement *st, const AstExecute *x) 
     }
     t->refs++;
     text_release(st->ran_text);
-    st->ran_text = t;
+    st->ran_text = *out = t;
+    *values = v;
+    return ST_OK;
+}
+static Status execute_statement(Session *s, Statement *st, const AstExecute *x) {
+    SqlText *t;
+    Value *v;
+    TRY(prepared_values(s, st, x, &t, &v));
     return session_execute(s, st, t->ast, t->n_params, t->param_types, v, t);
 }
 

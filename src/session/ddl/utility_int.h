@@ -144,6 +144,14 @@ Status composite_rename(Session *s, const CompositeType *x, const char *new_name
 /* 0A000: texts know the fields of the table's row type, or (columns) columns have it. */
 Status row_type_unused(Session *s, Statement *st, const Table *t, bool columns);
 
+/* What the table's row type, which was `before`, has to become wherever it is. dropped: the column that is gone, or -1.
+ */
+Status row_type_renewed(Session *s, Statement *st, const char *table, Type before, int dropped);
+
+/* ---- utility.c ---- */
+/* The prepared statement that EXECUTE names, which the statement keeps, and its parameters' values. */
+Status prepared_values(Session *s, Statement *st, const AstExecute *x, SqlText **out, Value **values);
+
 /* ---- unsupported.c ---- */
 /* 0A000, or what PostgreSQL says of something that the statement names and that is not there. */
 Status unsupported_statement(Session *s, Statement *st, const AstUnsupported *x);

@@ -8,6 +8,7 @@
 #include "session/core/plancache.h"
 #include "session/core/transaction.h"
 #include "session/pool/bulk.h"
+#include "types/oid.h"
 
 #include <stdio.h>
 
@@ -75,6 +76,8 @@ static Status make(Session *s, SqlText *text, int32_t n_params, const Type *para
     t->of_version = session_reads_version(s);
     text->point = t;
     if (time_reads != clock || zone_reads != zone || c->calls_routine || b->n_params > n_params) return ST_OK;
+    for (int32_t i = 0; i < b->n_result; i++) /* names of objects are found by a statement's own way */
+        if (oid_has_name(c->cols.items[b->result[i]].type)) return ST_OK;
     t->point = pl_point_of(s, a, c, b);
     t->nulls_apart = t->point && sql_null_params_matter(c, b);
     return err_is_set(&s->err) ? ST_ERROR : ST_OK;

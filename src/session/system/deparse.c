@@ -223,7 +223,10 @@ static const char *write_cast(Deparse *d, const Expr *e, bool implicit) {
     const bool alike = (is_numeric(e->type) && is_numeric(from)) || (type_is_integer(e->type) && type_is_integer(from));
     if (e->cast_ctx != CAST_EXPLICIT && (!implicit || alike)) return x;
     const bool alone = d->pretty || (e->args[0]->kind == EX_CONST && !type_is_number(e->args[0]->type));
-    const char *type = e->type.id == T_CHAR && e->type.length <= 0 ? "bpchar" : type_name(e->type, &room);
+    const bool plain = e->cast_ctx != CAST_EXPLICIT && is_numeric(e->type); /* with computed modifiers */
+    const char *type = plain                                         ? "numeric"
+                       : e->type.id == T_CHAR && e->type.length <= 0 ? "bpchar"
+                                                                     : type_name(e->type, &room);
     return x ? arena_printf(d->a, alone ? "%s::%s" : "(%s)::%s", x, type) : NULL;
 }
 /* On lines of its own, each deeper one further to the right. */

@@ -89,7 +89,8 @@ static Status find_type(const SysObjects *o, Slice name, int64_t *out, Err *e) {
     Err why = {0};
     if (!sql) return err_oom(e);
     const bool word = name.len == 4 && strncasecmp(name.ptr, "char", 4) == 0; /* character, and not "char" */
-    if (!word && split_name(o->a, name, &schema, &plain)) {                   /* also those that SQL has no word for */
+    if (slice_eq(name, slice_of("record[]"))) return *out = OID_RECORD_ARRAY, ST_OK;
+    if (!word && split_name(o->a, name, &schema, &plain)) { /* also those that SQL has no word for */
         const SysType *x = object_type_named(o, schema, plain);
         if (x) return *out = x->oid, ST_OK;
     }
@@ -483,6 +484,12 @@ static Status other_temp_schema(const Call *c) {
     return put_bool(c, name && schema_is_others(name));
 }
 static Status no(const Call *c) { return put_bool(c, false); }
+static Status row_security(const Call *c) {
+    int64_t oid = c->args[0].u.i64;
+    const Str name = c->args[0].u.str;
+    if (type_is_text(c->args[0].type)) TRY(session_oid_find(c->s, OID_CLASS, (Slice){name.ptr, name.len}, &oid, c->e));
+    return object_class(c->o, oid) ? put_bool(c, false) : ST_OK;
+}
 static Status process(const Call *c) { return put_int4(c, getpid()); }
 
 /* ---- the redo log ---- */
@@ -641,6 +648,8 @@ static const struct {
     {"pg_last_wal_replay_lsn", nothing},
     {"pg_last_wal_receive_lsn", nothing},
     {"stele_is_stable", is_stable},
+    {"row_security_active", row_security},
+    {"pg_jit_available", no},
     {"_pg_char_max_length", char_max_length},
     {"_pg_char_octet_length", char_octet_length},
     {"_pg_numeric_precision", numeric_precision},

@@ -12,6 +12,7 @@
 #include "sql/bind/bind_int.h"
 #include "types/composite.h"
 #include "types/dec.h"
+#include "types/range_errors.h"
 #include "types/enums.h"
 #include "types/numbers.h"
 #include "types/oid.h"
@@ -307,6 +308,13 @@ static Expr *literal_cast(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t loca
     if (e->u.value.is_null) return constant(b, &v, e->location);
     Type in = to;
     Type last = to.id == T_ARRAY ? type_element(to) : to;
+    bool infinite;
+    const Str given = e->u.value.u.str;
+    const bool nan = to.id == T_NUMERIC && !(to.flags & TF_UNCONSTRAINED) &&
+                     numeric_is_special((Slice){given.ptr, given.len}, &infinite) && !infinite;
+    if (nan && b->c->for_shape) return constant(b, &v, e->location);
+    if (nan && ctx == CAST_EXPLICIT) /* the other form has NaN */
+        in = (Type){.id = T_DECIMAL, .length = dec_typmod(to.precision, to.scale)};
     bool cut = ctx == CAST_EXPLICIT && type_has_length(last) && last.length > 0;
     if (cut) {
         last.length = 0;

@@ -7,6 +7,7 @@
 #include "catalog/similar_names.h"
 #include "catalog/user_function.h"
 #include "sql/bind/bind_int.h"
+#include "types/oid.h"
 #include "types/range.h"
 
 static const char *const int_fields[] = {"year", "month",  "day", "hour",    "minute", "quarter", "week",
@@ -517,6 +518,11 @@ static Expr *operator_function(Binder *b, const char *name, int n, Expr **args, 
     return NULL;
 }
 
+/* A type's name as regtype. */
+static Expr *type_named(Binder *b, const char *name, int64_t location) {
+    Expr *text = name ? bind_text_const(b, slice_of(name), location) : NULL;
+    return bind_coerce(b, text, oid_type(OID_TYPE), CAST_EXPLICIT, location);
+}
 /* Some function has the name. */
 static bool is_known(Binder *b, const AstFunc *f) {
     int64_t n;
@@ -581,11 +587,12 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
         err_at(b->err, pos, ERR_PROGRAM_LIMIT, "cannot pass more than 1664 arguments to a function");
         return NULL;
     }
-    const Domain *d = f->n_args == 1 && args[0] && strcmp(name, "pg_typeof") == 0
-                          ? catalog_domain_by_id(b->c->catalog, args[0]->domain)
-                          : NULL;
-    const char *shown = d ? domain_shown(b->a, d) : NULL;
-    if (d) return shown ? bind_text_const(b, slice_of(shown), f->location) : NULL;
+    if (f->n_args == 1 && strcmp(name, "pg_typeof") == 0) {
+        const Domain *d = catalog_domain_by_id(b->c->catalog, args[0]->domain);
+        b->c->one_thread = true;
+        if (d || (args[0]->kind == EX_CONST && args[0]->type.id == T_UNKNOWN))
+            return type_named(b, d ? domain_shown(b->a, d) : "unknown", f->location);
+    }
     Expr *e = func_named(slice_of(name)) ? NULL : operator_function(b, name, (int)f->n_args, args, f->location);
     if (!e && !err_is_set(b->err)) e = bind_range_cast(b, name, (int)f->n_args, args, f->location);
     if (!e && !err_is_set(b->err)) e = bind_call(b, name, false, (int)f->n_args, args, f->location);

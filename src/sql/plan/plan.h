@@ -141,6 +141,7 @@ typedef struct PlanCtx {
     int32_t n_bulks;                    /* bulk_call in FROM: so many */
     bool bulk_stays;   /* the bulk's changes need not be in tables behind it, if nothing else in the plan reads these */
     bool reads_system; /* system relations, or functions that read the catalog */
+    bool for_shape;    /* for columns and parameters alone: a value that a column cannot hold is none */
     bool sets_settings;          /* set_config: rows are computed one by one, their values in order */
     bool lasts;                  /* the plan is kept for later statements: no stable call is folded */
     const StreamFinder *streams; /* NULL: nothing outside the database can be read */
