@@ -1815,7 +1815,9 @@ static Status execute_wider(Session *s, Statement *st, const AstStmt *ast, int32
     bool done = false;
     err_copy(&why, &s->err);
     err_clear(&s->err);
-    Status r = s->state == 'T' ? lock_latest(s) : session_begin_write(s);
+    if (s->lock == LOCK_SHARED && session_may_read_images(s)) session_unlock(s);
+    session_read_end(s); /* of a version, if it has come so far without the lock */
+    Status r = s->state == 'T' ? session_lock_latest(s) : session_begin_write(s);
     if (r == ST_OK) r = numerics_widen(s, st, ast, &done);
     if (r == ST_OK && done) {
         transaction_pin(s, true);
