@@ -186,11 +186,17 @@ typedef struct BufferRow {
     const BufferSpec *spec;
     Reg *args; /* keys, columns, then the number of rows so far (I64) */
 } BufferRow;
+/* The detail "Key (a, b)=(1, 2) is not present in table "t".": names, what comes behind the values, and their types. */
+typedef struct KeyDetail {
+    const char *names, *after;
+    const Type *types;
+} KeyDetail;
 typedef struct RaiseSite { /* %: the next argument, a PH_STR or NULL ("<NULL>") */
     const char *sqlstate, *format, *detail, *hint;
     int32_t n;
     Reg *args;
     const struct Table *row_of; /* NULL, or args are a row of the table, for the detail "Failing row contains" */
+    const KeyDetail *key;       /* NULL, or args are the values of a key, for its detail */
     const ErrNames *names;      /* NULL: none */
 } RaiseSite;
 /* CAUGHT: imm >> CAUGHT_BITS is the P_TRY's number, the bits below say what of its error; CAUGHT_NAME + ErrField: a

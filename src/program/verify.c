@@ -89,7 +89,7 @@ static Status check_row_op(const Verify *v, const Instr *in) {
                 "notice without a severity");
         REQUIRE(v, r->sqlstate && strlen(r->sqlstate) == 5 && r->format, "error without a code or text");
         for (int32_t i = 0; i < r->n; i++)
-            REQUIRE(v, r->args[i] && (r->row_of || reg_phys(v, r->args[i]) == PH_STR), "operand types");
+            REQUIRE(v, r->args[i] && (r->row_of || r->key || reg_phys(v, r->args[i]) == PH_STR), "operand types");
         break;
     }
     default: { /* OP_ITEM, OP_LOCK */

@@ -77,6 +77,18 @@ Status row_duplicate_error(const Table *t, const char *name, const char *columns
     return ST_ERROR;
 }
 
+void row_key_detail(int n, const char *names, const Type *types, const void *const *cells, const char *after, Err *e) {
+    Arena *a = arena_new(NULL, NULL);
+    Line values = {0};
+    if (!a) return;
+    for (int i = 0; i < n; i++) {
+        if (i) put(&values, ", ", 2);
+        put_cell(&values, a, types[i], cells[i], INT64_MAX);
+    }
+    err_detail(e, "Key (%s)=(%s) %s", names, values.text, after);
+    arena_free(a);
+}
+
 Status row_key_error(const Table *t, int key, const void *const *cells, Err *e) {
     const KeyConstraint *k = &t->keys[key];
     Arena *a = arena_new(NULL, NULL);

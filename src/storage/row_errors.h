@@ -27,6 +27,8 @@ void row_failing_detail(const Table *t, const void *const *cells, Err *e);
 Status row_key_error(const Table *t, int key, const void *const *cells, Err *e);
 /* ... a row that the table has. */
 Status row_key_error_stored(const Table *t, int key, int64_t rowid, Err *e);
+/* The detail "Key (names)=(values) after." of an error that is set. */
+void row_key_detail(int n, const char *names, const Type *types, const void *const *cells, const char *after, Err *e);
 /* 23505 of a unique index: its columns and the values that two rows have there, as texts (NULL: without a detail). */
 Status row_duplicate_error(const Table *t, const char *name, const char *columns, const char *values, Err *e);
 

@@ -797,9 +797,13 @@ static void compare_in_order(const Case *k, const Config *g, Session *s, const R
 
 static bool restore(const Case *k, Session *s) {
     char sql[300];
+    for (int64_t t = k->tables.n - 1; t >= 0; t--) { /* tables refer to earlier ones */
+        snprintf(sql, sizeof sql, "delete from %s", k->tables.items[t]);
+        if (!run_sql(s, sql, NULL)) return false;
+    }
     for (int64_t t = 0; t < k->tables.n; t++) {
         const char *name = k->tables.items[t];
-        snprintf(sql, sizeof sql, "delete from %s; insert into %s select * from orig_%s", name, name, name);
+        snprintf(sql, sizeof sql, "insert into %s select * from orig_%s", name, name);
         if (!run_sql(s, sql, NULL)) return false;
     }
     return true;

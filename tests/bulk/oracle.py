@@ -22,6 +22,7 @@ import time
 import zlib
 
 AHEAD_CASES = 20
+KEY_CHANGES = 0
 HANG = 900 # seconds without an answer: the driver hangs; a busy machine is slow
 SMALL_WORDS = ["", "a", "b", "ab", "abc", "x", "foo", "bar", "Abc", "é", "a text of more than twelve bytes", "another rather long text", "0", "7"]
 
@@ -1449,6 +1450,98 @@ def add_takes(case, seed, big, calm):
 DIGESTS = 64  # of all tables, that readers' results are looked up in
 
 
+def add_foreign(case, seed, big, calm, always=False):
+    """Tables that refer to one another, and to themselves, with actions; procedures that put, take, point elsewhere and change keys, one row at a time or several. Its random numbers are its own, too."""
+    r = random.Random(seed * 47 + 29)
+    if r.random() > 0.35 and not always:
+        return case
+    n = r.choice([3, 6, 20, 60])
+    late = lambda: r.choice(["", "", "", "", " deferrable", " deferrable initially immediate", " not deferrable"])
+    action = lambda: r.choice(["", "", " on delete no action", " on delete restrict", " on delete cascade", " on delete cascade", " on delete set null", " on delete set default"])
+    moves = lambda: r.choice(["", "", " on update no action", " on update restrict", " on update cascade", " on update set null"])
+    wide = r.choice(["int", "int", "int", "bigint", "smallint"])
+    two = r.random() < 0.4  # the key of the parent has two columns
+    parent = f"create table fp (id int, b int not null, u int, v int not null, {'primary key (id, b)' if two else 'primary key (id)'}, unique (u))"
+    to = f"foreign key (r, b) references fp (id, b){r.choice(['', ' match full'])}" if two else "foreign key (r) references fp"
+    child = (f"create table fc (id int primary key, r {'int' if two else wide}{r.choice(['', '', ' not null', ' default 1'])}, b int{r.choice(['', ' not null'])}, s int{r.choice(['', ' default 0'])}, w int not null, "
+             f"{to}{action()}{moves()}{late()}" + (f", foreign key (s) references fp (u){action()}{moves()}{late()}" if r.random() < 0.5 else "") + ")")
+    grand = f"create table fg (id int primary key, c int{r.choice(['', ' not null'])}, w int not null, foreign key (c) references fc{action()}{moves()}{late()})"
+    own = f"create table fs (id int primary key, up int, w int not null, foreign key (up) references fs{r.choice(['', ' on delete set null', ' on delete no action', ' on delete cascade'])}{late()})"
+    case.setup += [parent, child, grand, own, f"insert into fp select i, i % 2, i, 0 from generate_series(0, {n // 2}) g(i)",
+                   f"insert into fc select i, i % {n // 2 + 1}, i % {n // 2 + 1} % 2, null, 0 from generate_series(0, {r.choice([-1, n // 2, n])}) g(i)",
+                   f"insert into fg select i, null, 0 from generate_series(0, {r.choice([-1, n])}) g(i)" if "c int not null" not in grand else "insert into fg select id, id, 0 from fc where id % 2 = 0",
+                   f"insert into fs select i, nullif(i / 2, i), 0 from generate_series(0, {r.choice([-1, n])}) g(i)"]
+    case.tables += ["fp", "fc", "fg", "fs"]
+
+    def num(nulls=True):
+        x = r.choice(["p0", "p0", "p1", "p2", f"(p1 + {r.randrange(3)}) % {n}"])
+        return x if calm or not nulls or r.random() < 0.93 else f"case when p3 % 4 > 0 then {x} end"
+
+    def puts(t):
+        rows = r.choice([1, 1, 1, 1, 2])
+        x = lambda: num(rows == 1)
+        cols = {"fp": lambda: f"({x()}, {r.choice(['p0 % 2', '0'])}, {x()}, p3)", "fc": lambda: f"({x()}, {x()}, {r.choice(['p0 % 2', '0', x()])}, {x()}, p3)", "fg": lambda: f"({x()}, {x()}, p3)",
+                "fs": lambda: f"({x()}, {x()}, p3)"}[t]
+        skip = " on conflict do nothing" if rows > 1 or r.random() < (0.9 if calm else 0.3) else ""
+        return f"insert into {t} values {', '.join(cols() for _ in range(rows))}{skip}; "
+
+    def put():
+        return puts(r.choice(["fp", "fc", "fc", "fc", "fg", "fs"]))
+
+    def over():
+        t, sets = r.choice([("fc", f"r = excluded.r"), ("fc", "w = fc.w + 1"), ("fc", "s = excluded.s, w = excluded.w"), ("fg", "c = excluded.c"), ("fp", "v = excluded.v"), ("fs", "up = excluded.up")])
+        return re.sub(r"\), \(.*\);", ");", puts(t)).replace(" on conflict do nothing", "").replace("; ", f" on conflict (id{', b' if t == 'fp' and two else ''}) do update set {sets}; ")
+
+    def by(t):
+        return f"id = {num()}" + (f" and b = {r.choice(['p0 % 2', '0'])}" if t == "fp" and two else "")
+
+    def take():
+        t = r.choice(["fp", "fp", "fp", "fc", "fc", "fg", "fs", "fs"])
+        col = {"fp": "v", "fc": "w", "fg": "w", "fs": "w"}[t]
+        return f"delete from {t} where {by(t)} returning {col} into x0; " if r.random() < 0.3 else f"delete from {t} where {by(t)}; if found then n0 := n0 + 1; end if; "
+
+    def takes():
+        return r.choice([f"delete from fp where u % 4 = p2 % 4; ", f"delete from fc where r = {num()}; ", f"delete from fc where w % 3 = p0 % 3; ", f"delete from fg where c = {num()}; ", f"delete from fs where id in ({num()}, {num()}); "])
+
+    def point():
+        t, sets = r.choice([("fc", f"r = {num()}"), ("fc", f"s = {num()}"), ("fc", f"r = {num()}, b = p0 % 2, w = w + 1"), ("fc", "r = null"), ("fg", f"c = {num()}"), ("fs", f"up = {num()}"), ("fs", "up = id")])
+        where = by(t) if r.random() < 0.8 else {"fc": f"w % 4 = p2 % 4", "fg": f"w % 4 = 1", "fs": f"w % 5 = p2 % 5"}[t]
+        return f"update {t} set {sets} where {where}; "
+
+    def change():
+        return r.choice([f"update fp set v = v + p3 where {by('fp')}; ", f"update fc set w = w + 1 where {by('fc')}; ", f"update fc set w = p3 where r = {num()}; ", f"update fs set w = w - 1 where {by('fs')}; "])
+
+    def rekey():
+        return r.choice([f"update fp set id = {num()} where {by('fp')}; ", f"update fp set u = {num()} where {by('fp')}; ", f"update fc set id = {num()} where {by('fc')}; ", f"update fp set id = id + {n} where {by('fp')}; "])
+
+    def look():
+        return r.choice([f"select v into x0 from fp where {by('fp')}; ", f"select count(*)::int into n0 from fc where r = {num()}; ", f"select r into x0 from fc where {by('fc')}; ", "select count(*)::int into n0 from fs where up is null; "])
+
+    def safe():
+        return f"begin {r.choice([put, take, point])()}exception when foreign_key_violation then n0 := n0 + 100; when unique_violation or not_null_violation then n0 := n0 + 1; end; "
+
+    def loop():
+        return f"for i in 0 .. {r.choice(['2', 'p3 % 4'])} loop p0 := (p0 + i) % {n}; {r.choice([put, take, look, change])()}end loop; "
+
+    kinds = r.sample([put, put, put, put, take, take, take, point, point, change, change, look, over, takes, safe, loop] + [rekey] * KEY_CHANGES, r.choice([1, 2, 2, 3, 4]))
+    first = len(case.procs)
+    if r.random() < 0.3:  # what each call does is found out by the call
+        kinds = [lambda old=tuple(kinds): " ".join(f"if p3 % {len(old)} = {i} then {k()}end if;" for i, k in enumerate(old)) + " "]
+    for i, kind in enumerate(kinds):
+        body = kind() + (r.choice([put, take, look, change])() if r.random() < 0.3 else "") + ("" if calm or r.random() < 0.8 else "if p3 % 11 = 5 then raise exception 'late %', n0; end if; ")
+        case.procs.append((f"f{i}", f"create procedure f{i}(p0 int, p1 int, p2 int, p3 int, out o text) language plpgsql as $$ declare x0 int; n0 int := 0; begin {body}o := n0 || ',' || coalesce(x0, -1); end $$"))
+    count = big or r.choice([5, 20, 60, 200, 400])
+    spread = r.choice([n, n, 2 * n])
+    calls = [(first + r.randrange(len(kinds)), ["\\N" if r.random() < 0.01 else str(r.randrange(spread)) for _ in range(3)] + [str(r.randrange(1000))]) for _ in range(count)]
+    case.calls = case.calls[:0 if r.random() < 0.6 else count] + calls
+    r.shuffle(case.calls)
+    if all(k >= first for k, _ in case.calls) and r.random() < 0.9:
+        case.procs, case.calls = case.procs[first:], [(k - first, a) for k, a in case.calls]
+        case.queue = False
+    case.foreign = True
+    return case
+
+
 def columns_of(case, table):
     """Names and types, as the setup defines them."""
     text = next(s for s in case.setup if s.startswith(f"create table {table} ("))
@@ -1529,7 +1622,7 @@ class Mixes:
         what = r.random()
         other = r.choice([0, 0, 1])
         if self.block is not None:  # connection 0 has begun: others change nothing, or it may be refused
-            self.out.append((at, *r.choice([(0, self.look()), (1, self.look()), (0, self.delete(r.choice(self.case.tables)))])))
+            self.out.append((at, *r.choice([(0, self.look()), (1, self.look()), (0, self.delete(r.choice([t for t in self.case.tables if t not in ('fp', 'fc', 'fs')])))])))  # nothing refers to its rows
         elif what < 0.25:
             self.out.append((at, other, self.look()))
         elif what < 0.55:
@@ -1596,7 +1689,7 @@ def add_mixes(case, seed):
 
 # ---- cases ---------------------------------------------------------------------------------------
 class Case:
-    queue = keys = takes = False
+    queue = keys = takes = foreign = False
     every = 1  # calls, for readers
 
     def __init__(self, setup, tables, procs, calls, mixes=()):
@@ -1831,6 +1924,7 @@ def round_(driver, seed, o, figures):
     if o.sets:
         g.parts = g.set_queries = True
     case = add_takes(add_keys(add_sums(add_queue(g.case(), seed, o.big, o.calm), seed, o.big), seed, o.big, o.calm), seed, o.big, o.calm)
+    case = add_foreign(case, seed, o.big, o.calm, o.foreign)
     if o.takes and not case.takes:
         return "none"
     case = add_mixes(case, seed)
@@ -1846,6 +1940,7 @@ def round_(driver, seed, o, figures):
     figures["configurations with readers"] += sum("r" in g.split("\t")[4] or "c" in g.split("\t")[4] for g in gs)
     figures["tables with several keys"] += case.keys
     figures["counters"] += case.takes
+    figures["foreign keys"] += case.foreign
     lines = run(driver, case, gs, o.timeout)
     for kind, text in lines:
         if kind == "B":
@@ -1920,6 +2015,7 @@ def main():
     ap = arguments()
     ap.add_argument("--calm", action="store_true", help="procedures that hardly ever fail, for locks by statement")
     ap.add_argument("--takes", action="store_true", help="only cases with counters that numbers are taken from")
+    ap.add_argument("--foreign", action="store_true", help="only cases with foreign keys")
     ap.add_argument("--sets", action="store_true", help="many loops over queries that group, order and combine rows")
     ap.add_argument("--mixed", action="store_true", help="only cases with SQL between calls")
     ap.add_argument("--big", type=int, default=0, help="calls in a bulk")

@@ -1188,6 +1188,217 @@ end $$;
 -- call cursors 7
 -- call cursors 70
 
+-- case foreign keys
+create table p (id int primary key, u int unique, n int not null);
+create table pair (a int, b int, primary key (b, a));
+create table c (id int primary key, r bigint references p, s int references p (u) deferrable, n int not null default 0);
+create table whole (id int primary key, x int, y int, constraint whole_key foreign key (x, y) references pair match full);
+create table simple (id int primary key, x int, y int, constraint simple_key foreign key (y, x) references pair);
+create table tree (id int primary key, up int references tree, n int not null);
+insert into p select i, i * 10, 0 from generate_series(1, 8) i;
+insert into pair values (1, 1), (1, 2), (2, 1);
+insert into c values (100, 8, 80), (101, 7, null);
+insert into tree values (1, null, 0), (2, 1, 0), (3, 3, 0);
+create procedure add(k int, v bigint, w int) language plpgsql as $$
+begin
+  insert into c values (k, v, w);
+end $$;
+create procedure two(k int, v bigint, w int) language plpgsql as $$
+begin
+  insert into c values (k, v, null), (k + 1, null, w);
+end $$;
+create procedure copy(k int, v int, w int) language plpgsql as $$
+begin
+  insert into c select id + k, v, w from p where id = k;
+end $$;
+create procedure point(k int, v bigint, w int, out o int) language plpgsql as $$
+begin
+  update c set r = v, s = w where id = k returning n into o;
+  update p set n = n + 1 where id = v;
+end $$;
+create procedure over(k int, v bigint, w int) language plpgsql as $$
+begin
+  insert into c values (k, v, w) on conflict (id) do update set r = excluded.r, n = c.n + 1;
+end $$;
+create procedure skip(k int, v bigint, w int) language plpgsql as $$
+begin
+  insert into c values (k, v, w) on conflict do nothing;
+end $$;
+create procedure pairs(k int, v int, w int) language plpgsql as $$
+begin
+  insert into simple values (k, v, w);
+  insert into whole values (k, v, w);
+end $$;
+create procedure gone(k int, out o int) language plpgsql as $$
+begin
+  delete from p where id = k returning n into o;
+end $$;
+create procedure some_gone(k int) language plpgsql as $$
+begin
+  delete from p where u between k * 10 and k * 10 + 15;
+end $$;
+create procedure put(k int) language plpgsql as $$
+begin
+  insert into p values (k, k * 10, 1);
+end $$;
+create procedure caught(k int, v bigint, out o text) language plpgsql as $$
+declare
+  a text;
+  b text;
+begin
+  begin
+    insert into c values (k, v, null);
+    o := 'in';
+  exception when foreign_key_violation then
+    get stacked diagnostics a = constraint_name, b = pg_exception_detail;
+    o := sqlstate || ' ' || sqlerrm || ' ' || a || ' ' || b;
+  end;
+end $$;
+create procedure grow(k int, v int) language plpgsql as $$
+begin
+  insert into tree values (k, v, 0);
+end $$;
+create procedure fell(k int) language plpgsql as $$
+begin
+  delete from tree where id = k;
+end $$;
+create procedure hang(k int, v int) language plpgsql as $$
+begin
+  update tree set up = v, n = n + 1 where id = k;
+end $$;
+-- table p
+-- table c
+-- table whole
+-- table simple
+-- table tree
+-- call add 1 | 1 | 10
+-- call add 2 | 9 | 10
+-- call add 3 | 2 | 90
+-- call add 1 | 9 | 90
+-- call add 4 | \N | 20
+-- call add 5 | 5000000000 | \N
+-- call add 6 | 3 | \N
+-- call two 10 | 4 | 40
+-- call two 12 | 44 | 40
+-- call two 14 | 4 | 41
+-- call two 15 | 44 | 41
+-- call two 100 | 44 | 41
+-- call copy 5 | 2 | 20
+-- call copy 6 | 20 | 20
+-- call point 1 | 2 | \N
+-- call point 1 | 12 | \N
+-- call point 1 | 2 | 21
+-- call point 77 | 99 | 21
+-- call point 4 | \N | \N
+-- call over 1 | 3 | 10
+-- call over 1 | 33 | 10
+-- call over 20 | 33 | 10
+-- call over 20 | 3 | 10
+-- call skip 20 | 44 | 10
+-- call skip 21 | 44 | 10
+-- call skip 21 | 4 | 10
+-- call pairs 1 | 1 | 1
+-- call pairs 2 | 2 | 2
+-- call pairs 3 | 1 | \N
+-- call pairs 4 | \N | \N
+-- call pairs 5 | 2 | 1
+-- call gone 1
+-- call gone 8
+-- call gone 7
+-- call gone 6
+-- call gone 6
+-- call some_gone 5
+-- call some_gone 7
+-- call put 6
+-- call add 30 | 6 | 60
+-- call gone 6
+-- call caught 40 | 6
+-- call caught 41 | 66
+-- call grow 10 | 1
+-- call grow 11 | 11
+-- call grow 12 | 13
+-- call fell 1
+-- call fell 3
+-- call fell 11
+-- call hang 10 | 10
+-- call hang 10 | 99
+-- call hang 2 | \N
+-- call fell 1
+-- call fell 10
+
+-- case actions of foreign keys
+create table p (id int primary key, u int unique, n int not null);
+create table c (id int primary key, r int references p on delete cascade, n int not null default 0);
+create table d (id int primary key, c int references c on delete cascade, p int references p on delete set null);
+create table e (id int primary key, c int default 0 references c on delete set default, n int not null check (n >= 0));
+create table f (id int primary key, d int not null references d on delete set null);
+create table g (id int primary key, a int, b int, foreign key (a) references p (u) on delete restrict);
+insert into p select i, i * 10, 0 from generate_series(0, 9) i;
+insert into c select i, i % 5 + 1 from generate_series(0, 19) i;
+insert into d select i, i % 10, i % 9 from generate_series(0, 19) i;
+insert into e select i, 10 + i % 5, 0 from generate_series(0, 9) i;
+insert into f values (1, 3);
+insert into g values (1, 90, 0);
+create procedure gone(k int, out o int) language plpgsql as $$
+begin
+  delete from p where id = k;
+  get diagnostics o = row_count;
+end $$;
+create procedure some_gone(k int) language plpgsql as $$
+begin
+  delete from p where n = k;
+end $$;
+create procedure c_gone(k int) language plpgsql as $$
+begin
+  delete from c where id = k;
+end $$;
+create procedure add(k int, v int) language plpgsql as $$
+begin
+  insert into c values (k, v);
+  insert into d values (k, k, v);
+  insert into e values (k, k, 0);
+end $$;
+create procedure mark(k int, x int) language plpgsql as $$
+begin
+  update p set n = x where id = k;
+end $$;
+create procedure twice(k int, v int, out o text) language plpgsql as $$
+begin
+  begin
+    delete from p where id = k;
+    o := 'gone';
+  exception when others then
+    o := sqlstate || ' ' || sqlerrm;
+  end;
+  insert into c values (k + 200, v);
+end $$;
+-- table p
+-- table c
+-- table d
+-- table e
+-- table f
+-- table g
+-- call gone 9
+-- call gone 8
+-- call c_gone 13
+-- call gone 4
+-- call gone 1
+-- call gone 1
+-- call add 30 | 2
+-- call add 31 | 1
+-- call c_gone 30
+-- call c_gone 10
+-- call mark 2 | 5
+-- call mark 3 | 5
+-- call twice 5 | 2
+-- call twice 4 | 77
+-- call twice 4 | 3
+-- call some_gone 5
+-- call c_gone 0
+-- call mark 7 | 5
+-- call some_gone 5
+-- call gone 0
+
 -- case bad input
 create table t (id int primary key, n int not null check (n >= 0), s text unique);
 insert into t select i, i * 10, 's' || i from generate_series(0, 9) i;

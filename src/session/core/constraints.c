@@ -70,6 +70,11 @@ void constraints_back(Session *s, ConstraintMark m) {
     if (c->ticks > m.ticks && c->a) c->keys_waiting = true; /* perhaps */
 }
 
+bool constraints_deferred(const Session *s) {
+    const struct Constraints *c = s->constraints;
+    return c && (c->keys_waiting || c->waiting.len > 0 || c->modes.len > 0);
+}
+
 static const ForeignKey *foreign_by_id(const Session *s, int64_t id) {
     const Catalog *k = &s->db->catalog;
     for (int64_t i = 0; i < k->n_foreign; i++)

@@ -44,13 +44,14 @@ typedef struct ConstraintMark ConstraintMark; /* session.h */
 ConstraintMark constraints_mark(const Session *s);
 void constraints_back(Session *s, ConstraintMark m); /* what came after the mark has not happened */
 
-/* For definitions (foreign_check.c): every row of the referencing table has its parent, as f has it: 23503; and the key
- * of `parent` that f refers to, whose columns may stand in another order (-1: none). */
+/* For definitions (foreign_check.c): every row of the referencing table has its parent, as f has it: 23503. */
 Status foreign_check_all(Session *s, Statement *st, const ForeignKey *f);
-int foreign_parent_key(const Table *parent, const ForeignKey *f);
 
 /* SET CONSTRAINTS. 42704, 42809, and what checks fail by. */
 Status constraints_set(Session *s, Statement *st, const AstSetConstraints *x);
+/* The transaction has said when constraints are looked at, or some wait: what is compiled for bulks reckons with
+ * neither. */
+bool constraints_deferred(const Session *s);
 /* 55006: events of the table's rows wait. what: the statement that would change it, "DROP TABLE". */
 Status constraints_none_wait(Session *s, const Table *t, const char *what);
 

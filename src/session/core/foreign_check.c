@@ -7,6 +7,7 @@
  * it, so that a transaction has read no more than the rows with that key; several are a relation of it. Actions are
  * statements made in the same way.
  */
+#include "catalog/foreign_key.h"
 #include "session/core/changes.h"
 #include "session/core/constraints_int.h"
 #include "session/core/transaction.h"
@@ -15,20 +16,6 @@
 #include "sql/plan/client_rows.h"
 
 enum { ROWS_ONE_BY_ONE = 4096 }; /* as many are always looked up by themselves */
-
-int foreign_parent_key(const Table *parent, const ForeignKey *f) {
-    for (int k = 0; k < parent->n_keys; k++) {
-        bool same = parent->keys[k].n_cols == f->n_cols && !parent->keys[k].deferrable;
-        for (int j = 0; same && j < f->n_cols; j++) {
-            bool found = false;
-            for (int i = 0; i < f->n_cols; i++)
-                found |= strcmp(parent->cols[parent->keys[k].cols[j]].name, f->ref_cols[i]) == 0;
-            same = found;
-        }
-        if (same) return k;
-    }
-    return -1;
-}
 
 /* ---- errors -------------------------------------------------------------------------------------------- */
 

@@ -10,6 +10,7 @@
 #define STELE_SESSION_CORE_SESSION_H
 
 #include "base/mutex.h"
+#include "catalog/sql_names.h"
 #include "db/database.h"
 #include "db/published.h"
 #include "exec/exec.h"
@@ -637,9 +638,6 @@ Status session_put_composite(Session *s, const CompositeType *from, const Compos
 Status session_put_range(Session *s, const RangeType *from, const RangeType *to);
 Status session_expect_rows(Session *s, Table *t, int64_t rows); /* Table.expected_rows */
 
-char *quote_name(Arena *a, const char *name); /* "name" for SQL text */
-/* A relation's key as SQL names it whatever the search path is: "public"."t". */
-char *quote_relation(Arena *a, const char *key);
 /* The key of the relation that a definition names, in the name's place: one that nothing has where there is none; under
  * the lock. A schema that is not there: 3F000, unless missing_ok. 42501: a system's. */
 Status session_relation_name(Session *s, Arena *a, const AstName *n, bool missing_ok, AstName *out);

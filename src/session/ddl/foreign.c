@@ -1,4 +1,5 @@
 /* foreign.c - FOREIGN KEY: definitions. What is done behind changes of rows: session/core/constraints.h. */
+#include "catalog/foreign_key.h"
 #include <stdio.h>
 
 #include "catalog/similar_names.h"

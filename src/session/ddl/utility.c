@@ -82,23 +82,11 @@ Status session_new_relation(Session *s, Arena *a, const AstName *n, Persistence 
 
 /* ---- DROP and TRUNCATE ------------------------------------------------------------------------------------ */
 
-char *quote_name(Arena *a, const char *name) {
-    const Str s = str_make(name, (int64_t)strlen(name));
-    char *q = arena_alloc(a, (int64_t)s.len * 2 + 3);
-    if (q) q[name_quote(s, q)] = 0;
-    return q;
-}
-
 Status session_check_schema(Session *s, const AstName *n) {
     TRY(check_schema(s, n, false));
     if (!n->schema || strcmp(n->schema, KEY_PUBLIC) == 0) return ST_OK;
     return err_at(&s->err, n->location, ERR_FEATURE_NOT_SUPPORTED, "types in schema \"%s\" are not supported",
                   n->schema);
-}
-
-char *quote_relation(Arena *a, const char *key) {
-    const char *name = quote_name(a, key);
-    return name ? arena_printf(a, "%s%s", key_has_schema(key) ? "" : "\"" KEY_PUBLIC "\".", name) : NULL;
 }
 
 bool try_query(Session *s, Arena *a, const char *sql, PlanCtx *c, BoundStmt **b) {

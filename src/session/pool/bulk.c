@@ -10,6 +10,7 @@
 #include "session/pool/bulk_slices.h"
 #include "session/pool/hub.h"
 #include "session/pl/pl_run.h"
+#include "session/core/constraints.h"
 #include "session/core/transaction.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
@@ -540,7 +541,7 @@ static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, 
     }
     bool writes = false, guesses = false, alone = false;
     int64_t retries = 0;
-    const char *reason = NULL;
+    const char *reason = constraints_deferred(s) ? "the transaction defers constraints" : NULL;
     for (int32_t k = 0; k < n_groups && !reason; k++) {
         procs[k] = hub_code(h, groups[k].routine);
         reason = session_bulk_names_temporary(s, groups[k].routine->id) ? temporary_reason

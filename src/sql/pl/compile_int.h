@@ -8,6 +8,7 @@
  *   compile_group.c  aggregates and groups
  *   compile_sets.c   outer joins, set operations, common table expressions
  *   compile_adds.c   which assignments of an UPDATE are additions
+ *   compile_foreign.c foreign keys: what is looked at and done behind a statement
  *   compile_call.c   calls of other routines, and subqueries: what expressions need is computed before them
  *   compile_touch.c  touches: where the body reads and changes rows
  *   footprint.c      a pass over the body: what of it is known before a call runs; that part is the footprint
@@ -251,6 +252,7 @@ typedef struct Cp {
     int32_t n_fetch_adds;
     CpPlaces places;
     CpQuery query;
+    struct CpQueue *events; /* of foreign keys, while those of a statement are compiled (compile_foreign.c); NULL */
     CpOrigins from;
     CpFlow flow;
     PlanCtx ctx;

@@ -81,47 +81,59 @@ static bool same_cells(Type a, Type b) {
     return a.id == b.id && a.scale == b.scale && type_phys(a) == type_phys(b);
 }
 
+/* Column `id` of a plan is the table's column `col` of the row in s->row. */
+static Status define_cell(Cp *c, Scan *s, ColId id, int32_t col, bool needed) {
+    const Column *k = &s->table->table->cols[col];
+    ColEntry *e = cp_entry(c, id);
+    const Phys ph = type_phys(k->type);
+    const bool named = s->eq[col] && !s->outer;
+    if (!e) return ST_ERROR;
+    if (named && ph >= PH_I16 && ph <= PH_I64 && type_eq(s->eq[col]->type, k->type)) { /* no need to look */
+        Expr *v = cp_cast(c, s->eq[col], k->type);
+        if (!v) return ST_ERROR;
+        *e = (ColEntry){.where = CW_EXPR, .type = k->type, .expr = v};
+        return ST_OK;
+    }
+    RowCol *cell = arena_new_of(c->arena, RowCol);
+    if (!cell) return cp_oom(c);
+    *cell =
+        (RowCol){.table = s->number,
+                 .col = col,
+                 .fetch_add = s->plan == c->query.target_scan && c->query.fetch_adds ? c->query.fetch_adds[col] : 0};
+    *e = (ColEntry){.where = CW_ROW,
+                    .phys = (uint8_t)ph,
+                    .nullable = !k->not_null || s->outer,
+                    .stable_str = true,
+                    .type = k->type,
+                    .range = range_of_type(k->type),
+                    .row_var = c->vars.items[s->row].col,
+                    .cell = cell};
+    if (needed) s->table->need.cols[col] = true;
+    return ST_OK;
+}
+Expr *cp_scan_value(Cp *c, Scan *s, int32_t col) {
+    const Column *k = &s->table->table->cols[col];
+    const ColId id = plan_new_col(&c->ctx, "", k->type, !k->not_null);
+    Expr *e = id ? expr_col(&c->ctx, id) : NULL;
+    if (!e) return c->oom = true, NULL;
+    return define_cell(c, s, id, col, true) == ST_OK ? e : NULL;
+}
+
 /* The row is in s->row: its columns come into scope, remaining conditions are tested, and the row is used. */
 static Status use_row(Cp *c, Scan *s) {
     Plan *p = s->plan;
-    CpTable *t = s->table;
     for (int32_t i = 0; i < p->n_out; i++) {
         ColId id = p->out_cols[i];
         int32_t col = p->scan.cols[i];
-        ColEntry *e = cp_entry(c, id);
-        if (!e) return ST_ERROR;
         colset_add(&c->ctx, &c->query.in_scope, id);
-        if (col < 0) { /* the row itself */
-            *e = (ColEntry){
-                .where = CW_EXPR, .type = type_make(T_INT8), .expr = expr_col(&c->ctx, c->vars.items[s->row].col)};
+        if (col >= 0) {
+            TRY(define_cell(c, s, id, col, colset_has(s->needed, id)));
             continue;
         }
-        const Column *k = &t->table->cols[col];
-        *e = (ColEntry){0};
-        Phys ph = type_phys(k->type);
-        bool named = s->eq[col] && !s->outer;
-        bool same = named && ph >= PH_I16 && ph <= PH_I64 && type_eq(s->eq[col]->type, k->type); /* no need to look */
-        if (!same) {
-            RowCol *cell = arena_new_of(c->arena, RowCol);
-            if (!cell) return cp_oom(c);
-            *cell =
-                (RowCol){.table = s->number,
-                         .col = col,
-                         .fetch_add = p == c->query.target_scan && c->query.fetch_adds ? c->query.fetch_adds[col] : 0};
-            *e = (ColEntry){.where = CW_ROW,
-                            .phys = (uint8_t)type_phys(k->type),
-                            .nullable = !k->not_null || s->outer,
-                            .stable_str = true,
-                            .type = k->type,
-                            .range = range_of_type(k->type),
-                            .row_var = c->vars.items[s->row].col,
-                            .cell = cell};
-            if (colset_has(s->needed, id)) t->need.cols[col] = true;
-        } else {
-            Expr *v = cp_cast(c, s->eq[col], k->type);
-            if (!v) return ST_ERROR;
-            *e = (ColEntry){.where = CW_EXPR, .type = k->type, .expr = v};
-        }
+        ColEntry *e = cp_entry(c, id); /* the row itself */
+        if (!e) return ST_ERROR;
+        *e = (ColEntry){
+            .where = CW_EXPR, .type = type_make(T_INT8), .expr = expr_col(&c->ctx, c->vars.items[s->row].col)};
     }
     s->found = true;
     TRY(cp_touch_read(c, s));
@@ -146,7 +158,7 @@ Reg cp_emit(Cp *c, Opcode op, Phys ph, Type t, bool nullable, Reg a, Reg b, Reg 
     return r;
 }
 
-static Reg find_row(Cp *c, Scan *s, Opcode op) {
+Reg cp_find_row(Cp *c, Scan *s, Opcode op) {
     RowKey *k = arena_new_of(c->arena, RowKey);
     Reg *args = arena_array(c->arena, Reg, s->n_key + 1);
     if (!k || !args) return c->oom = true, 0;
@@ -351,7 +363,7 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
     if (p == c->query.change_plan) c->query.change_scan = s;
     TRY(cp_touch_read(c, s)); /* before it is looked at */
     if ((s->row = cp_var_new(c, NULL, type_make(T_INT8))) < 0) return ST_ERROR;
-    Reg r = find_row(c, s, s->unique ? OP_ROW_FIND : OP_ROW_FIRST);
+    Reg r = cp_find_row(c, s, s->unique ? OP_ROW_FIND : OP_ROW_FIRST);
     if (r && reads_whole(c, s)) cp_flag(c, CP_UNKNOWN);
     TRY(cp_store(c, s->row, r));
     if (s->outer) return scan_outer(c, s);
@@ -1013,7 +1025,10 @@ typedef struct Change {
     bool unsure;  /* there are two of them, */
     bool inexact; /* and this is the second one, of a call whose footprint records which */
     uint64_t site;
-    bool once; /* UPDATE .. FROM */
+    bool once;         /* UPDATE .. FROM */
+    bool *single, one; /* at most one row changes, as is known when its change is compiled */
+    CpEvents *events;  /* of foreign keys; ON CONFLICT DO UPDATE: of the row that is inserted, */
+    CpEvents *updates; /* and of the one that changes */
 } Change;
 
 static Expr *output_expr(Plan *p, ColId id) {
@@ -1048,7 +1063,7 @@ static Status unless_null(Cp *c, const Table *t, int32_t n, const int32_t *cols,
     }
     return ST_OK;
 }
-static const ErrNames *table_names(Cp *c, const char *table, ErrField field, const char *name) {
+const ErrNames *cp_table_names(Cp *c, const char *table, ErrField field, const char *name) {
     const Slice schema = schema_of_key(table);
     ErrNames *n = arena_new_of(c->arena, ErrNames);
     const char *in = n ? arena_strndup(c->arena, schema.ptr, schema.len) : NULL;
@@ -1095,7 +1110,7 @@ static Status checks(Cp *c, const BoundStmt *b, int32_t from, int32_t to, int32_
     for (int32_t i = from; i < to; i++) {
         RaiseSite site = {.sqlstate = ERR_CHECK_VIOLATION,
                           .format = arena_printf(c->arena, ROW_CHECK_TEXT, b->table->name, b->check_names[i]),
-                          .names = table_names(c, b->table->name, EF_CONSTRAINT, b->check_names[i])};
+                          .names = cp_table_names(c, b->table->name, EF_CONSTRAINT, b->check_names[i])};
         TRY(refuse_where(c, b, i, &site, row));
     }
     while (open-- > 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
@@ -1129,16 +1144,17 @@ static Status compute_first(Cp *c, int32_t n, const ColId *ids) {
     return ST_OK;
 }
 
-/* Keys that are looked at behind the statement, or when the transaction ends. */
-static Status refuse_foreign(Cp *c, const Table *t) {
-    const Catalog *k = c->reg->catalog;
-    for (int i = 0; i < t->n_keys; i++)
-        if (t->keys[i].deferrable)
-            return cp_refuse(c, "a change of table \"%s\", whose constraint \"%s\" is deferrable", t->name,
+/* Deferrable keys are looked at behind all others, and behind the statement. */
+static Status refuse_deferrable(Cp *c, const BoundStmt *b, bool single) {
+    const Table *t = b->table;
+    for (int i = 0; i < t->n_keys; i++) {
+        if (!t->keys[i].deferrable) continue;
+        bool last = single && !b->hit && !b->on_conflict_nothing;
+        for (int j = i + 1; j < t->n_keys; j++) last &= t->keys[j].deferrable;
+        if (!last || t->keys[i].deferred)
+            return cp_refuse(c, "an INSERT into table \"%s\", whose constraint \"%s\" is deferrable", t->name,
                              t->keys[i].name);
-    for (int64_t i = 0; i < k->n_foreign; i++)
-        if (strcmp(k->foreign[i]->table, t->name) == 0 || strcmp(k->foreign[i]->ref_table, t->name) == 0)
-            return cp_refuse(c, "a change of table \"%s\", which has foreign keys", t->name);
+    }
     return ST_OK;
 }
 
@@ -1297,6 +1313,15 @@ static Status update_items(Cp *c, Change *k) {
     return ST_OK;
 }
 
+/* What foreign keys need of the row that is updated. */
+static Status update_values(Cp *c, const Change *k) {
+    const BoundStmt *b = k->b;
+    if (!k->events) return ST_OK;
+    ColId *now = arena_calloc(c->arena, (int64_t)sizeof(ColId) * (k->table->table->n_cols + 1));
+    if (!now) return cp_oom(c);
+    for (int32_t i = 0; i < b->n_set; i++) now[b->set_cols[i]] = b->values[i];
+    return cp_events_values(c, k->events, k->scan, now);
+}
 /* The row's changes in the form that k has. */
 static Status change_row(Cp *c, Change *k) {
     BoundStmt *b = k->b;
@@ -1322,10 +1347,11 @@ static Status change_row(Cp *c, Change *k) {
         }
     }
     if (!r) return ST_ERROR;
+    TRY(update_values(c, k));
     TRY(put_columns(c, k, r, vals));
     cp_fresh(c);
     cp_mark(c);
-    return ST_OK;
+    return cp_events_row(c, k->events, *k->single);
 }
 static void use_form(Change *k, bool inexact) {
     k->amounts = k->forms[inexact].amounts;
@@ -1422,7 +1448,8 @@ static Status find_adds(Cp *c, Change *k, const Plan *scan) {
     bool fails = false;
     for (int32_t i = 0; i < b->n_set; i++) {
         Expr *v = output_expr(b->plan, b->values[i]);
-        if (v && !cp_unsettled(c, v)) adds[i] = cp_added(c, scan, b->set_cols[i], v);
+        if (v && !cp_unsettled(c, v) && !cp_events_keep(k->events, b->set_cols[i]))
+            adds[i] = cp_added(c, scan, b->set_cols[i], v);
         if (c->oom) return ST_ERROR;
         if (adds[i].by && is_returned(c, b, scan, i)) {
             k->fetch_adds[i] = adds[i];
@@ -1453,13 +1480,13 @@ static Status find_writes(Cp *c, Change *k) {
     return ST_OK;
 }
 
-Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
+static Status update_rows(Cp *c, BoundStmt *b, CpEvents *events, CpRow row, void *ctx, bool *single) {
     Table *t = b->table;
-    TRY(refuse_foreign(c, t));
     TRY(refuse_exprs(c, t, b->n_set, b->set_cols));
     Change *k = arena_new_of(c->arena, Change);
     if (!k) return cp_oom(c);
-    *k = (Change){.b = b, .row = row, .ctx = ctx};
+    *k = (Change){.b = b, .row = row, .ctx = ctx, .events = events};
+    k->single = single ? single : &k->one;
     if ((k->number = cp_table(c, t)) < 0) return ST_ERROR;
     k->table = c->reg_tables.items[k->number];
     k->site = hash_u64((uint64_t)(uintptr_t)c->at.f + ((uint64_t)(uint32_t)c->at.line << 32) +
@@ -1494,17 +1521,32 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     for (int32_t i = 0; i < b->n_checks; i++) colset_add(&c->ctx, s, b->checks[i]);
     for (int32_t i = 0; i < b->n_result; i++) colset_add(&c->ctx, s, b->result[i]);
     if (!vec_push(c->arena, &c->query.write_tables, t->id)) return cp_oom(c);
-    TRY(rows_needed(c, b->plan, s, update_row, k, single));
+    TRY(rows_needed(c, b->plan, s, update_row, k, k->single));
     c->query.change_plan = c->query.target_scan = NULL;
     c->query.change_groups = NULL;
     c->query.fetch_adds = NULL;
     return ST_OK;
+}
+Status cp_update_rows(Cp *c, BoundStmt *b, CpEvents *e) { return update_rows(c, b, e, NULL, NULL, NULL); }
+/* What follows each of several rows would come before what foreign keys say of them. */
+static Status events_of(Cp *c, const BoundStmt *b, CpChange change, bool single, CpEvents **out) {
+    TRY(cp_events_begin(c, b->table, b->n_set, change == CP_UPDATES ? b->set_cols : NULL, change, single, out));
+    if (*out && !single && b->n_result > 0)
+        return cp_refuse(c, "RETURNING of several rows of table \"%s\", which has foreign keys", b->table->name);
+    return ST_OK;
+}
+Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
+    CpEvents *e;
+    TRY(events_of(c, b, CP_UPDATES, cp_finds_one(c, b->plan), &e));
+    TRY(update_rows(c, b, e, row, ctx, single));
+    return cp_events_end(c, e);
 }
 
 static Status delete_row(Cp *c, void *ctx) {
     Change *k = ctx;
     TRY(cp_touch_delete(c, c->query.change_scan));
     TRY(keep_result(c, k->b));
+    TRY(cp_events_values(c, k->events, c->query.change_scan, NULL));
     Expr *row = expr_col(&c->ctx, k->b->rowid);
     RowCol *cell = arena_new_of(c->arena, RowCol);
     if (!row || !cell) return cp_oom(c);
@@ -1514,13 +1556,14 @@ static Status delete_row(Cp *c, void *ctx) {
     k->table->deleted = true;
     cp_fresh(c);
     cp_mark(c);
+    TRY(cp_events_row(c, k->events, *k->single));
     return k->row ? k->row(c, k->ctx) : ST_OK;
 }
-Status cp_delete(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
-    TRY(refuse_foreign(c, b->table));
+static Status delete_rows(Cp *c, BoundStmt *b, CpEvents *events, CpRow row, void *ctx, bool *single) {
     Change *k = arena_new_of(c->arena, Change);
     if (!k) return cp_oom(c);
-    *k = (Change){.b = b, .row = row, .ctx = ctx};
+    *k = (Change){.b = b, .row = row, .ctx = ctx, .events = events};
+    k->single = single ? single : &k->one;
     if ((k->number = cp_table(c, b->table)) < 0) return ST_ERROR;
     k->table = c->reg_tables.items[k->number];
     Plan *scan = find_scan(b->plan, b->table, b->rowid);
@@ -1532,9 +1575,16 @@ Status cp_delete(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     colset_add(&c->ctx, s, b->rowid);
     for (int32_t i = 0; i < b->n_result; i++) colset_add(&c->ctx, s, b->result[i]);
     if (!vec_push(c->arena, &c->query.write_tables, b->table->id)) return cp_oom(c);
-    TRY(rows_needed(c, b->plan, s, delete_row, k, single));
+    TRY(rows_needed(c, b->plan, s, delete_row, k, k->single));
     c->query.change_plan = NULL;
     return ST_OK;
+}
+Status cp_delete_rows(Cp *c, BoundStmt *b, CpEvents *e) { return delete_rows(c, b, e, NULL, NULL, NULL); }
+Status cp_delete(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
+    CpEvents *e;
+    TRY(events_of(c, b, CP_DELETES_ROWS, cp_finds_one(c, b->plan), &e));
+    TRY(delete_rows(c, b, e, row, ctx, single));
+    return cp_events_end(c, e);
 }
 
 static Status insert_items(Cp *c, const Change *k) {
@@ -1553,6 +1603,7 @@ static Status insert_row(Cp *c, void *ctx) {
     TRY(checks(c, b, 0, b->n_checks, t->n_cols, NULL, b->values, b->values));
     if (!b->hit) TRY(insert_items(c, k));
     TRY(keep_result(c, b));
+    TRY(cp_events_values(c, k->events, NULL, b->values));
     RowInsert *x = arena_new_of(c->arena, RowInsert);
     Reg *args = arena_array(c->arena, Reg, t->n_cols + 1);
     if (!x || !args) return cp_oom(c);
@@ -1572,15 +1623,17 @@ static Status insert_row(Cp *c, void *ctx) {
     k->table->inserted = true;
     k->table->need.inserts = true;
     cp_mark(c);
-    if (b->on_conflict_nothing && (k->row || b->n_view_checks > 0)) {
+    if (b->on_conflict_nothing && (k->row || b->n_view_checks > 0 || k->events)) {
         Reg there = cp_cmp(c, OP_GE, PH_I64, d, cp_int(c, PH_I64, 0));
         TRY(cp_control(c, OP_P_IF, there, 0));
         TRY(view_checks(c, b, b->n_checks, b->values));
+        TRY(cp_events_row(c, k->events, *k->single));
         if (k->row) TRY(k->row(c, k->ctx));
         return cp_control(c, OP_P_ENDIF, 0, 0);
     }
     cp_fresh(c);
     TRY(view_checks(c, b, b->n_checks, b->values));
+    TRY(cp_events_row(c, k->events, *k->single));
     return k->row ? k->row(c, k->ctx) : ST_OK;
 }
 /* ---- ON CONFLICT DO UPDATE ---- */
@@ -1615,7 +1668,7 @@ static Status check_proposed(Cp *c, const BoundStmt *b) {
         TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, r), 0));
         RaiseSite site = {.sqlstate = ERR_NOT_NULL_VIOLATION,
                           .format = text,
-                          .names = table_names(c, b->table->name, EF_COLUMN, col->name)};
+                          .names = cp_table_names(c, b->table->name, EF_COLUMN, col->name)};
         TRY(refuse_row(c, b->table, &site, b->values));
         TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }
@@ -1628,6 +1681,15 @@ static Status stand_for(Cp *c, ColId id, int32_t var) {
     if (!e) return cp_oom(c);
     *e = (ColEntry){.where = CW_EXPR, .type = c->vars.items[var].type, .expr = v};
     return ST_OK;
+}
+/* What foreign keys need of the row that is updated instead. */
+static Status conflict_values(Cp *c, const Change *k) {
+    const BoundStmt *b = k->b;
+    if (!k->updates) return ST_OK;
+    ColId *now = arena_calloc(c->arena, (int64_t)sizeof(ColId) * (b->table->n_cols + 1));
+    if (!now) return cp_oom(c);
+    for (int32_t i = 0; i < b->n_set; i++) now[b->set_cols[i]] = b->set_values[i];
+    return cp_events_values(c, k->updates, c->query.change_scan, now);
 }
 static Reg row_register(Cp *c, const BoundStmt *b) {
     Expr *row = expr_col(&c->ctx, b->rowid);
@@ -1689,7 +1751,10 @@ static Status upsert_row(Cp *c, void *ctx) {
     if (!row || !vals) return ST_ERROR;
     for (int32_t i = 0; i < b->n_set; i++)
         if (!(vals[i] = cp_load(c, sets[i]))) return ST_ERROR;
+    TRY(conflict_values(c, k));
     TRY(put_columns(c, k, row, vals));
+    cp_fresh(c);
+    TRY(cp_events_row(c, k->updates, *k->single));
     TRY(cp_store_int(c, changed, 1));
     TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     TRY(cp_control(c, OP_P_ENDIF, 0, 0));
@@ -1698,7 +1763,7 @@ static Status upsert_row(Cp *c, void *ctx) {
     TRY(k->row(c, k->ctx));
     return cp_control(c, OP_P_ENDIF, 0, 0);
 }
-static Status upsert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
+static Status upsert(Cp *c, BoundStmt *b, CpEvents *events, CpRow row, void *ctx) {
     Table *t = b->table;
     c->no_locks = true; /* which of its rows is touched is found out by looking */
     for (int32_t i = 0; i < b->n_set; i++)
@@ -1713,9 +1778,12 @@ static Status upsert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
     *k = (Change){.b = b,
                   .row = row,
                   .ctx = ctx,
+                  .events = events,
+                  .single = &k->one,
                   .amounts = arena_array(c->arena, Expr *, b->n_set + 1),
                   .adds = arena_array(c->arena, CpAdd, b->n_set + 1)};
     if (!k->amounts || !k->adds || (k->number = cp_table(c, t)) < 0) return cp_oom(c);
+    TRY(cp_events_begin(c, t, b->n_set, b->set_cols, CP_UPDATES, true, &k->updates));
     k->table = c->reg_tables.items[k->number];
     k->site = hash_u64((uint64_t)(uintptr_t)c->at.f + ((uint64_t)(uint32_t)c->at.line << 32) +
                        (uint64_t)c->pipe.b.instrs.len * 0x9e3779b97f4a7c15u);
@@ -1731,7 +1799,7 @@ static Status upsert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
     for (int32_t i = 0; i < b->n_checks; i++) colset_add(&c->ctx, s, b->checks[i]);
     if (!vec_push(c->arena, &c->query.write_tables, t->id)) return cp_oom(c);
     c->query.upsert = t;
-    TRY(rows_needed(c, b->plan, s, upsert_row, k, NULL));
+    TRY(rows_needed(c, b->plan, s, upsert_row, k, k->single));
     c->query.upsert = NULL;
     c->query.change_plan = NULL;
     return ST_OK;
@@ -1743,17 +1811,42 @@ static bool has_series(const Plan *p) {
         if (has_series(p->children[i])) return true;
     return false;
 }
+/* The rows of an INSERT: VALUES of several, or as the query has them. */
+static Status insert_rows(Cp *c, Change *k, ColSet *s) {
+    BoundStmt *b = k->b;
+    Plan *v = b->plan;
+    while (v->n_children == 1 && v->kind == LP_PROJECT) v = v->children[0];
+    if (v->kind != LP_VALUES || v->values.n_rows <= 1) return rows_needed(c, b->plan, s, insert_row, k, k->single);
+    if (v != b->plan) return cp_refuse(c, "INSERT of several rows with RETURNING, CHECK or a domain");
+    Expr ***rows = v->values.rows;
+    int64_t n = v->values.n_rows;
+    v->values.n_rows = 1;
+    for (int64_t i = 0; i < n; i++) { /* one after the other */
+        v->values.rows = rows + i;
+        TRY(rows_needed(c, b->plan, s, insert_row, k, NULL));
+    }
+    return ST_OK;
+}
+/* It inserts one row at most. */
+static bool inserts_one(Cp *c, const BoundStmt *b) {
+    const Plan *v = b->plan;
+    while (v->n_children == 1 && v->kind == LP_PROJECT) v = v->children[0];
+    return v->kind == LP_VALUES && !v->values.routine_id ? v->values.n_rows == 1 : cp_finds_one(c, b->plan);
+}
 Status cp_insert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
+    CpEvents *e;
+    const bool single = b->hit || inserts_one(c, b);
     /* It fills a table. In bulk, it would make rows come and go there for the calls of all routines. */
     if (has_series(b->plan)) return cp_refuse(c, "INSERT of the rows of generate_series");
-    TRY(refuse_foreign(c, b->table));
+    TRY(refuse_deferrable(c, b, single));
     TRY(refuse_exprs(c, b->table, 0, NULL));
-    if (b->hit) return upsert(c, b, row, ctx);
+    TRY(events_of(c, b, CP_INSERTS, single, &e));
+    if (b->hit) return upsert(c, b, e, row, ctx);
     if (b->on_conflict_nothing && b->conflict_key >= 0 && b->table->n_keys > 1)
         return cp_refuse(c, "ON CONFLICT with one of several keys");
     Change *k = arena_new_of(c->arena, Change);
     if (!k) return cp_oom(c);
-    *k = (Change){.b = b, .row = row, .ctx = ctx};
+    *k = (Change){.b = b, .row = row, .ctx = ctx, .events = e, .single = &k->one, .one = single};
     if ((k->number = cp_table(c, b->table)) < 0) return ST_ERROR;
     k->table = c->reg_tables.items[k->number];
     ColSet *s = arena_new_of(c->arena, ColSet);
@@ -1763,19 +1856,6 @@ Status cp_insert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
     for (int32_t i = 0; i < b->n_result; i++) colset_add(&c->ctx, s, b->result[i]);
     for (int32_t i = 0; i < b->n_checks; i++) colset_add(&c->ctx, s, b->checks[i]);
     if (!vec_push(c->arena, &c->query.write_tables, b->table->id)) return cp_oom(c);
-    /* VALUES with several rows: one after the other */
-    Plan *v = b->plan;
-    while (v->n_children == 1 && v->kind == LP_PROJECT) v = v->children[0];
-    if (v->kind == LP_VALUES && v->values.n_rows > 1) {
-        if (v != b->plan) return cp_refuse(c, "INSERT of several rows with RETURNING, CHECK or a domain");
-        Expr ***rows = v->values.rows;
-        int64_t n = v->values.n_rows;
-        v->values.n_rows = 1;
-        for (int64_t i = 0; i < n; i++) {
-            v->values.rows = rows + i;
-            TRY(rows_needed(c, b->plan, s, insert_row, k, NULL));
-        }
-        return ST_OK;
-    }
-    return rows_needed(c, b->plan, s, insert_row, k, NULL);
+    TRY(insert_rows(c, k, s));
+    return cp_events_end(c, e);
 }

@@ -120,6 +120,27 @@ Reg cp_buffer_get(Cp *c, const CpBuffer *b, int32_t row, int32_t col); /* row: v
 /* The columns from `first` on go to their variables, which they are from now on. */
 Status cp_buffer_read(Cp *c, const CpBuffer *b, int32_t row, int32_t first, int32_t n, const int32_t *vars);
 
+/* compile_foreign.c: what foreign keys make of a statement that changes rows of a table. cp_events_begin before it
+ * (*out NULL: nothing); where a row changes cp_events_values before, and cp_events_row behind it; cp_events_end behind
+ * the statement. */
+typedef struct CpEvents CpEvents;
+typedef enum CpChange { CP_INSERTS, CP_UPDATES, CP_DELETES_ROWS } CpChange;
+typedef enum CpEventKind { CP_KEY_WRITTEN, CP_KEY_DELETED, CP_KEY_UPDATED } CpEventKind;
+/* single: it changes at most one row. */
+Status cp_events_begin(Cp *c, const Table *t, int32_t n_set, const int32_t *set, CpChange change, bool single,
+                       CpEvents **out);
+bool cp_events_keep(const CpEvents *e, int32_t col); /* its value is needed */
+/* s: of the row that changes, NULL: it is new. now: by column the new value, 0: as it is. */
+Status cp_events_values(Cp *c, CpEvents *e, Scan *s, const ColId *now);
+Status cp_events_row(Cp *c, CpEvents *e, bool single);
+Status cp_events_end(Cp *c, CpEvents *e);
+/* compile_query.c: a bound DELETE or UPDATE whose events are its caller's. */
+Status cp_delete_rows(Cp *c, BoundStmt *b, CpEvents *e);
+Status cp_update_rows(Cp *c, BoundStmt *b, CpEvents *e);
+Expr *cp_scan_value(Cp *c, Scan *s, int32_t col); /* of the row that has been found; NULL: an error */
+Reg cp_find_row(Cp *c, Scan *s, Opcode op);
+const ErrNames *cp_table_names(Cp *c, const char *table, ErrField field, const char *name);
+
 /* compile_sets.c: as cp_rows_of, for the plan that each name says. */
 Status cp_outer_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx);
 Status cp_lateral_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx, bool *single);

@@ -705,7 +705,7 @@ static Slice raise_text(Frame *f, const RaiseSite *r, int64_t i, char *buf, int6
     return (Slice){buf, len};
 }
 
-/* The error of a row that a constraint refuses. */
+/* The error of a row, or of a key, that a constraint refuses. */
 static CallError *raise_row(CallFrame *c, int32_t pc, const RaiseSite *r, int64_t i) {
     Err e = {0};
     for (int32_t k = 0; k < r->n; k++) {
@@ -713,10 +713,11 @@ static CallError *raise_row(CallFrame *c, int32_t pc, const RaiseSite *r, int64_
         c->cells[k] = vec_null(v, i) ? NULL : vec_cell(v, i);
     }
     err_set(&e, r->sqlstate, "%s", r->format);
-    row_failing_detail(r->row_of, c->cells, &e);
+    if (r->key) row_key_detail(r->n, r->key->names, r->key->types, c->cells, r->key->after, &e);
+    else row_failing_detail(r->row_of, c->cells, &e);
     const RaiseSite site = {
         .sqlstate = r->sqlstate, .detail = e.detail[0] ? e.detail : NULL, .hint = r->hint, .names = r->names};
-    return call_error_raised(c, pc, &site, slice_of(r->format));
+    return call_error_raised(c, pc, &site, slice_of(e.message)); /* which shows keys as names */
 }
 static RunResult step_raise(Frame *f, const Step *s) {
     CallFrame *c = f->owner;
@@ -724,7 +725,7 @@ static RunResult step_raise(Frame *f, const Step *s) {
     CallError *x = NULL;
     char buf[1023]; /* as long as an Err's message */
     for (int64_t i = 0; i < f->n; i++) {
-        if (c->pr->is_body && r->row_of) x = raise_row(c, s->pc, r, i);
+        if (c->pr->is_body && (r->row_of || r->key)) x = raise_row(c, s->pc, r, i);
         else if (c->pr->is_body && (!x || r->n > 0))
             x = call_error_raised(c, s->pc, r, raise_text(f, r, i, buf, (int64_t)sizeof buf));
         call_fail_with(c, i, x);
