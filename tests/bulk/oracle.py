@@ -22,7 +22,7 @@ import time
 import zlib
 
 AHEAD_CASES = 20
-KEY_CHANGES = 0
+KEY_CHANGES = 3
 HANG = 900 # seconds without an answer: the driver hangs; a busy machine is slow
 SMALL_WORDS = ["", "a", "b", "ab", "abc", "x", "foo", "bar", "Abc", "é", "a text of more than twelve bytes", "another rather long text", "0", "7"]
 

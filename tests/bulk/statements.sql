@@ -1399,6 +1399,140 @@ end $$;
 -- call some_gone 5
 -- call gone 0
 
+-- case updates of keys
+create table t (id int primary key, u text unique, a int, b int not null default 7, n int not null check (n < 100), unique (a, b));
+create table p (id int primary key, u int unique, n int not null);
+create table c (id int primary key, r int references p on update cascade, s int references p (u) on update set null, n int not null);
+create table d (id int primary key, r int references p on update restrict on delete set null, n int not null);
+create table e (id int primary key, r int default 1 references p on update set default on delete set default, n int not null);
+create table g (id int primary key, r int references p (u), n int not null);
+insert into t select i, 'k' || i, i, i, 0 from generate_series(1, 6) i;
+insert into p select i, i * 10, 0 from generate_series(1, 9) i;
+insert into c values (1, 2, 30, 0), (2, 2, null, 0), (3, 4, 40, 0), (4, null, 50, 0);
+insert into d values (1, 5, 0), (2, 6, 0);
+insert into e values (1, 7, 0), (2, 7, 0), (3, 1, 0);
+insert into g values (1, 80, 0), (2, 90, 0);
+create procedure to_id(k int, v int, out o int) language plpgsql as $$
+begin
+  update t set id = v, n = n + 1 where id = k returning n into o;
+end $$;
+create procedure to_text(k text, v text, x int) language plpgsql as $$
+begin
+  update t set u = v, n = x where u = k;
+end $$;
+create procedure to_pair(k int, v int, w int) language plpgsql as $$
+begin
+  update t set a = v, b = w where id = k;
+end $$;
+create procedure twice(k int, v int, out o text) language plpgsql as $$
+begin
+  begin
+    update t set id = v where id = k;
+    update t set id = v + 1, u = u || '+' where id = v;
+    o := 'done';
+  exception when unique_violation then
+    o := sqlerrm;
+  end;
+end $$;
+create procedure count_up(k int, x int) language plpgsql as $$
+begin
+  update t set n = n + x where id = k;
+end $$;
+create procedure put(k int, v text) language plpgsql as $$
+begin
+  insert into t values (k, v, k, 1, 0);
+end $$;
+create procedure take(k int) language plpgsql as $$
+begin
+  delete from t where id = k;
+end $$;
+create procedure find(v text, out o int) language plpgsql as $$
+begin
+  select id into strict o from t where u = v;
+end $$;
+create procedure to_p(k int, v int) language plpgsql as $$
+begin
+  update p set id = v where id = k;
+end $$;
+create procedure to_u(k int, v int) language plpgsql as $$
+begin
+  update p set u = v, n = n + 1 where id = k;
+end $$;
+create procedure take_p(k int) language plpgsql as $$
+begin
+  delete from p where id = k;
+end $$;
+create procedure point(k int, v int, w int) language plpgsql as $$
+begin
+  update c set r = v, s = w where id = k;
+end $$;
+create procedure mark(k int, x int, out o int) language plpgsql as $$
+begin
+  update c set n = x where r = k;
+  get diagnostics o = row_count;
+end $$;
+create procedure over(k int, v int) language plpgsql as $$
+begin
+  insert into c values (k, v, null, 0) on conflict (id) do update set r = excluded.r, n = c.n + 1;
+end $$;
+-- table t
+-- table p
+-- table c
+-- table d
+-- table e
+-- table g
+-- call to_id 1 | 11
+-- call to_id 11 | 2
+-- call to_id 11 | 11
+-- call to_id 77 | 78
+-- call count_up 11 | 5
+-- call count_up 1 | 5
+-- call put 1 | new
+-- call put 12 | k2
+-- call to_id 3 | \N
+-- call to_text k2 | k3 | 1
+-- call to_text k2 | two | 1
+-- call to_text two | k2 | 100
+-- call to_text two | \N | 3
+-- call to_text k4 | k4 | 5
+-- call put 13 | k2
+-- call to_pair 4 | 5 | 5
+-- call to_pair 4 | 5 | 6
+-- call to_pair 5 | \N | 5
+-- call to_pair 6 | \N | 5
+-- call to_pair 6 | 1 | \N
+-- call twice 4 | 40
+-- call twice 41 | 5
+-- call twice 41 | 10
+-- call take 41
+-- call put 41 | k4+
+-- call find k4+
+-- call find k3
+-- call find nothing
+-- call to_p 2 | 20
+-- call mark 20 | 1
+-- call mark 2 | 1
+-- call to_p 20 | 4
+-- call to_p 20 | 20
+-- call to_p 5 | 50
+-- call to_p 7 | 70
+-- call to_p 1 | 71
+-- call to_u 3 | 31
+-- call to_u 8 | 81
+-- call to_u 9 | 90
+-- call to_u 8 | 80
+-- call to_p 8 | 88
+-- call take_p 6
+-- call take_p 70
+-- call point 1 | 88 | 31
+-- call point 2 | 3 | 30
+-- call point 2 | 3 | \N
+-- call over 1 | 9
+-- call over 1 | 99
+-- call over 9 | 9
+-- call mark 9 | 7
+-- call take_p 9
+
 -- case bad input
 create table t (id int primary key, n int not null check (n >= 0), s text unique);
 insert into t select i, i * 10, 's' || i from generate_series(0, 9) i;

@@ -70,6 +70,21 @@ static Status check_event(Cp *c, const CpEvent *x) {
             return cp_refuse(c, "foreign key \"%s\", whose columns have different types", f->name);
     return ST_OK;
 }
+/* Rows of the table may change by actions of foreign keys. */
+static bool actions_change(const Catalog *k, const char *table) {
+    bool any = false;
+    for (int64_t i = 0; i < k->n_foreign; i++) {
+        const ForeignKey *f = k->foreign[i];
+        any |= strcmp(f->table, table) == 0 && (!strchr("ar", f->on_delete) || !strchr("ar", f->on_update));
+    }
+    return any;
+}
+/* What an action of f sets are references by f: to nothing, or to the key that has just come. */
+static bool refers_well(const Cp *c, const ForeignKey *f, const ForeignKey *by, char action) {
+    if (f != by) return false;
+    return action == 'n' ? !f->match_full || f->n_set_cols == 0
+                         : action == 'c' && !actions_change(c->reg->catalog, f->ref_table);
+}
 static Status add_event(Cp *c, CpEvents *e, const ForeignKey *f, CpEventKind kind, int32_t n_set, const int32_t *set) {
     const Catalog *k = c->reg->catalog;
     CpEvent x = {.f = f,
@@ -94,8 +109,9 @@ static Status add_event(Cp *c, CpEvents *e, const ForeignKey *f, CpEventKind kin
     e->items[e->n++] = x;
     return ST_OK;
 }
-Status cp_events_begin(Cp *c, const Table *t, int32_t n_set, const int32_t *set, CpChange change, bool single,
-                       CpEvents **out) {
+/* by, action: whose action the statement is; NULL: none's. */
+static Status begin(Cp *c, const Table *t, int32_t n_set, const int32_t *set, CpChange change, bool single,
+                    const ForeignKey *by, char action, CpEvents **out) {
     const Catalog *k = c->reg->catalog;
     CpEvents *e = arena_new_of(c->arena, CpEvents);
     *out = NULL;
@@ -113,13 +129,18 @@ Status cp_events_begin(Cp *c, const Table *t, int32_t n_set, const int32_t *set,
             TRY(add_event(c, e, k->foreign[i], change == CP_DELETES_ROWS ? CP_KEY_DELETED : CP_KEY_UPDATED, n_set,
                           set));
     for (int64_t i = 0; change != CP_DELETES_ROWS && i < k->n_foreign; i++)
-        if (strcmp(k->foreign[i]->table, t->name) == 0) TRY(add_event(c, e, k->foreign[i], CP_KEY_WRITTEN, n_set, set));
+        if (strcmp(k->foreign[i]->table, t->name) == 0 && !refers_well(c, k->foreign[i], by, action))
+            TRY(add_event(c, e, k->foreign[i], CP_KEY_WRITTEN, n_set, set));
     if (e->n == 0) return ST_OK;
     *out = e;
     if (single && !c->events) return ST_OK;
     if (!(e->buffer = cp_buffer_new(c, 0))) return ST_ERROR;
     c->no_locks = true;
     return cp_buffer_clear(c, e->buffer);
+}
+Status cp_events_begin(Cp *c, const Table *t, int32_t n_set, const int32_t *set, CpChange change, bool single,
+                       CpEvents **out) {
+    return begin(c, t, n_set, set, change, single, NULL, 0, out);
 }
 
 /* ---- the values of a row ----------------------------------------------------------------------- */
@@ -136,15 +157,15 @@ static Status touch_column(Cp *c, const Scan *s, int32_t col) {
     c->no_locks = true;
     return cp_touch(c, s, &x, 0);
 }
-Status cp_events_values(Cp *c, CpEvents *e, Scan *s, const ColId *now) {
+Status cp_events_values(Cp *c, CpEvents *e, Scan *s, ColId rowid, const ColId *now) {
     for (int i = 0; e && i < e->table->n_cols; i++) {
         Expr *old = NULL, *v = NULL;
         const Type t = e->table->cols[i].type;
-        if (e->old[i] >= 0 && !(old = cp_scan_value(c, s, i))) return ST_ERROR;
+        if (e->old[i] >= 0 && !(old = cp_scan_value(c, s, rowid, i))) return ST_ERROR;
         if (e->now[i] >= 0 && now[i] && !(v = expr_col(&c->ctx, now[i]))) return cp_oom(c);
         if (e->now[i] >= 0 && !now[i]) {
             TRY(touch_column(c, s, i));
-            if (!(v = cp_scan_value(c, s, i))) return ST_ERROR;
+            if (!(v = cp_scan_value(c, s, rowid, i))) return ST_ERROR;
         }
         if (old) TRY(cp_store(c, e->old[i], cp_lower_as(c, old, t)));
         if (v) TRY(cp_assign(c, e->now[i], v));
@@ -437,8 +458,8 @@ static Status gone_prepare(Cp *c, const CpEvent *x, char action, Gone *g) {
     if (!sql || !(g->b = bind_text(c, sql, sets ? 2 * n : n, g->vars))) return c->reason ? ST_ERROR : cp_oom(c);
     c->no_locks = true;
     if (looks) return ST_OK;
-    return cp_events_begin(c, x->child, g->b->n_set, deletes ? NULL : g->b->set_cols,
-                           deletes ? CP_DELETES_ROWS : CP_UPDATES, false, &g->events);
+    return begin(c, x->child, g->b->n_set, deletes ? NULL : g->b->set_cols, deletes ? CP_DELETES_ROWS : CP_UPDATES,
+                 false, f, action, &g->events);
 }
 static Status gone_statement(Cp *c, Gone *g) {
     int32_t open = 0;

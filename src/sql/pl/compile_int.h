@@ -102,6 +102,9 @@ typedef struct CpTable {
     bool *written;     /* by column: some UPDATE sets it */
     uint64_t *writers; /* by column: a number made of the statements that set it; equal = same group */
     bool inserted, deleted;
+    /* By column: an UPDATE may be compiled as a row that goes and another that comes, since it is of a unique key or of
+     * a foreign key; some UPDATE sets it; some search uses it; and so it is compiled: then it is not `written`. */
+    bool *movable, *sets, *looks, *moved;
     int32_t n_groups;
     int32_t *group;   /* by column; NO_GROUP: no procedure writes it */
     int32_t main_key; /* several unique keys: the one that rows are named by where none of them is known */
@@ -269,6 +272,11 @@ typedef struct Cp {
     const char *reason; /* that it cannot be compiled */
     bool oom;
 } Cp;
+
+/* Rows can be looked for by the column: no UPDATE writes it, or none will (dry). */
+static inline bool cp_lookable(const Cp *c, const CpTable *t, int32_t col) {
+    return !t->written[col] || (c->dry && t->movable[col]);
+}
 
 /* slice.c: drops what the footprint that was made does not need for its operations. */
 Status cp_slice(Cp *c);

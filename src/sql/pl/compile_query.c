@@ -111,12 +111,15 @@ static Status define_cell(Cp *c, Scan *s, ColId id, int32_t col, bool needed) {
     if (needed) s->table->need.cols[col] = true;
     return ST_OK;
 }
-Expr *cp_scan_value(Cp *c, Scan *s, int32_t col) {
+Expr *cp_scan_value(Cp *c, Scan *s, ColId rowid, int32_t col) {
     const Column *k = &s->table->table->cols[col];
     const ColId id = plan_new_col(&c->ctx, "", k->type, !k->not_null);
     Expr *e = id ? expr_col(&c->ctx, id) : NULL;
-    if (!e) return c->oom = true, NULL;
-    return define_cell(c, s, id, col, true) == ST_OK ? e : NULL;
+    ColEntry *x = e ? cp_entry(c, id) : NULL;
+    if (!x) return c->oom = true, NULL;
+    if (define_cell(c, s, id, col, true) != ST_OK) return NULL;
+    if (x->where == CW_ROW) x->row_var = rowid;
+    return e;
 }
 
 /* The row is in s->row: its columns come into scope, remaining conditions are tested, and the row is used. */
@@ -230,19 +233,20 @@ static Status scan_equalities(Cp *c, Scan *s, const Conds *conds, int32_t *from)
 
 /* What the rows are found by: a unique key whose columns are all equal to values and not written, or else the other
  * such columns. */
-static void scan_key(Scan *s) {
+static void scan_key(const Cp *c, Scan *s) {
     const Table *t = s->plan->scan.table;
     for (int k = 0; k < t->n_keys && !s->unique; k++) {
         s->unique = t->keys[k].n_cols > 0;
         for (int i = 0; i < t->keys[k].n_cols; i++)
-            s->unique &= s->eq[t->keys[k].cols[i]] && !s->table->written[t->keys[k].cols[i]];
+            s->unique &= s->eq[t->keys[k].cols[i]] && cp_lookable(c, s->table, t->keys[k].cols[i]);
         if (!s->unique) continue;
         s->index = k;
         s->n_key = t->keys[k].n_cols;
         for (int i = 0; i < s->n_key; i++) s->key_cols[i] = t->keys[k].cols[i];
     }
     for (int i = 0; i < t->n_cols && !s->unique; i++)
-        if (s->eq[i] && !s->table->written[i]) s->key_cols[s->n_key++] = i;
+        if (s->eq[i] && cp_lookable(c, s->table, i)) s->key_cols[s->n_key++] = i;
+    for (int i = 0; i < s->n_key; i++) s->table->looks[s->key_cols[i]] = true;
 }
 
 /* Conditions: what the rows are found by, what is tested for each (s->conds), and what is left in `conds` to be tested
@@ -259,7 +263,7 @@ static Status scan_conditions(Cp *c, Scan *s, Conds *conds) {
     bool *used = arena_calloc(c->arena, conds->n + 1);
     if (!used) return cp_oom(c);
     TRY(scan_equalities(c, s, conds, from));
-    scan_key(s);
+    scan_key(c, s);
     /* Other equalities are conditions as any: what the row has there is not known before it is looked at. */
     for (int32_t i = 0; i < s->n_key; i++) key[s->key_cols[i]] = used[from[s->key_cols[i]]] = true;
     for (int i = 0; i < t->n_cols; i++)
@@ -457,7 +461,7 @@ static bool *equal_columns(Cp *c, const Plan *p, const Conds *conds) {
         if (e->kind != EX_FUNC || e->u.func->opcode != OP_EQ || e->n_args != 2) continue;
         for (int side = 0; side < 2; side++) {
             int32_t col = cp_scan_column(p, e->args[side]);
-            if (col < 0 || x->written[col] || !cp_available(c, e->args[1 - side]) ||
+            if (col < 0 || !cp_lookable(c, x, col) || !cp_available(c, e->args[1 - side]) ||
                 !same_cells(t->cols[col].type, e->args[1 - side]->type))
                 continue;
             eq[col] = true;
@@ -1026,6 +1030,8 @@ typedef struct Change {
     bool inexact; /* and this is the second one, of a call whose footprint records which */
     uint64_t site;
     bool once;         /* UPDATE .. FROM */
+    bool moves;        /* the row goes, and another one comes */
+    ColId *now;        /* ON CONFLICT DO UPDATE: by column the new value, 0: as it is */
     bool *single, one; /* at most one row changes, as is known when its change is compiled */
     CpEvents *events;  /* of foreign keys; ON CONFLICT DO UPDATE: of the row that is inserted, */
     CpEvents *updates; /* and of the one that changes */
@@ -1144,15 +1150,22 @@ static Status compute_first(Cp *c, int32_t n, const ColId *ids) {
     return ST_OK;
 }
 
+static bool key_is_set(const KeyConstraint *k, int32_t n_set, const int32_t *set) {
+    for (int i = 0; i < k->n_cols; i++)
+        for (int32_t j = 0; j < n_set; j++)
+            if (k->cols[i] == set[j]) return true;
+    return false;
+}
 /* Deferrable keys are looked at behind all others, and behind the statement. */
 static Status refuse_deferrable(Cp *c, const BoundStmt *b, bool single) {
     const Table *t = b->table;
     for (int i = 0; i < t->n_keys; i++) {
         if (!t->keys[i].deferrable) continue;
+        if (b->kind == STMT_UPDATE && !key_is_set(&t->keys[i], b->n_set, b->set_cols)) continue;
         bool last = single && !b->hit && !b->on_conflict_nothing;
         for (int j = i + 1; j < t->n_keys; j++) last &= t->keys[j].deferrable;
         if (!last || t->keys[i].deferred)
-            return cp_refuse(c, "an INSERT into table \"%s\", whose constraint \"%s\" is deferrable", t->name,
+            return cp_refuse(c, "a change of keys of table \"%s\", whose constraint \"%s\" is deferrable", t->name,
                              t->keys[i].name);
     }
     return ST_OK;
@@ -1320,7 +1333,7 @@ static Status update_values(Cp *c, const Change *k) {
     ColId *now = arena_calloc(c->arena, (int64_t)sizeof(ColId) * (k->table->table->n_cols + 1));
     if (!now) return cp_oom(c);
     for (int32_t i = 0; i < b->n_set; i++) now[b->set_cols[i]] = b->values[i];
-    return cp_events_values(c, k->events, k->scan, now);
+    return cp_events_values(c, k->events, k->scan, b->rowid, now);
 }
 /* The row's changes in the form that k has. */
 static Status change_row(Cp *c, Change *k) {
@@ -1379,12 +1392,80 @@ static Status change_either(Cp *c, Change *k) {
     return cp_control(c, OP_P_ENDIF, 0, 0);
 }
 
+/* ---- updates of keys ---- */
+static Reg row_register(Cp *c, const BoundStmt *b) {
+    Expr *row = expr_col(&c->ctx, b->rowid);
+    return row ? cp_lower_as(c, row, type_make(T_INT8)) : (c->oom = true, 0);
+}
+/* Some column is of a key that rows are found by: the row goes, and comes with its new values. So what has the old key,
+ * and what has the new one, conflict as with DELETE and INSERT, and indexes need not change entries. Decided after the
+ * dry walk, but of unique keys, whose columns always are. */
+static void find_moves(Change *k) {
+    const BoundStmt *b = k->b;
+    for (int32_t i = 0; i < b->n_set; i++) {
+        const int32_t col = b->set_cols[i];
+        k->table->sets[col] = true;
+        if (cp_key_column(b->table, col)) k->table->looks[col] = true;
+        k->moves |= k->table->moved[col] || cp_key_column(b->table, col);
+    }
+}
+/* Of several rows, keys may meet while they change, by the order of the rows. */
+static Status check_moved_keys(Cp *c, const Change *k) {
+    const BoundStmt *b = k->b;
+    for (int32_t i = 0; !*k->single && i < b->n_set; i++)
+        if (cp_key_column(b->table, b->set_cols[i]))
+            return cp_refuse(c, "UPDATE of key column \"%s\" of several rows", b->table->cols[b->set_cols[i]].name);
+    return ST_OK;
+}
+/* The row in s goes, and comes with these values; by column of the table. */
+static Status move_row(Cp *c, Change *k, Scan *s, const ColId *now) {
+    const Table *t = k->table->table;
+    RowInsert *x = arena_new_of(c->arena, RowInsert);
+    RowCol *cell = arena_new_of(c->arena, RowCol);
+    Reg *args = arena_array(c->arena, Reg, t->n_cols + 1);
+    Scan in = {.table = k->table, .number = k->number, .row = -1, .eq = arena_array(c->arena, Expr *, t->n_cols + 1)};
+    if (!x || !cell || !args || !in.eq) return cp_oom(c);
+    for (int i = 0; i < t->n_cols; i++)
+        if (!(in.eq[i] = now[i] ? expr_col(&c->ctx, now[i]) : cp_scan_value(c, s, k->b->rowid, i))) return cp_oom(c);
+    TRY(cp_touch_delete(c, s));
+    TRY(cp_touch_insert(c, &in));
+    TRY(cp_events_values(c, k->b->hit ? k->updates : k->events, s, k->b->rowid, now));
+    for (int i = 0; i < t->n_cols; i++) {
+        Expr *v = cp_cast(c, in.eq[i], t->cols[i].type);
+        if (!v || !(args[i] = cp_lower_as(c, v, t->cols[i].type))) return ST_ERROR;
+    }
+    *cell = (RowCol){.table = k->number, .col = -1};
+    *x = (RowInsert){k->number, t->n_cols, args, false};
+    const Reg row = row_register(c, k->b);
+    if (!row || !emit_op(c, OP_ROW_DELETE, PH_I64, 0, row, 0, cell)) return ST_ERROR;
+    const Reg d = lower_reg(&c->low, &c->pipe, PH_I64, type_make(T_INT8), false, (Range){true, -1, INT64_C(1) << 40});
+    if (!d || !emit_op(c, OP_ROW_INSERT, PH_I64, d, 0, 0, x)) return cp_oom(c);
+    k->table->inserted = k->table->deleted = k->table->need.inserts = true;
+    cp_fresh(c);
+    cp_mark(c);
+    return ST_OK;
+}
+static Status update_moved(Cp *c, Change *k) {
+    BoundStmt *b = k->b;
+    ColId *now = arena_calloc(c->arena, (int64_t)sizeof(ColId) * (b->table->n_cols + 1));
+    if (!now) return cp_oom(c);
+    TRY(check_moved_keys(c, k));
+    TRY(refuse_deferrable(c, b, *k->single));
+    for (int32_t i = 0; i < b->n_set; i++) now[b->set_cols[i]] = b->values[i];
+    TRY(compute_first(c, b->n_set, b->values));
+    TRY(checks(c, b, 0, b->n_checks, b->n_set, b->set_cols, b->values, NULL));
+    TRY(keep_result(c, b));
+    TRY(move_row(c, k, k->scan, now));
+    TRY(view_checks(c, b, b->n_checks, NULL));
+    return cp_events_row(c, k->events, *k->single);
+}
+
 static Status update_row(Cp *c, void *ctx) {
     Change *k = ctx;
     if (k->once && c->query.several_sources) return cp_refuse(c, "UPDATE FROM several rows");
     c->no_locks |= k->once;
     k->scan = c->query.change_scan;
-    TRY(k->unsure ? change_either(c, k) : change_row(c, k));
+    TRY(k->moves ? update_moved(c, k) : k->unsure ? change_either(c, k) : change_row(c, k));
     return k->row ? k->row(c, k->ctx) : ST_OK;
 }
 
@@ -1497,15 +1578,11 @@ static Status update_rows(Cp *c, BoundStmt *b, CpEvents *events, CpRow row, void
     if (k->once && reads_also(b->plan, scan)) return cp_refuse(c, "UPDATE FROM the table itself");
     c->query.target_scan = scan;
     c->query.several_sources = false;
-    for (int32_t i = 0; i < b->n_set; i++)
-        for (int j = 0; j < t->n_keys; j++)
-            for (int m = 0; m < t->keys[j].n_cols; m++)
-                if (t->keys[j].cols[m] == b->set_cols[i])
-                    return cp_refuse(c, "UPDATE of key column \"%s\"", t->cols[b->set_cols[i]].name);
+    find_moves(k);
     TRY(find_adds(c, k, scan));
     c->query.fetch_adds = k->fetch_add_of;
     c->query.change_plan = scan;
-    if (!c->dry) {
+    if (!c->dry && !k->moves) {
         TRY(find_writes(c, k));
         c->query.change_groups = k->writes;
     }
@@ -1546,7 +1623,7 @@ static Status delete_row(Cp *c, void *ctx) {
     Change *k = ctx;
     TRY(cp_touch_delete(c, c->query.change_scan));
     TRY(keep_result(c, k->b));
-    TRY(cp_events_values(c, k->events, c->query.change_scan, NULL));
+    TRY(cp_events_values(c, k->events, c->query.change_scan, k->b->rowid, NULL));
     Expr *row = expr_col(&c->ctx, k->b->rowid);
     RowCol *cell = arena_new_of(c->arena, RowCol);
     if (!row || !cell) return cp_oom(c);
@@ -1603,7 +1680,7 @@ static Status insert_row(Cp *c, void *ctx) {
     TRY(checks(c, b, 0, b->n_checks, t->n_cols, NULL, b->values, b->values));
     if (!b->hit) TRY(insert_items(c, k));
     TRY(keep_result(c, b));
-    TRY(cp_events_values(c, k->events, NULL, b->values));
+    TRY(cp_events_values(c, k->events, NULL, 0, b->values));
     RowInsert *x = arena_new_of(c->arena, RowInsert);
     Reg *args = arena_array(c->arena, Reg, t->n_cols + 1);
     if (!x || !args) return cp_oom(c);
@@ -1644,7 +1721,7 @@ static Status upsert_items(Cp *c, Change *k) {
     bool done[CP_MAX_GROUPS] = {false};
     if (c->dry) return ST_OK;
     TRY(insert_items(c, k));
-    for (int32_t i = 0; i < b->n_set; i++) {
+    for (int32_t i = 0; !k->moves && i < b->n_set; i++) {
         int32_t g = k->table->group[b->set_cols[i]];
         if (g == NO_GROUP || g >= CP_MAX_GROUPS)
             return cp_refuse(c, "too many groups of columns in table \"%s\"", b->table->name);
@@ -1681,19 +1758,6 @@ static Status stand_for(Cp *c, ColId id, int32_t var) {
     if (!e) return cp_oom(c);
     *e = (ColEntry){.where = CW_EXPR, .type = c->vars.items[var].type, .expr = v};
     return ST_OK;
-}
-/* What foreign keys need of the row that is updated instead. */
-static Status conflict_values(Cp *c, const Change *k) {
-    const BoundStmt *b = k->b;
-    if (!k->updates) return ST_OK;
-    ColId *now = arena_calloc(c->arena, (int64_t)sizeof(ColId) * (b->table->n_cols + 1));
-    if (!now) return cp_oom(c);
-    for (int32_t i = 0; i < b->n_set; i++) now[b->set_cols[i]] = b->set_values[i];
-    return cp_events_values(c, k->updates, c->query.change_scan, now);
-}
-static Reg row_register(Cp *c, const BoundStmt *b) {
-    Expr *row = expr_col(&c->ctx, b->rowid);
-    return row ? cp_lower_as(c, row, type_make(T_INT8)) : (c->oom = true, 0);
 }
 static Status upsert_row(Cp *c, void *ctx) {
     Change *k = ctx;
@@ -1751,8 +1815,12 @@ static Status upsert_row(Cp *c, void *ctx) {
     if (!row || !vals) return ST_ERROR;
     for (int32_t i = 0; i < b->n_set; i++)
         if (!(vals[i] = cp_load(c, sets[i]))) return ST_ERROR;
-    TRY(conflict_values(c, k));
-    TRY(put_columns(c, k, row, vals));
+    if (k->moves) {
+        TRY(move_row(c, k, c->query.change_scan, k->now));
+    } else {
+        TRY(cp_events_values(c, k->updates, c->query.change_scan, b->rowid, k->now));
+        TRY(put_columns(c, k, row, vals));
+    }
     cp_fresh(c);
     TRY(cp_events_row(c, k->updates, *k->single));
     TRY(cp_store_int(c, changed, 1));
@@ -1784,7 +1852,10 @@ static Status upsert(Cp *c, BoundStmt *b, CpEvents *events, CpRow row, void *ctx
                   .adds = arena_array(c->arena, CpAdd, b->n_set + 1)};
     if (!k->amounts || !k->adds || (k->number = cp_table(c, t)) < 0) return cp_oom(c);
     TRY(cp_events_begin(c, t, b->n_set, b->set_cols, CP_UPDATES, true, &k->updates));
+    if (!(k->now = arena_calloc(c->arena, (int64_t)sizeof(ColId) * (t->n_cols + 1)))) return cp_oom(c);
+    for (int32_t i = 0; i < b->n_set; i++) k->now[b->set_cols[i]] = b->set_values[i];
     k->table = c->reg_tables.items[k->number];
+    find_moves(k);
     k->site = hash_u64((uint64_t)(uintptr_t)c->at.f + ((uint64_t)(uint32_t)c->at.line << 32) +
                        (uint64_t)c->pipe.b.instrs.len * 0x9e3779b97f4a7c15u);
     Plan *scan = find_scan(b->plan, t, b->rowid);

@@ -130,14 +130,14 @@ typedef enum CpEventKind { CP_KEY_WRITTEN, CP_KEY_DELETED, CP_KEY_UPDATED } CpEv
 Status cp_events_begin(Cp *c, const Table *t, int32_t n_set, const int32_t *set, CpChange change, bool single,
                        CpEvents **out);
 bool cp_events_keep(const CpEvents *e, int32_t col); /* its value is needed */
-/* s: of the row that changes, NULL: it is new. now: by column the new value, 0: as it is. */
-Status cp_events_values(Cp *c, CpEvents *e, Scan *s, const ColId *now);
+/* s, rowid: of the row that changes, NULL: it is new. now: by column the new value, 0: as it is. */
+Status cp_events_values(Cp *c, CpEvents *e, Scan *s, ColId rowid, const ColId *now);
 Status cp_events_row(Cp *c, CpEvents *e, bool single);
 Status cp_events_end(Cp *c, CpEvents *e);
 /* compile_query.c: a bound DELETE or UPDATE whose events are its caller's. */
 Status cp_delete_rows(Cp *c, BoundStmt *b, CpEvents *e);
 Status cp_update_rows(Cp *c, BoundStmt *b, CpEvents *e);
-Expr *cp_scan_value(Cp *c, Scan *s, int32_t col); /* of the row that has been found; NULL: an error */
+Expr *cp_scan_value(Cp *c, Scan *s, ColId rowid, int32_t col); /* of the row that rowid is; NULL: an error */
 Reg cp_find_row(Cp *c, Scan *s, Opcode op);
 const ErrNames *cp_table_names(Cp *c, const char *table, ErrField field, const char *name);
 

@@ -14,6 +14,17 @@ static CpTable *find(const Registry *r, int64_t id) {
         if (r->tables.items[i]->table->id == id) return r->tables.items[i];
     return NULL;
 }
+/* Columns of unique keys, and those of foreign keys that refer. */
+static void find_movable(const Registry *r, CpTable *t) {
+    const Catalog *k = r->catalog;
+    for (int i = 0; i < t->table->n_keys; i++)
+        for (int j = 0; j < t->table->keys[i].n_cols; j++) t->movable[t->table->keys[i].cols[j]] = true;
+    for (int64_t i = 0; i < k->n_foreign; i++)
+        for (int j = 0; strcmp(k->foreign[i]->table, t->table->name) == 0 && j < k->foreign[i]->n_cols; j++) {
+            const int col = table_find_column(t->table, slice_of(k->foreign[i]->cols[j]));
+            if (col >= 0) t->movable[col] = true;
+        }
+}
 CpTable *registry_table(Registry *r, Table *t) {
     CpTable *c = find(r, t->id);
     if (c) return c;
@@ -23,6 +34,10 @@ CpTable *registry_table(Registry *r, Table *t) {
     c->written = arena_calloc(r->arena, t->n_cols + 1);
     c->writers = arena_calloc(r->arena, (t->n_cols + 1) * (int64_t)sizeof *c->writers);
     c->group = arena_array(r->arena, int32_t, t->n_cols + 1);
+    bool **const flags[] = {&c->movable, &c->sets, &c->looks, &c->moved};
+    for (int i = 0; i < ARRAY_LEN(flags); i++)
+        if (!(*flags[i] = arena_calloc(r->arena, t->n_cols + 1))) return NULL;
+    find_movable(r, c);
     c->need = (ImageNeed){
         .table = t, .cols = arena_calloc(r->arena, t->n_cols + 1), .adds = arena_calloc(r->arena, t->n_cols + 1)};
     c->need.writes = c->written;
@@ -89,10 +104,26 @@ void registry_begin(Registry *r) {
         memset(x->written, 0, (size_t)x->table->n_cols);
         memset(x->writers, 0, (size_t)x->table->n_cols * sizeof *x->writers);
         x->inserted = x->deleted = false;
+        memset(x->sets, 0, (size_t)x->table->n_cols);
+        memset(x->looks, 0, (size_t)x->table->n_cols);
+        memset(x->moved, 0, (size_t)x->table->n_cols);
         x->need.n_groups = 0;
         memset(x->need.cols, 0, (size_t)x->table->n_cols);
         memset(x->need.adds, 0, (size_t)x->table->n_cols);
         x->need.inserts = false;
+    }
+}
+/* Columns whose updates are compiled as rows that go and come: of unique keys, and of foreign keys where rows are
+ * looked for by them. Kept procedures' decisions count, too. */
+static void find_moved(CpTable *t) {
+    const CpTable *k = t->kept;
+    for (int i = 0; i < t->table->n_cols; i++) {
+        const bool sets = t->sets[i] || (k && (k->written[i] || k->moved[i])),
+                   looks = t->looks[i] || (k && k->looks[i]);
+        t->moved[i] = t->movable[i] && sets && looks;
+        if (!t->moved[i]) continue;
+        t->written[i] = false;
+        if (t->sets[i]) t->inserted = t->deleted = t->need.inserts = true;
     }
 }
 /* Columns with the same writers are one group. */
@@ -122,7 +153,10 @@ static Status keep_groups(Registry *r, CpTable *t) {
     const int n = t->table->n_cols;
     const int32_t end = rows_groups_end(k);
     bool fits = (!t->inserted || k->inserted) && (!t->deleted || k->deleted);
-    for (int i = 0; i < n; i++) fits &= !t->written[i] || k->written[i];
+    for (int i = 0; i < n; i++) {
+        fits &= !t->written[i] || k->written[i];
+        fits &= !t->moved[i] || !k->written[i];
+    }
     if (!fits) return r->misfit = t->table, ST_OK;
     memcpy(t->written, k->written, (size_t)n);
     memcpy(t->group, k->group, (size_t)n * sizeof *t->group);
@@ -143,6 +177,7 @@ static Status keep_groups(Registry *r, CpTable *t) {
 Status registry_groups(Registry *r) {
     for (int64_t i = 0; i < r->tables.len && !r->misfit; i++) {
         CpTable *t = r->tables.items[i];
+        find_moved(t);
         TRY(t->kept ? keep_groups(r, t) : make_groups(r, t));
     }
     return ST_OK;
@@ -173,6 +208,10 @@ static CpTable *copy_table(const CpTable *t, Arena *a) {
     if (!c) return NULL;
     *c = (CpTable){.table = t->table,
                    .written = copy_of(a, t->written, n),
+                   .movable = copy_of(a, t->movable, n),
+                   .sets = copy_of(a, t->sets, n),
+                   .looks = copy_of(a, t->looks, n),
+                   .moved = copy_of(a, t->moved, n),
                    .inserted = t->inserted,
                    .deleted = t->deleted,
                    .n_groups = t->n_groups,
@@ -182,6 +221,7 @@ static CpTable *copy_table(const CpTable *t, Arena *a) {
                    .fine = copy_of(a, t->fine, end * (int64_t)sizeof *t->fine),
                    .fine_kinds = copy_of(a, t->fine_kinds, end),
                    .coarse_kinds = copy_of(a, t->coarse_kinds, end)};
+    if (!c->movable || !c->sets || !c->looks || !c->moved) return NULL;
     if (!c->written || !c->group || !c->key || !c->fine || !c->fine_kinds || !c->coarse_kinds ||
         registry_need(t, a, &c->need) != ST_OK)
         return NULL;
