@@ -67,10 +67,7 @@ Status row_view_error(const Table *t, const char *view, const void *const *cells
 }
 
 Status row_duplicate_error(const Table *t, const char *name, const char *columns, const char *values, Err *e) {
-    err_set(e, ERR_UNIQUE_VIOLATION,
-            t->takes_over ? "could not create unique index \"%s\""
-                          : "duplicate key value violates unique constraint \"%s\"",
-            name);
+    err_set(e, ERR_UNIQUE_VIOLATION, t->takes_over ? "could not create unique index \"%s\"" : ROW_KEY_TEXT, name);
     err_of_constraint(e, t->name, name);
     if (columns && values)
         err_detail(e, "Key (%s)=(%s) %s.", columns, values, t->takes_over ? "is duplicated" : "already exists");

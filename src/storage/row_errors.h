@@ -12,6 +12,7 @@
 /* Messages, for programs that raise them: of column and table; of table and constraint. */
 #define ROW_NULL_TEXT "null value in column \"%s\" of relation \"%s\" violates not-null constraint"
 #define ROW_CHECK_TEXT "new row for relation \"%s\" violates check constraint \"%s\""
+#define ROW_KEY_TEXT "duplicate key value violates unique constraint \"%s\""
 #define ROW_VIEW_TEXT "new row violates check option for view \"%s\""
 
 /* 23502: column `col` of the row is NULL. `cells` NULL: without "Failing row contains", where the rest of the row is

@@ -1471,6 +1471,9 @@ def add_foreign(case, seed, big, calm, always=False):
                    f"insert into fc select i, i % {n // 2 + 1}, i % {n // 2 + 1} % 2, null, 0 from generate_series(0, {r.choice([-1, n // 2, n])}) g(i)",
                    f"insert into fg select i, null, 0 from generate_series(0, {r.choice([-1, n])}) g(i)" if "c int not null" not in grand else "insert into fg select id, id, 0 from fc where id % 2 = 0",
                    f"insert into fs select i, nullif(i / 2, i), 0 from generate_series(0, {r.choice([-1, n])}) g(i)"]
+    if r.random() < 0.3:
+        t, col = r.choice([("fg", "c"), ("fg", "c"), ("fs", "up"), ("fc", "r")])
+        case.setup.insert(case.setup.index(own) + 1, f"create unique index f_part on {t} ({col}{r.choice(['', '', ', abs(w)'])}) where w % {r.choice([2, 4, 7])} = 1")
     case.tables += ["fp", "fc", "fg", "fs"]
 
     def num(nulls=True):

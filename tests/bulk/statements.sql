@@ -1533,6 +1533,121 @@ end $$;
 -- call mark 9 | 7
 -- call take_p 9
 
+-- case partial unique indexes
+create table a (id int primary key, u int, state text not null, n int not null default 0);
+create unique index a_open on a (u) where state = 'open';
+create table b (id int primary key, mail text, k int, n int not null);
+create table d (id int primary key, mail text, k int, "Kind" text);
+create unique index b_mail on d (k, lower(mail));
+create unique index d_kind on d ("Kind") where k > 1;
+create unique index b_two on b (k, (n % 10)) where n > 0;
+insert into a select i, i % 5, case when i < 5 then 'open' else 'done' end from generate_series(0, 19) i;
+insert into d select i, 'M' || i, i % 3, null from generate_series(0, 9) i;
+insert into b select i, 'M' || i, i % 3, i from generate_series(0, 9) i;
+create procedure add_a(k int, v int, s text) language plpgsql as $$
+begin
+  insert into a values (k, v, s);
+end $$;
+create procedure close_a(k int, s text, out o int) language plpgsql as $$
+begin
+  update a set state = s, n = n + 1 where id = k returning n into o;
+end $$;
+create procedure move_a(k int, v int) language plpgsql as $$
+begin
+  update a set u = v where id = k;
+end $$;
+create procedure take_a(k int) language plpgsql as $$
+begin
+  delete from a where id = k;
+end $$;
+create procedure count_a(k int, x int) language plpgsql as $$
+begin
+  update a set n = n + x where id = k;
+end $$;
+create procedure new_id(k int, v int) language plpgsql as $$
+begin
+  update a set id = v where id = k;
+end $$;
+create procedure add_b(i int, m text, v int, w int) language plpgsql as $$
+begin
+  insert into b values (i, m, v, w);
+end $$;
+create procedure mail_d(i int, m text) language plpgsql as $$
+begin
+  update d set mail = m where id = i;
+end $$;
+create procedure add_d(i int, m text, v int, w text) language plpgsql as $$
+begin
+  insert into d values (i, m, v, w);
+end $$;
+create procedure to_d(i int, v int, w text) language plpgsql as $$
+begin
+  update d set "Kind" = w, k = v where id = i;
+end $$;
+create procedure n_b(i int, w int) language plpgsql as $$
+begin
+  update b set n = w where id = i;
+end $$;
+create procedure either(k int, v int, out o text) language plpgsql as $$
+begin
+  begin
+    insert into a values (k, v, 'open');
+    o := 'in';
+  exception when unique_violation then
+    o := sqlerrm;
+    update a set state = 'done' where id = k;
+  end;
+end $$;
+-- table a
+-- table b
+-- table d
+-- call add_a 30 | 9 | open
+-- call add_a 31 | 9 | open
+-- call add_a 31 | 9 | done
+-- call add_a 30 | 9 | open
+-- call add_a 32 | \N | open
+-- call add_a 33 | \N | open
+-- call close_a 31 | open
+-- call close_a 30 | done
+-- call close_a 31 | open
+-- call close_a 31 | open
+-- call close_a 30 | open
+-- call move_a 31 | 1
+-- call move_a 31 | 8
+-- call move_a 12 | 1
+-- call take_a 31
+-- call add_a 34 | 8 | open
+-- call count_a 34 | 5
+-- call new_id 34 | 35
+-- call new_id 35 | 2
+-- call new_id 35 | 35
+-- call add_b 20 | m3 | 7 | 7
+-- call add_b 20 | m20 | 7 | 7
+-- call add_b 21 | m21 | 7 | 17
+-- call add_b 21 | m21 | 7 | -17
+-- call add_b 22 | \N | \N | 17
+-- call add_b 23 | \N | \N | 17
+-- call mail_d 3 | M6
+-- call mail_d 3 | M33
+-- call mail_d 6 | m33
+-- call mail_d 1 | \N
+-- call add_d 20 | x | 0 | a
+-- call add_d 21 | X | 0 | a
+-- call add_d 21 | X | 2 | a
+-- call add_d 22 | Y | 2 | a
+-- call add_d 22 | Y | 2 | b
+-- call to_d 20 | 3 | a
+-- call to_d 22 | 2 | b
+-- call to_d 20 | 1 | b
+-- call to_d 22 | 1 | a
+-- call to_d 9 | 2 | a
+-- call n_b 21 | 27
+-- call n_b 21 | 28
+-- call n_b 22 | 0
+-- call either 40 | 2
+-- call either 40 | 77
+-- call either 2 | 78
+
 -- case bad input
 create table t (id int primary key, n int not null check (n >= 0), s text unique);
 insert into t select i, i * 10, 's' || i from generate_series(0, 9) i;

@@ -150,7 +150,7 @@ static Expr *var_expr(Cp *c, int32_t var) {
     return e;
 }
 /* A column that the statement does not set is read as well. */
-static Status touch_column(Cp *c, const Scan *s, int32_t col) {
+Status cp_touch_column(Cp *c, const Scan *s, int32_t col) {
     const int32_t g = s->table->group[col];
     CpTouch x = {.item = {.kind = OPK_READ, .col = -1}, .group = g};
     if (c->dry || g == NO_GROUP) return ST_OK;
@@ -164,7 +164,7 @@ Status cp_events_values(Cp *c, CpEvents *e, Scan *s, ColId rowid, const ColId *n
         if (e->old[i] >= 0 && !(old = cp_scan_value(c, s, rowid, i))) return ST_ERROR;
         if (e->now[i] >= 0 && now[i] && !(v = expr_col(&c->ctx, now[i]))) return cp_oom(c);
         if (e->now[i] >= 0 && !now[i]) {
-            TRY(touch_column(c, s, i));
+            TRY(cp_touch_column(c, s, i));
             if (!(v = cp_scan_value(c, s, rowid, i))) return ST_ERROR;
         }
         if (old) TRY(cp_store(c, e->old[i], cp_lower_as(c, old, t)));
@@ -385,7 +385,7 @@ static Status params_to_columns(Params *p, Plan *plan) {
     for (int32_t i = 0; i < plan->n_children; i++) TRY(params_to_columns(p, plan->children[i]));
     return ST_OK;
 }
-static BoundStmt *bind_text(Cp *c, const char *sql, int32_t n, const int32_t *vars) {
+BoundStmt *cp_bind_text(Cp *c, const char *sql, int32_t n, const int32_t *vars) {
     AstStmt **list;
     int64_t n_stmts;
     BoundStmt *b;
@@ -455,7 +455,7 @@ static Status gone_prepare(Cp *c, const CpEvent *x, char action, Gone *g) {
                       : deletes ? arena_printf(c->arena, "delete from %s as c where %s", table, where)
                       : set     ? arena_printf(c->arena, "update %s as c set %s where %s", table, set, where)
                                 : NULL;
-    if (!sql || !(g->b = bind_text(c, sql, sets ? 2 * n : n, g->vars))) return c->reason ? ST_ERROR : cp_oom(c);
+    if (!sql || !(g->b = cp_bind_text(c, sql, sets ? 2 * n : n, g->vars))) return c->reason ? ST_ERROR : cp_oom(c);
     c->no_locks = true;
     if (looks) return ST_OK;
     return begin(c, x->child, g->b->n_set, deletes ? NULL : g->b->set_cols, deletes ? CP_DELETES_ROWS : CP_UPDATES,
@@ -554,6 +554,17 @@ static Status run_event(Cp *c, CpEvent *x) {
     return each_row(c, x->of, gone_row, &g);
 }
 
+CpQuery cp_query_apart(Cp *c) {
+    const CpQuery was = c->query;
+    c->query = (CpQuery){.rows = was.rows, .ctes = was.ctes, .write_tables = was.write_tables};
+    c->query.in_scope = colset_new(&c->ctx);
+    return was;
+}
+void cp_query_back(Cp *c, const CpQuery *was) {
+    CpQuery q = *was;
+    q.write_tables = c->query.write_tables;
+    c->query = q;
+}
 static Status push_events(Cp *c, CpEvents *e) {
     for (int32_t i = 0; i < e->n; i++) {
         CpEvent *x = &e->items[i];
@@ -565,17 +576,14 @@ static Status push_events(Cp *c, CpEvents *e) {
 static Status settle(Cp *c, CpEvents *e) {
     TRY(cp_stack(c));
     struct CpQueue q = {{0}};
-    CpQuery was = c->query;
+    const CpQuery was = cp_query_apart(c);
     c->events = &q;
-    c->query = (CpQuery){.rows = was.rows, .ctes = was.ctes, .write_tables = was.write_tables};
-    c->query.in_scope = colset_new(&c->ctx);
     TRY(push_events(c, e));
     for (int64_t i = 0; i < q.list.len; i++) {
         if (i == EVENTS_MAX) return cp_refuse(c, "actions of foreign keys that follow one another without end");
         TRY(run_event(c, q.list.items[i]));
     }
-    was.write_tables = c->query.write_tables;
-    c->query = was;
+    cp_query_back(c, &was);
     c->events = NULL;
     return ST_OK;
 }

@@ -9,6 +9,7 @@
  *   compile_sets.c   outer joins, set operations, common table expressions
  *   compile_adds.c   which assignments of an UPDATE are additions
  *   compile_foreign.c foreign keys: what is looked at and done behind a statement
+ *   compile_unique.c unique indexes with predicates or expressions
  *   compile_call.c   calls of other routines, and subqueries: what expressions need is computed before them
  *   compile_touch.c  touches: where the body reads and changes rows
  *   footprint.c      a pass over the body: what of it is known before a call runs; that part is the footprint
@@ -133,6 +134,7 @@ typedef struct Registry {
     const Table *misfit; /* what is compiled now does to it what kept procedures do not reckon with; NULL: to none */
     VEC(const PlStmt *) collects; /* loops over queries whose tables are changed in them: found by the dry walk */
 } Registry;
+int32_t cp_part_column(Arena *a, const Table *t, const char *part); /* of an ExprIndex; -1: it is no column */
 /* registry.c */
 CpTable *registry_table(Registry *r, Table *t); /* NULL: out of memory */
 void registry_begin(Registry *r);               /* before the dry run: nothing is written */

@@ -1031,10 +1031,11 @@ typedef struct Change {
     uint64_t site;
     bool once;         /* UPDATE .. FROM */
     bool moves;        /* the row goes, and another one comes */
-    ColId *now;        /* ON CONFLICT DO UPDATE: by column the new value, 0: as it is */
+    ColId *now;        /* UPDATE, also ON CONFLICT: by column the new value, 0: as it is */
     bool *single, one; /* at most one row changes, as is known when its change is compiled */
     CpEvents *events;  /* of foreign keys; ON CONFLICT DO UPDATE: of the row that is inserted, */
     CpEvents *updates; /* and of the one that changes */
+    CpUnique *unique;
 } Change;
 
 static Expr *output_expr(Plan *p, ColId id) {
@@ -1167,18 +1168,6 @@ static Status refuse_deferrable(Cp *c, const BoundStmt *b, bool single) {
         if (!last || t->keys[i].deferred)
             return cp_refuse(c, "a change of keys of table \"%s\", whose constraint \"%s\" is deferrable", t->name,
                              t->keys[i].name);
-    }
-    return ST_OK;
-}
-
-/* Bulks have no entries of indexes whose keys are computed. set NULL: an INSERT. */
-static Status refuse_exprs(Cp *c, const Table *t, int32_t n_set, const int32_t *set) {
-    for (int i = 0; i < t->n_exprs; i++) {
-        bool reads = !set;
-        for (int32_t k = 0; k < n_set; k++) reads |= table_index_reads(t, t->n_keys + i, set[k]);
-        if (reads)
-            return cp_refuse(c, "a change of table \"%s\", whose unique index \"%s\" has expressions or a predicate",
-                             t->name, t->exprs[i].name);
     }
     return ST_OK;
 }
@@ -1326,23 +1315,16 @@ static Status update_items(Cp *c, Change *k) {
     return ST_OK;
 }
 
-/* What foreign keys need of the row that is updated. */
-static Status update_values(Cp *c, const Change *k) {
-    const BoundStmt *b = k->b;
-    if (!k->events) return ST_OK;
-    ColId *now = arena_calloc(c->arena, (int64_t)sizeof(ColId) * (k->table->table->n_cols + 1));
-    if (!now) return cp_oom(c);
-    for (int32_t i = 0; i < b->n_set; i++) now[b->set_cols[i]] = b->values[i];
-    return cp_events_values(c, k->events, k->scan, b->rowid, now);
-}
 /* The row's changes in the form that k has. */
 static Status change_row(Cp *c, Change *k) {
     BoundStmt *b = k->b;
     CpTable *t = k->table;
     TRY(update_items(c, k)); /* before anything is read of the columns that it writes */
-    if (b->n_checks > 0) TRY(compute_first(c, b->n_set, b->values));
+    if (b->n_checks > 0 || k->unique) TRY(compute_first(c, b->n_set, b->values));
     TRY(checks(c, b, 0, b->n_checks, b->n_set, b->set_cols, b->values, NULL));
-    TRY(view_checks(c, b, b->n_checks, NULL)); /* no key is set, whose error would come before */
+    if (!k->unique) TRY(view_checks(c, b, b->n_checks, NULL)); /* no key is set, whose error would come before */
+    TRY(cp_events_values(c, k->events, k->scan, b->rowid, k->now));
+    TRY(cp_unique_before(c, k->unique, k->scan, b->rowid, k->now));
     Expr *row = expr_col(&c->ctx, b->rowid);
     Reg *vals = arena_array(c->arena, Reg, b->n_set + 1);
     if (!row || !vals) return cp_oom(c);
@@ -1360,10 +1342,11 @@ static Status change_row(Cp *c, Change *k) {
         }
     }
     if (!r) return ST_ERROR;
-    TRY(update_values(c, k));
     TRY(put_columns(c, k, r, vals));
     cp_fresh(c);
     cp_mark(c);
+    TRY(cp_unique_after(c, k->unique, r));
+    if (k->unique) TRY(view_checks(c, b, b->n_checks, NULL));
     return cp_events_row(c, k->events, *k->single);
 }
 static void use_form(Change *k, bool inexact) {
@@ -1417,8 +1400,8 @@ static Status check_moved_keys(Cp *c, const Change *k) {
             return cp_refuse(c, "UPDATE of key column \"%s\" of several rows", b->table->cols[b->set_cols[i]].name);
     return ST_OK;
 }
-/* The row in s goes, and comes with these values; by column of the table. */
-static Status move_row(Cp *c, Change *k, Scan *s, const ColId *now) {
+/* The row in s goes, and comes with these values, by column of the table; *moved: as that row. */
+static Status move_row(Cp *c, Change *k, Scan *s, const ColId *now, Reg *moved) {
     const Table *t = k->table->table;
     RowInsert *x = arena_new_of(c->arena, RowInsert);
     RowCol *cell = arena_new_of(c->arena, RowCol);
@@ -1440,6 +1423,7 @@ static Status move_row(Cp *c, Change *k, Scan *s, const ColId *now) {
     if (!row || !emit_op(c, OP_ROW_DELETE, PH_I64, 0, row, 0, cell)) return ST_ERROR;
     const Reg d = lower_reg(&c->low, &c->pipe, PH_I64, type_make(T_INT8), false, (Range){true, -1, INT64_C(1) << 40});
     if (!d || !emit_op(c, OP_ROW_INSERT, PH_I64, d, 0, 0, x)) return cp_oom(c);
+    *moved = d;
     k->table->inserted = k->table->deleted = k->table->need.inserts = true;
     cp_fresh(c);
     cp_mark(c);
@@ -1447,15 +1431,15 @@ static Status move_row(Cp *c, Change *k, Scan *s, const ColId *now) {
 }
 static Status update_moved(Cp *c, Change *k) {
     BoundStmt *b = k->b;
-    ColId *now = arena_calloc(c->arena, (int64_t)sizeof(ColId) * (b->table->n_cols + 1));
-    if (!now) return cp_oom(c);
     TRY(check_moved_keys(c, k));
     TRY(refuse_deferrable(c, b, *k->single));
-    for (int32_t i = 0; i < b->n_set; i++) now[b->set_cols[i]] = b->values[i];
     TRY(compute_first(c, b->n_set, b->values));
     TRY(checks(c, b, 0, b->n_checks, b->n_set, b->set_cols, b->values, NULL));
     TRY(keep_result(c, b));
-    TRY(move_row(c, k, k->scan, now));
+    TRY(cp_unique_before(c, k->unique, k->scan, b->rowid, k->now));
+    Reg moved;
+    TRY(move_row(c, k, k->scan, k->now, &moved));
+    TRY(cp_unique_after(c, k->unique, moved));
     TRY(view_checks(c, b, b->n_checks, NULL));
     return cp_events_row(c, k->events, *k->single);
 }
@@ -1465,6 +1449,7 @@ static Status update_row(Cp *c, void *ctx) {
     if (k->once && c->query.several_sources) return cp_refuse(c, "UPDATE FROM several rows");
     c->no_locks |= k->once;
     k->scan = c->query.change_scan;
+    if (k->unique && !*k->single) return cp_refuse(c, "rows of table \"%s\" by more than a key", k->b->table->name);
     TRY(k->moves ? update_moved(c, k) : k->unsure ? change_either(c, k) : change_row(c, k));
     return k->row ? k->row(c, k->ctx) : ST_OK;
 }
@@ -1517,6 +1502,10 @@ static Status take_number(Cp *c, Change *k, int32_t col) {
     k->fetch_add_of[col] = ++c->n_fetch_adds;
     return ST_OK;
 }
+/* The new value is needed as such. */
+static bool is_kept(const Change *k, int32_t col) {
+    return cp_events_keep(k->events, col) || (k->unique && cp_unique_reads(k->b->table, col));
+}
 /* What is added: k->adds, and both forms. Of several columns whose values fail the first one is reported, but sums are
  * made behind what is computed: where anything else may fail, amounts must be exact for sure, and where they are not,
  * nothing is added. */
@@ -1529,7 +1518,7 @@ static Status find_adds(Cp *c, Change *k, const Plan *scan) {
     bool fails = false;
     for (int32_t i = 0; i < b->n_set; i++) {
         Expr *v = output_expr(b->plan, b->values[i]);
-        if (v && !cp_unsettled(c, v) && !cp_events_keep(k->events, b->set_cols[i]))
+        if (v && !k->moves && !cp_unsettled(c, v) && !is_kept(k, b->set_cols[i]))
             adds[i] = cp_added(c, scan, b->set_cols[i], v);
         if (c->oom) return ST_ERROR;
         if (adds[i].by && is_returned(c, b, scan, i)) {
@@ -1563,11 +1552,13 @@ static Status find_writes(Cp *c, Change *k) {
 
 static Status update_rows(Cp *c, BoundStmt *b, CpEvents *events, CpRow row, void *ctx, bool *single) {
     Table *t = b->table;
-    TRY(refuse_exprs(c, t, b->n_set, b->set_cols));
     Change *k = arena_new_of(c->arena, Change);
     if (!k) return cp_oom(c);
     *k = (Change){.b = b, .row = row, .ctx = ctx, .events = events};
     k->single = single ? single : &k->one;
+    TRY(cp_unique_begin(c, t, b->n_set, b->set_cols, cp_finds_one(c, b->plan), &k->unique));
+    if (!(k->now = arena_calloc(c->arena, (int64_t)sizeof(ColId) * (t->n_cols + 1)))) return cp_oom(c);
+    for (int32_t i = 0; i < b->n_set; i++) k->now[b->set_cols[i]] = b->values[i];
     if ((k->number = cp_table(c, t)) < 0) return ST_ERROR;
     k->table = c->reg_tables.items[k->number];
     k->site = hash_u64((uint64_t)(uintptr_t)c->at.f + ((uint64_t)(uint32_t)c->at.line << 32) +
@@ -1681,6 +1672,7 @@ static Status insert_row(Cp *c, void *ctx) {
     if (!b->hit) TRY(insert_items(c, k));
     TRY(keep_result(c, b));
     TRY(cp_events_values(c, k->events, NULL, 0, b->values));
+    TRY(cp_unique_before(c, k->unique, NULL, 0, b->values));
     RowInsert *x = arena_new_of(c->arena, RowInsert);
     Reg *args = arena_array(c->arena, Reg, t->n_cols + 1);
     if (!x || !args) return cp_oom(c);
@@ -1709,6 +1701,7 @@ static Status insert_row(Cp *c, void *ctx) {
         return cp_control(c, OP_P_ENDIF, 0, 0);
     }
     cp_fresh(c);
+    TRY(cp_unique_after(c, k->unique, d));
     TRY(view_checks(c, b, b->n_checks, b->values));
     TRY(cp_events_row(c, k->events, *k->single));
     return k->row ? k->row(c, k->ctx) : ST_OK;
@@ -1816,7 +1809,8 @@ static Status upsert_row(Cp *c, void *ctx) {
     for (int32_t i = 0; i < b->n_set; i++)
         if (!(vals[i] = cp_load(c, sets[i]))) return ST_ERROR;
     if (k->moves) {
-        TRY(move_row(c, k, c->query.change_scan, k->now));
+        Reg moved;
+        TRY(move_row(c, k, c->query.change_scan, k->now, &moved));
     } else {
         TRY(cp_events_values(c, k->updates, c->query.change_scan, b->rowid, k->now));
         TRY(put_columns(c, k, row, vals));
@@ -1910,7 +1904,9 @@ Status cp_insert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
     /* It fills a table. In bulk, it would make rows come and go there for the calls of all routines. */
     if (has_series(b->plan)) return cp_refuse(c, "INSERT of the rows of generate_series");
     TRY(refuse_deferrable(c, b, single));
-    TRY(refuse_exprs(c, b->table, 0, NULL));
+    if (b->table->n_exprs > 0 && (b->hit || b->on_conflict_nothing))
+        return cp_refuse(c, "ON CONFLICT with table \"%s\", whose unique index \"%s\" has expressions or a predicate",
+                         b->table->name, b->table->exprs[0].name);
     TRY(events_of(c, b, CP_INSERTS, single, &e));
     if (b->hit) return upsert(c, b, e, row, ctx);
     if (b->on_conflict_nothing && b->conflict_key >= 0 && b->table->n_keys > 1)
@@ -1918,6 +1914,7 @@ Status cp_insert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
     Change *k = arena_new_of(c->arena, Change);
     if (!k) return cp_oom(c);
     *k = (Change){.b = b, .row = row, .ctx = ctx, .events = e, .single = &k->one, .one = single};
+    TRY(cp_unique_begin(c, b->table, 0, NULL, single, &k->unique));
     if ((k->number = cp_table(c, b->table)) < 0) return ST_ERROR;
     k->table = c->reg_tables.items[k->number];
     ColSet *s = arena_new_of(c->arena, ColSet);

@@ -134,6 +134,22 @@ bool cp_events_keep(const CpEvents *e, int32_t col); /* its value is needed */
 Status cp_events_values(Cp *c, CpEvents *e, Scan *s, ColId rowid, const ColId *now);
 Status cp_events_row(Cp *c, CpEvents *e, bool single);
 Status cp_events_end(Cp *c, CpEvents *e);
+/* A column of the row that the statement changes, which it does not set, is read as well. */
+Status cp_touch_column(Cp *c, const Scan *s, int32_t col);
+/* An SQL statement whose parameters are these variables; NULL: a reason, or no memory. */
+BoundStmt *cp_bind_text(Cp *c, const char *sql, int32_t n, const int32_t *vars);
+/* What follows is a statement of its own, inside of one that goes on behind cp_query_back. */
+CpQuery cp_query_apart(Cp *c);
+void cp_query_back(Cp *c, const CpQuery *was);
+
+/* compile_unique.c: unique indexes with predicates or expressions. set NULL: an INSERT. *out NULL: none reads what
+ * changes. Before a row changes, and behind it, where `row` is the row; s, rowid, now: as of cp_events_values. */
+typedef struct CpUnique CpUnique;
+Status cp_unique_begin(Cp *c, const Table *t, int32_t n_set, const int32_t *set, bool single, CpUnique **out);
+bool cp_unique_reads(const Table *t, int32_t col);
+Status cp_unique_before(Cp *c, CpUnique *u, Scan *s, ColId rowid, const ColId *now);
+Status cp_unique_after(Cp *c, const CpUnique *u, Reg row);
+
 /* compile_query.c: a bound DELETE or UPDATE whose events are its caller's. */
 Status cp_delete_rows(Cp *c, BoundStmt *b, CpEvents *e);
 Status cp_update_rows(Cp *c, BoundStmt *b, CpEvents *e);

@@ -14,9 +14,14 @@ static CpTable *find(const Registry *r, int64_t id) {
         if (r->tables.items[i]->table->id == id) return r->tables.items[i];
     return NULL;
 }
-/* Columns of unique keys, and those of foreign keys that refer. */
+/* Columns of unique keys and indexes, and those of foreign keys that refer. */
 static void find_movable(const Registry *r, CpTable *t) {
     const Catalog *k = r->catalog;
+    for (int i = 0; i < t->table->n_exprs; i++)
+        for (int j = 0; j < t->table->exprs[i].n_parts; j++) {
+            const int32_t col = cp_part_column(r->arena, t->table, t->table->exprs[i].parts[j]);
+            if (col >= 0) t->movable[col] = true;
+        }
     for (int i = 0; i < t->table->n_keys; i++)
         for (int j = 0; j < t->table->keys[i].n_cols; j++) t->movable[t->table->keys[i].cols[j]] = true;
     for (int64_t i = 0; i < k->n_foreign; i++)
