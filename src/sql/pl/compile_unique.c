@@ -45,7 +45,7 @@ Status cp_unique_begin(Cp *c, const Table *t, int32_t n_set, const int32_t *set,
         if (!reads) continue;
         bool columns = false;
         for (int k = 0; k < x->n_parts; k++) columns |= cp_part_column(c->arena, t, x->parts[k]) >= 0;
-        if (!columns) return refuse(c, t, x, "has no column that rows are found by"); /* the table may grow */
+        if (!columns) return refuse(c, t, x, "has only expressions"); /* the table may grow */
         if (x->nulls_not_distinct) return refuse(c, t, x, "has NULLs that are equal");
         if (set && !single) return refuse(c, t, x, "reads what is updated in several rows");
         u->indexes[u->n++] = x;
