@@ -80,9 +80,18 @@ void cp_fresh(Cp *c) {
             if (c->pipe.pages[k]->at[i].where != CW_REG) c->pipe.pages[k]->at[i].reg = 0;
     c->pipe.computed.len = 0;
 }
+/* What is open after the instruction. */
+static bool keep_brackets(Cp *c, Opcode op) {
+    const bool opens = op == OP_P_IF || op == OP_P_LOOP || op == OP_P_BLOCK || op == OP_P_TRY,
+               divides = op == OP_P_ELSE || op == OP_P_CATCH,
+               closes = op == OP_P_ENDIF || op == OP_P_ENDLOOP || op == OP_P_ENDBLOCK || op == OP_P_ENDTRY;
+    int32_t number = ++c->flow.n_brackets;
+    if ((divides || closes) && c->flow.brackets.len > 0) c->flow.brackets.len--;
+    return (!opens && !divides) || vec_push(c->arena, &c->flow.brackets, number);
+}
 Status cp_control(Cp *c, Opcode op, Reg a, int64_t imm) {
     Instr *in = builder_emit(&c->pipe.b, op, PH_BOOL, 0, a, 0, 0);
-    if (!in) return cp_oom(c);
+    if (!in || !keep_brackets(c, op)) return cp_oom(c);
     in->imm = imm;
     c->flow.loops += (op == OP_P_LOOP) - (op == OP_P_ENDLOOP);
     cp_fresh(c);
@@ -131,6 +140,7 @@ Status cp_store(Cp *c, int32_t var, Reg r) {
     Instr *in = builder_emit(&c->pipe.b, OP_STORE, (Phys)phys, 0, r, 0, 0);
     if (!in) return cp_oom(c);
     in->imm = var;
+    if (c->dry && var < c->flow.n_own_vars) c->flow.stored[var] = c->flow.n_statements;
     cp_fresh(c);
     if (!lower_info(&c->pipe, r)->is_const) cp_entry(c, v->col)->reg = r;
     return ST_OK;
@@ -144,6 +154,16 @@ Status cp_store_int(Cp *c, int32_t var, int64_t x) {
 Status cp_store_null(Cp *c, int32_t var) {
     Value v = {.type = c->vars.items[var].type, .is_null = true};
     return cp_store(c, var, lower_canonical(&c->low, &c->pipe, lower_const(&c->low, &c->pipe, &v), v.type));
+}
+int32_t cp_variable_of(Cp *c, ColId id) {
+    for (int steps = 0; steps < 16; steps++) {
+        const ColEntry *e = cp_entry(c, id);
+        if (!e || e->where == CW_NONE) return -1;
+        if (e->where == CW_SOURCE) return e->imm < c->flow.n_own_vars ? (int32_t)e->imm : -1;
+        if (e->where != CW_EXPR || e->expr->kind != EX_COL || e->expr->u.col == id) return -1;
+        id = e->expr->u.col;
+    }
+    return -1;
 }
 Status cp_copy(Cp *c, int32_t to, int32_t from) { return cp_store(c, to, cp_load(c, from)); }
 
@@ -425,12 +445,28 @@ static Status skip_nulls(Cp *c) {
     return ST_OK;
 }
 
+/* The routine's own variables have the same numbers in both walks. */
+static Status know_variables(Cp *c) {
+    const int32_t n = (int32_t)c->vars.len;
+    int32_t f = 0;
+    while (f < c->reg->n_functions && c->reg->functions[f] != c->at.f) f++;
+    if (f == c->reg->n_functions) return ST_OK;
+    if (!c->reg->stored &&
+        !(c->reg->stored = arena_calloc(c->reg->arena, c->reg->n_functions * (int64_t)sizeof(int64_t *))))
+        return cp_oom(c);
+    int64_t **stored = &c->reg->stored[f];
+    if (c->dry && !(*stored = arena_calloc(c->reg->arena, (n + 1) * (int64_t)sizeof **stored))) return cp_oom(c);
+    c->flow.stored = *stored;
+    c->flow.n_own_vars = *stored ? n : 0;
+    return ST_OK;
+}
 /* The statements of a procedure. */
 static Status lower_statements(Cp *c) {
     const PlFunction *f = c->at.f;
     int64_t clock = time_reads, zone = zone_reads;
     PlBody body = {1, (PlStmt *[]){f->body}};
     TRY(cp_declare(c));
+    TRY(know_variables(c));
     if (c->uses_found && c->at.var_of[f->found] >= 0) TRY(cp_store_int(c, c->at.var_of[f->found], 0));
     if (c->at.row_count >= 0) TRY(cp_store_int(c, c->at.row_count, 0));
     if (f->strict) TRY(skip_nulls(c));

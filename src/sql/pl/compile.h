@@ -8,11 +8,11 @@
  *
  * What is compiled: scalar variables and records, assignment, IF, CASE, LOOP, WHILE, FOR over numbers, arrays and
  * queries, EXIT, CONTINUE, RETURN, RAISE, ASSERT, blocks with EXCEPTION, SELECT INTO [STRICT], PERFORM, CALL, INSERT
- * (ON CONFLICT too), UPDATE, DELETE with RETURNING INTO, FOUND; calls of other routines in expressions, but not for the
- * rows of a query, and not of themselves; GET DIAGNOSTICS of ROW_COUNT and of what a handler caught; queries over
- * tables by equality with columns, or over all of a small one (inner joins; left joins by a unique key), with
- * aggregates, GROUP BY, DISTINCT, ORDER BY, LIMIT and OFFSET; scalar subqueries, EXISTS, IN, ANY and ALL. Everything
- * else runs one call at a time, and Proc.reason says why.
+ * (ON CONFLICT too), UPDATE, also of keys, DELETE with RETURNING INTO, foreign keys with their actions, FOUND; calls of
+ * other routines in expressions, but not for the rows of a query, and not of themselves; GET DIAGNOSTICS of ROW_COUNT
+ * and of what a handler caught; queries over tables by equality with columns, or over all of a small one (inner joins;
+ * left joins by a unique key), with aggregates, GROUP BY, DISTINCT, ORDER BY, LIMIT and OFFSET; scalar subqueries,
+ * EXISTS, IN, ANY and ALL. Everything else runs one call at a time, and Proc.reason says why.
  */
 #ifndef STELE_SQL_PL_COMPILE_H
 #define STELE_SQL_PL_COMPILE_H

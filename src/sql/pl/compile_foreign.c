@@ -31,6 +31,7 @@ struct CpEvents {
     CpBuffer *buffer;   /* NULL: one row */
     int64_t rows_from;
     bool sorted;
+    int32_t *from; /* by column: the routine's variable that the new value is of; -1 none */
 };
 /* Events of a statement, with those of the actions that follow. */
 struct CpQueue {
@@ -121,9 +122,10 @@ static Status begin(Cp *c, const Table *t, int32_t n_set, const int32_t *set, Cp
                     .items = arena_array(c->arena, CpEvent, 2 * k->n_foreign + 1),
                     .old = arena_array(c->arena, int32_t, t->n_cols + 1),
                     .now = arena_array(c->arena, int32_t, t->n_cols + 1),
+                    .from = arena_array(c->arena, int32_t, t->n_cols + 1),
                     .rows_from = c->query.rows.len};
-    if (!e->items || !e->old || !e->now) return cp_oom(c);
-    for (int i = 0; i <= t->n_cols; i++) e->old[i] = e->now[i] = -1;
+    if (!e->items || !e->old || !e->now || !e->from) return cp_oom(c);
+    for (int i = 0; i <= t->n_cols; i++) e->old[i] = e->now[i] = e->from[i] = -1;
     for (int64_t i = 0; change != CP_INSERTS && i < k->n_foreign; i++)
         if (strcmp(k->foreign[i]->ref_table, t->name) == 0)
             TRY(add_event(c, e, k->foreign[i], change == CP_DELETES_ROWS ? CP_KEY_DELETED : CP_KEY_UPDATED, n_set,
@@ -163,6 +165,7 @@ Status cp_events_values(Cp *c, CpEvents *e, Scan *s, ColId rowid, const ColId *n
         const Type t = e->table->cols[i].type;
         if (e->old[i] >= 0 && !(old = cp_scan_value(c, s, rowid, i))) return ST_ERROR;
         if (e->now[i] >= 0 && now[i] && !(v = expr_col(&c->ctx, now[i]))) return cp_oom(c);
+        if (v && !e->buffer) e->from[i] = cp_variable_of(c, now[i]);
         if (e->now[i] >= 0 && !now[i]) {
             TRY(cp_touch_column(c, s, i));
             if (!(v = cp_scan_value(c, s, rowid, i))) return ST_ERROR;
@@ -228,8 +231,7 @@ static Status raise_referenced(Cp *c, const CpEvent *x) {
                    f->ref_table, f->name, f->table);
     return raise_key(c, x, text, f->ref_cols, x->parent, x->ref, x->of->old, after);
 }
-/* A text that RAISE says as it is: of names, with their % doubled. */
-static const char *plain_text(Cp *c, const char *s) {
+const char *cp_plain_text(Cp *c, const char *s) {
     char *out = s ? arena_array(c->arena, char, 2 * (int64_t)strlen(s) + 1) : NULL, *to = out;
     if (!out) return c->oom = true, NULL;
     for (; *s; s++) {
@@ -242,7 +244,7 @@ static const char *plain_text(Cp *c, const char *s) {
 }
 static Status raise_mixed(Cp *c, const CpEvent *x) {
     RaiseSite site = {.sqlstate = ERR_FOREIGN_KEY_VIOLATION,
-                      .format = plain_text(c, written_text(c, x->f)),
+                      .format = cp_plain_text(c, written_text(c, x->f)),
                       .detail = "MATCH FULL does not allow mixing of null and nonnull key values.",
                       .names = cp_table_names(c, x->f->table, EF_CONSTRAINT, x->f->name)};
     return site.format && site.names ? cp_raise_site(c, &site) : cp_oom(c);
@@ -325,9 +327,42 @@ static Status look_up(Cp *c, const CpEvent *x, Expr *const *values, CpPart missi
     TRY(missing(c, ctx));
     return cp_control(c, OP_P_ENDIF, 0, 0);
 }
+/* ---- rows of the call's own ---- */
+Status cp_own_row(Cp *c, const Table *t, const ColId *values) {
+    const CpFlow *f = &c->flow;
+    int32_t *vars = arena_array(c->arena, int32_t, t->n_cols + 1);
+    CpOwnRow x = {.table = t, .vars = vars, .statement = f->n_statements, .depth = f->brackets.len};
+    if (c->dry || !catalog_may_have_foreign(c->reg->catalog, t->name)) return ST_OK;
+    if (!vars) return cp_oom(c);
+    if (x.depth > 0) x.bracket = f->brackets.items[x.depth - 1];
+    for (int i = 0; i < t->n_cols; i++) {
+        vars[i] = cp_variable_of(c, values[i]);
+        if (vars[i] >= 0 && !type_eq(c->vars.items[vars[i]].type, t->cols[i].type)) vars[i] = -1;
+    }
+    return vec_push(c->arena, &c->flow.own, x) ? ST_OK : cp_oom(c);
+}
+/* The call has inserted the parent's row, on every way that leads here, by variables that it has not assigned since, in
+ * a table that no procedure deletes from. */
+static bool has_put_parent(Cp *c, const CpEvent *x) {
+    const CpFlow *f = &c->flow;
+    const int32_t number = cp_table(c, (Table *)(uintptr_t)x->parent);
+    if (c->dry || number < 0 || c->reg_tables.items[number]->deleted) return false;
+    for (int64_t i = 0; i < f->own.len; i++) {
+        const CpOwnRow *own = &f->own.items[i];
+        bool same = own->table == x->parent && own->depth <= f->brackets.len &&
+                    (own->depth == 0 || f->brackets.items[own->depth - 1] == own->bracket);
+        for (int k = 0; same && k < x->f->n_cols; k++) {
+            const int32_t var = own->vars[x->ref[k]];
+            same = var >= 0 && var == x->of->from[x->cols[k]] && f->stored[var] < own->statement;
+        }
+        if (same) return true;
+    }
+    return false;
+}
 static Status no_parent(Cp *c, void *ctx) { return raise_no_parent(c, ctx); }
 static Status check_parent(Cp *c, const CpEvent *x) {
     Expr *values[32] = {0};
+    if (has_put_parent(c, x)) return ST_OK;
     for (int i = 0; i < x->f->n_cols; i++)
         if (!(values[i] = as_parent(c, x, i))) return ST_ERROR;
     return look_up(c, x, values, no_parent, (void *)(uintptr_t)x);

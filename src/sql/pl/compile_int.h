@@ -131,6 +131,7 @@ typedef struct Registry {
     const PlFunction *const *functions;
     VEC(CpCalled *) called;
     struct NameReads *reads;
+    int64_t **stored;    /* by function: CpFlow.stored */
     const Table *misfit; /* what is compiled now does to it what kept procedures do not reckon with; NULL: to none */
     VEC(const PlStmt *) collects; /* loops over queries whose tables are changed in them: found by the dry walk */
 } Registry;
@@ -235,8 +236,22 @@ typedef struct CpOrigins {
     const char *place;
 } CpOrigins;
 
+/* A row that the call has inserted: it is there as long as nothing deletes it. */
+typedef struct CpOwnRow {
+    const Table *table;
+    const int32_t *vars; /* by column: the routine's variable that the value is of; -1: another value */
+    int64_t statement;   /* PL/pgSQL statements before */
+    int64_t depth;       /* brackets around: */
+    int32_t bracket;     /* the innermost one; 0: none */
+} CpOwnRow;
+
 /* Blocks and loops around. */
 typedef struct CpFlow {
+    VEC(int32_t) brackets; /* that are open, by number; each branch has its own */
+    int32_t n_brackets;
+    int32_t n_own_vars; /* of the routine that is compiled */
+    int64_t *stored; /* by such a variable: the number of the statement that last assigns it, found by the dry walk */
+    VEC(CpOwnRow) own;
     VEC(CpLabel) labels;
     int32_t next_block;   /* numbers for P_BLOCK and P_LOOP */
     int32_t n_buffers;    /* of rows */
@@ -331,6 +346,8 @@ Status cp_store_int(Cp *c, int32_t var, int64_t v); /* constants; bool too */
 Status cp_store_null(Cp *c, int32_t var);
 Status cp_assign(Cp *c, int32_t var, Expr *e);   /* var := e (assignment cast) */
 Status cp_copy(Cp *c, int32_t to, int32_t from); /* of one type */
+/* The variable of the routine that the column has the value of, as it is; -1 none. */
+int32_t cp_variable_of(Cp *c, ColId id);
 Reg cp_load(Cp *c, int32_t var);
 Reg cp_cmp(Cp *c, Opcode op, Phys phys, Reg a, Reg b);
 Reg cp_int(Cp *c, Phys phys, int64_t v);

@@ -1083,6 +1083,7 @@ const ErrNames *cp_table_names(Cp *c, const char *table, ErrField field, const c
 /* Raises the error of a row that a constraint refuses. row: its columns, for the detail; NULL where the call does not
  * know all of them, since reading more would make it conflict with other calls. */
 static Status refuse_row(Cp *c, const Table *t, RaiseSite *site, const ColId *row) {
+    if (!row && !(site->format = cp_plain_text(c, site->format))) return ST_ERROR;
     if (row) {
         site->row_of = t;
         site->n = t->n_cols;
@@ -1094,6 +1095,27 @@ static Status refuse_row(Cp *c, const Table *t, RaiseSite *site, const ColId *ro
         if (!(site->args[i] = cp_lower_as(c, v, t->cols[i].type))) return ST_ERROR;
     }
     return cp_raise_site(c, site);
+}
+/* NULLs among new values of columns cols[i] (NULL: of all, in order), ids[i], where none may be. row: its columns, for
+ * the detail; NULL: without. */
+static Status refuse_nulls(Cp *c, Table *t, int32_t n, const int32_t *cols, const ColId *ids, const ColId *row) {
+    for (int32_t i = 0; i < n; i++) {
+        const Column *col = &t->cols[cols ? cols[i] : i];
+        if (!col->not_null) continue;
+        Expr *v = expr_col(&c->ctx, ids[i]);
+        Reg r = v ? cp_lower_as(c, v, col->type) : 0;
+        if (!r) return ST_ERROR;
+        if (!lower_info(&c->pipe, r)->nullable) continue;
+        char *text = arena_printf(c->arena, ROW_NULL_TEXT, col->name, t->name);
+        if (!text) return cp_oom(c);
+        TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, r), 0));
+        RaiseSite site = {.sqlstate = ERR_NOT_NULL_VIOLATION,
+                          .format = text,
+                          .names = cp_table_names(c, t->name, EF_COLUMN, col->name)};
+        TRY(refuse_row(c, t, &site, row));
+        TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    }
+    return ST_OK;
 }
 /* Fails where condition i of the statement, of a CHECK or of a view, is FALSE, not NULL. */
 static Status refuse_where(Cp *c, const BoundStmt *b, int32_t i, RaiseSite *site, const ColId *row) {
@@ -1435,6 +1457,8 @@ static Status update_moved(Cp *c, Change *k) {
     TRY(refuse_deferrable(c, b, *k->single));
     TRY(compute_first(c, b->n_set, b->values));
     TRY(checks(c, b, 0, b->n_checks, b->n_set, b->set_cols, b->values, NULL));
+    if (!*k->single) /* of several rows, another one may be the first here */
+        TRY(refuse_nulls(c, b->table, b->n_set, b->set_cols, b->values, NULL));
     TRY(keep_result(c, b));
     TRY(cp_unique_before(c, k->unique, k->scan, b->rowid, k->now));
     Reg moved;
@@ -1701,6 +1725,7 @@ static Status insert_row(Cp *c, void *ctx) {
         return cp_control(c, OP_P_ENDIF, 0, 0);
     }
     cp_fresh(c);
+    if (!b->on_conflict_nothing && !b->hit) TRY(cp_own_row(c, t, b->values));
     TRY(cp_unique_after(c, k->unique, d));
     TRY(view_checks(c, b, b->n_checks, b->values));
     TRY(cp_events_row(c, k->events, *k->single));
@@ -1724,26 +1749,6 @@ static Status upsert_items(Cp *c, Change *k) {
     }
     return ST_OK;
 }
-/* A proposed row must be possible even when it is not inserted. */
-static Status check_proposed(Cp *c, const BoundStmt *b) {
-    for (int i = 0; i < b->table->n_cols; i++) {
-        const Column *col = &b->table->cols[i];
-        Expr *v = expr_col(&c->ctx, b->values[i]);
-        if (!col->not_null) continue;
-        Reg r = v ? cp_lower_as(c, v, col->type) : 0;
-        if (!r) return ST_ERROR;
-        if (!lower_info(&c->pipe, r)->nullable) continue;
-        char *text = arena_printf(c->arena, ROW_NULL_TEXT, col->name, b->table->name);
-        if (!text) return cp_oom(c);
-        TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, r), 0));
-        RaiseSite site = {.sqlstate = ERR_NOT_NULL_VIOLATION,
-                          .format = text,
-                          .names = cp_table_names(c, b->table->name, EF_COLUMN, col->name)};
-        TRY(refuse_row(c, b->table, &site, b->values));
-        TRY(cp_control(c, OP_P_ENDIF, 0, 0));
-    }
-    return ST_OK;
-}
 /* The column is that variable from now on. */
 static Status stand_for(Cp *c, ColId id, int32_t var) {
     Expr *v = expr_col(&c->ctx, c->vars.items[var].col);
@@ -1762,7 +1767,8 @@ static Status upsert_row(Cp *c, void *ctx) {
     if (changed < 0 || hit < 0 || !sets) return cp_oom(c);
     TRY(compute_first(c, b->table->n_cols, b->values));
     TRY(upsert_items(c, k));
-    TRY(check_proposed(c, b));
+    /* It must be possible even when it is not inserted. */
+    TRY(refuse_nulls(c, b->table, b->table->n_cols, NULL, b->values, b->values));
     TRY(checks(c, b, 0, b->n_checks / 2, 0, NULL, NULL, b->values));
     /* Whether it becomes an update, and then of what to what. */
     TRY(cp_store_int(c, hit, 0));

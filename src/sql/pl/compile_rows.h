@@ -134,6 +134,10 @@ bool cp_events_keep(const CpEvents *e, int32_t col); /* its value is needed */
 Status cp_events_values(Cp *c, CpEvents *e, Scan *s, ColId rowid, const ColId *now);
 Status cp_events_row(Cp *c, CpEvents *e, bool single);
 Status cp_events_end(Cp *c, CpEvents *e);
+/* A text that RAISE says as it is: keys as names, with each % doubled. */
+const char *cp_plain_text(Cp *c, const char *s);
+/* A row with these values has been inserted: rows that the call adds later, and that refer to it, need not look. */
+Status cp_own_row(Cp *c, const Table *t, const ColId *values);
 /* A column of the row that the statement changes, which it does not set, is read as well. */
 Status cp_touch_column(Cp *c, const Scan *s, int32_t col);
 /* An SQL statement whose parameters are these variables; NULL: a reason, or no memory. */
