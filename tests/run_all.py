@@ -512,6 +512,7 @@ def everything(parts, o, build):
     parts.add(script, "TPC-H answers, OpenCL", [py, "tests/tpch/check.py", "--build", o.build, "--devices", "opencl:0"], env)
     parts.add(script, "CH-benCHmark answers", [py, "tests/ch/check.py", "--build", o.build])
     parts.add(script, "CH-benCHmark answers, compiled", [py, "tests/ch/check.py", "--build", o.build, "--devices", "cpu"], env)
+    parts.add(script, "CH-benCHmark, snapshots beside calls", [os.path.join(build, "stele-bench"), "ch", "--scale", "1", "--calls", "300", "--snapshots", "3"], env)
     parts.add(script, "bulks on copies", [os.path.join(build, "slt"), *ON_CPU, "--set", "bulk_copies=on", *sorted(glob.glob("tests/sql/bulk/*.test"))], fast)
     shell(parts, o, py)
     parts.run()

@@ -207,19 +207,21 @@ bool explain_analyze(Bench *b, const Variant *v, const char *sql, Explain *x, ch
 
 /* ---- timing ----------------------------------------------------------------------------------------- */
 
-/* Sum over rows of a hash of their text: the same for the same rows in any order. */
-static bool sum_rows(stele_stmt *st, Measure *m) {
-    int64_t cols = stele_column_count(st);
-    stele_status s;
-    while ((s = stele_step(st)) == STELE_ROW) {
-        uint64_t h = 14695981039346656037u;
-        for (int64_t c = 0; c < cols; c++) {
-            const char *text = stele_column_text(st, c, NULL);
-            for (const char *p = text ? text : "\1"; *p; p++) h = (h ^ (unsigned char)*p) * 1099511628211u;
-            h = (h ^ 0xff) * 1099511628211u;
-        }
-        m->sum += h;
+uint64_t row_hash(stele_stmt *st) {
+    const int64_t cols = stele_column_count(st);
+    uint64_t h = 14695981039346656037u;
+    for (int64_t c = 0; c < cols; c++) {
+        const char *text = stele_column_text(st, c, NULL);
+        for (const char *p = text ? text : "\1"; *p; p++) h = (h ^ (unsigned char)*p) * 1099511628211u;
+        h = (h ^ 0xff) * 1099511628211u;
     }
+    return h;
+}
+
+/* Sum over rows of their hashes: the same for the same rows in any order. */
+static bool sum_rows(stele_stmt *st, Measure *m) {
+    stele_status s;
+    while ((s = stele_step(st)) == STELE_ROW) m->sum += row_hash(st);
     m->summed = s == STELE_DONE;
     return m->summed;
 }

@@ -93,6 +93,7 @@ bool apply_variant(Bench *b, const Variant *v, char why[WHY_MAX]);
  * `missing` (NULL: nothing) is why it cannot be measured. A slow query gives way when it has used its share of the
  * budget. */
 void measure(Bench *b, const Variant *v, const char *sql, const char *missing, Measure *m);
+uint64_t row_hash(stele_stmt *st); /* of the text of the row at hand */
 /* Runs `sql` once more and tells where it ran; x->text is the caller's to free. */
 bool explain_analyze(Bench *b, const Variant *v, const char *sql, Explain *x, char why[WHY_MAX]);
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "oltp.h"
+#include "ch.h"
 
 #ifndef STELE_COMMIT
 #define STELE_COMMIT "unknown"
@@ -17,6 +17,9 @@ static const char usage[] =
     "       stele-bench latency --data DIR | --database DIR [--tpch DIR] [options]     TPC-H: time beside the kernels\n"
     "       stele-bench tpcb|tpcc|tm1|smallbank|ycsb|gputx [--scale N] [--bulk N,N,...] [--strategies "
     "kset,tpl,part,serial,auto] [options]     transactions in bulk\n"
+    "       stele-bench ch [--scale N] [--clients N] [--analysts N] [--calls N] [--interval MS] [--offered P,P,...] "
+    "[--frontier yes [--svg FILE] | --snapshots N] [options]\n"
+    "                     CH-benCHmark: transactions and analytical queries on the same tables\n"
     "  --seconds S        of each line of a transaction benchmark (2)\n"
     "  --skew T           smallbank, ycsb: 0 (all keys alike) to 0.99\n"
     "  --workload W       ycsb: A (default) to F\n"
@@ -26,6 +29,13 @@ static const char usage[] =
     "way; --arrival: they come evenly\n"
     "  --readers N, --callers N    connections beside the calls: N that look at the benchmark's invariants, N that run "
     "calls by SQL (not gputx)\n"
+    "  --clients N, --analysts N    ch: connections that make calls (2), and that run queries (2)\n"
+    "  --calls N, --interval MS    ch: calls that a client sends at once (500); at an offered rate: no round sooner "
+    "behind the last (5)\n"
+    "  --offered P,P,..   ch: calls come at these shares of their rate alone; 1: as fast as they are done (0.5,1)\n"
+    "  --frontier yes     ch: both rates over both numbers of connections; --svg FILE: a plot\n"
+    "  --snapshots N      ch: so many are compared with a serial replay of the calls\n"
+    "  --query-set SQL    ch: settings of the connections that run queries; --device: they run there, compiled\n"
     "  --types N, --work N, --tuples N, --alpha A    gputx: T, x, rows of the table, share of calls that meet at one "
     "row (8, 16, 1M, 0)\n"
     "  --set SQL          transaction benchmarks: settings\n"
@@ -33,7 +43,7 @@ static const char usage[] =
     "benchmarks: one line of its own after SQL; mix: shares of the\n"
     "                     transactions in the order of the benchmark's definition; what is left out is as above, or as "
     "the benchmark has it; repeatable\n"
-    "  --oltp DIR         folder of NAME.sql (bench/oltp)\n"
+    "  --oltp DIR         folder of NAME.sql (bench/oltp); --ch DIR: ch: of schema.sql and queries/ (bench/ch)\n"
     "  --device ID        cuda:0, opencl:0, cpu: the device that is measured beside the CPU\n"
     "  --threads N        worker threads (all processors)\n"
     "  --runs N           repetitions of each query (5); the median counts\n"
@@ -147,6 +157,7 @@ typedef struct Options {
     Bench b;
     Variant extra[VARIANTS_MAX]; /* b.extra */
     OltpOptions oltp;
+    ChOptions ch;
     int64_t sizes[16], max_rows; /* of filter queries and joins */
     int n;
     int64_t k; /* of "8k" */
@@ -207,6 +218,48 @@ static int oltp_option(const char *name, OltpOptions *o, const char *a, const ch
     return 0;
 }
 
+/* Shares between 0 and 1, with commas. */
+static int offered(const char *v, ChOptions *o) {
+    const char *at = v;
+    for (char *end; o->n_offered < OFFERED_MAX; at = end + 1) {
+        const double x = strtod(at, &end);
+        if (end == at || x <= 0 || x > 1 || (*end && *end != ',')) break;
+        o->offered[o->n_offered++] = x;
+        if (!*end) return 0;
+    }
+    return bad("not a list of shares", v);
+}
+/* An option of CH-benCHmark. */
+static int ch_option(ChOptions *o, OltpOptions *transactions, const char *a, const char *v) {
+    static const char *const passed[] = {"--scale", "--seconds", "--set", "--oltp"};
+    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
+        if (strcmp(a, passed[i]) == 0) return oltp_option("tpcc", transactions, a, v);
+    char *end = NULL;
+    if (strcmp(a, "--offered") == 0) return offered(v, o);
+    if (strcmp(a, "--clients") == 0 || strcmp(a, "--analysts") == 0) {
+        const int64_t x = number(v, 1000, &end);
+        if (x < 1 || x > CLIENTS_MOST || *end) return bad("not a number from 1 to 64", v);
+        *(a[2] == 'c' ? &o->clients : &o->analysts) = (int)x;
+    } else if (strcmp(a, "--calls") == 0) {
+        o->calls = number(v, 1000, &end);
+        if (o->calls < 1 || o->calls > 1000000 || *end) return bad("not a number from 1 to 1M", v);
+    } else if (strcmp(a, "--snapshots") == 0) {
+        const int64_t x = number(v, 1000, &end);
+        if (x < 1 || x > 64 || *end) return bad("not a number from 1 to 64", v);
+        o->snapshots = (int)x;
+    } else if (strcmp(a, "--interval") == 0) {
+        o->interval = strtod(v, &end) / 1e3;
+        if (end == v || *end || o->interval < 0) return bad("not a number of milliseconds", v);
+    } else if (strcmp(a, "--frontier") == 0) {
+        o->frontier = strcmp(v, "yes") == 0;
+        if (!o->frontier && strcmp(v, "no") != 0) return bad("not yes or no", v);
+    } else if (strcmp(a, "--svg") == 0) o->svg = v;
+    else if (strcmp(a, "--ch") == 0) o->folder = v;
+    else if (strcmp(a, "--query-set") == 0) o->query_settings = v;
+    else return OTHER;
+    return 0;
+}
+
 /* An option of any benchmark or of the others. */
 static int option(Options *o, const char *a, const char *v) {
     Bench *b = &o->b;
@@ -250,7 +303,9 @@ static int options(Options *o, int argc, char **argv) {
         }
         if (!v) return bad("no such option, or its value is missing", a);
         i++;
-        int rc = transactions ? oltp_option(o->b.name, &o->oltp, a, v) : OTHER;
+        int rc = transactions      ? oltp_option(o->b.name, &o->oltp, a, v)
+                 : is(&o->b, "ch") ? ch_option(&o->ch, &o->oltp, a, v)
+                                   : OTHER;
         if (rc == OTHER) rc = option(o, a, v);
         if (rc == OTHER) return bad("no such option", a);
         if (rc) return rc;
@@ -260,6 +315,7 @@ static int options(Options *o, int argc, char **argv) {
     if (is(&o->b, "join") && !o->n) o->n = numbers("1M,4M,16M,64M,256M,1G", o->k, o->sizes, 16);
     if (!o->oltp.n_sizes) o->oltp.n_sizes = numbers("1k,16k,128k", 1000, o->oltp.sizes, 16);
     if (!o->oltp.n_strategies) o->oltp.strategies[o->oltp.n_strategies++] = STRATEGY_AUTO;
+    if (!o->ch.n_offered) o->ch.offered[o->ch.n_offered++] = 0.5, o->ch.offered[o->ch.n_offered++] = 1;
     if (needs_data && !o->b.data == !o->b.database) return bad("--data or --database is needed", NULL);
     if (is(&o->b, "latency") && !o->b.device) return bad("--device is needed", NULL);
     return 0;
@@ -274,7 +330,8 @@ int main(int argc, char **argv) {
                                  .tuples = 1000000,
                                  .types = 8,
                                  .work = 16,
-                                 .workload = 'A'}};
+                                 .workload = 'A'},
+                        .ch = {.folder = "bench/ch", .clients = 2, .analysts = 2, .calls = 500, .interval = 0.005}};
     Bench *b = &o.b;
     stele_set_logger(say, NULL);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
@@ -285,7 +342,8 @@ int main(int argc, char **argv) {
                  .query_s = 2,
                  .tpch = "bench/tpch",
                  .extra = o.extra};
-    if (!is(b, "virginian") && !is(b, "join") && !is(b, "gpl") && !is(b, "latency") && !is_oltp(b->name))
+    if (!is(b, "virginian") && !is(b, "join") && !is(b, "gpl") && !is(b, "latency") && !is(b, "ch") &&
+        !is_oltp(b->name))
         return bad("unknown benchmark", b->name);
     o.k = is(b, "join") ? 1024 : 1000;
     int rc = options(&o, argc, argv);
@@ -305,7 +363,9 @@ int main(int argc, char **argv) {
     if (!b->has_profile) printf("no profile of this machine (stele calibrate): no shares of limits\n");
     fflush(stdout);
     json_open(b, argc, argv, o.commit);
-    rc = is_oltp(b->name) ? bench_oltp(b, b->name, &o.oltp) : run(b, o.sizes, o.n, o.max_rows);
+    o.ch.oltp = &o.oltp;
+    if (is(b, "ch")) rc = bench_ch(b, &o.ch);
+    else rc = is_oltp(b->name) ? bench_oltp(b, b->name, &o.oltp) : run(b, o.sizes, o.n, o.max_rows);
     if (!json_close(b)) rc = 1;
     stele_disconnect(b->conn);
     (void)stele_close(b->db, NULL);

@@ -15,90 +15,11 @@
 #include "api/api_int.h"
 #include "base/log.h"
 #include "beside.h"
+#include "calls.h"
 #include "session/pool/callpool.h"
-#include "types/array.h"
 #include "workloads.h"
 
 /* ---- a bulk of calls in memory --------------------------------------------------------------------------- */
-typedef struct Calls { /* of one procedure */
-    const Routine *r;
-    int n_cols;
-    Vec cols[COLS_MAX];
-    char *texts[COLS_MAX];
-    uint32_t *numbers;
-    int64_t n;
-    int n_outs; /* and of those that ran: OUT values, integers only */
-    const char *outs[OUTS_MAX];
-    bool summed[OUTS_MAX];
-    int128_t sums[OUTS_MAX];
-    int64_t succeeded;
-} Calls;
-
-/* Whether an invariant looks at the sum of these OUT values. */
-static bool asked_for(const Workload *w, const char *out) {
-    char mark[80];
-    snprintf(mark, sizeof mark, "{sum %s}", out ? out : "");
-    for (int i = 0; w->checks[i]; i++)
-        if (strstr(w->checks[i], mark)) return true;
-    return false;
-}
-
-static bool calls_new(Calls *c, const Workload *w, const Routine *r, int64_t cap) {
-    *c = (Calls){.r = r, .numbers = calloc((size_t)cap, sizeof *c->numbers)};
-    bool ok = c->numbers != NULL;
-    for (int i = 0; i < r->n_params && c->n_cols < COLS_MAX; i++) {
-        if (r->param_modes[i] != 'i' && r->param_modes[i] != 'b') continue;
-        Phys ph = type_phys(r->param_types[i]);
-        Vec *v = &c->cols[c->n_cols];
-        *v = (Vec){.phys = (uint8_t)ph, .type = r->param_types[i], .data = calloc((size_t)cap, (size_t)phys_size(ph))};
-        if (ph == PH_STR) c->texts[c->n_cols] = calloc((size_t)cap, TEXT_CELL);
-        ok &= v->data && (ph != PH_STR || c->texts[c->n_cols]);
-        c->n_cols++;
-    }
-    for (int i = 0; i < r->n_params && c->n_outs < OUTS_MAX; i++) {
-        if (r->param_modes[i] == 'i') continue;
-        Phys ph = type_phys(r->param_types[i]);
-        c->outs[c->n_outs] = r->param_names[i];
-        c->summed[c->n_outs++] = (ph == PH_I32 || ph == PH_I64) && asked_for(w, r->param_names[i]);
-    }
-    return ok;
-}
-static void calls_free(Calls *c) {
-    for (int i = 0; i < c->n_cols; i++) free(c->cols[i].data), free(c->texts[i]);
-    free(c->numbers);
-}
-static void calls_add(Calls *c, uint32_t number, const Cell *cells) {
-    int64_t i = c->n++;
-    c->numbers[i] = number;
-    for (int k = 0; k < c->n_cols; k++) {
-        void *d = c->cols[k].data;
-        switch (c->cols[k].phys) {
-        case PH_I16: ((int16_t *)d)[i] = (int16_t)cells[k].v; break;
-        case PH_I32: ((int32_t *)d)[i] = (int32_t)cells[k].v; break;
-        case PH_I64: ((int64_t *)d)[i] = cells[k].v; break;
-        case PH_F64: ((double *)d)[i] = (double)cells[k].v; break;
-        case PH_I128:
-            ((int128_t *)d)[i] = cells[k].v * pow10_i128[c->cols[k].type.scale - 2];
-            break; /* numeric without a scale */
-        default: {
-            char *t = c->texts[k] + i * TEXT_CELL;
-            if (c->cols[k].type.id == T_ARRAY) {
-                ArrayHead head = {.n = cells[k].n,
-                                  .phys = PH_I32,
-                                  .data = sizeof head,
-                                  .bytes = (uint32_t)sizeof head + 4 * (uint32_t)cells[k].n};
-                memcpy(t, &head, sizeof head);
-                memcpy(t + sizeof head, cells[k].items, 4 * (size_t)cells[k].n);
-                ((Str *)d)[i] = str_make(t, head.bytes);
-                break;
-            }
-            memcpy(t, cells[k].text, TEXT_CELL);
-            ((Str *)d)[i] = str_make(t, cells[k].len);
-        }
-        }
-    }
-}
-
 /* Of part p of a bulk that has run. */
 static void calls_count(Calls *c, const BulkResult *r, int p) {
     for (int64_t i = 0; i < c->n; i++) c->succeeded += !r->errors[p][i];
@@ -111,52 +32,6 @@ static void calls_count(Calls *c, const BulkResult *r, int p) {
 }
 
 /* ---- running ------------------------------------------------------------------------------------------------ */
-static bool exec_sql(Session *s, const char *sql, char why[WHY_MAX]) {
-    Slice text = slice_of(sql);
-    while (text.len > 0) {
-        Statement *st = NULL;
-        int64_t used = 0;
-        if (statement_prepare(s, text, &st, &used) != ST_OK || (st && statement_run(st) != ST_OK)) {
-            snprintf(why, WHY_MAX, "%s: %.380s", s->err.sqlstate, s->err.message);
-            if (st) statement_free(st);
-            return false;
-        }
-        if (st) statement_free(st);
-        text.ptr += used;
-        text.len -= used;
-    }
-    return true;
-}
-/* A query's only cell. NULL: `why` says why there is none. */
-static const void *one_cell(Session *s, const char *sql, Statement **st, char why[WHY_MAX]) {
-    const void *cell = NULL;
-    bool null = true;
-    int64_t used = 0;
-    *st = NULL;
-    bool ok = statement_prepare(s, slice_of(sql), st, &used) == ST_OK && statement_run(*st) == ST_OK &&
-              ((*st)->n_rows != 1 || rows_cell((*st)->rows, 0, (*st)->first_col, &cell, &null, &s->err) == ST_OK);
-    if (!ok) snprintf(why, WHY_MAX, "%s: %.380s", s->err.sqlstate, s->err.message);
-    else if (null) snprintf(why, WHY_MAX, "gives no value: %.380s", sql);
-    return ok && !null ? cell : NULL;
-}
-static bool number_of(Session *s, const char *sql, int64_t *out, char why[WHY_MAX]) {
-    Statement *st;
-    char text[700];
-    snprintf(text, sizeof text, "select cast((%s) as bigint)", sql);
-    const void *cell = one_cell(s, text, &st, why);
-    if (cell) memcpy(out, cell, sizeof *out);
-    if (st) statement_free(st);
-    return cell != NULL;
-}
-static bool check_true(Session *s, const char *sql, char why[WHY_MAX]) {
-    Statement *st;
-    const void *cell = one_cell(s, sql, &st, why);
-    const bool ok = cell && *(const uint8_t *)cell;
-    if (cell && !ok) snprintf(why, WHY_MAX, "does not hold: %.380s", sql);
-    if (st) statement_free(st);
-    return ok;
-}
-
 /* An invariant with its numbers filled in. NULL: `why`. */
 static char *check_text(const char *check, const Calls *calls, int n, int64_t before, char why[WHY_MAX]) {
     char *out = NULL, name[64];
@@ -215,8 +90,7 @@ static bool check_all(Session *s, const Workload *w, const Calls *calls, int n, 
 }
 
 static char *setup_text(const Workload *w, const OltpOptions *o, char why[WHY_MAX]) {
-    char path[1100];
-    char *text = NULL, *out = NULL;
+    char *out = NULL;
     size_t len = 0;
     if (strcmp(w->name, "gputx") == 0) { /* T procedures of the same kind */
         FILE *f = open_memstream(&out, &len);
@@ -235,19 +109,7 @@ static char *setup_text(const Workload *w, const OltpOptions *o, char why[WHY_MA
         fclose(f);
         return out;
     }
-    snprintf(path, sizeof path, "%s/%s.sql", o->folder, w->name);
-    if (!(text = read_text(path, why))) return NULL;
-    FILE *f = open_memstream(&out, &len);
-    for (const char *at = text; f && *at;) {
-        const char *mark = strstr(at, ":scale");
-        if (!mark) mark = at + strlen(at);
-        fwrite(at, 1, (size_t)(mark - at), f);
-        if (*mark) fprintf(f, "%lld", (long long)o->scale), mark += 6;
-        at = mark;
-    }
-    if (f) fclose(f);
-    free(text);
-    return out;
+    return scaled_text(o->folder, w->name, o->scale, why);
 }
 
 /* Latencies of a run: samples that stand for so many calls each. */
