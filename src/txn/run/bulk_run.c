@@ -1,8 +1,8 @@
 /* bulk_run.c - executing a schedule [GPUTx §5]: K-SET, PART, TPL, and one by one.
  *
- * K-SET. The order is cut into chunks of one set and procedure. Workers take chunks from one counter and begin one only
- * when all chunks of the sets before have finished: a count of finished chunks says so, because chunks of later sets
- * cannot have finished before. There is no barrier, and any number of workers may take part. A chunk is a worker's
+ * K-SET. The order is cut into chunks of one set and procedure. Workers take chunks from one counter, each only when
+ * all chunks of the sets before have finished: a count of finished chunks says so, because chunks of later sets cannot
+ * have finished before. There is no barrier, and any number of workers may take part. A chunk is a worker's
  * share of its set by time, not by number: one call, if it takes so long. Sets with too little work to be worth sharing
  * are not cut: a run of such sets is one worker's. How long calls take is known from bulks before.
  *
@@ -13,6 +13,7 @@
  * rank. A call waits for earlier ones only, which workers have taken before, so some call can always run.
  */
 #include <sched.h>
+#include <time.h>
 
 #include "base/log.h"
 #include "txn/run/bulk_running.h"
@@ -37,6 +38,14 @@ static inline void relax(int *spins) {
     } else {
         sched_yield();
     }
+}
+
+/* The thread's processor time: where threads share processors the clock says of a call what others do as well, so that
+ * sets would look worth sharing just where their workers are waited for longest. */
+static int64_t thread_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 /* ---- K-SET ---------------------------------------------------------------------------------- */
@@ -138,12 +147,32 @@ static Status cut_sets(Bulk *b, Err *e) {
     return ST_OK;
 }
 
+/* Chunks that have finished before this one begins: all of the sets before, and at a set's end its own. */
+static int64_t chunks_before(const Bulk *b, const BulkChunk *c) {
+    return c->n > 0 ? b->run.set_chunk[c->set] : c - b->run.chunks;
+}
+/* The next piece, once it can begin. Until then no worker has it: one that loses its processor while it waits is not
+ * waited for. False: there are no more. */
+static bool take_piece(Bulk *b, int64_t *piece) {
+    for (int spins = 0;;) {
+        int64_t i = atomic_load_explicit(&b->next, memory_order_relaxed);
+        if (i >= b->run.n_pieces) return false;
+        const int64_t before = chunks_before(b, &b->run.chunks[b->run.pieces[i]]);
+        if (atomic_load_explicit(&b->run.done, memory_order_acquire) < before) {
+            relax(&spins);
+            continue;
+        }
+        *piece = i;
+        if (atomic_compare_exchange_strong(&b->next, &i, i + 1)) return true;
+    }
+}
 static void kset_worker(void *ctx, int worker) {
     Bulk *b = ctx;
     CallTime *times = b->w[worker].times;
-    for (int64_t i; (i = atomic_fetch_add(&b->next, 1)) < b->run.n_pieces;)
+    for (int64_t i; take_piece(b, &i);)
         for (const BulkChunk *c = &b->run.chunks[b->run.pieces[i]]; c < &b->run.chunks[b->run.pieces[i + 1]]; c++) {
-            int64_t before = c->n > 0 ? b->run.set_chunk[c->set] : c - b->run.chunks, began = 0;
+            const int64_t before = chunks_before(b, c);
+            int64_t began = 0;
             for (int spins = 0; atomic_load_explicit(&b->run.done, memory_order_acquire) < before;) relax(&spins);
             if (c->n == 0) {
                 bulk_end_set(b, worker, c->set);
@@ -161,10 +190,10 @@ static void kset_worker(void *ctx, int worker) {
                 }
             }
             const bool sampled = times[c->group].chunks++ % SAMPLE == 0;
-            if (sampled) began = clock_ns();
+            if (sampled) began = thread_ns();
             bulk_chunk(b, worker, c->group, c->n, b->schedule.order + c->start);
             if (sampled) {
-                times[c->group].ns += clock_ns() - began;
+                times[c->group].ns += thread_ns() - began;
                 times[c->group].n += c->n;
             }
             atomic_fetch_add_explicit(&b->run.done, 1, memory_order_release);
