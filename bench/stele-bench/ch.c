@@ -48,6 +48,8 @@ static void phase_json(Bench *b, const Site *s, const char *what, const Phase *p
     }
     if (p->analysts == 0) return;
     json_int(b, "queries", p->n_queries);
+    json_num(b, "snapshot_p50_ms", p->snapshot_p50_s * 1e3);
+    json_num(b, "snapshot_p99_ms", p->snapshot_p99_s * 1e3);
     if (p->clients > 0) {
         json_num(b, "freshness_p50_ms", p->fresh_p50_s * 1e3);
         json_num(b, "freshness_p99_ms", p->fresh_p99_s * 1e3);
@@ -71,6 +73,8 @@ static void phase_print(const char *what, const Phase *p) {
     put(calls ? p->p50_s * 1e3 : NAN, 8, 2);
     put(calls ? p->p99_s * 1e3 : NAN, 8, 2);
     put(queries ? (double)p->n_queries * p->analysts / p->busy_s : NAN, 10, 2);
+    put(queries ? p->snapshot_p50_s * 1e3 : NAN, 9, 2);
+    put(queries ? p->snapshot_p99_s * 1e3 : NAN, 9, 2);
     put(both ? p->fresh_p50_s * 1e3 : NAN, 9, 2);
     put(both ? p->fresh_p99_s * 1e3 : NAN, 9, 2);
     put(both ? p->fresh_max_s * 1e3 : NAN, 9, 2);
@@ -82,8 +86,8 @@ static void phase_print(const char *what, const Phase *p) {
     fflush(stdout);
 }
 static void print_head(void) {
-    printf("  %-22s %10s %8s %8s %10s %9s %9s %9s %7s %7s %8s %6s\n", "", "calls/s", "p50 ms", "p99 ms", "queries/s",
-           "fresh p50", "p99", "max ms", "s", "CPU s", "MB", "load");
+    printf("  %-22s %10s %8s %8s %10s %9s %9s %9s %9s %9s %7s %7s %8s %6s\n", "", "calls/s", "p50 ms", "p99 ms",
+           "queries/s", "snap p50", "p99", "fresh p50", "p99", "max ms", "s", "CPU s", "MB", "load");
 }
 static bool phase(Site *s, const char *what, Phase *p, char why[WHY_MAX]) {
     if (!phase_run(s, p, why)) return false;

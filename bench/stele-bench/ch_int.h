@@ -43,8 +43,8 @@ typedef struct Client {
 
 typedef struct Look { /* a query that an analyst has run */
     int query;
-    double began, ended;
-    int64_t seen[CLIENTS_MOST]; /* rounds of each client in its snapshot */
+    double began, ended, snapshot_s; /* snapshot_s: until it had read `seen` */
+    int64_t seen[CLIENTS_MOST];      /* rounds of each client in its snapshot */
 } Look;
 typedef struct Analyst {
     struct Site *site;
@@ -90,6 +90,7 @@ typedef struct Phase {
     double busy_s;            /* of all analysts, from each one's begin to its end */
     double of_query[QUERIES]; /* mean s of each query; 0: it did not run */
     int64_t runs[QUERIES];
+    double snapshot_p50_s, snapshot_p99_s;        /* time to a snapshot: waiting for calls, publishing */
     double fresh_p50_s, fresh_p99_s, fresh_max_s; /* NAN: no queries, or no calls */
 } Phase;
 /* False: `why`. */

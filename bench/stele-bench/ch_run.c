@@ -200,8 +200,9 @@ static bool analyst_query(Analyst *a, int query, Look *x) {
     char sql[100];
     *x = (Look){.query = query, .began = now_s()};
     snprintf(sql, sizeof sql, "select client, done from ch_client where client < %d", a->site->n_clients);
-    const bool ok = ask(a, "begin isolation level repeatable read", NULL) && ask(a, sql, x->seen) &&
-                    ask(a, a->site->queries[query], NULL) && ask(a, "commit", NULL);
+    bool ok = ask(a, "begin isolation level repeatable read", NULL) && ask(a, sql, x->seen);
+    x->snapshot_s = now_s() - x->began;
+    ok = ok && ask(a, a->site->queries[query], NULL) && ask(a, "commit", NULL);
     x->ended = now_s();
     return ok;
 }
@@ -319,7 +320,7 @@ static double missed_since(const Site *s, const Look *x) {
     return since;
 }
 static void phase_sum(Site *s, Phase *p) {
-    Values latencies = {0}, fresh = {0};
+    Values latencies = {0}, fresh = {0}, snapshot = {0};
     int64_t calls = 0, failed = 0;
     for (int i = 0; i < p->clients; i++) {
         const Client *c = &s->clients[i];
@@ -335,6 +336,7 @@ static void phase_sum(Site *s, Phase *p) {
             const Look *x = &a->looks[k];
             p->of_query[x->query] += x->ended - x->began;
             p->runs[x->query]++;
+            (void)values_add(&snapshot, x->snapshot_s);
             if (p->clients > 0) (void)values_add(&fresh, x->began - missed_since(s, x));
         }
     }
@@ -345,11 +347,14 @@ static void phase_sum(Site *s, Phase *p) {
     p->p50_s = values_share(&latencies, 0.5);
     p->p99_s = values_share(&latencies, 0.99);
     p->max_s = values_share(&latencies, 1);
+    p->snapshot_p50_s = values_share(&snapshot, 0.5);
+    p->snapshot_p99_s = values_share(&snapshot, 0.99);
     p->fresh_p50_s = values_share(&fresh, 0.5);
     p->fresh_p99_s = values_share(&fresh, 0.99);
     p->fresh_max_s = values_share(&fresh, 1);
     free(latencies.v);
     free(fresh.v);
+    free(snapshot.v);
 }
 static bool analysts_have_passed(const Site *s, const Phase *p) {
     for (int i = 0; i < p->analysts && p->whole; i++)
