@@ -281,6 +281,9 @@ bool site_open(Site *s, const Bench *b, const ChOptions *o, int clients, int ana
     if (!site_files(s, why) || !site_routines(s, why)) return false;
     for (; s->n_clients < clients; s->n_clients++)
         if (!client_init(&s->clients[s->n_clients], s, s->n_clients, why)) return s->n_clients++, false;
+    if (!o->snapshots) /* the first calls make code and room */
+        for (int i = 0; i < clients; i++)
+            if (!client_round(&s->clients[i], o->calls, why)) return false;
     s->loaded_s = now_s() - began;
     for (; s->n_analysts < analysts; s->n_analysts++)
         if (!analyst_init(&s->analysts[s->n_analysts], s, s->n_analysts, why)) return s->n_analysts++, false;
@@ -392,7 +395,7 @@ bool phase_run(Site *s, Phase *p, char why[WHY_MAX]) {
     for (int i = 0; i < p->analysts; i++) s->analysts[i].n_looks = 0, s->analysts[i].started = false;
     for (int i = 0; i < p->clients && ok; i++)
         ok = start(&s->clients[i].thread, &s->clients[i].started, client_work, &s->clients[i], why);
-    if (p->clients) sleep_s(fmin(1, p->seconds / 4)); /* the first calls make code and room */
+    if (p->clients) sleep_s(fmin(0.5, p->seconds / 4));
     const double began = now_s(), cpu = process_s();
     atomic_store(&s->measuring, true);
     for (int i = 0; i < p->analysts && ok; i++)
