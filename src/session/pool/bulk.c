@@ -615,7 +615,8 @@ double bulk_call_ns(double before, const BulkStats *x) {
     return before > 0 ? MIN_OF(now, before * 1.25) : now;
 }
 static void note_call_ns(BulkHub *h, int32_t n_groups, const BulkCalls *groups, const BulkStats *x) {
-    for (int32_t k = 0; x->n_calls >= BULK_SLICE_MIN && k < n_groups; k++) {
+    const double call_ns = bulk_call_ns(0, x);
+    for (int32_t k = 0; x->n_calls >= bulk_slice_min(call_ns) && k < n_groups; k++) {
         HubProc *p = hub_proc(h, groups[k].routine->id);
         if (p) p->call_ns = bulk_call_ns(p->call_ns, x);
     }

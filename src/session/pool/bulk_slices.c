@@ -362,7 +362,7 @@ static int64_t slice_of_calls(const Session *s, int64_t left, double call_ns) {
     if (set->slice_calls > 0) return set->slice_calls;
     const double fits = call_ns > 0 ? (double)set->slice_ms * 1e6 / call_ns : FIRST_CALLS;
     if (fits >= (double)left) return left;
-    const int64_t size = MAX_OF((int64_t)fits, (int64_t)BULK_SLICE_MIN), slices = (left + size - 1) / size;
+    const int64_t size = MAX_OF((int64_t)fits, bulk_slice_min(call_ns)), slices = (left + size - 1) / size;
     return (left + slices - 1) / slices;
 }
 /* ST_ERROR: the first slice failed, and nothing has happened. */

@@ -4,7 +4,11 @@
 
 #include "session/pool/bulk.h"
 
-enum { BULK_SLICE_MIN = 1024 /* calls: with fewer, what a bulk takes says little about calls */ };
+/* Calls of a slice at least: with fewer, what a bulk takes says little about calls. Long calls say it sooner. */
+static inline int64_t bulk_slice_min(double call_ns) {
+    enum { CALLS = 1024, LONG_CALLS = 256, LONG_NS = 10000 };
+    return call_ns >= LONG_NS ? LONG_CALLS : CALLS;
+}
 
 /* A bulk as session_bulk_run runs it, without its entry in stele_bulks. */
 Status bulk_run_slice(Session *s, int32_t n_groups, const BulkCalls *groups, CallPipeline *pipeline, BulkResult **out);
