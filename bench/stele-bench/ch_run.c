@@ -240,6 +240,8 @@ static bool analyst_init(Analyst *a, Site *site, int k, char why[WHY_MAX]) {
     }
     Look x;
     for (int q = 0; q < QUERIES && !a->wrong; q++) (void)analyst_query(a, q, &x); /* plans and kernels are made */
+    /* Later ones, for tables that have changed, are compiled beside execution. */
+    if (site->b->device && !a->wrong) (void)ask(a, "set device_wait = off", NULL);
     if (a->wrong) snprintf(why, WHY_MAX, "%s", a->why);
     return !a->wrong;
 }
@@ -393,6 +395,8 @@ bool phase_run(Site *s, Phase *p, char why[WHY_MAX]) {
         c->rate = p->rate / p->clients;
     }
     for (int i = 0; i < p->analysts; i++) s->analysts[i].n_looks = 0, s->analysts[i].started = false;
+    for (int i = 0; i < p->clients && ok; i++) /* what bulks keep is given back where nobody calls for a while */
+        ok = client_round(&s->clients[i], s->o->calls, why);
     for (int i = 0; i < p->clients && ok; i++)
         ok = start(&s->clients[i].thread, &s->clients[i].started, client_work, &s->clients[i], why);
     if (p->clients) sleep_s(fmin(0.5, p->seconds / 4));
