@@ -319,7 +319,8 @@ static AdbcStatusCode create_table(const AdbcStmt *x, bool replace, bool may_exi
     for (int32_t i = 0; i < r->n_cols && columns; i++) {
         const char *name = quote_name(a, r->cols[i].name);
         columns =
-            name ? arena_printf(a, "%s%s%s %s", columns, i ? ", " : "", name, type_name(r->cols[i].type, &type)) : NULL;
+            name ? arena_printf(a, "%s%s%s %s", columns, i ? ", " : "", name, type_full_name(r->cols[i].type, &type))
+                 : NULL;
     }
     const char *sql = columns ? arena_printf(a, "%s%s%screate table %s%s (%s)", replace ? "drop table if exists " : "",
                                              replace ? table : "", replace ? "; " : "",

@@ -380,7 +380,7 @@ static const char *insert_text(const stele_appender *x, Arena *a) {
         if (c->flags < 0) values = arena_printf(a, "%s%sc%d", values, sep, (int)i);
         else
             values = arena_printf(a, "%s%scase when d%d then cast((%s) as %s) else c%d end", values, sep, (int)i,
-                                  c->default_sql, type_name(c->type, &type), (int)i);
+                                  c->default_sql, type_full_name(c->type, &type), (int)i);
     }
     const char *table = quote_relation(a, x->table), *rows = quote_name(a, x->rows->name);
     if (!names || !values || !table || !rows) return NULL;

@@ -32,6 +32,7 @@ uint32_t acl_rights_of(char kind) {
     case 'n': return ACL_USAGE | ACL_CREATE;
     case 'D': return ACL_CREATE | ACL_TEMP | ACL_CONNECT;
     case 'f': return ACL_EXECUTE;
+    case 'l':
     case 'T': return ACL_USAGE;
     default: return 0;
     }
@@ -41,10 +42,10 @@ static Status new_acl(Arena *a, int n, Acl *out) {
     return out->items ? ST_OK : ST_ERROR;
 }
 Status acl_default(char kind, int64_t owner, Arena *a, Acl *out) {
-    const uint32_t world = kind == 'D'   ? ACL_TEMP | ACL_CONNECT
-                           : kind == 'f' ? ACL_EXECUTE
-                           : kind == 'T' ? ACL_USAGE
-                                         : 0;
+    const uint32_t world = kind == 'D'                  ? ACL_TEMP | ACL_CONNECT
+                           : kind == 'f'                ? ACL_EXECUTE
+                           : kind == 'T' || kind == 'l' ? ACL_USAGE
+                                                        : 0;
     TRY(new_acl(a, 2, out));
     if (world) out->items[out->n++] = (AclItem){0, owner, world, 0};
     if (kind != 'c') out->items[out->n++] = (AclItem){owner, owner, acl_rights_of(kind), 0};

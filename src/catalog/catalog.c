@@ -9,6 +9,7 @@
 #include "catalog/names.h"
 #include "catalog/routine_instance.h"
 #include "catalog/user_function.h"
+#include "types/numbers.h"
 #include "types/composite.h"
 
 /* Two numbers that only grow: the catalog's would have to grow by 2^40 to run into the other. */
@@ -336,11 +337,7 @@ Domain *catalog_domain_by_id(const Catalog *c, int64_t domain) {
         if (c->domains[i]->id == domain) return c->domains[i];
     return NULL;
 }
-char *domain_shown(Arena *a, const Domain *d) {
-    char *out = arena_alloc(a, 2 * (int64_t)strlen(d->name) + 3);
-    if (out) (void)name_put_quoted(d->name, out);
-    return out;
-}
+char *domain_shown(Arena *a, const Domain *d) { return named_text(a, d->name); }
 bool domain_is_of(const Catalog *c, const Domain *d, const Domain *x) {
     while (d && d->id != x->id) d = catalog_domain_by_id(c, d->parent);
     return d != NULL;
@@ -426,7 +423,7 @@ Status catalog_row_type(const Catalog *c, const Table *t, Type *out, Err *e) {
     CompositeField *fields = mem_alloc(NULL, bytes, e);
     if (!fields) return ST_ERROR;
     for (int i = 0; i < t->n_cols; i++)
-        fields[i] = (CompositeField){t->cols[i].name, composite_field_type(t->cols[i].type)};
+        fields[i] = (CompositeField){t->cols[i].name, composite_field_type(t->cols[i].type), 0};
     const Status st = composite_shared(c->rows, t->name, t->n_cols, fields, &x, e);
     mem_free(NULL, fields, bytes);
     if (st == ST_OK) *out = composite_type(x);

@@ -13,6 +13,7 @@
 #include "catalog/index_def.h"
 #include "catalog/privilege.h"
 #include "catalog/role.h"
+#include "catalog/row_security.h"
 #include "catalog/schema.h"
 #include "catalog/sequence.h"
 #include "storage/table.h"
@@ -100,6 +101,8 @@ typedef struct Domain {
     char *name;
     Type type;      /* no domain's: that of its parents, too */
     int64_t parent; /* the domain that it is one of; 0: none */
+    int64_t
+        element; /* the domain of its elements: the type is that of arrays of it, and comes and goes with it; else 0 */
     bool not_null;
     char *default_sql; /* NULL: none; a new domain takes over its parent's */
     int n_checks;
@@ -144,6 +147,7 @@ typedef struct Catalog {
     int64_t n_schemas;
     Schema **schemas; /* but for those that are always there */
     CatalogRoom room; /* of these five arrays */
+    RowSecurityList row_security;
 } Catalog;
 
 /* Without temporary objects, but for those of one schema (NULL: of none). The same objects in lists in the arena, or
@@ -195,7 +199,7 @@ Domain *catalog_domain(const Catalog *c, Slice name);           /* NULL: there i
 Domain *catalog_domain_by_id(const Catalog *c, int64_t domain); /* NULL: gone, or 0 */
 Domain *domain_new(const Domain *like, Err *e);                 /* a copy */
 void domain_free(Domain *d);
-/* Its name as a text has it: in quotes where it needs them. NULL: no memory. */
+/* Its name as the thread shows it (named_text). NULL: no memory. */
 char *domain_shown(Arena *a, const Domain *d);
 /* Its name is free. The first time the sequence gets its id. */
 Status catalog_add_sequence(Catalog *c, Sequence *q, Err *e);

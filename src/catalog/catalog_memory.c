@@ -31,6 +31,7 @@ void catalog_free_objects(Catalog *c) {
     for (int64_t i = 0; i < c->n_comments; i++) comment_free(c->comments[i]);
     for (int64_t i = 0; i < c->n_roles; i++) role_free(c->roles[i]);
     for (int64_t i = 0; i < c->n_privileges; i++) privileges_free(c->privileges[i]);
+    for (int64_t i = 0; i < c->row_security.n; i++) row_security_free(c->row_security.items[i]);
     for (int64_t i = 0; i < c->n_schemas; i++) schema_free(c->schemas[i]);
 }
 void catalog_release(Catalog *c) {

@@ -20,7 +20,8 @@ typedef enum CommentKind {
     COMMENT_ROUTINE = 'f',           /* by `routine` */
     COMMENT_SCHEMA = 'n',
     COMMENT_DATABASE = 'D', /* this one */
-    COMMENT_ROLE = 'u'
+    COMMENT_ROLE = 'u',
+    COMMENT_BUILTIN = 'b' /* what every database has: `name` is that of its system catalog, `part` its number there */
 } CommentKind;
 typedef struct Comment {
     EpochNode node; /* once retired */

@@ -18,7 +18,8 @@ typedef enum PrivilegeKind {
     PRIVILEGE_ROUTINE = 'f',  /* by `routine` */
     PRIVILEGE_SCHEMA = 'n',
     PRIVILEGE_DATABASE = 'D', /* this one */
-    PRIVILEGE_DEFAULT = 'p'   /* of what `owner` will make: in the schema `name` ("": in all), of the kind `part` */
+    PRIVILEGE_LANGUAGE = 'l',
+    PRIVILEGE_DEFAULT = 'p' /* of what `owner` will make: in the schema `name` ("": in all), of the kind `part` */
 } PrivilegeKind;
 typedef struct Privileges {
     EpochNode node; /* once retired */

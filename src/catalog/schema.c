@@ -55,7 +55,6 @@ bool catalog_has_schema(const Catalog *c, const char *name) {
 }
 
 /* ---- temporary objects ---- */
-static _Thread_local const SearchPath *in_force;
 static _Thread_local const TempSchema *temp_in_force;
 
 const TempSchema *temp_schema_use(const TempSchema *t) {
@@ -78,21 +77,6 @@ bool key_is_others(const char *key) {
 }
 
 /* ---- search_path ---- */
-
-const SearchPath *search_path_use(const SearchPath *p) {
-    const SearchPath *was = in_force;
-    in_force = p;
-    return was;
-}
-const SearchPath *search_path_now(void) {
-    static const SearchPath only_public = {.hash = 1, .pinned = true, .no_temp = true, .n = 1, .names = KEY_PUBLIC};
-    return in_force ? in_force : &only_public;
-}
-const SearchPath *search_path_public(void) {
-    static const SearchPath path = {.hash = 1, .pinned = true, .n = 1, .names = KEY_PUBLIC};
-    return &path;
-}
-
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v'; }
 static const char *skip_blanks(const char *p) {
     while (is_blank(*p)) p++;
@@ -162,13 +146,6 @@ void search_path_keep_existing(const Catalog *c, SearchPath *p) {
         if (strcmp(name, SCHEMA_TEMP) == 0 || catalog_has_schema(c, name)) p->at[n++] = p->at[i];
     }
     p->n = n;
-}
-int search_path_place(Slice schema) {
-    const SearchPath *p = search_path_now();
-    if (schema.len >= (int64_t)sizeof KEY_TEMPORARY && schema_is_temporary(schema.ptr)) return -1;
-    for (int i = 0; i < p->n; i++)
-        if (slice_eq(slice_of(search_path_name(p, i)), schema)) return i;
-    return -1;
 }
 const char *search_path_text(const SearchPath *p, Arena *a) {
     char *out = arena_alloc(a, 3 * SEARCH_PATH_BYTES), *at = out;

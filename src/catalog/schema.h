@@ -25,6 +25,7 @@
 
 #include "base/epoch.h"
 #include "base/key.h"
+#include "base/search_path.h"
 
 typedef struct Schema {
     EpochNode node; /* once retired */
@@ -37,42 +38,20 @@ void schema_free(Schema *x);
 void schema_retire(EpochDomain *d, Schema *x); /* as view_retire */
 /* Its name is free. The first time the schema gets its id. */
 Status catalog_add_schema(struct Catalog *c, Schema *x, Err *e);
-void catalog_remove_schema(struct Catalog *c, const Schema *x);        /* without freeing it */
-Schema *catalog_schema(const struct Catalog *c, const char *name);     /* NULL: none of the catalog's */
-bool catalog_has_schema(const struct Catalog *c, const char *name);    /* those that are always there, too */
-bool catalog_schema_in_use(const struct Catalog *c, const char *name); /* a relation, routine or domain is in it */
+void catalog_remove_schema(struct Catalog *c, const Schema *x);     /* without freeing it */
+Schema *catalog_schema(const struct Catalog *c, const char *name);  /* NULL: none of the catalog's */
+bool catalog_has_schema(const struct Catalog *c, const char *name); /* those that are always there, too */
 
 /* ---- search_path ---- */
-enum { SEARCH_PATH_NAMES = 64, SEARCH_PATH_BYTES = 512 };
-typedef struct SearchPath {
-    uint64_t hash; /* of the names; never 0 */
-    bool pinned;   /* it is a definition's: what is made under it is good for all sessions */
-    int32_t n;
-    bool has_catalog; /* it names pg_catalog, which then comes in its place */
-    bool has_temp;    /* likewise pg_temp */
-    bool no_temp;     /* temporary objects are not looked for */
-    uint16_t at[SEARCH_PATH_NAMES];
-    char names[SEARCH_PATH_BYTES]; /* one behind the other, each with a NUL */
-} SearchPath;
 /* The setting's text; user: what "$user" stands for. False: it is not a list of names, or too long. */
 bool search_path_parse(const char *text, const char *user, SearchPath *out);
 /* A text that gives the path; NULL: of public alone, or no memory, which the arena has said. */
 const char *search_path_text(const SearchPath *p, Arena *a);
-static inline const char *search_path_name(const SearchPath *p, int i) { return p->names + p->at[i]; }
 /* Leaves out the names that no schema has. */
 void search_path_keep_existing(const struct Catalog *c, SearchPath *p);
-/* public alone, as the path of a routine. */
-const SearchPath *search_path_public(void);
-/* In force on this thread from here; NULL: public alone, without temporary objects. Returns what was; the caller keeps
- * the path. */
-const SearchPath *search_path_use(const SearchPath *p);
-const SearchPath *search_path_now(void); /* never NULL */
 /* The schema that objects without one are made in, which may be pg_temp, there or not; NULL: no schema of the path is
  * there. */
 const char *search_path_first(const struct Catalog *c);
-/* The schema is one of the path that is in force: its place there, -1: it is none, or a temporary one. */
-int search_path_place(Slice schema);
-static inline bool search_path_has(Slice schema) { return search_path_place(schema) >= 0; }
 
 /* ---- temporary objects ---- */
 #define SCHEMA_TEMP "pg_temp" /* as a session calls its own */

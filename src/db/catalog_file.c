@@ -34,6 +34,8 @@ enum {
     CATALOG_CONSTRAINTS = 20 /* and deferrable constraints, and all that foreign keys may have; jsonpath */,
     CATALOG_ROLES = 22 /* and roles, owners and privileges */,
     CATALOG_SCHEMAS = 23 /* and schemas */,
+    CATALOG_TYPE_SCHEMAS = 24 /* and types in them, arrays and fields of domains, row security, comments and
+                                 privileges of what every database has */,
     CATALOG_AGGREGATES = 25 /* and aggregates among the routines */,
     CATALOG_UNLOGGED = 26 /* and unlogged tables and sequences */,
     CATALOG_LSN = 28 /* and pg_lsn */,
@@ -371,6 +373,55 @@ static void put_schemas(BytesOut *o, const Catalog *c) {
     }
     for (int64_t i = 0; i < c->n_routines; i++) bytes_put_text(o, c->routines[i]->path);
 }
+static bool is_of_domains(const Catalog *c, const CompositeList *composites) {
+    bool yes = false;
+    for (int64_t i = 0; i < c->n_domains; i++)
+        yes |= c->domains[i]->element != 0 || key_has_schema(c->domains[i]->name);
+    for (int64_t i = 0; i < composites->n; i++)
+        for (int32_t k = 0; k < composites->items[i]->n; k++) yes |= composites->items[i]->fields[k].domain != 0;
+    return yes;
+}
+static bool has_schema_types(const Catalog *c) {
+    bool yes = false;
+    const EnumType *e;
+    const RangeType *r;
+    const CompositeType *x;
+    for (int64_t i = 0; (e = enum_nth(c->enums, i)) != NULL; i++) yes |= key_has_schema(e->name);
+    for (int64_t i = 0; (r = range_nth(c->ranges, i)) != NULL; i++)
+        yes |= key_has_schema(r->name) || key_has_schema(r->multi) || key_has_schema(r->make);
+    for (int64_t i = 0; (x = composite_nth(c->rows, i)) != NULL; i++) yes |= key_has_schema(x->name);
+    return yes;
+}
+static bool has_newer_parts(const Catalog *c) {
+    bool yes = c->row_security.n > 0;
+    for (int64_t i = 0; i < c->n_comments; i++) yes |= c->comments[i]->kind == COMMENT_BUILTIN;
+    for (int64_t i = 0; i < c->n_privileges; i++) yes |= c->privileges[i]->kind == PRIVILEGE_LANGUAGE;
+    return yes;
+}
+static void put_row_security(BytesOut *o, const RowSecurity *x) {
+    bytes_put_text(o, x->table);
+    bytes_put_bool(o, x->enabled);
+    bytes_put_bool(o, x->forced);
+    bytes_put_i64(o, x->n_policies);
+    for (int i = 0; i < x->n_policies; i++) {
+        const Policy *p = &x->policies[i];
+        bytes_put_text(o, p->name);
+        bytes_put_i64(o, p->command);
+        bytes_put_bool(o, p->restrictive);
+        bytes_put_i64(o, p->n_roles);
+        for (int k = 0; k < p->n_roles; k++) bytes_put_i64(o, p->roles[k]);
+        bytes_put_text(o, p->using_sql);
+        bytes_put_text(o, p->check_sql);
+    }
+}
+/* The last part of format 24. */
+static void put_newer_parts(BytesOut *o, const Catalog *c, const CompositeList *composites) {
+    for (int64_t i = 0; i < c->n_domains; i++) bytes_put_i64(o, c->domains[i]->element);
+    for (int64_t i = 0; i < composites->n; i++)
+        for (int32_t k = 0; k < composites->items[i]->n; k++) bytes_put_i64(o, composites->items[i]->fields[k].domain);
+    bytes_put_i64(o, c->row_security.n);
+    for (int64_t i = 0; i < c->row_security.n; i++) put_row_security(o, c->row_security.items[i]);
+}
 static bool has_paths(const Catalog *c) {
     bool yes = false;
     for (int64_t i = 0; i < c->n_routines; i++) yes |= c->routines[i]->path != NULL;
@@ -427,6 +478,8 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
     needs_format(&format, has_constraints(c), CATALOG_CONSTRAINTS);
     needs_format(&format, c->n_roles > 0 || c->n_privileges > 0, CATALOG_ROLES);
     needs_format(&format, c->n_schemas > 0 || has_paths(c), CATALOG_SCHEMAS);
+    needs_format(&format, has_schema_types(c) || is_of_domains(c, composites) || has_newer_parts(c),
+                 CATALOG_TYPE_SCHEMAS);
     needs_format(&format, has_aggregates(c), CATALOG_AGGREGATES);
     needs_format(&format, has_unlogged(c), CATALOG_UNLOGGED);
     bytes_put_i64(&o, format);
@@ -460,6 +513,7 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
     if (format >= CATALOG_CONSTRAINTS) put_constraints(&o, c);
     if (format >= CATALOG_ROLES) catalog_put_roles(&o, c);
     if (format >= CATALOG_SCHEMAS) put_schemas(&o, c);
+    if (format >= CATALOG_TYPE_SCHEMAS) put_newer_parts(&o, c, composites);
     if (format >= CATALOG_UNLOGGED) put_unlogged(&o, c);
     *out = o;
 }
@@ -941,7 +995,7 @@ static Status load_comments(Catalog *c, BytesIn *in, const char *path, Err *e) {
         x.name = bytes_get_text(in, false);
         x.part = bytes_get_text(in, false);
         x.text = bytes_get_text(in, false);
-        if (in->failed || !kind || !strchr("rckdtfnDu", kind))
+        if (in->failed || !kind || !strchr("rckdtfnDub", kind))
             return err_corrupted(e, path, in->at, "comment is invalid");
         if (!(copy = comment_new(&x, e))) return ST_ERROR;
         if (catalog_add_comment(c, copy, e) == ST_OK) continue;
@@ -1033,6 +1087,47 @@ static bool keys_ok(const Catalog *c) {
     for (int64_t i = 0; i < c->n_domains; i++) ok = ok && key_ok(c, c->domains[i]->name);
     return ok;
 }
+static Status load_row_security(Catalog *c, BytesIn *in, const char *path, Err *e) {
+    RowSecurity x = {.table = bytes_get_text(in, false)};
+    x.enabled = bytes_get_bool(in);
+    x.forced = bytes_get_bool(in);
+    x.n_policies = (int)bytes_get_count(in, MIN_OF(in->len / 40, INT32_MAX));
+    Policy *policies = arena_array(in->arena, Policy, x.n_policies + 1);
+    x.policies = policies;
+    for (int i = 0; policies && i < x.n_policies && !in->failed; i++) {
+        Policy *p = &policies[i];
+        p->name = bytes_get_text(in, false);
+        p->command = (char)bytes_get_count(in, 127);
+        p->restrictive = bytes_get_bool(in);
+        p->n_roles = (int)bytes_get_count(in, MIN_OF(in->len / 8, INT32_MAX));
+        int64_t *roles = arena_array(in->arena, int64_t, p->n_roles + 1);
+        p->roles = roles;
+        for (int k = 0; roles && k < p->n_roles; k++) {
+            roles[k] = bytes_get_i64(in);
+            in->failed = in->failed || !catalog_role_by_id(c, roles[k]);
+        }
+        p->using_sql = bytes_get_text(in, true);
+        p->check_sql = bytes_get_text(in, true);
+        in->failed = in->failed || !roles || !p->command || !strchr("rawd*", p->command);
+    }
+    if (in->failed || !policies || !catalog_table(c, slice_of(x.table)) || catalog_row_security(c, x.table))
+        return err_corrupted(e, path, in->at, "row security is invalid");
+    RowSecurity *copy = row_security_new(&x, e);
+    if (!copy) return ST_ERROR;
+    if (catalog_add_row_security(c, copy, e) == ST_OK) return ST_OK;
+    row_security_free(copy);
+    return ST_ERROR;
+}
+static Status load_newer_parts(const TypeMap *m, Catalog *c, BytesIn *in, const char *path, Err *e) {
+    for (int64_t i = 0; i < c->n_domains; i++) get_domain(c, in, &c->domains[i]->element);
+    for (int64_t i = 0; i < m->n; i++) { /* no plan has them yet */
+        CompositeType *x = (CompositeType *)(uintptr_t)composite_of(m->here[i]);
+        for (int32_t k = 0; x && k < x->n; k++) get_domain(c, in, &x->fields[k].domain);
+    }
+    const int64_t n = bytes_get_count(in, in->len / 18);
+    for (int64_t i = 0; i < n; i++) TRY(load_row_security(c, in, path, e));
+    return ST_OK;
+}
 /* A whole file, as far as its checksum and format: *in is at the list of types. */
 static Status read_file(Vfs *vfs, const char *path, Arena *a, BytesIn *in, int64_t *format, int64_t *next_id, Err *e) {
     char *p = NULL;
@@ -1090,6 +1185,7 @@ Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *acc
     if (format >= CATALOG_CONSTRAINTS) TRY(load_constraints(c, &in, path, e));
     if (format >= CATALOG_ROLES) TRY(catalog_load_roles(c, &in, path, e));
     if (format >= CATALOG_SCHEMAS) TRY(load_schemas(c, &in, path, e));
+    if (format >= CATALOG_TYPE_SCHEMAS) TRY(load_newer_parts(&types, c, &in, path, e));
     for (int64_t i = 0; i < c->n_tables && format >= CATALOG_UNLOGGED; i++)
         c->tables[i]->unlogged = bytes_get_bool(&in);
     for (int64_t i = 0; i < c->n_sequences && format >= CATALOG_UNLOGGED; i++)

@@ -100,7 +100,7 @@ static Status load_privileges(Catalog *c, BytesIn *in, const char *path, Err *e)
         x.acl.items[i].rights = (uint32_t)bytes_get_count(in, ACL_ALL);
         x.acl.items[i].options = (uint32_t)bytes_get_count(in, ACL_ALL);
     }
-    if (in->failed || !kind || !strchr("rctfnDp", kind) || catalog_privileges(c, &x))
+    if (in->failed || !kind || !strchr("rctfnDlp", kind) || catalog_privileges(c, &x))
         return err_corrupted(e, path, in->at, "privileges are invalid");
     Privileges *copy = privileges_new(&x, e);
     if (!copy) return ST_ERROR;

@@ -53,7 +53,7 @@ static int64_t pointers(int64_t n) { return n * (int64_t)sizeof(void *); }
 static DatabaseVersion *version_new(Database *db, Err *e) {
     const Catalog *c = &db->catalog;
     int64_t n = c->n_tables + c->n_views + c->n_foreign + c->n_routines + c->n_domains + c->n_sequences +
-                c->n_index_defs + c->n_comments + c->n_roles + c->n_privileges + c->n_schemas;
+                c->n_index_defs + c->n_comments + c->n_roles + c->n_privileges + c->n_schemas + c->row_security.n;
     int64_t bytes = (int64_t)sizeof(DatabaseVersion) + pointers(n);
     DatabaseVersion *v = mem_calloc(&db->parts[DB_VERSIONS], bytes, e);
     if (!v) return NULL;
@@ -78,7 +78,8 @@ static DatabaseVersion *version_new(Database *db, Err *e) {
     v->catalog.comments = (Comment **)(void *)(at += c->n_index_defs);
     v->catalog.roles = (Role **)(void *)(at += c->n_comments);
     v->catalog.privileges = (Privileges **)(void *)(at += c->n_roles);
-    v->catalog.schemas = (Schema **)(void *)(at + c->n_privileges);
+    v->catalog.schemas = (Schema **)(void *)(at += c->n_privileges);
+    v->catalog.row_security.items = (RowSecurity **)(void *)(at + c->n_schemas);
     v->catalog.n_tables = c->n_tables;
     v->catalog.n_views = c->n_views;
     v->catalog.n_foreign = c->n_foreign;
@@ -90,6 +91,7 @@ static DatabaseVersion *version_new(Database *db, Err *e) {
     v->catalog.n_roles = c->n_roles;
     v->catalog.n_privileges = c->n_privileges;
     v->catalog.n_schemas = c->n_schemas;
+    v->catalog.row_security.n = c->row_security.n;
     if (c->n_views) memcpy(v->catalog.views, c->views, (size_t)pointers(c->n_views));
     if (c->n_foreign) memcpy(v->catalog.foreign, c->foreign, (size_t)pointers(c->n_foreign));
     if (c->n_routines) memcpy(v->catalog.routines, c->routines, (size_t)pointers(c->n_routines));
@@ -99,6 +101,8 @@ static DatabaseVersion *version_new(Database *db, Err *e) {
     if (c->n_comments) memcpy(v->catalog.comments, c->comments, (size_t)pointers(c->n_comments));
     if (c->n_roles) memcpy(v->catalog.roles, c->roles, (size_t)pointers(c->n_roles));
     if (c->n_privileges) memcpy(v->catalog.privileges, c->privileges, (size_t)pointers(c->n_privileges));
+    if (c->row_security.n)
+        memcpy(v->catalog.row_security.items, c->row_security.items, (size_t)pointers(c->row_security.n));
     if (c->n_schemas) memcpy(v->catalog.schemas, c->schemas, (size_t)pointers(c->n_schemas));
     return v;
 }

@@ -478,7 +478,7 @@ static Status take_row(BinaryIn *r, Type t, Bytes *b, Value *out) {
     Value *fields = x ? arena_array(r->arena, Value, x->n + 1) : NULL;
     if (!fields) return err_oom(r->e);
     if (take_int(b, 4) != x->n || b->short_of)
-        return err_set(r->e, ERR_BAD_COPY, "wrong number of columns in a value of type %s", x->shown);
+        return err_set(r->e, ERR_BAD_COPY, "wrong number of columns in a value of type %s", type_plain_name(t));
     for (int32_t i = 0; i < x->n; i++) {
         uint32_t oid;
         TRY(oid_of(x->fields[i].type, &oid, r->e));

@@ -61,7 +61,7 @@ static CompositeType *make(CompositeSpace *s, CompositeKind kind, int32_t number
                            const CompositeField *fields, Err *e) {
     const int64_t head = (int64_t)sizeof(CompositeType) + n * (int64_t)sizeof(CompositeField);
     const int64_t len = (int64_t)strlen(name);
-    int64_t bytes = head + (len + 1) + 2 * (2 * len + 5);
+    int64_t bytes = head + (len + 1) + named_bytes(name);
     const bool known = number != 0;
     const int depth = depth_of(n, fields);
     if (depth > COMPOSITE_DEPTH_MAX) {
@@ -78,12 +78,10 @@ static CompositeType *make(CompositeSpace *s, CompositeKind kind, int32_t number
     x->kind = (uint8_t)kind;
     x->depth = (uint8_t)depth;
     x->n = n;
-    for (int32_t i = 0; i < n; i++) x->fields[i] = (CompositeField){put(&at, fields[i].name), fields[i].type};
+    for (int32_t i = 0; i < n; i++)
+        x->fields[i] = (CompositeField){put(&at, fields[i].name), fields[i].type, fields[i].domain};
     x->name = put(&at, name);
-    x->shown = at;
-    at += name_put_quoted(name, at);
-    x->array_shown = at;
-    memcpy(at + name_put_quoted(name, at) - 1, "[]", 3);
+    named_put(&at, x->name, &x->shown, &x->array_shown);
     if (!known) type_number_put(number, x);
     return x;
 }

@@ -42,6 +42,7 @@ typedef enum CompositeKind { COMPOSITE_NAMED, COMPOSITE_TABLE, COMPOSITE_ANONYMO
 typedef struct CompositeField {
     const char *name;
     Type type;
+    int64_t domain; /* the id of the domain that its values are of; 0: none */
 } CompositeField;
 typedef struct CompositeType {
     struct CompositeType *older, *same_hash; /* of the space */
@@ -52,7 +53,7 @@ typedef struct CompositeType {
     uint8_t depth; /* 1: no field has rows in it */
     int32_t n;
     const char *name;                /* as it is; "record" */
-    const char *shown, *array_shown; /* as a text has it: in quotes where it needs them; with [] */
+    const char *shown, *array_shown; /* with its schema (named_put); with [] */
     CompositeField fields[];
 } CompositeType;
 

@@ -41,7 +41,7 @@ Status enum_make(EnumSpace *s, int32_t number, const char *name, int32_t n, cons
                  const EnumType **out, Err *e) {
     if (number == 0) TRY(type_number_new(&number, e));
     const int64_t head = (int64_t)sizeof(EnumType) + n * (int64_t)sizeof(EnumLabel), len = (int64_t)strlen(name);
-    int64_t bytes = head + (len + 1) + 2 * (2 * len + 5);
+    int64_t bytes = head + (len + 1) + named_bytes(name);
     for (int32_t i = 0; i < n; i++) bytes += (int64_t)strlen(labels[i].text) + 1;
     EnumType *x = mem_calloc(s->account, bytes, e);
     if (!x) return ST_ERROR;
@@ -52,10 +52,7 @@ Status enum_make(EnumSpace *s, int32_t number, const char *name, int32_t n, cons
     for (int32_t i = 0; i < n; i++)
         x->labels[i] = (EnumLabel){put(&at, labels[i].text), labels[i].code, labels[i].fresh};
     x->name = put(&at, name);
-    x->shown = at;
-    at += name_put_quoted(name, at);
-    x->array_shown = at;
-    memcpy(at + name_put_quoted(name, at) - 1, "[]", 3);
+    named_put(&at, x->name, &x->shown, &x->array_shown);
     mutex_lock(&s->lock);
     x->older = s->made;
     s->made = x;

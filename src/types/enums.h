@@ -29,7 +29,7 @@ typedef struct EnumType {
     int32_t number;
     int32_t n;
     const char *name;                /* as it is */
-    const char *shown, *array_shown; /* as a text has it: in quotes where it needs them; with [] */
+    const char *shown, *array_shown; /* with its schema (named_put); with [] */
     EnumLabel labels[];              /* in their order */
 } EnumType;
 

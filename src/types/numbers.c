@@ -3,7 +3,8 @@
 
 #include <stdatomic.h>
 
-#include "base/mem.h"
+#include "base/search_path.h"
+#include "types/func.h"
 
 enum { CHUNK = 1024, CHUNKS = 4096 }; /* numbers below 2^22: an array's Type has 26 bits for them */
 typedef struct Slots {
@@ -37,4 +38,38 @@ void type_number_put(int32_t number, const void *definition) { atomic_store(slot
 const void *type_number_get(int32_t number) {
     _Atomic(const void *) *slot = slot_of(number);
     return slot ? atomic_load(slot) : NULL;
+}
+
+/* ---- what such types are called ---- */
+static const char public_dot[] = KEY_PUBLIC ".";
+
+/* Each byte may be doubled, each of both parts be in quotes. */
+int64_t named_bytes(const char *key) { return 2 * (2 * (int64_t)strlen(key) + (int64_t)sizeof public_dot + 8); }
+static void put_name(char **at, const char *key) {
+    if (!key_has_schema(key)) {
+        memcpy(*at, public_dot, sizeof public_dot - 1);
+        *at += sizeof public_dot - 1;
+    }
+    *at += name_put_quoted(key, *at);
+}
+void named_put(char **at, const char *key, const char **shown, const char **array_shown) {
+    *shown = *at;
+    put_name(at, key);
+    *array_shown = *at;
+    put_name(at, key);
+    memcpy(*at - 1, "[]", 3);
+    *at += 2;
+}
+const char *named_shown(const char *key, const char *shown) {
+    const char *p = shown;
+    if (!search_path_has(schema_of_key(key))) return shown;
+    if (*p == '"')
+        for (p++; *p != '"' || p[1] == '"'; p++) p += *p == '"';
+    return strchr(p, '.') + 1;
+}
+char *named_text(Arena *a, const char *key) {
+    char *text = arena_alloc(a, named_bytes(key)), *at = text;
+    if (!text) return NULL;
+    put_name(&at, key);
+    return (char *)(uintptr_t)named_shown(key, text);
 }

@@ -83,19 +83,10 @@ static const char *put(char **at, const char *text) {
     *at += n;
     return n ? p : NULL;
 }
-/* The name, in quotes where it needs them, and with [] behind. */
-static void put_shown(char **at, const char *name, const char **shown, const char **array) {
-    *shown = *at;
-    *at += name_put_quoted(name, *at);
-    *array = *at;
-    *at += name_put_quoted(name, *at) + 2;
-    memcpy(*at - 3, "[]", 3);
-}
-
 Status range_make(RangeSpace *s, int32_t number, const RangeType *like, const RangeType **out, Err *e) {
     if (number == 0) TRY(type_number_new(&number, e));
     const int64_t name = text_bytes(like->name), multi = text_bytes(like->multi);
-    const int64_t quoted = 2 * (2 * name + 3) + 2 * (2 * multi + 3);
+    const int64_t quoted = named_bytes(like->name) + named_bytes(like->multi);
     const char *make = like->make ? like->make : like->name;
     const char *make_multi = like->make_multi ? like->make_multi : like->multi;
     const int64_t bytes = (int64_t)sizeof(RangeType) + name + multi + quoted + text_bytes(make) +
@@ -112,8 +103,8 @@ Status range_make(RangeSpace *s, int32_t number, const RangeType *like, const Ra
     x->make_multi = put(&at, make_multi);
     x->collation = put(&at, like->collation);
     x->subtype_diff = put(&at, like->subtype_diff);
-    put_shown(&at, x->name, &x->shown, &x->array_shown);
-    put_shown(&at, x->multi, &x->multi_shown, &x->multi_array);
+    named_put(&at, x->name, &x->shown, &x->array_shown);
+    named_put(&at, x->multi, &x->multi_shown, &x->multi_array);
     mutex_lock(&s->lock);
     x->older = s->made;
     s->made = x;

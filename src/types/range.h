@@ -53,7 +53,7 @@ typedef struct RangeType {
     int64_t bytes;
     int32_t number;
     Type subtype;
-    const char *name, *shown, *array_shown;        /* as it is; as a text has it; with [] */
+    const char *name, *shown, *array_shown;        /* its key; with its schema (named_put); with [] */
     const char *multi, *multi_shown, *multi_array; /* likewise, of its multirange */
     const char *make, *make_multi;                 /* constructors: what the types were called at first */
     const char *collation;                         /* "C", "POSIX"; NULL: the default */

@@ -7,10 +7,12 @@
 
 #include <stdio.h>
 
+#include "base/search_path.h"
 #include "types/bits.h"
 #include "types/composite.h"
 #include "types/dec.h"
 #include "types/enums.h"
+#include "types/numbers.h"
 #include "types/oid.h"
 #include "types/range.h"
 #include "types/type_int.h"
@@ -140,6 +142,10 @@ PolyType type_poly_named(Slice name) {
     return POLY_NONE;
 }
 
+static const char *range_shown(const RangeType *x, bool multi, bool array) {
+    const char *shown = multi ? (array ? x->multi_array : x->multi_shown) : (array ? x->array_shown : x->shown);
+    return x->number < TYPE_NUMBER_FIRST ? shown : named_shown(multi ? x->multi : x->name, shown);
+}
 const char *type_base_name(TypeId id) { return (unsigned)id < T_COUNT_ ? base_names[id] : "?"; }
 const char *type_plain_name(Type t) {
     if (type_is_record(t)) return t.flags & TF_RECORDS ? "record[]" : "record";
@@ -147,10 +153,10 @@ const char *type_plain_name(Type t) {
     const EnumType *x = enum_of(own);
     const CompositeType *row = composite_of(own);
     const RangeType *range = range_of(own);
-    if (x) return t.id == T_ARRAY ? x->array_shown : x->shown;
-    if (range && own.id == T_RANGE) return t.id == T_ARRAY ? range->array_shown : range->shown;
-    if (range) return t.id == T_ARRAY ? range->multi_array : range->multi_shown;
-    if (row) return t.id == T_ARRAY ? row->array_shown : row->shown;
+    if (x) return named_shown(x->name, t.id == T_ARRAY ? x->array_shown : x->shown);
+    if (range) return range_shown(range, own.id == T_MULTIRANGE, t.id == T_ARRAY);
+    if (row && row->kind == COMPOSITE_ANONYMOUS) return t.id == T_ARRAY ? "record[]" : "record";
+    if (row) return named_shown(row->name, t.id == T_ARRAY ? row->array_shown : row->shown);
     if (type_is_poly(t)) return poly_names[t.length];
     const char *of_catalog = oid_type_name(t);
     if (of_catalog) return of_catalog;
@@ -239,6 +245,13 @@ const char *type_name(Type t, char (*room)[TYPE_NAME_MAX]) {
     }
     snprintf(buf, n, "%s", base);
     return buf;
+}
+
+const char *type_full_name(Type t, char (*room)[TYPE_NAME_MAX]) {
+    const SearchPath *path = search_path_use(search_path_none());
+    (void)type_name(t, room);
+    (void)search_path_use(path);
+    return *room;
 }
 
 static const struct {

@@ -299,10 +299,14 @@ static inline int64_t phys_size(Phys p) {
     }
 }
 const char *phys_name(Phys p);
-/* Room for the longest: an array of an enumerated type whose name is 63 quotes, each doubled, in quotes. */
-enum { TYPE_NAME_MAX = 136 };
-/* SQL spelling: "numeric(15,2)", "character varying(10)", "timestamp with time zone". Returns *room. */
+/* Room for the longest: an array of an enumerated type, whose name and whose schema's are 63 quotes, each doubled, in
+ * quotes. */
+enum { TYPE_NAME_MAX = 264 };
+/* SQL spelling: "numeric(15,2)", "character varying(10)", "timestamp with time zone". Returns *room. A type that a
+ * database defines has its schema where that is none of the thread's search path. */
 const char *type_name(Type t, char (*room)[TYPE_NAME_MAX]);
+/* ... always with its schema: for SQL that is made here, and means the same under every path. */
+const char *type_full_name(Type t, char (*room)[TYPE_NAME_MAX]);
 /* "numeric", "date": without modifiers; static storage. */
 const char *type_base_name(TypeId id);
 /* The same of a whole type: "integer[]" for arrays. */

@@ -42,6 +42,7 @@ static Catalog *copy_catalog(Session *s) {
     c->roles = from->roles;
     c->n_privileges = from->n_privileges;
     c->privileges = from->privileges;
+    c->row_security = from->row_security;
     return c;
 }
 static void drop_catalog(Session *s, Catalog *c) {

@@ -55,6 +55,8 @@ typedef enum CatalogUndoKind {
     CU_DROPPED_ROLE,
     CU_ADDED_PRIVILEGES,
     CU_DROPPED_PRIVILEGES,
+    CU_ADDED_ROW_SECURITY,
+    CU_DROPPED_ROW_SECURITY,
     CU_ADDED_SCHEMA,
     CU_DROPPED_SCHEMA,
     CU_EXPECTED_ROWS,
@@ -75,6 +77,7 @@ struct CatalogUndo {
     Comment *comment;
     Role *role;
     Privileges *privileges;
+    RowSecurity *row_security;
     Schema *schema;
     int64_t expected_rows; /* of the table before */
     const EnumType *enum_from, *enum_to;
@@ -167,7 +170,9 @@ static Status change(Session *s, CatalogUndoKind kind, Table *t, View *v, Foreig
     case CU_ADDED_ROLE:
     case CU_DROPPED_ROLE:
     case CU_ADDED_PRIVILEGES:
-    case CU_DROPPED_PRIVILEGES: break; /* session_add_role and the others do it */
+    case CU_DROPPED_PRIVILEGES:
+    case CU_ADDED_ROW_SECURITY:
+    case CU_DROPPED_ROW_SECURITY: break; /* session_add_role and the others do it */
     case CU_ADDED_SCHEMA:
     case CU_DROPPED_SCHEMA: break; /* session_add_schema and session_drop_schema do it */
     case CU_COMPOSITE: break;      /* session_put_composite does it */
@@ -290,6 +295,21 @@ Status session_add_privileges(Session *s, const Privileges *like) {
 Status session_drop_privileges(Session *s, Privileges *x) {
     TRY(change(s, CU_DROPPED_PRIVILEGES, NULL, NULL, NULL, NULL));
     catalog_remove_privileges(&s->db->catalog, s->catalog_undo->privileges = x);
+    return ST_OK;
+}
+Status session_put_row_security(Session *s, const RowSecurity *like) {
+    RowSecurity *old = catalog_row_security(&s->db->catalog, like->table), *x;
+    if (old) TRY(session_drop_row_security(s, old));
+    if (!(x = row_security_new(like, &s->err))) return ST_ERROR;
+    if (change(s, CU_ADDED_ROW_SECURITY, NULL, NULL, NULL, NULL) != ST_OK) {
+        row_security_free(x);
+        return ST_ERROR;
+    }
+    return catalog_add_row_security(&s->db->catalog, s->catalog_undo->row_security = x, &s->err);
+}
+Status session_drop_row_security(Session *s, RowSecurity *x) {
+    TRY(change(s, CU_DROPPED_ROW_SECURITY, NULL, NULL, NULL, NULL));
+    catalog_remove_row_security(&s->db->catalog, s->catalog_undo->row_security = x);
     return ST_OK;
 }
 Status session_add_schema(Session *s, const Schema *like) {
@@ -475,6 +495,11 @@ void catalog_undo_to(Session *s, const CatalogUndo *mark) {
             privileges_free(u->privileges);
             break;
         case CU_DROPPED_PRIVILEGES: (void)catalog_add_privileges(c, u->privileges, &ignored); break;
+        case CU_ADDED_ROW_SECURITY:
+            catalog_remove_row_security(c, u->row_security);
+            row_security_free(u->row_security);
+            break;
+        case CU_DROPPED_ROW_SECURITY: (void)catalog_add_row_security(c, u->row_security, &ignored); break;
         case CU_ADDED_SCHEMA:
             catalog_remove_schema(c, u->schema);
             schema_free(u->schema);
@@ -522,6 +547,7 @@ void catalog_undo_forget(Session *s) {
         if (u->kind == CU_DROPPED_COMMENT) comment_retire(d, u->comment);
         if (u->kind == CU_DROPPED_ROLE) role_retire(d, u->role);
         if (u->kind == CU_DROPPED_PRIVILEGES) privileges_retire(d, u->privileges);
+        if (u->kind == CU_DROPPED_ROW_SECURITY) row_security_retire(d, u->row_security);
         if (u->kind == CU_DROPPED_SCHEMA) schema_retire(d, u->schema);
         mem_free(&s->account, u, (int64_t)sizeof *u);
     }

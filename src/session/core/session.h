@@ -10,6 +10,7 @@
 #define STELE_SESSION_CORE_SESSION_H
 
 #include "base/mutex.h"
+#include "catalog/named_type.h"
 #include "catalog/sql_names.h"
 #include "db/database.h"
 #include "db/published.h"
@@ -21,9 +22,6 @@
 #include "sql/parse/ast.h"
 #include "sql/plan/plan.h"
 #include "txn/run/bulk.h"
-#include "types/composite.h"
-#include "types/enums.h"
-#include "types/range.h"
 
 /* What SET changes, by what changes together; settings.c has the table of names, ranges and defaults. */
 typedef struct ExecSettings { /* how a statement is planned and run */
@@ -615,6 +613,8 @@ Status session_drop_comment(Session *s, Comment *x);
 Status session_add_role(Session *s, const Role *like); /* likewise; id -1: it gets one */
 Status session_drop_role(Session *s, Role *x);
 Status session_add_privileges(Session *s, const Privileges *like);
+Status session_put_row_security(Session *s, const RowSecurity *like); /* in the place of the table's */
+Status session_drop_row_security(Session *s, RowSecurity *x);
 Status session_drop_privileges(Session *s, Privileges *x);
 /* An object that a statement has made: kinds as acl_rights_of has them. */
 typedef struct AddedObject {
@@ -646,7 +646,10 @@ Status session_new_name(Session *s, Arena *a, const AstName *n, AstName *out);
 /* ... of a relation that is to be kept in that way: in the session's temporary schema, or not. 42P16 */
 typedef enum Persistence { PERSISTENCE_PERMANENT, PERSISTENCE_TEMPORARY, PERSISTENCE_UNLOGGED } Persistence;
 Status session_new_relation(Session *s, Arena *a, const AstName *n, Persistence kept, AstName *out);
-Status session_check_schema(Session *s, const AstName *n); /* of a type or routine: 3F000 */
+/* The type of the database that a statement names; *out without one: there is none. 3F000 unless missing_ok: no schema
+ */
+Status session_find_type(Session *s, const AstName *n, bool missing_ok, NamedType *out);
+Status session_no_type(Session *s, const AstName *n); /* 42704 */
 
 /* ---- views.c, utility.c ---- */
 Status view_create(Session *s, Statement *st, const AstCreateView *x);

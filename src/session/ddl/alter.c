@@ -342,7 +342,7 @@ static Status alter_add_column(Alter *x) {
         return ST_OK;
     }
     x->new_col = d->n_cols - 1;
-    x->sql = select_columns(x->a, t, -1, arena_printf(x->a, "null::%s", type_name(ty, &tn)));
+    x->sql = select_columns(x->a, t, -1, arena_printf(x->a, "null::%s", type_full_name(ty, &tn)));
     return ST_OK;
 }
 
@@ -856,10 +856,7 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
         if (!inside && !(named.new_name = key_beside(a, named.name.name, x->new_name))) return ST_ERROR;
         x = &named;
     }
-    if (of_type) {
-        TRY(parts_rename(s, "c", x->name.name, x->old_name, x->new_name));
-        return composite_rename_attribute(s, st, x);
-    }
+    if (of_type) return composite_rename_attribute(s, st, x);
     const bool any = x->object == AST_OBJ_TABLE || x->object == AST_OBJ_INDEX; /* ALTER INDEX takes all relations */
     const bool exists = catalog_relation_exists(&s->db->catalog, slice_of(x->name.name));
     if ((x->object == AST_OBJ_INDEX && !exists) ||

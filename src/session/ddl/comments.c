@@ -2,6 +2,7 @@
 #include "session/ddl/comments.h"
 
 #include "catalog/similar_names.h"
+#include "session/ddl/comments_builtin.h"
 #include "session/ddl/utility_int.h"
 #include "session/system/objects.h"
 #include "sql/bind/bind.h"
@@ -80,25 +81,20 @@ static Status on_constraint(Session *s, const AstComment *x, Comment *out) {
                    x->name.name);
 }
 
-static bool type_exists(const Catalog *c, const char *name) {
-    const Slice n = slice_of(name);
-    bool multi;
-    return catalog_domain(c, n) || range_find(c->ranges, n, &multi) || enum_find(c->enums, n) ||
-           composite_find(c->rows, n) || catalog_table(c, n) || catalog_view(c, n);
-}
 /* A type that a database defines. */
-static Status find_type(Session *s, const AstName *n, bool domain) {
-    const Catalog *c = &s->db->catalog;
+static Status find_type(Session *s, const AstName *n, bool domain, NamedType *out) {
     Type own;
-    if (domain ? catalog_domain(c, slice_of(n->name)) != NULL : type_exists(c, n->name)) return ST_OK;
-    if (type_exists(c, n->name)) return wrong_kind(s, n, "a domain");
+    TRY(session_find_type(s, n, false, out));
+    if (domain ? out->domain != NULL : named_type_found(out)) return ST_OK;
+    if (named_type_found(out)) return wrong_kind(s, n, "a domain");
     if (type_is_builtin(n, &own))
         return err_at(&s->err, n->location, ERR_INSUFFICIENT_PRIVILEGE, "must be owner of type %s", n->name);
-    return err_at(&s->err, n->location, ERR_UNDEFINED_OBJECT, "type \"%s\" does not exist", n->name);
+    return session_no_type(s, n);
 }
 static Status on_type(Session *s, const AstComment *x, Comment *out) {
-    TRY(find_type(s, &x->name, x->object == AST_OBJ_DOMAIN));
-    *out = (Comment){.kind = COMMENT_TYPE, .name = text_of(x->name.name), .part = text_of("")};
+    NamedType t;
+    TRY(find_type(s, &x->name, x->object == AST_OBJ_DOMAIN, &t));
+    *out = (Comment){.kind = COMMENT_TYPE, .name = text_of(named_type_key(&t)), .part = text_of("")};
     return ST_OK;
 }
 static bool has_check(const Domain *d, const char *name) {
@@ -107,9 +103,10 @@ static bool has_check(const Domain *d, const char *name) {
     return false;
 }
 static Status on_domain_constraint(Session *s, const AstComment *x, Comment *out) {
-    TRY(find_type(s, &x->name, true));
-    *out = (Comment){.kind = COMMENT_DOMAIN_CONSTRAINT, .name = text_of(x->name.name), .part = text_of(x->part)};
-    if (has_check(catalog_domain(&s->db->catalog, slice_of(x->name.name)), x->part)) return ST_OK;
+    NamedType t;
+    TRY(find_type(s, &x->name, true, &t));
+    *out = (Comment){.kind = COMMENT_DOMAIN_CONSTRAINT, .name = t.domain->name, .part = text_of(x->part)};
+    if (has_check(t.domain, x->part)) return ST_OK;
     return err_set(&s->err, ERR_UNDEFINED_OBJECT, "constraint \"%s\" for domain %s does not exist", x->part,
                    x->name.name);
 }
@@ -159,6 +156,7 @@ Status comment_statement(Session *s, Statement *st, const AstComment *x) {
         if (strcmp(x->name.name, s->info.database) == 0) break;
         session_notice_text(s, "WARNING", "3D000", "database \"%s\" does not exist", x->name.name);
         return ST_OK;
+    case AST_OBJ_OTHER: TRY(comment_on_builtin(s, st->run_arena, x, &of)); break;
     default: TRY(on_relation(s, x, &of)); break;
     }
     return put(s, &of, x->comment);
@@ -211,6 +209,7 @@ static bool is_there(const Catalog *c, const Comment *x) {
     const Table *t = catalog_table(c, name);
     const CompositeType *row;
     const Domain *d;
+    NamedType type;
     switch (x->kind) {
     case COMMENT_RELATION: return catalog_relation_exists(c, name);
     case COMMENT_COLUMN:
@@ -219,7 +218,7 @@ static bool is_there(const Catalog *c, const Comment *x) {
         return row ? has_field(row, x->part) : catalog_view(c, name) != NULL;
     case COMMENT_CONSTRAINT: return t && table_has_constraint(c, t, x->part);
     case COMMENT_DOMAIN_CONSTRAINT: return (d = catalog_domain(c, name)) && has_check(d, x->part);
-    case COMMENT_TYPE: return type_exists(c, x->name);
+    case COMMENT_TYPE: return type = catalog_type_of_key(c, name), named_type_found(&type);
     case COMMENT_ROUTINE: return catalog_routine_by_id(c, x->routine) != NULL;
     case COMMENT_ROLE: return catalog_role(c, x->name) != NULL;
     default: return true;

@@ -33,10 +33,10 @@ static Status attribute_type(Session *s, const AstColumnDef *c, Type *out) {
 
 Status composite_create(Session *s, Statement *st, const AstCreateComposite *x) {
     const CompositeType *made;
+    AstName name;
     TRY(session_begin_write(s));
     tag(st, "CREATE TYPE");
-    TRY(type_schema_public(s, &x->name));
-    TRY(type_name_free(s, &x->name, x->name.name));
+    TRY(type_new_name(s, st->run_arena, &x->name, &name));
     if (x->n_cols > COMPOSITE_FIELDS_MAX)
         return err_set(&s->err, ERR_TOO_MANY_COLUMNS, "tables can have at most %d columns", COMPOSITE_FIELDS_MAX);
     Fields f = {.items = arena_array(st->run_arena, CompositeField, x->n_cols + 1)};
@@ -49,7 +49,7 @@ Status composite_create(Session *s, Statement *st, const AstCreateComposite *x) 
         TRY(attribute_type(s, c, &f.items[f.n].type));
         f.n++;
     }
-    TRY(composite_make(s->db->catalog.rows, 0, x->name.name, f.n, f.items, &made, &s->err));
+    TRY(composite_make(s->db->catalog.rows, 0, name.name, f.n, f.items, &made, &s->err));
     return session_put_composite(s, NULL, made);
 }
 
@@ -169,10 +169,10 @@ static Status alter_one(Session *s, Statement *st, const CompositeType *x, const
 }
 
 static Status find_composite(Session *s, const AstName *n, const CompositeType **out) {
-    TRY(session_check_schema(s, n));
-    if ((*out = composite_find(s->db->catalog.rows, slice_of(n->name))) != NULL) return ST_OK;
-    if (catalog_relation_exists(&s->db->catalog, slice_of(n->name)))
-        return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a composite type", n->name);
+    NamedType x;
+    TRY(session_find_type(s, n, false, &x));
+    if ((*out = x.composite) != NULL) return ST_OK;
+    if (x.table || x.view) return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a composite type", n->name);
     return err_at(&s->err, n->location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", n->name);
 }
 
@@ -210,6 +210,7 @@ Status composite_rename_attribute(Session *s, Statement *st, const AstRename *x)
     if (find(&f, x->new_name) >= 0) return field_taken(s, t, x->new_name);
     TRY(check_texts(s, st, t, false));
     f.items[at].name = x->new_name;
+    TRY(parts_rename(s, "c", t->name, x->old_name, x->new_name));
     return put_like(s, t, t->name, f.items);
 }
 

@@ -10,6 +10,7 @@
 
 #include "session/ddl/definition.h"
 #include "session/ddl/stored_text.h"
+#include "session/ddl/comments_builtin.h"
 #include "session/ddl/depend.h"
 #include "session/ddl/index_names.h"
 #include "sql/bind/bind.h"
@@ -1014,7 +1015,9 @@ static Status add_sequence_numbers(Lister *l) {
 
 /* ---- types ---- */
 
-static Status add_type(Lister *l, const char *name, const char *shown, Text *create) {
+static Status add_type(Lister *l, const char *name, Text *create) {
+    const char *shown = definition_name(l->a, name);
+    if (!shown) return ST_ERROR;
     return add(l, (Definition){.kind = "TYPE",
                                .name = name,
                                .table = "",
@@ -1037,7 +1040,7 @@ static Status add_enums(Lister *l) {
         x = all.items[i];
         Text t = {.a = l->a};
         text_put(&t, "CREATE TYPE ");
-        text_put(&t, x->shown);
+        text_name(&t, x->name);
         text_put(&t, " AS ENUM (");
         for (int32_t k = 0; k < x->n; k++) {
             text_put(&t, k ? ", '" : "'");
@@ -1048,7 +1051,7 @@ static Status add_enums(Lister *l) {
             text_put(&t, "'");
         }
         text_put(&t, ")");
-        TRY(add_type(l, x->name, x->shown, &t));
+        TRY(add_type(l, x->name, &t));
     }
     return ST_OK;
 }
@@ -1169,11 +1172,11 @@ static Status add_ranges(Lister *l) {
         Text t = {.a = l->a};
         char type[TYPE_NAME_MAX];
         text_put(&t, "CREATE TYPE ");
-        text_put(&t, x->shown);
+        text_name(&t, x->name);
         text_put(&t, " AS RANGE (\n    subtype = ");
         text_put(&t, type_name(x->subtype, &type));
         text_put(&t, ",\n    multirange_type_name = ");
-        text_put(&t, x->multi_shown);
+        text_name(&t, x->multi);
         if (x->collation) {
             text_put(&t, ",\n    collation = ");
             text_name(&t, x->collation);
@@ -1183,7 +1186,7 @@ static Status add_ranges(Lister *l) {
             text_name(&t, x->subtype_diff);
         }
         text_put(&t, "\n)");
-        TRY(add_type(l, x->name, x->shown, &t));
+        TRY(add_type(l, x->name, &t));
     }
     return ST_OK;
 }
@@ -1217,7 +1220,7 @@ static Status add_composites(Lister *l) {
         const CompositeType *x = all[i];
         Text t = {.a = l->a};
         text_put(&t, "CREATE TYPE ");
-        text_put(&t, x->shown);
+        text_name(&t, x->name);
         text_put(&t, " AS (");
         for (int32_t k = 0; k < x->n; k++) {
             char type[TYPE_NAME_MAX];
@@ -1227,7 +1230,7 @@ static Status add_composites(Lister *l) {
             text_put(&t, type_name(x->fields[k].type, &type));
         }
         text_put(&t, x->n ? "\n)" : ")");
-        TRY(add_type(l, x->name, x->shown, &t));
+        TRY(add_type(l, x->name, &t));
     }
     return ST_OK;
 }
@@ -1269,6 +1272,7 @@ static const char *comment_object(Lister *l, const Comment *c) {
         text_put(&x, definition_drop_name(l->a, r));
         return text_take(&x);
     case COMMENT_SCHEMA: text_put(&x, "SCHEMA "); break;
+    case COMMENT_BUILTIN: return builtin_comment_object(l->s, l->a, c);
     case COMMENT_ROLE:
     case COMMENT_DATABASE: return ""; /* another one restores it */
     }
@@ -1330,7 +1334,7 @@ static Status add_schemas(Lister *l) {
 }
 
 static bool is_view(const Lister *l, const Table *t) { return catalog_matview(l->k, slice_of(t->name)) != NULL; }
-Status definitions_list(Session *s, Arena *a, Definitions *out) {
+static Status list_all(Session *s, Arena *a, Definitions *out) {
     Catalog seen;
     Lister l = {.s = s, .a = a, .out = out, .k = catalog_seen(&s->db->catalog, a, s->path.temp.name, &seen)};
     if (!l.k) return ST_ERROR;
@@ -1361,4 +1365,12 @@ Status definitions_list(Session *s, Arena *a, Definitions *out) {
     TRY(add_comments(&l));
     TRY(definitions_access(s, a, l.k, out));
     return err_is_set(&s->err) ? ST_ERROR : ST_OK;
+}
+
+/* Under public alone, as they are read again. */
+Status definitions_list(Session *s, Arena *a, Definitions *out) {
+    const SearchPath *path = search_path_use(NULL);
+    const Status st = list_all(s, a, out);
+    (void)search_path_use(path);
+    return st;
 }

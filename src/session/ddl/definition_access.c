@@ -60,6 +60,7 @@ static const char *object(const Writer *w, const Privileges *x, bool grant) {
         return arena_printf(w->a, "%s %s", routine_is_aggregate(r) && grant ? "FUNCTION" : definition_routine_kind(r),
                             definition_drop_name(w->a, r));
     case PRIVILEGE_SCHEMA: word = "SCHEMA"; break;
+    case PRIVILEGE_LANGUAGE: word = "LANGUAGE"; break;
     default: return NULL; /* another database restores it */
     }
     return (name = definition_name(w->a, name)) ? arena_printf(w->a, "%s %s", word, name) : NULL;

@@ -315,7 +315,8 @@ static bool is_defined_as(Type t, int32_t number) {
 bool try_domain_text(Session *s, Arena *a, const Domain *x, const char *sql, PlanCtx *c, BoundStmt **b) {
     char type[TYPE_NAME_MAX];
     const char *query =
-        sql ? arena_printf(a, "select (%s\n) from (select null::%s as value) v", sql, type_name(x->type, &type)) : NULL;
+        sql ? arena_printf(a, "select (%s\n) from (select null::%s as value) v", sql, type_full_name(x->type, &type))
+            : NULL;
     if (!query || !try_query(s, a, query, c, b)) return false;
     for (int64_t i = 0; i < c->type_numbers.len; i++) { /* without the one in FROM */
         if (!is_defined_as(x->type, c->type_numbers.items[i])) continue;
@@ -584,7 +585,7 @@ static Status of_row_type(Dependents *d, const Table *t) {
     Type type;
     TRY(catalog_row_type(k, t, &type, &d->s->err));
     x.composite = composite_of(type);
-    const char *on = arena_printf(d->a, "type %s", x.composite->shown);
+    const char *on = arena_printf(d->a, "type %s", type_plain_name(type));
     if (!on) return ST_ERROR;
     for (int64_t i = 0; i < k->n_tables; i++)
         if (k->tables[i] != t && !spares_table(d, k->tables[i]->name)) TRY(of_type_in_table(d, k->tables[i], x, on));
@@ -624,7 +625,7 @@ static Status of_type_in_composite(Dependents *d, const CompositeType *y, NamedT
     for (int32_t i = 0; i < y->n; i++) {
         if (!is_of(y->fields[i].type, 0, x)) continue;
         Dependent z = {.kind = DEPENDENT_ATTRIBUTE, .table = y->name, .name = y->fields[i].name, .direct = true};
-        z.what = arena_printf(d->a, "column %s of composite type %s", z.name, y->shown);
+        z.what = arena_printf(d->a, "column %s of composite type %s", z.name, type_plain_name(composite_type(y)));
         if (!z.what) return ST_ERROR;
         TRY(add(d, z, on));
     }
@@ -633,18 +634,12 @@ static Status of_type_in_composite(Dependents *d, const CompositeType *y, NamedT
 
 static Status of_type_in_range(Dependents *d, const RangeType *y, NamedType x, const char *on) {
     if (!is_of(y->subtype, 0, x)) return ST_OK;
-    const char *what = arena_printf(d->a, "type %s", y->shown);
+    const char *what = arena_printf(d->a, "type %s", type_plain_name(range_type(y)));
     if (!what) return ST_ERROR;
     TRY(add(d, (Dependent){.kind = DEPENDENT_RANGE, .range = y, .what = what, .direct = true}, on));
     return d->renames ? ST_OK : dependents_of_type(d, (NamedType){.range = y});
 }
 
-static const char *shown_type(Dependents *d, NamedType x) {
-    return x.domain      ? domain_shown(d->a, x.domain)
-           : x.composite ? x.composite->shown
-           : x.range     ? x.range->shown
-                         : x.enumerated->shown;
-}
 static bool default_of_type(const Dependents *d, const PlanCtx *c, const BoundStmt *b, const void *type) {
     NamesType n = {.x = *(const NamedType *)type};
     names_in_plan(&n, c, b->plan);
@@ -655,7 +650,8 @@ Status dependents_of_type(Dependents *d, NamedType x) {
     TRY(stack_check(&d->s->err));
     const CompositeType *y;
     const RangeType *z;
-    const char *shown = shown_type(d, x);
+    x.multi = false;
+    const char *shown = named_type_shown(d->a, &x);
     const char *on = shown ? arena_printf(d->a, "type %s", shown) : NULL;
     bool *holds = arena_array(d->a, bool, k->n_views + 1);
     if (!on || !holds) return ST_ERROR;
@@ -689,7 +685,7 @@ static bool text_has_label(Dependents *d, const Table *t, const char *sql, Names
 /* A default is bound as its column's type, which an untyped literal gets from there. */
 static const char *default_text(Dependents *d, const Column *c) {
     char type[TYPE_NAME_MAX];
-    return c->default_sql ? arena_printf(d->a, "(%s\n)::%s", c->default_sql, type_name(c->type, &type)) : NULL;
+    return c->default_sql ? arena_printf(d->a, "(%s\n)::%s", c->default_sql, type_full_name(c->type, &type)) : NULL;
 }
 static const char *label_in_table(Dependents *d, const Table *t, NamesType n) {
     for (int i = 0; i < t->n_cols; i++)
@@ -714,7 +710,7 @@ static const char *label_in_domain(Dependents *d, const Domain *x, NamesType non
     char type[TYPE_NAME_MAX];
     NamesType n = none;
     const char *value =
-        x->default_sql ? arena_printf(d->a, "(%s\n)::%s", x->default_sql, type_name(x->type, &type)) : NULL;
+        x->default_sql ? arena_printf(d->a, "(%s\n)::%s", x->default_sql, type_full_name(x->type, &type)) : NULL;
     if (try_domain_text(d->s, d->a, x, value, &c, &b)) names_in_plan(&n, &c, b->plan);
     if (n.label) return arena_printf(d->a, "default value for type %s", x->name);
     for (int i = 0; i < x->n_checks; i++) {

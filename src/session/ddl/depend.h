@@ -51,14 +51,6 @@ typedef struct Dependents {
     VEC(const Domain *) spared_domains;
     VEC(const char *) schemas; /* that the statement drops, with all that is in them */
 } Dependents;
-/* A type with a definition: one of these. */
-typedef struct NamedType {
-    const EnumType *enumerated;
-    const Domain *domain;
-    const CompositeType *composite;
-    const RangeType *range; /* with its multirange */
-} NamedType;
-
 void dependents_init(Dependents *d, Session *s, Statement *st);
 Status dependents_spare_view(Dependents *d, const View *v);
 Status dependents_spare_table(Dependents *d, const Table *t);

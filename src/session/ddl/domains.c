@@ -29,7 +29,7 @@ static bool has_check(const Domain *d, const char *name) { return find_check(d, 
 static char *check_name(const DomainDraft *x) {
     char *name = arena_printf(x->a, "%s_check", name_of_key(x->d.name));
     for (int again = 1; name && has_check(&x->d, name); again++)
-        name = arena_printf(x->a, "%s_check%d", x->d.name, again);
+        name = arena_printf(x->a, "%s_check%d", name_of_key(x->d.name), again);
     return name;
 }
 
@@ -129,12 +129,12 @@ static Status put(DomainDraft *x, Domain *old) {
 
 Status domain_create(Session *s, Statement *st, const AstCreateDomain *x) {
     const Domain *parent;
+    AstName name;
     DomainDraft y = {.s = s, .st = st, .a = st->run_arena};
     TRY(session_begin_write(s));
     tag(st, "CREATE DOMAIN");
-    TRY(type_schema_public(s, &x->name));
-    TRY(type_name_free(s, &x->name, x->name.name));
-    y.d.name = arena_strdup(y.a, x->name.name);
+    TRY(type_new_name(s, y.a, &x->name, &name));
+    y.d.name = arena_strdup(y.a, name.name);
     if (is_pseudo_type(x->def->type))
         return err_at(&s->err, x->def->type->location, ERR_DATATYPE_MISMATCH,
                       "\"%s\" is not a valid base type for a domain", x->def->type->name);
@@ -257,25 +257,7 @@ static Status rename_constraint(DomainDraft *x, const char *from, const char *to
     if (has_check(&x->d, to))
         return err_set(&x->s->err, ERR_DUPLICATE_OBJECT, "constraint \"%s\" for domain %s already exists", to, shown);
     x->d.checks[i].name = arena_strdup(x->a, to);
-    return x->d.checks[i].name ? ST_OK : err_oom(&x->s->err);
-}
-
-/* Texts of views, defaults, conditions and routines name domains. */
-static Status rename_domain(DomainDraft *x, const Domain *old, const AstAlterDomain *y) {
-    Dependents d;
-    TRY(views_fill_sources(x->s, x->a));
-    dependents_init(&d, x->s, x->st);
-    TRY(type_name_free(x->s, &y->name, y->new_name));
-    d.renames = true;
-    TRY(dependents_of_type(&d, (NamedType){.domain = old}));
-    for (int64_t i = 0; i < d.found.len; i++) {
-        const Dependent *f = &d.found.items[i];
-        if (f->direct && f->kind != DEPENDENT_COLUMN && f->kind != DEPENDENT_DOMAIN)
-            return err_set(&x->s->err, ERR_FEATURE_NOT_SUPPORTED,
-                           "type \"%s\" cannot be renamed, because the definition of %s names it", old->name, f->what);
-    }
-    x->d.name = arena_strdup(x->a, y->new_name);
-    return x->d.name ? ST_OK : err_oom(&x->s->err);
+    return x->d.checks[i].name ? parts_rename(x->s, "d", x->d.name, from, to) : err_oom(&x->s->err);
 }
 
 /* A draft of the domain, with room for one more condition. */
@@ -288,23 +270,31 @@ static Status draft(Session *s, Statement *st, const Domain *d, DomainDraft *out
     return ST_OK;
 }
 
+Status domain_put_as(Session *s, Statement *st, const Domain *d, const char *key) {
+    DomainDraft y;
+    TRY(draft(s, st, d, &y));
+    if (!(y.d.name = arena_strdup(y.a, key))) return err_oom(&s->err);
+    return put(&y, (Domain *)(uintptr_t)d);
+}
+
 Status domain_alter(Session *s, Statement *st, const AstAlterDomain *x) {
     DomainDraft y;
+    NamedType t;
     Type builtin;
-    const char *name = x->name.name;
     TRY(session_begin_write(s));
     tag(st, "ALTER DOMAIN");
-    TRY(session_check_schema(s, &x->name));
-    Domain *d = catalog_domain(&s->db->catalog, slice_of(name));
-    const EnumType *e = enum_find(s->db->catalog.enums, slice_of(name));
-    if (e || (!d && type_is_builtin(&x->name, &builtin)))
-        return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "%s is not a domain", e ? e->shown : type_plain_name(builtin));
-    if (!d) return err_at(&s->err, x->name.location, ERR_UNDEFINED_OBJECT, "type \"%s\" does not exist", name);
-    TRY(draft(s, st, d, &y));
-    TRY(!x->new_name  ? alter_draft(&y, &x->cmd)
-        : x->old_name ? rename_constraint(&y, x->old_name, x->new_name)
-                      : rename_domain(&y, d, x));
-    return put(&y, d);
+    TRY(session_find_type(s, &x->name, false, &t));
+    if (!t.domain && (named_type_found(&t) || type_is_builtin(&x->name, &builtin)))
+        return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "%s is not a domain",
+                       named_type_found(&t) ? named_type_shown(st->run_arena, &t) : type_plain_name(builtin));
+    if (!t.domain) return session_no_type(s, &x->name);
+    if (x->new_name && !x->old_name) {
+        const char *key = key_beside(st->run_arena, t.domain->name, x->new_name);
+        return key ? type_rename(s, st, t, key, x->name.location) : err_oom(&s->err);
+    }
+    TRY(draft(s, st, t.domain, &y));
+    TRY(x->new_name ? rename_constraint(&y, x->old_name, x->new_name) : alter_draft(&y, &x->cmd));
+    return put(&y, (Domain *)(uintptr_t)t.domain);
 }
 
 Status domain_drop_default(Session *s, Statement *st, const char *name) {
@@ -337,28 +327,33 @@ static Status find_type(Session *s, const AstName *n, const AstDrop *x, NamedTyp
         return err_set(&s->err, ERR_DEPENDENT_OBJECTS,
                        "cannot drop type %s because it is required by the database system", type_plain_name(builtin));
     }
-    TRY(session_check_schema(s, n));
-    out->enumerated = enum_find(s->db->catalog.enums, slice_of(n->name));
-    out->domain = catalog_domain(&s->db->catalog, slice_of(n->name));
-    out->composite = composite_find(s->db->catalog.rows, slice_of(n->name));
-    bool multi = false;
-    out->range = range_find(s->db->catalog.ranges, slice_of(n->name), &multi);
-    if (multi && x->object == AST_OBJ_TYPE) {
+    TRY(session_find_type(s, n, x->if_exists, out));
+    if (out->multi && x->object == AST_OBJ_TYPE) {
+        const char *range = type_plain_name(range_type(out->range));
         err_set(&s->err, ERR_DEPENDENT_OBJECTS, "cannot drop type %s because type %s requires it",
-                out->range->multi_shown, out->range->shown);
-        return err_hint(&s->err, "You can drop type %s instead.", out->range->shown), ST_ERROR;
+                type_plain_name(multirange_type(out->range)), range);
+        return err_hint(&s->err, "You can drop type %s instead.", range), ST_ERROR;
     }
-    const Table *table = catalog_table(&s->db->catalog, slice_of(n->name));
-    if (table && !out->enumerated && !out->domain && !out->composite && !out->range && x->object == AST_OBJ_TYPE) {
+    if (out->table && x->object == AST_OBJ_TYPE) {
         err_set(&s->err, ERR_DEPENDENT_OBJECTS, "cannot drop type %s because table %s requires it", n->name, n->name);
         return err_hint(&s->err, "You can drop table %s instead.", n->name), ST_ERROR;
     }
     if ((out->enumerated || out->composite || out->range) && x->object == AST_OBJ_DOMAIN)
         return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a domain", n->name);
-    if (out->enumerated || out->domain || out->composite || out->range) return ST_OK;
-    if (!x->if_exists) return err_at(&s->err, n->location, ERR_UNDEFINED_OBJECT, "type \"%s\" does not exist", n->name);
+    if (named_type_defined(out)) return ST_OK;
+    *out = (NamedType){0};
+    if (!x->if_exists) return session_no_type(s, n);
     session_notice_text(s, "NOTICE", "00000", "type \"%s\" does not exist, skipping", n->name);
     return ST_OK;
+}
+
+/* As it is by now: it may have gone with another one, or be defined anew. */
+Status type_drop_key(Session *s, const char *key) {
+    const NamedType x = catalog_type_of_key(&s->db->catalog, slice_of(key));
+    if (x.enumerated) return session_put_enum(s, x.enumerated, NULL);
+    if (x.composite) return session_put_composite(s, x.composite, NULL);
+    if (x.range) return session_put_range(s, x.range, NULL);
+    return x.domain ? session_drop_domain(s, (Domain *)(uintptr_t)x.domain) : ST_OK;
 }
 
 Status type_drop(Session *s, Statement *st, const AstDrop *x) {
@@ -369,7 +364,7 @@ Status type_drop(Session *s, Statement *st, const AstDrop *x) {
     for (int64_t i = 0; i < x->n_names; i++) {
         NamedType t;
         TRY(find_type(s, &x->names[i], x, &t));
-        bool twice = !t.enumerated && !t.domain && !t.composite && !t.range;
+        bool twice = !named_type_defined(&t);
         for (int64_t k = 0; k < gone.len; k++)
             twice |= gone.items[k].enumerated == t.enumerated && gone.items[k].domain == t.domain &&
                      gone.items[k].composite == t.composite && gone.items[k].range == t.range;
@@ -377,24 +372,8 @@ Status type_drop(Session *s, Statement *st, const AstDrop *x) {
         if (t.domain && !vec_push(st->run_arena, &d.spared_domains, t.domain)) return ST_ERROR;
     }
     for (int64_t i = 0; i < gone.len; i++) TRY(dependents_of_type(&d, gone.items[i]));
-    const char *shown = gone.len != 1              ? NULL
-                        : gone.items[0].enumerated ? gone.items[0].enumerated->shown
-                        : gone.items[0].composite  ? gone.items[0].composite->shown
-                        : gone.items[0].range      ? gone.items[0].range->shown
-                                                   : domain_shown(d.a, gone.items[0].domain);
+    const char *shown = gone.len == 1 ? named_type_shown(d.a, &gone.items[0]) : NULL;
     TRY(dependents_drop(&d, shown ? arena_printf(d.a, "type %s", shown) : NULL, x->cascade));
-    for (int64_t i = 0; i < gone.len; i++) {
-        if (gone.items[i].enumerated) TRY(session_put_enum(s, gone.items[i].enumerated, NULL));
-        const CompositeType *row = /* as it is by now */
-            gone.items[i].composite ? composite_find(s->db->catalog.rows, slice_of(gone.items[i].composite->name))
-                                    : NULL;
-        if (row) TRY(session_put_composite(s, row, NULL));
-        bool multi;
-        const RangeType *range =
-            gone.items[i].range ? range_find(s->db->catalog.ranges, slice_of(gone.items[i].range->name), &multi) : NULL;
-        if (range) TRY(session_put_range(s, range, NULL));
-        Domain *y = gone.items[i].domain ? catalog_domain_by_id(&s->db->catalog, gone.items[i].domain->id) : NULL;
-        if (y) TRY(session_drop_domain(s, y));
-    }
+    for (int64_t i = 0; i < gone.len; i++) TRY(type_drop_key(s, named_type_key(&gone.items[i])));
     return ST_OK;
 }

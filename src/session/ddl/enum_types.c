@@ -13,37 +13,25 @@ static Status check_label(Session *s, const char *label) {
     return ST_ERROR;
 }
 
-Status type_schema_public(Session *s, const AstName *name) {
-    const char *schema = name->schema ? name->schema : search_path_first(&s->db->catalog);
-    if (!schema) return err_set(&s->err, ERR_UNDEFINED_SCHEMA, "no schema has been selected to create in");
-    if (name->schema || strcmp(schema, KEY_PUBLIC) == 0) return session_check_schema(s, name);
-    return err_at(&s->err, name->location, ERR_FEATURE_NOT_SUPPORTED, "types in schema \"%s\" are not supported",
-                  schema);
-}
-
 /* Types, and relations, which are types in PostgreSQL. */
-Status type_name_free(Session *s, const AstName *name, const char *as) {
-    const Catalog *c = &s->db->catalog;
+Status type_name_free(Session *s, const char *key, int64_t location) {
+    const NamedType x = catalog_type_of_key(&s->db->catalog, slice_of(key));
     Type builtin;
     Err none = {0};
-    bool multi;
-    TRY(session_check_schema(s, name));
-    if (!enum_find(c->enums, slice_of(as)) && !composite_find(c->rows, slice_of(as)) &&
-        !range_find(c->ranges, slice_of(as), &multi) && !catalog_table(c, slice_of(as)) &&
-        !catalog_view(c, slice_of(as)) && !catalog_domain(c, slice_of(as)) &&
-        type_from_name(slice_of(as), 0, NULL, &builtin, &none) != ST_OK)
+    if (!named_type_found(&x) &&
+        (key_has_schema(key) || type_from_name(slice_of(key), 0, NULL, &builtin, &none) != ST_OK))
         return ST_OK;
-    return err_at(&s->err, name->location, ERR_DUPLICATE_OBJECT, "type \"%s\" already exists", as);
+    return err_at(&s->err, location, ERR_DUPLICATE_OBJECT, "type \"%s\" already exists", key);
+}
+Status type_new_name(Session *s, Arena *a, const AstName *n, AstName *out) {
+    TRY(session_new_name(s, a, n, out));
+    return type_name_free(s, out->name, n->location);
 }
 
 Status row_type_free(Session *s, const char *relation, int64_t location) {
-    const Slice name = slice_of(relation);
-    bool multi;
-    if (composite_find(s->db->catalog.rows, name))
-        return err_at(&s->err, location, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", relation);
-    if (!enum_find(s->db->catalog.enums, name) && !catalog_domain(&s->db->catalog, name) &&
-        !range_find(s->db->catalog.ranges, name, &multi))
-        return ST_OK;
+    const NamedType x = catalog_type_of_key(&s->db->catalog, slice_of(relation));
+    if (x.composite) return err_at(&s->err, location, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", relation);
+    if (!named_type_defined(&x)) return ST_OK;
     err_at(&s->err, location, ERR_DUPLICATE_OBJECT, "type \"%s\" already exists", relation);
     err_hint(&s->err,
              "A relation has an associated type of the same name, so you must use a name that doesn't conflict "
@@ -52,10 +40,10 @@ Status row_type_free(Session *s, const char *relation, int64_t location) {
 }
 
 Status enum_create(Session *s, Statement *st, const AstCreateEnum *x) {
+    AstName name;
     TRY(session_begin_write(s));
     tag(st, "CREATE TYPE");
-    TRY(type_schema_public(s, &x->name));
-    TRY(type_name_free(s, &x->name, x->name.name));
+    TRY(type_new_name(s, st->run_arena, &x->name, &name));
     EnumLabel *labels = arena_array(st->run_arena, EnumLabel, x->n_labels + 1);
     if (!labels) return ST_ERROR;
     if (x->n_labels > INT32_MAX / ENUM_STEP - 1)
@@ -68,7 +56,7 @@ Status enum_create(Session *s, Statement *st, const AstCreateEnum *x) {
         labels[i] = (EnumLabel){.text = x->labels[i], .code = (int32_t)(i * ENUM_STEP)};
     }
     const EnumType *made;
-    TRY(enum_make(s->db->catalog.enums, 0, x->name.name, (int32_t)x->n_labels, labels, &made, &s->err));
+    TRY(enum_make(s->db->catalog.enums, 0, name.name, (int32_t)x->n_labels, labels, &made, &s->err));
     return session_put_enum(s, NULL, made);
 }
 
@@ -145,48 +133,68 @@ static Status rename_value(Session *s, Statement *st, const EnumType *t, const A
     return session_put_enum(s, t, made);
 }
 
+/* Texts of views, defaults, conditions and routines name types. */
+static Status check_unnamed(Session *s, Statement *st, NamedType x) {
+    Dependents d;
+    dependents_init(&d, s, st);
+    d.renames = true;
+    TRY(dependents_of_type(&d, x));
+    for (int64_t i = 0; i < d.found.len; i++) {
+        const Dependent *f = &d.found.items[i];
+        if (f->direct && f->kind != DEPENDENT_COLUMN && f->kind != DEPENDENT_DOMAIN && f->kind != DEPENDENT_ATTRIBUTE &&
+            f->kind != DEPENDENT_RANGE)
+            return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,
+                           "type \"%s\" cannot be renamed, because the definition of %s names it", named_type_key(&x),
+                           f->what);
+    }
+    return ST_OK;
+}
+/* The type under another key, which is free. */
+static Status put_as(Session *s, Statement *st, NamedType x, const char *key) {
+    const EnumType *t = x.enumerated, *made;
+    TRY(parts_rename(s, "tdc", named_type_key(&x), NULL, key));
+    if (x.domain) return domain_put_as(s, st, x.domain, key);
+    if (x.composite) return composite_rename(s, x.composite, key);
+    if (x.range) return range_rename(s, x.range, x.multi, key);
+    TRY(enum_make(s->db->catalog.enums, t->number, key, t->n, t->labels, &made, &s->err));
+    return session_put_enum(s, t, made);
+}
+Status type_rename(Session *s, Statement *st, NamedType x, const char *key, int64_t location) {
+    TRY(views_fill_sources(s, st->run_arena));
+    TRY(type_name_free(s, key, location));
+    TRY(check_unnamed(s, st, x));
+    return put_as(s, st, x, key);
+}
+static Status no_multirange(Session *s, const RangeType *x) {
+    err_set(&s->err, ERR_DEPENDENT_OBJECTS, "cannot alter multirange type %s", type_plain_name(multirange_type(x)));
+    return ST_ERROR;
+}
+/* Of a range without its multirange and constructors, as in PostgreSQL. */
+Status type_move(Session *s, Statement *st, NamedType x, const char *schema) {
+    const char *key = named_type_key(&x), *to = key_make(st->run_arena, schema, name_of_key(key));
+    if (!to) return err_oom(&s->err);
+    if (x.multi) return no_multirange(s, x.range);
+    const NamedType there = catalog_type_of_key(&s->db->catalog, slice_of(to));
+    if (named_type_found(&there))
+        return err_set(&s->err, ERR_DUPLICATE_OBJECT, "type \"%s\" already exists in schema \"%s\"", key, schema);
+    TRY(check_unnamed(s, st, x));
+    return put_as(s, st, x, to);
+}
+
 Status enum_alter(Session *s, Statement *st, const AstAlterEnum *x) {
-    const EnumType *t, *made;
+    NamedType t;
     Type builtin;
     TRY(session_begin_write(s));
     tag(st, "ALTER TYPE");
     if (!x->new_name && type_is_builtin(&x->name, &builtin))
         return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "%s is not an enum", type_plain_name(builtin));
-    TRY(session_check_schema(s, &x->name));
-    const Domain *domain = catalog_domain(&s->db->catalog, slice_of(x->name.name));
-    if (domain && x->new_name) {
-        Status r = domain_alter(s, st, &(AstAlterDomain){.name = x->name, .new_name = x->new_name});
-        return tag(st, "ALTER TYPE"), r;
+    TRY(session_find_type(s, &x->name, false, &t));
+    if (!named_type_defined(&t)) return session_no_type(s, &x->name);
+    if (x->new_name) {
+        const char *key = key_beside(st->run_arena, named_type_key(&t), x->new_name);
+        return key ? type_rename(s, st, t, key, x->name.location) : err_oom(&s->err);
     }
-    if (domain)
-        return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "%s is not an enum", domain_shown(st->run_arena, domain));
-    const CompositeType *row = composite_find(s->db->catalog.rows, slice_of(x->name.name));
-    if (row && !x->new_name) return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "%s is not an enum", row->shown);
-    bool multi;
-    const RangeType *range = range_find(s->db->catalog.ranges, slice_of(x->name.name), &multi);
-    if (range && !x->new_name)
-        return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "%s is not an enum", multi ? range->multi_shown : range->shown);
-    t = enum_find(s->db->catalog.enums, slice_of(x->name.name));
-    if (!t && !row && !range)
-        return err_at(&s->err, x->name.location, ERR_UNDEFINED_OBJECT, "type \"%s\" does not exist", x->name.name);
-    if (x->old_label) return rename_value(s, st, t, x);
-    if (!x->new_name) return add_value(s, st, t, x);
-    /* Texts of views, defaults, conditions and routines name types. */
-    Dependents d;
-    TRY(views_fill_sources(s, st->run_arena));
-    dependents_init(&d, s, st);
-    TRY(type_name_free(s, &x->name, x->new_name));
-    d.renames = true;
-    TRY(dependents_of_type(&d, (NamedType){.enumerated = t, .composite = row, .range = range}));
-    for (int64_t i = 0; i < d.found.len; i++)
-        if (d.found.items[i].kind != DEPENDENT_COLUMN && d.found.items[i].kind != DEPENDENT_DOMAIN &&
-            d.found.items[i].kind != DEPENDENT_ATTRIBUTE && d.found.items[i].kind != DEPENDENT_RANGE &&
-            d.found.items[i].direct)
-            return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,
-                           "type \"%s\" cannot be renamed, because the definition of %s names it", x->name.name,
-                           d.found.items[i].what);
-    if (row) return composite_rename(s, row, x->new_name);
-    if (range) return range_rename(s, range, multi, x->new_name);
-    TRY(enum_make(s->db->catalog.enums, t->number, x->new_name, t->n, t->labels, &made, &s->err));
-    return session_put_enum(s, t, made);
+    if (!t.enumerated)
+        return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "%s is not an enum", named_type_shown(st->run_arena, &t));
+    return x->old_label ? rename_value(s, st, t.enumerated, x) : add_value(s, st, t.enumerated, x);
 }

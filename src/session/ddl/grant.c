@@ -4,6 +4,7 @@
 
 #include "session/ddl/access.h"
 #include "session/ddl/utility_int.h"
+#include "session/system/builtin_objects.h"
 #include "session/system/definitions.h"
 #include "session/system/objects.h"
 #include "sql/bind/bind.h"
@@ -47,6 +48,7 @@ const char *privileges_object(Session *s, Arena *a, const Privileges *x) {
         o = session_objects(s);
         return r && o ? arena_printf(a, "function %s", definition_signature(o, a, r)) : NULL;
     case PRIVILEGE_SCHEMA: return arena_printf(a, "schema %s", name);
+    case PRIVILEGE_LANGUAGE: return arena_printf(a, "language %s", name);
     case PRIVILEGE_DATABASE: return arena_printf(a, "database %s", shown(a, s->info.database));
     case PRIVILEGE_DEFAULT:
         return arena_printf(a, "default privileges on new %s belonging to role %s%s%s",
@@ -108,6 +110,7 @@ static const char *word_of(char object) {
     case 'p': return "procedure";
     case 'o': return "routine";
     case 'T': return "type";
+    case 'l': return "language";
     default: return "domain";
     }
 }
@@ -325,20 +328,28 @@ static Status grant_whole(const Grant *g, const Privileges *of) {
 }
 static Status grant_on_type(const Grant *g, const AstName *n) {
     Session *s = g->s;
-    const Slice name = slice_of(n->name);
-    bool multi;
+    NamedType t;
     Type own;
-    TRY(session_check_schema(s, n));
-    const bool domain = catalog_domain(g->c, name) != NULL;
-    if (domain || range_find(g->c->ranges, name, &multi) || enum_find(g->c->enums, name) ||
-        composite_find(g->c->rows, name)) {
-        if (g->x->object == 'd' && !domain)
+    TRY(session_find_type(s, n, false, &t));
+    if (named_type_defined(&t)) {
+        if (g->x->object == 'd' && !t.domain)
             return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a domain", n->name);
-        return grant_whole(g, &(Privileges){.kind = PRIVILEGE_TYPE, .name = n->name, .part = ""});
+        return grant_whole(g, &(Privileges){.kind = PRIVILEGE_TYPE, .name = named_type_key(&t), .part = ""});
     }
     if (type_is_builtin(n, &own))
         return err_at(&s->err, n->location, ERR_INSUFFICIENT_PRIVILEGE, "permission denied for type %s", n->name);
-    return err_at(&s->err, n->location, ERR_UNDEFINED_OBJECT, "type \"%s\" does not exist", n->name);
+    return session_no_type(s, n);
+}
+static Status grant_on_language(const Grant *g, const AstName *n) {
+    const BuiltinObject *x = builtin_object(IN_LANGUAGE, n->name);
+    if (!x) return err_set(&g->s->err, ERR_UNDEFINED_OBJECT, "language \"%s\" does not exist", n->name);
+    if (x->oid != OID_SQL && x->oid != OID_PLPGSQL) {
+        err_set(&g->s->err, ERR_WRONG_OBJECT_TYPE, "language \"%s\" is not trusted", n->name);
+        err_detail(&g->s->err, "GRANT and REVOKE are not allowed on untrusted languages, because only superusers can "
+                               "use untrusted languages.");
+        return ST_ERROR;
+    }
+    return grant_whole(g, &(Privileges){.kind = PRIVILEGE_LANGUAGE, .name = n->name, .part = ""});
 }
 static Status grant_on_routine(const Grant *g, const AstFuncSignature *q) {
     const char what = g->x->object == 'o' ? 'r' : g->x->object, *missing;
@@ -367,6 +378,7 @@ static Status grant_on_object(const Grant *g, int64_t i) {
         return grant_whole(g, &(Privileges){.kind = PRIVILEGE_DATABASE, .name = "", .part = ""});
     case 'T':
     case 'd': return grant_on_type(g, n);
+    case 'l': return grant_on_language(g, n);
     default: return grant_on_named(g, n);
     }
 }

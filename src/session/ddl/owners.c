@@ -92,27 +92,23 @@ static Status relation_owner(Session *s, Arena *a, const AstOwner *x, int64_t to
     return owner_change(s, a, &of, to);
 }
 static Status type_owner(Session *s, Arena *a, const AstOwner *x, int64_t to) {
-    const Catalog *c = &s->db->catalog;
-    const Slice name = slice_of(x->name.name);
-    bool multi;
+    NamedType t;
     Type own;
-    TRY(session_check_schema(s, &x->name));
-    const bool domain = catalog_domain(c, name) != NULL;
-    if (catalog_table(c, name) || catalog_view(c, name)) {
+    TRY(session_find_type(s, &x->name, false, &t));
+    if (t.table || t.view) {
         err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "%s is a table's row type", x->name.name);
         err_hint(&s->err, "Use ALTER TABLE instead.");
         return ST_ERROR;
     }
-    if (!domain && !range_find(c->ranges, name, &multi) && !enum_find(c->enums, name) &&
-        !composite_find(c->rows, name)) {
+    if (!named_type_defined(&t)) {
         if (type_is_builtin(&x->name, &own))
             return err_at(&s->err, x->name.location, ERR_INSUFFICIENT_PRIVILEGE, "must be owner of type %s",
                           x->name.name);
-        return err_at(&s->err, x->name.location, ERR_UNDEFINED_OBJECT, "type \"%s\" does not exist", x->name.name);
+        return session_no_type(s, &x->name);
     }
-    if (x->object == AST_OBJ_DOMAIN && !domain)
+    if (x->object == AST_OBJ_DOMAIN && !t.domain)
         return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "%s is not a domain", x->name.name);
-    return owner_change(s, a, &(Privileges){.kind = PRIVILEGE_TYPE, .name = x->name.name, .part = ""}, to);
+    return owner_change(s, a, &(Privileges){.kind = PRIVILEGE_TYPE, .name = named_type_key(&t), .part = ""}, to);
 }
 static Status routine_owner(Session *s, Arena *a, const AstOwner *x, int64_t to) {
     const char *missing;
@@ -345,16 +341,14 @@ Status privileges_of_routine(Session *s, int64_t from, int64_t to) {
 }
 static bool is_there(const Catalog *c, const Privileges *x) {
     const Slice name = slice_of(x->name);
+    const NamedType type = catalog_type_of_key(c, name);
     const Table *t;
-    bool multi;
     switch (x->kind) {
     case PRIVILEGE_RELATION: return catalog_relation_exists(c, name);
     case PRIVILEGE_COLUMN:
         t = catalog_table(c, name);
         return t ? table_find_column(t, slice_of(x->part)) >= 0 : catalog_view(c, name) != NULL;
-    case PRIVILEGE_TYPE:
-        return catalog_domain(c, name) || range_find(c->ranges, name, &multi) || enum_find(c->enums, name) ||
-               composite_find(c->rows, name);
+    case PRIVILEGE_TYPE: return named_type_defined(&type);
     case PRIVILEGE_ROUTINE: return catalog_routine_by_id(c, x->routine) != NULL;
     case PRIVILEGE_SCHEMA: return catalog_has_schema(c, x->name);
     case PRIVILEGE_DEFAULT: return !*x->name || catalog_has_schema(c, x->name);

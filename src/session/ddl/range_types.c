@@ -96,9 +96,8 @@ static const char *multirange_name(Arena *a, const char *name) {
     const char *at = strstr(name, "range");
     return at ? arena_printf(a, "%.*smulti%s", (int)(at - name), name, at) : arena_printf(a, "%s_multirange", name);
 }
-static Status multirange_free(Session *s, const AstCreateRange *x, const char *multi, bool given) {
-    const AstName as = {.name = multi, .location = x->name.location};
-    if (strcmp(multi, x->name.name) != 0 && type_name_free(s, &as, multi) == ST_OK) return ST_OK;
+static Status multirange_free(Session *s, const AstCreateRange *x, const char *name, const char *multi, bool given) {
+    if (strcmp(multi, name) != 0 && type_name_free(s, multi, x->name.location) == ST_OK) return ST_OK;
     err_clear(&s->err);
     err_set(&s->err, ERR_DUPLICATE_OBJECT, "type \"%s\" already exists", multi);
     if (given) return ST_ERROR;
@@ -109,12 +108,13 @@ static Status multirange_free(Session *s, const AstCreateRange *x, const char *m
 
 Status range_create(Session *s, Statement *st, const AstCreateRange *x) {
     Options o;
-    RangeType like = {.name = x->name.name};
+    AstName name, multi;
+    RangeType like = {0};
     const RangeType *made;
     TRY(session_begin_write(s));
     tag(st, "CREATE TYPE");
-    TRY(type_schema_public(s, &x->name));
-    TRY(type_name_free(s, &x->name, x->name.name));
+    TRY(type_new_name(s, st->run_arena, &x->name, &name));
+    like.name = name.name;
     TRY(read_options(s, x, &o));
     TRY(read_subtype(s, o.subtype, &like.subtype));
     if (o.opclass)
@@ -134,9 +134,13 @@ Status range_create(Session *s, Statement *st, const AstCreateRange *x) {
         return ST_ERROR;
     }
     if (o.diff) TRY(check_diff(s, st, o.diff, like.subtype, &like.subtype_diff));
-    like.multi = o.multi ? o.multi->name : multirange_name(st->run_arena, like.name);
-    if (!like.multi) return ST_ERROR;
-    TRY(multirange_free(s, x, like.multi, o.multi != NULL));
+    multi = o.multi ? (AstName){.schema = o.multi->schema, .name = o.multi->name}
+                    : (AstName){.name = multirange_name(st->run_arena, name_of_key(like.name))};
+    if (!multi.name) return ST_ERROR;
+    if (o.multi) TRY(session_new_name(s, st->run_arena, &multi, &multi));
+    else multi.name = key_beside(st->run_arena, like.name, multi.name);
+    if (!(like.multi = multi.name)) return ST_ERROR;
+    TRY(multirange_free(s, x, like.name, like.multi, o.multi != NULL));
     TRY(range_make(s->db->catalog.ranges, 0, &like, &made, &s->err));
     return session_put_range(s, NULL, made);
 }

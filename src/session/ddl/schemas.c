@@ -96,7 +96,25 @@ typedef struct Contents {
     VEC(const char *) tables, views; /* materialized views are tables */
     VEC(int64_t) sequences;          /* that go with no column */
     VEC(int64_t) routines;
+    VEC(const char *) types;
 } Contents;
+static Status add_type(Arena *a, const char *key, const char *schema, Contents *out) {
+    if (!key_is_in(key, schema)) return ST_OK;
+    const char *name = arena_strdup(a, key);
+    return name && vec_push(a, &out->types, name) ? ST_OK : ST_ERROR;
+}
+static Status types_of(const Session *s, Arena *a, const char *schema, Contents *out) {
+    const Catalog *k = &s->db->catalog;
+    for (int64_t i = 0; i < enum_count(k->enums); i++) TRY(add_type(a, enum_nth(k->enums, i)->name, schema, out));
+    for (int64_t i = 0; i < range_count(k->ranges); i++) {
+        TRY(add_type(a, range_nth(k->ranges, i)->name, schema, out));
+        TRY(add_type(a, range_nth(k->ranges, i)->multi, schema, out));
+    }
+    for (int64_t i = 0; i < k->n_domains; i++) TRY(add_type(a, k->domains[i]->name, schema, out));
+    for (int64_t i = 0; i < composite_count(k->rows); i++)
+        TRY(add_type(a, composite_nth(k->rows, i)->name, schema, out));
+    return ST_OK;
+}
 static Status contents_of(const Session *s, Arena *a, const char *schema, Contents *out) {
     const Catalog *k = &s->db->catalog;
     *out = (Contents){0};
@@ -117,15 +135,21 @@ static Status contents_of(const Session *s, Arena *a, const char *schema, Conten
     for (int64_t i = 0; i < k->n_routines; i++)
         if (key_is_in(k->routines[i]->name, schema) && !vec_push(a, &out->routines, k->routines[i]->id))
             return ST_ERROR;
-    return ST_OK;
+    return types_of(s, a, schema, out);
 }
 
 /* ---- DROP SCHEMA ---- */
 
-/* In the order in which they were made, as far as that is known: those with numbers by these, then views. */
+/* In the order in which they were made, as far as that is known: types, those with numbers by these, then views. */
 static Status list_contents(Dependents *d, const Contents *in, const char *schema) {
     const Catalog *k = &d->s->db->catalog;
     int64_t t = 0, q = 0;
+    for (int64_t i = 0; i < in->types.len; i++) {
+        const NamedType x = catalog_type_of_key(k, slice_of(in->types.items[i]));
+        const char *shown = named_type_shown(d->a, &x);
+        TRY(dependents_of_schema(d, shown ? arena_printf(d->a, "type %s", shown) : NULL, schema));
+        TRY(dependents_of_type(d, x));
+    }
     while (t < in->tables.len || q < in->sequences.len) {
         const Table *table = t < in->tables.len ? catalog_table(k, slice_of(in->tables.items[t])) : NULL;
         if (!table || (q < in->sequences.len && in->sequences.items[q] < table->id)) {
@@ -162,6 +186,10 @@ static Status spare_contents(Dependents *d, const Contents *in) {
     }
     for (int64_t i = 0; i < in->views.len; i++)
         TRY(dependents_spare_view(d, catalog_view(k, slice_of(in->views.items[i]))));
+    for (int64_t i = 0; i < in->types.len; i++) {
+        const Domain *x = catalog_domain(k, slice_of(in->types.items[i]));
+        if (x && !vec_push(d->a, &d->spared_domains, x)) return ST_ERROR;
+    }
     return ST_OK;
 }
 
@@ -176,6 +204,7 @@ static Status drop_unspared(Session *s, const Contents *in) {
         Routine *routine = catalog_routine_by_id(k, in->routines.items[i]);
         if (routine) TRY(session_drop_routine(s, routine));
     }
+    for (int64_t i = 0; i < in->types.len; i++) TRY(type_drop_key(s, in->types.items[i]));
     return ST_OK;
 }
 
@@ -326,6 +355,8 @@ Status schema_rename(Session *s, Statement *st, const AstRename *x) {
     TRY(session_add_schema(s, &like));
     for (int64_t i = 0; i < in.tables.len; i++) TRY(table_move(s, st, in.tables.items[i], like.name));
     for (int64_t i = 0; i < in.views.len; i++) TRY(move_view(s, st, in.views.items[i], like.name));
+    for (int64_t i = 0; i < in.types.len; i++)
+        TRY(type_move(s, st, catalog_type_of_key(&s->db->catalog, slice_of(in.types.items[i])), like.name));
     for (int64_t i = 0; i < in.sequences.len; i++) TRY(sequence_move(s, st, in.sequences.items[i], like.name));
     for (int64_t i = 0; i < in.routines.len; i++) {
         Routine *r = catalog_routine_by_id(&s->db->catalog, in.routines.items[i]);
@@ -374,6 +405,21 @@ static Status move_sequence(Session *s, Statement *st, const Sequence *q, const 
     return ST_ERROR;
 }
 
+static Status set_type_schema(Session *s, Statement *st, const AstSetSchema *x) {
+    NamedType t;
+    AstName to = {.schema = x->schema, .name = ""};
+    TRY(session_find_type(s, &x->name, false, &t));
+    if (!named_type_found(&t)) return session_no_type(s, &x->name);
+    if (x->object == AST_OBJ_DOMAIN && !t.domain)
+        return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "%s is not a domain", named_type_shown(st->run_arena, &t));
+    if (!named_type_defined(&t)) {
+        err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "%s is a table's row type", named_type_shown(st->run_arena, &t));
+        return err_hint(&s->err, "Use ALTER TABLE instead."), ST_ERROR;
+    }
+    TRY(session_new_name(s, st->run_arena, &to, &to)); /* the schema is there */
+    return key_is_in(named_type_key(&t), x->schema) ? ST_OK : type_move(s, st, t, x->schema);
+}
+
 static const char *tag_of(AstObject o) {
     return o == AST_OBJ_VIEW       ? "ALTER VIEW"
            : o == AST_OBJ_MATVIEW  ? "ALTER MATERIALIZED VIEW"
@@ -396,8 +442,7 @@ Status set_schema(Session *s, Statement *st, const AstSetSchema *x) {
                                  : "ALTER ROUTINE");
         return set_routine_schema(s, st, x, to.name);
     }
-    if (x->object == AST_OBJ_TYPE || x->object == AST_OBJ_DOMAIN)
-        return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "%s ... SET SCHEMA is not supported", tag_of(x->object));
+    if (x->object == AST_OBJ_TYPE || x->object == AST_OBJ_DOMAIN) return set_type_schema(s, st, x);
     TRY(session_relation_name(s, a, &x->name, x->if_exists, &n));
     const Catalog *k = &s->db->catalog;
     if (!catalog_relation_exists(k, slice_of(n.name))) {

@@ -109,8 +109,9 @@ const char *stored_row(Arena *a, int n, const ColumnDef *cols) {
     for (int i = 0; row && i < n; i++) {
         char type[TYPE_NAME_MAX];
         const char *name = quote_name(a, cols[i].name);
-        row = name ? arena_printf(a, "%s%snull::%s as %s", row, i ? ", " : "", type_name(cols[i].type, &type), name)
-                   : NULL;
+        row = name
+                  ? arena_printf(a, "%s%snull::%s as %s", row, i ? ", " : "", type_full_name(cols[i].type, &type), name)
+                  : NULL;
     }
     return row;
 }

@@ -82,11 +82,15 @@ Status session_new_relation(Session *s, Arena *a, const AstName *n, Persistence 
 
 /* ---- DROP and TRUNCATE ------------------------------------------------------------------------------------ */
 
-Status session_check_schema(Session *s, const AstName *n) {
-    TRY(check_schema(s, n, false));
-    if (!n->schema || strcmp(n->schema, KEY_PUBLIC) == 0) return ST_OK;
-    return err_at(&s->err, n->location, ERR_FEATURE_NOT_SUPPORTED, "types in schema \"%s\" are not supported",
-                  n->schema);
+Status session_find_type(Session *s, const AstName *n, bool missing_ok, NamedType *out) {
+    *out = (NamedType){0};
+    TRY(check_schema(s, n, missing_ok));
+    *out = catalog_type(session_catalog(s), n->schema, n->name);
+    return ST_OK;
+}
+Status session_no_type(Session *s, const AstName *n) {
+    return err_at(&s->err, n->location, ERR_UNDEFINED_OBJECT, "type \"%s%s%s\" does not exist",
+                  n->schema ? n->schema : "", n->schema ? "." : "", n->name);
 }
 
 bool try_query(Session *s, Arena *a, const char *sql, PlanCtx *c, BoundStmt **b) {
@@ -623,18 +627,6 @@ static Status vacuum(Session *s, Statement *st, const AstVacuum *x) {
     return ST_OK;
 }
 
-/* ... with the comments of what is renamed. */
-static Status alter_type(Session *s, Statement *st, const AstAlterEnum *x) {
-    TRY(enum_alter(s, st, x));
-    return x->new_name ? parts_rename(s, "tc", x->name.name, NULL, x->new_name) : ST_OK;
-}
-static Status alter_domain(Session *s, Statement *st, const AstAlterDomain *x) {
-    TRY(domain_alter(s, st, x));
-    if (!x->new_name) return ST_OK;
-    return x->old_name ? parts_rename(s, "d", x->name.name, x->old_name, x->new_name)
-                       : parts_rename(s, "td", x->name.name, NULL, x->new_name);
-}
-
 static Status run_utility(Session *s, Statement *st, const AstStmt *x) {
     switch (x->kind) {
     case AST_CREATE_TABLE: return create_table(s, st, AST_AS_CONST(AstCreateTable, x));
@@ -687,11 +679,11 @@ static Status run_utility(Session *s, Statement *st, const AstStmt *x) {
     case AST_CLUSTER: return cluster_statement(s, st, AST_AS_CONST(AstCluster, x));
     case AST_CREATE_COMPOSITE: return composite_create(s, st, AST_AS_CONST(AstCreateComposite, x));
     case AST_CREATE_DOMAIN: return domain_create(s, st, AST_AS_CONST(AstCreateDomain, x));
-    case AST_ALTER_DOMAIN: return alter_domain(s, st, AST_AS_CONST(AstAlterDomain, x));
+    case AST_ALTER_DOMAIN: return domain_alter(s, st, AST_AS_CONST(AstAlterDomain, x));
     case AST_CREATE_SEQUENCE: return sequence_create(s, st, AST_AS_CONST(AstSequence, x));
     case AST_ALTER_SEQUENCE: return sequence_alter(s, st, AST_AS_CONST(AstSequence, x));
     case AST_CREATE_ENUM: return enum_create(s, st, AST_AS_CONST(AstCreateEnum, x));
-    case AST_ALTER_ENUM: return alter_type(s, st, AST_AS_CONST(AstAlterEnum, x));
+    case AST_ALTER_ENUM: return enum_alter(s, st, AST_AS_CONST(AstAlterEnum, x));
     case AST_COMMENT: return comment_statement(s, st, AST_AS_CONST(AstComment, x));
     case AST_ROLE: return role_statement(s, st, AST_AS_CONST(AstRole, x));
     case AST_ROLE_SET: return role_set_statement(s, st, AST_AS_CONST(AstRoleSet, x));

@@ -125,9 +125,12 @@ Status rename_in_text(Session *s, Arena *a, const Table *t, int col, const char 
 /* ---- enum_types.c ---- */
 Status enum_create(Session *s, Statement *st, const AstCreateEnum *x);
 Status enum_alter(Session *s, Statement *st, const AstAlterEnum *x);
-bool type_is_builtin(const AstName *n, Type *out);          /* of Stele's own */
-Status type_schema_public(Session *s, const AstName *name); /* of a new type: 0A000, unless it is of public */
-Status type_name_free(Session *s, const AstName *name, const char *as); /* 42710 unless a type may be called `as` */
+bool type_is_builtin(const AstName *n, Type *out);                          /* of Stele's own */
+Status type_name_free(Session *s, const char *key, int64_t location);       /* 42710 unless a type may be called so */
+Status type_new_name(Session *s, Arena *a, const AstName *n, AstName *out); /* ... and its key */
+/* 0A000: the text of a definition names the type. */
+Status type_rename(Session *s, Statement *st, NamedType x, const char *key, int64_t location);
+Status type_move(Session *s, Statement *st, NamedType x, const char *schema); /* into another one */
 Status row_type_free(Session *s, const char *relation,
                      int64_t location); /* ... a table or view, whose rows have a type */
 
@@ -181,6 +184,8 @@ Status composite_drop_attribute(Session *s, Statement *st, const char *type, con
 Status domain_create(Session *s, Statement *st, const AstCreateDomain *x);
 Status domain_alter(Session *s, Statement *st, const AstAlterDomain *x);
 Status type_drop(Session *s, Statement *st, const AstDrop *x); /* DROP TYPE, DROP DOMAIN */
+Status type_drop_key(Session *s, const char *key);             /* nothing depends on it; it may have gone already */
+Status domain_put_as(Session *s, Statement *st, const Domain *d, const char *key);
 
 /* Take a condition of a domain, or its default, away, because something that it needs goes. */
 Status domain_drop_check(Session *s, Statement *st, const char *name, const char *check);

@@ -198,7 +198,7 @@ static const Value *whole_value(PlFrame *fr, int32_t var) {
     for (int32_t i = 0; i < rec->n; i++) {
         values[i] = rec->slots[i].v;
         if (values[i].type.id == T_UNKNOWN) values[i].type = type_make(T_TEXT);
-        fields[i] = (CompositeField){rec->names[i], values[i].type};
+        fields[i] = (CompositeField){rec->names[i], values[i].type, 0};
     }
     Err *e = &fr->s->err;
     if (!x && composite_shared(fr->s->db->catalog.rows, NULL, rec->n, fields, &x, e) != ST_OK) return NULL;

@@ -5,6 +5,7 @@
 #include "session/core/pg_settings.h"
 #include "session/ddl/access.h"
 #include "session/system/access_methods.h"
+#include "session/system/builtin_objects.h"
 #include "session/system/definitions.h"
 #include "session/system/roles.h"
 #include "sql/bind/bind.h"
@@ -127,18 +128,11 @@ Status system_fill_aggregate(Session *s, SystemRows *r) {
 }
 /* ---- operators and casts ---------------------------------------------------------------------------------- */
 
-static const struct {
-    int64_t oid;
-    const char *name;
-    char kind;
-    bool merges, hashes;
-    int64_t left, right, result, commutator, negator, code, selectivity, join_selectivity;
-} operators[] = {
-#include "session/system/builtin_operators.inc"
-};
 Status system_fill_operator(Session *s, SystemRows *r) {
+    int64_t n;
+    const BuiltinOperator *operators = builtin_operators(&n);
     (void)s;
-    for (int64_t i = 0; i < ARRAY_LEN(operators); i++)
+    for (int64_t i = 0; i < n; i++)
         TRY(system_row(r, "isiicbbiiiiiiii", operators[i].oid, operators[i].name, (int64_t)OID_SCHEMA_CATALOG,
                        (int64_t)OID_OWNER, operators[i].kind, operators[i].merges, operators[i].hashes,
                        operators[i].left, operators[i].right, operators[i].result, operators[i].commutator,
@@ -146,24 +140,49 @@ Status system_fill_operator(Session *s, SystemRows *r) {
                        operators[i].join_selectivity));
     return ST_OK;
 }
-static const struct {
-    int64_t oid, from, to, function;
-    char context, method;
-} casts[] = {
-#include "session/system/builtin_casts.inc"
-};
 Status system_fill_cast(Session *s, SystemRows *r) {
+    int64_t n;
+    const BuiltinCast *casts = builtin_casts(&n);
     (void)s;
-    for (int64_t i = 0; i < ARRAY_LEN(casts); i++)
+    for (int64_t i = 0; i < n; i++)
         TRY(system_row(r, "iiiicc", casts[i].oid, casts[i].from, casts[i].to, casts[i].function, casts[i].context,
                        casts[i].method));
     return ST_OK;
 }
 Status system_fill_language(Session *s, SystemRows *r) {
+    const BuiltinObject *x;
     (void)s;
-    TRY(system_row(r, "isi00000-", (int64_t)12, "internal", (int64_t)OID_OWNER));
-    TRY(system_row(r, "isi01000-", (int64_t)OID_SQL, "sql", (int64_t)OID_OWNER));
-    return system_row(r, "isi11000-", (int64_t)OID_PLPGSQL, "plpgsql", (int64_t)OID_OWNER);
+    for (int64_t i = 0; (x = builtin_object_nth(i)) != NULL; i++) {
+        const Privileges of = {.kind = PRIVILEGE_LANGUAGE, .name = x->name, .part = ""};
+        const bool pl = x->oid == OID_PLPGSQL;
+        if (x->in == IN_LANGUAGE)
+            TRY(system_row(r, "isibb000v", x->oid, x->name, system_owner(r->o, &of), pl, pl || x->oid == OID_SQL,
+                           system_acl(r, 8, &of)));
+    }
+    return ST_OK;
+}
+Status system_fill_extension(Session *s, SystemRows *r) {
+    (void)s;
+    return system_row(r, "isiibs--", (int64_t)OID_PLPGSQL_EXTENSION, "plpgsql", (int64_t)OID_OWNER,
+                      (int64_t)OID_SCHEMA_CATALOG, false, "1.0");
+}
+Status system_fill_ts_config(Session *s, SystemRows *r) {
+    const BuiltinObject *x;
+    (void)s;
+    for (int64_t i = 0; (x = builtin_object_nth(i)) != NULL; i++)
+        if (x->in == IN_TS_CONFIG)
+            TRY(system_row(r, "isiii", x->oid, x->name, (int64_t)OID_SCHEMA_CATALOG, (int64_t)OID_OWNER,
+                           (int64_t)3722));
+    return ST_OK;
+}
+Status system_fill_ts_dict(Session *s, SystemRows *r) {
+    const BuiltinObject *x;
+    (void)s;
+    for (int64_t i = 0; (x = builtin_object_nth(i)) != NULL; i++)
+        if (x->in == IN_TS_DICT)
+            TRY(system_row(r, "isiii-", x->oid, x->name, (int64_t)OID_SCHEMA_CATALOG, (int64_t)OID_OWNER,
+                           (int64_t)(strcmp(x->name, "simple") == 0 ? 3727 : 13150)));
+    return ST_OK;
 }
 Status system_fill_am(Session *s, SystemRows *r) {
     int64_t n;
@@ -176,7 +195,7 @@ Status system_fill_am(Session *s, SystemRows *r) {
 
 /* ---- what depends on what ------------------------------------------------------------------------------ */
 
-enum { IN_CLASS = 1259, IN_CONSTRAINT = 2606, IN_ATTRDEF = 2604, IN_REWRITE = 2618 };
+enum { IN_ATTRDEF = 2604, IN_REWRITE = 2618 };
 
 static Status depends(SystemRows *r, int64_t in, int64_t oid, int64_t on, int64_t on_oid, int64_t on_column, char how) {
     return system_row(r, "ii0iiic", in, oid, on, on_oid, on_column, how);

@@ -1,17 +1,10 @@
 /* descriptions.c - comments on objects as pg_description has them, and obj_description and the like. */
 #include "session/system/descriptions.h"
 
-#include "session/system/system_int.h"
+#include <stdlib.h>
 
-enum {
-    IN_CLASS = 1259,
-    IN_TYPE = 1247,
-    IN_PROC = 1255,
-    IN_CONSTRAINT = 2606,
-    IN_NAMESPACE = 2615,
-    IN_DATABASE = 1262,
-    IN_AUTHID = 1260
-};
+#include "session/system/builtin_objects.h"
+#include "session/system/system_int.h"
 
 /* What a comment is on: a row of the catalog `in`. oid 0: it is not there. */
 typedef struct Place {
@@ -51,12 +44,18 @@ static Place place(const SysObjects *o, const Comment *x) {
         return (Place){0};
     case COMMENT_SCHEMA: return (Place){IN_NAMESPACE, object_schema(o, x->name), 0};
     case COMMENT_DATABASE: return (Place){IN_DATABASE, OID_DATABASE, 0};
+    case COMMENT_BUILTIN:
+        c = object_class_named(o, "pg_catalog", x->name);
+        return c ? (Place){c->oid, strtoll(x->part, NULL, 10), 0} : (Place){0};
     case COMMENT_ROLE: return (r = catalog_role(o->c, x->name)) ? (Place){IN_AUTHID, r->id, 0} : (Place){0};
     }
     return (Place){0};
 }
 
-static bool is_shared(const Comment *x) { return x->kind == COMMENT_DATABASE || x->kind == COMMENT_ROLE; }
+static bool is_shared(const Comment *x) {
+    return x->kind == COMMENT_DATABASE || x->kind == COMMENT_ROLE ||
+           (x->kind == COMMENT_BUILTIN && strcmp(x->name, "pg_tablespace") == 0);
+}
 Status system_fill_description(Session *s, SystemRows *r) {
     (void)s;
     for (int64_t i = 0; i < r->o->c->n_comments; i++) {
@@ -77,18 +76,11 @@ Status system_fill_shdescription(Session *s, SystemRows *r) {
 }
 
 const char *object_comment(const SysObjects *o, const char *catalog, int64_t oid, int64_t sub) {
-    static const struct {
-        int64_t in;
-        const char *name;
-    } catalogs[] = {{IN_CLASS, "pg_class"},           {IN_TYPE, "pg_type"},           {IN_PROC, "pg_proc"},
-                    {IN_CONSTRAINT, "pg_constraint"}, {IN_NAMESPACE, "pg_namespace"}, {IN_DATABASE, "pg_database"},
-                    {IN_AUTHID, "pg_authid"}};
     for (int64_t i = 0; i < o->c->n_comments; i++) {
         const Place p = place(o, o->c->comments[i]);
         if (p.oid != oid || p.sub != sub) continue;
-        for (size_t k = 0; k < ARRAY_LEN(catalogs); k++)
-            if (catalogs[k].in == p.in && (!catalog || strcmp(catalogs[k].name, catalog) == 0))
-                return o->c->comments[i]->text;
+        const SysClass *in = object_class(o, p.in);
+        if (in && (!catalog || strcmp(in->name, catalog) == 0)) return o->c->comments[i]->text;
     }
     return NULL;
 }

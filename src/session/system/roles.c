@@ -15,7 +15,11 @@ Privileges privileges_of_type(const SysObjects *o, const SysType *t) {
     const SysType *e = t->element && t->name[0] == '_' ? object_type(o, t->element) : NULL;
     if (e) t = e;
     if (t->row && t->row->kind != 'c') return privileges_of_class(t->row);
-    return (Privileges){.kind = PRIVILEGE_TYPE, .name = t->range ? t->range->name : t->name, .part = ""};
+    return (Privileges){.kind = PRIVILEGE_TYPE,
+                        .name = t->range ? t->range->name
+                                : t->key ? t->key
+                                         : t->name,
+                        .part = ""};
 }
 /* A sequence of a column is its table's owner's. */
 int64_t system_owner(const SysObjects *o, const Privileges *of) {

@@ -8,7 +8,7 @@
  */
 #include <stdio.h>
 
-#include "catalog/names.h"
+#include "catalog/named_type.h"
 #include "sql/bind/bind_int.h"
 #include "types/composite.h"
 #include "types/dec.h"
@@ -23,8 +23,15 @@ static bool unknown_text(const Expr *e) {
     return e->type.id == T_UNKNOWN && e->kind == EX_CONST && !e->u.value.is_null;
 }
 
+/* A text of the catalog that is made of this one has the schema, too. */
+static Status keep_type_schema(Binder *b, const AstTypeName *t) {
+    if (!b->literals || t->schema || t->location <= 0) return ST_OK;
+    const NamedType x = catalog_type(b->c->catalog, NULL, t->name);
+    return named_type_found(&x) ? bind_keep_schema(b, t->location, named_type_key(&x)) : ST_OK;
+}
 Status bind_type(Binder *b, const AstTypeName *t, Type *out, const Domain **domain) {
     if (sql_bind_type(b->c->catalog, t, out, domain, b->err) == ST_OK) {
+        TRY(keep_type_schema(b, t));
         if (domain && *domain && !vec_push(b->a, &b->c->domain_ids, (*domain)->id)) return ST_ERROR;
         const Type of = out->id == T_ARRAY ? type_element(*out) : *out;
         const bool names = type_is_defined(of) && of.length >= TYPE_NUMBER_FIRST && !(domain && *domain);
@@ -46,29 +53,19 @@ static int32_t interval_mask(int32_t fields) {
 /* One of the database's; *found false: it has none of that name. */
 static Status bind_named_type(const Catalog *c, const AstTypeName *t, Type *out, const Domain **domain, bool *found,
                               Err *e) {
-    Type builtin;
-    Err none = {0};
-    const bool is_public = t->schema && strcmp(t->schema, "public") == 0;
-    *found = false;
-    if (t->schema ? !is_public : type_from_name(slice_of(t->name), 0, NULL, &builtin, &none) == ST_OK) return ST_OK;
-    name_read(slice_of(t->name));
-    const EnumType *x = enum_find(c->enums, slice_of(t->name));
-    bool multi = false;
-    const RangeType *range = x ? NULL : range_find(c->ranges, slice_of(t->name), &multi);
-    const CompositeType *row = x || range ? NULL : composite_find(c->rows, slice_of(t->name));
-    const Domain *d = x || range || row ? NULL : catalog_domain(c, slice_of(t->name));
-    const Table *table = x || range || row || d ? NULL : catalog_table(c, slice_of(t->name));
-    if (!x && !range && !row && !d && !table) return ST_OK;
-    *found = true;
+    const NamedType x = catalog_type(c, t->schema, t->name);
+    const Domain *d = x.domain;
+    *found = named_type_defined(&x) || x.table;
+    if (!*found) return ST_OK;
     if (t->n_mods) return err_at(e, t->location, ERR_SYNTAX, "type modifier is not allowed for type \"%s\"", t->name);
     if (d && (t->array_dims || !domain))
         return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED,
                       t->array_dims ? "arrays of domains are not supported" : "a domain is not supported here");
     if (d) return *out = d->type, *domain = d, ST_OK;
-    if (x) *out = enum_type(x);
-    else if (range) *out = multi ? multirange_type(range) : range_type(range);
-    else if (row) *out = composite_type(row);
-    else TRY(catalog_row_type(c, table, out, e));
+    if (x.enumerated) *out = enum_type(x.enumerated);
+    else if (x.range) *out = x.multi ? multirange_type(x.range) : range_type(x.range);
+    else if (x.composite) *out = composite_type(x.composite);
+    else TRY(catalog_row_type(c, x.table, out, e));
     if (t->array_dims) *out = type_array_of(*out);
     return ST_OK;
 }
@@ -101,6 +98,8 @@ Status sql_bind_type(const Catalog *c, const AstTypeName *t, Type *out, const Do
     bool found = false;
     if (c) TRY(bind_named_type(c, t, out, domain, &found, e));
     if (found) return ST_OK;
+    if (t->schema && c && !catalog_has_schema(c, t->schema))
+        return err_at(e, t->location, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist", t->schema);
     if (t->schema)
         return err_at(e, t->location, ERR_UNDEFINED_OBJECT, "type \"%s.%s\" does not exist", t->schema, t->name);
     int64_t mods[8];

@@ -291,7 +291,7 @@ static Expr *set_part(Binder *b, Query *q, Expr *base, int64_t n, const AstStep 
     if (k < 0) {
         err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_COLUMN,
                "cannot assign to field \"%s\" of column \"%s\" because there is no such column in data type %s",
-               steps->field, column, x->shown);
+               steps->field, column, type_plain_name(base->type));
         return NULL;
     }
     if (n == 1) return bind_field_set(b, base, k, value, location);

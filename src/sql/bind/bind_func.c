@@ -547,7 +547,9 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
     Expr *routine = bind_has_routines(b, f->name.name) ? bind_routine_call(b, q, f) : NULL;
     if (routine || err_is_set(b->err)) return routine;
     if (f->name.schema) {
-        bind_no_function_in(b, q, f);
+        const AstFunc *x = bind_schema_constructor(b, f);
+        if (x) return bind_func(b, q, x);
+        if (!err_is_set(b->err)) bind_no_function_in(b, q, f);
         return NULL;
     }
     if (f->variadic) return bind_variadic(b, q, f);

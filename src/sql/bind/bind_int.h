@@ -369,6 +369,8 @@ Expr *bind_any_array(Binder *b, const char *op, bool all, Expr *l, Expr *array, 
 Status bind_check_array(Binder *b, const Expr *e, int64_t location); /* 42883: not an argument of unnest */
 
 /* ---- bind_range.c ------------------------------------------------------------------------- */
+/* The call of a range type's constructor by its key, where the call names its schema; NULL: it is none. */
+const AstFunc *bind_schema_constructor(Binder *b, const AstFunc *f);
 /* The same of ranges and multiranges; constructors of them set *made to the type of the result. */
 Status bind_range_args(Binder *b, const char **name, bool *is_operator, int n, Expr **args, int64_t location,
                        Type *made);

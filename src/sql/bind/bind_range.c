@@ -4,7 +4,7 @@
  * range type, and its values of that one's subtype, exactly as PostgreSQL's anyrange, anymultirange and anyelement have
  * it. Operators are calls of the functions that PostgreSQL has for them, comparisons are those of bytes (bind_key.c).
  */
-#include "catalog/names.h"
+#include "catalog/named_type.h"
 #include "sql/bind/bind_int.h"
 #include "types/numbers.h"
 #include "types/range.h"
@@ -187,16 +187,27 @@ static Status multirange_args(Binder *b, const char **name, const RangeType *x, 
     return ST_OK;
 }
 
-static const RangeType *constructor(Binder *b, const char *name, bool *multi) {
+static const RangeType *constructor(Binder *b, const char *name, bool *multi, int64_t location) {
     const RangeType *x = range_builtin(slice_of(name), multi);
     if (x || func_named(slice_of(name))) return x;
-    name_read(slice_of(name));
-    return range_constructor(b->c->catalog->ranges, slice_of(name), multi);
+    x = catalog_range_constructor(b->c->catalog, NULL, name, multi);
+    if (!x || key_has_schema(name)) return x;
+    return bind_keep_schema(b, location, *multi ? x->make_multi : x->make) == ST_OK ? x : NULL;
+}
+const AstFunc *bind_schema_constructor(Binder *b, const AstFunc *f) {
+    bool multi;
+    const RangeType *x = catalog_range_constructor(b->c->catalog, f->name.schema, f->name.name, &multi);
+    AstFunc *own = x ? arena_new_of(b->a, AstFunc) : NULL;
+    if (!own) return NULL;
+    *own = *f;
+    own->name.schema = NULL;
+    own->name.name = multi ? x->make_multi : x->make;
+    return own;
 }
 
 Expr *bind_range_cast(Binder *b, const char *name, int n, Expr *const *args, int64_t location) {
     bool multi;
-    const RangeType *x = n == 1 && args[0] ? constructor(b, name, &multi) : NULL;
+    const RangeType *x = n == 1 && args[0] ? constructor(b, name, &multi, location) : NULL;
     if (!x) return NULL;
     const Type to = multi ? multirange_type(x) : range_type(x);
     const bool is_cast = args[0]->type.id == T_UNKNOWN || type_eq(args[0]->type, to);
@@ -205,7 +216,7 @@ Expr *bind_range_cast(Binder *b, const char *name, int n, Expr *const *args, int
 
 Expr *bind_multirange_variadic(Binder *b, const char *name, Expr *array, int64_t location) {
     bool multi;
-    const RangeType *x = constructor(b, name, &multi);
+    const RangeType *x = constructor(b, name, &multi, location);
     if (!x || !multi || !array) return NULL;
     const Type want = type_array_of(range_type(x));
     if (array->type.id != T_UNKNOWN && !type_eq(array->type, want)) {
@@ -237,7 +248,7 @@ Status bind_range_args(Binder *b, const char **name, bool *is_operator, int n, E
         if (x) TRY(coerce_args(b, x, form, n, args, location, &ok));
         return ok ? ST_OK : bind_no_such_call(b, *name, false, n, args, location);
     }
-    const RangeType *x = constructor(b, *name, &multi);
+    const RangeType *x = constructor(b, *name, &multi, location);
     if (!x) return ST_OK;
     *made = multi ? multirange_type(x) : range_type(x);
     return multi ? multirange_args(b, name, x, n, args, location) : range_args(b, name, x, n, args, location);

@@ -324,7 +324,7 @@ Expr *bind_row_field(Binder *b, Query *q, const AstField *f) {
                "could not identify column \"%s\" in record data type", f->name);
     else
         err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_COLUMN, "column \"%s\" not found in data type %s",
-               f->name, x->shown);
+               f->name, type_plain_name(e->type));
     return NULL;
 }
 

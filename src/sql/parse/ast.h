@@ -1034,8 +1034,8 @@ typedef struct AstComment {
     AstObject object;
     const char *object_name;                /* "TABLE", "FUNCTION", "CAST" .. */
     AstName name;                           /* COLUMN, CONSTRAINT: of the table or domain */
-    const char *part;                       /* COLUMN, CONSTRAINT: its name */
-    const struct AstFuncSignature *routine; /* FUNCTION, PROCEDURE, ROUTINE */
+    const char *part;                       /* COLUMN, CONSTRAINT, TRIGGER ..: its name; OPERATOR CLASS: its method */
+    const struct AstFuncSignature *routine; /* FUNCTION, PROCEDURE, ROUTINE, AGGREGATE, OPERATOR; CAST: its types */
     char what;                              /* likewise: f, p, r */
     const char *comment;                    /* NULL = remove */
 } AstComment;

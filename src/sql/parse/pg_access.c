@@ -123,6 +123,7 @@ static char grant_object(ObjectType t) {
     case OBJECT_PROCEDURE: return 'p';
     case OBJECT_ROUTINE: return 'o';
     case OBJECT_TYPE: return 'T';
+    case OBJECT_LANGUAGE: return 'l';
     case OBJECT_DOMAIN: return 'd';
     default: return 0;
     }

@@ -1732,6 +1732,16 @@ static const char *object_name(ObjectType t) {
     case OBJECT_TABLESPACE: return "TABLESPACE";
     case OBJECT_PUBLICATION: return "PUBLICATION";
     case OBJECT_SUBSCRIPTION: return "SUBSCRIPTION";
+    case OBJECT_ACCESS_METHOD: return "ACCESS METHOD";
+    case OBJECT_CONVERSION: return "CONVERSION";
+    case OBJECT_LARGEOBJECT: return "LARGE OBJECT";
+    case OBJECT_OPCLASS: return "OPERATOR CLASS";
+    case OBJECT_OPFAMILY: return "OPERATOR FAMILY";
+    case OBJECT_TRANSFORM: return "TRANSFORM";
+    case OBJECT_TSCONFIGURATION: return "TEXT SEARCH CONFIGURATION";
+    case OBJECT_TSDICTIONARY: return "TEXT SEARCH DICTIONARY";
+    case OBJECT_TSPARSER: return "TEXT SEARCH PARSER";
+    case OBJECT_TSTEMPLATE: return "TEXT SEARCH TEMPLATE";
     default: return "OBJECT";
     }
 }
@@ -2022,6 +2032,46 @@ static bool comment_part(Conv *c, Node *n, AstComment *x) {
     if (!copy_str(c, strVal(llast(l)), &x->part)) return false;
     return conv_qualified(c, list_truncate(l, list_length(l) - 1), -1, &x->name);
 }
+/* The first of a list of names: `part`, of the object that the others name. */
+static bool comment_method(Conv *c, Node *n, AstComment *x) {
+    List *l = (List *)n;
+    return copy_str(c, strVal(linitial(l)), &x->part) && conv_qualified(c, list_copy_tail(l, 1), -1, &x->name);
+}
+/* CAST (a AS b), as a signature of two types. */
+static bool comment_cast(Conv *c, Node *n, AstFuncSignature *y) {
+    List *l = (List *)n;
+    y->n_params = 2;
+    if (!(y->params = new_array(c, 2, (int64_t)sizeof(AstFuncParam)))) return false;
+    for (int i = 0; i < 2; i++)
+        if (!(y->params[i].type = conv_type(c, list_nth(l, i)))) return false;
+    return true;
+}
+static bool comment_large_object(Conv *c, Node *n, AstComment *x) {
+    x->name.name = IsA(n, Integer) ? arena_printf(c->a, "%ld", (long)intVal(n)) : arena_strdup(c->a, strVal(n));
+    return x->name.name != NULL;
+}
+/* What every database has. */
+static AstStmt *conv_comment_builtin(Conv *c, CommentStmt *s, AstComment *x) {
+    AstFuncSignature *y = arena_new_of(c->a, AstFuncSignature);
+    if (!y || is_absent(c, s->objtype, s->object)) return NULL;
+    x->routine = y;
+    bool ok = true;
+    switch (s->objtype) {
+    case OBJECT_OPERATOR:
+    case OBJECT_AGGREGATE: ok = conv_signature(c, (ObjectWithArgs *)s->object, y); break;
+    case OBJECT_CAST: ok = comment_cast(c, s->object, y); break;
+    case OBJECT_TRIGGER:
+    case OBJECT_RULE:
+    case OBJECT_POLICY: ok = comment_part(c, s->object, x); break;
+    case OBJECT_OPCLASS:
+    case OBJECT_OPFAMILY: ok = comment_method(c, s->object, x); break;
+    case OBJECT_LARGEOBJECT: ok = comment_large_object(c, s->object, x); break;
+    default:
+        if (!object_names(c, s->object, &x->name)) return NULL;
+        if (!x->name.name) return unsupported_on(c, "COMMENT ON", s->objtype);
+    }
+    return ok ? (AstStmt *)x : NULL;
+}
 static AstStmt *conv_comment(Conv *c, CommentStmt *s) {
     AstComment *x = NEW(AstComment, AST_COMMENT, -1);
     AstFuncSignature *routine = NULL;
@@ -2050,8 +2100,7 @@ static AstStmt *conv_comment(Conv *c, CommentStmt *s) {
     case OBJECT_DATABASE: x->object = AST_OBJ_DATABASE; break;
     default: break;
     }
-    if (x->object == AST_OBJ_OTHER)
-        return is_absent(c, s->objtype, s->object) ? NULL : unsupported_on(c, "COMMENT ON", s->objtype);
+    if (x->object == AST_OBJ_OTHER) return conv_comment_builtin(c, s, x);
     return object_names(c, s->object, &x->name) && x->name.name ? (AstStmt *)x
                                                                 : unsupported_on(c, "COMMENT ON", s->objtype);
 }
@@ -2466,7 +2515,8 @@ bool conv_signature(Conv *c, ObjectWithArgs *o, AstFuncSignature *y) {
     y->n_params = list_length(o->objargs);
     if (!(y->params = new_array(c, y->n_params, (int64_t)sizeof(AstFuncParam)))) return false;
     for (int64_t k = 0; k < y->n_params; k++)
-        if (!(y->params[k].type = conv_type(c, list_nth(o->objargs, (int)k)))) return false;
+        if (list_nth(o->objargs, (int)k) && !(y->params[k].type = conv_type(c, list_nth(o->objargs, (int)k))))
+            return false; /* NULL: NONE, of an operator */
     return true;
 }
 static AstStmt *conv_drop_function(Conv *c, DropStmt *s) {
