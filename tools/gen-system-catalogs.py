@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what the catalogs have of PostgreSQL's own objects, from PostgreSQL 15: types, functions, operators and casts that there are here
+"""Writes what the catalogs have of PostgreSQL's own objects, from PostgreSQL 15: types, functions, operators, casts and keywords that there are here
 too (src/session/system/builtin_*.inc, src/sql/bind/operator_functions.inc), and the views that are queries over the catalogs (src/catalog/system_views.def).
 
 usage: gen-system-catalogs.py      needs build/stele, which says what it knows
@@ -180,6 +180,11 @@ def operator_classes(conn, there):
           [[*r[:2], text(r[2]), *r[3:5], boolean(r[5]), r[6], text(r[7])] for r in rows if r[4] in there])
 
 
+def keywords(conn):
+    rows = query(conn, "select word, catcode, barelabel from pg_get_keywords() order by 1")
+    write("session/system/builtin_keywords.inc", "PostgreSQL 15's keywords.", [[text(r[0]), f"'{r[1]}'", boolean(r[2])] for r in rows])
+
+
 def main():
     server = pg.Server()
     try:
@@ -187,9 +192,11 @@ def main():
         views(conn)
         named, there = types(conn)
         operator_classes(conn, there)
+        keywords(conn)
         # Of access methods, of types that a database defines, and of pg_range.
         named |= set("3 330 331 332 333 334 335 750 751 2400 2401 2597 2598 2290 2291 2402 2403 3506 3507 3532 3533 6179 3816 3834 3835 3836 3837 3916 "
-                     "4231 4232 4233 4234 4242 3914 3915 3928 3922 3923 3924 3925 3929 3930".split())
+                     "4231 4232 4233 4234 4242 3914 3915 3928 3922 3923 3924 3925 3929 3930 "
+                     "1644 1645 1646 1647 1648 1649 1650 1651 1652 1653 1654 1655".split())
         functions(conn, there, named | operators(conn, there) | casts(conn, there))
     finally:
         server.stop()

@@ -461,8 +461,33 @@ KERNEL(composite_cast_assign) {
     return composite_cast(ctx, n, args, out, CAST_ASSIGNMENT);
 }
 
+/* ---- "char" and integer: a byte ---------------------------------------------------------------- */
+
+static bool is_qchar(Type t) { return t.id == T_TEXT && t.flags & TF_QCHAR; }
+KERNEL(qchar_to_int4) {
+    KERNEL_UNUSED();
+    for (int64_t i = 0; i < n; i++) {
+        const Str s = row_valid(out, i) ? AT(Str, 0, i) : STR0;
+        ((int32_t *)out->data)[i] = s.len ? (signed char)s.ptr[0] : 0;
+    }
+    return ST_OK;
+}
+KERNEL(int4_to_qchar) {
+    KERNEL_UNUSED();
+    for (int64_t i = 0; i < n; i++) {
+        ((Str *)out->data)[i] = STR0;
+        if (!row_valid(out, i) || AT(int32_t, 0, i) == 0) continue;
+        const char c = (char)AT(int32_t, 0, i);
+        FAIL_IF(AT(int32_t, 0, i) < 0 || AT(int32_t, 0, i) > 127, i, ERR_NUMERIC_RANGE, "\"char\" out of range");
+        if (!ctx_str(ctx, &c, 1, (Str *)out->data + i)) return FAILED(i);
+    }
+    return ST_OK;
+}
+
 FuncKernel cast_kernel(Type from, Type to, CastCtx ctx_kind) {
     if (!cast_exists(from, to, ctx_kind)) return NULL;
+    if (is_qchar(from) && to.id == T_INT4) return qchar_to_int4;
+    if (is_qchar(to) && from.id == T_INT4) return int4_to_qchar;
     if (cast_is_noop(from, to)) return copy_cells;
     if (from.id == T_COMPOSITE && to.id == T_COMPOSITE)
         return ctx_kind == CAST_EXPLICIT ? composite_cast_explicit : composite_cast_assign;

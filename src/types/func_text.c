@@ -834,6 +834,19 @@ TEXT_FN(quote_literal_text, {
     if (!quote_literal(&b, x)) return FAILED(i);
     z = buf_str(&b);
 })
+KERNEL(quote_literal_any) {
+    KERNEL_UNUSED();
+    for (int64_t i = 0; i < n; i++) {
+        Buf b = {.ctx = ctx};
+        Str s;
+        ((Str *)out->data)[i] = STR0;
+        if (!row_valid(out, i)) continue;
+        if (func_cell_output(ctx, args[0].type, arg_cell(&args[0], i), &s) != ST_OK || !quote_literal(&b, s))
+            return FAILED(i);
+        ((Str *)out->data)[i] = buf_str(&b);
+    }
+    return ST_OK;
+}
 TEXT_FN(quote_ident_text, {
     Buf b = {.ctx = ctx};
     if (!quote_ident(&b, x)) return FAILED(i);
@@ -844,8 +857,10 @@ KERNEL(quote_nullable_text) {
     for (int64_t i = 0; i < n; i++) {
         Buf b = {.ctx = ctx};
         out->valid[i] = 1;
-        bool ok = arg_null(&args[0], i) ? buf_add(&b, "NULL", 4) : quote_literal(&b, AT(Str, 0, i));
-        if (!ok) return FAILED(i);
+        Str s = STR0;
+        const bool null = arg_null(&args[0], i);
+        if (!null && func_cell_output(ctx, args[0].type, arg_cell(&args[0], i), &s) != ST_OK) return FAILED(i);
+        if (!(null ? buf_add(&b, "NULL", 4) : quote_literal(&b, s))) return FAILED(i);
         ((Str *)out->data)[i] = buf_str(&b);
     }
     return ST_OK;
@@ -1269,6 +1284,9 @@ static const FuncDef defs[] = {
     DEF("md5", SF, T_TEXT, 1, ARGS(T_BYTEA), OP_NONE, md5_str, NULL, "MD5 in hexadecimal"),
     DEF("hashtext", S_, T_INT4, 1, ARGS(T_TEXT), OP_NONE, hashtext_str, NULL, "hash"),
     DEF("quote_literal", SF, T_TEXT, 1, ARGS(T_TEXT), OP_NONE, quote_literal_text, NULL, "as an SQL literal"),
+    DEF("quote_literal", SF, T_TEXT, 1, ARGS(T_ANY), OP_NONE, quote_literal_any, NULL, "as an SQL literal"),
+    DEF("quote_nullable", FN_CAN_FAIL, T_TEXT, 1, ARGS(T_ANY), OP_NONE, quote_nullable_text, NULL,
+        "as an SQL literal, NULL as NULL"),
     DEF("quote_nullable", FN_CAN_FAIL, T_TEXT, 1, ARGS(T_TEXT), OP_NONE, quote_nullable_text, NULL,
         "as an SQL literal, or NULL"),
     DEF("quote_ident", SF, T_TEXT, 1, ARGS(T_TEXT), OP_NONE, quote_ident_text, NULL, "as an SQL name"),

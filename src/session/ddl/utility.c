@@ -14,6 +14,7 @@
 #include "session/ddl/comments.h"
 #include "session/ddl/definition.h"
 #include "session/ddl/depend.h"
+#include "session/ddl/prepared.h"
 #include "session/pl/pl_eval.h"
 #include "session/core/plancache.h"
 #include "session/core/session.h"
@@ -452,6 +453,15 @@ static SqlPrepared *find_prepared(Session *s, const char *name) {
     for (SqlPrepared *p = s->names.prepared; p; p = p->next)
         if (strcmp(p->name, name) == 0) return p;
     return NULL;
+}
+
+bool session_prepared_nth(const Session *s, int64_t i, const char **name, const SqlText **text) {
+    const SqlPrepared *p = s->names.prepared;
+    while (p && i-- > 0) p = p->next;
+    if (!p) return false;
+    *name = p->name;
+    *text = p->text;
+    return true;
 }
 
 /* Types of parameters, of which the first were given, and what else there is to know of the text. */

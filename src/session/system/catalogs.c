@@ -125,7 +125,7 @@ static Status attribute(SystemRows *r, const SysClass *c, int32_t k) {
     const BuiltinType form = t ? form_of(r->o, t) : (BuiltinType){.length = -1, .align = 'i', .storage = 'x'};
     const int64_t typmod = x->domain ? -1 : object_typmod(x->type);
     const bool counted = c->kind == 'i' && k < c->def->n_parts;
-    const Privileges of = {.kind = PRIVILEGE_COLUMN, .name = c->name, .part = x->name};
+    const Privileges of = {.kind = PRIVILEGE_COLUMN, .name = c->key ? c->key : c->name, .part = x->name};
     const Str *acl = c->system || c->kind == 'i' || c->kind == 'c' ? NULL : system_acl(r, 22, &of);
     return system_row(r,
                       "isiiiiiiibccsbb0ss01"
@@ -139,12 +139,29 @@ static Status attribute(SystemRows *r, const SysClass *c, int32_t k) {
                                                      : "",
                       x->kind == COLUMN_GENERATED ? "s" : "", form.collation, acl);
 }
+/* Of every table; queries know tableoid only. */
+static Status system_attributes(SystemRows *r, const SysClass *c) {
+    static const struct {
+        const char *name;
+        int64_t type, length, number;
+        char align;
+    } columns[] = {{"ctid", 27, 6, -1, 's'}, {"xmin", 28, 4, -2, 'i'}, {"cmin", 29, 4, -3, 'i'},
+                   {"xmax", 28, 4, -4, 'i'}, {"cmax", 29, 4, -5, 'i'}, {"tableoid", 26, 4, -6, 'i'}};
+    for (int64_t i = 0; i < ARRAY_LEN(columns); i++)
+        TRY(system_row(r,
+                       "isi0ii0iibccs100ss01"
+                       "00----",
+                       c->oid, columns[i].name, columns[i].type, columns[i].length, columns[i].number, (int64_t)-1,
+                       (int64_t)-1, columns[i].type != 27, columns[i].align, 'p', "", "", ""));
+    return ST_OK;
+}
 Status system_fill_attribute(Session *s, SystemRows *r) {
     (void)s;
     for (int64_t i = 0; i < r->o->classes.len; i++) {
         SysClass *c = &r->o->classes.items[i];
         TRY(object_columns(r->o, c));
         for (int32_t k = 0; k < c->n_cols; k++) TRY(attribute(r, c, k));
+        if (c->kind == 'r' || c->kind == 'm') TRY(system_attributes(r, c));
     }
     return ST_OK;
 }
@@ -231,6 +248,8 @@ Status system_fill_collation(Session *s, SystemRows *r) {
                    (int64_t)OID_OWNER, 'd', (int64_t)-1));
     TRY(system_row(r, "isiic1iss--", (int64_t)OID_COLLATION_C, "C", (int64_t)OID_SCHEMA_CATALOG, (int64_t)OID_OWNER,
                    'c', (int64_t)-1, "C", "C"));
+    TRY(system_row(r, "isiic1iss--", (int64_t)12340, "ucs_basic", (int64_t)OID_SCHEMA_CATALOG, (int64_t)OID_OWNER, 'c',
+                   (int64_t)6, "C", "C"));
     return system_row(r, "isiic1iss--", (int64_t)OID_COLLATION_POSIX, "POSIX", (int64_t)OID_SCHEMA_CATALOG,
                       (int64_t)OID_OWNER, 'c', (int64_t)-1, "POSIX", "POSIX");
 }

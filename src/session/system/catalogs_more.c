@@ -4,6 +4,7 @@
 
 #include "session/core/pg_settings.h"
 #include "session/ddl/access.h"
+#include "session/ddl/depend.h"
 #include "session/system/access_methods.h"
 #include "session/system/builtin_objects.h"
 #include "session/system/definitions.h"
@@ -213,7 +214,15 @@ static Status constraint_depends(SystemRows *r, const SysConstraint *k) {
     if (k->key) return depends(r, IN_CLASS, k->index->oid, IN_CONSTRAINT, k->oid, 0, 'i');
     return k->index ? depends(r, IN_CONSTRAINT, k->oid, IN_CLASS, k->index->oid, 0, 'n') : ST_OK;
 }
-/* Of constraints, defaults and views; a view's columns count as read with their relation. */
+/* On a relation that it reads, and on the columns of a table that it uses. */
+static Status view_depends(SystemRows *r, int64_t rule, const View *v, const SysClass *of) {
+    TRY(depends(r, IN_REWRITE, rule, IN_CLASS, of->oid, 0, 'n'));
+    for (int i = 0; of->table && i < of->table->n_cols; i++)
+        if (view_uses_column(r->o->s, r->c->arena, v, of->table, i))
+            TRY(depends(r, IN_REWRITE, rule, IN_CLASS, of->oid, i + 1, 'n'));
+    return err_is_set(&r->o->s->err) ? ST_ERROR : ST_OK;
+}
+/* Of constraints, defaults, views and schemas. */
 Status system_fill_depend(Session *s, SystemRows *r) {
     (void)s;
     for (int64_t i = 0; i < r->o->constraints.len; i++) TRY(constraint_depends(r, &r->o->constraints.items[i]));
@@ -228,12 +237,13 @@ Status system_fill_depend(Session *s, SystemRows *r) {
         if (owner && owner->table)
             TRY(depends(r, IN_CLASS, c->oid, IN_CLASS, owner->oid,
                         table_find_column(owner->table, slice_of(q->owner_column)) + 1, q->identity ? 'i' : 'a'));
+        if (c->key && c->kind != 'i') TRY(depends(r, IN_CLASS, c->oid, IN_NAMESPACE, c->space, 0, 'n'));
         if (!c->view) continue;
         const int64_t rule = object_derived(r->o, 'R', c->oid, "_RETURN");
         TRY(depends(r, IN_REWRITE, rule, IN_CLASS, c->oid, 0, 'i'));
         for (int k = 0; k < c->view->n_sources; k++) {
             const SysClass *of = object_class_of_key(r->o, c->view->sources[k].relation);
-            if (of) TRY(depends(r, IN_REWRITE, rule, IN_CLASS, of->oid, 0, 'n'));
+            if (of) TRY(view_depends(r, rule, c->view, of));
         }
     }
     return ST_OK;

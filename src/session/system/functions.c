@@ -1,6 +1,8 @@
 /* functions.c - functions on the catalog (types/func_catalog.c), and names of objects (regclass and the like). */
 #include <limits.h>
 #include <stdio.h>
+#include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "catalog/names.h"
@@ -8,13 +10,16 @@
 #include "session/ddl/definition.h"
 #include "session/ddl/depend.h"
 #include "session/system/definitions.h"
+#include "session/system/builtin_objects.h"
 #include "session/system/descriptions.h"
 #include "session/system/functions.h"
+#include "session/system/object_identity.h"
 #include "session/system/roles.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/ast.h"
 #include "sql/parse/parse.h"
 #include "types/array.h"
+#include "types/json.h"
 #include "types/lsn.h"
 #include "types/oid.h"
 
@@ -58,6 +63,11 @@ static bool split_name(Arena *a, Slice text, const char **schema, const char **n
             if (n == 2 || !*part) return false;
             parts[n++] = part;
             part = at;
+        } else if (text.ptr[i] == ' ' || text.ptr[i] == '\t' || text.ptr[i] == '\n') {
+            int64_t k = i; /* around a part, and not within it */
+            while (k < text.len && (text.ptr[k] == ' ' || text.ptr[k] == '\t' || text.ptr[k] == '\n')) k++;
+            if (at > part && k < text.len && text.ptr[k] != '.') return false;
+            i = k - 1;
         } else if (text.ptr[i] == '"') {
             for (i++; i < text.len; i++) {
                 if (text.ptr[i] == '"' && (i + 1 == text.len || text.ptr[i + 1] != '"')) break;
@@ -156,21 +166,87 @@ static Status find_procedure(const SysObjects *o, Slice name, int64_t *out, Err 
         if (strcmp(all[i].name, plain) == 0 && strcmp(all[i].args, vector) == 0) return *out = all[i].oid, ST_OK;
     return no_object(e, ERR_UNDEFINED_FUNCTION, "function", name);
 }
+/* Without pg_catalog in front. */
+static Slice operator_name(Slice name) {
+    static const char in[] = "pg_catalog.";
+    const int64_t n = (int64_t)sizeof in - 1;
+    return name.len > n && memcmp(name.ptr, in, (size_t)n) == 0 ? (Slice){name.ptr + n, name.len - n} : name;
+}
+static Status no_operator(Slice name, Err *e) {
+    return err_set(e, ERR_UNDEFINED_FUNCTION, "operator does not exist: %.*s", (int)MIN_OF(name.len, 512), name.ptr);
+}
+static Status find_oper(Slice name, int64_t *out, Err *e) {
+    int64_t n, found = 0;
+    const BuiltinOperator *all = builtin_operators(&n);
+    const Slice plain = operator_name(name);
+    for (int64_t i = 0; i < n; i++)
+        if (slice_eq(plain, slice_of(all[i].name)) && !found++) *out = all[i].oid;
+    if (found > 1)
+        return err_set(e, ERR_AMBIGUOUS_FUNCTION, "more than one operator named %.*s", (int)MIN_OF(name.len, 512),
+                       name.ptr);
+    return found ? ST_OK : no_operator(name, e);
+}
+/* +(integer,integer), -(none,integer) */
+static Status find_operator(const SysObjects *o, Slice name, int64_t *out, Err *e) {
+    const char *paren = memchr(name.ptr, '(', (size_t)name.len), *end = name.ptr + name.len - 1;
+    if (!paren || *end != ')') return err_set(e, ERR_INVALID_TEXT, "expected a left parenthesis");
+    const Slice plain = operator_name((Slice){name.ptr, paren - name.ptr});
+    const char *comma = memchr(paren, ',', (size_t)(end - paren));
+    if (!comma) {
+        err_set(e, ERR_UNDEFINED_PARAMETER, "missing argument");
+        return err_hint(e, "Use NONE to denote the missing argument of a unary operator."), ST_ERROR;
+    }
+    Slice args[2] = {{paren + 1, comma - paren - 1}, {comma + 1, end - comma - 1}};
+    int64_t types[2] = {0, 0}, n;
+    for (int i = 0; i < 2; i++) {
+        while (args[i].len && *args[i].ptr == ' ') args[i] = (Slice){args[i].ptr + 1, args[i].len - 1};
+        if (args[i].len == 4 && strncasecmp(args[i].ptr, "none", 4) == 0) continue;
+        TRY(find_type(o, args[i], &types[i], e));
+    }
+    const BuiltinOperator *all = builtin_operators(&n);
+    for (int64_t i = 0; i < n; i++)
+        if (slice_eq(plain, slice_of(all[i].name)) && all[i].left == types[0] && all[i].right == types[1])
+            return *out = all[i].oid, ST_OK;
+    return no_operator(name, e);
+}
+static const char *operator_text(const SysObjects *o, Arena *a, int64_t oid, bool with_types) {
+    int64_t n, same = 0;
+    const BuiltinOperator *all = builtin_operators(&n), *x = NULL;
+    for (int64_t i = 0; i < n; i++)
+        if (all[i].oid == oid) x = &all[i];
+    if (!x) return NULL;
+    if (with_types)
+        return arena_printf(a, "%s(%s,%s)", x->name, x->left ? object_type_shown(o, x->left, -1, false) : "NONE",
+                            object_type_shown(o, x->right, -1, false));
+    for (int64_t i = 0; i < n; i++) same += strcmp(all[i].name, x->name) == 0;
+    return same > 1 ? arena_printf(a, "pg_catalog.%s", x->name) : x->name;
+}
+static const char *builtin_text(Arena *a, int64_t in, int64_t oid) {
+    const BuiltinObject *x;
+    for (int64_t i = 0; (x = builtin_object_nth(i)) != NULL; i++)
+        if (x->in == in && x->oid == oid) return definition_name(a, x->name);
+    return NULL;
+}
 Status session_oid_find(void *ctx, int kind, Slice name, int64_t *out, Err *e) {
     Session *s = ctx;
     const SysObjects *o = session_objects(s);
     const char *schema, *plain;
     const SysClass *c;
     const Role *role;
+    const BuiltinObject *own;
     if (!o) return e == &s->err ? ST_ERROR : (err_copy(e, &s->err), ST_ERROR);
     if (kind == OID_TYPE) return find_type(o, name, out, e);
     if (kind == OID_PROC) return find_proc(o, name, out, e);
     if (kind == OID_PROCEDURE) return find_procedure(o, name, out, e);
+    if (kind == OID_OPER) return find_oper(name, out, e);
+    if (kind == OID_OPERATOR) return find_operator(o, name, out, e);
     if (!split_name(o->a, name, &schema, &plain)) return err_set(e, ERR_INVALID_NAME, "invalid name syntax");
     name_read(slice_of(plain));
     switch (kind) {
     case OID_CLASS:
         if ((c = object_class_named(o, schema, plain))) return *out = c->oid, ST_OK;
+        if (schema && !object_schema(o, schema))
+            return err_set(e, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist", schema);
         return no_object(e, ERR_UNDEFINED_TABLE, "relation", name);
     case OID_NAMESPACE:
         if ((*out = object_schema(o, plain))) return ST_OK;
@@ -179,13 +255,11 @@ Status session_oid_find(void *ctx, int kind, Slice name, int64_t *out, Err *e) {
         if ((role = catalog_role(o->c, plain))) return *out = role->id, ST_OK;
         return no_object(e, ERR_UNDEFINED_OBJECT, "role", name);
     case OID_COLLATION:
-        if (strcmp(plain, "C") == 0) return *out = OID_COLLATION_C, ST_OK;
-        if (strcmp(plain, "default") == 0) return *out = OID_COLLATION_DEFAULT, ST_OK;
+        if ((own = builtin_object(IN_COLLATION, plain))) return *out = own->oid, ST_OK;
         return err_set(e, ERR_UNDEFINED_OBJECT, "collation \"%s\" for encoding \"UTF8\" does not exist", plain);
-    case OID_OPER:
-    case OID_OPERATOR:
-        return err_set(e, ERR_UNDEFINED_FUNCTION, "operator does not exist: %.*s", (int)name.len, name.ptr);
     default:
+        own = builtin_object(kind == OID_CONFIG ? IN_TS_CONFIG : IN_TS_DICT, plain);
+        if (own) return *out = own->oid, ST_OK;
         return no_object(e, ERR_UNDEFINED_OBJECT,
                          kind == OID_CONFIG ? "text search configuration" : "text search dictionary", name);
     }
@@ -226,9 +300,11 @@ Status session_oid_name(void *ctx, int kind, int64_t oid, Arena *a, Str *out, Er
     case OID_PROCEDURE: text = proc_name(o, a, oid, true); break;
     case OID_NAMESPACE: text = object_schema_name(o, oid); break;
     case OID_ROLE: text = (role = catalog_role_by_id(o->c, oid)) ? definition_name(a, role->name) : NULL; break;
-    case OID_COLLATION:
-        text = oid == OID_COLLATION_DEFAULT ? "\"default\"" : oid == OID_COLLATION_C ? "\"C\"" : NULL;
-        break;
+    case OID_COLLATION: text = builtin_text(a, IN_COLLATION, oid); break;
+    case OID_CONFIG: text = builtin_text(a, IN_TS_CONFIG, oid); break;
+    case OID_DICTIONARY: text = builtin_text(a, IN_TS_DICT, oid); break;
+    case OID_OPER: text = operator_text(o, a, oid, false); break;
+    case OID_OPERATOR: text = operator_text(o, a, oid, true); break;
     default: break;
     }
     if (!text) text = arena_printf(a, "%lld", (long long)oid);
@@ -593,10 +669,81 @@ static Status col_description(const Call *c) {
     return put_text(c, column > 0 ? object_comment(c->o, "pg_class", c->args[0].u.i64, column) : NULL);
 }
 
+/* ---- objects in words ---- */
+
+static Status describe_object(const Call *c) {
+    ObjectIdentity x;
+    if (c->args[0].u.i64 == 0 && c->args[1].u.i64 == 0) return ST_OK;
+    TRY(object_identity(c->o, c->a, c->args[0].u.i64, c->args[1].u.i64, c->args[2].u.i32, &x, c->e));
+    return put_text(c, x.description);
+}
+static void json_text(JsonOut *o, const char *text, bool last) {
+    if (text) json_put_string(o, slice_of(text));
+    else json_put_text(o, "null");
+    json_put(o, last ? "]" : ",", 1);
+}
+static Status put_rows(const Call *c, int64_t n, const Str *rows) {
+    c->out->is_null = false;
+    return array_build(c->a, PH_STR, n, rows, NULL, &c->out->u.str, c->e);
+}
+static Status identify_object(const Call *c) {
+    ObjectIdentity x;
+    JsonOut o = {.a = c->a};
+    Str row;
+    TRY(object_identity(c->o, c->a, c->args[0].u.i64, c->args[1].u.i64, c->args[2].u.i32, &x, c->e));
+    json_put_text(&o, "[");
+    json_text(&o, x.type, false);
+    json_text(&o, x.schema, false);
+    json_text(&o, x.name, false);
+    json_text(&o, x.identity, true);
+    TRY(json_done(&o, &row, c->e));
+    return put_rows(c, 1, &row);
+}
+static const struct {
+    const char *word;
+    char code;
+    bool bare;
+} keywords[] = {
+#include "session/system/builtin_keywords.inc"
+};
+static Status keyword_rows(const Call *c) {
+    Str *rows = arena_array(c->a, Str, ARRAY_LEN(keywords));
+    if (!rows) return err_oom(c->e);
+    for (int64_t i = 0; i < ARRAY_LEN(keywords); i++) {
+        const char code = keywords[i].code;
+        const char *what = code == 'U'   ? "unreserved"
+                           : code == 'C' ? "unreserved (cannot be function or type name)"
+                           : code == 'T' ? "reserved (can be function or type name)"
+                                         : "reserved";
+        const char *row = arena_printf(c->a, "[\"%s\",\"%c\",%s,\"%s\",\"%s\"]", keywords[i].word, code,
+                                       keywords[i].bare ? "true" : "false", what,
+                                       keywords[i].bare ? "can be bare label" : "requires AS");
+        if (!row) return err_oom(c->e);
+        rows[i] = str_make(row, (int64_t)strlen(row));
+    }
+    return put_rows(c, ARRAY_LEN(keywords), rows);
+}
+
+/* The process began then, as its files say. */
+static Status started(const Call *c) {
+    struct stat x;
+    if (stat("/proc/self", &x) != 0) return ST_OK;
+    return put_int(c, ((int64_t)x.st_ctim.tv_sec - INT64_C(946684800)) * 1000000 + x.st_ctim.tv_nsec / 1000);
+}
+
 static const struct {
     const char *name;
     Status (*call)(const Call *c);
 } functions[] = {
+    {"pg_postmaster_start_time", started},
+    {"pg_conf_load_time", started},
+    {"pg_describe_object", describe_object},
+    {"pg_identify_object_array", identify_object},
+    {"pg_get_keywords_array", keyword_rows},
+    {"inet_server_addr", nothing},
+    {"inet_client_addr", nothing},
+    {"inet_server_port", nothing},
+    {"inet_client_port", nothing},
     {"format_type", format_type},
     {"pg_get_expr", get_expr},
     {"pg_get_constraintdef", get_constraintdef},

@@ -66,6 +66,7 @@ static int64_t number(SysObjects *o, char kind, int64_t owner, const char *name)
 
 static Status add_spaces(SysObjects *o) {
     static const SysSpace always[] = {{OID_SCHEMA_CATALOG, "pg_catalog"},
+                                      {OID_SCHEMA_TOAST, "pg_toast"},
                                       {OID_SCHEMA_PUBLIC, KEY_PUBLIC},
                                       {OID_SCHEMA_INFORMATION, "information_schema"}};
     for (int64_t i = 0; i < ARRAY_LEN(always); i++)
@@ -140,13 +141,16 @@ static Status add_class(SysObjects *o, SysClass c) { return vec_push(o->a, &o->c
 static Status add_system(SysObjects *o) {
     const SystemRelation *all;
     const int n = system_relations(&all);
-    for (int i = 0; i < n; i++)
-        TRY(add_class(o, (SysClass){.oid = all[i].oid,
-                                    .name = all[i].name,
-                                    .space = object_schema(o, all[i].schema),
-                                    .kind = all[i].kind,
-                                    .system = &all[i],
-                                    .n_cols = -1}));
+    for (int i = 0; i < n; i++) {
+        SysClass c = {.oid = all[i].oid,
+                      .name = all[i].name,
+                      .space = object_schema(o, all[i].schema),
+                      .kind = all[i].kind,
+                      .system = &all[i],
+                      .n_cols = -1};
+        if (!(c.type = number(o, 'r', c.oid, "")) || !(c.array = number(o, 'a', c.type, ""))) return ST_ERROR;
+        TRY(add_class(o, c));
+    }
     return ST_OK;
 }
 static Status table_columns(SysObjects *o, const Table *t, SysClass *c) {

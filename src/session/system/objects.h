@@ -21,6 +21,7 @@
 enum {
     OID_DERIVED = 0x40000000, /* up to twice that; PostgreSQL's own are below 16384 */
     OID_SCHEMA_CATALOG = 11,
+    OID_SCHEMA_TOAST = 99,
     OID_SCHEMA_PUBLIC = 2200,
     OID_SCHEMA_INFORMATION = 13207,
     OID_OWNER = 10,

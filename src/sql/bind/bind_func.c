@@ -538,6 +538,25 @@ static void no_such_function(Binder *b, Query *q, const AstFunc *f) {
     bind_hint_function(b, f->name.name, "function");
 }
 
+/* COLLATION FOR (value): by how the value is written; an untyped literal has none. */
+static Expr *bind_collation_for(Binder *b, Query *q, const AstFunc *f) {
+    Expr *e = bind_expr(b, q, f->args[0]);
+    const char *name = "default";
+    if (!e) return NULL;
+    const bool named = f->args[0]->kind == AST_COLLATE;
+    if (bind_is_unknown(e) && !named) return bind_null(b, type_make(T_TEXT));
+    if (!type_is_text(e->type)) {
+        err_at(b->err, bind_pos(b, f->location), ERR_DATATYPE_MISMATCH, "collations are not supported by type %s",
+               type_plain_name(e->type));
+        return NULL;
+    }
+    if (named) name = AST_AS_CONST(AstCollate, f->args[0])->collation.name;
+    char *quoted = arena_alloc(b->a, 2 * (int64_t)strlen(name) + 3);
+    if (!quoted) return NULL;
+    (void)name_put_quoted(name, quoted);
+    return bind_text_const(b, slice_of(quoted), f->location);
+}
+
 Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
     const char *name = f->name.name;
     int64_t pos = bind_pos(b, f->location);
@@ -582,6 +601,7 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
     if (strcmp(name, "row_to_json") == 0) return bind_row_to_json(b, q, f);
     Expr *of_sequence = bind_sequence_call(b, q, f);
     if (of_sequence || err_is_set(b->err)) return of_sequence;
+    if (strcmp(name, "pg_collation_for") == 0 && f->n_args == 1) return bind_collation_for(b, q, f);
     bool row;
     Expr **args = bind_takes_json_rows(f) ? bind_json_args(b, q, f, &row) : bind_list(b, q, f->args, f->n_args);
     if (!args) return NULL;

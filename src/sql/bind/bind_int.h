@@ -368,6 +368,10 @@ Status bind_array_rel(Binder *b, Rel *r, int64_t location);
 Expr *bind_any_array(Binder *b, const char *op, bool all, Expr *l, Expr *array, int64_t location);
 Status bind_check_array(Binder *b, const Expr *e, int64_t location); /* 42883: not an argument of unnest */
 
+/* ---- bind_row.c ---------------------------------------------------------------------------- */
+/* The number of the item's table, in all rows that the item has; NULL where an outer join has none. */
+Expr *bind_tableoid(Binder *b, Query *level, NsItem *it, int64_t location);
+
 /* ---- bind_range.c ------------------------------------------------------------------------- */
 /* The call of a range type's constructor by its key, where the call names its schema; NULL: it is none. */
 const AstFunc *bind_schema_constructor(Binder *b, const AstFunc *f);

@@ -121,37 +121,66 @@ Expr *bind_json_entries(Binder *b, const AggCall *call, Expr *entries, int64_t l
 
 /* ---- rows of parts ---------------------------------------------------------------------------- */
 
-bool bind_is_json_each(const AstFunc *f) {
-    static const char *const names[] = {"json_each", "jsonb_each", "json_each_text", "jsonb_each_text", "aclexplode"};
-    return !f->name.schema && is_one_of(f->name.name, names, ARRAY_LEN(names));
+/* Functions that give rows, by the one that gives an array of JSON arrays or pairs, "<name>_array". */
+enum { EACH_COLUMNS = 5 };
+typedef struct EachFunc {
+    const char *name;
+    int n_args, n_cols;
+    struct {
+        const char *name;
+        uint8_t type; /* T_PARTS: the array's elements */
+    } cols[EACH_COLUMNS];
+} EachFunc;
+#define T_PARTS T_VOID
+static const EachFunc each_funcs[] = {
+    {"json_each", 1, 2, {{"key", T_TEXT}, {"value", T_PARTS}}},
+    {"jsonb_each", 1, 2, {{"key", T_TEXT}, {"value", T_PARTS}}},
+    {"json_each_text", 1, 2, {{"key", T_TEXT}, {"value", T_TEXT}}},
+    {"jsonb_each_text", 1, 2, {{"key", T_TEXT}, {"value", T_TEXT}}},
+    {"aclexplode",
+     1,
+     4,
+     {{"grantor", T_OID}, {"grantee", T_OID}, {"privilege_type", T_TEXT}, {"is_grantable", T_BOOL}}},
+    {"pg_get_keywords",
+     0,
+     5,
+     {{"word", T_TEXT}, {"catcode", T_TEXT}, {"barelabel", T_BOOL}, {"catdesc", T_TEXT}, {"baredesc", T_TEXT}}},
+    {"pg_options_to_table", 1, 2, {{"option_name", T_TEXT}, {"option_value", T_TEXT}}},
+    {"pg_identify_object", 3, 4, {{"type", T_TEXT}, {"schema", T_TEXT}, {"name", T_TEXT}, {"identity", T_TEXT}}},
+};
+static const EachFunc *each_func(const AstFunc *f) {
+    for (int64_t i = 0; i < ARRAY_LEN(each_funcs); i++)
+        if (!f->name.schema && strcmp(each_funcs[i].name, f->name.name) == 0) return &each_funcs[i];
+    return NULL;
 }
+bool bind_is_json_each(const AstFunc *f) { return each_func(f) != NULL; }
 
-/* Rows of the array that the function's "_array" makes of its one argument. */
-static Status rows_of_parts(Binder *b, const AstFunc *f, Expr *const *args, RowsFunc *out) {
+/* Rows of the array that the function's "_array" makes of its arguments. */
+static Status rows_of_parts(Binder *b, const AstFunc *f, int n_args, Expr *const *args, RowsFunc *out) {
     const char *name = arena_printf(b->a, "%s_array", f->name.name);
-    Expr *copy = f->n_args == 1 ? bind_copy(b, args[0]) : NULL;
-    if (!name || err_is_set(b->err)) return ST_ERROR;
+    Expr **copy = arena_array(b->a, Expr *, n_args + 1);
+    bool fits = f->n_args == n_args;
+    if (!name || !copy) return ST_ERROR;
+    for (int i = 0; i < n_args && fits; i++) fits = (copy[i] = bind_copy(b, args[i])) != NULL;
+    if (err_is_set(b->err)) return ST_ERROR;
     out->kind = ROWS_ARRAY;
     out->location = f->location;
     out->n_args = 1;
     if (!(out->args = arena_array(b->a, Expr *, 1))) return ST_ERROR;
-    out->args[0] = copy ? bind_call(b, name, false, 1, &copy, f->location) : NULL;
+    out->args[0] = fits ? bind_call(b, name, false, n_args, copy, f->location) : NULL;
     return out->args[0] ? ST_OK : bind_no_function(b, f, args);
 }
 
 Status bind_json_each(Binder *b, const AstFunc *f, Expr *const *args, RowsFunc *out) {
-    static const char *const of_acl[] = {"grantor", "grantee", "privilege_type", "is_grantable"};
-    static const char *const of_each[] = {"key", "value"};
-    const bool acl = strcmp(f->name.name, "aclexplode") == 0;
-    *out = (RowsFunc){.pairs = true, .n_cols = acl ? 4 : 2};
-    TRY(rows_of_parts(b, f, args, out));
-    const Type text = type_make(T_TEXT), oid = type_make(T_OID), each = type_element(out->args[0]->type);
-    const Type acl_types[] = {oid, oid, text, type_make(T_BOOL)};
-    const Type each_types[] = {text, strstr(f->name.name, "_text") ? text : each};
-    if (!(out->types = arena_array(b->a, Type, 4)) || !(out->cols = arena_array(b->a, ColId, 4))) return ST_ERROR;
+    const EachFunc *x = each_func(f);
+    *out = (RowsFunc){.pairs = true, .n_cols = x->n_cols};
+    TRY(rows_of_parts(b, f, x->n_args, args, out));
+    const Type each = type_element(out->args[0]->type);
+    if (!(out->types = arena_array(b->a, Type, x->n_cols)) || !(out->cols = arena_array(b->a, ColId, x->n_cols)))
+        return ST_ERROR;
     for (int32_t i = 0; i < out->n_cols; i++) {
-        out->types[i] = acl ? acl_types[i] : each_types[i];
-        out->cols[i] = plan_new_col(b->c, acl ? of_acl[i] : of_each[i], out->types[i], true);
+        out->types[i] = x->cols[i].type == T_PARTS ? each : type_make((TypeId)x->cols[i].type);
+        out->cols[i] = plan_new_col(b->c, x->cols[i].name, out->types[i], true);
         if (out->cols[i] <= 0) return ST_ERROR;
     }
     return ST_OK;
@@ -172,7 +201,7 @@ bool bind_is_json_record(const AstFunc *f) {
 
 Status bind_json_record(Binder *b, const AstFunc *f, Expr *const *args, RowsFunc *out) {
     out->members = true;
-    return rows_of_parts(b, f, args, out);
+    return rows_of_parts(b, f, 1, args, out);
 }
 
 Expr *bind_json_member(Binder *b, Expr *object, const char *name, Type t, int64_t location) {

@@ -255,6 +255,18 @@ static bool is_local(Binder *b, Query *q, const AstColumn *col) {
                       : bind_local_column(b, q, col->name, col->location) != 0;
 }
 
+/* The item with a table that tableoid is of, of the level itself; NULL: there is none, or an error is set. */
+static NsItem *item_with_oid(Binder *b, Query *q, const AstColumn *col) {
+    NsItem *found = NULL;
+    for (int64_t i = 0; i < q->ns.len; i++) {
+        NsItem *it = &q->ns.items[i];
+        if (!it->table || !it->cols_visible || it->lateral_bad) continue;
+        if (found) return ambiguous(b, col->name, col->location), NULL;
+        found = it;
+    }
+    return found;
+}
+
 Expr *bind_column(Binder *b, Query *q, const AstColumn *col) {
     Type type;
     int32_t variable;
@@ -293,6 +305,11 @@ Expr *bind_column(Binder *b, Query *q, const AstColumn *col) {
         }
         if (columns_first && (variable = find_variable(b, col, false, &type)) != 0)
             return variable > 0 ? bind_variable(b, variable, type, col->location) : NULL;
+        for (Query *s = q; s && strcmp(col->name, "tableoid") == 0; s = s->outer) {
+            NsItem *it = item_with_oid(b, s, col);
+            if (err_is_set(b->err)) return NULL;
+            if (it) return bind_tableoid(b, s, it, col->location);
+        }
         no_column(b, q, col);
         return NULL;
     }
@@ -305,6 +322,8 @@ Expr *bind_column(Binder *b, Query *q, const AstColumn *col) {
             ambiguous(b, col->name, col->location);
             return NULL;
         }
+        if (k < 0 && it->table && strcmp(col->name, "tableoid") == 0 && !it->lateral_bad)
+            return bind_tableoid(b, s, (NsItem *)(uintptr_t)it, col->location);
         if (k < 0 && !col->schema) {
             AstColumn *row = arena_new_of(b->a, AstColumn);
             if (!row) return NULL;

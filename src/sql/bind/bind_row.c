@@ -5,6 +5,8 @@
  * type of its table, or a record of these fields. A whole row on the nullable side of an outer join is NULL where a
  * column of the side is, that is TRUE in its rows (NsItem.found).
  */
+#include <stdio.h>
+
 #include "sql/bind/bind_int.h"
 #include "types/composite.h"
 
@@ -383,4 +385,20 @@ Status bind_row_pair(Binder *b, Expr **args, int64_t location) {
         args[k] = e;
     }
     return ST_OK;
+}
+
+/* ---- tableoid --------------------------------------------------------------------------------- */
+
+Expr *bind_tableoid(Binder *b, Query *level, NsItem *it, int64_t location) {
+    RowValue r = {.item = it};
+    const char *key = it->table->name;
+    char *name = arena_alloc(b->a, 2 * (int64_t)strlen(key) + 16), *at = name;
+    if (!name) return NULL;
+    if (!key_has_schema(key)) at += snprintf(at, 16, "\"%s\".", KEY_PUBLIC);
+    at[name_quote(str_make(key, (int64_t)strlen(key)), at)] = 0;
+    Expr *text = bind_text_const(b, slice_of(name), location);
+    Expr *e = text ? bind_call(b, "to_regclass", false, 1, &text, location) : NULL;
+    if (!e || !(e = bind_coerce(b, e, type_make(T_OID), CAST_EXPLICIT, location)) || !it->nullable) return e;
+    if (mark_rows(b, level, it, location) != ST_OK || !(r.found = expr_col(b->c, it->found))) return NULL;
+    return if_found(b, &r, e);
 }
