@@ -1,7 +1,7 @@
 /* access.h - roles, owners and privileges: who a session is, statements on them, and how they follow their objects.
  *
  * All of it is kept and shown, as catalogs and functions have it; no statement is refused for want of a privilege, but
- * for GRANT and REVOKE, whose grantor must have what he grants. */
+ * for GRANT and REVOKE, whose grantor must have what he grants. Nor do policies take rows away. */
 #ifndef STELE_SESSION_DDL_ACCESS_H
 #define STELE_SESSION_DDL_ACCESS_H
 
@@ -37,6 +37,17 @@ Status owners_of_new(Session *s, Arena *a, const CatalogUndo *mark);
 Status privileges_rename(Session *s, const char *kinds, const char *name, const char *part, const char *new_name);
 Status privileges_of_routine(Session *s, int64_t from, int64_t to);
 Status privileges_sweep(Session *s); /* those of what is gone go */
+
+/* ---- policies.c ---- */
+Status policy_statement(Session *s, Statement *st, const AstPolicy *x);
+/* The table, or a column of it, is about to get another name. */
+Status row_security_rename(Session *s, const char *table, const char *new_table);
+Status row_security_rename_column(Session *s, Arena *a, const Table *t, int col, const char *new_name);
+Status policy_drop(Session *s, Arena *a, const char *table, const char *name);
+bool policy_uses_column(Session *s, Arena *a, const Table *t, const Policy *p, int col);
+Status row_security_sweep(Session *s); /* that of tables that are gone goes */
+/* Lines about policies that are for the role, behind *detail. */
+Status row_security_of_role(const Catalog *c, Arena *a, int64_t role, const char **detail);
 
 /* In the place of what the catalog has of the object. */
 Status privileges_put(Session *s, const Privileges *x);

@@ -790,8 +790,11 @@ static Status rename_in_texts(Session *s, Arena *a, const Table *t, int col, con
 }
 
 /* Of what is renamed; that it can be is found out behind. */
-static Status rename_comments(Session *s, const AstRename *x) {
+static Status rename_parts(Session *s, Arena *a, const AstRename *x) {
     if (!catalog_relation_exists(&s->db->catalog, slice_of(x->name.name))) return ST_OK;
+    const Table *t = catalog_table(&s->db->catalog, slice_of(x->name.name));
+    const int col = t && x->object == AST_OBJ_COLUMN ? table_find_column(t, slice_of(x->old_name)) : -1;
+    if (col >= 0) TRY(row_security_rename_column(s, a, t, col, x->new_name));
     if (x->object == AST_OBJ_COLUMN) return parts_rename(s, "c", x->name.name, x->old_name, x->new_name);
     if (x->object == AST_OBJ_CONSTRAINT) return parts_rename(s, "k", x->name.name, x->old_name, x->new_name);
     return parts_rename(s, "rckt", x->name.name, NULL, x->new_name);
@@ -862,7 +865,7 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
     if ((x->object == AST_OBJ_INDEX && !exists) ||
         (any && catalog_index_exists(&s->db->catalog, slice_of(x->name.name), NULL)))
         return rename_index(s, st, x);
-    TRY(rename_comments(s, x));
+    TRY(rename_parts(s, a, x));
     if (x->object == AST_OBJ_SEQUENCE || (any && catalog_sequence(&s->db->catalog, slice_of(x->name.name))))
         return sequence_rename(s, st, x);
     Table *t = catalog_table(&s->db->catalog, slice_of(x->name.name));

@@ -161,6 +161,36 @@ static Status add_defaults(Writer *w, const Privileges *x) {
     put_changes(w, &g, &from, &x->acl, x->owner);
     return add(w, "DEFAULT ACL", arena_printf(w->a, "%s %s %s", role_name(w->c, x->owner), x->name, g.on), "", g.text);
 }
+/* ---- row level security ---- */
+
+static const char *policy_text(const Writer *w, const char *table, const Policy *p) {
+    static const char *const commands[] = {"*", "r SELECT", "a INSERT", "w UPDATE", "d DELETE"};
+    const char *name = definition_name(w->a, p->name), *to = "", *text;
+    for (int i = 0; to && i < p->n_roles; i++)
+        to = arena_printf(w->a, "%s%s", *to ? arena_printf(w->a, "%s, ", to) : " TO ", role(w, p->roles[i]));
+    text = name && to
+               ? arena_printf(w->a, "CREATE POLICY %s ON %s%s", name, table, p->restrictive ? " AS RESTRICTIVE" : "")
+               : NULL;
+    for (int i = 1; text && i < 5; i++)
+        if (commands[i][0] == p->command) text = arena_printf(w->a, "%s FOR %s", text, commands[i] + 2);
+    text = text ? arena_printf(w->a, "%s%s", text, to) : NULL;
+    if (text && p->using_sql) text = arena_printf(w->a, "%s USING (%s\n)", text, p->using_sql);
+    return text && p->check_sql ? arena_printf(w->a, "%s WITH CHECK (%s\n)", text, p->check_sql) : text;
+}
+static Status add_row_security(Writer *w, const RowSecurity *x) {
+    const char *table = definition_name(w->a, x->table);
+    if (!table) return ST_ERROR;
+    if (x->enabled)
+        TRY(add(w, "ROW SECURITY", table, x->table,
+                arena_printf(w->a, "ALTER TABLE %s ENABLE ROW LEVEL SECURITY", table)));
+    if (x->forced)
+        TRY(add(w, "ROW SECURITY", table, x->table,
+                arena_printf(w->a, "ALTER TABLE %s FORCE ROW LEVEL SECURITY", table)));
+    for (int i = 0; i < x->n_policies; i++)
+        TRY(add(w, "POLICY", arena_printf(w->a, "%s %s", table, x->policies[i].name), x->table,
+                policy_text(w, table, &x->policies[i])));
+    return ST_OK;
+}
 Status definitions_access(Session *s, Arena *a, const Catalog *c, Definitions *out) {
     Writer w = {s, a, c, out};
     int64_t from = out->list.len;
@@ -174,6 +204,9 @@ Status definitions_access(Session *s, Arena *a, const Catalog *c, Definitions *o
     from = out->list.len;
     for (int64_t i = 0; i < w.c->n_privileges; i++)
         if (w.c->privileges[i]->kind == PRIVILEGE_DEFAULT) TRY(add_defaults(&w, w.c->privileges[i]));
+    sort_from(&w, from);
+    from = out->list.len;
+    for (int64_t i = 0; i < w.c->row_security.n; i++) TRY(add_row_security(&w, w.c->row_security.items[i]));
     sort_from(&w, from);
     return ST_OK;
 }

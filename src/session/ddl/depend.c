@@ -7,6 +7,7 @@
  */
 #include <stdio.h>
 
+#include "session/ddl/access.h"
 #include "session/ddl/depend.h"
 #include "session/ddl/utility_int.h"
 #include "sql/bind/bind.h"
@@ -214,6 +215,17 @@ static Status add_generated(Dependents *d, const Table *t, int col, const char *
     }
     return ST_OK;
 }
+static Status of_column_in_policies(Dependents *d, const Table *t, int col, const char *on) {
+    const RowSecurity *x = catalog_row_security(&d->s->db->catalog, t->name);
+    for (int i = 0; x && i < x->n_policies; i++) {
+        if (!policy_uses_column(d->s, d->a, t, &x->policies[i], col)) continue;
+        Dependent y = {.kind = DEPENDENT_POLICY, .table = t->name, .name = x->policies[i].name};
+        y.what = arena_printf(d->a, "policy %s on table %s", y.name, shown(d, t->name));
+        if (!y.what) return ST_ERROR;
+        TRY(add(d, y, on));
+    }
+    return err_is_set(&d->s->err) ? ST_ERROR : ST_OK;
+}
 Status dependents_of_column(Dependents *d, const Table *t, int col) {
     const Catalog *k = &d->s->db->catalog;
     const char *name = t->cols[col].name, *on = arena_printf(d->a, "column %s of table %s", name, shown(d, t->name));
@@ -235,6 +247,7 @@ Status dependents_of_column(Dependents *d, const Table *t, int col) {
     }
     TRY(of_owned_sequences(d, t, name));
     TRY(add_generated(d, t, col, on));
+    TRY(of_column_in_policies(d, t, col, on));
     for (int64_t i = 0; i < k->n_views; i++) holds[i] = view_uses_column(d->s, d->a, k->views[i], t, col);
     return add_views_of(d, holds, on);
 }
@@ -623,7 +636,7 @@ static Status of_type_in_domain(Dependents *d, Domain *y, NamedType x, const cha
 
 static Status of_type_in_composite(Dependents *d, const CompositeType *y, NamedType x, const char *on) {
     for (int32_t i = 0; i < y->n; i++) {
-        if (!is_of(y->fields[i].type, 0, x)) continue;
+        if (!is_of(y->fields[i].type, y->fields[i].domain, x)) continue;
         Dependent z = {.kind = DEPENDENT_ATTRIBUTE, .table = y->name, .name = y->fields[i].name, .direct = true};
         z.what = arena_printf(d->a, "column %s of composite type %s", z.name, type_plain_name(composite_type(y)));
         if (!z.what) return ST_ERROR;
@@ -830,6 +843,7 @@ static Status take_along(Dependents *d, const Dependent *x) {
     case DEPENDENT_DOMAIN_CHECK: return domain_drop_check(d->s, d->st, x->table, x->name);
     case DEPENDENT_DOMAIN_DEFAULT: return domain_drop_default(d->s, d->st, x->table);
     case DEPENDENT_INDEX: return take_index(d, x);
+    case DEPENDENT_POLICY: return policy_drop(d->s, d->a, x->table, x->name);
     case DEPENDENT_RANGE: /* as it is by now */
         range = range_find(d->s->db->catalog.ranges, slice_of(x->range->name), &multi);
         return range && !multi ? session_put_range(d->s, range, NULL) : ST_OK;

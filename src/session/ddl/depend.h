@@ -24,6 +24,7 @@ typedef enum DependentKind {
     DEPENDENT_INDEX,
     DEPENDENT_ATTRIBUTE,
     DEPENDENT_RANGE,
+    DEPENDENT_POLICY,
     DEPENDENT_CONTENT /* of a schema, which goes with that */
 } DependentKind;
 typedef struct Dependent {
@@ -34,8 +35,8 @@ typedef struct Dependent {
     Domain *domain;
     const RangeType *range;
     bool direct;              /* of dependents_of_type: its text names the type */
-    const char *table, *name; /* of a default's column, a check or an index; a domain or a composite type instead of a
-                                 table */
+    const char *table, *name; /* of a default's column, a check, an index or a policy; a domain or a composite type
+                                 instead of a table */
     const char *what;         /* "view v" */
     const char *line;         /* "view v depends on table t" */
 } Dependent;

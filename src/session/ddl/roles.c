@@ -250,6 +250,7 @@ static Status nothing_depends(Session *s, Arena *a, const Role *r) {
         if (!what || !(detail = arena_printf(a, "%s%s%s %s", detail ? detail : "", detail ? "\n" : "", how, what)))
             return ST_ERROR;
     }
+    TRY(row_security_of_role(c, a, r->id, &detail));
     if (!detail) return ST_OK;
     err_set(&s->err, ERR_DEPENDENT_OBJECTS, "role \"%s\" cannot be dropped because some objects depend on it", r->name);
     err_detail(&s->err, "%s", detail);

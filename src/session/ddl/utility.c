@@ -238,6 +238,7 @@ Status drop_statement(Session *s, Statement *st, const AstDrop *x) {
 
 Status parts_rename(Session *s, const char *of, const char *name, const char *part, const char *new_name) {
     TRY(comments_rename(s, of, name, part, new_name));
+    if (!part && strchr(of, 'r')) TRY(row_security_rename(s, name, new_name));
     return privileges_rename(s, of, name, part, new_name);
 }
 Status drop_spared_relations(Session *s, const Dependents *d) { return drop_spared(s, d); }
@@ -247,6 +248,7 @@ Status parts_sweep(Session *s) {
     TRY(index_defs_sweep(s));
     TRY(comments_sweep(s));
     TRY(privileges_sweep(s));
+    TRY(row_security_sweep(s));
     s->has_dropped = false;
     return ST_OK;
 }
@@ -699,6 +701,7 @@ static Status run_utility(Session *s, Statement *st, const AstStmt *x) {
     case AST_ROLE_SET: return role_set_statement(s, st, AST_AS_CONST(AstRoleSet, x));
     case AST_GRANT_ROLE: return role_grant_statement(s, st, AST_AS_CONST(AstGrantRole, x));
     case AST_GRANT: return grant_statement(s, st, AST_AS_CONST(AstGrant, x));
+    case AST_POLICY: return policy_statement(s, st, AST_AS_CONST(AstPolicy, x));
     case AST_OWNER: return owner_statement(s, st, AST_AS_CONST(AstOwner, x));
     case AST_OWNED: return owned_statement(s, st, AST_AS_CONST(AstOwned, x));
     case AST_CREATE_FUNCTION: return routine_create(s, st, AST_AS_CONST(AstCreateFunction, x));

@@ -57,12 +57,14 @@ Status system_fill_class(Session *s, SystemRows *r) {
         const Privileges of = privileges_of_class(c);
         const int64_t owner = c->system ? (int64_t)OID_OWNER : system_owner(r->o, &of);
         const Str *acl = c->system || index || c->kind == 'c' ? NULL : system_acl(r, 30, &of);
-        TRY(system_row(r, "isii0iii0if00b0cciibbb00bc0000vv-", c->oid, c->name, c->space, c->type, owner, am,
+        const RowSecurity *security = table ? catalog_row_security(r->o->c, c->key) : NULL;
+        TRY(system_row(r, "isii0iii0if00b0cciibbbbbbc0000vv-", c->oid, c->name, c->space, c->type, owner, am,
                        table || c->kind == 'r' || index ? c->oid : (int64_t)0, (bytes + PAGE_BYTES - 1) / PAGE_BYTES,
                        table || index ? (double)c->table->live_rows : 0.0, indexed, persistence_of(c), c->kind,
                        (int64_t)c->n_cols, (int64_t)(table ? c->table->n_checks : 0), c->kind == 'v' || v,
-                       table && has_foreign(r->o->c, c->name), false, !v || !v->materialized || v->populated,
-                       table ? 'd' : 'n', acl, options));
+                       table && has_foreign(r->o->c, c->name), false, security && security->enabled,
+                       security && security->forced, !v || !v->materialized || v->populated, table ? 'd' : 'n', acl,
+                       options));
     }
     return ST_OK;
 }

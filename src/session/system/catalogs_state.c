@@ -44,6 +44,25 @@ Status system_fill_trigger(Session *s, SystemRows *r) {
     return ST_OK;
 }
 
+/* ---- policies ---- */
+
+static Status policy_row(SystemRows *r, const SysClass *c, const Policy *p) {
+    const int64_t everybody = 0;
+    return system_row(r, "isicbvss", object_derived(r->o, 'p', c->oid, p->name), p->name, c->oid, p->command,
+                      !p->restrictive,
+                      p->n_roles ? system_vector(r, 5, p->n_roles, p->roles) : system_vector(r, 5, 1, &everybody),
+                      p->using_sql, p->check_sql);
+}
+Status system_fill_policy(Session *s, SystemRows *r) {
+    (void)s;
+    for (int64_t i = 0; i < r->o->c->row_security.n; i++) {
+        const RowSecurity *x = r->o->c->row_security.items[i];
+        const SysClass *c = object_class_of_key(r->o, x->table);
+        for (int k = 0; c && k < x->n_policies; k++) TRY(policy_row(r, c, &x->policies[k]));
+    }
+    return ST_OK;
+}
+
 /* ---- statistics ---- */
 
 /* How many rows there are; what statements have done is not counted. */

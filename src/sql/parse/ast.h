@@ -121,12 +121,13 @@ typedef enum AstKind {
     AST_ALTER_SEQUENCE,   /* AstSequence */
     AST_CALL,             /* AstCall */
     AST_DO,               /* AstDo */
-    AST_ROLE,             /* these six: ast_access.h */
+    AST_ROLE,             /* these seven: ast_access.h */
     AST_ROLE_SET,
     AST_GRANT_ROLE,
     AST_GRANT,
     AST_OWNER,
     AST_OWNED,
+    AST_POLICY,
     AST_UNSUPPORTED, /* AstUnsupported: parsed, but Stele has no such statement */
     AST_KIND_COUNT_
 } AstKind;

@@ -99,4 +99,17 @@ typedef struct AstOwned {
     const AstRoleSpec *to; /* REASSIGN */
 } AstOwned;
 
+/* CREATE, ALTER, ALTER .. RENAME and DROP of POLICY; ALTER TABLE .. ROW LEVEL SECURITY. */
+typedef struct AstPolicy {
+    AST_STMT_HEAD;
+    char action; /* c, a, r, d; of the table: e ENABLE, x DISABLE, f FORCE, n NO FORCE */
+    AstName table;
+    const char *name, *new_name;
+    char command; /* CREATE: as Policy.command (catalog/row_security.h) */
+    bool restrictive, if_exists;
+    AstRoleSpecs roles; /* none: of CREATE PUBLIC, of ALTER as before */
+    AstExpr *using_expr, *check_expr;
+    Slice using_source, check_source; /* their texts */
+} AstPolicy;
+
 #endif

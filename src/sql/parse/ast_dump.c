@@ -937,6 +937,7 @@ static void dump_grant(Dump *d, const AstGrant *x) {
 static void dump_access(Dump *d, const AstStmt *s) {
     const AstRoleSet *set;
     const AstOwned *owned;
+    const AstPolicy *policy;
     const AstOwner *owner;
     switch (s->kind) {
     case AST_ROLE: dump_role(d, AST_AS_CONST(AstRole, s)); break;
@@ -956,6 +957,13 @@ static void dump_access(Dump *d, const AstStmt *s) {
         put_qualified(d, owner->routine ? &owner->routine->name : &owner->name);
         put_role(d, "to=", owner->owner);
         break;
+    case AST_POLICY:
+        policy = AST_AS_CONST(AstPolicy, s);
+        put_qualified(d, &policy->table);
+        put_name(d, "name=", policy->name);
+        put_name(d, "to=", policy->new_name);
+        put_roles(d, "", &policy->roles);
+        break;
     default:
         owned = AST_AS_CONST(AstOwned, s);
         put_flag(d, owned->drop ? "drop" : "reassign", true);
@@ -973,7 +981,8 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
     case AST_GRANT_ROLE:
     case AST_GRANT:
     case AST_OWNER:
-    case AST_OWNED: dump_access(d, s); break;
+    case AST_OWNED:
+    case AST_POLICY: dump_access(d, s); break;
     case AST_INSERT: dump_insert(d, AST_AS_CONST(AstInsert, s)); break;
     case AST_UPDATE: dump_update(d, AST_AS_CONST(AstUpdate, s)); break;
     case AST_DELETE: dump_delete(d, AST_AS_CONST(AstDelete, s)); break;

@@ -208,6 +208,7 @@ const char *ast_kind_name(AstKind k) {
         [AST_GRANT] = "grant",
         [AST_OWNER] = "owner",
         [AST_OWNED] = "owned",
+        [AST_POLICY] = "policy",
         [AST_UNSUPPORTED] = "unsupported",
     };
     static_assert(sizeof names / sizeof names[0] == AST_KIND_COUNT_, "a name for every kind");
@@ -340,6 +341,13 @@ const char *ast_stmt_tag(const AstStmt *s) {
         return AST_AS_CONST(AstGrant, s)->grantees.is_grant ? "GRANT" : "REVOKE";
     case AST_OWNER: return owner_tag(AST_AS_CONST(AstOwner, s));
     case AST_OWNED: return AST_AS_CONST(AstOwned, s)->drop ? "DROP OWNED" : "REASSIGN OWNED";
+    case AST_POLICY: {
+        const char action = AST_AS_CONST(AstPolicy, s)->action;
+        return action == 'c'                    ? "CREATE POLICY"
+               : action == 'd'                  ? "DROP POLICY"
+               : action == 'a' || action == 'r' ? "ALTER POLICY"
+                                                : "ALTER TABLE";
+    }
     case AST_UNSUPPORTED: return AST_AS_CONST(AstUnsupported, s)->what;
     default: return "???";
     }

@@ -218,6 +218,70 @@ static AstStmt *conv_reassign_owned(Conv *c, ReassignOwnedStmt *s) {
     return conv_opt_role(c, s->newrole, &x->to) ? (AstStmt *)x : NULL;
 }
 
+/* ---- row level security ---- */
+
+static char policy_command(const char *name) {
+    static const char *const names[] = {"all", "select", "insert", "update", "delete"};
+    for (int i = 0; name && i < 5; i++)
+        if (strcmp(names[i], name) == 0) return "*rawd"[i];
+    return 0;
+}
+static bool conv_policy_parts(Conv *c, List *roles, Node *qual, Node *check, AstPolicy *x) {
+    const int from = x->location > 0 ? (int)x->location - 1 : 0;
+    if (!conv_roles(c, roles, &x->roles) || !conv_opt_expr(c, qual, &x->using_expr) ||
+        !conv_opt_expr(c, check, &x->check_expr))
+        return false;
+    return (!qual || copy_clause(c, from, "using", &x->using_source)) &&
+           (!check || copy_clause(c, from, "check", &x->check_source));
+}
+static AstStmt *conv_create_policy(Conv *c, CreatePolicyStmt *s) {
+    AstPolicy *x = NEW(AstPolicy, AST_POLICY, s->table->location);
+    if (!x || !conv_rangevar(c, s->table, &x->table) || !copy_str(c, s->policy_name, &x->name)) return NULL;
+    x->action = 'c';
+    x->command = policy_command(s->cmd_name);
+    x->restrictive = !s->permissive;
+    return conv_policy_parts(c, s->roles, s->qual, s->with_check, x) ? (AstStmt *)x : NULL;
+}
+static AstStmt *conv_alter_policy(Conv *c, AlterPolicyStmt *s) {
+    AstPolicy *x = NEW(AstPolicy, AST_POLICY, s->table->location);
+    if (!x || !conv_rangevar(c, s->table, &x->table) || !copy_str(c, s->policy_name, &x->name)) return NULL;
+    x->action = 'a';
+    return conv_policy_parts(c, s->roles, s->qual, s->with_check, x) ? (AstStmt *)x : NULL;
+}
+AstStmt *conv_rename_policy(Conv *c, RenameStmt *s) {
+    AstPolicy *x = NEW(AstPolicy, AST_POLICY, s->relation->location);
+    if (!x || !conv_rangevar(c, s->relation, &x->table)) return NULL;
+    x->action = 'r';
+    x->if_exists = s->missing_ok;
+    return copy_str(c, s->subname, &x->name) && copy_str(c, s->newname, &x->new_name) ? (AstStmt *)x : NULL;
+}
+/* The grammar takes one: (table, policy). */
+AstStmt *conv_drop_policy(Conv *c, DropStmt *s) {
+    AstPolicy *x = NEW(AstPolicy, AST_POLICY, -1);
+    List *l = linitial(s->objects);
+    if (!x || !copy_str(c, strVal(llast(l)), &x->name)) return NULL;
+    x->action = 'd';
+    x->if_exists = s->missing_ok;
+    return conv_qualified(c, list_truncate(l, list_length(l) - 1), -1, &x->table) ? (AstStmt *)x : NULL;
+}
+char row_security_command(const AlterTableStmt *s) {
+    if (list_length(s->cmds) != 1) return 0;
+    switch (((AlterTableCmd *)linitial(s->cmds))->subtype) {
+    case AT_EnableRowSecurity: return 'e';
+    case AT_DisableRowSecurity: return 'x';
+    case AT_ForceRowSecurity: return 'f';
+    case AT_NoForceRowSecurity: return 'n';
+    default: return 0;
+    }
+}
+AstStmt *conv_row_security(Conv *c, AlterTableStmt *s) {
+    AstPolicy *x = NEW(AstPolicy, AST_POLICY, s->relation->location);
+    if (!x) return NULL;
+    x->action = row_security_command(s);
+    x->if_exists = s->missing_ok;
+    return conv_rangevar(c, s->relation, &x->table) ? (AstStmt *)x : NULL;
+}
+
 bool is_access_stmt(Node *n) {
     switch (nodeTag(n)) {
     case T_CreateRoleStmt:
@@ -230,6 +294,8 @@ bool is_access_stmt(Node *n) {
     case T_AlterDefaultPrivilegesStmt:
     case T_AlterOwnerStmt:
     case T_DropOwnedStmt:
+    case T_CreatePolicyStmt:
+    case T_AlterPolicyStmt:
     case T_ReassignOwnedStmt: return true;
     default: return false;
     }
@@ -251,6 +317,8 @@ AstStmt *conv_access(Conv *c, Node *n) {
     case T_GrantStmt: return conv_grant(c, (GrantStmt *)n);
     case T_AlterDefaultPrivilegesStmt: return conv_defaults(c, (AlterDefaultPrivilegesStmt *)n);
     case T_AlterOwnerStmt: return conv_owner(c, (AlterOwnerStmt *)n);
+    case T_CreatePolicyStmt: return conv_create_policy(c, (CreatePolicyStmt *)n);
+    case T_AlterPolicyStmt: return conv_alter_policy(c, (AlterPolicyStmt *)n);
     case T_DropOwnedStmt: return conv_drop_owned(c, (DropOwnedStmt *)n);
     case T_ReassignOwnedStmt: return conv_reassign_owned(c, (ReassignOwnedStmt *)n);
     default: return unexpected(c, n);

@@ -105,7 +105,7 @@ bool conv_names(Conv *c, List *l, const char ***out, int64_t *n) {
     return true;
 }
 
-static bool conv_opt_expr(Conv *c, void *n, AstExpr **out) {
+bool conv_opt_expr(Conv *c, void *n, AstExpr **out) {
     *out = NULL;
     return !n || (*out = conv_expr(c, n)) != NULL;
 }
@@ -1288,6 +1288,10 @@ static bool copy_source(Conv *c, Slice s, Slice *out) {
     return out->ptr != NULL;
 }
 
+bool copy_clause(Conv *c, int location, const char *word, Slice *out) {
+    return copy_source(c, scan_parenthesised(c->text, after_word(c, location, word)), out);
+}
+
 /* An option's number, as defGetInt64 reads it. */
 static bool sequence_number(Conv *c, const DefElem *d, AstSequenceOption *x) {
     if (!d->arg) return true;
@@ -1912,6 +1916,7 @@ static bool conv_alter_cmd(Conv *c, AlterTableCmd *s, int location, AstAlterCmd 
 static AstStmt *conv_alter_table(Conv *c, AlterTableStmt *s) {
     if (list_length(s->cmds) == 1 && ((AlterTableCmd *)linitial(s->cmds))->subtype == AT_ChangeOwner)
         return conv_table_owner(c, s);
+    if (row_security_command(s)) return conv_row_security(c, s);
     AstAlterTable *x = NEW(AstAlterTable, AST_ALTER_TABLE, s->relation->location);
     if (!x || !conv_rangevar(c, s->relation, &x->table)) return NULL;
     x->object = object_of(s->objtype);
@@ -2007,6 +2012,7 @@ static AstStmt *conv_rename_domain(Conv *c, RenameStmt *s) {
 static AstStmt *conv_rename(Conv *c, RenameStmt *s) {
     if (s->renameType == OBJECT_DOMAIN || s->renameType == OBJECT_DOMCONSTRAINT) return conv_rename_domain(c, s);
     if (s->renameType == OBJECT_TYPE) return conv_rename_type(c, s);
+    if (s->renameType == OBJECT_POLICY) return conv_rename_policy(c, s);
     AstRename *x = NEW(AstRename, AST_RENAME, -1);
     if (!x) return NULL;
     x->object = s->renameType == OBJECT_ATTRIBUTE ? AST_OBJ_COLUMN : object_of(s->renameType);
@@ -2711,6 +2717,7 @@ static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
     }
     case T_DropStmt: {
         ObjectType t = ((DropStmt *)n)->removeType;
+        if (t == OBJECT_POLICY) return conv_drop_policy(c, (DropStmt *)n);
         return t == OBJECT_FUNCTION || t == OBJECT_PROCEDURE || t == OBJECT_ROUTINE || t == OBJECT_AGGREGATE
                    ? conv_drop_function(c, (DropStmt *)n)
                    : conv_drop(c, (DropStmt *)n);

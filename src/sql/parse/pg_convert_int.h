@@ -43,5 +43,14 @@ bool is_access_stmt(Node *n);
 AstStmt *conv_access(Conv *c, Node *n);
 AstStmt *conv_table_owner(Conv *c, AlterTableStmt *s); /* ALTER TABLE and the like, of one OWNER TO */
 const AstRoleSpec *conv_new_owner(Conv *c, RoleSpec *r);
+AstStmt *conv_drop_policy(Conv *c, DropStmt *s);
+AstStmt *conv_rename_policy(Conv *c, RenameStmt *s);
+char row_security_command(const AlterTableStmt *s); /* AstPolicy.action of one such command alone; else 0 */
+AstStmt *conv_row_security(Conv *c, AlterTableStmt *s);
+
+/* ---- pg_convert.c, for the above ---- */
+bool conv_opt_expr(Conv *c, void *n, AstExpr **out);
+/* The text within the parentheses behind the word, which stands behind `location`. */
+bool copy_clause(Conv *c, int location, const char *word, Slice *out);
 
 #endif
