@@ -364,6 +364,16 @@ static int64_t field_text(const char **at, const char *end, char *buf) {
     return n;
 }
 
+Status type_check_domain(int64_t domain, const Value *v, const struct SessionInfo *session, Err *e) {
+    if (!session || !session->check_domain)
+        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "rows with fields of domains cannot be read here");
+    return session->check_domain(session->setting_ctx, domain, v, e);
+}
+/* A value as one of the domain that the field is of, if it is of one. */
+static Status check_field(const CompositeField *f, const Value *v, const struct SessionInfo *session, Err *e) {
+    return f->domain ? type_check_domain(f->domain, v, session, e) : ST_OK;
+}
+
 Status composite_from_text(Type t, Slice text, const struct SessionInfo *session, Arena *a, Str *out, Err *e) {
     const CompositeType *x = composite_of(t);
     if (!x || x->kind == COMPOSITE_ANONYMOUS)
@@ -378,13 +388,17 @@ Status composite_from_text(Type t, Slice text, const struct SessionInfo *session
         if (i > 0 && (p == end || *p != ',')) return malformed(text, "Too few columns.", e);
         p += i > 0;
         fields[i] = (Value){.type = x->fields[i].type, .is_null = true};
-        if (p < end && (*p == ',' || *p == ')')) continue;
+        if (p < end && (*p == ',' || *p == ')')) {
+            TRY(check_field(&x->fields[i], &fields[i], session, e));
+            continue;
+        }
         char *buf = arena_alloc(a, end - p + 1);
         if (!buf) return no_memory(e);
         const int64_t n = field_text(&p, end, buf);
         if (n < 0) return malformed(text, "Unexpected end of input.", e);
         TRY(value_from_text(x->fields[i].type, (Slice){buf, n}, session, a, &fields[i], e));
         fields[i].type = x->fields[i].type;
+        TRY(check_field(&x->fields[i], &fields[i], session, e));
     }
     if (p == end || *p++ != ')') return malformed(text, "Too many columns.", e);
     while (p < end && is_space(*p)) p++;

@@ -447,6 +447,8 @@ static Status composite_cast(FuncCtx *ctx, int64_t n, const Vec *args, Vec *out,
             if (f && func_eval(NULL, f, ctx->session, ctx->arena, t, 1, &x, &fields[k], ctx->err) != ST_OK)
                 return FAILED(i);
             fields[k].type = t;
+            const int64_t domain = to->fields[k].domain;
+            if (domain && type_check_domain(domain, &fields[k], ctx->session, ctx->err) != ST_OK) return FAILED(i);
         }
         if (composite_build(ctx->arena, to->n, fields, z, ctx->err) != ST_OK) return FAILED(i);
     }

@@ -41,4 +41,8 @@ int64_t timetz_format(int64_t cell, char *out);
 int64_t timestamp_format(int64_t micros, bool with_tz, TextForm form, char *out);
 int64_t interval_format(const Interval *iv, TextForm form, char *out);
 
+/* A value as one of a domain, which the session knows: 23514, 23502; 0A000 where there is no session. */
+struct SessionInfo;
+Status type_check_domain(int64_t domain, const Value *v, const struct SessionInfo *session, Err *e);
+
 #endif

@@ -20,11 +20,15 @@ static int32_t find(const Fields *f, const char *name) {
     return -1;
 }
 
-static Status attribute_type(Session *s, const AstColumnDef *c, Type *out) {
+static Status attribute_type(Session *s, const AstColumnDef *c, CompositeField *f) {
     const Domain *d;
+    Type *out = &f->type;
     TRY(sql_bind_type(&s->db->catalog, c->type, out, &d, &s->err));
     const CompositeType *x = composite_of(out->id == T_ARRAY ? type_element(*out) : *out);
-    if (d) return err_at(&s->err, c->location, ERR_FEATURE_NOT_SUPPORTED, "attributes of domains are not supported");
+    f->domain = d ? d->id : 0;
+    if (d && x)
+        return err_at(&s->err, c->location, ERR_FEATURE_NOT_SUPPORTED,
+                      "attributes of domains over composite types are not supported");
     if (x && x->kind == COMPOSITE_TABLE)
         return err_at(&s->err, c->location, ERR_FEATURE_NOT_SUPPORTED,
                       "attributes of row types of tables are not supported");
@@ -46,7 +50,7 @@ Status composite_create(Session *s, Statement *st, const AstCreateComposite *x) 
         if (find(&f, c->name) >= 0)
             return err_set(&s->err, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once", c->name);
         f.items[f.n].name = c->name;
-        TRY(attribute_type(s, c, &f.items[f.n].type));
+        TRY(attribute_type(s, c, &f.items[f.n]));
         f.n++;
     }
     TRY(composite_make(s->db->catalog.rows, 0, name.name, f.n, f.items, &made, &s->err));
@@ -136,7 +140,7 @@ static Status alter_one(Session *s, Statement *st, const CompositeType *x, const
         if (f.n == COMPOSITE_FIELDS_MAX)
             return err_set(&s->err, ERR_TOO_MANY_COLUMNS, "tables can have at most %d columns", COMPOSITE_FIELDS_MAX);
         f.items[f.n].name = c->name;
-        TRY(attribute_type(s, c->column, &f.items[f.n].type));
+        TRY(attribute_type(s, c->column, &f.items[f.n]));
         if (composite_uses(f.items[f.n++].type, x->number))
             return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION, "composite type %s cannot be made a member of itself",
                            x->name);
@@ -152,7 +156,7 @@ static Status alter_one(Session *s, Statement *st, const CompositeType *x, const
         break;
     case AST_ALTER_SET_TYPE:
         if (at < 0) return no_field(s, x, c->name);
-        TRY(attribute_type(s, c->column, &f.items[at].type));
+        TRY(attribute_type(s, c->column, &f.items[at]));
         if (composite_uses(f.items[at].type, x->number))
             return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION, "composite type %s cannot be made a member of itself",
                            x->name);

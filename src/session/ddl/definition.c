@@ -1090,9 +1090,12 @@ static Status order_domains(Lister *l) {
     }
     return ST_OK;
 }
-/* Without texts that wait, and conditions that values need not pass. */
-static Status add_domains(Lister *l) {
+/* Without texts that wait, and conditions that values need not pass. over_rows: those over composite types, which may
+ * have fields of the others. */
+static Status add_domains(Lister *l, bool over_rows) {
     for (int64_t i = 0; i < l->k->n_domains; i++) {
+        const Type of = l->domains[i]->type;
+        if (over_rows != (composite_of(of.id == T_ARRAY ? type_element(of) : of) != NULL)) continue;
         const Domain *d = l->domains[i], *parent = catalog_domain_by_id(l->k, d->parent);
         const char *shown = domain_shown(l->a, d);
         char type[TYPE_NAME_MAX];
@@ -1227,7 +1230,9 @@ static Status add_composites(Lister *l) {
             text_put(&t, k ? ",\n    " : "\n    ");
             text_name(&t, x->fields[k].name);
             text_put(&t, " ");
-            text_put(&t, type_name(x->fields[k].type, &type));
+            const Domain *d = catalog_domain_by_id(l->k, x->fields[k].domain);
+            if (d) text_name(&t, d->name);
+            else text_put(&t, type_name(x->fields[k].type, &type));
         }
         text_put(&t, x->n ? "\n)" : ")");
         TRY(add_type(l, x->name, &t));
@@ -1347,8 +1352,9 @@ static Status list_all(Session *s, Arena *a, Definitions *out) {
     TRY(add_enums(&l));
     TRY(add_ranges(&l));
     TRY(order_domains(&l));
-    TRY(add_domains(&l));
+    TRY(add_domains(&l, false));
     TRY(add_composites(&l));
+    TRY(add_domains(&l, true));
     for (int64_t i = 0; i < n; i++)
         if (!is_view(&l, l.tables[i])) TRY(add_table(&l, l.tables[i]));
     TRY(add_sequence_owners(&l));

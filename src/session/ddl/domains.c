@@ -139,9 +139,6 @@ Status domain_create(Session *s, Statement *st, const AstCreateDomain *x) {
         return err_at(&s->err, x->def->type->location, ERR_DATATYPE_MISMATCH,
                       "\"%s\" is not a valid base type for a domain", x->def->type->name);
     TRY(sql_bind_type(&s->db->catalog, x->def->type, &y.d.type, &parent, &s->err));
-    if (composite_of(y.d.type.id == T_ARRAY ? type_element(y.d.type) : y.d.type))
-        return err_at(&s->err, x->def->type->location, ERR_FEATURE_NOT_SUPPORTED,
-                      "domains over composite types are not supported");
     if (x->def->collation.name)
         TRY(sql_check_collation(&x->def->collation, y.d.type, x->def->collation.location, &s->err));
     y.d.parent = parent ? parent->id : 0;
@@ -184,9 +181,27 @@ static Status find_value(DomainDraft *x, const char *condition, const char **tab
     return ST_OK;
 }
 
+/* Values of the domain within rows are not looked at. */
+static Status check_no_rows(const DomainDraft *x) {
+    const Catalog *k = &x->s->db->catalog;
+    for (int64_t i = 0; i < k->n_tables; i++)
+        for (int c = 0; c < k->tables[i]->n_cols; c++) {
+            const Column *col = &k->tables[i]->cols[c];
+            const CompositeType *row = composite_of(col->type.id == T_ARRAY ? type_element(col->type) : col->type);
+            for (int32_t f = 0; row && f < row->n; f++) {
+                const Domain *d = catalog_domain_by_id(k, row->fields[f].domain);
+                if (d && domain_is_of(k, d, &x->d))
+                    return err_set(&x->s->err, ERR_FEATURE_NOT_SUPPORTED,
+                                   "cannot alter type \"%s\" because column \"%s.%s\" uses it", x->d.name,
+                                   k->tables[i]->name, col->name);
+            }
+        }
+    return ST_OK;
+}
 static Status check_values(DomainDraft *x, const DomainCheck *k) {
     const char *table, *column, *condition = arena_printf(x->a, "not (%s\n)", k->sql);
     if (!condition) return err_oom(&x->s->err);
+    TRY(check_no_rows(x));
     TRY(find_value(x, condition, &table, &column));
     if (!table) return outdate_others(x), ST_OK;
     err_set(&x->s->err, ERR_CHECK_VIOLATION,
@@ -196,6 +211,7 @@ static Status check_values(DomainDraft *x, const DomainCheck *k) {
 }
 static Status check_not_null(DomainDraft *x) {
     const char *table, *column;
+    TRY(check_no_rows(x));
     TRY(find_value(x, "value is null", &table, &column));
     if (!table) return outdate_others(x), ST_OK;
     err_set(&x->s->err, ERR_NOT_NULL_VIOLATION, "column \"%s\" of table \"%s\" contains null values", column, table);

@@ -19,11 +19,11 @@ typedef struct Deparse {
     PlanCtx *c;
     const Table *t;
     const ColId *ids;
-    bool pretty;     /* parentheses and such only where they are needed */
-    bool of_domain;  /* the only column is a domain's VALUE */
-    bool keep_scale; /* constants have no other scale than they were given */
-    int indent;      /* of lines of a CASE */
-    bool fails;      /* it has no text of PostgreSQL's */
+    bool pretty;       /* parentheses and such only where they are needed */
+    const char *value; /* the only column is a domain's VALUE, which is shown so; NULL: it is a table's */
+    bool keep_scale;   /* constants have no other scale than they were given */
+    int indent;        /* of lines of a CASE */
+    bool fails;        /* it has no text of PostgreSQL's */
 } Deparse;
 
 static const char *write_expr(Deparse *d, const Expr *e, bool implicit);
@@ -119,7 +119,7 @@ static const char *write_const(Deparse *d, const Expr *e) {
     return q ? arena_printf(d->a, "%s::%s", q, type) : NULL;
 }
 static bool is_of_domain(const Deparse *d, const Expr *e) {
-    for (int i = 0; e->kind == EX_COL && d->t && i < d->t->n_cols && !d->of_domain; i++)
+    for (int i = 0; e->kind == EX_COL && d->t && i < d->t->n_cols && !d->value; i++)
         if (d->ids[i] == e->u.col) return d->t->cols[i].domain != 0;
     return false;
 }
@@ -216,9 +216,22 @@ static const char *write_call(Deparse *d, const Expr *e) {
     return args && name ? arena_printf(d->a, "%s(%s)", name, args) : NULL;
 }
 static bool is_numeric(Type t) { return t.id == T_NUMERIC || t.id == T_DECIMAL; }
+/* CURRENT_TIMESTAMP(2) and the like are bound as casts. */
+static bool is_clock(const Expr *e) {
+    static const char *const names[] = {"current_time", "current_timestamp", "localtime", "localtimestamp"};
+    const bool call = e->kind == EX_CAST && e->args[0]->kind == EX_FUNC && e->args[0]->n_args == 0;
+    bool yes = false;
+    for (int64_t i = 0; i < ARRAY_LEN(names); i++)
+        yes = yes || (call && strcmp(e->args[0]->u.func->name, names[i]) == 0);
+    return yes && e->type.id == e->args[0]->type.id && e->type.precision < 6;
+}
 static const char *write_cast(Deparse *d, const Expr *e, bool implicit) {
     char room[TYPE_NAME_MAX];
     const char *x = write_in(d, e->args[0], e, true);
+    if (is_clock(e)) {
+        x = write_expr(d, e->args[0], true);
+        return x ? arena_printf(d->a, "%s(%d)", x, e->type.precision) : NULL;
+    }
     const Type from = e->args[0]->type;
     const bool alike = (is_numeric(e->type) && is_numeric(from)) || (type_is_integer(e->type) && type_is_integer(from));
     if (e->cast_ctx != CAST_EXPLICIT && (!implicit || alike)) return x;
@@ -261,7 +274,7 @@ static const char *write_test(Deparse *d, const Expr *e, const char *what) {
 }
 static const char *write_column(Deparse *d, const Expr *e) {
     for (int i = 0; d->t && i < d->t->n_cols; i++)
-        if (d->ids[i] == e->u.col) return d->of_domain ? "VALUE" : definition_name(d->a, d->t->cols[i].name);
+        if (d->ids[i] == e->u.col) return d->value ? d->value : definition_name(d->a, d->t->cols[i].name);
     d->fails = true;
     return "";
 }
@@ -321,7 +334,7 @@ static Expr *bind_text(PlanCtx *c, const Table *t, const char *sql, ColId *ids) 
     return sql_bind_scalar(c, ast, type_make(T_UNKNOWN), &e) == ST_OK ? e : NULL;
 }
 
-static Status write_text(const SysObjects *o, Arena *a, const Table *t, bool of_domain, bool pretty, const char *sql,
+static Status write_text(const SysObjects *o, Arena *a, const Table *t, const char *value, bool pretty, const char *sql,
                          const char **out) {
     PlanCtx c;
     Err why = {0};
@@ -331,7 +344,7 @@ static Status write_text(const SysObjects *o, Arena *a, const Table *t, bool of_
     ColId *ids = arena_array(a, ColId, (t ? t->n_cols : 0) + 1);
     if (!ids) return err_oom(&o->s->err);
     const Expr *e = bind_text(&c, t, sql, ids);
-    Deparse d = {.a = a, .c = &c, .t = t, .ids = ids, .of_domain = of_domain, .pretty = pretty};
+    Deparse d = {.a = a, .c = &c, .t = t, .ids = ids, .value = value, .pretty = pretty};
     *out = e ? without_blanks(a, write_expr(&d, e, false)) : sql;
     if (d.fails) *out = t ? arena_printf(a, "(%s)", sql) : sql;
     return *out ? ST_OK : err_oom(&o->s->err);
@@ -369,14 +382,16 @@ Status definition_default_text(const SysObjects *o, Arena *a, const char *sql, T
 }
 
 Status definition_expr(const SysObjects *o, Arena *a, const Table *t, bool pretty, const char *sql, const char **out) {
-    return write_text(o, a, t, false, pretty, sql, out);
+    return write_text(o, a, t, NULL, pretty, sql, out);
 }
 Status definition_domain_check(const SysObjects *o, Arena *a, const Domain *d, bool pretty, const char *sql,
                                const char **out) {
     static char value[] = "value";
     Column col = {.name = value, .type = d->type};
     const Table t = {.name = d->name, .n_cols = 1, .cols = &col};
-    return write_text(o, a, &t, true, pretty, sql, out);
+    const char *shown =
+        d->parent ? arena_printf(a, "(VALUE)::%s", type_plain_name(d->type)) : "VALUE"; /* of its type */
+    return shown ? write_text(o, a, &t, shown, pretty, sql, out) : err_oom(&o->s->err);
 }
 
 typedef struct Reads {

@@ -107,7 +107,40 @@ static Status add_user_type(SysObjects *o, SysType t, char kind) {
     t.array = number(o, 'a', t.oid, t.key);
     return t.oid && t.array ? add_type(o, t) : ST_ERROR;
 }
+/* information_schema's domains: of none of the catalog's. Columns of the schema's views are of their base types. */
+#define SCHEMA_KEY(nm)   \
+    "\xff"               \
+    "information_schema" \
+    "\xff" nm
+static char schema_names[][48] = {SCHEMA_KEY("cardinal_number"), SCHEMA_KEY("character_data"),
+                                  SCHEMA_KEY("sql_identifier"), SCHEMA_KEY("time_stamp"), SCHEMA_KEY("yes_or_no")};
+static char of_numbers[] = "cardinal_number_domain_check", of_words[] = "yes_or_no_check",
+            now[] = "CURRENT_TIMESTAMP(2)", not_negative[] = "VALUE >= 0",
+            yes_or_no[] = "(VALUE)::text = ANY (ARRAY['YES', 'NO'])";
+static DomainCheck schema_checks[] = {{.name = of_numbers, .sql = not_negative}, {.name = of_words, .sql = yes_or_no}};
+static const struct {
+    int64_t oid;
+    Domain domain;
+} schema_domains[] = {
+    {13221, {.id = -1, .name = schema_names[0], .type = {.id = T_INT4}, .n_checks = 1, .checks = &schema_checks[0]}},
+    {13224, {.id = -2, .name = schema_names[1], .type = {.id = T_VARCHAR}}},
+    {13226, {.id = -3, .name = schema_names[2], .type = {.id = T_TEXT, .flags = TF_NAME}}},
+    {13232, {.id = -4, .name = schema_names[3], .type = {.id = T_TIMESTAMPTZ, .precision = 2}, .default_sql = now}},
+    {13234,
+     {.id = -5,
+      .name = schema_names[4],
+      .type = {.id = T_VARCHAR, .length = 3},
+      .n_checks = 1,
+      .checks = &schema_checks[1]}},
+};
+
 static Status add_types(SysObjects *o) {
+    for (int64_t i = 0; i < ARRAY_LEN(schema_domains); i++)
+        TRY(add_user_type(o,
+                          (SysType){.oid = schema_domains[i].oid,
+                                    .key = schema_domains[i].domain.name,
+                                    .domain = &schema_domains[i].domain},
+                          'd'));
     for (int64_t i = 0; i < ARRAY_LEN(builtins); i++) {
         SysType t = {.oid = builtins[i].oid,
                      .name = builtins[i].name,
@@ -246,7 +279,8 @@ static Status add_classes(SysObjects *o) {
         if (!c.oid || !(c.type = number(o, 'r', c.oid, "")) || !(c.array = number(o, 'a', c.type, ""))) return ST_ERROR;
         if (!(c.cols = arena_array(o->a, SysColumn, x->n + 1))) return ST_ERROR;
         for (int32_t k = 0; k < x->n; k++)
-            c.cols[k] = (SysColumn){.name = x->fields[k].name, .type = x->fields[k].type};
+            c.cols[k] =
+                (SysColumn){.name = x->fields[k].name, .type = x->fields[k].type, .domain = x->fields[k].domain};
         TRY(add_class(o, c));
     }
     for (int64_t i = 0; i < o->classes.len; i++) {
@@ -280,6 +314,16 @@ static const SysClass *referred_index(const SysClass *table, const ForeignKey *f
     }
     return NULL;
 }
+static Status add_domain_checks(SysObjects *o, const Domain *d) {
+    const int64_t type = object_domain_oid(o, d->id);
+    for (int k = 0; k < d->n_checks; k++)
+        TRY(add_constraint(
+            o,
+            (SysConstraint){
+                .name = d->checks[k].name, .kind = 'c', .check = d->checks[k].sql, .domain = d, .domain_type = type},
+            type));
+    return ST_OK;
+}
 static Status add_constraints(SysObjects *o) {
     for (int64_t i = 0; i < o->classes.len; i++) {
         const SysClass *c = &o->classes.items[i];
@@ -310,17 +354,8 @@ static Status add_constraints(SysObjects *o) {
         x.index = referred_index(x.foreign, f);
         TRY(add_constraint(o, x, x.of->oid));
     }
-    for (int64_t i = 0; i < o->c->n_domains; i++) {
-        const Domain *d = o->c->domains[i];
-        for (int k = 0; k < d->n_checks; k++)
-            TRY(add_constraint(o,
-                               (SysConstraint){.name = d->checks[k].name,
-                                               .kind = 'c',
-                                               .check = d->checks[k].sql,
-                                               .domain = d,
-                                               .domain_type = object_domain_oid(o, d->id)},
-                               object_domain_oid(o, d->id)));
-    }
+    for (int64_t i = 0; i < ARRAY_LEN(schema_domains); i++) TRY(add_domain_checks(o, &schema_domains[i].domain));
+    for (int64_t i = 0; i < o->c->n_domains; i++) TRY(add_domain_checks(o, o->c->domains[i]));
     return ST_OK;
 }
 

@@ -329,8 +329,17 @@ static Expr *literal_cast(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t loca
     return f ? f : bind_coerce(b, c, to, ctx, location);
 }
 
+/* Whether its rows have fields of domains, at any depth: casts to it ask the session. */
+static bool has_domains(Type t) {
+    const CompositeType *x = composite_of(t.id == T_ARRAY ? type_element(t) : t);
+    bool has = false;
+    for (int32_t i = 0; x && i < x->n && !has && !stack_stop(); i++)
+        has = x->fields[i].domain || has_domains(x->fields[i].type);
+    return has;
+}
 Expr *bind_coerce(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t location) {
     if (!e || type_eq(e->type, to)) return e;
+    if (has_domains(to)) b->c->one_thread = true;
     if (to.id == T_UNKNOWN) return e;
     if (type_is_record(e->type) && to.id == T_BYTEA && !type_is_record(to) && ctx != CAST_IMPLICIT) {
         (void)cast_error(b, e->type, to, e->location ? e->location : location);

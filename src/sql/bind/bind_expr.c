@@ -1,6 +1,8 @@
 /* bind_expr.c - expressions: names resolved, types decided, casts inserted.
  */
+#include "catalog/named_type.h"
 #include "sql/bind/bind_int.h"
+#include "types/array.h"
 
 Expr **bind_list(Binder *b, Query *q, AstExpr *const *items, int64_t n) {
     Expr **out = arena_array(b->a, Expr *, n + 1);
@@ -88,9 +90,57 @@ static Expr *bind_sql_value(Binder *b, const AstSqlValue *v) {
     return bind_coerce(b, e, t, CAST_EXPLICIT, v->location);
 }
 
+/* ---- arrays of domains: values of the domain's type, each of which is looked at ---- */
+
+/* args: the array, the domain's id. */
+static Status elements_kernel(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out) {
+    const Type element = type_element(args[0].type);
+    (void)nargs;
+    if (!ctx->session || !ctx->session->check_domain)
+        return err_set(ctx->err, ERR_FEATURE_NOT_SUPPORTED, "values cannot become ones of a domain here");
+    for (int64_t i = 0; i < n; i++) {
+        Value array, id;
+        bind_arg_value(&args[0], i, &array);
+        bind_arg_value(&args[1], i, &id);
+        const ArrayView items = array.is_null ? (ArrayView){0} : array_view(array.u.str);
+        for (int64_t k = 0; k < items.n; k++) {
+            Value v = {.type = element, .is_null = array_is_null(&items, k)};
+            if (!v.is_null) array_get(&items, k, value_cell(&v));
+            if (ctx->session->check_domain(ctx->session->setting_ctx, id.u.i64, &v, ctx->err) == ST_OK) continue;
+            ctx->error_row = i;
+            return ST_ERROR;
+        }
+        bind_put_value(out, i, &array);
+    }
+    return ST_OK;
+}
+static const FuncDef elements_def = {.name = "domain_check_elements",
+                                     .flags = FN_CAN_FAIL | FN_VOLATILE,
+                                     .ret = T_VOID,
+                                     .nargs = 2,
+                                     .args = {T_VOID, T_INT8},
+                                     .kernel = elements_kernel,
+                                     .doc = "internal: an array as one of values of a domain"};
+static Expr *cast_to_array(Binder *b, Query *q, const AstCast *c, const Domain *d) {
+    const bool literal = c->arg->kind == AST_ARRAY;
+    if (d->type.id == T_ARRAY) return bind_unsupported(b, c->location, "arrays of domains over arrays"), NULL;
+    const Type t = type_array_of(type_narrowed(d->type));
+    Expr *e = literal ? bind_array(b, q, AST_AS_CONST(AstList, c->arg), &t) : bind_expr(b, q, c->arg);
+    if (!(e = bind_coerce(b, e, t, CAST_EXPLICIT, c->location))) return NULL;
+    Expr *x = expr_new(b->c, EX_FUNC, t, 2);
+    if (!x || !(x->args[1] = bind_int8_const(b, d->id)) || !vec_push(b->a, &b->c->domain_ids, d->id)) return NULL;
+    x->args[0] = e;
+    x->u.func = &elements_def;
+    b->c->one_thread = true;
+    return x;
+}
+
 static Expr *bind_cast(Binder *b, Query *q, const AstCast *c) {
     Type t;
     const Domain *domain;
+    const bool array = c->type->array_dims && !c->type->percent_type;
+    const NamedType named = array ? catalog_type(b->c->catalog, c->type->schema, c->type->name) : (NamedType){0};
+    if (named.domain) return cast_to_array(b, q, c, named.domain);
     if (bind_type(b, c->type, &t, &domain) != ST_OK) return NULL;
     Expr *arg;
     if (c->arg->kind == AST_NUMBER_LIT && (t.id == T_FLOAT8 || t.id == T_FLOAT4)) {
@@ -317,6 +367,22 @@ static Expr *bind_like(Binder *b, Query *q, const AstLike *l) {
     return bind_op(b, ops[l->like_kind == AST_LIKE_ILIKE][l->negated], arg, pattern, l->location);
 }
 
+/* PostgreSQL's operators of anyenum do not take domains over enumerated types. */
+static bool is_enum_domain(const Binder *b, const Expr *e) {
+    return e->type.id == T_ENUM && e->domain && catalog_domain_by_id(b->c->catalog, e->domain);
+}
+static const char *operand_name(Binder *b, const Expr *e) {
+    const Domain *d = catalog_domain_by_id(b->c->catalog, e->domain);
+    return d ? domain_shown(b->a, d) : type_plain_name(e->type);
+}
+static Expr *no_enum_operator(Binder *b, const char *op, const Expr *l, const Expr *r, int64_t location) {
+    const char *left = operand_name(b, l), *right = operand_name(b, r);
+    if (!left || !right) return NULL;
+    err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_FUNCTION, "operator does not exist: %s %s %s", left, op, right);
+    err_hint(b->err,
+             "No operator matches the given name and argument types. You might need to add explicit type casts.");
+    return NULL;
+}
 static Expr *bind_operator(Binder *b, Query *q, const AstOp *o) {
     if (o->op_schema && strcmp(o->op_schema, "pg_catalog") != 0) {
         err_at(b->err, bind_pos(b, o->location), ERR_UNDEFINED_FUNCTION, "operator does not exist: %s.%s", o->op_schema,
@@ -330,8 +396,10 @@ static Expr *bind_operator(Binder *b, Query *q, const AstOp *o) {
     const bool rows = o->left->kind == AST_ROW && o->right->kind == AST_ROW;
     if (rows || (o->left->kind == AST_ROW && o->right->kind == AST_SUBLINK))
         return bind_row_op(b, q, o->op, o->left, o->right, o->location);
-    Expr *l = bind_expr(b, q, o->left);
-    return bind_op(b, o->op, l, l ? bind_expr(b, q, o->right) : NULL, o->location);
+    Expr *l = bind_expr(b, q, o->left), *r = l ? bind_expr(b, q, o->right) : NULL;
+    if (r && bind_is_comparison(o->op) && (is_enum_domain(b, l) || is_enum_domain(b, r)))
+        return no_enum_operator(b, o->op, l, r, o->location);
+    return bind_op(b, o->op, l, r, o->location);
 }
 
 static Expr *bind_bool_op(Binder *b, Query *q, const AstBool *x) {

@@ -557,6 +557,15 @@ static Expr *bind_collation_for(Binder *b, Query *q, const AstFunc *f) {
     return bind_text_const(b, slice_of(quoted), f->location);
 }
 
+/* ARRAY[..] of values of one domain is an array of that; NULL: it is none. */
+static const Domain *domain_of_items(Binder *b, Query *q, const AstExpr *e) {
+    const AstList *l = e->kind == AST_ARRAY ? AST_AS_CONST(AstList, e) : NULL;
+    Expr **items = l && l->n_items ? bind_list(b, q, l->items, l->n_items) : NULL;
+    for (int64_t i = 0; items && i < l->n_items; i++)
+        if (items[i]->domain != items[0]->domain) return NULL;
+    return items ? catalog_domain_by_id(b->c->catalog, items[0]->domain) : NULL;
+}
+
 Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
     const char *name = f->name.name;
     int64_t pos = bind_pos(b, f->location);
@@ -611,9 +620,12 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
     }
     if (f->n_args == 1 && strcmp(name, "pg_typeof") == 0) {
         const Domain *d = catalog_domain_by_id(b->c->catalog, args[0]->domain);
+        const Domain *items = d ? NULL : domain_of_items(b, q, f->args[0]);
+        const char *shown = d || items ? domain_shown(b->a, d ? d : items) : "unknown";
         b->c->one_thread = true;
-        if (d || (args[0]->kind == EX_CONST && args[0]->type.id == T_UNKNOWN))
-            return type_named(b, d ? domain_shown(b->a, d) : "unknown", f->location);
+        if (items && shown) shown = arena_printf(b->a, "%s[]", shown);
+        if (d || items || (args[0]->kind == EX_CONST && args[0]->type.id == T_UNKNOWN))
+            return type_named(b, shown, f->location);
     }
     Expr *e = func_named(slice_of(name)) ? NULL : operator_function(b, name, (int)f->n_args, args, f->location);
     if (!e && !err_is_set(b->err)) e = bind_range_cast(b, name, (int)f->n_args, args, f->location);

@@ -173,6 +173,11 @@ static Expr *cannot_cast(Binder *b, Type from, Type to, int64_t location) {
     return NULL;
 }
 
+/* A value as one of the field, which may be of a domain. */
+static Expr *field_value(Binder *b, Expr *e, const CompositeField *f, CastCtx ctx, int64_t location) {
+    if (!(e = bind_coerce(b, e, f->type, ctx, location)) || !f->domain) return e;
+    return bind_domain(b, e, catalog_domain_by_id(b->c->catalog, f->domain), location);
+}
 Expr *bind_row_as(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t location) {
     const CompositeType *from = composite_of(e->type), *x = composite_of(to);
     if (!from || !x || from->kind != COMPOSITE_ANONYMOUS || from == x) return e;
@@ -193,7 +198,7 @@ Expr *bind_row_as(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t location) {
                        type_plain_name(f), i + 1);
             return NULL;
         }
-        if (made && !(args[i] = bind_coerce(b, e->args[i], f, ctx, e->args[i]->location))) return NULL;
+        if (made && !(args[i] = field_value(b, e->args[i], &x->fields[i], ctx, e->args[i]->location))) return NULL;
     }
     return made ? make_row(b, to, x->n, args, location) : e;
 }
@@ -230,6 +235,7 @@ Expr *bind_field_at(Binder *b, Expr *row, int32_t k, int64_t location) {
     Expr *args[2] = {row, expr_const(b->c, &at)};
     Expr *e = args[1] ? bind_call(b, "row_column", false, 2, args, location) : NULL;
     if (e) e->type = x->fields[k].type;
+    if (e) e->domain = x->fields[k].domain;
     return e;
 }
 
@@ -246,7 +252,7 @@ Expr *bind_field_set(Binder *b, Expr *row, int32_t k, Expr *value, int64_t locat
         err_hint(b->err, "You will need to rewrite or cast the expression.");
         return NULL;
     }
-    Expr *args[3] = {row, expr_const(b->c, &at), bind_coerce(b, value, t, CAST_ASSIGNMENT, location)};
+    Expr *args[3] = {row, expr_const(b->c, &at), field_value(b, value, &x->fields[k], CAST_ASSIGNMENT, location)};
     Expr *e = args[1] && args[2] ? bind_call(b, "row_set", false, 3, args, location) : NULL;
     if (e) e->type = composite_type(x);
     return e;
