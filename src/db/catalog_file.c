@@ -35,7 +35,8 @@ enum {
     CATALOG_ROLES = 22 /* and roles, owners and privileges */,
     CATALOG_SCHEMAS = 23 /* and schemas */,
     CATALOG_TYPE_SCHEMAS = 24 /* and types in them, arrays and fields of domains, row security, comments and
-                                 privileges of what every database has */,
+                                 privileges of what every database has */
+    ,
     CATALOG_AGGREGATES = 25 /* and aggregates among the routines */,
     CATALOG_UNLOGGED = 26 /* and unlogged tables and sequences */,
     CATALOG_LSN = 28 /* and pg_lsn */,
