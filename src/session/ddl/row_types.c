@@ -133,6 +133,19 @@ static Status change_routine(Session *s, const RowChange *list, Routine *r) {
     }
     return ST_OK;
 }
+/* Its conditions may name fields that go, or have others' names now. */
+static Status change_domain(Session *s, const RowChange *list, Domain *d) {
+    if (!changes(list, d->type)) return ST_OK;
+    if (d->n_checks > 0)
+        return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "cannot alter type \"%s\" because domain \"%s\" uses it",
+                       name_of_key(change_of(list, d->type)->from->name), name_of_key(d->name));
+    Domain *copy = domain_new(d, &s->err);
+    if (!copy) return ST_ERROR;
+    copy->type = row_change_type(list, copy->type);
+    if (session_drop_domain(s, d) == ST_OK) return session_add_domain(s, copy);
+    domain_free(copy);
+    return ST_ERROR;
+}
 static Status change_table(Session *s, Statement *st, RowChange **list, Table *t, bool *more) {
     TableDraft d;
     Type before, after;
@@ -172,16 +185,13 @@ Status row_type_changed(Session *s, Statement *st, const CompositeType *from, co
     RowChange *list = NULL;
     const CompositeType *x;
     TRY(add(st, &list, from, to, map));
-    for (int64_t i = 0; i < k->n_domains; i++)
-        if (changes(list, k->domains[i]->type))
-            return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "cannot alter type \"%s\" because domain \"%s\" uses it",
-                           from->name, k->domains[i]->name);
     for (bool more = true; more;) {
         more = false;
         for (int64_t i = 0; !more && (x = composite_nth(k->rows, i)) != NULL; i++)
             TRY(change_type(s, st, &list, x, &more));
         for (int64_t i = 0; !more && i < k->n_tables; i++) TRY(change_table(s, st, &list, k->tables[i], &more));
     }
+    for (int64_t i = k->n_domains - 1; i >= 0; i--) TRY(change_domain(s, list, k->domains[i]));
     for (int64_t i = k->n_routines - 1; i >= 0; i--) TRY(change_routine(s, list, k->routines[i]));
     return ST_OK;
 }

@@ -623,9 +623,9 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
         const Domain *items = d ? NULL : domain_of_items(b, q, f->args[0]);
         const char *shown = d || items ? domain_shown(b->a, d ? d : items) : "unknown";
         b->c->one_thread = true;
-        if (items && shown) shown = arena_printf(b->a, "%s[]", shown);
-        if (d || items || (args[0]->kind == EX_CONST && args[0]->type.id == T_UNKNOWN))
-            return type_named(b, shown, f->location);
+        if (items && shown) shown = arena_printf(b->a, "%s[]", shown); /* no type of the catalog */
+        if (items) return shown ? bind_text_const(b, slice_of(shown), f->location) : NULL;
+        if (d || (args[0]->kind == EX_CONST && args[0]->type.id == T_UNKNOWN)) return type_named(b, shown, f->location);
     }
     Expr *e = func_named(slice_of(name)) ? NULL : operator_function(b, name, (int)f->n_args, args, f->location);
     if (!e && !err_is_set(b->err)) e = bind_range_cast(b, name, (int)f->n_args, args, f->location);
