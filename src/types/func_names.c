@@ -197,7 +197,8 @@ KERNEL(options_rows) {
         Str *z = (Str *)out->data + i;
         *z = STR0;
         if (!row_valid(out, i)) continue;
-        const ArrayView items = array_view(AT(Str, 0, i));
+        ArrayView items;
+        if (array_view_of(AT(Str, 0, i), PH_STR, &items, ctx->err) != ST_OK) return FAILED(i);
         Str *rows = arena_array(ctx->arena, Str, items.n + 1);
         if (!rows) return err_oom(ctx->err), FAILED(i);
         for (int64_t k = 0; k < items.n; k++) {

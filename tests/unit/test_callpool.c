@@ -724,10 +724,10 @@ static void rows_apart(void **state) {
         assert_int_equal(stele_run(st), STELE_DONE);
         stele_finalize(st);
         stele_pool_get_info(conn, false, &info);
-        assert_int_equal(info.calls, i == 2);
+        assert_int_equal(info.calls, i != 1);
         run(c, i == 0 ? "call by_name('c')" : "call by_name('a')");
         stele_pool_get_info(conn, true, &info);
-        assert_int_equal(info.calls, 1 + (i == 2));
+        assert_int_equal(info.calls, 1 + (i != 1));
     }
     gives(conn, "select string_agg(name || v, ' ' order by id) from named", "a4 c2");
     stele_disconnect(c);
