@@ -310,6 +310,7 @@ static void copy_definition(TableVersion *v, const Table *t, HashIndex *indexes)
     v->view.content = t->content;
     v->view.live_rows = t->live_rows;
     v->view.expected_rows = t->expected_rows;
+    v->view.unlogged = t->unlogged;
     mem_account_init(&v->view.account, &v->owner->table->account, "table", 0, NULL);
     v->view.impl = &v->impl;
     v->impl.version = &v->view;
