@@ -223,12 +223,15 @@ STELE_API stele_status stele_check(const char *path, void (*file)(void *ctx, con
 
 /* A part of a record of the log: records are commits, and have some. */
 typedef struct stele_log_part {
+    int64_t generation; /* of the log that the record is in: g<generation>/log */
+    int64_t timeline;   /* of the log: grows with each recovery; 0: an older log, which does not say, nor the next */
+    uint64_t database;  /* of the log: a random number that the database was given */
     int64_t lsn, bytes; /* where the record begins, and what it takes in the log */
     bool first;         /* of its record */
     const char *kind;   /* "rows": of a table have changed; "catalog", "table": as of then it is in a file; "sequence":
-                           numbers that it may have given */
+                           numbers that it may have given; "continued": the log goes on in another file */
     const char *object; /* the table or sequence, with its schema; "" where the kind has none */
-    const char *file;   /* that it names; "" */
+    const char *file;   /* that it names, in the generation's directory; "continued": in the database's; "" */
     int64_t inserted, updated, deleted; /* rows */
     int64_t last;                       /* of a sequence: the number */
 } stele_log_part;
@@ -240,8 +243,9 @@ typedef struct stele_log_row {
     const char *const *names, *const *values; /* texts; NULL: NULL */
 } stele_log_row;
 /* What the log of the database has from an LSN on (0: from its beginning), in order. The rows of a part come behind it;
- * `row` may be NULL. Callbacks stop the reading by returning true. Errors: as stele_check, XX001 what cannot be
- * read, with file and offset; what comes before it was handed over. No error, and no part, where there is no log. */
+ * Where a checkpoint has not been completed, that is in several logs, one behind the other. `row` may be NULL.
+ * Callbacks stop the reading by returning true. Errors: as stele_check, XX001 what cannot be read, with file and
+ * offset; what comes before it was handed over. No error, and no part, where there is no log. */
 STELE_API stele_status stele_read_log(const char *path, int64_t from_lsn,
                                       bool (*part)(void *ctx, const stele_log_part *p),
                                       bool (*row)(void *ctx, const stele_log_row *r), void *ctx,

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "db/redo.h"
+#include "session/core/checkpointer.h"
 #include "session/core/idle.h"
 #include "session/core/result_stream.h"
 #include "session/core/transaction.h"
@@ -107,6 +108,7 @@ stele_status api_open(const char *path, const stele_options *options, Vfs *vfs, 
         if (opened == ST_OK) opened = database_replay(d->db, &open_error);
         if (opened == ST_OK && options && options->durable) opened = redo_start(d->db, &open_error);
         if (opened == ST_OK && !read_only) opened = upkeep_start(d->db, &open_error);
+        if (opened == ST_OK && d->db->redo) opened = checkpointer_start(d->db, &open_error);
         if (opened != ST_OK) database_close(d->db);
     }
     if (opened != ST_OK) {
@@ -142,7 +144,7 @@ stele_status stele_close(stele_db *d, stele_error_info *error) {
     if (atomic_load(&d->connections) > 0)
         err_set(&open_error, ERR_OBJECT_IN_USE, "the database still has %lld connections",
                 (long long)atomic_load(&d->connections));
-    else database_stop_upkeep(d->db);
+    else database_stop_threads(d->db);
     if (!err_is_set(&open_error)) transactions_settle(d->db);
     if (!err_is_set(&open_error) && d->db->path && d->db->dirty) (void)database_save(d->db, &open_error);
     if (err_is_set(&open_error)) {
@@ -156,7 +158,7 @@ stele_status stele_close(stele_db *d, stele_error_info *error) {
 stele_status stele_discard(stele_db *d) {
     if (!d) return STELE_OK;
     if (atomic_load(&d->connections) > 0) return STELE_ERROR;
-    database_stop_upkeep(d->db);
+    database_stop_threads(d->db);
     transactions_settle(d->db);
     release_db(d);
     return STELE_OK;

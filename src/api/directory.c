@@ -75,7 +75,10 @@ typedef struct Reading {
 
 static bool each_part(void *ctx, const RedoShown *p) {
     const Reading *r = ctx;
-    const stele_log_part out = {.lsn = p->lsn,
+    const stele_log_part out = {.generation = p->generation,
+                                .timeline = p->timeline,
+                                .database = (uint64_t)p->database,
+                                .lsn = p->lsn,
                                 .bytes = p->bytes,
                                 .first = p->first,
                                 .kind = p->kind,

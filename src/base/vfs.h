@@ -27,6 +27,8 @@ struct Vfs {
     Status (*size)(VfsFile *, int64_t *out, Err *);
     Status (*truncate)(VfsFile *, int64_t size, Err *);
     Status (*rename)(Vfs *, const char *from, const char *to, Err *);
+    /* `to`, which is not there, becomes another name of the file; 0A000: it cannot have one. */
+    Status (*link)(Vfs *, const char *from, const char *to, Err *);
     Status (*remove)(Vfs *, const char *path, Err *); /* missing file is fine */
     Status (*sync_dir)(Vfs *, const char *path, Err *);
     Status (*make_dir)(Vfs *, const char *path, Err *); /* existing directory is fine */

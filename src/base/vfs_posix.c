@@ -118,6 +118,15 @@ static Status posix_rename(Vfs *v, const char *from, const char *to, Err *e) {
     return rename(from, to) == 0 ? ST_OK : err_errno(e, errno, "rename", from);
 }
 
+static Status posix_link(Vfs *v, const char *from, const char *to, Err *e) {
+    (void)v;
+    if (link(from, to) == 0) return ST_OK;
+    const int err = errno;
+    if (err == EPERM || err == ENOTSUP || err == EOPNOTSUPP || err == ENOSYS || err == EMLINK || err == EXDEV)
+        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "file \"%s\" cannot have another name", from);
+    return err_errno(e, err, "link", from);
+}
+
 static Status posix_remove(Vfs *v, const char *path, Err *e) {
     (void)v;
     if (unlink(path) == 0 || errno == ENOENT) return ST_OK;
@@ -210,6 +219,7 @@ Vfs *vfs_posix(void) {
         .size = posix_size,
         .truncate = posix_truncate,
         .rename = posix_rename,
+        .link = posix_link,
         .remove = posix_remove,
         .sync_dir = posix_sync_dir,
         .make_dir = posix_make_dir,

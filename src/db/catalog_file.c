@@ -518,26 +518,30 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
     if (format >= CATALOG_UNLOGGED) put_unlogged(&o, c);
     *out = o;
 }
-static Status save(const Catalog *c, Vfs *vfs, const char *path, MemAccount *a, Err *e) {
-    BytesOut o = {.acct = a, .e = e};
-    CompositeList l = {.a = a, .e = e};
+static Status put_kept(const Catalog *c, BytesOut *o) {
+    CompositeList l = {.a = o->acct, .e = o->e};
     const Status listed = list_composites(c, &l);
-    if (listed == ST_OK) put_catalog(&o, c, &l);
-    mem_free(a, l.items, l.cap * (int64_t)sizeof *l.items);
+    if (listed == ST_OK) put_catalog(o, c, &l);
+    mem_free(o->acct, l.items, l.cap * (int64_t)sizeof *l.items);
     if (listed != ST_OK) return ST_ERROR;
-    bytes_put_i64(&o, o.failed ? 0 : (int64_t)checksum64(o.p, o.len));
-    Status st = o.failed ? ST_ERROR : vfs_write_file(vfs, path, o.p, o.len, e);
-    bytes_out_release(&o);
+    bytes_put_i64(o, o->failed ? 0 : (int64_t)checksum64(o->p, o->len));
+    return o->failed ? ST_ERROR : ST_OK;
+}
+Status catalog_file_put(const Catalog *c, BytesOut *o) {
+    Catalog room;
+    Arena *lists = arena_new(o->acct, o->e);
+    if (!lists) return ST_ERROR;
+    arena_set_err(lists, o->e);
+    const Catalog *kept = catalog_seen(c, lists, NULL, &room);
+    const Status st = kept ? put_kept(kept, o) : ST_ERROR;
+    arena_free(lists);
     return st;
 }
 Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccount *a, Err *e) {
-    Catalog room;
-    Arena *lists = arena_new(a, e);
-    if (!lists) return ST_ERROR;
-    arena_set_err(lists, e);
-    const Catalog *kept = catalog_seen(c, lists, NULL, &room);
-    const Status st = kept ? save(kept, vfs, path, a, e) : ST_ERROR;
-    arena_free(lists);
+    BytesOut o = {.acct = a, .e = e};
+    Status st = catalog_file_put(c, &o);
+    if (st == ST_OK) st = vfs_write_file(vfs, path, o.p, o.len, e);
+    bytes_out_release(&o);
     return st;
 }
 

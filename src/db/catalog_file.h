@@ -58,9 +58,12 @@
 #ifndef STELE_DB_CATALOG_FILE_H
 #define STELE_DB_CATALOG_FILE_H
 
+#include "base/bytes.h"
 #include "base/vfs.h"
 #include "catalog/catalog.h"
 
+/* The bytes of the file, appended to what `o` has: nothing. */
+Status catalog_file_put(const Catalog *c, BytesOut *o);
 /* Writes the whole file and syncs it. What is needed meanwhile is charged to `a`. */
 Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccount *a, Err *e);
 /* Fills an empty catalog; tables are charged to `account` and have no rows yet. What is needed meanwhile is in `a`.

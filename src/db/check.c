@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/key.h"
-#include "db/database.h"
 #include "db/redo_walk.h"
 #include "storage/table_file.h"
 
@@ -23,8 +22,9 @@ typedef struct Check {
     ClosedDir *d;
     const CheckEach *each;
     VEC(Listed) files; /* by name */
-    int64_t bad, generation;
-    bool catalog_good, log_good; /* of the generation */
+    int64_t bad;
+    Current current;
+    bool current_good, catalog_good, log_good; /* CURRENT, of its generation the catalog, all logs */
     Err *e;
 } Check;
 
@@ -49,7 +49,7 @@ static Status list_files(Check *c) {
     TRY(vfs->list(vfs, c->d->path, each_name, &top, c->e));
     n = c->files.len;
     for (int64_t i = 0; i < n; i++) {
-        if (!database_generation_of(c->files.items[i].name, &g)) continue;
+        if (!generation_of_name(c->files.items[i].name, &g)) continue;
         Listing l = {c, arena_printf(c->d->a, "%s/", c->files.items[i].name)};
         const char *path = arena_printf(c->d->a, "%s/%s", c->d->path, c->files.items[i].name);
         if (!l.dir || !path) return ST_ERROR;
@@ -103,8 +103,8 @@ static Status tell_read(Check *c, const char *name, const char *what, Status st,
 }
 
 /* ---- catalogs and tables ---- */
-static const char *in_generation(const Check *c, const char *name) {
-    return arena_printf(c->d->a, "g%" PRId64 "/%s", c->generation, name);
+static const char *in_generation(const Check *c, int64_t generation, const char *name) {
+    return arena_printf(c->d->a, "g%" PRId64 "/%s", generation, name);
 }
 static const char *rows_of(const Check *c, const Table *t, const char *when) {
     const char *name = keys_dotted(c->d->a, t->name);
@@ -121,7 +121,8 @@ static Status check_own_tables(Check *c, Catalog *k) {
         char file[40];
         Err why = {0};
         snprintf(file, sizeof file, "%" PRId64 ".tab", t->id);
-        const char *name = in_generation(c, file), *path = closed_dir_file(c->d, c->generation, file);
+        const char *name = in_generation(c, c->current.generation, file);
+        const char *path = closed_dir_file(c->d, c->current.generation, file);
         const char *what = rows_of(c, t, "");
         if (!name || !path || !what) st = no_memory(c);
         if (st == ST_OK) st = tell_read(c, name, what, table_file_load(t, c->d->vfs, path, &c->d->account, &why), &why);
@@ -133,7 +134,8 @@ static Status check_own_tables(Check *c, Catalog *k) {
 static Status check_own_catalog(Check *c) {
     Catalog k;
     Err why = {0};
-    const char *name = in_generation(c, "catalog"), *path = closed_dir_file(c->d, c->generation, "catalog");
+    const char *name = in_generation(c, c->current.generation, "catalog");
+    const char *path = closed_dir_file(c->d, c->current.generation, "catalog");
     if (!name || !path) return no_memory(c);
     const Status read = closed_catalog_load(c->d, path, &k, &why);
     c->catalog_good = read == ST_OK;
@@ -143,7 +145,7 @@ static Status check_own_catalog(Check *c) {
     return st;
 }
 
-/* ---- the log ---- */
+/* ---- the logs ---- */
 /* A table's file that the log names: with a catalog of its own, since rows of another file may be in the walk's. */
 static Status load_logged(Check *c, const RedoWalk *w, const RedoPart *p, const char *path, Err *why) {
     Catalog k;
@@ -159,8 +161,9 @@ static Status load_logged(Check *c, const RedoWalk *w, const RedoPart *p, const 
 static Status check_named(Check *c, RedoWalk *w, const RedoPart *p, bool *good) {
     Err why = {0};
     const Table *t;
-    const char *file = arena_strdup(c->d->a, p->file), *name = file ? in_generation(c, file) : NULL;
-    const char *path = file ? closed_dir_file(c->d, c->generation, file) : NULL, *what = "catalog as of a commit";
+    const int64_t generation = redo_chain_last(&w->chain)->generation;
+    const char *file = arena_strdup(c->d->a, p->file), *name = file ? in_generation(c, generation, file) : NULL;
+    const char *path = file ? closed_dir_file(c->d, generation, file) : NULL, *what = "catalog as of a commit";
     if (!name || !path) return no_memory(c);
     Status read = redo_check_seal(c->d->vfs, path, p->kind, p->seal, &why);
     if (p->kind == REDO_CATALOG) {
@@ -185,9 +188,10 @@ static Status any_change(void *ctx, const RedoChange *x, bool *valid, Err *e) {
     return ST_OK;
 }
 static Status check_padding(const RedoWalk *w) {
-    const char *p = w->record.bytes + w->record.n, *end = w->reader.p + w->reader.at;
+    const RedoReader *in = &redo_chain_last(&w->chain)->reader;
+    const char *p = w->record.bytes + w->record.n, *end = in->p + MIN_OF(in->at, in->size);
     for (; p < end; p++)
-        if (*p) return err_corrupted(w->e, w->reader.path, p - w->reader.p, "the padding behind a record is not zero");
+        if (*p) return err_corrupted(w->e, in->path, p - in->p, "the padding behind a record is not zero");
     return ST_OK;
 }
 static Status check_part(Check *c, RedoWalk *w, RedoPart *p, bool *good) {
@@ -212,96 +216,125 @@ static Status check_records(Check *c, RedoWalk *w, bool good) {
     }
     return ST_OK;
 }
-/* Behind the last record: what is not zero was to be one. */
-static int64_t rest_of(const RedoReader *r) {
-    int64_t n = r->size - r->at;
-    while (n > 0 && r->p[r->at + n - 1] == 0) n--;
-    return n;
+static const char *what_log(const Check *c, const RedoChainLog *l) {
+    const RedoLogId *id = &l->reader.id;
+    if (l->reader.format == 1) return arena_printf(c->d->a, "redo log with %" PRId64 " records", l->n_records);
+    return arena_printf(c->d->a, "redo log with %" PRId64 " records, database %016" PRIx64 ", timeline %" PRId64,
+                        l->n_records, (uint64_t)id->database, id->timeline);
 }
-static Status tell_log(Check *c, const char *name, const RedoWalk *w, Status st, const Err *why) {
-    const int64_t rest = st == ST_OK ? rest_of(&w->reader) : 0;
-    const char *what = arena_printf(c->d->a, "redo log with %" PRId64 " records", w->n_records);
-    if (!what) return no_memory(c);
-    if (rest == 0) return tell_read(c, name, what, st, why);
-    const char *problem =
-        arena_printf(c->d->a,
-                     "file \"%s\" ends at offset %" PRId64 " in %" PRId64
-                     " bytes that are no record: it was being written when the power failed, or it is damaged",
-                     w->reader.path, w->reader.at, rest);
+static Status tell_log(Check *c, const RedoChainLog *l, Status st, const Err *why) {
+    const RedoReader *in = &l->reader;
+    const int64_t end = redo_reader_end(in), rest = st == ST_OK ? redo_reader_rest(in) : 0;
+    const char *name = in_generation(c, l->generation, "log"), *what = what_log(c, l);
+    if (!name || !what) return no_memory(c);
+    if (rest == 0 && (st != ST_OK || !in->begun || in->at <= in->size)) return tell_read(c, name, what, st, why);
+    const char *how = rest == 0 ? "in the padding of a record"
+                                : arena_printf(c->d->a, "in %" PRId64 " bytes that are no record", rest);
+    const char *problem = how ? arena_printf(c->d->a,
+                                             "file \"%s\" ends at offset %" PRId64
+                                             " %s: it was being written when the power failed, or it is damaged",
+                                             in->path, end, how)
+                              : NULL;
     if (!problem) return no_memory(c);
-    tell(c, name, what, CHECK_INCOMPLETE, w->reader.at, problem);
+    tell(c, name, what, CHECK_INCOMPLETE, end, problem);
     return ST_OK;
 }
-static Status check_log(Check *c) {
+/* Logs of the chain, and the one that it breaks at. */
+static Status tell_logs(Check *c, const RedoChain *chain, Status st, const Err *why) {
+    bool told = st == ST_OK;
+    for (int64_t i = 0; i < chain->logs.len; i++) {
+        const RedoChainLog *l = &chain->logs.items[i];
+        const bool bad = st != ST_OK && l->generation == chain->at_fault;
+        told |= bad;
+        TRY(tell_log(c, l, bad ? st : ST_OK, why));
+    }
+    if (told) return ST_OK;
+    if (chain->at_fault == 0) return err_copy(c->e, why), ST_ERROR;
+    const char *name = in_generation(c, chain->at_fault, "log");
+    return name ? tell_read(c, name, "redo log", st, why) : no_memory(c);
+}
+static Status check_logs(Check *c) {
     RedoWalk w;
     Err why = {0};
     bool there = false;
-    const char *name = in_generation(c, "log");
-    if (!name) return no_memory(c);
-    Status st = redo_walk_begin(&w, c->d, c->generation, &there, &why);
-    c->log_good = st == ST_OK;
-    if (st != ST_OK) return tell_read(c, name, "redo log", st, &why);
-    if (!there) return ST_OK;
     arena_set_err(c->d->a, &why);
-    st = check_records(c, &w, c->catalog_good);
-    c->log_good = st == ST_OK;
+    Status st = redo_walk_begin(&w, c->d, &c->current, &there, &why);
+    if (st == ST_OK && there) st = check_records(c, &w, c->catalog_good);
     arena_set_err(c->d->a, c->e);
-    if (err_is_set(c->e)) st = ST_ERROR;
-    else st = tell_log(c, name, &w, st, &why);
+    c->log_good = st == ST_OK;
+    st = err_is_set(c->e) ? ST_ERROR : tell_logs(c, &w.chain, st, &why);
     redo_walk_end(&w);
     return st;
 }
 
 /* ---- the directory ---- */
-/* The last one, if CURRENT does not say which it is. */
+/* Of a file; 0: it is in no generation's directory. */
+static int64_t generation_of(const Check *c, const char *name) {
+    int64_t g;
+    const char *slash = strchr(name, '/'), *dir = slash ? arena_strndup(c->d->a, name, slash - name) : NULL;
+    return dir && generation_of_name(dir, &g) ? g : 0;
+}
+/* If CURRENT does not say which it is: the last one that was saved whole, which the catalog is written at the end of.
+ */
 static int64_t last_generation(const Check *c) {
-    int64_t g, last = 0;
-    for (int64_t i = 0; i < c->files.len; i++)
-        if (database_generation_of(c->files.items[i].name, &g)) last = MAX_OF(last, g);
+    int64_t last = 0;
+    for (int64_t i = 0; i < c->files.len; i++) {
+        const char *slash = strchr(c->files.items[i].name, '/');
+        if (slash && strcmp(slash, "/catalog") == 0) last = MAX_OF(last, generation_of(c, c->files.items[i].name));
+    }
     return last;
 }
 static Status check_current(Check *c) {
     Err why = {0};
-    const Status st = closed_dir_generation(c->d, &c->generation, &why);
-    TRY(tell_read(c, "CURRENT", "which generation is in force", st, &why));
-    if (st != ST_OK) c->generation = last_generation(c);
+    const Current *now = &c->current;
+    const char *what = "which generation is in force";
+    const Status st = closed_dir_current(c->d, &c->current, &why);
+    c->current_good = st == ST_OK;
+    if (st == ST_OK && now->database != 0)
+        what = arena_printf(c->d->a, "%s: %" PRId64 ", database %016" PRIx64 ", timeline %" PRId64, what,
+                            now->generation, (uint64_t)now->database, now->timeline);
+    if (!what) return no_memory(c);
+    TRY(tell_read(c, "CURRENT", what, st, &why));
+    if (st != ST_OK) c->current = (Current){.generation = last_generation(c)};
     return ST_OK;
 }
-static const char *what_is(const Check *c, const char *name) {
-    int64_t g;
-    const char *slash = strchr(name, '/'), *dir = slash ? arena_strndup(c->d->a, name, slash - name) : name;
-    if (strcmp(name, "CURRENT.tmp") == 0) return "left of a save that did not end";
-    if (slash && dir && database_generation_of(dir, &g) && g != c->generation)
-        return "of a generation that is not in force";
+static bool is_saved_or_named(const char *name) {
     const char *end = strrchr(name, '.');
-    if (slash && end && strcmp(end, ".tmp") == 0) return "left of a log that was not begun";
-    if (slash && end && (strcmp(end, ".tab") == 0 || strcmp(end, ".catalog") == 0))
-        return "named by no catalog and no record";
+    return end && (strcmp(end, ".tab") == 0 || strcmp(end, ".catalog") == 0);
+}
+static const char *what_is(const Check *c, const char *name) {
+    const int64_t g = generation_of(c, name);
+    const char *end = strrchr(name, '.');
+    if (strcmp(name, "CURRENT.tmp") == 0) return "left of a save that did not end";
+    if (g > 0 && g != c->current.generation) return "of a generation that is not in force";
+    if (g > 0 && end && strcmp(end, ".tmp") == 0) return "left of a log that was not begun";
+    if (g > 0 && is_saved_or_named(name)) return "named by no catalog and no record";
     return "no file of a database";
 }
-/* Of the generation: what could name it cannot be read. */
-static bool is_uncertain(const Check *c, const char *name, const char *own) {
-    const char *end = strrchr(name, '.');
-    if (strncmp(name, own, strlen(own)) != 0 || !end) return false;
-    return (!c->catalog_good || !c->log_good) && (strcmp(end, ".tab") == 0 || strcmp(end, ".catalog") == 0);
+/* What could name it cannot be read. */
+static bool is_uncertain(const Check *c, const char *name) {
+    const int64_t g = generation_of(c, name);
+    if (g == 0) return false;
+    if (!c->current_good && g != c->current.generation) return true;
+    if (g < c->current.generation || (c->catalog_good && c->log_good)) return false;
+    return is_saved_or_named(name) || strcmp(strchr(name, '/'), "/log") == 0;
 }
 static void tell_others(Check *c) {
-    const char *own = in_generation(c, "");
-    for (int64_t i = 0; i < c->files.len && own; i++) {
+    for (int64_t i = 0; i < c->files.len; i++) {
         const char *name = c->files.items[i].name;
         if (c->files.items[i].told) continue;
         if (strcmp(name, "LOCK") == 0) tell(c, name, "lock", CHECK_GOOD, -1, "");
-        else if (is_uncertain(c, name, own))
-            tell(c, name, "catalog or rows", CHECK_UNCHECKED, -1, "what would say so is damaged");
+        else if (is_uncertain(c, name))
+            tell(c, name, "catalog, rows or log", CHECK_UNCHECKED, -1, "what would say so is damaged");
         else tell(c, name, what_is(c, name), CHECK_UNUSED, -1, "");
     }
 }
 static Status check_all(Check *c) {
     TRY(list_files(c));
     TRY(check_current(c));
-    if (c->generation > 0) {
+    if (c->current.generation > 0) {
         TRY(check_own_catalog(c));
-        TRY(check_log(c));
+        TRY(check_logs(c));
     }
     tell_others(c);
     return err_is_set(c->e) ? ST_ERROR : ST_OK;

@@ -1,11 +1,8 @@
 /* closed_dir.c - see closed_dir.h. */
 #include "db/closed_dir.h"
 
-#include <inttypes.h>
-
 #include "catalog/catalog_memory.h"
 #include "db/catalog_file.h"
-#include "db/database.h"
 
 static Status lock_shared(ClosedDir *d, Err *e) {
     bool there;
@@ -43,12 +40,12 @@ void closed_dir_close(ClosedDir *d) {
     *d = (ClosedDir){0};
 }
 char *closed_dir_file(const ClosedDir *d, int64_t generation, const char *name) {
-    return arena_printf(d->a, "%s/g%" PRId64 "/%s", d->path, generation, name);
+    return generation_file(d->a, d->path, generation, name);
 }
-Status closed_dir_generation(const ClosedDir *d, int64_t *generation, Err *e) {
+Status closed_dir_current(const ClosedDir *d, Current *out, Err *e) {
     bool there;
-    TRY(database_read_current(d->vfs, d->path, d->a, generation, &there, e));
-    const char *path = there ? "" : arena_printf(d->a, "%s/CURRENT", d->path);
+    TRY(current_read(d->vfs, d->path, d->a, out, &there, e));
+    const char *path = there ? "" : closed_dir_file(d, 0, "CURRENT");
     if (!path) return ST_ERROR;
     return there ? ST_OK : err_corrupted(e, path, 0, "file is missing");
 }

@@ -8,6 +8,7 @@
 
 #include "base/vfs.h"
 #include "catalog/catalog.h"
+#include "db/generation.h"
 
 typedef struct ClosedDir {
     Vfs *vfs;
@@ -23,7 +24,7 @@ void closed_dir_close(ClosedDir *d);
 /* "path/g<generation>/name"; NULL: no memory. */
 char *closed_dir_file(const ClosedDir *d, int64_t generation, const char *name);
 /* What CURRENT says. XX001 */
-Status closed_dir_generation(const ClosedDir *d, int64_t *generation, Err *e);
+Status closed_dir_current(const ClosedDir *d, Current *out, Err *e);
 
 /* A catalog of a file, without a database. *c is filled, and freed by closed_catalog_free, whatever comes of it. */
 Status closed_catalog_load(ClosedDir *d, const char *path, Catalog *c, Err *e);

@@ -1,146 +1,103 @@
-/* database.c - a database's directory: opening, saving, closing.
+/* database.c - a database's directory: opening and closing.
  *
- * A save writes a complete new generation beside the old one; the rename of CURRENT is the moment it becomes the
- * database. Everything that is read is covered by a checksum and checked for shape before it is used, so that damaged
- * files end in XX001 with file and offset and never in a crash.
+ * Everything that is read is covered by a checksum and checked for shape before it is used, so that damaged files end
+ * in XX001 with file and offset and never in a crash.
  */
 #include "db/database.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
-#include "base/hash.h"
+#include "base/log.h"
 #include "base/machine.h"
 #include "catalog/catalog_memory.h"
 #include "db/catalog_file.h"
+#include "db/checkpoint.h"
 #include "db/published.h"
 #include "db/redo.h"
 #include "storage/table_file.h"
 
-enum { CURRENT_FORMAT = 1, PATH_ROOM = 64 };
-
-/* ---- paths ---- */
-static char *path_of(Arena *a, const Database *db, int64_t generation, const char *name) {
-    if (generation <= 0) return arena_printf(a, "%s/%s", db->path, name ? name : "");
-    if (!name) return arena_printf(a, "%s/g%" PRId64, db->path, generation);
-    return arena_printf(a, "%s/g%" PRId64 "/%s", db->path, generation, name);
-}
-static char *table_path(Arena *a, const Database *db, int64_t generation, int64_t id) {
-    char name[PATH_ROOM];
-    snprintf(name, sizeof name, "%" PRId64 ".tab", id);
-    return path_of(a, db, generation, name);
-}
-
-/* ---- CURRENT and generations ---- */
-enum { CURRENT_ROOM = 128 };
-static int64_t current_text(int64_t generation, char *buf) {
-    int n = snprintf(buf, CURRENT_ROOM, "stele %d\ngeneration %" PRId64 "\n", CURRENT_FORMAT, generation);
-    return n + snprintf(buf + n, CURRENT_ROOM - (size_t)n, "checksum %016" PRIx64 "\n", checksum64(buf, n));
-}
-static Status write_current(Database *db, Arena *a, int64_t generation, Err *e) {
-    char text[CURRENT_ROOM];
-    int64_t n = current_text(generation, text);
-    char *tmp = path_of(a, db, 0, "CURRENT.tmp"), *path = path_of(a, db, 0, "CURRENT");
-    if (!tmp || !path) return ST_ERROR;
-    TRY(vfs_write_file(db->vfs, tmp, text, n, e));
-    TRY(db->vfs->rename(db->vfs, tmp, path, e));
-    return db->vfs->sync_dir(db->vfs, db->path, e);
-}
-Status database_read_current(Vfs *vfs, const char *dir, Arena *a, int64_t *out, bool *there, Err *e) {
-    char *path = arena_printf(a, "%s/CURRENT", dir), *p = NULL, want[CURRENT_ROOM];
-    int64_t len;
-    if (!path) return ST_ERROR;
-    TRY(vfs_read_file(vfs, a, path, &p, &len, e));
-    *there = len >= 0;
-    if (!*there) return ST_OK;
-    int64_t generation = -1;
-    int64_t at = (int64_t)strlen("stele 1\ngeneration ");
-    if (len > at) {
-        generation = 0;
-        for (int64_t i = at; i < len && p[i] >= '0' && p[i] <= '9' && generation < INT64_MAX / 20; i++)
-            generation = generation * 10 + (p[i] - '0');
-    }
-    if (generation < 0 || current_text(generation, want) != len || memcmp(want, p, (size_t)len) != 0)
-        return err_corrupted(e, path, 0, "not a valid generation");
-    *out = generation;
-    return ST_OK;
-}
-
-typedef struct Names {
-    Arena *a;
-    VEC(char *) v;
-} Names;
-static Status each_name(void *ctx, const char *name, Err *e) {
-    Names *n = ctx;
-    char *copy = arena_strdup(n->a, name);
-    if (!copy || !vec_push(n->a, &n->v, copy)) return err_is_set(e) ? ST_ERROR : err_oom(e);
-    return ST_OK;
-}
-/* Best effort: what stays is removed at the next opening. */
-static void remove_generation(Database *db, Arena *a, int64_t generation) {
+/* Tables of the generation, each loaded by one of the threads. */
+typedef struct Loading {
+    Database *db;
+    const char **files; /* of each table of the catalog; NULL: it is empty */
+    Err *errors;        /* likewise */
+    _Atomic int64_t next, bytes;
+    _Atomic bool stop;
+} Loading;
+static Status load_table(Loading *l, int64_t i, Err *e) {
+    Database *db = l->db;
+    VfsFile *f;
+    int64_t bytes = 0;
     Err ignored = {0};
-    bool there = false;
-    char *dir = path_of(a, db, generation, NULL);
-    if (!dir || generation <= 0 || db->vfs->exists(db->vfs, dir, &there, &ignored) != ST_OK || !there) return;
-    Names n = {.a = a};
-    db->vfs->list(db->vfs, dir, each_name, &n, &ignored);
-    for (int64_t i = 0; i < n.v.len; i++) {
-        char *p = path_of(a, db, generation, n.v.items[i]);
-        err_clear(&ignored);
-        if (p) db->vfs->remove(db->vfs, p, &ignored);
-    }
-    err_clear(&ignored);
-    db->vfs->remove(db->vfs, dir, &ignored);
+    TRY(table_file_load(db->catalog.tables[i], db->vfs, l->files[i], &db->account, e));
+    TRY(db->vfs->open(db->vfs, l->files[i], VFS_READ, &f, e));
+    const Status st = db->vfs->size(f, &bytes, e);
+    (void)db->vfs->close(f, &ignored);
+    atomic_fetch_add(&l->bytes, bytes);
+    return st;
 }
-bool database_generation_of(const char *name, int64_t *out) {
-    if (name[0] != 'g' || !name[1] || strlen(name) > 18) return false;
-    *out = 0;
-    for (const char *p = name + 1; *p; p++) {
-        if (*p < '0' || *p > '9') return false;
-        *out = *out * 10 + (*p - '0');
-    }
-    return *out > 0;
+static void load_tables(void *ctx, int worker) {
+    Loading *l = ctx;
+    (void)worker;
+    for (int64_t i; !atomic_load(&l->stop) && (i = atomic_fetch_add(&l->next, 1)) < l->db->catalog.n_tables;)
+        if (l->files[i] && load_table(l, i, &l->errors[i]) != ST_OK) atomic_store(&l->stop, true);
 }
-
-static Status load_generation(Database *db, Arena *a, Err *e) {
+/* Which file has each table: the log's, or the generation's. */
+static Status find_tables(Loading *l, Arena *a) {
+    Database *db = l->db;
+    const int64_t n = db->catalog.n_tables;
+    l->files = arena_array(a, const char *, n + 1);
+    l->errors = arena_array(a, Err, n + 1);
+    if (!l->files || !l->errors) return ST_ERROR;
+    for (int64_t i = 0; i < n; i++) {
+        Table *t = db->catalog.tables[i];
+        TableFile where = {.generation = db->generation};
+        const char *own = generation_table(a, db, db->generation, t->id);
+        if (!own) return ST_ERROR;
+        l->files[i] = redo_load_table(db, t, own, &where);
+        table_files(t)->last = where;
+    }
+    return ST_OK;
+}
+static Status load_generation(Database *db, Arena *a, const GenerationList *all, Err *e) {
     Catalog *c = &db->catalog;
-    char *dir = path_of(a, db, db->generation, NULL), *path = path_of(a, db, db->generation, "catalog");
-    if (!dir || !path) return ST_ERROR;
-    TRY(redo_load_begin(db, dir, e));
+    Loading l = {.db = db};
+    char *path = generation_path(a, db, db->generation, "catalog");
+    if (!path) return ST_ERROR;
+    TRY(redo_load_begin(db, checkpoint_current(db), all, e));
     const char *logged = redo_load_catalog(db);
     TRY(catalog_file_load(c, db->vfs, logged ? logged : path, &db->parts[DB_TABLES], a, e));
+    TRY(find_tables(&l, a));
+    const int64_t began = clock_ns();
+    pool_run(db->pool, pool_threads(db->pool), load_tables, &l);
     for (int64_t i = 0; i < c->n_tables; i++) {
-        const char *own = table_path(a, db, db->generation, c->tables[i]->id);
-        if (!own) return ST_ERROR;
-        const char *file = redo_load_table(db, c->tables[i], own);
-        if (file) TRY(table_file_load(c->tables[i], db->vfs, file, &db->account, e));
+        TableFile *f = &table_files(c->tables[i])->last;
+        if (err_is_set(&l.errors[i])) return err_copy(e, &l.errors[i]), ST_ERROR;
+        *f = l.files[i] ? table_file_of(c->tables[i], f->generation, f->lsn) : (TableFile){0};
     }
+    checkpoint_loaded(db, atomic_load(&l.bytes), clock_ns() - began);
     return ST_OK;
 }
 
 static Status load_all(Database *db, Arena *a, Err *e) {
     bool there;
-    TRY(database_read_current(db->vfs, db->path, a, &db->generation, &there, e));
-    Names n = {.a = a};
-    TRY(db->vfs->list(db->vfs, db->path, each_name, &n, e));
-    int64_t g;
-    for (int64_t i = 0; i < n.v.len && !there; i++) {
-        /* An empty or foreign directory may become a database, one that lost its CURRENT may not. */
-        if (database_generation_of(n.v.items[i], &g))
-            return err_corrupted(e, path_of(a, db, 0, "CURRENT"), 0, "file is missing");
-    }
+    GenerationList all = {0};
+    TRY(checkpoints_new(db, &there, e));
+    TRY(generations_list(db->vfs, db->path, a, &all, e));
+    /* An empty or foreign directory may become a database, one that lost its CURRENT may not. */
+    if (!there && all.len > 0) return err_corrupted(e, generation_path(a, db, 0, "CURRENT"), 0, "file is missing");
     if (!there && db->read_only) return err_set(e, ERR_UNDEFINED_FILE, "there is no database at \"%s\"", db->path);
-    if (!there) return write_current(db, a, 0, e);
-    if (db->generation > 0) TRY(load_generation(db, a, e));
-    for (int64_t i = 0; i < n.v.len && !db->read_only; i++)
-        if (database_generation_of(n.v.items[i], &g) && g != db->generation) remove_generation(db, a, g);
+    if (!there) return current_write(db, a, checkpoint_current(db), e);
+    if (db->generation > 0) TRY(load_generation(db, a, &all, e));
+    checkpoint_note_generations(db, &all);
+    if (db->read_only || redo_load_logs(db) > 1) return ST_OK; /* they are removed when it is saved */
+    for (int64_t i = 0; i < all.len; i++)
+        if (all.items[i] != db->generation) generation_remove(db, a, all.items[i]);
     return ST_OK;
 }
 
 static Status each_entry(void *ctx, const char *name, Err *e) {
     int64_t g;
     (void)e;
-    if (database_generation_of(name, &g) || strcmp(name, "CURRENT") == 0) *(bool *)ctx = true;
+    if (generation_of_name(name, &g) || strcmp(name, "CURRENT") == 0) *(bool *)ctx = true;
     return ST_OK;
 }
 Status database_exists(const char *path, Vfs *vfs, bool *there, Err *e) {
@@ -213,7 +170,7 @@ static Status open_database(const char *path, Vfs *vfs, int threads, int64_t mem
         arena_set_err(db->catalog.arena, e);
         db->path = arena_strdup(db->catalog.arena, path);
         arena_set_err(db->catalog.arena, NULL);
-        char *lock = db->path ? path_of(a, db, 0, "LOCK") : NULL;
+        char *lock = db->path ? generation_path(a, db, 0, "LOCK") : NULL;
         if (!lock) goto fail;
         if (lock_directory(db, a, path, lock, e) != ST_OK) goto fail;
         if (load_all(db, a, e) != ST_OK) goto fail;
@@ -234,67 +191,16 @@ Status database_open_read_only(const char *path, Vfs *vfs, int threads, int64_t 
     return open_database(path, vfs, threads, memory_limit, true, out, e);
 }
 
-static Status save_generation(Database *db, Arena *a, int64_t generation, Err *e) {
-    char *dir = path_of(a, db, generation, NULL), *catalog = path_of(a, db, generation, "catalog");
-    if (!dir || !catalog) return ST_ERROR;
-    TRY(db->vfs->make_dir(db->vfs, dir, e));
-    for (int64_t i = 0; i < db->catalog.n_tables; i++) {
-        if (key_is_temporary(db->catalog.tables[i]->name)) continue;
-        char *path = table_path(a, db, generation, db->catalog.tables[i]->id);
-        if (!path) return ST_ERROR;
-        TRY(table_file_save(db->catalog.tables[i], db->vfs, path, &db->account, e));
-    }
-    TRY(catalog_file_save(&db->catalog, db->vfs, catalog, &db->account, e));
-    TRY(redo_saving(db, dir, generation, e));
-    TRY(db->vfs->sync_dir(db->vfs, dir, e));
-    return db->vfs->sync_dir(db->vfs, db->path, e);
-}
-
-static Status save(Database *db, Err *e) {
-    if (db->bulk_hub) TRY(db->bulk_hub_ops->save(db->bulk_hub, e));
-    Arena *a = arena_new(&db->account, e);
-    if (!a) return ST_ERROR;
-    int64_t old = db->generation, next = old + 1;
-    remove_generation(db, a, next);
-    Status st = save_generation(db, a, next, e);
-    if (st != ST_OK) {
-        redo_not_saved(db, NULL);
-        remove_generation(db, a, next);
-    } else {
-        /* When this fails it is unknown which generation CURRENT names: both stay, and the next
-         * attempt uses a third. */
-        st = write_current(db, a, next, e);
-        db->generation = next;
-        if (st != ST_OK) {
-            redo_not_saved(db, e);
-        } else {
-            redo_saved(db);
-            db->dirty = false;
-            remove_generation(db, a, old);
-        }
-    }
-    arena_free(a);
-    return st;
-}
-
-Status database_save(Database *db, Err *e) {
-    if (!db->path || !db->dirty || db->read_only) return ST_OK;
-    int64_t reserve =
-        atomic_exchange(&db->account.reserve,
-                        INT64_MAX); /* losing what is in memory is worse than going beyond memory_limit for a while */
-    Status st = save(db, e);
-    atomic_store(&db->account.reserve, reserve);
-    return st;
-}
-
-void database_stop_upkeep(Database *db) {
+void database_stop_threads(Database *db) {
     if (db->upkeep) db->upkeep_ops->free(db->upkeep);
     db->upkeep = NULL;
+    if (db->checkpointer) db->checkpointer_ops->free(db->checkpointer);
+    db->checkpointer = NULL;
 }
 
 void database_close(Database *db) {
     if (!db) return;
-    database_stop_upkeep(db);
+    database_stop_threads(db);
     redo_end(db);
     if (db->bulk_hub) db->bulk_hub_ops->free(db->bulk_hub);
     if (db->device_hub) db->device_hub_ops->free(db->device_hub);
@@ -304,6 +210,7 @@ void database_close(Database *db) {
         next = t->next;
         mem_free(&db->account, t, (int64_t)sizeof *t);
     }
+    checkpoints_free(db);
     epoch_domain_free(db->epochs);
     mutex_destroy(&db->publishing);
     pool_free(db->pool);

@@ -6,12 +6,13 @@
  *
  * Files are in a directory:
  *   LOCK            advisory lock: one process at a time (55006)
- *   CURRENT         text: the generation now valid, with checksum; replaced by rename
+ *   CURRENT         text: the generation now valid, with checksum; replaced by rename (generation.h)
  *   g<N>/catalog    tables, views, foreign keys, routines: checksummed
  *   g<N>/<id>.tab   tablets and dictionaries of a table, byte-exact, each with checksum (storage/table_file.h)
  *   g<N>/log        what was committed since, and files that it names (redo.h)
- * database_save writes a whole new generation, syncs files and directories, renames CURRENT, then removes the old one:
- * a crash at any point leaves one complete generation (README.md). Corruption: XX001 naming the file and offset.
+ * A checkpoint (checkpoint.h) writes a whole new generation, syncs files and directories, renames CURRENT, then removes
+ * the old ones: a crash at any point leaves one complete generation, and the logs behind it (README.md). Corruption:
+ * XX001 naming the file and offset.
  */
 #ifndef STELE_DB_DATABASE_H
 #define STELE_DB_DATABASE_H
@@ -35,6 +36,10 @@ typedef struct Upkeep Upkeep; /* session/core/upkeep.c: the thread that packs ta
 typedef struct UpkeepOps {
     void (*free)(Upkeep *u); /* ends the thread, which may wait for a merge */
 } UpkeepOps;
+typedef struct Checkpointer Checkpointer; /* session/core/checkpointer.c: the thread that begins checkpoints */
+typedef struct CheckpointerOps {
+    void (*free)(Checkpointer *c); /* ends the thread, which may wait for a checkpoint */
+} CheckpointerOps;
 struct BulkHub; /* session/pool/bulk.c: compiled procedures and images of tables */
 typedef struct BulkHubOps {
     Status (*save)(struct BulkHub *h, Err *e); /* brings tables up to date; before the database is saved */
@@ -77,18 +82,21 @@ typedef struct Database {
     Pool *pool;
     TxnLock *txn_lock;
     int64_t refs;
-    int64_t generation;           /* of the file set last saved or loaded */
-    _Atomic bool dirty;           /* not all is saved; numbers of sequences are given under the shared lock */
-    bool read_only;               /* opened so: no transaction writes, and nothing is saved */
-    TempSchema *_Atomic temps;    /* of sessions that have ended and could not drop them */
-    struct Redo *redo;            /* redo.h; NULL: commits are not logged */
-    struct RedoLoading *loading;  /* a log that has not been applied yet; NULL: there is none */
-    struct DeviceHub *device_hub; /* NULL: no device was asked for yet */
+    _Atomic int64_t generation;      /* that CURRENT names; changed by checkpoints, of which there is one at a time */
+    struct Checkpoints *checkpoints; /* checkpoint.h; NULL for :memory: */
+    _Atomic bool dirty;              /* not all is saved; numbers of sequences are given under the shared lock */
+    bool read_only;                  /* opened so: no transaction writes, and nothing is saved */
+    TempSchema *_Atomic temps;       /* of sessions that have ended and could not drop them */
+    struct Redo *redo;               /* redo.h; NULL: commits are not logged */
+    struct RedoLoading *loading;     /* a log that has not been applied yet; NULL: there is none */
+    struct DeviceHub *device_hub;    /* NULL: no device was asked for yet */
     const DeviceHubOps *device_hub_ops;
     struct BulkHub *_Atomic bulk_hub; /* NULL: no bulk, and no call of the pool, yet */
     const BulkHubOps *bulk_hub_ops;
     Upkeep *upkeep; /* NULL: there is none; made by the opener, before the database has sessions */
     const UpkeepOps *upkeep_ops;
+    Checkpointer *checkpointer; /* NULL: there is none; likewise, where commits are logged */
+    const CheckpointerOps *checkpointer_ops;
 } Database;
 
 Status database_open(const char *path, Vfs *vfs, int threads, int64_t memory_limit, Database **out, Err *e);
@@ -96,13 +104,11 @@ Status database_open(const char *path, Vfs *vfs, int threads, int64_t memory_lim
 Status database_open_read_only(const char *path, Vfs *vfs, int threads, int64_t memory_limit, Database **out, Err *e);
 /* Whether there is a database at the path, were it a damaged one. */
 Status database_exists(const char *path, Vfs *vfs, bool *there, Err *e);
-/* The generation that CURRENT of a directory names. *there: false when it has none. XX001 */
-Status database_read_current(Vfs *vfs, const char *dir, Arena *a, int64_t *out, bool *there, Err *e);
-bool database_generation_of(const char *name, int64_t *out); /* a generation's directory; false: the name is no such */
 /* What a log has is applied, and saved: behind database_open, when indexes of expressions have their programs. */
 Status database_replay(Database *db, Err *e);
-Status database_save(Database *db, Err *e); /* no-op when not dirty or :memory: */
-void database_stop_upkeep(Database *db);    /* without sessions, before it is saved for the last time */
-void database_close(Database *db);          /* does not save */
+/* A checkpoint by the only thread that uses the database; no-op when not dirty or :memory:. */
+Status database_save(Database *db, Err *e);
+void database_stop_threads(Database *db); /* without sessions, before it is saved for the last time */
+void database_close(Database *db);        /* does not save */
 
 #endif

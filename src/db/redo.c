@@ -3,9 +3,12 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/log.h"
 #include "db/catalog_file.h"
+#include "db/checkpoint.h"
+#include "db/redo_chain.h"
 #include "db/redo_parts.h"
 #include "storage/redo.h"
 #include "storage/table_file.h"
@@ -15,11 +18,12 @@
 typedef struct Redo Redo;
 struct Redo {
     RedoLog *log;
-    char *dir;             /* of its generation */
-    char *next_dir;        /* while the next one is being saved */
-    int64_t next_id;       /* of the catalog that was written last: tables with other ids are new */
-    int64_t file_bytes;    /* of files that the log names; under the database lock */
-    _Atomic int64_t since; /* raised when sequences have to say again which numbers they may give */
+    int64_t generation, next_generation; /* of the log in use; of the one that is prepared */
+    char *dir, *next_dir;                /* theirs */
+    int64_t next_id;                     /* of the catalog that was written last: tables with other ids are new */
+    _Atomic int64_t file_bytes;          /* of files that the log in use names */
+    _Atomic int64_t older_bytes;         /* of logs before it that recovery would read, and of their files */
+    _Atomic int64_t since;               /* raised when sequences have to say again which numbers they may give */
 };
 
 static char *copy_text(const char *s, Err *e) {
@@ -64,7 +68,7 @@ static char *file_path(const Commit *c, const char *name) {
 static Status put_file(Commit *c, RedoKind kind, int64_t id, const char *name, const char *path) {
     int64_t bytes = 0, seal;
     TRY(redo_read_seal(c->db->vfs, path, kind, &bytes, &seal, c->e));
-    c->db->redo->file_bytes += bytes;
+    atomic_fetch_add(&c->db->redo->file_bytes, bytes);
     c->files = true;
     redo_put_file(&c->out, kind, id, name, seal);
     return ST_OK;
@@ -79,9 +83,9 @@ static Status put_catalog(Commit *c) {
 }
 static Status put_table(Commit *c, const Table *t) {
     Database *db = c->db;
-    char *name = arena_printf(c->a, "%" PRIx64 "-%" PRId64 ".tab", (uint64_t)c->lsn, t->id);
-    char *path = name ? file_path(c, name) : NULL;
+    char *path = generation_logged_table(c->a, db, db->redo->generation, c->lsn, t->id);
     if (!path) return ST_ERROR;
+    const char *name = strrchr(path, '/') + 1;
     TRY(table_file_save(t, db->vfs, path, &db->account, c->e));
     return put_file(c, REDO_TABLE, t->id, name, path);
 }
@@ -92,7 +96,12 @@ static Status put_rows(Commit *c, const NetChange *x) {
     bytes_out_release(&rows);
     return st;
 }
-static bool is_based(const Table *t) { return t->logged == table_generation(t) + 1; }
+/* Row numbers mean what they did in the log's last file of the table, or in that of the last checkpoint. */
+static bool is_based(const Database *db, const Table *t) {
+    const TableFile *f = &table_files(t)->next;
+    return t->logged == table_generation(t) + 1 ||
+           (f->generation > 0 && f->generation == db->generation && f->numbering == table_generation(t));
+}
 /* So much of the table has changed that it is written whole. */
 static bool is_rewritten(const NetChange *x) {
     enum { LEAST = 65536 };
@@ -100,8 +109,12 @@ static bool is_rewritten(const NetChange *x) {
     return n > LEAST && n > x->table->live_rows / 2;
 }
 static bool is_in_catalog(const Catalog *c, const Table *t) { return catalog_table(c, slice_of(t->name)) == t; }
-/* Tables written whole are marked when the record is in the log. */
-typedef VEC(Table *) TableList;
+/* Tables that are written whole, or are new and empty. They are marked when the record is in the log. */
+typedef struct WholeTable {
+    Table *t;
+    bool written;
+} WholeTable;
+typedef VEC(WholeTable) TableList;
 static Status put_changes(Commit *c, const UndoLog *u, TableList *whole) {
     int64_t n = 0;
     NetChange *net = NULL;
@@ -109,18 +122,18 @@ static Status put_changes(Commit *c, const UndoLog *u, TableList *whole) {
     for (int64_t i = 0; i < n; i++) {
         const NetChange *x = &net[i];
         if (key_is_temporary(x->table->name) || !is_in_catalog(&c->db->catalog, x->table)) continue;
-        if (is_based(x->table) && !x->replaced && !is_rewritten(x)) {
+        if (is_based(c->db, x->table) && !x->replaced && !is_rewritten(x)) {
             if (redo_rows(x) > 0) TRY(put_rows(c, x));
             continue;
         }
         TRY(put_table(c, x->table));
-        if (!vec_push(c->a, whole, x->table)) return ST_ERROR;
+        if (!vec_push(c->a, whole, ((WholeTable){x->table, true}))) return ST_ERROR;
     }
     return ST_OK;
 }
 static bool is_listed(const TableList *l, const Table *t) {
     int64_t i = 0;
-    while (i < l->len && l->items[i] != t) i++;
+    while (i < l->len && l->items[i].t != t) i++;
     return i < l->len;
 }
 /* Tables that definitions have made or built anew, without the undo log. */
@@ -129,8 +142,9 @@ static Status put_new_tables(Commit *c, TableList *whole) {
     for (int64_t i = 0; i < k->n_tables; i++) {
         Table *t = k->tables[i];
         if (t->logged != 0 || key_is_temporary(t->name) || is_listed(whole, t)) continue;
-        if (t->n_tablets > 0 || t->id <= c->db->redo->next_id) TRY(put_table(c, t));
-        if (!vec_push(c->a, whole, t)) return ST_ERROR;
+        const bool written = t->n_tablets > 0 || t->id <= c->db->redo->next_id;
+        if (written) TRY(put_table(c, t));
+        if (!vec_push(c->a, whole, ((WholeTable){t, written}))) return ST_ERROR;
     }
     return ST_OK;
 }
@@ -143,7 +157,11 @@ static Status put_all(Commit *c, const UndoLog *u, bool definitions, int64_t *ls
     if (c->out.failed) return ST_ERROR;
     if (c->files) TRY(c->db->vfs->sync_dir(c->db->vfs, r->dir, c->e));
     if (c->out.len > 0) TRY(redo_log_append(r->log, c->out.p, c->out.len, lsn, c->e));
-    for (int64_t i = 0; i < whole.len; i++) whole.items[i]->logged = table_generation(whole.items[i]) + 1;
+    for (int64_t i = 0; i < whole.len; i++) {
+        Table *t = whole.items[i].t;
+        t->logged = table_generation(t) + 1;
+        if (whole.items[i].written) *table_files(t) = (TableFiles){.last = table_file_of(t, r->generation, c->lsn)};
+    }
     if (definitions) sequences_based(r, &c->db->catalog);
     return ST_OK;
 }
@@ -174,27 +192,26 @@ Status redo_sequence(Database *db, const Sequence *q, int64_t last, bool is_call
 typedef struct LoggedTable {
     int64_t id, lsn; /* of the record */
     const char *file;
-    int64_t seal; /* redo_read_seal */
+    int64_t generation; /* in whose directory it is */
+    int64_t seal;       /* redo_read_seal */
 } LoggedTable;
-/* A log that is applied when the database is opened. */
+/* Logs that are applied when the database is opened, one behind the other. */
 typedef struct RedoLoading RedoLoading;
 struct RedoLoading {
     Database *db;
     MemAccount account;
     Arena *a;
-    RedoReader reader;
-    const char *dir, *catalog; /* catalog NULL: the generation's */
-    int64_t catalog_lsn;       /* of the record */
+    RedoChain chain;
+    const char *catalog; /* NULL: the generation's */
+    int64_t catalog_lsn; /* of the record */
     int64_t catalog_seal;
     int64_t next_id; /* of the generation's catalog: tables with other ids are new */
     VEC(LoggedTable) tables;
-    int64_t n_records;
-    RedoPlaces *places; /* by table of the catalog */
-    int64_t n_places;
+    int64_t n_records, bytes, cut; /* cut: at the end, not complete */
 };
 
-static Status damaged(const RedoLoading *r, const RedoRecord *x, Err *e) {
-    return err_corrupted(e, r->reader.path, x->bytes - r->reader.p, "a record of the redo log is invalid");
+static Status damaged(const RedoChainLog *l, const RedoRecord *x, Err *e) {
+    return err_corrupted(e, l->reader.path, x->bytes - l->reader.p, "a record of the redo log is invalid");
 }
 
 static LoggedTable *logged_table(const RedoLoading *r, int64_t id) {
@@ -202,8 +219,8 @@ static LoggedTable *logged_table(const RedoLoading *r, int64_t id) {
         if (r->tables.items[i].id == id) return &r->tables.items[i];
     return NULL;
 }
-static Status note_file(RedoLoading *r, const RedoRecord *x, const RedoPart *p, Err *e) {
-    const char *path = arena_printf(r->a, "%s/%s", r->dir, p->file);
+static Status note_file(RedoLoading *r, const RedoChainLog *l, const RedoRecord *x, const RedoPart *p, Err *e) {
+    const char *path = generation_path(r->a, r->db, l->generation, p->file);
     if (!path) return ST_ERROR;
     if (p->kind == REDO_CATALOG) {
         r->catalog = path;
@@ -216,17 +233,20 @@ static Status note_file(RedoLoading *r, const RedoRecord *x, const RedoPart *p, 
     if (!t) t = &r->tables.items[r->tables.len - 1];
     t->lsn = x->lsn;
     t->file = path;
+    t->generation = l->generation;
     t->seal = p->seal;
     return ST_OK;
 }
-static Status note_files(RedoLoading *r, const RedoRecord *x, Err *e) {
+/* What the record says of files. */
+static Status look_at_record(RedoLoading *r, const RedoChainLog *l, const RedoRecord *x, Err *e) {
     BytesIn in = {.p = x->bytes, .len = x->n, .arena = r->a};
     while (in.at < in.len && !in.failed) {
         RedoPart p;
         redo_get_part(&in, &p);
-        if (!in.failed && p.file) TRY(note_file(r, x, &p, e));
+        if (!in.failed && p.file) TRY(note_file(r, l, x, &p, e));
     }
-    return in.failed ? damaged(r, x, e) : ST_OK;
+    r->n_records += l->next == 0;
+    return in.failed ? damaged(l, x, e) : ST_OK;
 }
 /* Those that are going to be loaded. */
 static Status check_files(const RedoLoading *r, Err *e) {
@@ -239,142 +259,228 @@ static Status check_files(const RedoLoading *r, Err *e) {
     return ST_OK;
 }
 static Status look_through(RedoLoading *r, Err *e) {
-    bool got = true;
     RedoRecord x;
-    if (r->reader.generation != r->db->generation)
-        return err_corrupted(e, r->reader.path, 16, "the redo log is of another generation");
-    while (got) {
-        TRY(redo_reader_next(&r->reader, &x, &got, e));
-        if (got) TRY(note_files(r, &x, e));
-        r->n_records += got;
+    for (bool got = true; got;) {
+        TRY(redo_chain_next(&r->chain, &x, &got, e));
+        if (got) TRY(look_at_record(r, redo_chain_last(&r->chain), &x, e));
+    }
+    for (int64_t i = 0; i < r->chain.logs.len; i++) {
+        r->bytes += r->chain.logs.items[i].reader.at;
+        r->cut += redo_reader_rest(&r->chain.logs.items[i].reader);
     }
     return check_files(r, e);
 }
-static Status read_next_id(RedoLoading *r, Err *e) {
-    const char *path = arena_printf(r->a, "%s/catalog", r->dir);
-    return path ? catalog_file_next_id(r->db->vfs, path, r->a, &r->next_id, e) : ST_ERROR;
-}
-static Status load_begin_at(RedoLoading *r, const char *dir, bool *there, Err *e) {
+static Status load_logs(RedoLoading *r, const Current *c, const GenerationList *all, bool *there, Err *e) {
+    const Database *db = r->db;
     if (!(r->a = arena_new(&r->account, e))) return ST_ERROR;
     arena_set_err(r->a, e);
-    const char *path = arena_printf(r->a, "%s/log", dir);
-    r->dir = arena_strdup(r->a, dir);
-    if (!path || !r->dir) return ST_ERROR;
-    TRY(redo_reader_open(r->db->vfs, path, &r->reader, there, e));
+    r->chain = (RedoChain){.vfs = db->vfs, .path = db->path, .a = r->a, .current = *c, .all = *all};
+    TRY(redo_chain_open(&r->chain, there, e));
     if (!*there) return ST_OK;
-    TRY(read_next_id(r, e));
+    const char *path = generation_path(r->a, db, c->generation, "catalog");
+    if (!path) return ST_ERROR;
+    TRY(catalog_file_next_id(db->vfs, path, r->a, &r->next_id, e));
     return look_through(r, e);
 }
 static void loading_free(Database *db) {
     RedoLoading *r = db->loading;
     if (!r) return;
-    redo_reader_close(&r->reader);
-    for (int64_t i = 0; i < r->n_places; i++) redo_places_free(&r->places[i]);
+    redo_chain_close(&r->chain);
     arena_free(r->a);
     mem_free(NULL, r, (int64_t)sizeof *r);
     db->loading = NULL;
 }
-Status redo_load_begin(Database *db, const char *dir, Err *e) {
+Status redo_load_begin(Database *db, const Current *c, const GenerationList *all, Err *e) {
     bool there = false;
     RedoLoading *r = db->loading = mem_calloc(NULL, (int64_t)sizeof *r, e);
     if (!r) return ST_ERROR;
     r->db = db;
     mem_account_init(&r->account, &db->account, "redo log", 0, NULL);
-    const Status st = load_begin_at(r, dir, &there, e);
+    const Status st = load_logs(r, c, all, &there, e);
     if (st != ST_OK || !there) loading_free(db);
     return st;
 }
+int64_t redo_load_logs(const Database *db) { return db->loading ? db->loading->chain.logs.len : 0; }
+int64_t redo_load_lsn(const Database *db) {
+    return db->loading ? redo_reader_lsn(&redo_chain_last(&db->loading->chain)->reader) : 0;
+}
 const char *redo_load_catalog(const Database *db) { return db->loading ? db->loading->catalog : NULL; }
-const char *redo_load_table(const Database *db, const Table *t, const char *own) {
+const char *redo_load_table(const Database *db, const Table *t, const char *own, TableFile *where) {
     const RedoLoading *r = db->loading;
     const LoggedTable *x = r ? logged_table(r, t->id) : NULL;
+    if (x) *where = (TableFile){.generation = x->generation, .lsn = x->lsn};
     if (x) return x->file;
     return r && t->id > r->next_id ? NULL : own;
 }
 
 /* ---- applying ---- */
-static int64_t table_number(const Catalog *c, int64_t id) {
-    int64_t i = 0;
-    while (i < c->n_tables && c->tables[i]->id != id) i++;
-    return i;
+/* A table that records may name. */
+typedef struct Target {
+    int64_t id, lsn; /* lsn: of its file; records up to it are in that */
+    Table *t;
+    int64_t bytes; /* of records */
+    int share;     /* who applies them */
+    RedoPlaces places;
+} Target;
+typedef struct Applying {
+    RedoLoading *r;
+    int64_t n;
+    Target *targets; /* by id */
+    int shares;
+    Err *errors; /* of each share */
+    _Atomic int next_share;
+    _Atomic bool stop; /* one of them has failed */
+} Applying;
+static int by_id(const void *a, const void *b) {
+    const Target *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
 }
-static Status apply_rows(RedoLoading *r, const RedoRecord *x, RedoPart *p, Err *e) {
-    const Catalog *c = &r->db->catalog;
-    const LoggedTable *base = logged_table(r, p->id);
-    const int64_t i = table_number(c, p->id);
-    bool valid;
-    if (i == c->n_tables || (base && x->lsn <= base->lsn)) return ST_OK;
-    TRY(redo_apply(c->tables[i], &r->places[i], &p->rows, &valid, e));
-    return valid ? ST_OK : damaged(r, x, e);
+static Target *target_of(const Applying *p, int64_t id) {
+    const Target key = {.id = id};
+    return bsearch(&key, p->targets, (size_t)p->n, sizeof key, by_id);
 }
-static Status apply_part(RedoLoading *r, const RedoRecord *x, RedoPart *p, Err *e) {
-    if (p->kind == REDO_ROWS) return apply_rows(r, x, p, e);
-    if (p->kind != REDO_SEQUENCE || (r->catalog && x->lsn <= r->catalog_lsn)) return ST_OK;
-    const Sequence *q = catalog_sequence_by_id(&r->db->catalog, p->id);
-    return q ? sequence_set(q, p->last, p->called, NULL, e) : ST_OK;
-}
-static Status apply_all(RedoLoading *r, Err *e) {
-    const int64_t n = r->db->catalog.n_tables;
-    bool got = true;
-    RedoRecord x;
-    if (!(r->places = arena_array(r->a, RedoPlaces, n + 1))) return ST_ERROR;
-    for (r->n_places = 0; r->n_places < n; r->n_places++) r->places[r->n_places] = (RedoPlaces){.acct = &r->account};
-    redo_reader_rewind(&r->reader);
-    while (got) {
-        TRY(redo_reader_next(&r->reader, &x, &got, e));
-        BytesIn in = {.p = x.bytes, .len = got ? x.n : 0, .arena = r->a};
-        while (in.at < in.len) {
-            RedoPart p;
-            redo_get_part(&in, &p);
-            TRY(apply_part(r, &x, &p, e));
+/* What is done with each part of the records, of all logs. */
+typedef Status (*PartFn)(Applying *p, int share, const RedoChainLog *l, const RedoRecord *x, RedoPart *part, Err *e);
+static Status each_part(Applying *p, int share, Arena *a, PartFn fn, Err *e) {
+    enum { REPORT_S = 10 };
+    int64_t read = 0, reported = clock_ns();
+    for (int64_t i = 0; i < p->r->chain.logs.len; i++) {
+        RedoChainLog l = p->r->chain.logs.items[i];
+        RedoRecord x;
+        redo_reader_rewind(&l.reader);
+        for (bool got = true; got && !atomic_load_explicit(&p->stop, memory_order_relaxed);) {
+            TRY(redo_reader_next(&l.reader, &x, &got, e));
+            BytesIn in = {.p = x.bytes, .len = got ? x.n : 0, .arena = a};
+            while (in.at < in.len) {
+                RedoPart part;
+                redo_get_part(&in, &part);
+                TRY(fn(p, share, &l, &x, &part, e));
+            }
+            arena_reset(a);
+            if (share != 0 || !got || x.lsn % 64 || clock_ns() - reported < REPORT_S * INT64_C(1000000000)) continue;
+            reported = clock_ns();
+            log_write(LOG_INFO, "\"%s\" is recovered: %lld of %lld bytes of its log are applied", p->r->db->path,
+                      (long long)(read + l.reader.at), (long long)p->r->bytes);
         }
+        read += l.reader.at;
     }
     return ST_OK;
+}
+static Status count_part(Applying *p, int share, const RedoChainLog *l, const RedoRecord *x, RedoPart *part, Err *e) {
+    (void)share, (void)l, (void)e;
+    Target *t = part->kind == REDO_ROWS ? target_of(p, part->id) : NULL;
+    if (t && x->lsn > t->lsn) t->bytes += part->rows.len;
+    return ST_OK;
+}
+static Status apply_part(Applying *p, int share, const RedoChainLog *l, const RedoRecord *x, RedoPart *part, Err *e) {
+    const RedoLoading *r = p->r;
+    bool valid = true;
+    if (part->kind == REDO_ROWS) {
+        Target *t = target_of(p, part->id);
+        if (!t || t->share != share || x->lsn <= t->lsn) return ST_OK;
+        TRY(redo_apply(t->t, &t->places, &part->rows, &valid, e));
+        return valid ? ST_OK : damaged(l, x, e);
+    }
+    if (part->kind != REDO_SEQUENCE || share != 0 || (r->catalog && x->lsn <= r->catalog_lsn)) return ST_OK;
+    const Sequence *q = catalog_sequence_by_id(&r->db->catalog, part->id);
+    return q ? sequence_set(q, part->last, part->called, NULL, e) : ST_OK;
+}
+/* One share after the other, by each thread that comes. */
+static void apply_shares(void *ctx, int worker) {
+    Applying *p = ctx;
+    (void)worker;
+    for (int i; (i = atomic_fetch_add(&p->next_share, 1)) < p->shares;) {
+        Err *e = &p->errors[i];
+        Arena *a = arena_new(&p->r->account, e);
+        if (a) arena_set_err(a, e);
+        if (!a || each_part(p, i, a, apply_part, e) != ST_OK) atomic_store(&p->stop, true);
+        arena_free(a);
+    }
+}
+static int by_bytes(const void *a, const void *b) {
+    Target *x, *y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return x->bytes != y->bytes ? (x->bytes < y->bytes) - (x->bytes > y->bytes) : by_id(x, y);
+}
+/* Each table, the one with most to apply first, goes to the share that has least. */
+static Status make_shares(Applying *p) {
+    Target **list = arena_array(p->r->a, Target *, p->n + 1);
+    int64_t *sums = arena_array(p->r->a, int64_t, p->shares);
+    if (!list || !sums) return ST_ERROR;
+    for (int64_t i = 0; i < p->n; i++) list[i] = &p->targets[i];
+    if (p->n > 1) qsort(list, (size_t)p->n, sizeof *list, by_bytes);
+    for (int64_t i = 0; i < p->n; i++) {
+        int least = 0;
+        for (int k = 1; k < p->shares; k++)
+            if (sums[k] < sums[least]) least = k;
+        list[i]->share = least;
+        sums[least] += list[i]->bytes;
+    }
+    return ST_OK;
+}
+static Status apply_all(RedoLoading *r, Err *e) {
+    const Catalog *c = &r->db->catalog;
+    Applying p = {.r = r, .n = c->n_tables, .shares = pool_threads(r->db->pool)};
+    Arena *a = arena_new(&r->account, e);
+    p.targets = arena_array(r->a, Target, p.n + 1);
+    p.errors = arena_array(r->a, Err, p.shares);
+    if (a) arena_set_err(a, e);
+    Status st = a && p.targets && p.errors ? ST_OK : ST_ERROR;
+    for (int64_t i = 0; i < p.n && st == ST_OK; i++) {
+        const LoggedTable *base = logged_table(r, c->tables[i]->id);
+        p.targets[i] = (Target){.id = c->tables[i]->id, .lsn = base ? base->lsn : 0, .t = c->tables[i]};
+        p.targets[i].places.acct = &r->account;
+    }
+    if (st == ST_OK && p.n > 1) qsort(p.targets, (size_t)p.n, sizeof *p.targets, by_id);
+    if (st == ST_OK && p.shares > 1) st = each_part(&p, 0, a, count_part, e);
+    if (st == ST_OK) st = make_shares(&p);
+    if (st == ST_OK) pool_run(r->db->pool, p.shares, apply_shares, &p);
+    for (int i = 0; i < p.shares && st == ST_OK; i++) {
+        if (!err_is_set(&p.errors[i])) continue;
+        err_copy(e, &p.errors[i]);
+        st = ST_ERROR;
+    }
+    for (int64_t i = 0; i < p.n && p.targets; i++) redo_places_free(&p.targets[i].places);
+    arena_free(a);
+    return st;
 }
 Status database_replay(Database *db, Err *e) {
     RedoLoading *r = db->loading;
     if (!r) return ST_OK;
-    const int64_t began = clock_ns(), n = r->n_records, bytes = r->reader.at, cut = r->reader.size - r->reader.at;
+    const int64_t began = clock_ns(), n = r->n_records, logs = r->chain.logs.len, bytes = r->bytes, cut = r->cut;
     Status st = ST_OK;
     if (n > 0) st = apply_all(r, e);
+    const int64_t took = clock_ns() - began;
     loading_free(db);
-    if (st != ST_OK || n == 0) return st;
-    log_write(LOG_INFO,
-              "\"%s\" was not closed: %lld commits were recovered from %lld bytes of its log in %.1f s; %lld "
-              "bytes at its end were not complete",
-              db->path, (long long)n, (long long)bytes, (double)(clock_ns() - began) / 1e9, (long long)cut);
+    if (st != ST_OK || (n == 0 && logs == 1)) return st;
+    checkpoint_recovered(db, bytes, took);
+    log_write(
+        LOG_INFO,
+        "\"%s\" was not closed: %lld commits were recovered from %lld bytes of %lld logs in %.1f s; %lld bytes at "
+        "the end were not complete",
+        db->path, (long long)n, (long long)bytes, (long long)logs, (double)took / 1e9, (long long)cut);
     db->dirty = true;
     return db->read_only ? ST_OK : database_save(db, e);
 }
 
-/* ---- from one generation to the next ---- */
-static char *generation_dir(const Database *db, Err *e) {
-    char buf[32];
-    snprintf(buf, sizeof buf, "/g%" PRId64, db->generation);
-    const int64_t n = (int64_t)strlen(db->path), more = (int64_t)strlen(buf) + 1;
-    char *p = mem_alloc(NULL, n + more, e);
-    if (!p) return NULL;
-    memcpy(p, db->path, (size_t)n);
-    memcpy(p + n, buf, (size_t)more);
-    return p;
-}
-static Status log_path(const char *dir, Arena *a, char **out) {
-    *out = arena_printf(a, "%s/log", dir);
-    return *out ? ST_OK : ST_ERROR;
-}
+/* ---- from one log to the next ---- */
 /* An empty log beside files of the generation. */
 static Status begin_log(Database *db, Redo *r, Arena *a, Err *e) {
-    enum { FIRST_LSN = 1 << 24 };
-    char *path;
-    if (!(r->dir = generation_dir(db, e))) return ST_ERROR;
-    TRY(log_path(r->dir, a, &path));
-    TRY(redo_log_create(db->vfs, path, db->generation, FIRST_LSN + (db->generation << 36), &db->parts[DB_LOG], &r->log,
-                        e));
-    return db->vfs->sync_dir(db->vfs, r->dir, e);
+    Current *c = checkpoint_current(db);
+    char *dir = generation_path(a, db, db->generation, NULL), *path = generation_path(a, db, db->generation, "log");
+    if (!dir || !path || !(r->dir = copy_text(dir, e))) return ST_ERROR;
+    r->generation = db->generation;
+    const RedoLogId id = {.database = c->database, .timeline = c->timeline, .generation = r->generation};
+    TRY(redo_log_create(db->vfs, path, &id, c->lsn, &db->parts[DB_LOG], &r->log, e));
+    TRY(db->vfs->sync_dir(db->vfs, r->dir, e));
+    if (c->has_log) return ST_OK;
+    c->has_log = true;
+    return current_write(db, a, c, e);
 }
 Status redo_start(Database *db, Err *e) {
     if (!db->path || db->read_only || db->redo) return ST_OK;
-    if (db->generation == 0) {
+    if (db->generation == 0 || checkpoint_current(db)->database == 0) {
         db->dirty = true;
         TRY(database_save(db, e));
     }
@@ -384,7 +490,6 @@ Status redo_start(Database *db, Err *e) {
     const Status st = a ? begin_log(db, r, a, e) : ST_ERROR;
     arena_free(a);
     if (st == ST_OK) {
-        atomic_init(&r->since, 0);
         db->redo = r;
         redo_based(db);
         return ST_OK;
@@ -394,36 +499,72 @@ Status redo_start(Database *db, Err *e) {
     if (r) mem_free(NULL, r, (int64_t)sizeof *r);
     return ST_ERROR;
 }
-Status redo_saving(Database *db, const char *dir, int64_t generation, Err *e) {
+bool redo_failed(const Database *db) { return db->redo && redo_log_failed(db->redo->log); }
+static RedoLogId next_id(const Database *db, int64_t generation, int64_t previous) {
+    const Current *c = checkpoint_current(db);
+    return (RedoLogId){c->database, c->timeline, generation, previous};
+}
+static Status note_next(Redo *r, const char *dir, int64_t generation, Err *e) {
+    free_text(r->next_dir);
+    r->next_generation = generation;
+    r->next_dir = copy_text(dir, e);
+    return r->next_dir ? ST_OK : ST_ERROR;
+}
+Status redo_prepare(Database *db, Arena *a, int64_t generation, Err *e) {
     Redo *r = db->redo;
     if (!r) return ST_OK;
-    Arena *a = arena_new(&db->account, e);
-    char *path;
-    if (!a) return ST_ERROR;
-    arena_set_err(a, e);
-    Status st = log_path(dir, a, &path);
-    if (st == ST_OK && !(r->next_dir = copy_text(dir, e))) st = ST_ERROR;
-    if (st == ST_OK) st = redo_log_prepare(r->log, path, generation, e);
-    arena_free(a);
-    return st;
+    const char *dir = generation_path(a, db, generation, NULL), *path = generation_path(a, db, generation, "log");
+    const RedoLogId id = next_id(db, generation, r->generation);
+    if (!dir || !path) return ST_ERROR;
+    TRY(note_next(r, dir, generation, e));
+    return redo_log_prepare(r->log, path, &id, e);
 }
-void redo_saved(Database *db) {
-    Redo *r = db->redo;
-    if (!r) return;
-    redo_log_switch(r->log);
+static void use_next(Redo *r) {
     free_text(r->dir);
     r->dir = r->next_dir;
+    r->generation = r->next_generation;
     r->next_dir = NULL;
-    r->file_bytes = 0;
-    redo_based(db);
+    atomic_store(&r->file_bytes, 0);
 }
-void redo_not_saved(Database *db, const Err *why) {
+Status redo_switch(Database *db, int64_t *lsn, Err *e) {
+    Redo *r = db->redo;
+    if (!r) return ST_OK;
+    BytesOut o = {.acct = &db->account, .e = e};
+    const int64_t bytes = redo_log_bytes(r->log) + atomic_load(&r->file_bytes);
+    redo_put_next(&o, r->next_generation);
+    const Status st = o.failed ? ST_ERROR : redo_log_switch(r->log, o.p, o.len, e);
+    bytes_out_release(&o);
+    if (st != ST_OK) return st;
+    *lsn = redo_log_end(r->log);
+    atomic_fetch_add(&r->older_bytes, bytes);
+    use_next(r);
+    sequences_based(r, &db->catalog);
+    return ST_OK;
+}
+void redo_unprepare(Database *db) {
     Redo *r = db->redo;
     if (!r) return;
-    if (why) redo_log_fail(r->log, why);
     redo_log_unprepare(r->log);
     free_text(r->next_dir);
     r->next_dir = NULL;
+}
+Status redo_begun(Database *db, Err *e) { return db->redo ? redo_log_begun(db->redo->log, e) : ST_OK; }
+Status redo_remake(Database *db, Arena *a, int64_t generation, int64_t *lsn, Err *e) {
+    Redo *r = db->redo;
+    const char *dir = generation_path(a, db, generation, NULL), *path = generation_path(a, db, generation, "log");
+    const RedoLogId id = next_id(db, generation, 0);
+    if (!dir || !path) return ST_ERROR;
+    TRY(note_next(r, dir, generation, e));
+    *lsn = redo_log_end(r->log);
+    return redo_log_remake(r->log, path, &id, e);
+}
+void redo_renew(Database *db) {
+    redo_log_renew(db->redo->log);
+    use_next(db->redo);
+    redo_based(db);
+}
+void redo_saved(Database *db) {
+    if (db->redo) atomic_store(&db->redo->older_bytes, 0);
 }
 void redo_end(Database *db) {
     loading_free(db);
@@ -431,6 +572,7 @@ void redo_end(Database *db) {
     if (!r) return;
     redo_log_close(r->log);
     free_text(r->dir);
+    free_text(r->next_dir);
     mem_free(NULL, r, (int64_t)sizeof *r);
     db->redo = NULL;
 }
@@ -458,5 +600,8 @@ bool redo_info(const Database *db, RedoLogInfo *out) {
     if (db->redo) redo_log_info(db->redo->log, out);
     return db->redo != NULL;
 }
-int64_t redo_bytes(const Database *db) { return db->redo ? redo_log_bytes(db->redo->log) + db->redo->file_bytes : 0; }
+int64_t redo_bytes(const Database *db) {
+    const Redo *r = db->redo;
+    return r ? redo_log_bytes(r->log) + atomic_load(&r->file_bytes) + atomic_load(&r->older_bytes) : 0;
+}
 int64_t redo_sequences_since(const Database *db) { return db->redo ? atomic_load(&db->redo->since) : 0; }

@@ -1,7 +1,8 @@
 /* redo.h - what a database writes to its redo log (log/redo_log.h), and what it does with one when it is opened.
  *
- * The log belongs to a generation (database.h) and is in its directory, so that a save ends it: the rename of CURRENT
- * is the moment from which the next generation with an empty log is the database.
+ * A log is in the directory of its generation (generation.h), and has what was committed since that was saved. A
+ * checkpoint (checkpoint.h) begins the log of the next generation first: until CURRENT names that, and when it fails,
+ * the database is the older generation with both logs, one behind the other.
  *
  *   g<N>/log             the log
  *   g<N>/<LSN>.catalog   a catalog as of a commit with definitions, written and synced before its record
@@ -13,18 +14,22 @@
  * written last (merged, truncated, replaced by a load), it is new, or ALTER TABLE has built it anew; and when most of
  * its rows have changed.
  *
- * Opening a database reads the log twice. First, before tables are loaded, for the last catalog and the last file of
- * each table: what was logged before these is passed over. Then, when unique indexes of expressions have their
- * programs, the rest is applied to each table. If there was something, a save ends the log.
+ * Which logs there are, and that they belong together, is in redo_chain.h.
  *
- * Thread rules: redo_commit, redo_saving and redo_saved under the database lock held alone, redo_sequence held at least
- * shared; the others from any thread.
+ * Opening a database reads the logs twice. First, before tables are loaded, for the last catalog and the last file of
+ * each table: what was logged before these is passed over. Then, when unique indexes of expressions have their
+ * programs, the rest is applied, tables being shared out among the threads. If there was something, a save ends the
+ * log, and a timeline begins.
+ *
+ * Thread rules: redo_commit, redo_switch and redo_renew under the database lock held alone, redo_sequence held at least
+ * shared; the others from any thread, what is for checkpoints from the one that makes one.
  */
 #ifndef STELE_DB_REDO_H
 #define STELE_DB_REDO_H
 
-#include "db/database.h"
+#include "db/generation.h"
 #include "log/redo_log.h"
+#include "storage/table_file.h"
 
 /* From here on commits are logged; the database is saved first where there is no generation to go on from. Behind
  * database_replay, before it has sessions. */
@@ -50,16 +55,26 @@ int64_t redo_bytes(const Database *db);               /* of the log, and the fil
 int64_t redo_sequences_since(const Database *db);
 
 /* ---- for database.c ---- */
-/* Reads what the log of the generation in `dir` says of files; nothing, when there is none. XX001. */
-Status redo_load_begin(Database *db, const char *dir, Err *e);
+/* Reads what the log of the generation, and those behind it, say of files; nothing, when there is none. XX001. */
+Status redo_load_begin(Database *db, const Current *c, const GenerationList *all, Err *e);
+int64_t redo_load_logs(const Database *db);        /* how many */
+int64_t redo_load_lsn(const Database *db);         /* where the last one ends; 0: there is none */
 const char *redo_load_catalog(const Database *db); /* path of the catalog; NULL: the generation's */
-/* Path of the table's data; NULL: it is empty. own: that of the generation. */
-const char *redo_load_table(const Database *db, const Table *t, const char *own);
-/* A save: the log of the next generation in its directory, before CURRENT is written. Then it is the log; or the save
- * has failed before, or with `why` while CURRENT was written: the log has failed then. */
-Status redo_saving(Database *db, const char *dir, int64_t generation, Err *e);
-void redo_saved(Database *db);
-void redo_not_saved(Database *db, const Err *why);
+/* Path of the table's data; NULL: it is empty. own: that of the generation. *where is set when it is another one. */
+const char *redo_load_table(const Database *db, const Table *t, const char *own, TableFile *where);
 void redo_end(Database *db); /* the database is closed */
+
+/* ---- for checkpoint.c; all do nothing where nothing is logged ---- */
+/* A log in the directory of the generation, which is there, that will go on from the one in use. */
+Status redo_prepare(Database *db, Arena *a, int64_t generation, Err *e);
+void redo_unprepare(Database *db); /* it is not used */
+/* It is used from here on, at *lsn; what the catalog and tables are now, the generation will have. */
+Status redo_switch(Database *db, int64_t *lsn, Err *e);
+Status redo_begun(Database *db, Err *e); /* until it is on the disk that it is, and so all that was logged before */
+void redo_saved(Database *db);           /* CURRENT names the generation of the log in use */
+/* The log takes nothing more; a save under the lock gives it another file. */
+bool redo_failed(const Database *db);
+Status redo_remake(Database *db, Arena *a, int64_t generation, int64_t *lsn, Err *e);
+void redo_renew(Database *db); /* CURRENT names that generation */
 
 #endif

@@ -24,6 +24,10 @@ void redo_put_sequence(BytesOut *o, int64_t sequence, int64_t last, bool called)
     bytes_put_short(o, last);
     bytes_put_bool(o, called);
 }
+void redo_put_next(BytesOut *o, int64_t generation) {
+    put_kind(o, REDO_NEXT);
+    bytes_put_short(o, generation);
+}
 
 /* ---- reading ---- */
 static void get_file(BytesIn *in, RedoPart *p) {
@@ -47,16 +51,18 @@ static void get_sequence(BytesIn *in, RedoPart *p) {
     p->last = bytes_get_short(in);
     p->called = bytes_get_bool(in);
 }
+static void get_next(BytesIn *in, RedoPart *p) {
+    p->id = bytes_get_short(in);
+    in->failed |= p->id <= 0;
+}
 
 static const struct {
     RedoKind kind;
     const char *name;
     void (*get)(BytesIn *in, RedoPart *p);
 } kinds[] = {
-    {REDO_CATALOG, "catalog", get_file},
-    {REDO_TABLE, "table", get_table},
-    {REDO_ROWS, "rows", get_rows},
-    {REDO_SEQUENCE, "sequence", get_sequence},
+    {REDO_CATALOG, "catalog", get_file},       {REDO_TABLE, "table", get_table},   {REDO_ROWS, "rows", get_rows},
+    {REDO_SEQUENCE, "sequence", get_sequence}, {REDO_NEXT, "continued", get_next},
 };
 
 void redo_get_part(BytesIn *in, RedoPart *out) {

@@ -6,6 +6,7 @@
  *   'T' table, text file, u64    the table is that of the file, which has the checksum in its header
  *   'R' table, length, bytes     rows of the table have changed (storage/redo.h)
  *   'S' sequence, last, called   numbers up to `last` may have been given; a record of its own
+ *   'E' generation               the log goes on in that of the generation; a record of its own, the last one
  *
  * What reads records (recovery, `stele check`, `stele log`) finds a kind in the table of redo_parts.c: a new one is a
  * function that writes it, a line of that table, and what the readers do with it.
@@ -21,13 +22,14 @@ typedef enum RedoKind {
     REDO_TABLE = 'T',
     REDO_ROWS = 'R',
     REDO_SEQUENCE = 'S',
+    REDO_NEXT = 'E',
 } RedoKind;
 
 /* Its bytes are the record's; texts are in the reader's arena. */
 typedef struct RedoPart {
     RedoKind kind;
     const char *name; /* of the kind, as users see it */
-    int64_t id;       /* of the table, of the sequence */
+    int64_t id;       /* of the table, of the sequence; the generation */
     const char *file; /* that it names, without a directory; NULL: none */
     int64_t seal;     /* redo_read_seal of it */
     BytesIn rows;     /* redo_read */
@@ -38,6 +40,7 @@ typedef struct RedoPart {
 void redo_put_file(BytesOut *o, RedoKind kind, int64_t id, const char *name, int64_t seal);
 void redo_put_rows(BytesOut *o, int64_t table, const BytesOut *rows);
 void redo_put_sequence(BytesOut *o, int64_t sequence, int64_t last, bool called);
+void redo_put_next(BytesOut *o, int64_t generation);
 /* The next part of a record. in->failed: there is none of a kind that is known, or it is not whole. */
 void redo_get_part(BytesIn *in, RedoPart *out);
 

@@ -1,6 +1,8 @@
 /* redo_show.c - see redo_show.h. */
 #include "db/redo_show.h"
 
+#include <inttypes.h>
+
 #include "base/key.h"
 #include "db/redo_walk.h"
 
@@ -61,22 +63,33 @@ static const char *shown_name(Showing *x, const char *key) {
 static Status name_object(Showing *x, const RedoPart *p) {
     const Catalog *c;
     const char *key = NULL;
-    if (p->kind == REDO_SEQUENCE) {
+    switch (p->kind) {
+    case REDO_CATALOG: return ST_OK;
+    case REDO_NEXT:
+        x->part.file = arena_printf(x->w->a, "g%" PRId64 "/log", p->id);
+        return x->part.file ? ST_OK : ST_ERROR;
+    case REDO_SEQUENCE:
         TRY(redo_walk_catalog(x->w, &c));
         const Sequence *q = catalog_sequence_by_id(c, p->id);
         key = q ? q->name : NULL;
-    } else if (p->kind != REDO_CATALOG) {
+        break;
+    case REDO_TABLE:
+    case REDO_ROWS:
         TRY(redo_walk_table(x->w, p, &x->t));
         key = x->t->name;
+        break;
     }
-    if (key) x->part.object = shown_name(x, key);
-    else if (p->kind != REDO_CATALOG) x->part.object = arena_printf(x->w->a, "%lld", (long long)p->id);
+    x->part.object = key ? shown_name(x, key) : arena_printf(x->w->a, "%" PRId64, p->id);
     return x->part.object ? ST_OK : ST_ERROR;
 }
 static Status show_part(Showing *x, RedoPart *p, bool first) {
     const RedoWalk *w = x->w;
-    x->part = (RedoShown){.lsn = w->record.lsn,
-                          .bytes = w->bytes,
+    const RedoLogId *log = &redo_chain_last(&w->chain)->reader.id;
+    x->part = (RedoShown){.database = log->database,
+                          .timeline = log->timeline,
+                          .generation = log->generation,
+                          .lsn = w->record.lsn,
+                          .bytes = w->record.size,
                           .first = first,
                           .kind = p->name,
                           .object = "",
@@ -103,25 +116,26 @@ static Status show_records(Showing *x, int64_t from) {
     }
     return ST_OK;
 }
-static Status show_log(ClosedDir *d, int64_t from, const RedoShow *to, Err *e) {
+static Status show_logs(ClosedDir *d, int64_t from, const RedoShow *to, Err *e) {
     RedoWalk w;
-    int64_t generation;
+    Current current;
     bool there;
-    TRY(closed_dir_generation(d, &generation, e));
-    if (generation == 0) return ST_OK;
-    TRY(redo_walk_begin(&w, d, generation, &there, e));
-    if (!there) return ST_OK;
-    Showing x = {.to = to, .w = &w, .a = arena_new(&d->account, e), .e = e};
-    if (x.a) arena_set_err(x.a, e);
-    const Status st = x.a ? show_records(&x, from) : ST_ERROR;
-    arena_free(x.a);
+    TRY(closed_dir_current(d, &current, e));
+    if (current.generation == 0) return ST_OK;
+    Status st = redo_walk_begin(&w, d, &current, &there, e);
+    if (st == ST_OK && there) {
+        Showing x = {.to = to, .w = &w, .a = arena_new(&d->account, e), .e = e};
+        if (x.a) arena_set_err(x.a, e);
+        st = x.a ? show_records(&x, from) : ST_ERROR;
+        arena_free(x.a);
+    }
     redo_walk_end(&w);
     return st;
 }
 Status redo_show(Vfs *vfs, const char *path, int64_t from, const RedoShow *to, Err *e) {
     ClosedDir d;
     TRY(closed_dir_open(&d, vfs, path, e));
-    const Status st = show_log(&d, from, to, e);
+    const Status st = show_logs(&d, from, to, e);
     closed_dir_close(&d);
     return st;
 }

@@ -5,11 +5,12 @@
 #include "base/vfs.h"
 
 typedef struct RedoShown {
-    int64_t lsn, bytes; /* of the record, with what the file has around it */
-    bool first;         /* part of it */
+    int64_t database, timeline, generation; /* of the log that the record is in; 0: an older one, which does not say */
+    int64_t lsn, bytes;                     /* of the record, with what the file has around it */
+    bool first;                             /* part of it */
     const char *kind;
     const char *object; /* table or sequence, with its schema; "": none */
-    const char *file;   /* "": none */
+    const char *file;   /* that it names, in the directory of the generation; the log that goes on; "": none */
     int64_t inserted, updated, deleted;
     int64_t last; /* of a sequence */
 } RedoShown;

@@ -1,22 +1,14 @@
 /* redo_walk.c - see redo_walk.h. */
 #include "db/redo_walk.h"
 
-Status redo_walk_begin(RedoWalk *w, ClosedDir *dir, int64_t generation, bool *there, Err *e) {
-    *w = (RedoWalk){.dir = dir, .generation = generation, .e = e};
-    const char *path = closed_dir_file(dir, generation, "log");
-    w->catalog_path = closed_dir_file(dir, generation, "catalog");
-    if (!path || !w->catalog_path) return ST_ERROR;
-    TRY(redo_reader_open(dir->vfs, path, &w->reader, there, e));
-    if (!*there) return ST_OK;
-    if (!(w->a = arena_new(&dir->account, e))) {
-        redo_reader_close(&w->reader);
-        return ST_ERROR;
-    }
+Status redo_walk_begin(RedoWalk *w, ClosedDir *dir, const Current *current, bool *there, Err *e) {
+    *w = (RedoWalk){.dir = dir, .e = e};
+    w->chain = (RedoChain){.vfs = dir->vfs, .path = dir->path, .a = dir->a, .current = *current};
+    w->catalog_path = closed_dir_file(dir, current->generation, "catalog");
+    if (!w->catalog_path || !(w->a = arena_new(&dir->account, e))) return ST_ERROR;
     arena_set_err(w->a, e);
-    if (w->reader.generation == generation) return ST_OK;
-    (void)err_corrupted(e, path, 16, "the redo log is of another generation");
-    redo_walk_end(w);
-    return ST_ERROR;
+    TRY(generations_list(dir->vfs, dir->path, dir->a, &w->chain.all, e));
+    return redo_chain_open(&w->chain, there, e);
 }
 static void forget_catalog(RedoWalk *w) {
     if (w->loaded) closed_catalog_free(&w->catalog);
@@ -24,22 +16,19 @@ static void forget_catalog(RedoWalk *w) {
 }
 void redo_walk_end(RedoWalk *w) {
     forget_catalog(w);
-    redo_reader_close(&w->reader);
+    redo_chain_close(&w->chain);
     arena_free(w->a);
     *w = (RedoWalk){0};
 }
 
 Status redo_walk_damaged(const RedoWalk *w, const char *how) {
-    return err_corrupted(w->e, w->reader.path, w->record.bytes - w->reader.p, how);
+    const RedoReader *in = &redo_chain_last(&w->chain)->reader;
+    return err_corrupted(w->e, in->path, w->record.bytes - in->p, how);
 }
 Status redo_walk_record(RedoWalk *w, bool *got) {
-    const int64_t at = w->reader.at;
     arena_reset(w->a);
-    TRY(redo_reader_next(&w->reader, &w->record, got, w->e));
-    if (!*got) return ST_OK;
-    w->n_records++;
-    w->bytes = w->reader.at - at;
-    w->in = (BytesIn){.p = w->record.bytes, .len = w->record.n, .arena = w->a};
+    TRY(redo_chain_next(&w->chain, &w->record, got, w->e));
+    if (*got) w->in = (BytesIn){.p = w->record.bytes, .len = w->record.n, .arena = w->a};
     return ST_OK;
 }
 Status redo_walk_part(RedoWalk *w, RedoPart *out, bool *got) {
@@ -49,7 +38,7 @@ Status redo_walk_part(RedoWalk *w, RedoPart *out, bool *got) {
     if (w->in.failed) return err_is_set(w->e) ? ST_ERROR : redo_walk_damaged(w, "a record of the redo log is invalid");
     if (out->kind != REDO_CATALOG) return ST_OK;
     forget_catalog(w);
-    w->catalog_path = closed_dir_file(w->dir, w->generation, out->file);
+    w->catalog_path = closed_dir_file(w->dir, redo_chain_last(&w->chain)->generation, out->file);
     return w->catalog_path ? ST_OK : ST_ERROR;
 }
 Status redo_walk_catalog(RedoWalk *w, const Catalog **out) {

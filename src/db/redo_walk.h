@@ -1,21 +1,18 @@
-/* redo_walk.h - goes through the log of a database that is not open: its records, their parts, and the catalog as of
- * each, by which their bytes can be read.
+/* redo_walk.h - goes through the logs of a database that is not open: their records, the parts of these, and the
+ * catalog as of each, by which their bytes can be read.
  */
 #ifndef STELE_DB_REDO_WALK_H
 #define STELE_DB_REDO_WALK_H
 
 #include "db/closed_dir.h"
+#include "db/redo_chain.h"
 #include "db/redo_parts.h"
-#include "log/redo_log.h"
 #include "storage/redo.h"
 
 typedef struct RedoWalk {
     ClosedDir *dir;
-    int64_t generation;
-    RedoReader reader;
-    RedoRecord record;
-    int64_t n_records;
-    int64_t bytes;            /* of the record, with what the file has around it */
+    RedoChain chain;
+    RedoRecord record;        /* of its last log */
     BytesIn in;               /* of the record's parts */
     Arena *a;                 /* of a record */
     const char *catalog_path; /* of the catalog as of the part */
@@ -24,8 +21,8 @@ typedef struct RedoWalk {
     Err *e;
 } RedoWalk;
 
-/* *there: false when the generation has no log, and then there is nothing to end. XX001 */
-Status redo_walk_begin(RedoWalk *w, ClosedDir *dir, int64_t generation, bool *there, Err *e);
+/* *there: false when there is no log. Whatever comes of it, redo_walk_end frees what there is. XX001 */
+Status redo_walk_begin(RedoWalk *w, ClosedDir *dir, const Current *current, bool *there, Err *e);
 void redo_walk_end(RedoWalk *w);
 /* The next record. XX001 */
 Status redo_walk_record(RedoWalk *w, bool *got);

@@ -8,50 +8,72 @@
 #include "base/hash.h"
 #include "base/log.h"
 
-enum { LOG_FORMAT = 1, HEADER_BYTES = 64, RECORD_ALIGN = 8, FIRST_ROOM = 64 << 10, KEPT_ROOM = 4 << 20 };
-static const char magic[8] = "STELELOG";
+enum {
+    LOG_FORMAT = 2,
+    HEADER_BYTES = 64,
+    FIRST_AT = 128,
+    RECORD_ALIGN = 8,
+    FIRST_ROOM = 64 << 10,
+    KEPT_ROOM = 4 << 20,
+};
+static const char magic[8] = "STELELOG", begin_magic[8] = "LOGBEGIN";
 
 typedef struct FileHeader {
     char magic[8];
     uint32_t format, zero;
-    int64_t generation, first_lsn;
-    char unused[24];
+    int64_t generation;
+    int64_t database; /* format 1: LSN of the first record, and the others are 0 */
+    int64_t timeline, previous, unused;
     uint64_t checksum;
 } FileHeader;
-static_assert(sizeof(FileHeader) == HEADER_BYTES, "as in the file");
+typedef struct FileBegin {
+    char magic[8];
+    int64_t first_lsn;
+    char unused[40];
+    uint64_t checksum;
+} FileBegin;
+static_assert(sizeof(FileHeader) == HEADER_BYTES && sizeof(FileBegin) == FIRST_AT - HEADER_BYTES, "as in the file");
 
 typedef struct RecordHeader {
     uint64_t checksum;
     int64_t durable, n;
 } RecordHeader;
 
-/* Bytes to be written, at `at` in the file. */
+/* Bytes to be written, at `at` in a file. */
 typedef struct Pending {
+    VfsFile *file;
+    int64_t first_lsn; /* at FIRST_AT in the file */
     char *p;
     int64_t len, cap, at;
 } Pending;
 
 struct RedoLog {
     Vfs *vfs;
-    VfsFile *file, *prepared;
+    VfsFile *prepared;
+    RedoLogId prepared_id;
     MemAccount *acct;
     Mutex mutex; /* of what follows */
     pthread_cond_t written, wake, joined;
     pthread_t thread;
     bool has_thread, stop;
-    Pending next, now;           /* what is appended; what is being written, or found no room */
+    Pending next;                /* what is appended, to the file in use */
+    Pending tail;                /* the end of the file before; no bytes: that is written */
+    Pending now;                 /* what is being written, or found no room; no bytes: nothing */
+    bool begun;                  /* the beginning of the file in use is on the disk */
     bool writing;                /* by some thread, without the mutex */
     int32_t waiting, last_group; /* threads that wait for the next write; that waited for the last one */
     int64_t write_ns;            /* what that took */
     int64_t n_records, n_bytes, n_writes, all_write_ns, n_waits, all_wait_ns;
-    int64_t first_lsn;            /* at HEADER_BYTES in the file */
     _Atomic int64_t end, durable; /* LSNs */
+    _Atomic int64_t first_lsn;    /* of the file in use */
     Err failed;                   /* set: the log takes nothing more */
     Err full;                     /* set: the last write found no room */
     char last_error[256];         /* of a write */
 };
 
-static int64_t file_offset(int64_t first_lsn, int64_t lsn) { return HEADER_BYTES + (lsn - first_lsn); }
+static int64_t lsn_behind(const Pending *p) { return p->first_lsn + (p->at + p->len - FIRST_AT); }
+/* Nothing but perhaps the file's beginning. */
+static bool has_no_record(const Pending *p) { return p->at + p->len <= FIRST_AT || p->len == 0; }
 static uint64_t record_checksum(const RecordHeader *h, int64_t lsn, const char *bytes) {
     const int64_t with[] = {lsn, h->durable, h->n};
     return hash_combine(checksum64(with, (int64_t)sizeof with), checksum64(bytes, h->n));
@@ -69,7 +91,21 @@ static void gather(RedoLog *log) {
     const int32_t enough = log->last_group - log->last_group / MOST;
     while (log->waiting < enough && cond_wait_until(&log->joined, &log->mutex, until)) {}
 }
-/* With the mutex, which it gives up meanwhile: writes and syncs all that is appended. */
+static void close_file(const RedoLog *log, VfsFile *f) {
+    Err ignored = {0};
+    if (f) (void)log->vfs->close(f, &ignored);
+}
+/* All that `from` has is to be written now, and comes more to it, behind that. */
+static void take(RedoLog *log, Pending *from) {
+    const Pending empty = log->now;
+    log->now = *from;
+    from->p = empty.p;
+    from->cap = empty.cap;
+    from->at += from->len;
+    from->len = 0;
+}
+/* With the mutex, which it gives up meanwhile: writes and syncs all that is appended to a file: first what is left of
+ * the one before. */
 static void write_all(RedoLog *log) {
     Err e = {0};
     log->writing = true;
@@ -77,27 +113,24 @@ static void write_all(RedoLog *log) {
     log->last_group = log->waiting;
     log->waiting = 0;
     const int64_t began = clock_ns();
-    if (log->now.len == 0) {
-        const Pending empty = log->now;
-        log->now = log->next;
-        log->next = empty;
-        log->next.at = log->now.at + log->now.len;
-        log->next.len = 0;
-    }
+    if (log->now.len == 0) take(log, log->tail.len > 0 ? &log->tail : &log->next);
     const Pending w = log->now;
     mutex_unlock(&log->mutex);
-    Status st = log->vfs->write_at(log->file, w.p, w.len, w.at, &e);
-    const bool sync_failed = st == ST_OK && log->vfs->sync(log->file, &e) != ST_OK;
+    Status st = log->vfs->write_at(w.file, w.p, w.len, w.at, &e);
+    const bool sync_failed = st == ST_OK && log->vfs->sync(w.file, &e) != ST_OK;
+    const bool good = st == ST_OK && !sync_failed;
     mutex_lock(&log->mutex);
     log->writing = false;
     log->write_ns = clock_ns() - began;
     log->all_write_ns += log->write_ns;
     log->n_writes++;
     err_clear(&log->full);
-    if (st != ST_OK || sync_failed) describe(&e, log->last_error);
-    if (st == ST_OK && !sync_failed) {
-        atomic_store(&log->durable, log->first_lsn + (w.at - HEADER_BYTES) + w.len);
+    if (!good) describe(&e, log->last_error);
+    if (good) {
+        atomic_store(&log->durable, lsn_behind(&w));
+        log->begun |= w.file == log->next.file;
         log->now.len = 0;
+        if (w.file != log->next.file && !(log->tail.len > 0 && log->tail.file == w.file)) close_file(log, w.file);
     } else if (!sync_failed && is_full(&e)) {
         err_copy(&log->full, &e);
     } else {
@@ -118,28 +151,50 @@ static Status full(const RedoLog *log, Err *e) {
     return ST_ERROR;
 }
 
-Status redo_log_wait(RedoLog *log, int64_t lsn, Err *e) {
-    if (atomic_load(&log->durable) >= lsn) return ST_OK;
+static bool is_written(const RedoLog *log, int64_t lsn, bool begun) {
+    return atomic_load(&log->durable) >= lsn && (!begun || log->begun);
+}
+/* With the mutex: up to the LSN, and if `begun` the beginning of the file in use. */
+static Status wait_written(RedoLog *log, int64_t lsn, bool begun, Err *e) {
     Status st = ST_OK;
-    mutex_lock(&log->mutex);
     bool tried = false; /* to write what found no room */
-    const int64_t began = clock_ns();
     log->waiting++;
     if (log->writing) pthread_cond_signal(&log->joined);
-    while (st == ST_OK && atomic_load(&log->durable) < lsn) {
+    while (st == ST_OK && !is_written(log, lsn, begun)) {
         if (err_is_set(&log->failed)) st = failed(log, e);
         else if (log->writing) cond_wait(&log->written, &log->mutex);
         else if (err_is_set(&log->full) && tried) st = full(log, e);
         else tried = true, write_all(log);
     }
+    return st;
+}
+Status redo_log_wait(RedoLog *log, int64_t lsn, Err *e) {
+    if (atomic_load(&log->durable) >= lsn) return ST_OK;
+    mutex_lock(&log->mutex);
+    const int64_t began = clock_ns();
+    const Status st = wait_written(log, lsn, false, e);
     log->n_waits++;
     log->all_wait_ns += clock_ns() - began;
     mutex_unlock(&log->mutex);
     return st;
 }
+Status redo_log_begun(RedoLog *log, Err *e) {
+    mutex_lock(&log->mutex);
+    const Status st = wait_written(log, atomic_load(&log->first_lsn), true, e);
+    mutex_unlock(&log->mutex);
+    return st;
+}
+bool redo_log_failed(RedoLog *log) {
+    mutex_lock(&log->mutex);
+    const bool is = err_is_set(&log->failed);
+    mutex_unlock(&log->mutex);
+    return is;
+}
 
-static Status make_room(RedoLog *log, int64_t n, Err *e) {
-    Pending *p = &log->next;
+static int64_t record_bytes(int64_t n) {
+    return (int64_t)sizeof(RecordHeader) + (n + RECORD_ALIGN - 1) / RECORD_ALIGN * RECORD_ALIGN;
+}
+static Status make_room(const RedoLog *log, Pending *p, int64_t n, Err *e) {
     if (p->cap - p->len >= n) return ST_OK;
     const int64_t cap = MAX_OF(MAX_OF(p->cap * 2, (int64_t)FIRST_ROOM), p->len + n);
     char *more = mem_realloc(log->acct, p->p, p->cap, cap, e);
@@ -148,35 +203,42 @@ static Status make_room(RedoLog *log, int64_t n, Err *e) {
     p->cap = cap;
     return ST_OK;
 }
-static void put_record(RedoLog *log, const void *bytes, int64_t n, int64_t padded) {
-    const int64_t lsn = atomic_load(&log->end);
+/* The LSN behind it. */
+static int64_t put_record(RedoLog *log, const void *bytes, int64_t n) {
+    const int64_t lsn = atomic_load(&log->end), all = record_bytes(n);
     char *at = log->next.p + log->next.len;
     RecordHeader h = {.durable = atomic_load(&log->durable), .n = n};
     h.checksum = record_checksum(&h, lsn, bytes);
     memcpy(at, &h, sizeof h);
     memcpy(at + sizeof h, bytes, (size_t)n);
-    memset(at + sizeof h + n, 0, (size_t)(padded - n));
-    log->next.len += (int64_t)sizeof h + padded;
-    atomic_store(&log->end, lsn + (int64_t)sizeof h + padded);
+    memset(at + sizeof h + n, 0, (size_t)(all - (int64_t)sizeof h - n));
+    log->next.len += all;
+    log->n_records++;
+    log->n_bytes += all;
+    atomic_store(&log->end, lsn + all);
+    return lsn + all;
 }
-Status redo_log_append(RedoLog *log, const void *bytes, int64_t n, int64_t *lsn, Err *e) {
-    const int64_t padded = (n + RECORD_ALIGN - 1) / RECORD_ALIGN * RECORD_ALIGN;
-    mutex_lock(&log->mutex);
+/* With the mutex. A write that found no room is tried again. */
+static Status takes_more(RedoLog *log, Err *e) {
     while (log->writing && err_is_set(&log->full)) cond_wait(&log->written, &log->mutex);
     if (err_is_set(&log->full) && !err_is_set(&log->failed)) write_all(log);
-    Status st = err_is_set(&log->failed) ? failed(log, e) : err_is_set(&log->full) ? full(log, e) : ST_OK;
-    if (st == ST_OK) st = make_room(log, (int64_t)sizeof(RecordHeader) + padded, e);
-    if (st == ST_OK) put_record(log, bytes, n, padded);
-    log->n_records += st == ST_OK;
-    log->n_bytes += st == ST_OK ? (int64_t)sizeof(RecordHeader) + padded : 0;
-    if (st == ST_OK) *lsn = atomic_load(&log->end);
-    if (st == ST_OK && log->next.len == (int64_t)sizeof(RecordHeader) + padded) pthread_cond_signal(&log->wake);
+    if (err_is_set(&log->failed)) return failed(log, e);
+    return err_is_set(&log->full) ? full(log, e) : ST_OK;
+}
+Status redo_log_append(RedoLog *log, const void *bytes, int64_t n, int64_t *lsn, Err *e) {
+    mutex_lock(&log->mutex);
+    Status st = takes_more(log, e);
+    if (st == ST_OK) st = make_room(log, &log->next, record_bytes(n), e);
+    if (st == ST_OK && has_no_record(&log->next)) pthread_cond_signal(&log->wake);
+    if (st == ST_OK) *lsn = put_record(log, bytes, n);
     mutex_unlock(&log->mutex);
     return st;
 }
 int64_t redo_log_end(const RedoLog *log) { return atomic_load(&log->end); }
 int64_t redo_log_durable(const RedoLog *log) { return atomic_load(&log->durable); }
-int64_t redo_log_bytes(const RedoLog *log) { return file_offset(log->first_lsn, atomic_load(&log->end)); }
+int64_t redo_log_bytes(const RedoLog *log) {
+    return FIRST_AT + (atomic_load(&log->end) - atomic_load(&log->first_lsn));
+}
 
 void redo_log_info(RedoLog *log, RedoLogInfo *out) {
     mutex_lock(&log->mutex);
@@ -196,8 +258,7 @@ void redo_log_info(RedoLog *log, RedoLogInfo *out) {
 }
 
 /* Memory of a large record that has been written. */
-static void give_back(RedoLog *log) {
-    Pending *p = &log->next;
+static void give_back(const RedoLog *log, Pending *p) {
     if (p->len > 0 || p->cap <= KEPT_ROOM) return;
     mem_free(log->acct, p->p, p->cap);
     p->p = NULL;
@@ -208,7 +269,8 @@ static void *write_late(void *arg) {
     RedoLog *log = arg;
     mutex_lock(&log->mutex);
     while (!log->stop) {
-        give_back(log);
+        give_back(log, &log->next);
+        give_back(log, &log->tail);
         if (atomic_load(&log->durable) == atomic_load(&log->end) || err_is_set(&log->failed)) {
             cond_wait(&log->wake, &log->mutex);
             continue;
@@ -234,90 +296,146 @@ static Status start_thread(RedoLog *log, Err *e) {
 }
 
 /* ---- opening and closing ---- */
-static Status log_new(Vfs *vfs, const char *path, int mode, MemAccount *acct, RedoLog **out, Err *e) {
+static FileHeader header_of(const RedoLogId *id) {
+    FileHeader h = {.format = LOG_FORMAT,
+                    .generation = id->generation,
+                    .database = id->database,
+                    .timeline = id->timeline,
+                    .previous = id->previous};
+    memcpy(h.magic, magic, sizeof h.magic);
+    h.checksum = checksum64(&h, offsetof(FileHeader, checksum));
+    return h;
+}
+static uint64_t begin_checksum(const RedoLogId *id, const FileBegin *b) {
+    const int64_t with[] = {id->database, id->timeline, id->generation, id->previous};
+    return hash_combine(checksum64(with, (int64_t)sizeof with), checksum64(b, offsetof(FileBegin, checksum)));
+}
+static FileBegin begin_of(const RedoLogId *id, int64_t first_lsn) {
+    FileBegin b = {.first_lsn = first_lsn};
+    memcpy(b.magic, begin_magic, sizeof b.magic);
+    b.checksum = begin_checksum(id, &b);
+    return b;
+}
+/* The name is that of a whole file at any time. */
+static Status new_file(Vfs *vfs, const char *path, const void *bytes, int64_t size, MemAccount *acct, Err *e) {
+    static const char end[] = ".tmp";
+    const int64_t n = (int64_t)strlen(path), room = n + (int64_t)sizeof end;
+    char *tmp = mem_alloc(acct, room, e);
+    if (!tmp) return ST_ERROR;
+    memcpy(tmp, path, (size_t)n);
+    memcpy(tmp + n, end, sizeof end);
+    Status st = vfs_write_file(vfs, tmp, bytes, size, e);
+    if (st == ST_OK) st = vfs->rename(vfs, tmp, path, e);
+    mem_free(acct, tmp, room);
+    return st;
+}
+static Status whole_file(Vfs *vfs, const char *path, const RedoLogId *id, int64_t lsn, MemAccount *acct, VfsFile **out,
+                         Err *e) {
+    char bytes[FIRST_AT];
+    const FileHeader h = header_of(id);
+    const FileBegin b = begin_of(id, lsn);
+    memcpy(bytes, &h, sizeof h);
+    memcpy(bytes + sizeof h, &b, sizeof b);
+    TRY(new_file(vfs, path, bytes, (int64_t)sizeof bytes, acct, e));
+    return vfs->open(vfs, path, VFS_READ | VFS_WRITE, out, e);
+}
+/* Nothing is pending. */
+static void begin_file(RedoLog *log, VfsFile *file, int64_t first_lsn, int64_t at) {
+    log->next.file = file;
+    log->next.first_lsn = first_lsn;
+    log->next.at = at;
+    log->next.len = 0;
+    atomic_store(&log->first_lsn, first_lsn);
+    log->begun = at == FIRST_AT;
+}
+Status redo_log_create(Vfs *vfs, const char *path, const RedoLogId *id, int64_t first_lsn, MemAccount *acct,
+                       RedoLog **out, Err *e) {
+    VfsFile *file = NULL;
+    *out = NULL;
+    TRY(whole_file(vfs, path, id, first_lsn, acct, &file, e));
     RedoLog *log = mem_calloc(acct, (int64_t)sizeof *log, e);
-    if (!log) return ST_ERROR;
+    if (!log) {
+        Err ignored = {0};
+        (void)vfs->close(file, &ignored);
+        return ST_ERROR;
+    }
     *log = (RedoLog){.vfs = vfs, .acct = acct};
     mutex_init(&log->mutex, RANK_REDO_LOG);
     cond_init(&log->written);
     cond_init(&log->wake);
     cond_init(&log->joined);
-    *out = log;
-    return vfs->open(vfs, path, mode, &log->file, e);
-}
-static void begin_at(RedoLog *log, int64_t first_lsn, int64_t offset) {
-    log->first_lsn = first_lsn;
-    log->next.at = offset;
-    atomic_init(&log->end, first_lsn + (offset - HEADER_BYTES));
-    atomic_init(&log->durable, first_lsn + (offset - HEADER_BYTES));
-}
-static Status opened(RedoLog *log, Status st, RedoLog **out, Err *e) {
-    if (st == ST_OK) st = start_thread(log, e);
-    if (st == ST_OK) return ST_OK;
-    redo_log_discard(log);
-    *out = NULL;
-    return ST_ERROR;
-}
-static FileHeader header_of(int64_t generation, int64_t first_lsn) {
-    FileHeader h = {.format = LOG_FORMAT, .generation = generation, .first_lsn = first_lsn};
-    memcpy(h.magic, magic, sizeof h.magic);
-    h.checksum = checksum64(&h, offsetof(FileHeader, checksum));
-    return h;
-}
-/* The name is that of a whole file at any time. */
-static Status new_file(Vfs *vfs, const char *path, const FileHeader *h, MemAccount *acct, Err *e) {
-    static const char end[] = ".tmp";
-    const int64_t n = (int64_t)strlen(path), size = n + (int64_t)sizeof end;
-    char *tmp = mem_alloc(acct, size, e);
-    if (!tmp) return ST_ERROR;
-    memcpy(tmp, path, (size_t)n);
-    memcpy(tmp + n, end, sizeof end);
-    Status st = vfs_write_file(vfs, tmp, h, (int64_t)sizeof *h, e);
-    if (st == ST_OK) st = vfs->rename(vfs, tmp, path, e);
-    mem_free(acct, tmp, size);
+    atomic_init(&log->end, first_lsn);
+    atomic_init(&log->durable, first_lsn);
+    begin_file(log, file, first_lsn, FIRST_AT);
+    const Status st = start_thread(log, e);
+    if (st == ST_OK) *out = log;
+    else redo_log_discard(log);
     return st;
 }
-Status redo_log_create(Vfs *vfs, const char *path, int64_t generation, int64_t first_lsn, MemAccount *acct,
-                       RedoLog **out, Err *e) {
-    const FileHeader h = header_of(generation, first_lsn);
-    *out = NULL;
-    TRY(new_file(vfs, path, &h, acct, e));
-    Status st = log_new(vfs, path, VFS_READ | VFS_WRITE, acct, out, e);
-    if (!*out) return st;
-    begin_at(*out, first_lsn, HEADER_BYTES);
-    return opened(*out, st, out, e);
-}
-Status redo_log_prepare(RedoLog *log, const char *path, int64_t generation, Err *e) {
+
+Status redo_log_prepare(RedoLog *log, const char *path, const RedoLogId *id, Err *e) {
     dbg_assert(!log->prepared);
-    const FileHeader h = header_of(generation, redo_log_end(log));
-    TRY(vfs_write_file(log->vfs, path, &h, (int64_t)sizeof h, e));
+    const FileHeader h = header_of(id);
+    log->prepared_id = *id;
+    TRY(new_file(log->vfs, path, &h, (int64_t)sizeof h, log->acct, e));
     return log->vfs->open(log->vfs, path, VFS_READ | VFS_WRITE, &log->prepared, e);
 }
+Status redo_log_remake(RedoLog *log, const char *path, const RedoLogId *id, Err *e) {
+    redo_log_unprepare(log);
+    return whole_file(log->vfs, path, id, redo_log_end(log), log->acct, &log->prepared, e);
+}
 void redo_log_unprepare(RedoLog *log) {
-    Err ignored = {0};
-    if (log->prepared) (void)log->vfs->close(log->prepared, &ignored);
+    close_file(log, log->prepared);
     log->prepared = NULL;
 }
-void redo_log_switch(RedoLog *log) {
-    Err ignored = {0};
+/* With the mutex. What was appended to the file before is its tail, unless it is being written already. */
+static void switch_files(RedoLog *log, Pending *fresh) {
+    const FileBegin b = begin_of(&log->prepared_id, atomic_load(&log->end));
+    dbg_assert(log->tail.len == 0 && log->next.len > 0);
+    mem_free(log->acct, log->tail.p, log->tail.cap);
+    log->tail = log->next;
+    log->next = *fresh;
+    begin_file(log, log->prepared, b.first_lsn, HEADER_BYTES);
+    memcpy(log->next.p, &b, sizeof b);
+    log->next.len = (int64_t)sizeof b;
+    log->prepared = NULL;
+}
+Status redo_log_switch(RedoLog *log, const void *bytes, int64_t n, Err *e) {
+    Pending fresh = {0};
+    mutex_lock(&log->mutex);
+    Status st = takes_more(log, e);
+    while (st == ST_OK && log->tail.len > 0) { /* of a switch just before */
+        if (log->writing) cond_wait(&log->written, &log->mutex);
+        else write_all(log);
+        st = takes_more(log, e);
+    }
+    if (st == ST_OK) st = make_room(log, &log->next, record_bytes(n), e);
+    if (st == ST_OK) st = make_room(log, &fresh, FIRST_ROOM, e);
+    if (st == ST_OK) {
+        (void)put_record(log, bytes, n);
+        switch_files(log, &fresh);
+        pthread_cond_signal(&log->wake);
+    }
+    mutex_unlock(&log->mutex);
+    return st;
+}
+/* With the mutex: files that are not in use any more. */
+static void close_others(RedoLog *log) {
+    VfsFile *now = log->now.len > 0 ? log->now.file : NULL, *tail = log->tail.len > 0 ? log->tail.file : NULL;
+    if (tail != log->next.file) close_file(log, tail);
+    if (now != tail && now != log->next.file) close_file(log, now);
+    log->now.len = log->tail.len = 0;
+}
+void redo_log_renew(RedoLog *log) {
     mutex_lock(&log->mutex);
     while (log->writing) cond_wait(&log->written, &log->mutex);
-    VfsFile *old = log->file;
-    log->file = log->prepared;
+    close_others(log);
+    close_file(log, log->next.file);
+    begin_file(log, log->prepared, atomic_load(&log->end), FIRST_AT);
     log->prepared = NULL;
-    log->now.len = log->next.len = 0;
-    log->first_lsn = atomic_load(&log->end);
-    log->next.at = HEADER_BYTES;
-    atomic_store(&log->durable, log->first_lsn);
+    atomic_store(&log->durable, atomic_load(&log->end));
     err_clear(&log->full);
     err_clear(&log->failed);
-    pthread_cond_broadcast(&log->written);
-    mutex_unlock(&log->mutex);
-    (void)log->vfs->close(old, &ignored);
-}
-void redo_log_fail(RedoLog *log, const Err *why) {
-    mutex_lock(&log->mutex);
-    if (!err_is_set(&log->failed)) err_copy(&log->failed, why);
     pthread_cond_broadcast(&log->written);
     mutex_unlock(&log->mutex);
 }
@@ -331,10 +449,11 @@ static void log_free(RedoLog *log, bool write) {
     pthread_cond_broadcast(&log->wake);
     mutex_unlock(&log->mutex);
     if (log->has_thread) pthread_join(log->thread, NULL);
-    err_clear(&e);
     redo_log_unprepare(log);
-    if (log->file) (void)log->vfs->close(log->file, &e);
+    close_others(log);
+    close_file(log, log->next.file);
     mem_free(log->acct, log->next.p, log->next.cap);
+    mem_free(log->acct, log->tail.p, log->tail.cap);
     mem_free(log->acct, log->now.p, log->now.cap);
     pthread_cond_destroy(&log->joined);
     pthread_cond_destroy(&log->wake);
@@ -346,6 +465,14 @@ void redo_log_close(RedoLog *log) { log_free(log, true); }
 void redo_log_discard(RedoLog *log) { log_free(log, false); }
 
 /* ---- reading ---- */
+static void read_begin(RedoReader *r) {
+    FileBegin b;
+    r->first_at = FIRST_AT;
+    if (r->size < FIRST_AT) return;
+    memcpy(&b, r->p + HEADER_BYTES, sizeof b);
+    r->begun = memcmp(b.magic, begin_magic, sizeof b.magic) == 0 && b.checksum == begin_checksum(&r->id, &b);
+    if (r->begun) r->first_lsn = b.first_lsn;
+}
 static Status read_header(RedoReader *r, Err *e) {
     FileHeader h;
     if (r->size < (int64_t)sizeof h) return err_corrupted(e, r->path, r->size, "file is too short");
@@ -353,10 +480,20 @@ static Status read_header(RedoReader *r, Err *e) {
     if (memcmp(h.magic, magic, sizeof h.magic) != 0) return err_corrupted(e, r->path, 0, "not a redo log");
     if (!checksum_matches(&h, offsetof(FileHeader, checksum), h.checksum))
         return err_corrupted(e, r->path, 0, "header checksum does not match");
-    if (h.format != LOG_FORMAT) return err_corrupted(e, r->path, 8, "unknown format");
-    r->generation = h.generation;
-    r->first_lsn = h.first_lsn;
-    r->at = HEADER_BYTES;
+    if (h.format < 1 || h.format > LOG_FORMAT) return err_corrupted(e, r->path, 8, "unknown format");
+    r->format = h.format;
+    r->id.generation = h.generation;
+    if (h.format == 1) {
+        r->begun = true;
+        r->first_lsn = h.database;
+        r->first_at = HEADER_BYTES;
+    } else {
+        r->id.database = h.database;
+        r->id.timeline = h.timeline;
+        r->id.previous = h.previous;
+        read_begin(r);
+    }
+    r->at = r->first_at;
     return ST_OK;
 }
 Status redo_reader_open(Vfs *vfs, const char *path, RedoReader *r, bool *there, Err *e) {
@@ -372,7 +509,8 @@ Status redo_reader_open(Vfs *vfs, const char *path, RedoReader *r, bool *there, 
     if (st != ST_OK) redo_reader_close(r);
     return st;
 }
-static int64_t lsn_at(const RedoReader *r, int64_t at) { return r->first_lsn + (at - HEADER_BYTES); }
+static int64_t lsn_at(const RedoReader *r, int64_t at) { return r->first_lsn + (at - r->first_at); }
+int64_t redo_reader_lsn(const RedoReader *r) { return lsn_at(r, r->at); }
 /* The record at an offset; false: there is none. */
 static bool record_at(const RedoReader *r, int64_t at, RecordHeader *h) {
     if (r->size - at < (int64_t)sizeof *h) return false;
@@ -384,19 +522,34 @@ static bool record_at(const RedoReader *r, int64_t at, RecordHeader *h) {
 static bool was_durable(const RedoReader *r, int64_t at) {
     RecordHeader h;
     for (int64_t i = at + RECORD_ALIGN; i < r->size; i += RECORD_ALIGN)
-        if (record_at(r, i, &h) && file_offset(r->first_lsn, h.durable) > at) return true;
+        if (record_at(r, i, &h) && h.durable > lsn_at(r, at)) return true;
     return false;
+}
+Status redo_reader_follow(RedoReader *r, int64_t lsn, Err *e) {
+    if (r->begun && r->first_lsn != lsn)
+        return err_corrupted(e, r->path, HEADER_BYTES, "the log before it ends elsewhere");
+    r->first_lsn = lsn;
+    RecordHeader h;
+    if (r->begun || !(record_at(r, r->at, &h) || was_durable(r, r->at))) return ST_OK;
+    return err_corrupted(e, r->path, HEADER_BYTES, "the beginning of the redo log is damaged");
 }
 Status redo_reader_next(RedoReader *r, RedoRecord *out, bool *got, Err *e) {
     RecordHeader h;
-    *got = record_at(r, r->at, &h);
-    if (!*got && was_durable(r, r->at)) return err_corrupted(e, r->path, r->at, "a record of the redo log is damaged");
+    *got = r->begun && record_at(r, r->at, &h);
+    if (!*got && r->begun && was_durable(r, r->at))
+        return err_corrupted(e, r->path, r->at, "a record of the redo log is damaged");
     if (!*got) return ST_OK;
-    *out = (RedoRecord){.bytes = r->p + r->at + sizeof h, .n = h.n, .lsn = lsn_at(r, r->at)};
-    r->at += (int64_t)sizeof h + (h.n + RECORD_ALIGN - 1) / RECORD_ALIGN * RECORD_ALIGN;
+    *out = (RedoRecord){.bytes = r->p + r->at + sizeof h, .n = h.n, .lsn = lsn_at(r, r->at), .size = record_bytes(h.n)};
+    r->at += record_bytes(h.n);
     return ST_OK;
 }
-void redo_reader_rewind(RedoReader *r) { r->at = HEADER_BYTES; }
+int64_t redo_reader_end(const RedoReader *r) { return MIN_OF(r->begun ? r->at : (int64_t)HEADER_BYTES, r->size); }
+int64_t redo_reader_rest(const RedoReader *r) {
+    int64_t n = r->size;
+    while (n > redo_reader_end(r) && r->p[n - 1] == 0) n--;
+    return n - redo_reader_end(r);
+}
+void redo_reader_rewind(RedoReader *r) { r->at = r->first_at; }
 void redo_reader_close(RedoReader *r) {
     Err ignored = {0};
     if (r->p) r->vfs->unmap(r->p, r->size);

@@ -7,20 +7,28 @@
  *
  * The file, all integers little-endian, checksums xxh3-64:
  *
- *     0     header, 64 bytes: "STELELOG", u32 format = 1, u32 0, i64 generation, i64 LSN of the first record,
- *           24 bytes 0, u64 checksum of the 56 bytes before
- *     64    records, each padded with zeros to a multiple of 8 bytes: u64 checksum of the bytes, of its LSN, and of the
+ *     0     header, 64 bytes: "STELELOG", u32 format = 2, u32 0, i64 generation, i64 database, i64 timeline,
+ *           i64 generation whose log it goes on from (0: none), i64 0, u64 checksum of the 56 bytes before
+ *     64    beginning, 64 bytes: "LOGBEGIN", i64 LSN of the first record, 40 bytes 0, u64 checksum of the two numbers
+ *           of the header and this one that name the file: database, timeline, generation, LSN
+ *     128   records, each padded with zeros to a multiple of 8 bytes: u64 checksum of the bytes, of its LSN, and of the
  *           two numbers that follow; i64 LSN below which all was on the disk when it was appended; i64 bytes; the bytes
+ *
+ * Format 1 has the LSN of the first record and 24 bytes 0 behind the generation, no beginning, and records from 64.
  *
  * The LSN of a record is that of the first one plus its distance to it in the file, so a record that lies elsewhere, or
  * is left of another file, is none. Where the chain of records ends, either the log ends, or power failed while it was
  * written; when a later record says that this place was on the disk, the file is damaged (XX001).
  *
+ * A log goes on in another file: the next one is made with a header, beside commits, and gets its beginning when it is
+ * taken into use, with the LSN where the file before it ends. What is behind that is written when the file before is on
+ * the disk up to there. So a file that has a beginning proves how long the one before it is.
+ *
  * A failed sync is final (the kernel may have dropped what it could not write): the log takes nothing more, until
- * redo_log_switch. A write that found no room is tried again.
+ * redo_log_renew. A write that found no room is tried again.
  *
  * Thread rules: any thread may append, wait and ask. Appending and what it stands for must be one step for others, so
- * it is done under the database lock. Opening, closing and reading are for one thread.
+ * it is done under the database lock. Opening, closing and reading are for one thread; so are files to come.
  */
 #ifndef STELE_LOG_REDO_LOG_H
 #define STELE_LOG_REDO_LOG_H
@@ -33,9 +41,15 @@ enum { REDO_LOG_DELAY_MS = 200 };
 
 typedef struct RedoLog RedoLog;
 
-/* A new file, synced, in place of one that is there, as one step (path.tmp is renamed). Its directory is not synced.
- * Memory is charged to acct. */
-Status redo_log_create(Vfs *vfs, const char *path, int64_t generation, int64_t first_lsn, MemAccount *acct,
+/* What a file is part of. */
+typedef struct RedoLogId {
+    int64_t database, timeline, generation;
+    int64_t previous; /* the generation whose log it goes on from; 0: none */
+} RedoLogId;
+
+/* A new file with its beginning, synced, in place of one that is there, as one step (path.tmp is renamed). Its
+ * directory is not synced. Memory is charged to acct. */
+Status redo_log_create(Vfs *vfs, const char *path, const RedoLogId *id, int64_t first_lsn, MemAccount *acct,
                        RedoLog **out, Err *e);
 /* Writes what is there and syncs it, so far as that is possible. NULL is fine. */
 void redo_log_close(RedoLog *log);
@@ -48,16 +62,22 @@ Status redo_log_append(RedoLog *log, const void *bytes, int64_t n, int64_t *lsn,
 /* Until all records up to the LSN are on the disk. 53100: there is no room; they are kept, and will be written when
  * there is. 58030. */
 Status redo_log_wait(RedoLog *log, int64_t lsn, Err *e);
-/* A file for what comes behind all that is appended now: created and synced (not its directory), and taken into use by
- * redo_log_switch, when all that was appended before is on the disk by other means; the old file is closed then. No
- * record is appended in between. */
-Status redo_log_prepare(RedoLog *log, const char *path, int64_t generation, Err *e);
-void redo_log_switch(RedoLog *log);
-void redo_log_fail(RedoLog *log, const Err *why); /* it is not known whether the file counts: as a failed sync */
-void redo_log_unprepare(RedoLog *log);            /* it is not wanted; nothing, when there is none */
-int64_t redo_log_end(const RedoLog *log);         /* LSN behind the last record that was appended */
-int64_t redo_log_durable(const RedoLog *log);     /* LSN up to which all is on the disk */
-int64_t redo_log_bytes(const RedoLog *log);       /* of the file, with what is appended */
+/* A file for what will come, likewise but for its beginning, beside those who append. */
+Status redo_log_prepare(RedoLog *log, const char *path, const RedoLogId *id, Err *e);
+void redo_log_unprepare(RedoLog *log); /* it is not wanted; nothing, when there is none */
+/* The record, which says so, is the last of the file, and the prepared one is in use. No other record is appended
+ * meanwhile. On error nothing has changed, and the file stays prepared: as redo_log_append. */
+Status redo_log_switch(RedoLog *log, const void *bytes, int64_t n, Err *e);
+/* Until the beginning of the file in use is on the disk, and so all that was appended before: as redo_log_wait. */
+Status redo_log_begun(RedoLog *log, Err *e);
+/* A log that has failed, while all that was appended is on the disk by other means: a new file as redo_log_create makes
+ * it (begins at redo_log_end), and then it is in use, and the log is good. Nothing is appended in between. */
+Status redo_log_remake(RedoLog *log, const char *path, const RedoLogId *id, Err *e);
+void redo_log_renew(RedoLog *log);
+bool redo_log_failed(RedoLog *log);
+int64_t redo_log_end(const RedoLog *log);     /* LSN behind the last record that was appended */
+int64_t redo_log_durable(const RedoLog *log); /* LSN up to which all is on the disk */
+int64_t redo_log_bytes(const RedoLog *log);   /* of the file, with what is appended */
 /* Since it was opened, whatever file it has. */
 typedef struct RedoLogInfo {
     int64_t lsn, durable;     /* as redo_log_end and redo_log_durable have them */
@@ -74,19 +94,30 @@ void redo_log_info(RedoLog *log, RedoLogInfo *out);
 typedef struct RedoReader {
     Vfs *vfs;
     VfsFile *file;
-    const char *path; /* the caller's */
-    const char *p;    /* the mapped file */
-    int64_t size, at;
-    int64_t first_lsn, generation;
+    const char *path;           /* the caller's */
+    const char *p;              /* the mapped file */
+    int64_t size, at, first_at; /* first_at: of the first record */
+    int64_t first_lsn;
+    int64_t format;
+    RedoLogId id;
+    bool begun; /* it has a beginning; else nothing was written behind its header, or power failed meanwhile */
 } RedoReader;
 typedef struct RedoRecord {
     const char *bytes; /* in the mapped file */
     int64_t n, lsn;    /* lsn: of its beginning */
+    int64_t size;      /* with what the file has around it */
 } RedoRecord;
 /* *there: false when there is no such file. XX001: its header is damaged. */
 Status redo_reader_open(Vfs *vfs, const char *path, RedoReader *r, bool *there, Err *e);
+/* Before reading one that goes on from another: the LSN where that ended. XX001: it is another one, or the beginning is
+ * damaged. */
+Status redo_reader_follow(RedoReader *r, int64_t lsn, Err *e);
+int64_t redo_reader_lsn(const RedoReader *r); /* where it is */
 /* *got: false at the end; `at` is where that is. XX001: damaged. */
 Status redo_reader_next(RedoReader *r, RedoRecord *out, bool *got, Err *e);
+/* Behind redo_reader_next that got none: where what it has ends, and how many bytes from there on are not zero. */
+int64_t redo_reader_end(const RedoReader *r);
+int64_t redo_reader_rest(const RedoReader *r);
 void redo_reader_rewind(RedoReader *r);
 void redo_reader_close(RedoReader *r); /* one that was not opened is fine */
 

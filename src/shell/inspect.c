@@ -82,7 +82,7 @@ static const char log_usage[] =
     "usage: stele log DIRECTORY [options]\n"
     "Lists the records of the redo log of a database that is not open: the place (LSN) and length of each, and what "
     "its\n"
-    "parts are. Nothing is written.\n"
+    "parts are; log by log, where a checkpoint was not completed. Nothing is written.\n"
     "      --from LSN   from this place on\n"
     "      --limit N    so many records\n"
     "  -v, --verbose    with the rows that have changed\n"
@@ -94,7 +94,8 @@ typedef struct Listing {
     const char *path;
     int64_t from, limit; /* limit 0: none */
     bool verbose, json;
-    int64_t n, lsn; /* of records; of the one that is being shown */
+    int64_t n, lsn;     /* of records; of the one that is being shown */
+    int64_t generation; /* whose log was named last */
 } Listing;
 
 static void put_lsn(int64_t lsn) { printf("%X/%X", (unsigned)((uint64_t)lsn >> 32), (unsigned)lsn); }
@@ -106,7 +107,10 @@ static void put_field(const char *name, const char *text) {
 static void part_as_json(const stele_log_part *p) {
     fputs("{\"lsn\":\"", stdout);
     put_lsn(p->lsn);
-    printf("\",\"bytes\":%lld,\"kind\":\"%s\"", (long long)p->bytes, p->kind);
+    printf("\",\"bytes\":%lld,\"generation\":%lld", (long long)p->bytes, (long long)p->generation);
+    if (p->timeline)
+        printf(",\"timeline\":%lld,\"database\":\"%016llx\"", (long long)p->timeline, (unsigned long long)p->database);
+    printf(",\"kind\":\"%s\"", p->kind);
     if (*p->object) put_field("object", p->object);
     if (*p->file) put_field("file", p->file);
     if (strcmp(p->kind, "sequence") == 0) printf(",\"last\":%lld", (long long)p->last);
@@ -129,11 +133,20 @@ static void part_as_text(const stele_log_part *p) {
     if (p->deleted) printf(", %lld deleted", (long long)p->deleted);
     putchar('\n');
 }
+static void log_as_text(Listing *l, const stele_log_part *p) {
+    if (l->generation == p->generation) return;
+    l->generation = p->generation;
+    printf("g%lld/log", (long long)p->generation);
+    if (p->timeline)
+        printf(" of database %016llx, timeline %lld", (unsigned long long)p->database, (long long)p->timeline);
+    puts(":");
+}
 static bool each_part(void *ctx, const stele_log_part *p) {
     Listing *l = ctx;
     l->n += p->first;
     if (l->limit > 0 && l->n > l->limit) return true;
     l->lsn = p->lsn;
+    if (!l->json) log_as_text(l, p);
     if (l->json) part_as_json(p);
     else part_as_text(p);
     return ferror(stdout) != 0;

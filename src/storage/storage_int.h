@@ -12,6 +12,7 @@
 #include "storage/keyindex.h"
 #include "storage/row_home.h"
 #include "storage/table.h"
+#include "storage/table_file.h"
 #include "storage/tablet.h"
 #include "storage/tablet_block.h"
 
@@ -149,6 +150,7 @@ struct TableImpl {
     int64_t changed_rows;            /* since the last merge */
     int64_t dead_text;               /* bytes of strings that were overwritten, likewise */
     int64_t looked;                  /* how much had changed when table_is_wasteful looked last */
+    TableFiles files;                /* table_file.h */
     _Atomic int64_t undo_open;       /* undo records of this table; added to under the shared lock too (undo_rows.h) */
     _Atomic int64_t undo_pending;    /* those of logs that make it differ from what is committed */
     int64_t analysed;                /* tablets read for statistics so far; tests */

@@ -42,15 +42,31 @@ typedef struct TableWriter {
     int64_t at;
     BytesOut directory;
     uint32_t n;
+    const TablePace *pace; /* NULL: it is synced as a whole */
+    int64_t unsynced;
     Err *e;
 } TableWriter;
+/* At the end of what is there. */
+static Status write_bytes(TableWriter *w, const char *p, int64_t n) {
+    enum { PIECE = 1 << 20 };
+    for (int64_t some; n > 0; p += some, n -= some) {
+        some = w->pace ? MIN_OF(n, PIECE - w->unsynced) : n;
+        TRY(w->file->vfs->write_at(w->file, p, some, w->at, w->e));
+        w->at += some;
+        w->unsynced += some;
+        if (!w->pace || w->unsynced < PIECE) continue;
+        TRY(w->file->vfs->sync(w->file, w->e));
+        w->pace->fn(w->pace->ctx, w->unsynced);
+        w->unsynced = 0;
+    }
+    return ST_OK;
+}
 static Status write_section(TableWriter *w, SectionKind kind, int64_t index, const void *bytes, int64_t size,
                             uint64_t checksum) {
     Section s = {(uint32_t)kind, (uint32_t)index, (uint64_t)w->at, (uint64_t)size, checksum};
     bytes_put(&w->directory, &s, (int64_t)sizeof s);
     if (w->directory.failed) return ST_ERROR;
-    TRY(w->file->vfs->write_at(w->file, bytes, size, w->at, w->e));
-    w->at += size;
+    TRY(write_bytes(w, bytes, size));
     w->n++;
     return ST_OK;
 }
@@ -121,8 +137,12 @@ static Status write_sections(TableWriter *w, const Table *t, MemAccount *a) {
 }
 
 Status table_file_save(const Table *t, Vfs *vfs, const char *path, MemAccount *a, Err *e) {
-    TableWriter w = {.at = sizeof(TableFileHeader), .e = e, .directory = {.acct = a, .e = e}};
-    TRY(vfs->open(vfs, path, VFS_READ | VFS_WRITE | VFS_CREATE | VFS_TRUNCATE, &w.file, e));
+    return table_file_save_paced(t, vfs, path, a, NULL, e);
+}
+Status table_file_save_paced(const Table *t, Vfs *vfs, const char *path, MemAccount *a, const TablePace *pace, Err *e) {
+    TableWriter w = {.at = sizeof(TableFileHeader), .pace = pace, .e = e, .directory = {.acct = a, .e = e}};
+    TRY(vfs->remove(vfs, path, e));
+    TRY(vfs->open(vfs, path, VFS_READ | VFS_WRITE | VFS_CREATE | VFS_EXCLUSIVE, &w.file, e));
     Status st = write_sections(&w, t, a);
     if (st == ST_OK) st = vfs->write_at(w.file, w.directory.p, w.directory.len, w.at, e);
     if (st == ST_OK) {
@@ -142,6 +162,19 @@ Status table_file_save(const Table *t, Vfs *vfs, const char *path, MemAccount *a
     bytes_out_release(&w.directory);
     return st;
 }
+
+TableFile table_file_of(const Table *t, int64_t generation, int64_t lsn) {
+    return (TableFile){.generation = generation,
+                       .lsn = lsn,
+                       .version = t->version,
+                       .numbering = table_generation(t),
+                       .n_cols = t->n_cols};
+}
+bool table_file_is(const TableFile *f, const Table *t) {
+    return f->generation > 0 && f->version == t->version && f->numbering == table_generation(t) &&
+           f->n_cols == t->n_cols;
+}
+TableFiles *table_files(const Table *t) { return &t->impl->files; }
 
 /* ---- loading tables ---- */
 typedef struct TableReader {

@@ -26,10 +26,33 @@
 #include "base/vfs.h"
 #include "storage/table.h"
 
-/* Writes the whole file and syncs it. What is needed meanwhile is charged to `a`. */
+/* Writes the whole file and syncs it, as a new one: another name of what is there keeps it. What is needed meanwhile is
+ * charged to `a`. */
 Status table_file_save(const Table *t, Vfs *vfs, const char *path, MemAccount *a, Err *e);
+/* The same, for a long file beside those who wait for the disk: it is synced piece by piece, each of at most 1 MB, and
+ * fn is called behind each. */
+typedef struct TablePace {
+    void (*fn)(void *ctx, int64_t bytes);
+    void *ctx;
+} TablePace;
+Status table_file_save_paced(const Table *t, Vfs *vfs, const char *path, MemAccount *a, const TablePace *pace, Err *e);
 /* Fills an empty table with the definition that the file was written under. XX001 when the file is missing or damaged;
  * the table is only good to be freed then. */
 Status table_file_load(Table *t, Vfs *vfs, const char *path, MemAccount *a, Err *e);
+
+/* A file that has a table, for who may want to take it over as it is: where it lies is what the caller knows it by. */
+typedef struct TableFile {
+    int64_t generation, lsn;    /* generation 0: there is none */
+    int64_t version, numbering; /* the table's, and table_generation, when it was written */
+    int n_cols;
+} TableFile;
+TableFile table_file_of(const Table *t, int64_t generation, int64_t lsn);
+/* The table is byte for byte what the file has. t may be a version of it. */
+bool table_file_is(const TableFile *f, const Table *t);
+/* Kept with a table that is no version: the last file that has it, and the one that is being written. */
+typedef struct TableFiles {
+    TableFile last, next;
+} TableFiles;
+TableFiles *table_files(const Table *t);
 
 #endif

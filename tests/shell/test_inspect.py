@@ -99,8 +99,6 @@ def damage():
             rc, out, err = sh("check", "broken")
             line = re.search(rf"^(damaged|incomplete) +\d+  {re.escape(name)}: .*\n +(.*)", out, re.M)
             check(f"{name} at {at}", rc == 1 and line and name in line.group(2) and "offset" in line.group(2), (rc, out, err))
-        if name.endswith("log"):
-            continue
         os.remove(path("broken", name))
         rc, out, _ = sh("check", "broken", "-q")
         check(f"{name} is missing", rc == 1 and re.search(rf"^missing +0  {re.escape(name)}: ", out, re.M), (rc, out))
@@ -138,17 +136,19 @@ def refused():
 def log():
     crash("logged", MAKE)
     rc, out, err = sh("log", "logged")
-    parts = [" ".join(x.split()[2:] if "/" in x[:20] else x.split()) for x in out.splitlines()]
+    whose = re.match(r"g2/log of database [0-9a-f]{16}, timeline 1:\n", out)
+    check("whose", whose, out)
+    parts = [" ".join(x.split()[2:] if "/" in x[:20] else x.split()) for x in out.splitlines()[1:]]
     check("parts", rc == 0 and err == "" and [re.sub(r"[0-9a-f]+(-\d+)?\.(catalog|tab)", r"FILE", p) for p in parts] ==
           ["rows public.t, 2 inserted", "rows public.t, 2 updated", "rows public.t, 1 deleted", "catalog in FILE", "sequence public.s up to 33",
            "catalog in FILE", "catalog in FILE", "table more.u in FILE"], out)
     rc, out, err = sh("log", "logged", "--verbose")
     check("rows", "insert row (0,1000): a='2000', b='it''s'" in out and "a='2001', b=NULL" in out and out.count("b='set'") == 2 and "delete row (0,2)\n" in out, out)
     places = [json.loads(x) for x in sh("log", "logged", "--json")[1].splitlines()]
-    check("json", places[0]["kind"] == "rows" and places[0]["inserted"] == 2 and places[4] == {**places[4], "kind": "sequence", "object": "public.s", "last": 33}, places)
+    check("json", places[0]["kind"] == "rows" and (places[0]["generation"], places[0]["timeline"]) == (2, 1) and len(places[0]["database"]) == 16 and places[0]["inserted"] == 2 and places[4] == {**places[4], "kind": "sequence", "object": "public.s", "last": 33}, places)
     third = places[2]["lsn"]
     rc, out, err = sh("log", "logged", "--from", third, "--limit", "1")
-    check("from and limit", rc == 0 and out.split()[0] == third and len(out.splitlines()) == 1, out)
+    check("from and limit", rc == 0 and out.splitlines()[1].split()[0] == third and len(out.splitlines()) == 2, out)
     rc, out, err = sh("log", "logged", "--json", "-v", "--limit", "1")
     check("rows as json", [json.loads(x).get("values") for x in out.splitlines()] == [None, {"a": "2000", "b": "it's"}, {"a": "2001", "b": None}], out)
     rc, out, err = sh("log", "saved")

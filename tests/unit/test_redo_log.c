@@ -1,7 +1,8 @@
-/* test_redo_log.c - the redo log's file by itself: groups of many threads, changes of files under way, failed syncs.
+/* test_redo_log.c - the redo log's files by themselves: groups of many threads, files that go on from others under way,
+ * failed syncs.
  *
- * As sessions do, threads append under a lock held shared or alone, and wait without it; one thread begins new files
- * under the lock held alone.
+ * As sessions do, threads append under a lock held alone, and wait without it; one thread prepares new files beside
+ * them, and begins these under the lock.
  */
 #include <sched.h>
 
@@ -10,7 +11,7 @@
 #include "unit.h"
 #include "unit_disk.h"
 
-enum { THREADS = 4, RECORDS = 300, FIRST_LSN = 4096 };
+enum { THREADS = 4, RECORDS = 300, BEGIN_LSN = 4096, FILES = 30 };
 typedef struct Shared {
     Disk *disk;
     RedoLog *log;
@@ -54,7 +55,8 @@ static void open_log(Shared *x, uint64_t seed) {
     pthread_mutex_init(&x->lock, NULL);
     mem_account_init(&x->account, NULL, "log", 0, NULL);
     assert_int_equal(vfs_write_file(&x->disk->vfs, "/other", "", 0, &e), ST_OK);
-    assert_int_equal(redo_log_create(&x->disk->vfs, "/log", 3, FIRST_LSN, &x->account, &x->log, &e), ST_OK);
+    const RedoLogId id = {.database = 77, .timeline = 2};
+    assert_int_equal(redo_log_create(&x->disk->vfs, "/log0", &id, BEGIN_LSN, &x->account, &x->log, &e), ST_OK);
     assert_int_equal(x->disk->vfs.sync_dir(&x->disk->vfs, "/", &e), ST_OK);
 }
 static void run_threads(Shared *x, pthread_t *threads, void *args[][2]) {
@@ -64,24 +66,41 @@ static void run_threads(Shared *x, pthread_t *threads, void *args[][2]) {
         assert_int_equal(pthread_create(&threads[i], NULL, append_many, args[i]), 0);
     }
 }
-/* Records order[from] ... that the file has: how many. */
-static int64_t read_back(Shared *x, Disk *d, const char *path, int64_t from) {
+static const char last_record[] = "last";
+/* Records that the file has, which is the one behind those of *lsn; *more: it says that there is another one. */
+static void read_file(Shared *x, Disk *d, int file, int64_t *lsn, int64_t *n, bool *more) {
     RedoReader r;
     RedoRecord rec;
     Err e = {0};
     bool there, got = true;
-    int64_t n = 0;
-    assert_int_equal(redo_reader_open(&d->vfs, path, &r, &there, &e), ST_OK);
+    char path[32];
+    snprintf(path, sizeof path, "/log%d", file);
+    if (redo_reader_open(&d->vfs, path, &r, &there, &e) != ST_OK) fail_msg("%s", e.message);
     assert_true(there);
-    for (;;) {
+    assert_int_equal(r.id.database, 77);
+    assert_int_equal(r.id.timeline, 2);
+    assert_int_equal(r.id.generation, file);
+    assert_int_equal(r.id.previous, MAX_OF(file - 1, 0));
+    if (redo_reader_follow(&r, *lsn, &e) != ST_OK) fail_msg("%s", e.message);
+    for (*more = false; got;) {
         if (redo_reader_next(&r, &rec, &got, &e) != ST_OK) fail_msg("%s", e.message);
         if (!got) break;
+        assert_false(*more);
+        *more = rec.n == (int64_t)sizeof last_record;
+        if (*more) continue;
         const Record *v = (const Record *)(const void *)rec.bytes;
-        assert_int_equal(v->thread * RECORDS + v->number, x->order[from + n]);
+        assert_int_equal(v->thread * RECORDS + v->number, x->order[*n]);
         assert_int_equal(rec.n, 16 + (v->thread * 31 + v->number * 7) % (int64_t)sizeof v->more);
-        n++;
+        ++*n;
     }
+    *lsn = redo_reader_lsn(&r);
     redo_reader_close(&r);
+}
+/* The records of all files, one behind the other. */
+static int64_t read_back(Shared *x, Disk *d) {
+    int64_t lsn = BEGIN_LSN, n = 0;
+    bool more = true;
+    for (int file = 0; more; file++) read_file(x, d, file, &lsn, &n, &more);
     return n;
 }
 static void end(Shared *x) {
@@ -91,6 +110,17 @@ static void end(Shared *x) {
     assert_int_equal(x->account.used, 0);
 }
 
+/* What a power cut leaves now has all that was acknowledged. */
+static void check_cut(Shared *x) {
+    pthread_mutex_lock(&x->disk->lock);
+    const int64_t least = x->waited;
+    Disk *left = disk_after_cut(x->disk);
+    pthread_mutex_unlock(&x->disk->lock);
+    pthread_mutex_lock(&x->lock);
+    assert_true(read_back(x, left) >= least);
+    pthread_mutex_unlock(&x->lock);
+    disk_free(left);
+}
 static void groups(void **state) {
     (void)state;
     Shared x;
@@ -98,22 +128,13 @@ static void groups(void **state) {
     void *args[THREADS][2];
     open_log(&x, 3);
     run_threads(&x, threads, args);
-    for (int i = 0; i < 40; i++) { /* power cuts under way */
-        pthread_mutex_lock(&x.disk->lock);
-        const int64_t least = x.waited;
-        Disk *left = disk_after_cut(x.disk);
-        pthread_mutex_unlock(&x.disk->lock);
-        pthread_mutex_lock(&x.lock);
-        assert_true(read_back(&x, left, "/log", 0) >= least);
-        pthread_mutex_unlock(&x.lock);
-        disk_free(left);
-    }
+    for (int i = 0; i < 40; i++) check_cut(&x); /* under way */
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     Err e = {0};
     assert_int_equal(x.refused, 0);
     assert_int_equal(redo_log_wait(x.log, redo_log_end(x.log), &e), ST_OK);
     assert_int_equal(redo_log_durable(x.log), redo_log_end(x.log));
-    assert_int_equal(read_back(&x, x.disk, "/log", 0), THREADS * RECORDS);
+    assert_int_equal(read_back(&x, x.disk), THREADS * RECORDS);
     end(&x);
 }
 static void new_files(void **state) {
@@ -121,29 +142,64 @@ static void new_files(void **state) {
     Shared x;
     pthread_t threads[THREADS];
     void *args[THREADS][2];
-    int64_t from = 0;
-    char path[32] = "/log";
     open_log(&x, 4);
     run_threads(&x, threads, args);
-    for (int i = 0; i < 30; i++) {
+    for (int file = 1, i = 0; file < FILES; i++) {
         Err e = {0};
-        pthread_mutex_lock(&x.lock);
-        snprintf(path, sizeof path, "/log%d", i);
-        assert_int_equal(redo_log_prepare(x.log, path, 4 + i, &e), ST_OK);
+        char path[32];
+        const RedoLogId id = {.database = 77, .timeline = 2, .generation = file, .previous = file - 1};
+        snprintf(path, sizeof path, "/log%d", file);
+        assert_int_equal(redo_log_prepare(x.log, path, &id, &e), ST_OK);
+        assert_int_equal(x.disk->vfs.sync_dir(&x.disk->vfs, "/", &e), ST_OK);
         if (i % 3 == 0) {
             redo_log_unprepare(x.log);
-        } else {
-            redo_log_switch(x.log);
-            from = x.n;
-            assert_int_equal(redo_log_bytes(x.log), 64);
+            continue;
         }
+        pthread_mutex_lock(&x.lock);
+        const Status st = redo_log_switch(x.log, last_record, (int64_t)sizeof last_record, &e);
+        if (st == ST_OK) assert_int_equal(redo_log_bytes(x.log), 128);
         pthread_mutex_unlock(&x.lock);
+        assert_int_equal(st, ST_OK);
+        check_cut(&x);
+        if (i % 2) assert_int_equal(redo_log_begun(x.log, &e), ST_OK);
+        check_cut(&x);
+        file++;
     }
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     Err e = {0};
     assert_int_equal(x.refused, 0);
     assert_int_equal(redo_log_wait(x.log, redo_log_end(x.log), &e), ST_OK);
-    assert_int_equal(read_back(&x, x.disk, path, from), THREADS * RECORDS - from);
+    assert_int_equal(redo_log_begun(x.log, &e), ST_OK);
+    assert_int_equal(read_back(&x, x.disk), THREADS * RECORDS);
+    end(&x);
+}
+/* The next file is not used as long as there is no room for the end of this one; then nothing is lost. */
+static void full_disk(void **state) {
+    (void)state;
+    Shared x;
+    Err e = {0};
+    const RedoLogId id = {.database = 77, .timeline = 2, .generation = 1};
+    int64_t lsn;
+    open_log(&x, 7);
+    assert_int_equal(redo_log_prepare(x.log, "/log1", &id, &e), ST_OK);
+    assert_int_equal(redo_log_append(x.log, "one", 3, &lsn, &e), ST_OK);
+    x.disk->full = true;
+    assert_int_equal(redo_log_wait(x.log, lsn, &e), ST_ERROR);
+    assert_string_equal(e.sqlstate, "53100");
+    err_clear(&e);
+    assert_int_equal(redo_log_switch(x.log, last_record, (int64_t)sizeof last_record, &e), ST_ERROR);
+    assert_string_equal(e.sqlstate, "53100");
+    err_clear(&e);
+    x.disk->full = false;
+    assert_int_equal(redo_log_switch(x.log, last_record, (int64_t)sizeof last_record, &e), ST_OK);
+    x.disk->full = true;
+    assert_int_equal(redo_log_append(x.log, "two", 3, &lsn, &e), ST_OK);
+    assert_int_equal(redo_log_begun(x.log, &e), ST_ERROR);
+    assert_string_equal(e.sqlstate, "53100");
+    err_clear(&e);
+    x.disk->full = false;
+    assert_int_equal(redo_log_wait(x.log, lsn, &e), ST_OK);
+    assert_int_equal(redo_log_begun(x.log, &e), ST_OK);
     end(&x);
 }
 /* Nothing is taken behind it, and what was acknowledged is there. */
@@ -163,12 +219,15 @@ static void failed_sync(void **state) {
     assert_string_equal(e.sqlstate, "58030");
     for (int i = 0; i < 20; i++) {
         Disk *left = disk_after_cut(x.disk);
-        assert_true(read_back(&x, left, "/log", 0) >= x.waited);
+        assert_true(read_back(&x, left) >= x.waited);
         disk_free(left);
     }
     err_clear(&e);
-    assert_int_equal(redo_log_prepare(x.log, "/next", 9, &e), ST_OK);
-    redo_log_switch(x.log);
+    const RedoLogId id = {.database = 77, .timeline = 2, .generation = 1};
+    assert_true(redo_log_failed(x.log));
+    assert_int_equal(redo_log_remake(x.log, "/next", &id, &e), ST_OK);
+    redo_log_renew(x.log);
+    assert_false(redo_log_failed(x.log));
     assert_int_equal(redo_log_append(x.log, "x", 1, &lsn, &e), ST_OK);
     assert_int_equal(redo_log_wait(x.log, lsn, &e), ST_OK);
     end(&x);
@@ -189,6 +248,7 @@ static void late(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(groups), cmocka_unit_test(new_files),
-                                       cmocka_unit_test(failed_sync), cmocka_unit_test(late)};
+                                       cmocka_unit_test(full_disk), cmocka_unit_test(failed_sync),
+                                       cmocka_unit_test(late)};
     return cmocka_run_group_tests_name("redo_log", tests, NULL, NULL);
 }

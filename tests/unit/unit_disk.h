@@ -10,6 +10,9 @@
  * fail. `fail_at`: that one fails (58030); a sync that fails has lost what it could not write, as in Linux. `full`:
  * writes that make a file longer fail (53100), some of them half done.
  *
+ * `deaf`: syncs of which it says so are done in appearance only. disk_pause_ns: what the thread waits before each
+ * write, sync, link and rename, so that others get between them.
+ *
  * Any thread may use it. Files can be made in directories that are not there, which a power cut then loses.
  */
 #ifndef STELE_UNIT_DISK_H
@@ -19,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/vfs.h"
 
@@ -67,8 +71,9 @@ struct Disk {
     int64_t n_changes, cap_changes;
     uint64_t rng;
     int64_t ops, cut_at, fail_at; /* of an operation, 1 ...; 0: none */
-    bool off, full;
-    void (*hook)(void *ctx, Disk *d); /* under the lock */
+    bool off, full, no_links;
+    void (*hook)(void *ctx, Disk *d);                   /* under the lock */
+    bool (*deaf)(void *ctx, Disk *d, const char *path); /* likewise; of a file, or a directory */
     void *ctx;
 };
 typedef struct DiskHandle {
@@ -77,6 +82,10 @@ typedef struct DiskHandle {
     int lock; /* 0, 1: shared, -1: alone */
 } DiskHandle;
 
+static _Thread_local int64_t disk_pause_ns;
+static void disk_pause(void) {
+    if (disk_pause_ns > 0) (void)nanosleep(&(struct timespec){.tv_nsec = (long)disk_pause_ns}, NULL);
+}
 static void *disk_memory(void *p, size_t n) {
     void *more = realloc(p, n ? n : 1);
     if (!more) abort();
@@ -325,6 +334,7 @@ static Status disk_write_at(VfsFile *f, const void *p, int64_t len, int64_t at, 
     Disk *d = disk_of(f->vfs);
     DiskFile *x = disk_handle(f)->of;
     Status st;
+    disk_pause();
     pthread_mutex_lock(&d->lock);
     if (d->off) {
         st = disk_error(d, "write to", f->path, e);
@@ -349,9 +359,10 @@ static Status disk_truncate(VfsFile *f, int64_t size, Err *e) {
 static Status disk_sync(VfsFile *f, Err *e) {
     Disk *d = disk_of(f->vfs);
     DiskFile *x = disk_handle(f)->of;
+    disk_pause();
     pthread_mutex_lock(&d->lock);
     const Status st = disk_step(d, "synchronize", f->path, e);
-    if (!d->off) {
+    if (!d->off && !(st == ST_OK && d->deaf && d->deaf(d->ctx, d, f->path))) {
         DiskBytes *now = st != ST_OK                  ? disk_left_of(d, x)
                          : x->n_writes || !x->durable ? disk_bytes_new(x->p, x->len)
                                                       : NULL;
@@ -372,6 +383,7 @@ static Status disk_size(VfsFile *f, int64_t *out, Err *e) {
 }
 static Status disk_rename(Vfs *v, const char *from, const char *to, Err *e) {
     Disk *d = disk_of(v);
+    disk_pause();
     pthread_mutex_lock(&d->lock);
     DiskName *x = disk_find(&d->names, from);
     Status st = d->off ? disk_error(d, "rename", from, e) : ST_OK;
@@ -380,6 +392,24 @@ static Status disk_rename(Vfs *v, const char *from, const char *to, Err *e) {
         disk_change(d, from, to, x->file);
         disk_apply_change(&d->names, &d->changes[d->n_changes - 1]);
         st = disk_step(d, "rename", from, e);
+    }
+    pthread_mutex_unlock(&d->lock);
+    return st;
+}
+static Status disk_link(Vfs *v, const char *from, const char *to, Err *e) {
+    Disk *d = disk_of(v);
+    disk_pause();
+    pthread_mutex_lock(&d->lock);
+    DiskName *x = disk_find(&d->names, from);
+    Status st = d->off ? disk_error(d, "link", from, e) : ST_OK;
+    if (st == ST_OK && d->no_links) st = err_set(e, ERR_FEATURE_NOT_SUPPORTED, "file \"%s\" cannot be linked", from);
+    if (st == ST_OK && !x) st = err_set(e, ERR_UNDEFINED_FILE, "could not link file \"%s\"", from);
+    if (st == ST_OK && disk_find(&d->names, to)) st = err_set(e, ERR_DUPLICATE_FILE, "file \"%s\" already exists", to);
+    if (st == ST_OK) {
+        DiskFile *f = x->file; /* naming moves the list */
+        disk_name(&d->names, to, f);
+        disk_change(d, NULL, to, f);
+        st = disk_step(d, "link", from, e);
     }
     pthread_mutex_unlock(&d->lock);
     return st;
@@ -398,10 +428,12 @@ static Status disk_remove(Vfs *v, const char *path, Err *e) {
 }
 static Status disk_sync_dir(Vfs *v, const char *path, Err *e) {
     Disk *d = disk_of(v);
+    disk_pause();
     pthread_mutex_lock(&d->lock);
     const Status st = disk_step(d, "synchronize", path, e);
+    const bool deaf = st == ST_OK && d->deaf && d->deaf(d->ctx, d, path);
     int64_t kept = 0;
-    for (int64_t i = 0; i < d->n_changes; i++) {
+    for (int64_t i = 0; i < d->n_changes && !deaf; i++) {
         DiskChange *x = &d->changes[i];
         if (st == ST_OK && disk_is_in(x->to ? x->to : x->from, path)) {
             disk_apply_change(&d->durable, x);
@@ -410,7 +442,7 @@ static Status disk_sync_dir(Vfs *v, const char *path, Err *e) {
             d->changes[kept++] = *x;
         }
     }
-    d->n_changes = kept;
+    if (!deaf) d->n_changes = kept;
     pthread_mutex_unlock(&d->lock);
     return st;
 }
@@ -483,6 +515,7 @@ static void disk_init(Disk *d, uint64_t seed) {
                         .size = disk_size,
                         .truncate = disk_truncate,
                         .rename = disk_rename,
+                        .link = disk_link,
                         .remove = disk_remove,
                         .sync_dir = disk_sync_dir,
                         .make_dir = disk_make_dir,

@@ -17,6 +17,7 @@
 #include "session/pl/pl_run.h"
 #include "session/core/ahead.h"
 #include "session/core/changes.h"
+#include "session/core/checkpointer.h"
 #include "catalog/names.h"
 #include "session/core/cursor.h"
 #include "session/core/plancache.h"
@@ -761,13 +762,6 @@ static void merge_grown(Session *s) {
     }
 }
 
-/* What is committed stays so when this fails. */
-static void end_grown_log(Session *s) {
-    Err e = {0};
-    if (redo_bytes(s->db) < s->settings.txn.max_log_size || database_save(s->db, &e) == ST_OK) return;
-    log_write(LOG_WARNING, "the database could not be saved, for max_wal_size: %s", e.message);
-}
-
 /* The statement or transaction has changed definitions that are kept. */
 static bool changes_definitions(const Session *s) {
     const CatalogUndo *u = s->catalog_undo;
@@ -810,7 +804,7 @@ static void commit_all(Session *s) {
     catalog_undo_forget(s);
     if (!changed) return;
     merge_grown(s);
-    end_grown_log(s);
+    checkpointer_note(s);
 }
 
 static Status log_changes(Session *s) {

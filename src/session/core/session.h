@@ -49,7 +49,7 @@ typedef struct TxnSettings {
     int64_t merge_delay_ms; /* upkeep.h */
     char snapshot[16];
     char default_isolation[20], synchronous_commit[16];
-    int64_t max_log_size; /* bytes (redo.h) */
+    int64_t max_log_size, checkpoint_timeout_ms, recovery_target_s; /* checkpointer.h */
     bool default_read_only, default_deferrable, merge_auto;
 } TxnSettings;
 

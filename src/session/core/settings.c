@@ -1,4 +1,5 @@
 /* settings.c - SET, SHOW, RESET: one table of settings. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +19,23 @@
 #include "sql/optimize/optimize.h"
 #include "types/zone.h"
 
-/* K_FIXED: PostgreSQL refuses to change it, too; K_ONLY: there it can be changed. */
-typedef enum Kind { K_INT, K_BYTES, K_MS, K_US, K_BOOL, K_TEXT, K_ENUM, K_RULES, K_TZ, K_DATES, K_FIXED, K_ONLY } Kind;
+/* K_S: milliseconds, plain numbers being seconds. K_FIXED: PostgreSQL refuses to change it, too; K_ONLY: there it can
+ * be changed. */
+typedef enum Kind {
+    K_INT,
+    K_BYTES,
+    K_MS,
+    K_S,
+    K_US,
+    K_BOOL,
+    K_TEXT,
+    K_ENUM,
+    K_RULES,
+    K_TZ,
+    K_DATES,
+    K_FIXED,
+    K_ONLY
+} Kind;
 typedef struct Def {
     const char *name;
     Kind kind;
@@ -138,7 +154,12 @@ static const Def defs[] = {
     {"synchronous_commit", K_ENUM, AT(txn.synchronous_commit), 0, 0, "on|off|local|remote_write|remote_apply",
      "off: a commit that is logged does not wait for the disk; all others are the same"},
     {"max_wal_size", K_BYTES, AT(txn.max_log_size), 1 << 20, INT64_MAX, "1GB",
-     "the database is saved when its redo log has grown to this"},
+     "a checkpoint begins when the redo log has grown to this"},
+    {"checkpoint_timeout", K_S, AT(txn.checkpoint_timeout_ms), 30000, 86400000, "5min",
+     "a checkpoint begins when the last one did so long ago, and something was committed since"},
+    {"recovery_target_seconds", K_INT, AT(txn.recovery_target_s), 0, INT32_MAX, "0",
+     "a checkpoint begins when recovery would take longer, by the rates at which this database was loaded and its log "
+     "applied; 0 = no bound"},
     {"default_transaction_isolation", K_ENUM, AT(txn.default_isolation), 0, 0,
      "serializable|repeatable read|read committed|read uncommitted",
      "isolation level of transactions that do not name one; repeatable read gives what serializable does"},
@@ -241,6 +262,17 @@ static bool parse_units(const char *v, bool bytes, bool micro, int64_t *out) {
     }
     if (end == v || !(x * f < 9e18) || x < 0) return false;
     *out = (int64_t)(x * f);
+    return true;
+}
+
+static bool has_unit(const char *v) {
+    const int64_t n = (int64_t)strlen(v);
+    return n > 0 && isalpha((unsigned char)v[n - 1]);
+}
+/* Of a setting that is a number, but K_INT. */
+static bool parse_number(const Def *d, const char *v, int64_t *out) {
+    if (!parse_units(v, d->kind == K_BYTES, d->kind == K_US, out)) return false;
+    if (d->kind == K_S && !has_unit(v)) *out = MIN_OF(*out, INT64_MAX / 1000) * 1000;
     return true;
 }
 
@@ -455,15 +487,16 @@ static Status set_value(Session *s, const Def *d, const char *value, Err *e) {
         break;
     }
     case K_BYTES:
-        if (!parse_units(value, true, false, &n)) {
+        if (!parse_number(d, value, &n)) {
             bad(e, d, value);
             err_hint(e, "Valid units for this parameter are \"B\", \"kB\", \"MB\", \"GB\", and \"TB\".");
             return ST_ERROR;
         }
         break;
     case K_MS:
+    case K_S:
     case K_US:
-        if (!parse_units(value, false, d->kind == K_US, &n)) {
+        if (!parse_number(d, value, &n)) {
             bad(e, d, value);
             err_hint(e, "Valid units for this parameter are %s\"ms\", \"s\", \"min\", and \"h\".",
                      d->kind == K_US ? "\"us\", " : "");
@@ -681,7 +714,7 @@ static const char *number_text(Arena *a, const Def *d, int64_t n) {
     return d->kind == K_INT ? arena_printf(a, "%lld", (long long)n) : time_text(a, d, n);
 }
 static bool is_number(const Def *d) {
-    return d->kind == K_INT || d->kind == K_BYTES || d->kind == K_MS || d->kind == K_US;
+    return d->kind == K_INT || d->kind == K_BYTES || d->kind == K_MS || d->kind == K_S || d->kind == K_US;
 }
 
 static const char *show_other(Session *s, Arena *a, const char *name, Err *e) {
@@ -730,14 +763,16 @@ static const char *boot_text(const Def *d, Database *db, Arena *a) {
     const char *dir = db->temp_directory, *text = default_of(d, db, buf, sizeof buf);
     if (strcmp(d->name, "memory_limit") == 0) return number_text(a, d, db->memory_limit);
     if (strcmp(d->name, "temp_directory") == 0 && dir) text = dir;
-    return is_number(d) ? number_text(a, d, strtoll(text, NULL, 10)) : arena_strdup(a, text);
+    int64_t n = strtoll(text, NULL, 10);
+    if (is_number(d) && d->kind != K_INT) (void)parse_number(d, text, &n); /* it is right */
+    return is_number(d) ? number_text(a, d, n) : arena_strdup(a, text);
 }
 void settings_info(Session *s, Arena *a, int64_t i, SettingInfo *out) {
     const Def *d = &defs[i];
     bool number = is_number(d);
     *out = (SettingInfo){.name = d->name, .doc = d->doc, .min = d->min, .max = d->max, .ranged = number};
     out->type = number ? "integer" : d->kind == K_BOOL ? "bool" : d->kind == K_ENUM ? "enum" : "string";
-    out->unit = d->kind == K_BYTES ? "B" : d->kind == K_MS ? "ms" : d->kind == K_US ? "us" : NULL;
+    out->unit = d->kind == K_BYTES ? "B" : d->kind == K_MS || d->kind == K_S ? "ms" : d->kind == K_US ? "us" : NULL;
     out->choices = d->kind == K_ENUM ? d->def : NULL;
     out->boot = boot_text(d, s->db, a);
 }

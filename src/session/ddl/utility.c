@@ -7,6 +7,7 @@
 #include "catalog/system_relation.h"
 #include "base/log.h"
 #include "catalog/similar_names.h"
+#include "session/core/checkpointer.h"
 #include "session/core/constraints.h"
 #include "session/core/cursor.h"
 #include "session/pool/callpool.h"
@@ -663,8 +664,7 @@ static Status run_utility(Session *s, Statement *st, const AstStmt *x) {
         tag(st, "CHECKPOINT");
         if (s->state == 'T')
             return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "CHECKPOINT cannot run inside a transaction block");
-        TRY(session_lock(s, LOCK_EXCLUSIVE));
-        return database_save(s->db, &s->err);
+        return session_checkpoint(s);
     case AST_DISCARD:
         if (AST_AS_CONST(AstDiscard, x)->plans) {
             text_unlist_all(s);
