@@ -11,9 +11,11 @@
 #include "storage/table_file.h"
 
 typedef struct Checkpoints {
-    Mutex mutex; /* of `running` and `info` */
+    Mutex mutex; /* of what follows, up to `info` */
     pthread_cond_t ended;
     bool running;
+    bool urgent;           /* who has the lock waits for the one that is being made, which must not wait for the lock */
+    _Atomic bool *waiting; /* ends that wait; NULL: it does not wait */
     CheckpointInfo info;
     CheckpointRates rates;
     _Atomic int64_t began_ns;
@@ -115,18 +117,37 @@ double checkpoint_recovery_time(const Database *db) {
 }
 
 /* ---- beginning ---- */
-static Status wait_for_turn(Checkpoints *s, _Atomic bool *cancel, Err *e) {
+/* urgent: by who has the lock. */
+static Status wait_for_turn(Checkpoints *s, bool urgent, _Atomic bool *cancel, Err *e) {
     enum { POLL_NS = 50000000 };
     Status st = ST_OK;
     mutex_lock(&s->mutex);
-    while (s->running && st == ST_OK) {
+    s->urgent |= urgent;
+    if (urgent && s->waiting) atomic_store(s->waiting, true);
+    while ((s->running || (s->urgent && !urgent)) && st == ST_OK) {
         (void)cond_wait_until(&s->ended, &s->mutex, clock_ns() + POLL_NS);
         if (s->running && cancel && atomic_load(cancel))
             st = err_set(e, ERR_QUERY_CANCELED, "canceling statement due to user request");
     }
     if (st == ST_OK) s->running = true;
+    if (urgent) s->urgent = false;
     mutex_unlock(&s->mutex);
     return st;
+}
+void checkpoint_wait_begins(Checkpoint *c, _Atomic bool *cancel) {
+    Checkpoints *s = c->db->checkpoints;
+    mutex_lock(&s->mutex);
+    s->waiting = cancel;
+    if (s->urgent) atomic_store(cancel, true);
+    mutex_unlock(&s->mutex);
+}
+bool checkpoint_wait_ends(Checkpoint *c) {
+    Checkpoints *s = c->db->checkpoints;
+    mutex_lock(&s->mutex);
+    s->waiting = NULL;
+    const bool give_up = s->urgent;
+    mutex_unlock(&s->mutex);
+    return give_up;
 }
 /* The checkpoint is over. */
 static void end(Checkpoint *c, bool made) {
@@ -161,11 +182,11 @@ static Status begin(Checkpoint *c, Err *e) {
     TRY(redo_prepare(db, c->a, c->generation, e));
     return sync_names(c, e); /* before what is in the log can be acknowledged */
 }
-Status checkpoint_start(Database *db, _Atomic bool *cancel, Checkpoint **out, Err *e) {
+static Status start(Database *db, bool urgent, _Atomic bool *cancel, Checkpoint **out, Err *e) {
     Checkpoints *s = db->checkpoints;
     *out = NULL;
     if (!s || db->read_only) return ST_OK;
-    TRY(wait_for_turn(s, cancel, e));
+    TRY(wait_for_turn(s, urgent, cancel, e));
     const bool dirty = db->dirty;
     Checkpoint *c = dirty ? mem_calloc(NULL, (int64_t)sizeof *c, e) : NULL;
     if (!c) {
@@ -185,6 +206,9 @@ Status checkpoint_start(Database *db, _Atomic bool *cancel, Checkpoint **out, Er
     if (st == ST_OK) *out = c;
     else checkpoint_give_up(c);
     return st;
+}
+Status checkpoint_start(Database *db, _Atomic bool *cancel, Checkpoint **out, Err *e) {
+    return start(db, false, cancel, out, e);
 }
 /* Nothing of it has a meaning, but the log if it is in use. */
 static void remove_files(Checkpoint *c) {
@@ -389,7 +413,7 @@ Status database_save(Database *db, Err *e) {
     Checkpoint *c;
     bool keep;
     if (!db->path || !db->dirty || db->read_only) return ST_OK;
-    TRY(checkpoint_start(db, NULL, &c, e));
+    TRY(start(db, true, NULL, &c, e));
     if (!c) return ST_OK;
     const Status st = checkpoint_pin(c, true, &keep, e);
     if (st == ST_OK) return checkpoint_finish(c, e);

@@ -13,6 +13,10 @@
  * both, and the next checkpoint begins a third. When CURRENT could not be written for certain, both generations stay,
  * with their logs, and the next checkpoint makes another.
  *
+ * database_save makes one of the tables as they are, by who has the database to itself: since no other thread uses it,
+ * or by the lock, which it keeps to the end. A checkpoint of others that waits for the lock then is given up and begun
+ * again; one that is being written is waited for.
+ *
  * A log that has failed takes nothing more, so it cannot say where it goes on. Then checkpoint_pin asks for the lock to
  * be kept: the tables are written under it, and the log of the new generation, which goes on from none, is used when
  * CURRENT names it.
@@ -41,8 +45,13 @@ void checkpoints_free(Database *db);
 
 /* Waits for the one that is being made. *out NULL: there is nothing to be saved. 57014 */
 Status checkpoint_start(Database *db, _Atomic bool *cancel, Checkpoint **out, Err *e);
-/* *keep: the lock must be kept until checkpoint_finish. alone: no other thread uses the database, which is saved as it
- * is. On error checkpoint_finish must not be called, but checkpoint_give_up. */
+/* Behind checkpoint_start, before waiting for the lock in a way that *cancel ends: it is also set when the holder of
+ * the lock saves the database, and waits for this checkpoint to be given up. */
+void checkpoint_wait_begins(Checkpoint *c, _Atomic bool *cancel);
+/* The wait is over; true: it has to be given up. */
+bool checkpoint_wait_ends(Checkpoint *c);
+/* *keep: the lock must be kept until checkpoint_finish. alone: it is kept anyway, and tables are saved as they are. On
+ * error checkpoint_finish must not be called, but checkpoint_give_up. */
 Status checkpoint_pin(Checkpoint *c, bool alone, bool *keep, Err *e);
 /* Also ends it. */
 Status checkpoint_finish(Checkpoint *c, Err *e);

@@ -4,6 +4,8 @@
 Each round opens the database of the round before, checks it, and runs numbered transactions that the shell reads from standard
 input; behind each COMMIT it prints the number. What must be found: transactions 1 .. k, for a k that is at least the last number
 printed, each of them whole. Every second round has synchronous_commit off: then any k that the round began with or that came since.
+Every third round is killed in its recovery, too. Checkpoints are made beside all that, by CHECKPOINT and, since the log grows
+fast and a table of some 10 MB is changed now and then, by the database's thread.
 
 usage: kill.py [--build DIR] [--rounds N | --seconds N] [--seed N]     last line: N passed, N failed
 """
@@ -28,6 +30,8 @@ create table journal(n int primary key, a int, b int, amount numeric(12,2), text
 create table last(n int);
 create table filled(n int, i int);
 create sequence number;
+create table ballast(i int primary key, t text, n int);
+insert into ballast select i, md5(i::text) || md5((-i)::text), 0 from generate_series(1, 150000) g(i);
 create procedure add(i int) language plpgsql as $$ begin update account set balance = balance + 1 where id = i; update account set balance = balance - 1 where id = 51 - i; end $$;
 """
 
@@ -43,6 +47,9 @@ def transaction(rng, n):
         sql.append(f"delete from filled where n < {n - 20}; insert into filled select {n}, i from generate_series(1, {rng.choice([10, 1000, 3000])}) g(i)")
     if n % 10 == 0:
         sql.append(f"create table made_{n} as select {n} as n; drop table if exists made_{n - 10}")
+    sql.append(f"update ballast set n = {n} where i in (1, {n % 150000 + 1})")
+    if n % 13 == 0:
+        sql.append(f"update ballast set t = md5(t) || md5(i::text) where i between {n * 7 % 140000} and {n * 7 % 140000 + 4000}")
     rng.shuffle(sql)
     if n % 11 == 0:
         sql.insert(0, "savepoint s; delete from journal; rollback to s")
@@ -71,8 +78,9 @@ select coalesce(max(n), 0) || ',' || count(*) from last;
 select count(*) from (select n, count(*) c, max(i) m from filled group by n) q where c <> m;
 select coalesce(max(n), 0) from filled;
 select coalesce(string_agg(table_name, ' '), '') from information_schema.tables where table_name like 'made%';
+select n || ',' || (select count(*) from ballast) from ballast where i = 1;
 select nextval('number')"""
-    journal, balance, last, broken, filled, made, number = query(stele, path, sql).split("\n")
+    journal, balance, last, broken, filled, made, ballast, number = query(stele, path, sql).split("\n")
     count, k, given, distinct = (int(x) for x in journal.split(","))
     wrong = []
     if not least <= k <= most:
@@ -87,11 +95,21 @@ select nextval('number')"""
         wrong.append(f"filled: {broken} are not whole, the last is {filled}, not {k // 7 * 7}")
     if made != (f"made_{k // 10 * 10}" if k >= 10 else ""):
         wrong.append(f"tables: {made}, where the last transaction is {k}")
+    if ballast != f"{k},150000":
+        wrong.append(f"ballast: {ballast}, not {k},150000")
     if int(number) <= given:
         wrong.append(f"the sequence gives {number}, and had given {given}")
     if wrong:
         raise RuntimeError("; ".join(wrong))
     return k
+
+
+def interrupt_recovery(stele, path, rng):
+    """Opens what was left, and kills that."""
+    p = subprocess.Popen([stele, "-X", "-q", path, "--durable", "-c", "select pg_sleep(1)"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(rng.uniform(0, 0.2))
+    p.kill()
+    p.wait()
 
 
 def load(stele, path, rng, k, sync):
@@ -136,13 +154,17 @@ def rounds(o, path):
         try:
             printed = load(stele, path, rng, k, sync)
             least, most = (printed if sync else k), k + BATCH
+            if (passed + failed) % 3 == 2:
+                interrupt_recovery(stele, path, rng)
             k = check(stele, path, least, most)
             passed += 1
         except (RuntimeError, ValueError) as e:
             print(f"round {passed + failed + 1}, synchronous_commit {'on' if sync else 'off'}, seed {o.seed}: {e}")
             failed += 1
             break
-    print(f"{k} transactions were committed")
+    with open(os.path.join(path, "CURRENT"), encoding="ascii") as f:
+        generation = f.read().split("\n")[1]
+    print(f"{k} transactions were committed, {generation}")
     return passed, failed
 
 

@@ -18,22 +18,39 @@ static const char statements[] =
     "insert into s.t values (1, 'it''s'), (2, null); truncate z; insert into z values (-1);"
     "begin; alter table a add column g int default 4; insert into a (id) values (2000); commit";
 
-/* What a power cut leaves of a database that has a generation, and a log with records of all kinds. */
-static Disk *crashed(void) {
-    Disk *d = disk_new(7);
+/* What a power cut leaves behind what is done. */
+static Disk *cut_behind(uint64_t seed, void (*work)(Disk *d, stele_conn *c)) {
+    Disk *d = disk_new(seed);
     const stele_options o = {.threads = 1, .durable = true};
     stele_db *db;
     stele_conn *c;
     assert_int_equal(api_open("/db", &o, &d->vfs, &db, NULL), STELE_OK);
     assert_int_equal(stele_connect(db, &c), STELE_OK);
-    api_run(c, "set auto_merge = off");
-    api_run(c, statements);
+    work(d, c);
     Disk *left = disk_after_cut(d);
     stele_disconnect(c);
     assert_int_equal(stele_discard(db), STELE_OK);
     disk_free(d);
     return left;
 }
+static void change(Disk *d, stele_conn *c) {
+    (void)d;
+    api_run(c, "set auto_merge = off");
+    api_run(c, statements);
+}
+/* A database that has a generation, and a log with records of all kinds. */
+static Disk *crashed(void) { return cut_behind(7, change); }
+/* Checkpoints that fail: the log goes on in a second and a third. */
+static void change_beside_failures(Disk *d, stele_conn *c) {
+    api_run(c, "create table t (a int primary key, b text); insert into t values (1, 'one')");
+    d->broken = "/catalog";
+    (void)api_fails(c, "checkpoint", "58030");
+    api_run(c, "insert into t values (2, 'two'); update t set b = 'uno' where a = 1");
+    (void)api_fails(c, "checkpoint", "58030");
+    d->broken = NULL;
+    api_run(c, "create table u (x int); insert into u values (4); insert into t values (5, 'five')");
+}
+static Disk *with_a_chain(uint64_t seed) { return cut_behind(seed, change_beside_failures); }
 
 /* ---- the check ---- */
 typedef struct Found {
@@ -89,9 +106,7 @@ static void expect_named(Disk *d, const char *path, const char *how, int64_t at)
     if (strncmp(x.bad, "damaged", 7) == 0 && strstr(how, "flip") && x.offset < 0) fail_msg("%s has no place", x.bad);
 }
 /* Every byte of every file, one bit of it. Large files: some bytes of each page. */
-static void bit_flips(void **state) {
-    (void)state;
-    Disk *d = crashed();
+static void flip_bits(Disk *d) {
     int64_t n = 0;
     for (int64_t i = 0; i < d->durable.n; i++) {
         const char *path = d->durable.items[i].path;
@@ -111,13 +126,16 @@ static void bit_flips(void **state) {
     print_message("%lld flips were named\n", (long long)n);
     disk_free(d);
 }
+static void bit_flips(void **state) {
+    (void)state;
+    flip_bits(crashed());
+    flip_bits(with_a_chain(8));
+}
 static char kind_of(const char *path) {
     return strstr(path, "catalog") ? 'c' : strstr(path, ".tab") ? 't' : strstr(path, "/log") ? 'l' : 'C';
 }
 /* Files that are cut, gone, or of another kind. */
-static void other_damage(void **state) {
-    (void)state;
-    Disk *d = crashed();
+static void damage_files(Disk *d) {
     for (int64_t i = 0; i < d->durable.n; i++) {
         const char *path = d->durable.items[i].path;
         const DiskBytes *b = d->durable.items[i].file->durable;
@@ -143,6 +161,38 @@ static void other_damage(void **state) {
         }
     }
     disk_free(d);
+}
+static void other_damage(void **state) {
+    (void)state;
+    damage_files(crashed());
+    damage_files(with_a_chain(8));
+}
+static const char *const chain_logs[] = {"/db/g1/log", "/db/g2/log", "/db/g3/log"};
+/* The file `path` is another one, and then `named` does not belong there. */
+static void exchange(Disk *d, const char *path, const Disk *from, const char *other, const char *named) {
+    const DiskBytes *b = disk_find(&from->durable, other)->file->durable;
+    Disk *copy = disk_after_cut(d);
+    disk_put(copy, path, b->p, b->len);
+    expect_named(copy, named, path, 0);
+    disk_free(copy);
+}
+/* Logs that go on from each other, and those of another database. */
+static void a_chain(void **state) {
+    (void)state;
+    Disk *d = with_a_chain(8), *stranger = with_a_chain(9);
+    Found x;
+    if (check(d, &x) != 0) fail_msg("%s", x.bad);
+    const char *const want[] = {"good CURRENT;", "good g1/catalog;", "good g1/log;", "good g2/log;", "good g3/log;"};
+    for (int i = 0; i < (int)ARRAY_LEN(want); i++)
+        if (!strstr(x.all, want[i])) fail_msg("no %s in %s", want[i], x.all);
+    for (int i = 0; i < (int)ARRAY_LEN(chain_logs); i++) {
+        for (int k = 0; k < (int)ARRAY_LEN(chain_logs); k++)
+            if (k != i) exchange(d, chain_logs[i], d, chain_logs[k], chain_logs[i]);
+        exchange(d, chain_logs[i], stranger, chain_logs[i], chain_logs[i]);
+    }
+    exchange(d, "/db/CURRENT", stranger, "/db/CURRENT", chain_logs[0]);
+    disk_free(d);
+    disk_free(stranger);
 }
 
 static void refused(void **state) {
@@ -218,6 +268,26 @@ static void the_log(void **state) {
     assert_int_equal(first.n, 1);
     disk_free(d);
 }
+static bool each_continued(void *ctx, const stele_log_part *p) {
+    Log *l = ctx;
+    char line[300];
+    snprintf(line, sizeof line, "%lld %s%s%s;", (long long)p->generation, p->kind,
+             strcmp(p->kind, "continued") == 0 ? " in " : "", strcmp(p->kind, "continued") == 0 ? p->file : "");
+    strncat(l->text, line, sizeof l->text - strlen(l->text) - 1);
+    return false;
+}
+static void a_log_of_several(void **state) {
+    (void)state;
+    Disk *d = with_a_chain(8);
+    Log l = {.n = 0}, last = {.n = 0};
+    stele_error_info e;
+    if (api_read_log("/db", &d->vfs, 0, each_continued, NULL, &l, &e) != STELE_OK) fail_msg("%s", e.message);
+    assert_string_equal(l.text, "1 catalog;1 rows;1 continued in g2/log;2 rows;2 rows;2 continued in g3/log;"
+                                "3 catalog;3 rows;3 rows;");
+    read_log(d, 0, true, &last);
+    if (!strstr(last.text, "rows public.t +1 ~0 -0;(insert a=5 b=five)")) fail_msg("%s", last.text);
+    disk_free(d);
+}
 static void a_damaged_log(void **state) {
     (void)state;
     Disk *d = crashed();
@@ -236,8 +306,9 @@ static void a_damaged_log(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_good_one), cmocka_unit_test(bit_flips), cmocka_unit_test(other_damage),
-        cmocka_unit_test(refused),    cmocka_unit_test(the_log),   cmocka_unit_test(a_damaged_log),
+        cmocka_unit_test(a_good_one), cmocka_unit_test(bit_flips),        cmocka_unit_test(other_damage),
+        cmocka_unit_test(refused),    cmocka_unit_test(the_log),          cmocka_unit_test(a_damaged_log),
+        cmocka_unit_test(a_chain),    cmocka_unit_test(a_log_of_several),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

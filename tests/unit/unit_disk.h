@@ -10,8 +10,9 @@
  * fail. `fail_at`: that one fails (58030); a sync that fails has lost what it could not write, as in Linux. `full`:
  * writes that make a file longer fail (53100), some of them half done.
  *
- * `deaf`: syncs of which it says so are done in appearance only. disk_pause_ns: what the thread waits before each
- * write, sync, link and rename, so that others get between them.
+ * `broken`: operations on paths that have this in them fail (58030). `deaf`: syncs of which it says so are done in
+ * appearance only. disk_pause_ns: what the thread waits before each write, sync, link and rename, so that others get
+ * between them.
  *
  * Any thread may use it. Files can be made in directories that are not there, which a power cut then loses.
  */
@@ -72,6 +73,7 @@ struct Disk {
     uint64_t rng;
     int64_t ops, cut_at, fail_at; /* of an operation, 1 ...; 0: none */
     bool off, full, no_links;
+    const char *broken;
     void (*hook)(void *ctx, Disk *d);                   /* under the lock */
     bool (*deaf)(void *ctx, Disk *d, const char *path); /* likewise; of a file, or a directory */
     void *ctx;
@@ -272,7 +274,8 @@ static Status disk_step(Disk *d, const char *what, const char *path, Err *e) {
     const int64_t n = ++d->ops;
     if (!d->off && d->hook) d->hook(d->ctx, d);
     if (n == d->cut_at) d->off = true;
-    return d->off || n == d->fail_at ? disk_error(d, what, path, e) : ST_OK;
+    const bool fails = n == d->fail_at || (d->broken && strstr(path, d->broken));
+    return d->off || fails ? disk_error(d, what, path, e) : ST_OK;
 }
 static Status disk_open_file(Disk *d, const char *path, int mode, DiskFile **out, Err *e) {
     DiskName *x = disk_find(&d->names, path);

@@ -20,20 +20,33 @@ struct Checkpointer {
     _Atomic int64_t max_log_size, timeout_ms, target_s;
 };
 
-Status session_checkpoint(Session *s) {
+/* *again: another holder of the lock has saved the database meanwhile. */
+static Status make(Session *s, bool *again) {
     Checkpoint *c;
     bool keep = false;
-    if (s->lock != LOCK_NONE) session_unlock(s);
+    *again = false;
     TRY(checkpoint_start(s->db, &s->cancel, &c, &s->err));
     if (!c) return ST_OK;
+    checkpoint_wait_begins(c, &s->cancel);
     Status st = session_lock(s, LOCK_EXCLUSIVE);
+    if (checkpoint_wait_ends(c)) { /* that one waits with the lock: this session has not got it */
+        *again = st != ST_OK;
+        if (*again) err_clear(&s->err);
+        atomic_store(&s->cancel, false);
+    }
     if (st == ST_OK) st = checkpoint_pin(c, false, &keep, &s->err);
     if (st != ST_OK) {
         checkpoint_give_up(c);
-        return st;
+        return *again ? ST_OK : st;
     }
     if (!keep) session_unlock_unchanged(s);
     return checkpoint_finish(c, &s->err);
+}
+Status session_checkpoint(Session *s) {
+    bool again = true;
+    if (s->lock != LOCK_NONE) session_unlock(s);
+    while (again) TRY(make(s, &again));
+    return ST_OK;
 }
 
 /* ---- the thread ---- */
