@@ -45,6 +45,7 @@ struct Checkpoint {
     bool pinned, switched; /* a version is pinned; the log of the generation is in use */
     bool under_lock;       /* the log has failed */
     bool beside;           /* others go on meanwhile */
+    _Atomic bool *cancel;  /* NULL: it cannot be cancelled */
     int64_t began_ns, written, write_ns;
     int64_t piece_ns; /* when the piece that is being written began */
     uint64_t changes; /* of the database, then */
@@ -90,7 +91,6 @@ void checkpoint_info(const Database *db, CheckpointInfo *out) {
     mutex_lock(&s->mutex);
     *out = s->info;
     mutex_unlock(&s->mutex);
-    out->generation_bytes = atomic_load(&s->table_bytes);
 }
 static void measure(_Atomic int64_t *rate, int64_t bytes, int64_t ns) {
     if (bytes >= LEAST_BYTES && ns > 0) atomic_store(rate, (int64_t)((double)bytes * 1e9 / (double)ns) + 1);
@@ -157,9 +157,7 @@ static void end(Checkpoint *c, bool made) {
     mutex_lock(&s->mutex);
     s->running = false;
     s->info.made += made;
-    s->info.failed += !made;
     if (made) s->info.last_ns = clock_ns() - c->began_ns;
-    if (made) s->info.last_bytes = c->written;
     pthread_cond_broadcast(&s->ended);
     mutex_unlock(&s->mutex);
     bytes_out_release(&c->catalog);
@@ -197,6 +195,7 @@ static Status start(Database *db, bool urgent, _Atomic bool *cancel, Checkpoint 
         return dirty ? ST_ERROR : ST_OK;
     }
     c->db = db;
+    c->cancel = cancel;
     c->generation = s->last + 1;
     c->lsn = s->current.lsn;
     c->catalog = (BytesOut){.acct = &s->account, .e = e};
@@ -325,15 +324,17 @@ static Status take_over(const Checkpoint *c, const Saved *x, const char *path, b
     return ST_OK;
 }
 /* Those who commit meanwhile wait for the same disk and processors: they get as much time as the checkpoint takes. */
-static void give_way(void *ctx, int64_t bytes) {
+static Status give_way(void *ctx, Err *e) {
     enum { LONGEST_NS = 50000000 };
     Checkpoint *c = ctx;
     const uint64_t changes = txn_lock_changes(c->db->txn_lock);
     const int64_t now = clock_ns(), took = MIN_OF(now - c->piece_ns, (int64_t)LONGEST_NS);
-    (void)bytes;
+    if (c->cancel && atomic_load(c->cancel))
+        return err_set(e, ERR_QUERY_CANCELED, "canceling statement due to user request");
     if (changes != c->changes) (void)nanosleep(&(struct timespec){.tv_nsec = (long)took}, NULL);
     c->changes = changes;
     c->piece_ns = clock_ns();
+    return ST_OK;
 }
 static Status save_table(Checkpoint *c, Saved *x, Err *e) {
     const Database *db = c->db;
@@ -379,6 +380,9 @@ static void made(Checkpoint *c) {
     if (c->under_lock) redo_renew(c->db);
     redo_saved(c->db);
     remove_older(c);
+    log_write(LOG_DEBUG, "\"%s\" was saved as generation %lld: %lld of %lld bytes were written in %.1f s", c->db->path,
+              (long long)c->generation, (long long)c->written, (long long)bytes,
+              (double)(clock_ns() - c->began_ns) / 1e9);
 }
 static Status finish(Checkpoint *c, Err *e) {
     Database *db = c->db;

@@ -32,9 +32,8 @@ typedef struct CheckpointRates {
     _Atomic int64_t load, replay, save; /* as long as none was measured, careful guesses */
 } CheckpointRates;
 typedef struct CheckpointInfo {
-    int64_t made, failed;
-    int64_t last_ns, last_bytes; /* of the last that was made: how long it took; what it has written */
-    int64_t generation_bytes;    /* of the files of the generation */
+    int64_t made;    /* since the database was opened */
+    int64_t last_ns; /* what the last one took */
 } CheckpointInfo;
 
 typedef struct Checkpoint Checkpoint;
@@ -43,7 +42,8 @@ typedef struct Checkpoint Checkpoint;
 Status checkpoints_new(Database *db, bool *there, Err *e);
 void checkpoints_free(Database *db);
 
-/* Waits for the one that is being made. *out NULL: there is nothing to be saved. 57014 */
+/* Waits for the one that is being made. *out NULL: there is nothing to be saved. *cancel ends the wait, and later the
+ * writing beside others: 57014. */
 Status checkpoint_start(Database *db, _Atomic bool *cancel, Checkpoint **out, Err *e);
 /* Behind checkpoint_start, before waiting for the lock in a way that *cancel ends: it is also set when the holder of
  * the lock saves the database, and waits for this checkpoint to be given up. */

@@ -56,7 +56,7 @@ static Status write_bytes(TableWriter *w, const char *p, int64_t n) {
         w->unsynced += some;
         if (!w->pace || w->unsynced < PIECE) continue;
         TRY(w->file->vfs->sync(w->file, w->e));
-        w->pace->fn(w->pace->ctx, w->unsynced);
+        TRY(w->pace->fn(w->pace->ctx, w->e));
         w->unsynced = 0;
     }
     return ST_OK;

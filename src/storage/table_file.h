@@ -30,9 +30,9 @@
  * charged to `a`. */
 Status table_file_save(const Table *t, Vfs *vfs, const char *path, MemAccount *a, Err *e);
 /* The same, for a long file beside those who wait for the disk: it is synced piece by piece, each of at most 1 MB, and
- * fn is called behind each. */
+ * fn is called behind each, which may end it. */
 typedef struct TablePace {
-    void (*fn)(void *ctx, int64_t bytes);
+    Status (*fn)(void *ctx, Err *e);
     void *ctx;
 } TablePace;
 Status table_file_save_paced(const Table *t, Vfs *vfs, const char *path, MemAccount *a, const TablePace *pace, Err *e);

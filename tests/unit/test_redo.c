@@ -1097,6 +1097,53 @@ static void saved_under_the_lock(void **state) {
     leave();
     disk_free(d);
 }
+static void check_rows_in_big(Disk *d) {
+    stele_db *mine = db;
+    stele_conn *mine_too = conn;
+    pthread_mutex_lock(&d->lock);
+    Disk *left = disk_after_cut(d);
+    pthread_mutex_unlock(&d->lock);
+    open_on(left);
+    api_gives(conn, "select string_agg(b, ' ' order by a) from t", "one beside behind");
+    api_gives(conn, "select count(*), sum(sign(i)) from big", "150000,149982");
+    leave();
+    disk_free(left);
+    db = mine;
+    conn = mine_too;
+}
+/* A statement that is cancelled while its checkpoint writes: the log goes on, and the next one is made. */
+static void *slow_checkpoint(void *arg) {
+    disk_pause_ns = 10000000;
+    (void)stele_exec(arg, "checkpoint", NULL, NULL);
+    return NULL;
+}
+static void cancelled(void **state) {
+    (void)state;
+    Disk *d = with_a_row();
+    pthread_t thread;
+    api_run(conn, "set lock_timeout = 0; create table big(i int, s text); insert into big select i, md5(i::text) from "
+                  "generate_series(1, "
+                  "150000) g(i); update big set i = -i where i < 10");
+    stele_conn *other = connect_to(db);
+    const int64_t g = generation_now();
+    assert_int_equal(pthread_create(&thread, NULL, slow_checkpoint, other), 0);
+    char path[64];
+    snprintf(path, sizeof path, "/db/g%lld/%lld.tab", (long long)(g + 1), (long long)db->db->catalog.tables[1]->id);
+    while (!is_there(d, path)) (void)usleep(1000);
+    api_run(conn, "insert into t values (2, 'beside')"); /* it has no lock */
+    stele_interrupt(other);
+    pthread_join(thread, NULL);
+    api_state(other, "57014");
+    assert_int_equal(generation_now(), g);
+    stele_disconnect(other);
+    api_run(conn, "insert into t values (3, 'behind')");
+    check_rows_in_big(d);
+    api_run(conn, "checkpoint");
+    assert_int_equal(generation_now(), g + 2);
+    check_rows_in_big(d);
+    leave();
+    disk_free(d);
+}
 static void wait_for_generation(int64_t least) {
     const int64_t until = clock_ns() + INT64_C(60000000000);
     while (generation_now() < least && clock_ns() < until) (void)usleep(1000);
@@ -1109,7 +1156,7 @@ static void made_by_themselves(void **state) {
     for (int i = 0; i < 2; i++) {
         Disk *d = disk_new(61);
         open_on(d);
-        api_run(conn, "create table t(a int, b text)");
+        api_run(conn, "set lock_timeout = 0; create table t(a int, b text)");
         api_run(conn, settings[i]);
         const int64_t g = generation_now();
         for (int k = 0; k < 120; k++)
@@ -1374,6 +1421,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(failed_checkpoints),
         cmocka_unit_test(tables_taken_over),
         cmocka_unit_test(saved_under_the_lock),
+        cmocka_unit_test(cancelled),
         cmocka_unit_test(made_by_themselves),
         cmocka_unit_test(timelines),
         cmocka_unit_test(damaged_files),

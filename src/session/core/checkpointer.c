@@ -11,10 +11,11 @@
 
 struct Checkpointer {
     Database *db;
-    Mutex mutex; /* of `wanted` and `stop` */
+    Mutex mutex; /* of `wanted`, `stop` and `session` */
     pthread_cond_t wake;
     pthread_t thread;
     bool stop;
+    Session *session; /* that makes a checkpoint; NULL: none does */
     _Atomic bool wanted;
     /* Settings of the session that has committed last. */
     _Atomic int64_t max_log_size, timeout_ms, target_s;
@@ -63,19 +64,30 @@ static bool is_due(const Checkpointer *k) {
     return redo_bytes(k->db) >= atomic_load(&k->max_log_size) || is_slow_to_recover(k);
 }
 static int64_t timeout_ns(const Checkpointer *k) { return atomic_load(&k->timeout_ms) * 1000000; }
+/* What ends when the thread is to end; false: it is to. */
+static bool use_session(Checkpointer *k, Session *s) {
+    mutex_lock(&k->mutex);
+    const bool goes_on = !k->stop;
+    k->session = s;
+    mutex_unlock(&k->mutex);
+    return goes_on;
+}
+static Status checkpoint_with(Checkpointer *k, Session *s) {
+    s->settings.txn.lock_timeout_ms = 0;
+    TRY(session_enter(s));
+    const Status st = use_session(k, s) ? session_checkpoint(s) : ST_OK;
+    const bool goes_on = use_session(k, NULL);
+    if (s->lock != LOCK_NONE) session_unlock(s);
+    session_leave(s);
+    return goes_on ? st : ST_OK;
+}
 /* False: it has failed. */
 static bool make_checkpoint(Checkpointer *k) {
     Err e = {0};
     Session *s = NULL;
     bool made = false;
     if (session_new(k->db, &s, &e) == ST_OK) {
-        s->settings.txn.lock_timeout_ms = 0;
-        made = session_enter(s) == ST_OK;
-        if (made) {
-            made = session_checkpoint(s) == ST_OK;
-            if (s->lock != LOCK_NONE) session_unlock(s);
-            session_leave(s);
-        }
+        made = checkpoint_with(k, s) == ST_OK;
         if (!made) err_copy(&e, &s->err);
         session_free(s);
     }
@@ -108,6 +120,7 @@ static void *make_checkpoints(void *arg) {
 static void checkpointer_free(Checkpointer *k) {
     mutex_lock(&k->mutex);
     k->stop = true;
+    if (k->session) atomic_store(&k->session->cancel, true);
     pthread_cond_signal(&k->wake);
     mutex_unlock(&k->mutex);
     pthread_join(k->thread, NULL);

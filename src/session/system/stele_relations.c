@@ -5,6 +5,7 @@
  * (transaction.h); stele_log of the redo log; stele_bulks of the last bulks; stele_memory of the accounts below the
  * database's. stele_settings and stele_machine are in machine.c.
  */
+#include "db/checkpoint.h"
 #include "db/published.h"
 #include "db/redo.h"
 #include "exec/device/dev.h"
@@ -153,7 +154,13 @@ Status system_fill_log(Session *s, SystemRows *r) {
     put_ms(r, 9, x.wait_ns);
     system_put_int(r, 10, x.waiting);
     if (x.failure[0]) TRY(system_put_text(r, 11, x.failure));
-    return x.last_error[0] ? system_put_text(r, 12, x.last_error) : ST_OK;
+    if (x.last_error[0]) TRY(system_put_text(r, 12, x.last_error));
+    CheckpointInfo saved;
+    checkpoint_info(s->db, &saved);
+    system_put_int(r, 13, saved.made);
+    if (saved.made) put_ms(r, 14, saved.last_ns);
+    system_put_float(r, 15, checkpoint_recovery_time(s->db));
+    return ST_OK;
 }
 /* The order it kept, why its strategy, further times, and what went wrong. */
 static Status put_bulk_more(SystemRows *r, int32_t col, const BulkLogEntry *e) {
