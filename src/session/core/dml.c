@@ -303,7 +303,8 @@ static Status apply_run(Apply *y, const RowRun *run, int64_t seen) {
 }
 
 /* A large INSERT is encoded straight into main. Threads share the work where no row can be refused but for a NULL; then
- * which one is refused is found out by going through them once more, one after the other. */
+ * which one is refused is found out by going through them once more, one after the other. So are they where there is no
+ * room for what each thread has in hand. */
 static bool loads(const Change *x) {
     return x->b->kind == STMT_INSERT && rows_count(x->rows) >= CHANGE_LOAD_ROWS && !is_on_conflict(x->b);
 }
@@ -316,7 +317,8 @@ static Status load_shared(Apply *y, bool *done) {
     y->load = f.load;
     *done = st == ST_OK;
     if (*done) y->x->done = rows_count(y->x->rows);
-    if (*done || strcmp(y->s->err.sqlstate, ERR_NOT_NULL_VIOLATION) != 0) return st;
+    const char *why = y->s->err.sqlstate;
+    if (*done || (strcmp(why, ERR_NOT_NULL_VIOLATION) != 0 && strncmp(why, "53", 2) != 0)) return st;
     load_cancel(y->load);
     y->load = NULL;
     err_clear(&y->s->err);

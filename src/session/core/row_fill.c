@@ -67,8 +67,10 @@ static Status make_room(RowFill *f) {
     return ST_OK;
 }
 
+/* A query has no more threads. */
 Status row_fill_begin(Session *s, Table *t, Arena *a, RowFill *f) {
-    *f = (RowFill){.s = s, .a = a, .workers = s->db->pool ? pool_threads(s->db->pool) : 1}; /* a query has no more */
+    const int64_t most = s->db->pool ? pool_threads(s->db->pool) : 1;
+    *f = (RowFill){.s = s, .a = a, .workers = (int)MAX_OF(MIN_OF(most, s->settings.exec.threads), INT64_C(1))};
     if (!(f->after = arena_array(a, int64_t, f->workers))) return ST_ERROR;
     return load_begin(t, f->workers, &f->load, &s->err);
 }
