@@ -312,7 +312,7 @@ static Status load_shared(Apply *y, bool *done) {
     RowFill f;
     *done = false;
     if (y->b->n_checks > 0) return ST_OK;
-    Status st = row_fill_begin(y->s, y->target, y->a, &f);
+    Status st = row_fill_begin(y->s, y->target, y->a, false, &f);
     if (st == ST_OK) st = row_fill_store(&f, y->x->rows);
     y->load = f.load;
     *done = st == ST_OK;

@@ -1,7 +1,12 @@
 /* row_fill.c - see row_fill.h. */
 #include "session/core/row_fill.h"
 
-enum { FILL_ROWS = 2048, FILL_RUNS = 8 };
+enum {
+    FILL_ROWS = 2048,
+    FILL_RUNS = 8,
+    WORKER_BYTES = 4 << 20, /* what a load has in hand for each, about */
+    ROOM_PART = 4           /* of what memory_limit leaves, for all of them */
+};
 
 Status row_fill_vectors(void *fill, int worker, int64_t order, int64_t n, const Vec *cols, Err *e) {
     RowFill *f = fill;
@@ -67,10 +72,17 @@ static Status make_room(RowFill *f) {
     return ST_OK;
 }
 
-/* A query has no more threads. */
-Status row_fill_begin(Session *s, Table *t, Arena *a, RowFill *f) {
-    const int64_t most = s->db->pool ? pool_threads(s->db->pool) : 1;
-    *f = (RowFill){.s = s, .a = a, .workers = (int)MAX_OF(MIN_OF(most, s->settings.exec.threads), INT64_C(1))};
+/* A query, which makes vectors, has no more threads than the setting says. Of a store some may take all rows: below
+ * memory_limit there may be no room for more. */
+static int workers_for(const Session *s, bool vectors) {
+    const int64_t limit = atomic_load(&s->db->account.limit);
+    const int64_t room = limit > 0 ? limit - atomic_load(&s->db->account.used) : INT64_MAX;
+    const int64_t pool = s->db->pool ? pool_threads(s->db->pool) : 1;
+    const int64_t most = MIN_OF(pool, s->settings.exec.threads);
+    return (int)MAX_OF(vectors ? most : MIN_OF(most, room / WORKER_BYTES / ROOM_PART), INT64_C(1));
+}
+Status row_fill_begin(Session *s, Table *t, Arena *a, bool vectors, RowFill *f) {
+    *f = (RowFill){.s = s, .a = a, .workers = workers_for(s, vectors)};
     if (!(f->after = arena_array(a, int64_t, f->workers))) return ST_ERROR;
     return load_begin(t, f->workers, &f->load, &s->err);
 }

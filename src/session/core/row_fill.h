@@ -22,8 +22,8 @@ typedef struct RowFill {
     _Atomic int64_t next;
     _Atomic bool failed;
 } RowFill;
-/* A load of the table; its memory beside that is the arena's. */
-Status row_fill_begin(Session *s, Table *t, Arena *a, RowFill *f);
+/* A load of the table; its memory beside that is the arena's. vectors: row_fill_vectors will be called. */
+Status row_fill_begin(Session *s, Table *t, Arena *a, bool vectors, RowFill *f);
 /* All rows of a store, behind those that came before. An error may be any of several. */
 Status row_fill_store(RowFill *f, RowStore *rows);
 /* For query_set_sink; between two pieces of a query: row_fill_next. */

@@ -12,7 +12,7 @@ enum { PIECE_BYTES = 8 << 20 };
 /* The load is the caller's to finish and to free. */
 static Status fill_load(Session *s, Table *t, RunOutput *r, Arena *a, TableLoad **load) {
     RowFill f;
-    TRY(row_fill_begin(s, t, a, &f));
+    TRY(row_fill_begin(s, t, a, true, &f));
     *load = f.load;
     const RowSink sink = {row_fill_vectors, &f};
     if (!r->rows) query_set_sink(r->query, &sink);
