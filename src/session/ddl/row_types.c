@@ -152,6 +152,10 @@ static Status change_table(Session *s, Statement *st, RowChange **list, Table *t
     bool uses = false;
     TRY(draft_of(s, st->run_arena, t, &d));
     for (int i = 0; i < d.n_cols; i++) {
+        if (changes(*list, d.cols[i].type) && d.cols[i].default_sql)
+            return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,
+                           "a change of the type of column \"%s.%s\" is not supported, since it has a default",
+                           name_of_key(t->name), d.cols[i].name);
         uses |= changes(*list, d.cols[i].type);
         d.cols[i].type = row_change_type(*list, d.cols[i].type);
     }
