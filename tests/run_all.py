@@ -169,6 +169,8 @@ def corpus(build, name, args, small=(), env=None):
         use = [f for f in use if not f.endswith(QUADRATIC)]
     if name in ("constant hash", "rules off", "tiny memory"):  # 180,000 rows: quadratic; for the last, its tables alone are larger than the limit
         use = [f for f in use if not f.endswith("review_bulk.test")]
+    if name == "rules off":  # joins of catalogs as products
+        use = [f for f in use if not f.endswith("ddl/catalog_functions.test")]
     if name in ("little memory", "tiny memory"):  # procedures kept prepared, with images of their tables, want 60 MB; levels of recursion more than the stack has
         use = [f for f in use if not f.endswith(("bulk/keys.test", "bulk/recursion.test"))]
     if name == "tiny memory":  # the same: 30 MB; bulks of 50,000 calls; an image of 140,000 rows; a MERGE of 395,000

@@ -2,7 +2,7 @@
 
 One warehouse as bench/oltp/tpcc.sql fills it, with bench/ch/schema.sql; then rounds of calls of all five transactions, the same ones each time: in
 PostgreSQL one by one, in Stele as bulks. `--record` writes the answers: it runs all of it in PostgreSQL. With --devices queries run there as well,
-always with device_strict.
+with device_strict where all that they call is on devices.
 
 Answers are tests/ch/answers/qNN.csv, without NULLs told from empty texts. Of more than 100 rows there is one line: their number, and digests of all
 rows sorted and of the columns that ORDER BY names in the order of the result, since it does not say which of equal ones comes first.
@@ -134,6 +134,9 @@ def check(sh, n, what):
         print(f"Q{n} ({what}): {why}")
 
 
+WITH_ASCII = (5, 7, 8, 10)  # ascii() is the virtual machine's
+
+
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("--build", default="build")
@@ -149,8 +152,9 @@ def main():
         sh.run(f"call bulk_call('{name}', $q$values {', '.join(f'({x})' for x in calls)}$q$)")
     for device in o.devices.split(",") if o.devices else []:
         for executor in o.executors.split(","):
-            sh.run(f"set device = '{device}'; set device_strict = on; set device_wait = on; set executor = '{executor}'")
+            sh.run(f"set device = '{device}'; set device_wait = on; set executor = '{executor}'")
             for n in ALL:
+                sh.run(f"set device_strict = {'off' if n in WITH_ASCII else 'on'}")
                 check(sh, n, f"{device}, {executor}")
     for rules in RULES if not o.devices else []:
         sh.run(f"set disabled_rules = '{rules}'")
