@@ -144,7 +144,7 @@ def manuals(here, build):
         print("skipped: man pages: groff is not installed")
         return
     bench, stele = os.path.join(ROOT, "docs", "man", "stele-bench.1"), here + "/bin/stele"
-    of_stele = helped(stele) | helped(stele, "dump") | helped(stele, "doctor")
+    of_stele = set().union(helped(stele), *(helped(stele, x) for x in ("dump", "restore", "check", "log", "doctor")))
     of_bench = helped(os.path.join(build, "release", "stele-bench"))
     pages = ((here + "/share/man/man1/stele.1", of_stele, of_stele | accepted()), (bench, of_bench, of_bench | {"-h", "--help"}), (here + "/share/man/man3/libstele.3", set(), {"--cflags", "--libs"}))
     for page, wanted, known in pages:
