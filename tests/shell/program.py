@@ -26,6 +26,19 @@ class Program:
         p = subprocess.run([self.stele, *args], input=stdin.encode(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout, cwd=self.dir, **more)
         return p.returncode, p.stdout.decode(), p.stderr.decode()
 
+    def path(self, *names):
+        return os.path.join(self.dir, *names)
+
+    def files(self, name):
+        """All bytes below a directory, by the names of files."""
+        out = {}
+        for where, _, names in os.walk(self.path(name)):
+            for n in names:
+                full = os.path.join(where, n)
+                with open(full, "rb") as f:
+                    out[os.path.relpath(full, self.path(name))] = f.read()
+        return out
+
     def check(self, name, ok, got=""):
         if ok:
             self.passed += 1

@@ -34,20 +34,16 @@ def make(name, sql):
     return sh(name, "--quiet", stdin=sql)
 
 
-def files_of(directory):
-    return {os.path.relpath(f, directory): open(f, "rb").read() for f in glob.glob(directory + "/**", recursive=True) if os.path.isfile(f)}
-
-
 def difference(x, y):
     return next((f"line {i}: {p!r} / {q!r}" for i, (p, q) in enumerate(zip(x.split("\n"), y.split("\n"))) if p != q), "one is longer")
 
 
 def round_trip(name, directory):
     """Dumps, restores and dumps again: the first dump, or None."""
-    before = files_of(os.path.join(DIR, directory))
+    before = P.files(directory)
     rc, dump, err = sh("dump", directory)
     check(f"{name}: dump", rc == 0 and err == "" and dump.endswith(COMPLETE), (rc, err))
-    check(f"{name}: the directory is as it was", files_of(os.path.join(DIR, directory)) == before)
+    check(f"{name}: the directory is as it was", P.files(directory) == before)
     shutil.rmtree(os.path.join(DIR, "restored"), ignore_errors=True)
     rc, out, err = sh("restored", "--quiet", "-v", "ON_ERROR_STOP=1", stdin=dump)
     out = re.sub(r" +setval *\n-+\n *-?\d+\n\(1 row\)\n\n", "", out)

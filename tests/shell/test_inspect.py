@@ -13,7 +13,7 @@ import subprocess
 from program import Program
 
 P = Program("inspect")
-STELE, DIR, sh, check = P.stele, P.dir, P.sh, P.check
+STELE, DIR, sh, check, path, files = P.stele, P.dir, P.sh, P.check, P.path, P.files
 MAKE = """create table t (a int primary key, b text);
 insert into t select i, 'row ' || i from generate_series(1, 1000) i;
 create view v as select * from t;
@@ -28,23 +28,9 @@ create table more.u as select * from t;
 """
 
 
-def path(*names):
-    return os.path.join(DIR, *names)
-
-
 def crash(name, sql, *options):
     """What a database leaves whose process is killed behind the last statement."""
     sh(name, "--durable", "--quiet", *options, stdin=sql + "\\! kill -9 $PPID\n")
-
-
-def files(name):
-    out = {}
-    for where, _, names in os.walk(path(name)):
-        for n in names:
-            full = os.path.join(where, n)
-            with open(full, "rb") as f:
-                out[os.path.relpath(full, path(name))] = f.read()
-    return out
 
 
 def good():

@@ -11,7 +11,7 @@ import shutil
 from program import Program
 
 P = Program("restore")
-DIR, sh, check = P.dir, P.sh, P.check
+DIR, sh, check, path, files = P.dir, P.sh, P.check, P.path, P.files
 MAKE = """create table t (a int primary key, b text, c text[], d numeric);
 insert into t select i, e'x\\t\\n\\\\' || i, array['a', null], i / 7.0 from generate_series(1, 3000) i;
 create table "odd ""na
@@ -31,20 +31,6 @@ create type mood as enum ('sad', 'ok');
 create table m (x mood);
 insert into m values ('ok'), (null);
 """
-
-
-def path(*names):
-    return os.path.join(DIR, *names)
-
-
-def files(name):
-    out = {}
-    for where, _, names in os.walk(path(name)):
-        for n in names:
-            full = os.path.join(where, n)
-            with open(full, "rb") as f:
-                out[os.path.relpath(full, path(name))] = f.read()
-    return out
 
 
 def make():
