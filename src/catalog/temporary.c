@@ -36,6 +36,8 @@ static bool privileges_is(const Seen *x, const void *p) {
     return object_is(x, of->name, of->routine);
 }
 
+static bool security_is(const Seen *x, const void *r) { return is_hidden(x, ((const RowSecurity *)r)->table); }
+
 /* items: the address of an array of n pointers, which becomes one of the others. */
 static bool leave_out(const Seen *x, void *items, int64_t *n, IsHidden hidden) {
     void **from, **to = arena_array(x->a, void *, *n + 1);
@@ -87,7 +89,8 @@ const Catalog *catalog_seen(const Catalog *c, Arena *a, const char *temp, Catalo
                       .n_privileges = c->n_privileges,
                       .privileges = c->privileges,
                       .n_schemas = c->n_schemas,
-                      .schemas = c->schemas};
+                      .schemas = c->schemas,
+                      .row_security = c->row_security};
     const bool done = leave_out(&x, &room->tables, &room->n_tables, table_is) &&
                       leave_out(&x, &room->views, &room->n_views, view_is) &&
                       leave_out(&x, &room->foreign, &room->n_foreign, foreign_is) &&
@@ -96,6 +99,7 @@ const Catalog *catalog_seen(const Catalog *c, Arena *a, const char *temp, Catalo
                       leave_out(&x, &room->index_defs, &room->n_index_defs, index_is) &&
                       leave_out(&x, &room->comments, &room->n_comments, comment_is) &&
                       leave_out(&x, &room->privileges, &room->n_privileges, privileges_is) &&
+                      leave_out(&x, &room->row_security.items, &room->row_security.n, security_is) &&
                       leave_out(&x, &room->schemas, &room->n_schemas, schema_is);
     return done ? room : NULL;
 }

@@ -158,6 +158,7 @@ static bool is_written(const RedoLog *log, int64_t lsn, bool begun) {
 static Status wait_written(RedoLog *log, int64_t lsn, bool begun, Err *e) {
     Status st = ST_OK;
     bool tried = false; /* to write what found no room */
+    if (is_written(log, lsn, begun)) return ST_OK;
     log->waiting++;
     if (log->writing) pthread_cond_signal(&log->joined);
     while (st == ST_OK && !is_written(log, lsn, begun)) {

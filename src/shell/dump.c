@@ -156,7 +156,17 @@ static char *copy_text(Dump *d, const char *s) {
 }
 
 /* Of an object of this connection's temporary schema, or ("TABLE name") of what is said of one. */
-static bool is_temporary(const char *name) { return strncmp(name, "pg_temp_", 8) == 0 || strstr(name, " pg_temp_"); }
+static bool in_temporary(const char *p) {
+    const size_t digits = strncmp(p, "pg_temp_", 8) == 0 ? strspn(p + 8, "0123456789") : 0;
+    return digits > 0 && p[8 + digits] == '.';
+}
+static bool is_temporary(const char *name) {
+    for (const char *p = name; p; p = strchr(p, ' ')) {
+        p += p != name;
+        if (in_temporary(p)) return true;
+    }
+    return false;
+}
 static bool each_definition(void *ctx, const stele_definition *x) {
     Dump *d = ctx;
     if (!wanted(d, x->table) || is_temporary(x->name) || is_temporary(x->table)) return false;

@@ -127,6 +127,8 @@ static bool is_temporary(const Session *s, const CatalogUndo *u) {
     case CU_DROPPED_SEQUENCE: return key_is_temporary(u->sequence->name);
     case CU_ADDED_INDEX:
     case CU_DROPPED_INDEX: return key_is_temporary(u->index->name);
+    case CU_ADDED_ROW_SECURITY:
+    case CU_DROPPED_ROW_SECURITY: return key_is_temporary(u->row_security->table);
     case CU_ADDED_COMMENT:
     case CU_DROPPED_COMMENT:
         return u->comment->routine ? is_temporary_routine(s, u->comment->routine) : key_is_temporary(u->comment->name);
@@ -1849,9 +1851,12 @@ static Status execute_wider(Session *s, Statement *st, const AstStmt *ast, int32
 Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,
                        const Value *params, SqlText *text) {
     dbg_assert(!text || text->ast == ast);
+    const CatalogUndo *definitions = s->catalog_undo;
+    const int64_t mark = s->undo ? undo_mark(s->undo) : 0;
     s->read.again = false;
     Status r = execute(s, st, ast, n_params, param_types, params, text);
-    if (r != ST_OK && numeric_is_nan_error(&s->err) && sql_is_planned(ast))
+    const bool no_effect = s->catalog_undo == definitions && (s->undo ? undo_mark(s->undo) : 0) == mark;
+    if (r != ST_OK && no_effect && numeric_is_nan_error(&s->err) && sql_is_planned(ast))
         return execute_wider(s, st, ast, n_params, param_types, params, text);
     if (r == ST_OK || !(s->read.again || session_read_outdated(s))) return r;
     /* It has read a version, or rows on a device, and came to something that needs the lock, or rows on the host: from

@@ -181,20 +181,25 @@ static Status find_value(DomainDraft *x, const char *condition, const char **tab
     return ST_OK;
 }
 
+/* A row of the type, or an element of it, has a field of the domain, at any depth. */
+static bool row_has(const Catalog *k, Type t, const Domain *x) {
+    const CompositeType *row = composite_of(t.id == T_ARRAY ? type_element(t) : t);
+    for (int32_t i = 0; row && i < row->n && !stack_stop(); i++) {
+        const Domain *d = catalog_domain_by_id(k, row->fields[i].domain);
+        if ((d && domain_is_of(k, d, x)) || row_has(k, row->fields[i].type, x)) return true;
+    }
+    return false;
+}
 /* Values of the domain within rows are not looked at. */
 static Status check_no_rows(const DomainDraft *x) {
     const Catalog *k = &x->s->db->catalog;
     for (int64_t i = 0; i < k->n_tables; i++)
         for (int c = 0; c < k->tables[i]->n_cols; c++) {
             const Column *col = &k->tables[i]->cols[c];
-            const CompositeType *row = composite_of(col->type.id == T_ARRAY ? type_element(col->type) : col->type);
-            for (int32_t f = 0; row && f < row->n; f++) {
-                const Domain *d = catalog_domain_by_id(k, row->fields[f].domain);
-                if (d && domain_is_of(k, d, &x->d))
-                    return err_set(&x->s->err, ERR_FEATURE_NOT_SUPPORTED,
-                                   "cannot alter type \"%s\" because column \"%s.%s\" uses it", x->d.name,
-                                   k->tables[i]->name, col->name);
-            }
+            if (row_has(k, col->type, &x->d))
+                return err_set(&x->s->err, ERR_FEATURE_NOT_SUPPORTED,
+                               "cannot alter type \"%s\" because column \"%s.%s\" uses it", x->d.name,
+                               k->tables[i]->name, col->name);
         }
     return ST_OK;
 }

@@ -25,6 +25,8 @@ Status type_name_free(Session *s, const char *key, int64_t location) {
 }
 Status type_new_name(Session *s, Arena *a, const AstName *n, AstName *out) {
     TRY(session_new_name(s, a, n, out));
+    if (key_is_temporary(out->name))
+        return err_at(&s->err, n->location, ERR_FEATURE_NOT_SUPPORTED, "types in temporary schemas are not supported");
     return type_name_free(s, out->name, n->location);
 }
 

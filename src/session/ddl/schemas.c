@@ -417,6 +417,7 @@ static Status set_type_schema(Session *s, Statement *st, const AstSetSchema *x) 
         return err_hint(&s->err, "Use ALTER TABLE instead."), ST_ERROR;
     }
     TRY(session_new_name(s, st->run_arena, &to, &to)); /* the schema is there */
+    TRY(check_not_temporary(s, named_type_key(&t), to.name));
     return key_is_in(named_type_key(&t), x->schema) ? ST_OK : type_move(s, st, t, x->schema);
 }
 
