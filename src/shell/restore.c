@@ -33,12 +33,12 @@ static const char usage[] =
 enum { BLOCKS = 4, BLOCK_BYTES = 1 << 20 };
 typedef struct Table {
     char *file, *target; /* of COPY */
-    long long bytes, rows;
+    long long rows;
     /* under Restore.mutex */
     char *blocks[BLOCKS];
     size_t len[BLOCKS];
     int first, n;
-    bool begun, ended;
+    bool ended;
     int failed; /* errno */
     size_t at;  /* of the first block: what was taken */
 } Table;
@@ -279,7 +279,7 @@ static bool add_line(Restore *r, char *line) {
     Table *more = realloc(r->tables, (r->n + 1) * sizeof *more);
     if (!more) return no_memory();
     r->tables = more;
-    more[r->n] = (Table){.file = strdup(name), .target = strdup(line + end), .bytes = bytes, .rows = rows};
+    more[r->n] = (Table){.file = strdup(name), .target = strdup(line + end), .rows = rows};
     const Table *t = &more[r->n++];
     if (!t->file || !t->target) return no_memory();
     unescape(t->target);

@@ -1,5 +1,6 @@
 /* func_names.c - names and sizes as texts: parse_ident, pg_size_bytes, pg_size_pretty of numerics, pg_column_size,
  * pg_options_to_table's rows. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,21 +92,24 @@ static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB", "PB"};
 KERNEL(size_pretty_numeric) {
     KERNEL_UNUSED();
     for (int64_t i = 0; i < n; i++) {
-        char text[64];
         Str whole;
         ((Str *)out->data)[i] = STR0;
         if (!row_valid(out, i)) continue;
         if (func_cell_output(ctx, args[0].type, arg_cell(&args[0], i), &whole) != ST_OK) return FAILED(i);
-        snprintf(text, sizeof text, "%.*s", (int)MIN_OF(whole.len, 50), whole.ptr);
+        const char *text = arena_strndup(ctx->arena, whole.ptr, whole.len);
+        if (!text) return err_oom(ctx->err), FAILED(i);
         double size = strtod(text, NULL);
-        int u = 0;
+        int u = 5;
         if (size > -10240 && size < 10240) {
-            snprintf(text, sizeof text, "%.*s bytes", (int)MIN_OF(whole.len, 50), whole.ptr);
+            text = arena_printf(ctx->arena, "%s bytes", text);
+        } else if (!isfinite(size)) {
+            text = arena_printf(ctx->arena, "%s %s", text, units[u]);
         } else {
             for (size = size / 512, u = 1; u < 5 && (size >= 20479 || size <= -20479); u++) size = size / 1024;
-            const double half = (double)(int64_t)size;
-            snprintf(text, sizeof text, "%lld %s", (long long)((int64_t)(half + (half > 0 ? 1 : -1)) / 2), units[u]);
+            const double half = trunc(size);
+            text = arena_printf(ctx->arena, "%.0f %s", trunc((half + (half > 0 ? 1 : -1)) / 2), units[u]);
         }
+        if (!text) return err_oom(ctx->err), FAILED(i);
         if (!ctx_str(ctx, text, (int64_t)strlen(text), (Str *)out->data + i)) return FAILED(i);
     }
     return ST_OK;

@@ -159,15 +159,15 @@ static Status like_run(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec 
                 }
                 escape = e.len ? e.ptr[0] : 0;
             }
-            if (!fold && like_ends_in_escape(slice_of_str(pat), escape)) {
-                bool match;
-                if (like_stepwise(slice_of_str(AT(Str, 0, i)), slice_of_str(pat), escape, false, &match, ctx->err) !=
-                    ST_OK)
-                    return FAILED(i);
-                r[i] = match != negate;
-                continue;
-            }
             if (!p || escape != last_escape || !str_eq(pat, last)) {
+                if (!fold && like_ends_in_escape(slice_of_str(pat), escape)) {
+                    const Slice text = slice_of_str(AT(Str, 0, i));
+                    bool match;
+                    if (like_stepwise(text, slice_of_str(pat), escape, false, &match, ctx->err) != ST_OK)
+                        return FAILED(i);
+                    r[i] = match != negate;
+                    continue;
+                }
                 p = like_compile(constant ? ctx->state_arena : ctx->arena, slice_of_str(pat), escape, fold, ctx->err);
                 if (!p) return FAILED(i);
                 last = pat;

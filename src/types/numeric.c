@@ -382,8 +382,10 @@ static Status malformed(Slice whole, Slice s, Err *e) {
 }
 
 bool numeric_is_special(Slice text, bool *infinite) {
-    const Slice s = text_trim(text),
-                t = s.len > 0 && (*s.ptr == '+' || *s.ptr == '-') ? (Slice){s.ptr + 1, s.len - 1} : s;
+    const Slice s = text_trim(text);
+    *infinite = false;
+    if (s.len == 0 || (s.ptr[s.len - 1] | 32) < 'a') return false; /* a number, mostly */
+    const Slice t = s.len > 0 && (*s.ptr == '+' || *s.ptr == '-') ? (Slice){s.ptr + 1, s.len - 1} : s;
     *infinite = word_eq(t, "inf") || word_eq(t, "infinity");
     return *infinite || word_eq(s, "nan");
 }

@@ -596,10 +596,13 @@ Status create_table_as(Session *s, Statement *st, const AstCreateTableAs *x) {
         return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "CREATE TABLE AS takes no parameters");
     int64_t n = 0;
     bool done = false;
-    if (!prepared && !x->with_no_data && ahead_pays(s, &c, b)) TRY(create_ahead(s, st, x, &n, &done));
+    const bool ahead = !prepared && !x->with_no_data && ahead_pays(s, &c, b);
+    if (ahead) TRY(create_ahead(s, st, x, &n, &done));
     if (done) return created_with(st, n);
-    plan_ctx_init_client(s, a, &c);
-    TRY(sql_bind(&c, x->query, n_given, types, &b));
+    if (ahead) { /* it has given up the lock: what was bound may be gone */
+        plan_ctx_init_client(s, a, &c);
+        TRY(sql_bind(&c, x->query, n_given, types, &b));
+    }
     if (prepared) TRY(sql_bind_params(&c, b, prepared->n_params, values));
     TRY(table_of_query(s, a, x, &c, b, &t));
     TRY(add_new_table(s, t));

@@ -350,7 +350,7 @@ Status sql_bind_aggregate(PlanCtx *c, const Routine *r) {
     if (!x) return ST_ERROR;
     if (r->path && !search_path_parse(r->path, NULL, &room))
         return err_internal(c->err, "the search path of aggregate \"%s\"", r->name);
-    room.pinned = true;
+    room.pinned = room.no_temp = true;
     const SearchPath *path = search_path_use(r->path ? &room : NULL);
     Status st = agg_type(c->catalog, x->stype, &state, c->err);
     if (st == ST_OK) st = result_of(c, x, &copy, state, routine_is_polymorphic(r));
@@ -366,7 +366,7 @@ static Status plan_of(Binder *b, const Routine *r, int n, const Type *given, Agg
     if (!poly_fits(n, r->param_types, given, &poly)) return err_internal(b->err, "aggregate \"%s\"", r->name);
     if (r->path && !search_path_parse(r->path, NULL, &room))
         return err_internal(b->err, "the search path of aggregate \"%s\"", r->name);
-    room.pinned = true;
+    room.pinned = room.no_temp = true;
     const SearchPath *path = search_path_use(r->path ? &room : NULL);
     Status st = agg_type(b->c->catalog, x->stype, &state, b->err);
     if (st == ST_OK && routine_is_polymorphic(r)) st = poly_settle(&poly, b->err);

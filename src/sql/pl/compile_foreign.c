@@ -46,10 +46,9 @@ static bool columns_of(const Table *t, int n, char *const *names, int32_t *cols)
         if ((cols[i] = table_find_column(t, slice_of(names[i]))) < 0) return false;
     return true;
 }
-static bool is_int(Type t) { return t.id == T_INT2 || t.id == T_INT4 || t.id == T_INT8; }
 static bool same_values(Type a, Type b) {
-    return type_eq(a, b) || (is_int(a) && is_int(b)) || (type_is_text(a) && type_is_text(b) && a.id == b.id) ||
-           (type_is_text(a) && type_is_text(b) && a.id != T_CHAR && b.id != T_CHAR);
+    return type_eq(a, b) || (type_is_integer(a) && type_is_integer(b)) ||
+           (type_is_text(a) && type_is_text(b) && (a.id == T_CHAR) == (b.id == T_CHAR));
 }
 static bool sets_one(int32_t n, const int32_t *cols, int32_t n_set, const int32_t *set) {
     for (int32_t i = 0; i < n; i++)
@@ -254,7 +253,7 @@ static Status raise_mixed(Cp *c, const CpEvent *x) {
 /* Whether the value of the variable is one of the type; 0: all of its type's are. */
 static Reg fits(Cp *c, int32_t var, Type to) {
     const Type from = c->vars.items[var].type;
-    if (!is_int(from) || phys_size(type_phys(from)) <= phys_size(type_phys(to))) return 0;
+    if (!type_is_integer(from) || phys_size(type_phys(from)) <= phys_size(type_phys(to))) return 0;
     const Range r = range_of_type(to);
     const Phys p = type_phys(from);
     Value lo = {.type = from}, hi = {.type = from};
