@@ -281,12 +281,14 @@ static void test_log(void **state) {
     api_run(c, "create temp table t (a int)");
     api_run(c, "begin; insert into p values (7); insert into t values (7); commit");
     assert_true(redo_end_lsn(db->db) > before);
-    api_run(c, "create table p2 (a int); insert into p2 values (8); insert into t values (8)");
+    api_run(c, "create table p2 (a int); insert into p2 values (8); insert into t values (8); "
+               "create policy kept on p using (a > 0); create policy gone on t using (a > 0)");
     stele_disconnect(c);
     assert_int_equal(stele_discard(db), STELE_OK);
     db = open_on(d, true);
     c = connect_to(db);
     api_gives(c, "select (select a from p), (select a from p2)", "7,8");
+    api_gives(c, "select tablename, policyname from pg_policies", "p,kept");
     api_gives(c, count_objects, "0,0");
     stele_disconnect(c);
     assert_int_equal(stele_close(db, NULL), STELE_OK);
