@@ -135,6 +135,8 @@ static bool unknown_command(const char *name) {
     return false;
 }
 
+static bool unrestrict_command(Shell *sh, Args *a);
+
 /* ---- running one ---------------------------------------------------------------------------------------------- */
 
 /* Arguments that nothing has asked for, as psql says. */
@@ -164,6 +166,10 @@ bool run_command(Shell *sh, const char *line, const char **rest) {
         if (sh->interactive && !sh->in)
             say_error("\\%s command ignored; use \\endif or Ctrl-C to exit current \\if block\n", name);
         while (next_arg(&a, line_all ? ARG_LINE : ARG_PLAIN)) continue;
+    } else if (sh->restrict_key && !(c && c->run == unrestrict_command)) {
+        say_error("backslash commands are restricted; only \\unrestrict is allowed\n");
+        ok = false;
+        while (next_arg(&a, ARG_LINE)) continue;
     } else if (!c) {
         ok = unknown_command(name);
         while (next_arg(&a, ARG_LINE)) continue;
@@ -209,6 +215,22 @@ bool run_text(Shell *sh, const char *command, const char *arg) {
 }
 
 /* ---- general ---------------------------------------------------------------------------------------------------- */
+
+/* pg_dump writes these around what it takes from the server it reads, which might otherwise run commands here. */
+static bool restrict_command(Shell *sh, Args *a) {
+    const char *key = next_arg(a, ARG_PLAIN);
+    if (!key) return missing_arg(a);
+    return (sh->restrict_key = strdup(key)) != NULL || say_no_memory();
+}
+static bool unrestrict_command(Shell *sh, Args *a) {
+    const char *key = next_arg(a, ARG_PLAIN);
+    if (!key) return missing_arg(a);
+    if (!sh->restrict_key) return say_error("\\%s: not currently in restricted mode\n", a->command), false;
+    if (strcmp(key, sh->restrict_key) != 0) return say_error("\\%s: wrong key\n", a->command), false;
+    free(sh->restrict_key);
+    sh->restrict_key = NULL;
+    return true;
+}
 
 static bool quit_command(Shell *sh, Args *a) {
     sh->quit = true;
@@ -508,6 +530,8 @@ const Command io_commands[] = {
     {"o", "[FILE or |PROGRAM]", "results to a file or program, or back to the terminal", output_command, 0},
     {"out", "", NULL, output_command, 0},
     {"qecho", "[-n] [TEXT]", "print a line to where results go (\\o)", echo_command, 0},
+    {"restrict", "KEY", "no commands from here on but the next, with the same key", restrict_command, 0},
+    {"unrestrict", "KEY", "all commands again", unrestrict_command, 0},
     {"warn", "[-n] [TEXT]", "print a line to standard error", echo_command, 0},
     {0},
 };

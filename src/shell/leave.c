@@ -277,6 +277,7 @@ int leave(Shell *sh, int status) {
     free(sh->query.text);
     free(sh->last);
     free(sh->once);
+    free(sh->restrict_key);
     free(sh->own_path);
     free(sh->copy.line);
     free(sh->error.text);

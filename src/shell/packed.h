@@ -6,7 +6,7 @@
 
 /* The last bytes that were read. */
 typedef struct PackedTail {
-    char bytes[80];
+    char bytes[256];
     size_t n;
 } PackedTail;
 /* A file, or standard input for "-", decompressed where it begins as zstd's do. What is cut or damaged ends in an error

@@ -95,13 +95,17 @@ static char *path_in(const Restore *r, const char *name) {
 
 /* ---- SQL ---------------------------------------------------------------------------------------------- */
 
-/* The last lines of a dump, its own or PostgreSQL's. */
+/* The last lines of a dump, its own or PostgreSQL's, which may have \unrestrict behind them. */
 static bool is_complete(const PackedTail *t) {
     char text[sizeof t->bytes + 1];
     memcpy(text, t->bytes, t->n);
     text[t->n] = 0;
     const char *at = strstr(text, " database dump complete\n--\n");
-    return at && strspn(strstr(at, "--"), "-\n\r ") == strlen(strstr(at, "--"));
+    if (!at) return false;
+    at = strstr(at, "--");
+    at += strspn(at, "-\n\r ");
+    if (strncmp(at, "\\unrestrict ", 12) == 0) at += strcspn(at, "\n");
+    return at[strspn(at, "\n\r ")] == 0;
 }
 static bool run_script(Restore *r, const char *path, const char *name) {
     PackedTail tail = {.n = 0};

@@ -102,9 +102,10 @@ struct Shell {
     char *once;         /* where the next statement's results go (.once); NULL: to out */
     bool out_of_memory; /* a value's text could not be made */
     Collected query;
-    char *last; /* last statement run, for \e, \g, \p */
-    int depth;  /* of \i */
-    FILE *in;   /* the script being read: COPY FROM STDIN takes its lines from there; NULL = standard input */
+    char *last;         /* last statement run, for \e, \g, \p */
+    char *restrict_key; /* of \restrict: no other command until \unrestrict has it, too; NULL: all */
+    int depth;          /* of \i */
+    FILE *in;           /* the script being read: COPY FROM STDIN takes its lines from there; NULL = standard input */
     const char *in_name;
     CopyInput copy;
     LastError error;

@@ -128,5 +128,21 @@ def errors():
     check("help", rc == 0 and out.startswith("usage: stele restore"), out)
 
 
-P.run([("make", make), ("round trips", round_trips), ("damage", damage), ("all or nothing", all_or_nothing), ("errors", errors)])
+def of_postgresql():
+    """As pg_dump writes files since August 2025: no commands between \\restrict and \\unrestrict."""
+    text = "\\restrict {0}\n\ncreate table r (a int);\ncopy r (a) from stdin;\n1\n\\.\n{1}--\n-- PostgreSQL database dump complete\n--\n\n\\unrestrict {0}\n\n"
+    key = "a" * 63
+    with open(path("pg.sql"), "w") as f:
+        f.write(text.format(key, ""))
+    rc, out, err = sh("restore", "pg.sql", "of_pg")
+    check("a file of pg_dump", (rc, err) == (0, ""), (rc, out, err))
+    rc, out, err = sh("of_pg", "-At", "-c", "select a from r")
+    check("its rows", (rc, out) == (0, "1\n"), (rc, out, err))
+    with open(path("evil.sql"), "w") as f:
+        f.write(text.format(key, "\\! touch made\n"))
+    refused("a command in it", "evil.sql", r"backslash commands are restricted; only \\unrestrict is allowed")
+    check("it has not run", not os.path.exists(path("made")))
+
+
+P.run([("make", make), ("of PostgreSQL", of_postgresql), ("round trips", round_trips), ("damage", damage), ("all or nothing", all_or_nothing), ("errors", errors)])
 P.end()
