@@ -36,7 +36,7 @@ typedef struct Options {
     int runs, threads;
     double seconds, read_rate; /* of each part of (3) and (5) */
     long long load_mb, lock_timeout_ms;
-    const char *settings, *json, *folder, *work;
+    const char *settings, *json, *folder, *work, *only;
 } Options;
 static Options opt = {.scale = 50,
                       .calls = 1000000,
@@ -47,7 +47,8 @@ static Options opt = {.scale = 50,
                       .lock_timeout_ms = 200,
                       .settings = "",
                       .folder = "bench/oltp",
-                      .work = "/tmp"};
+                      .work = "/tmp",
+                      .only = ""};
 
 /* CPU time of the process in user mode: what the kernel does for fresh pages is not in it. */
 static double user_s(void) {
@@ -583,6 +584,7 @@ static void part_lines(stele_db *db, stele_conn *c) {
     exec_sql(c, sql);
     printf("point reads beside                               p50 ms     p99 ms     max ms   reads/s  refused  these\n");
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        if (!strstr(lines[i].name, opt.only)) continue;
         stele_db *on = db;
         stele_conn *reading = c;
         if (lines[i].saved) {
@@ -622,6 +624,7 @@ static void usage(void) {
           "(1000)\n"
           "  --threads N  --set SQL  --oltp DIR (bench/oltp)  --json FILE\n"
           "  lines: --load-mb N (200) of the file that is loaded  --lock-timeout MS (200)  --work DIR (/tmp)\n"
+          "         --only TEXT: lines whose names have it\n"
           "all: memory, rates, reads, analysis, lines, in one process; memory of one that has run nothing else is "
           "memory's "
           "alone.\n",
@@ -642,6 +645,7 @@ static void options(int argc, char **argv) {
         {"--load-mb", .number = &opt.load_mb},
         {"--lock-timeout", .number = &opt.lock_timeout_ms},
         {"--work", .text = &opt.work},
+        {"--only", .text = &opt.only},
     };
     if (!settings_read(argc, argv, 2, (int)(sizeof all / sizeof *all), all)) usage();
     if (opt.scale < 1 || opt.scale > 20000 || opt.calls < 1000 || opt.runs < 1 || opt.runs > RUNS_MAX ||

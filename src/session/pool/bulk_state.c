@@ -216,10 +216,10 @@ static void forget_undo(BulkState *x) {
 }
 /* For a bulk that is undone without its tables: their cells in the images that it changes. Copying all cells of large
  * tables for few calls would take longer than leaving them, where each changed cell is copied. */
-static Status save_cells(Session *s, BulkState *x, int32_t n, const Proc *const *procs, int64_t n_calls) {
+static Status save_cells(Session *s, BulkState *x, int32_t n, const Proc *const *procs, int64_t n_calls, bool logged) {
     enum { BYTES_A_CALL = 512 };
     forget_undo(x); /* of a run that failed */
-    if (s->bulk.undo != BULK_UNDO_IMAGES || !images_settled(x->images)) return ST_OK;
+    if (s->bulk.undo != BULK_UNDO_IMAGES || logged || !images_settled(x->images)) return ST_OK;
     if (images_save_bytes(x->images, n, procs) / BYTES_A_CALL > n_calls)
         return images_leave(x->images, n, procs, &s->err);
     if (!(x->undo.arena = arena_new(&x->db->parts[DB_IMAGES], &s->err))) return ST_ERROR;
@@ -231,16 +231,20 @@ static Status choose_home(Session *s, BulkState *x, int32_t n, const Proc *const
     if (may_be_undone(s, opt)) return images_leave(x->images, n, procs, &s->err);
     if (!writes) return ST_OK;
     if (!atomic_load(&x->unapplied)) TRY(images_settle(x->images, n, procs, &s->err));
-    TRY(save_cells(s, x, n, procs, n_calls));
+    TRY(save_cells(s, x, n, procs, n_calls, opt->logged));
     if (images_settled(x->images)) atomic_store(&x->unapplied, true); /* also when the bulk fails behind its calls */
     return ST_OK;
 }
+static int64_t count_calls(int32_t n, const CallGroup *groups) {
+    int64_t calls = 0;
+    for (int32_t k = 0; k < n; k++) calls += groups[k].n;
+    return calls;
+}
 static Status run_once(Session *s, BulkState *x, int32_t n, const CallGroup *groups, const Proc *const *procs,
                        const BulkOptions *opt, bool writes, BulkResult **out) {
-    int64_t began = clock_ns(), made, n_calls = 0;
-    for (int32_t k = 0; k < n; k++) n_calls += groups[k].n;
+    int64_t began = clock_ns(), made;
     TRY(images_get(x->images, &x->db->catalog, n, procs, x->db->pool, &s->err));
-    TRY(choose_home(s, x, n, procs, opt, writes, n_calls));
+    TRY(choose_home(s, x, n, procs, opt, writes, count_calls(n, groups)));
     made = clock_ns();
     TRY(bulk_run(x->images, n, groups, opt, out, &s->err));
     (*out)->stats.images_ns = made - began;
@@ -281,12 +285,16 @@ static void note_covered(Session *s, BulkState *x, bool covered, bool remote) {
 void bulk_state_stands(Session *s, BulkState *x) {
     const struct BulkWayBack u = x->undo;
     forget_undo(x);
+    if (u.back == BACK_LOGS) images_forget_logs(x->images);
     if (u.back != BACK_NONE) note_covered(s, x, u.covered, u.remote);
 }
 Status bulk_state_go_back(BulkState *x, Err *e) {
     const struct BulkWayBack u = x->undo;
     Status st = ST_OK;
-    if (u.back == BACK_TABLES) {
+    if (u.back == BACK_LOGS) {
+        images_take_back(x->images);
+        if (u.kept) replay_drop_last(x->replay);
+    } else if (u.back == BACK_TABLES) {
         images_undo(x->images, u.saved);
         bulk_state_forget_inputs(x);
         atomic_store(&x->unapplied, false);
@@ -300,13 +308,22 @@ Status bulk_state_go_back(BulkState *x, Err *e) {
     forget_undo(x);
     return st;
 }
+/* The logs of few calls are the way back: their memory comes again with the next bulk, while that of many calls is new
+ * each time, and costs more than bringing tables up to date. Kernels have none of whole bulks. */
+static bool keeps_logs(Session *s, int32_t n, const CallGroup *groups, const BulkOptions *opt, bool writes) {
+    enum { CALLS_MAX = 1 << 16, BYTES_A_CALL = 256, PART = 4 };
+    if (s->bulk.undo != BULK_UNDO_IMAGES || !writes || opt->compiled) return false;
+    const int64_t calls = count_calls(n, groups);
+    return calls <= CALLS_MAX && calls <= mem_headroom(&s->db->account) / PART / BYTES_A_CALL;
+}
 /* Before a bulk: the tables have to have what images are ahead by. */
 static bool has_to_sync(Session *s, const BulkState *x, int32_t n, const Proc *const *procs, const BulkOptions *opt,
                         bool discrete, bool writes) {
     if (!atomic_load(&x->unapplied)) return false;
     if (writes && transactions_see_images(s)) return true;
     if (discrete && writes && (!x->covered || replay_bytes(x->replay) > inputs_limit(s))) return true;
-    if (s->bulk.undo == BULK_UNDO_IMAGES && writes && !(discrete && x->covered)) return true; /* no way back to that */
+    if (s->bulk.undo == BULK_UNDO_IMAGES && writes && !opt->logged && !(discrete && x->covered))
+        return true; /* no way back to that */
     return !images_fit(x->images, &x->db->catalog, n, procs) || (may_be_undone(s, opt) && images_settled(x->images));
 }
 
@@ -318,6 +335,7 @@ Status bulk_state_run(Session *s, BulkState *x, int32_t n, const CallGroup *grou
         writes |= procs[k]->writes;
         keeps &= !procs[k]->writes || replay_covers(procs[k]);
     }
+    opt->logged = keeps_logs(s, n, groups, opt, writes);
     if (has_to_sync(s, x, n, procs, opt, discrete, writes)) TRY(session_bulk_sync(s));
     bool unapplied = atomic_load(&x->unapplied);
     keeps &= writes && s->settings.bulk.replay && (discrete || (unapplied && x->covered));
@@ -347,14 +365,15 @@ Status bulk_state_run(Session *s, BulkState *x, int32_t n, const CallGroup *grou
         keep.failed = true;
     }
     unapplied &= !lost; /* where the bulk can be undone, tables have been brought up to date then */
-    if (st != ST_OK && s->bulk.undo == BULK_UNDO_IMAGES && writes && !unapplied) x->undo.back = BACK_TABLES;
+    if (st != ST_OK && opt->logged) images_take_back(x->images);
+    else if (st != ST_OK && s->bulk.undo == BULK_UNDO_IMAGES && writes && !unapplied) x->undo.back = BACK_TABLES;
     if (st != ST_OK || !writes) return st;
     const bool kept = keep.kept && !keep.failed, covered = kept && (!unapplied || x->covered),
                remote = discrete && opt->compiled;
     s->db->dirty = true;
     atomic_store(&x->unapplied, true);
     if (s->bulk.undo != BULK_UNDO_IMAGES) return note_covered(s, x, covered, remote), ST_OK;
-    x->undo.back = unapplied ? BACK_INPUTS : BACK_TABLES;
+    x->undo.back = opt->logged ? BACK_LOGS : unapplied ? BACK_INPUTS : BACK_TABLES;
     x->undo.kept = kept;
     x->undo.covered = covered;
     x->undo.remote = remote;

@@ -20,8 +20,9 @@
  *
  * Undo. A statement that fails behind its bulk (bulk_call in FROM) undoes it (Session.bulk.undo). Bringing tables up to
  * date with an undo log for that takes longer than the calls, so where nothing in the statement reads the tables the
- * changes stay in images, and there is a way back from there: bulk_state_run brings the tables up to date before the
- * calls, unless a device is ahead by inputs that are kept, and then
+ * changes stay in images, and there is a way back from there. On the virtual machine that is what its calls log, of
+ * few calls: what images were ahead by before stays. Otherwise bulk_state_run brings
+ * the tables up to date before the calls, unless a device is ahead by inputs that are kept, and then
  *   - on the host, where the tables' cells lie in the images, they are copied before the calls when that is little for
  *     so many calls; else tables get cells of their own (home_leave). Undone, the cells are put back, and the images
  *     are dropped
@@ -39,6 +40,7 @@
 /* How the bulk of a statement that is still under way is undone when that fails. */
 typedef enum BulkBack {
     BACK_NONE,   /* it stands, or there is none */
+    BACK_LOGS,   /* what its calls have changed is taken back by their logs (call_logs.c) */
     BACK_TABLES, /* images are dropped: tables are as before it, once cells that are theirs (saved) are put back */
     BACK_INPUTS  /* images were ahead before it by what `replay` has, and are made from that again */
 } BulkBack;

@@ -711,6 +711,7 @@ void bulk_chunk(Bulk *b, int worker, int32_t group, int64_t n, const uint32_t *c
         return;
     }
     int64_t failed = w->sink.n_failed;
+    if (b->opt->logged) w->sink.set = atomic_fetch_add_explicit(&b->run.chunks_begun, 1, memory_order_relaxed);
     callframe_run(c, &w->sink, b->groups[group].group, n, pos, first);
     if (b->fetch_adds && w->sink.n_failed != failed) bulk_drop_fetch_adds(c);
     take_outs(b, w, group, c, w->sink.n_failed != failed);
@@ -749,6 +750,7 @@ static Status make_workers(Bulk *b, Err *e) {
                              .step_limit = b->opt->step_limit,
                              .cancel = q->cancel,
                              .deadline_ns = q->deadline_ns,
+                             .keeps = b->opt->logged,
                              .stop = b->opt->stop};
         if (!(w->calls = arena_alloc(b->arena, b->vector_size * 4 + 64))) return err_oom(e);
     }

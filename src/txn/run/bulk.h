@@ -104,6 +104,8 @@ typedef struct BulkOptions {
      * is run twice. */
     void (*launched)(void *ctx);
     void *launched_ctx;
+    bool logged; /* on the virtual machine: all changes stay in logs, so that the bulk can be undone behind its end
+                    (images_take_back), until images_forget_logs */
     bool apart; /* no two of the calls conflict, additions taken for writes (bulk_footprints): they are one set, without
                    footprints */
     int32_t group_bits; /* kernels: calls are brought together by so many upper bits of their procedures' numbers in the
@@ -215,6 +217,10 @@ int64_t images_save_bytes(const ImageSet *s, int32_t n, const Proc *const *procs
 Status images_save(const ImageSet *s, int32_t n, const Proc *const *procs, Pool *pool, Arena *a, ImagesSave **out,
                    Err *e);
 void images_undo(ImageSet *s, const ImagesSave *x);
+/* The way back of a bulk with BulkOptions.logged, until the next bulk: its changes are taken back, or stand. What it
+ * was ahead of the tables by before, images are afterwards; a failed bulk_run is taken back as well. Cannot fail. */
+void images_take_back(ImageSet *s);
+void images_forget_logs(ImageSet *s);
 /* The table has an image that bulks use: since the last one that did this was asked fewer than IMAGES_IDLE times. */
 enum { IMAGES_IDLE = 16 };
 bool images_in_use(ImageSet *s, int64_t table_id);

@@ -313,7 +313,7 @@ static bool may_be_null(const CallGroupRun *group, const Program *p, Reg r, int 
 void bulk_plan_undo(Bulk *b) {
     for (int32_t k = 0; k < b->n_groups; k++) {
         ProgRun *pr = b->groups[k].proc->body;
-        pr->undo = pr->must_undo || b->fetch_adds;
+        pr->undo = pr->must_undo || b->fetch_adds || b->opt->logged;
         for (int32_t i = 0; pr->proc->undo_adds && !pr->undo && i < pr->p->n_instrs; i++) {
             const RowCol *rc = pr->p->instrs[i].aux;
             if (pr->p->instrs[i].op != OP_ROW_ADD) continue;

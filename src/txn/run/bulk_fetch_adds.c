@@ -57,7 +57,9 @@ void bulk_forget_fetch_adds(Bulk *b) {
     }
 }
 void bulk_plan_fetch_adds(Bulk *b) {
-    if (b->device || b->cautious || (b->opt->strategy != STRATEGY_AUTO && b->opt->strategy != STRATEGY_KSET)) return;
+    if (b->device || b->cautious || b->opt->logged ||
+        (b->opt->strategy != STRATEGY_AUTO && b->opt->strategy != STRATEGY_KSET))
+        return;
     for (int32_t p = 0; p < b->n_groups; p++) {
         const CallGroup *group = b->groups[p].group;
         const Proc *proc = group->proc;

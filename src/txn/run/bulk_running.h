@@ -64,7 +64,8 @@ typedef struct BulkExecution {
     int64_t n_pieces;
     int64_t *pieces; /* first chunk of what one worker takes at a time */
     _Atomic int64_t done;
-    const uint32_t *partition_at; /* PART: where each partition begins in the order; NULL: at its start */
+    _Atomic uint32_t chunks_begun; /* BulkOptions.logged */
+    const uint32_t *partition_at;  /* PART: where each partition begins in the order; NULL: at its start */
     _Atomic uint32_t *locks;
     int64_t n_locked; /* calls that run under them */
 } BulkExecution;

@@ -111,8 +111,8 @@ typedef struct CallSink {
     _Atomic bool *cancel;
     int64_t deadline_ns;
     const BulkStop *stop;
-    bool keeps;       /* the bulk may be undone (bulk_fetch_adds.c): its changes stay in the logs, */
-    uint32_t set;     /* with the set in hand */
+    bool keeps;       /* the bulk may be undone (bulk_fetch_adds.c, call_logs.c): its changes stay in the logs, */
+    uint32_t set;     /* with the number of the set in hand, or of the chunk */
     bool doubts_keys; /* inserts of the set commute: what was not inserted, or is no more, goes to ... */
     bool doubtful;    /* ... or there was no memory for it */
     VEC(KeyDoubt) doubts;
@@ -268,6 +268,8 @@ Status progrun_new(const Proc *proc, bool body, int64_t vector_size, MemAccount 
 void progrun_free(ProgRun *pr);
 Status callframe_new(const ProgRun *pr, int worker, CallFrame **out, Err *e);
 void callframe_free(CallFrame *c);
+/* Its log of changes is empty from here on, with room for at most so many. */
+void callframe_forget_log(CallFrame *c, int64_t most);
 /* Runs the program for n calls of the group: numbers calls[0..n), or first, first + 1, .. (NULL). goes[] says how each
  * ended; errors of calls go to the sink. */
 void callframe_run(CallFrame *c, CallSink *sink, const CallGroup *group, int64_t n, const uint32_t *calls,

@@ -188,10 +188,17 @@ oom:
     return ST_ERROR;
 }
 
+void callframe_forget_log(CallFrame *c, int64_t most) {
+    c->n_undo = 0;
+    if (c->cap_undo <= most) return;
+    mem_free(c->pr->vm->env.account, c->undo, c->cap_undo * (int64_t)sizeof(CallUndo));
+    c->undo = NULL;
+    c->cap_undo = 0;
+}
 void callframe_free(CallFrame *c) {
     if (!c) return;
     callframe_drop_buffers(c);
-    mem_free(c->pr->vm->env.account, c->undo, c->cap_undo * (int64_t)sizeof(CallUndo));
+    callframe_forget_log(c, 0);
     frame_free(c->f);
 }
 
