@@ -438,6 +438,15 @@ static bool join_read_by(const Program *p, int32_t join) {
     return false;
 }
 
+/* Extents are in the kernel's text. Those of tables that grow have room, an eighth at most, so that the text stays the
+ * same for some time. */
+static int128_t room_for(int128_t values) {
+    enum { EXACT = 64, PARTS = 8 };
+    int64_t part = 1;
+    if (values < EXACT || values > INT32_MAX) return values;
+    while (part * 2 * PARTS <= (int64_t)values) part *= 2;
+    return ((int64_t)values + part - 1) / part * part;
+}
 static void choose_agg(Planner *pl, int32_t id) {
     const AggSpec *s = &pl->plan->aggs[id];
     DevAgg *d = &pl->ep->aggs[id];
@@ -466,7 +475,7 @@ static void choose_agg(Planner *pl, int32_t id) {
             direct = false;
             break;
         }
-        int128_t ext = (int128_t)max - min + 1 + (c->nullable ? 1 : 0);
+        int128_t ext = room_for((int128_t)max - min + 1) + (c->nullable ? 1 : 0);
         slots *= ext;
         if (slots > INT32_MAX) direct = false;
         d->key_min[i] = min;

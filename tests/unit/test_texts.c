@@ -82,7 +82,31 @@ static void test_insert(void **state) {
     }
 }
 
+/* The range of a grouped key grows with each INSERT, its text only at some of them: eight times while it doubles. */
+static void test_growing_groups(void **state) {
+    (void)state;
+    enum { INSERTS = 30, MOST = 9 };
+    static const char *const query = "select sum(n)::bigint from (select k, count(*) as n from growing group by k) q";
+    char sql[160];
+    run("create table growing(k int)");
+    run("insert into growing select g % 3000 from generate_series(1, 30000) g");
+    plan = (FaultPlan){.only = "compile"};
+    int64_t before = 0;
+    for (int i = 0; i <= INSERTS; i++) {
+        set("executor", "vm");
+        snprintf(sql, sizeof sql, "insert into growing select g from generate_series(%d, %d) g", 3000 + 100 * i,
+                 3099 + 100 * i);
+        run(sql);
+        set("executor", "compiled");
+        if (number(query) != 30000 + 100 * (i + 1)) fail_msg("wrong behind %d inserts", i + 1);
+        if (i == 0) before = compilations();
+    }
+    if (compilations() - before > MOST)
+        fail_msg("%lld kernels were compiled for %d inserts", (long long)(compilations() - before), INSERTS);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_delete), cmocka_unit_test(test_insert)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_delete), cmocka_unit_test(test_insert),
+                                       cmocka_unit_test(test_growing_groups)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
