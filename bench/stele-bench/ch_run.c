@@ -200,7 +200,7 @@ static bool analyst_query(Analyst *a, int query, Look *x) {
     char sql[100];
     *x = (Look){.query = query, .began = now_s()};
     snprintf(sql, sizeof sql, "select client, done from ch_client where client < %d", a->site->n_clients);
-    bool ok = ask(a, "begin isolation level repeatable read", NULL) && ask(a, sql, x->seen);
+    bool ok = ask(a, "begin isolation level repeatable read, read only", NULL) && ask(a, sql, x->seen);
     x->snapshot_s = now_s() - x->began;
     ok = ok && ask(a, a->site->queries[query], NULL) && ask(a, "commit", NULL);
     x->ended = now_s();

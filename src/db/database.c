@@ -160,6 +160,7 @@ static Status open_database(const char *path, Vfs *vfs, int threads, int64_t mem
     db->read_only = read_only;
     mutex_init(&db->publishing, RANK_PUBLISHING);
     atomic_init(&db->published_changes, UINT64_MAX);
+    atomic_init(&db->published_fresh_ns, 0);
     bool failed = epoch_domain_new(&db->account, &db->epochs, e) != ST_OK;
     Arena *a = arena_new(&db->account, e);
     db->pool = pool_new(threads > 0 ? threads : cpu_count(), e);

@@ -76,6 +76,7 @@ typedef struct Database {
     struct DatabaseVersion *_Atomic published; /* what is read without the lock (published.h); NULL: nothing */
     _Atomic uint64_t published_changes;        /* DatabaseVersion.changes of it; UINT64_MAX: nothing is published */
     _Atomic uint64_t published_commits;        /* DatabaseVersion.commits of it */
+    _Atomic int64_t published_fresh_ns;        /* DatabaseVersion.fresh_ns of it, or of one before; 0: nothing is */
     _Atomic int64_t committed_definitions;     /* the catalog's version at the last commit of definitions */
     Mutex publishing;                          /* of publishing and unpublishing; under the database lock */
     _Atomic int64_t n_sessions, last_session;  /* open ones; the number given last */

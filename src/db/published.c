@@ -21,6 +21,27 @@ const DatabaseVersion *database_read_begin(Database *db, EpochSlot *slot, const 
     database_read_end(db, slot);
     return NULL;
 }
+/* All that was committed at some time is in it. */
+static void note_fresh(Database *db, DatabaseVersion *v, int64_t ns) {
+    if (atomic_load(&v->fresh_ns) < ns) atomic_store(&v->fresh_ns, ns);
+    atomic_store(&db->published_fresh_ns, atomic_load(&v->fresh_ns));
+}
+const DatabaseVersion *database_read_older(Database *db, EpochSlot *slot, const char *label, int64_t now_ns,
+                                           int64_t fresh_ns) {
+    enum { NOTE_NS = 1000000 }; /* so often is enough for the note, which others read */
+    if (!atomic_load_explicit(&db->published, memory_order_relaxed)) return NULL;
+    epoch_pin(slot, label, now_ns);
+    DatabaseVersion *v = atomic_load_explicit(&db->published, memory_order_acquire);
+    const bool current = v && atomic_load(&v->changes) == txn_lock_changes(db->txn_lock);
+    const bool known = v && v->catalog.version == atomic_load(&db->committed_definitions);
+    if (current && now_ns - atomic_load(&v->fresh_ns) > NOTE_NS) note_fresh(db, v, now_ns);
+    if (current || (known && atomic_load(&v->fresh_ns) >= fresh_ns)) return v;
+    database_read_end(db, slot);
+    return NULL;
+}
+bool database_is_published_since(Database *db, int64_t fresh_ns) {
+    return atomic_load(&db->published_fresh_ns) >= fresh_ns;
+}
 bool database_is_published(Database *db, bool in_block) {
     return atomic_load(&db->published_changes) == txn_lock_changes(db->txn_lock) &&
            (!in_block || atomic_load(&db->published_commits) == atomic_load(&txn_lock_hub(db->txn_lock)->commits));
@@ -144,13 +165,15 @@ static void install(Database *db, DatabaseVersion *v, const Prepared *p) {
     epoch_boundary_end(db->epochs);
     atomic_store(&db->published_commits, atomic_load(&v->commits));
     atomic_store(&db->published_changes, atomic_load(&v->changes));
+    atomic_store(&db->published_fresh_ns, atomic_load(&v->fresh_ns));
     (void)epoch_reclaim(db->epochs, MAX_OF((int64_t)EPOCH_BATCH, 2 * p->n + 2));
 }
 
 static Status publish(Database *db, bool *done, VersionCost *copied, Err *e) {
     uint64_t changes = txn_lock_changes(db->txn_lock), commits = atomic_load(&txn_lock_hub(db->txn_lock)->commits);
+    const int64_t now_ns = clock_ns(); /* the lock is held: nothing is committed meanwhile */
     DatabaseVersion *old = atomic_load(&db->published);
-    if (old && atomic_load(&old->changes) == changes) return ST_OK;
+    if (old && atomic_load(&old->changes) == changes) return note_fresh(db, old, now_ns), ST_OK;
     const Catalog *c = &db->catalog;
     DatabaseVersion *v = version_new(db, e);
     Prepared p = {.versions = mem_calloc(NULL, pointers(c->n_tables + 1), e)};
@@ -167,9 +190,11 @@ static Status publish(Database *db, bool *done, VersionCost *copied, Err *e) {
         atomic_store(&old->changes, changes);
         atomic_store(&db->published_commits, commits);
         atomic_store(&db->published_changes, changes);
+        note_fresh(db, old, now_ns);
     } else if (use) {
         atomic_init(&v->commits, commits);
         atomic_init(&v->changes, changes);
+        atomic_init(&v->fresh_ns, now_ns);
         install(db, v, &p);
     } else {
         for (int64_t i = 0; i < p.n; i++) table_version_discard(p.versions[i]);
@@ -195,6 +220,7 @@ Status database_publish(Database *db, bool *done, PublishCost *cost, Err *e) {
  */
 static void unpublish_whole(Database *db) {
     atomic_store(&db->published_changes, UINT64_MAX);
+    atomic_store(&db->published_fresh_ns, 0);
     DatabaseVersion *old = atomic_exchange_explicit(&db->published, NULL, memory_order_acq_rel);
     if (old) retire(db, old);
 }

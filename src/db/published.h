@@ -13,7 +13,8 @@
  * reader that finds an older one must not use it, since it would miss a commit that its caller may know of. Publishing
  * costs some microseconds and, for each open tablet, the copy of a column at its first update afterwards; so it is not
  * done at every commit, but by readers that find no current version, and by statements that are about to write for
- * long (session/core/read.c).
+ * long (session/core/read.c). Readers that may miss what was committed of late (setting snapshot_interval) take a
+ * version that is no more current; it says until when it was.
  *
  * Memory. The current version keeps what the tables had: replaced tablets, dictionaries, dropped objects. What
  * replaces or drops something unpublishes, so that it is freed as soon as no pin sees it.
@@ -28,6 +29,7 @@ typedef struct DatabaseVersion {
     EpochNode node;           /* first */
     _Atomic uint64_t changes; /* txn_lock_changes when the tables were last known to be in this state */
     _Atomic uint64_t commits; /* TxnHub.commits then */
+    _Atomic int64_t fresh_ns; /* on clock_ns: what was committed by then is in it */
     int64_t bytes;            /* of this allocation */
     MemAccount *account;
     Catalog catalog; /* without an arena: nothing is added */
@@ -36,11 +38,16 @@ typedef struct DatabaseVersion {
 /* The slot, which holds no pin, pins the present epoch; the current version, valid until database_read_end. NULL, and
  * no pin: there is none. since_ns: when the statement began, on clock_ns; label: what for (epoch.h). Needs no lock. */
 const DatabaseVersion *database_read_begin(Database *db, EpochSlot *slot, const char *label, int64_t since_ns);
+/* The same, but one is enough that has all that was committed at the time fresh_ns, and the definitions of now. now_ns:
+ * some time since this call was made for. */
+const DatabaseVersion *database_read_older(Database *db, EpochSlot *slot, const char *label, int64_t now_ns,
+                                           int64_t fresh_ns);
 /* The same when only definitions will be looked at: its tables may be of an older commit. */
 const DatabaseVersion *database_definitions_begin(Database *db, EpochSlot *slot, const char *label, int64_t since_ns);
 /* There is a current version: a call of database_read_begin would likely find one. in_block: one that a transaction can
  * begin with (session/core/transaction.h). */
 bool database_is_published(Database *db, bool in_block);
+bool database_is_published_since(Database *db, int64_t fresh_ns); /* the same of database_read_older */
 void database_read_end(Database *db, EpochSlot *slot);
 
 typedef struct PublishCost {

@@ -467,14 +467,150 @@ static void test_on_device(void **state) {
     for (int i = 0; i < 4; i++) must(b, off[i]);
 }
 
+/* ---- snapshot_interval ---- */
+enum { SUM = 5050 }; /* of fill's rows */
+static const char *const sum = "select sum(v) from t";
+static void gives_sum(Session *s, int more) {
+    char want[32];
+    snprintf(want, sizeof want, "%d", SUM + more);
+    gives(s, sum, want);
+}
+static void begin_older(const char *interval) {
+    char sql[64];
+    must(a, "truncate t");
+    fill();
+    must(b, "reset snapshot_interval");
+    gives_sum(b, 0);
+    snprintf(sql, sizeof sql, "set snapshot_interval = '%s'", interval);
+    must(b, sql);
+}
+/* What others have committed since may be missing, and nothing else. */
+static void test_older(void **state) {
+    (void)state;
+    begin_older("1h");
+    add_one(a, 3);
+    gives_sum(b, 0);
+    gives(b, "select v from t where id = 3", "3");
+    gives_sum(a, 1);
+    must(b, "set snapshot_interval = 0");
+    gives_sum(b, 1);
+
+    begin_older("1h");
+    add_one(a, 3);
+    add_one(b, 4); /* its own change, and what it has seen with it */
+    gives_sum(b, 2);
+    add_one(a, 5);
+    gives_sum(b, 2);
+
+    begin_older("1h");
+    must(b, "set bulk_interval = '1us'");
+    must(b, "create procedure add_to(n int) language plpgsql as $$ begin update t set v = v + 1 where id = n; end $$");
+    gives_sum(b, 0);
+    must(b, "call add_to(7)");
+    gives_sum(b, 1);
+    must(b, "reset bulk_interval");
+    must(b, "drop procedure add_to");
+
+    begin_older("1h");
+    must(a, "create table later(x int)");
+    gives(b, "select count(*) from later", "0");
+    must(a, "drop table later");
+    gives(b, "select count(*) from later", "!42P01");
+
+    begin_older("1ms");
+    add_one(a, 3);
+    usleep(5000);
+    gives_sum(b, 1);
+    must(b, "reset snapshot_interval");
+}
+/* A transaction that is READ ONLY keeps the version; below REPEATABLE READ each statement has its own. */
+static void test_older_block(void **state) {
+    (void)state;
+    begin_older("1h");
+    must(a,
+         "create function sum_t() returns bigint language plpgsql as $$ begin return (select sum(v) from t); end $$");
+    gives_sum(b, 0);
+    add_one(a, 3);
+    must(b, "begin isolation level repeatable read, read only");
+    gives_sum(b, 0);
+    add_one(a, 3);
+    must(b, "set local snapshot_interval = 0");
+    gives_sum(b, 0);
+    must(a, "vacuum t");
+    gives_sum(b, 0);
+    gives(b, "select sum_t()", "!55000");
+    gives(b, sum, "!25P02");
+    must(b, "rollback");
+    gives_sum(b, 2);
+
+    add_one(a, 3);
+    must(b, "begin isolation level read committed, read only");
+    gives_sum(b, 2);
+    must(b, "set local snapshot_interval = 0");
+    gives_sum(b, 3);
+    gives(b, "select sum_t()", "5053");
+    must(b, "commit");
+
+    add_one(a, 3);
+    must(b, "begin isolation level repeatable read");
+    gives_sum(b, 4);
+    must(b, "commit");
+
+    must(b, "begin isolation level repeatable read, read only");
+    gives_sum(b, 4);
+    must(b, "declare c cursor for select sum(v) from t");
+    add_one(a, 3);
+    must(a, "vacuum t");
+    gives(b, "fetch c", "5054");
+    must(b, "commit");
+    must(a, "drop function sum_t()");
+    must(b, "reset snapshot_interval");
+}
+/* The statement says how old it may be. */
+static void test_older_explained(void **state) {
+    (void)state;
+    begin_older("1h");
+    must(a, "create table c(id int primary key, v bigint)");
+    has_read(b, "made for this statement in ");
+    must(a, "insert into c values (1, 1)");
+    usleep(3000);
+    has_read(b, ", up to ");
+    has_read(b, " ms old");
+    must(a, "drop table c");
+    must(b, "reset snapshot_interval");
+}
+/* Transactions that read older versions keep no commit, and others are not given up for them. */
+static void test_older_keeps_nothing(void **state) {
+    (void)state;
+    begin_older("1h");
+    must(b, "begin isolation level repeatable read, read only");
+    gives_sum(b, 0);
+    for (int i = 0; i < 100; i++) add_one(a, 3);
+    assert_true(atomic_load(&txn_lock_hub(db->txn_lock)->kept_bytes) == 0);
+    gives_sum(b, 0);
+    must(b, "commit");
+    must(b, "reset snapshot_interval");
+    gives_sum(b, 100);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_beside_a_writer),    cmocka_unit_test(test_is_fresh),
-        cmocka_unit_test(test_in_block),           cmocka_unit_test(test_block_that_writes),
-        cmocka_unit_test(test_block_and_routines), cmocka_unit_test(test_block_under_the_lock),
-        cmocka_unit_test(test_slow_result),        cmocka_unit_test(test_block_memory),
-        cmocka_unit_test(test_routines),           cmocka_unit_test(test_pinned),
-        cmocka_unit_test(test_kept_plans),         cmocka_unit_test(test_images),
-        cmocka_unit_test(test_explained),          cmocka_unit_test(test_on_device)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_beside_a_writer),
+                                       cmocka_unit_test(test_is_fresh),
+                                       cmocka_unit_test(test_in_block),
+                                       cmocka_unit_test(test_block_that_writes),
+                                       cmocka_unit_test(test_block_and_routines),
+                                       cmocka_unit_test(test_block_under_the_lock),
+                                       cmocka_unit_test(test_slow_result),
+                                       cmocka_unit_test(test_block_memory),
+                                       cmocka_unit_test(test_routines),
+                                       cmocka_unit_test(test_pinned),
+                                       cmocka_unit_test(test_kept_plans),
+                                       cmocka_unit_test(test_images),
+                                       cmocka_unit_test(test_explained),
+                                       cmocka_unit_test(test_on_device),
+                                       cmocka_unit_test(test_older),
+                                       cmocka_unit_test(test_older_block),
+                                       cmocka_unit_test(test_older_explained),
+                                       cmocka_unit_test(test_older_keeps_nothing)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -132,6 +132,8 @@ static Status put_snapshot(Session *s, Statement *st) {
         line = arena_printf(a, "%smade for this statement in %.3f ms: %s copied, %s of them cells that bulks share",
                             line, (double)cost->ns / 1e6, size_text(a, cost->copied.bytes),
                             size_text(a, cost->copied.home_bytes));
+    else if (line && !s->read.on_device && session_read_age_ns(s) > 0)
+        line = arena_printf(a, "%sup to %.3f ms old", line, (double)session_read_age_ns(s) / 1e6);
     else if (line && !s->read.on_device) line = arena_printf(a, "%sthere already", line);
     return line ? put(st, line) : err_oom(&s->err);
 }

@@ -12,6 +12,9 @@ const Catalog *session_catalog(const Session *s) {
     return s->read.version ? &s->read.version->catalog : &s->db->catalog;
 }
 
+int64_t session_read_age_ns(const Session *s) {
+    return s->settings.txn.snapshot_interval_ms > 0 ? s->read.since_ns - atomic_load(&s->read.version->fresh_ns) : 0;
+}
 uint64_t session_catalog_epoch(const Session *s) { return s->read.version->node.birth; }
 
 /* A transaction reads a version as long as it has changed nothing: its own changes are shown in the tables only. */
@@ -49,11 +52,40 @@ static bool pin_current(Session *s, bool block) {
     if (s->read.of_txn) narrow(s);
     return v != NULL;
 }
-static bool pin(Session *s, bool definitions) {
+
+/* ---- versions that need not be current (snapshot_interval) ----
+ * What the session has changed or seen under the lock is in them in any case (seen_ns), so that it never sees less than
+ * before, and definitions are those of now. A transaction that begins with one reads nothing else; below REPEATABLE
+ * READ each statement has its own. */
+static bool may_be_older(const Session *s) {
+    return s->settings.txn.snapshot_interval_ms > 0 && may_read_version(s) &&
+           (s->state == 'I' || (s->read_only && (!s->txn || transaction_at_rest(s))));
+}
+static int64_t oldest_ns(const Session *s) {
+    return MAX_OF(s->read.since_ns - s->settings.txn.snapshot_interval_ms * 1000000, s->read.seen_ns);
+}
+static bool pin_older(Session *s) {
+    const bool block = s->state == 'T' && !session_sees_latest(s);
+    const char *label = block ? transaction_older_label : "statement";
+    const DatabaseVersion *v = database_read_older(s->db, s->read.slot, label, s->read.since_ns, oldest_ns(s));
+    if (v && block && (s->txn || !transaction_read_older(s, v))) {
+        database_read_end(s->db, s->read.slot);
+        return false;
+    }
+    s->read.version = v;
+    s->read.of_txn = v && block;
+    if (s->read.of_txn) narrow(s);
+    return v != NULL;
+}
+
+static bool pin_transaction(Session *s) {
     bool lost;
     s->read.version = transaction_version(s, &lost);
     s->read.of_txn = s->read.version != NULL;
-    if (s->read.version) return true;
+    return s->read.version != NULL;
+}
+static bool pin(Session *s, bool definitions) {
+    if (pin_transaction(s) || (!definitions && may_be_older(s) && pin_older(s))) return true;
     if (!definitions) return pin_current(s, s->state == 'T');
     s->read.version = database_definitions_begin(s->db, s->read.slot, "statement", s->read.since_ns);
     return s->read.version != NULL;
@@ -77,6 +109,9 @@ static bool waits_for_version(const Session *s, int tries) {
 }
 Status session_read(Session *s, bool brief) {
     if (s->read.version || s->read.on_device) return ST_OK;
+    const bool older =
+        transaction_reads_older(s) ? !s->read.locked && pin_transaction(s) : may_be_older(s) && pin_older(s);
+    if (older) return session_note_seen(s), ST_OK;
     if (!brief) TRY(session_read_device(s));
     if (s->read.on_device) return ST_OK;
     bool version = may_read_version(s), lost;
@@ -109,7 +144,8 @@ bool session_read_beside(Session *s) {
 }
 bool session_read_enough(void *ctx) {
     const Session *s = ctx;
-    return database_is_published(s->db, s->state == 'T');
+    return database_is_published(s->db, s->state == 'T') ||
+           (may_be_older(s) && database_is_published_since(s->db, oldest_ns(s)));
 }
 Status session_read_definitions(Session *s, bool *held) {
     *held = s->lock != LOCK_NONE || s->read.version;

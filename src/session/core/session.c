@@ -639,6 +639,7 @@ static Status lock_and_enter(Session *s, LockMode mode) {
                 txn_lock_downgrade(s->db->txn_lock);
                 s->lock = mode;
             }
+            if (!definitions) session_sees_now(s);
             if (mode == LOCK_EXCLUSIVE) transaction_leave_version(s);
             if (mode == LOCK_EXCLUSIVE) session_publish_before_write(s);
             session_note_seen(s);
@@ -675,6 +676,7 @@ Status session_may_change(Session *s, const Table *t) {
 void session_unlock_keep_version(Session *s) {
     unshare_reserve(s);
     txn_lock_release(s->db->txn_lock, s->lock);
+    if (s->lock == LOCK_EXCLUSIVE) session_sees_now(s);
     s->lock = LOCK_NONE;
 }
 void session_unlock_unchanged(Session *s) {

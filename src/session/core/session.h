@@ -48,6 +48,7 @@ typedef struct TxnSettings {
     int64_t lock_timeout_ms, statement_timeout_ms, idle_timeout_ms, snapshot_memory_limit;
     int64_t merge_delay_ms; /* upkeep.h */
     char snapshot[16];
+    int64_t snapshot_interval_ms; /* read.c */
     char default_isolation[20], synchronous_commit[16];
     int64_t max_log_size, checkpoint_timeout_ms, recovery_target_s; /* checkpointer.h */
     bool default_read_only, default_deferrable, merge_auto;
@@ -155,6 +156,7 @@ typedef struct SessionRead {
     bool published;                        /* it was made for this statement, */
     PublishCost cost;                      /* for this */
     int64_t since_ns;                      /* when the statement began */
+    int64_t seen_ns;                       /* what was committed then it may have seen, or changed itself */
     bool again;     /* it turned out to need the lock: it has failed, and is begun again with it */
     bool locked;    /* it was */
     bool brief;     /* it changes a row or two: nothing is published before */
@@ -440,6 +442,7 @@ void session_read_device_end(Session *s);
  * statement has read so far. */
 Status session_read_device_run(Session *s, struct DeviceUse *use);
 uint64_t session_catalog_epoch(const Session *s); /* of the version that is read */
+int64_t session_read_age_ns(const Session *s);    /* likewise: how old it may be; <= 0: it was current */
 void session_read_planned(const Session *s);      /* from here on nothing is looked up in the catalog */
 void session_read_end(Session *s);
 /* A statement that has not looked at any row yet, and turns out to take its time, begins to read anew. */
@@ -468,6 +471,8 @@ Status session_lock(Session *s, LockMode mode);
 /* The lock alone, and what is committed now in the tables: the transaction is validated. 40001. */
 Status session_lock_latest(Session *s);
 void session_unlock_keep_version(Session *s);
+/* The session has seen, or is about to see, what is committed now: no older version is read from here on. */
+static inline void session_sees_now(Session *s) { s->read.seen_ns = clock_ns(); }
 void session_note_seen(Session *s); /* it has the lock or a pinned version: what it sees there is to be on the disk */
 void session_unlock_unchanged(Session *s); /* what is committed is what it was when the lock was taken */
 void session_abandon(Session *s);          /* the transaction is rolled back and over */

@@ -99,6 +99,10 @@ static const Def defs[] = {
     {"snapshot", K_ENUM, AT(txn.snapshot), 0, 0, "auto|version|lock",
      "what a SELECT reads, unless its transaction has changed something: a published version of the tables, or the "
      "tables under the lock; auto: a version when there are other sessions, or a GPU that keeps columns"},
+    {"snapshot_interval", K_MS, AT(txn.snapshot_interval_ms), 0, INT32_MAX, "0",
+     "how old the version may be that a SELECT reads outside of a transaction, or in one that is READ ONLY: what "
+     "others "
+     "have committed since may be missing; 0 = nothing is"},
     {"bulk_step_limit", K_INT, AT(bulk.step_limit), 0, INT64_MAX, "0",
      "loop iterations a call of a routine may make, those of what it calls included; 0 = no limit"},
     {"bulk_strategy", K_ENUM, AT(bulk.strategy), 0, 0, "auto|kset|tpl|part|serial",

@@ -15,7 +15,7 @@ enum {
     SNAPSHOTS_MAX = 64 /* with more of them at once versions are not merged */
 };
 
-const char transaction_pin_label[] = "transaction";
+const char transaction_pin_label[] = "transaction", transaction_older_label[] = "transaction, older version";
 
 TxnHub *transaction_hub(const Session *s) { return txn_lock_hub(s->db->txn_lock); }
 
@@ -120,6 +120,26 @@ bool transaction_read_version(Session *s, const DatabaseVersion *v) {
     if (same) s->txn = x;
     else if (!s->txn) free_txn(x);
     return same;
+}
+bool transaction_read_older(Session *s, const DatabaseVersion *v) {
+    TxnHub *h = transaction_hub(s);
+    Err e = {0};
+    Txn *x = new_txn(s, &e);
+    if (!x) return false;
+    x->at_rest = x->older = true;
+    x->version = v;
+    mutex_lock(&h->mutex);
+    link_txn(h, x);
+    mutex_unlock(&h->mutex);
+    s->txn = x;
+    return true;
+}
+bool transaction_reads_older(const Session *s) { return s->txn && s->txn->older; }
+static Status refuse_lock(Session *s) {
+    err_set(&s->err, ERR_NOT_IN_STATE,
+            "the transaction reads an older version of the tables, which the statement cannot read");
+    err_hint(&s->err, "Set snapshot_interval to 0 before the transaction begins.");
+    return ST_ERROR;
 }
 const DatabaseVersion *transaction_version(const Session *s, bool *lost) {
     *lost = s->txn && atomic_load(&s->txn->lost);
@@ -501,6 +521,7 @@ static Status lost_with_device(Session *s) {
 Status transaction_enter(Session *s, bool definitions, bool *again) {
     *again = false;
     if (definitions && s->lock == LOCK_SHARED) return ST_OK;
+    if (transaction_reads_older(s)) return refuse_lock(s);
     if (transaction_at_rest(s)) {
         TxnHub *h = transaction_hub(s);
         mutex_lock(&h->mutex);

@@ -77,6 +77,12 @@ bool transaction_shows_committed(const Session *s);
  * this is its first look at the database, and else if it is the same. False: that is not so, or there is no memory.
  * Needs no lock. */
 bool transaction_read_version(Session *s, const struct DatabaseVersion *v);
+/* A transaction begins that will read the version, which is pinned in its slot and may be older than what is committed
+ * (snapshot_interval), and nothing else: no commit is kept for it, and what needs the lock fails with 55000. False:
+ * there is no memory. */
+bool transaction_read_older(Session *s, const struct DatabaseVersion *v);
+bool transaction_reads_older(const Session *s);
+extern const char transaction_older_label[];
 /* The version that it reads; NULL: none. *lost: its snapshot has been given up. */
 const struct DatabaseVersion *transaction_version(const Session *s, bool *lost);
 extern const char transaction_pin_label[];

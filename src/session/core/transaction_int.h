@@ -42,7 +42,8 @@ struct Txn {
     _Atomic bool broken; /* a table that it changed is gone */
     bool pinned;
     bool sees_latest; /* below REPEATABLE READ */
-    bool at_rest;     /* then: nothing is kept for it, as it has changed nothing and no statement is under way */
+    bool at_rest;     /* nothing is kept for it: no statement is under way, or all that it sees is `version` */
+    bool older;       /* then: its version may be older than what was committed when it began */
     bool defers;      /* then: its changes are not in the tables yet: deferred additions, and these rows */
     VEC(DeferredRow) rows;
     bool has_read; /* then: a row to which it has added, when all commits up to ts were there: ts stays */

@@ -964,7 +964,7 @@ static void see(CallPool *p, CallClient *c) {
     p->expected = MAX_OF(p->expected, p->seen);
 }
 
-Status call_wait(Session *s, CallEntry *x, int64_t timeout_us, bool *done) {
+static Status wait_done(Session *s, CallEntry *x, int64_t timeout_us, bool *done) {
     CallPool *p = session_call_pool(s);
     *done = false;
     if (s->state != 'I') return in_block(s);
@@ -1023,6 +1023,11 @@ Status call_wait(Session *s, CallEntry *x, int64_t timeout_us, bool *done) {
     *done = state == CALL_DONE;
     if (*done) err_clear(&s->err); /* leading failed, but another thread had run the entry */
     return *done ? ST_OK : st;
+}
+Status call_wait(Session *s, CallEntry *x, int64_t timeout_us, bool *done) {
+    const Status st = wait_done(s, x, timeout_us, done);
+    if (*done) session_sees_now(s);
+    return st;
 }
 
 void call_release(Session *s, CallEntry *x) {
