@@ -8,8 +8,8 @@
 #include "storage/row_change.h"
 
 #include "storage/exprindex.h"
+#include "storage/pieces_int.h"
 #include "storage/row_errors.h"
-#include "storage/storage_int.h"
 
 /* ---- checks ---- */
 static bool is_null(const Vec *v, int64_t r) { return v->valid && !v->valid[v->is_const ? 0 : r]; }
@@ -413,15 +413,6 @@ Status table_reserve_cell(Table *t, int64_t rowid, int col, Err *e) {
     TRY(begin_update(t, tab, col, 1, &rowid, e));
     return update_cell(t, tab, col, rowid & 0xffffffff, NULL, 0, &cell, e);
 }
-static inline void add_summary(CellSummary *all, const CellSummary *one) {
-    all->n++;
-    all->nulls += one->nulls;
-    all->wide = all->wide || one->wide;
-    all->bytes += one->bytes;
-    if (!one->has_range) return;
-    cell_summary_add(all, one->min);
-    cell_summary_add(all, one->max);
-}
 /* A record of the column's old cells, of no rows yet. */
 static UndoRecord *push_update(Table *t, int64_t n, int64_t *ids, int col, UndoLog *undo, Err *e) {
     int64_t size = phys_size((Phys)column_phys(&t->cols[col]));
@@ -466,7 +457,7 @@ static Status update_in_place(Table *t, int64_t n, const int64_t *idx, const New
             TRY(write_cell(t, tab, col, row, cell, v, idx[i], false, &one, e));
             c->null_count += (was ? 0 : -1) + (one.nulls ? 1 : 0);
             tablet_widen(tab, col, &one);
-            add_summary(&all, &one);
+            cell_summary_join(&all, &one);
         }
         stats_widen(t, col, &all, t->live_rows + 1);
     }
@@ -532,13 +523,15 @@ static bool changes_in_place(const Table *t, const Tablet *tab, const NewRows *x
     if (tablet_text_bytes(tab) >= TABLET_TEXT_BYTES) return false;
     return tab->is_delta || !any_key_is_set(t, x);
 }
-/* Sorts positions of rows that are there into those that change in place and those that move. */
-static void choose_places(const Table *t, int64_t n, const NewRows *x, const int64_t *rowids, int64_t *placed,
-                          int64_t *n_placed, int64_t *moved, int64_t *n_moved) {
+/* Sorts positions of rows that are there, places[0 .. n - 1] (NULL: the first n), into those that change in place and
+ * those that move. */
+static void choose_places(const Table *t, int64_t n, const int64_t *places, const NewRows *x, const int64_t *rowids,
+                          int64_t *placed, int64_t *n_placed, int64_t *moved, int64_t *n_moved) {
     int64_t last = -1;
     bool stay = false;
     *n_placed = *n_moved = 0;
-    for (int64_t i = x->first; i < x->first + n; i++) {
+    for (int64_t k = 0; k < n; k++) {
+        const int64_t i = places ? places[k] : x->first + k;
         if (!row_exists(t, rowids[i])) continue;
         int64_t tablet = rowids[i] >> 32;
         if (tablet != last) stay = changes_in_place(t, t->tablets[tablet], x);
@@ -574,13 +567,13 @@ static Status move_rows(Table *t, int64_t n, int64_t *moved, const NewRows *x, c
     return st;
 }
 
-/* The first n rows of x. */
-static Status update_rows(Table *t, int64_t n, const NewRows *x, const int64_t *rowids, UndoLog *undo, Arena *tmp,
-                          int64_t *n_done, Err *e) {
+/* The first n rows of x, or those at n places. */
+static Status update_rows(Table *t, int64_t n, const int64_t *places, const NewRows *x, const int64_t *rowids,
+                          UndoLog *undo, Arena *tmp, int64_t *n_done, Err *e) {
     int64_t *moved = arena_alloc(tmp, n * 8), *placed = arena_alloc(tmp, n * 8), *ids = arena_alloc(tmp, n * 8);
     int64_t n_moved = 0, n_placed = 0;
     if (!moved || !placed || !ids) return ST_ERROR;
-    choose_places(t, n, x, rowids, placed, &n_placed, moved, &n_moved);
+    choose_places(t, n, places, x, rowids, placed, &n_placed, moved, &n_moved);
     TRY(update_in_place(t, n_placed, placed, x, rowids, undo, e));
     TRY(move_rows(t, n_moved, moved, x, rowids, undo, ids, &n_moved, e));
     int64_t *stayed = ids + n_moved;
@@ -605,10 +598,21 @@ Status rows_update(Table *t, const NewRows *x, const int64_t *rowids, UndoLog *u
     int64_t done = 0;
     Status st = log_begin(&log, t, undo, e);
     if (st == ST_OK) {
-        if (n > 0) st = update_rows(t, n, x, rowids, log.log, tmp, &done, e);
+        if (n > 0) st = update_rows(t, n, NULL, x, rowids, log.log, tmp, &done, e);
         if (st == ST_OK && fails) st = (err_copy(e, &refused), ST_ERROR);
         st = log_end(&log, st, done);
     }
+    arena_free(tmp);
+    return st;
+}
+Status rows_update_some(Table *t, const NewRows *x, const int64_t *rowids, int64_t n, const int64_t *places,
+                        UndoLog *undo, Err *e) {
+    Arena *tmp = arena_new(&t->account, e);
+    if (!tmp) return ST_ERROR;
+    RowLog log;
+    int64_t done = 0;
+    Status st = log_begin(&log, t, undo, e);
+    if (st == ST_OK) st = log_end(&log, update_rows(t, n, places, x, rowids, log.log, tmp, &done, e), done);
     arena_free(tmp);
     return st;
 }

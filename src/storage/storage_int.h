@@ -128,6 +128,9 @@ Status delta_unshare(Tablet *tab, int col, Err *e);
 Status delta_begin_update(Tablet *tab, int col, int64_t fresh, bool crowded, Err *e);
 /* A tablet with open or patched columns as a main block (for files). */
 Status tablet_encode(const Table *t, const Tablet *tab, MemAccount *a, Tablet **out, Err *e);
+/* The tablet as a main block, some columns as they are in cols[]. What is needed meanwhile is charged to tmp. */
+Status tablet_encode_with(const Table *t, const Tablet *tab, const bool *is_set, const EncCol *cols, MemAccount *tmp,
+                          MemAccount *a, Tablet **out, Err *e);
 void tablet_free(Tablet *tab); /* when no version has it */
 Status tablet_ensure_deleted(Tablet *tab, Err *e);
 
@@ -190,7 +193,8 @@ typedef enum UndoKind {
     UNDO_STATE,
     UNDO_TABLETS,
     UNDO_ADD, /* undo_rows.h */
-    UNDO_LOCK
+    UNDO_LOCK,
+    UNDO_PIECES /* pieces.h */
 } UndoKind;
 /* An addition's owner has read the row: in the statement under way, or before. */
 typedef enum AddRead { ADD_UNREAD, ADD_READ_NOW, ADD_READ } AddRead;
@@ -203,14 +207,15 @@ typedef struct UndoRecord {
     bool moved;           /* DELETE: the rows before it that were appended are what its rows became */
     int col;              /* UPDATE, ADD */
     int32_t cell_size;
-    void *cells;        /* hidden: the new ones; ADD: what was added */
-    uint8_t *valid;     /* ADD: it was added, since the cell is not NULL */
-    uint8_t read;       /* ADD: AddRead */
-    int64_t read_ts;    /* ADD_READ: of the last commit before it was read */
-    bool deferred;      /* ADD, hidden: the table has no room for the new cells yet */
-    TableState *state;  /* before the change; hidden: after it */
-    int64_t content;    /* of the table, likewise */
-    int64_t generation; /* of the state that rowids are of */
+    void *cells;                /* hidden: the new ones; ADD: what was added */
+    uint8_t *valid;             /* ADD: it was added, since the cell is not NULL */
+    uint8_t read;               /* ADD: AddRead */
+    int64_t read_ts;            /* ADD_READ: of the last commit before it was read */
+    bool deferred;              /* ADD, hidden: the table has no room for the new cells yet */
+    TableState *state;          /* before the change; hidden: after it */
+    struct TablePieces *pieces; /* PIECES */
+    int64_t content;            /* of the table, likewise */
+    int64_t generation;         /* of the state that rowids are of */
 } UndoRecord;
 struct UndoLog {
     MemAccount *acct;
@@ -258,6 +263,15 @@ static inline void cell_summary_add(CellSummary *s, int128_t v) {
     s->has_range = true;
     s->min = MIN_OF(s->min, x);
     s->max = MAX_OF(s->max, x);
+}
+static inline void cell_summary_join(CellSummary *all, const CellSummary *one) {
+    all->n += one->n;
+    all->nulls += one->nulls;
+    all->wide = all->wide || one->wide;
+    all->bytes += one->bytes;
+    if (!one->has_range) return;
+    cell_summary_add(all, one->min);
+    cell_summary_add(all, one->max);
 }
 /* A string's cell of an open or patched column; its validity is the caller's. */
 Status tablet_write_string(Table *t, Tablet *tab, int col, void *cell, Str text, CellSummary *s, Err *e);

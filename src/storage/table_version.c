@@ -53,6 +53,11 @@ static const TableVersion *version_of(const Table *view) {
 uint64_t table_version_birth(const Table *t) {
     return t->impl && t->impl->version == t ? version_of(t)->node.birth : 0;
 }
+Tablet *table_version_tablet(const Table *version, int64_t i, int64_t *changes) {
+    const VersionTablet *h = (const VersionTablet *)(const void *)version->tablets[i];
+    *changes = h->changes;
+    return h->origin;
+}
 OpenCells table_version_cells(const Table *t, int64_t tablet, int col) {
     if (!t->impl || t->impl->version != t) return (OpenCells){0};
     const VersionTablet *h = (const VersionTablet *)(const void *)t->tablets[tablet];

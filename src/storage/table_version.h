@@ -77,6 +77,8 @@ const Table *table_version_current(const Table *t);
 const Table *table_version_view(const TableVersion *v);
 /* No version is current any more; the last one is retired. Inside of a boundary. */
 void table_versions_unpublish(Table *t);
+/* The table's tablet that a version's tablet is of, which had been changed in place so often (TabletBlock.changes). */
+Tablet *table_version_tablet(const Table *version, int64_t i, int64_t *changes);
 /* The epoch that the version was born in; 0: the table is no version, but the writer's working state. */
 uint64_t table_version_birth(const Table *t);
 /* The cells of an open column of a version's tablet, for who keeps copies of them elsewhere. Cells of the tablet's rows

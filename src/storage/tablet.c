@@ -616,22 +616,27 @@ static Status encode_column(const Table *t, const Tablet *tab, int col, MemAccou
     return st;
 }
 static bool is_as_built(const Tablet *tab, int col) { return !is_open(tab, col) && !tab->cols[col].patches; }
-Status tablet_encode(const Table *t, const Tablet *tab, MemAccount *a, Tablet **out, Err *e) {
+Status tablet_encode_with(const Table *t, const Tablet *tab, const bool *is_set, const EncCol *cols, MemAccount *tmp,
+                          MemAccount *a, Tablet **out, Err *e) {
     Status st = ST_OK;
     int64_t enc_bytes = (int64_t)sizeof(EncCol) * MAX_OF(t->n_cols, 1);
-    EncCol *enc = mem_calloc(a, enc_bytes, e);
-    uint8_t *valid = mem_alloc(a, TABLET_ROWS, e);
+    EncCol *enc = mem_calloc(tmp, enc_bytes, e);
+    uint8_t *valid = mem_alloc(tmp, TABLET_ROWS, e);
     if (!enc || !valid) st = ST_ERROR;
     for (int i = 0; st == ST_OK && i < t->n_cols; i++) {
-        if (is_as_built(tab, i)) enc[i] = tablet_packed_column(tab, i);
-        else st = encode_column(t, tab, i, a, valid, &enc[i], e);
+        if (is_set && is_set[i]) enc[i] = cols[i];
+        else if (is_as_built(tab, i)) enc[i] = tablet_packed_column(tab, i);
+        else st = encode_column(t, tab, i, tmp, valid, &enc[i], e);
     }
     if (st == ST_OK) st = tablet_build(a, t->id, tab->rows, t->n_cols, enc, out, e);
     for (int i = 0; enc && i < t->n_cols; i++)
-        if (!is_as_built(tab, i)) enc_release(a, &enc[i]);
-    if (enc) mem_free(a, enc, enc_bytes);
-    if (valid) mem_free(a, valid, TABLET_ROWS);
+        if (!(is_set && is_set[i]) && !is_as_built(tab, i)) enc_release(tmp, &enc[i]);
+    if (enc) mem_free(tmp, enc, enc_bytes);
+    if (valid) mem_free(tmp, valid, TABLET_ROWS);
     return st;
+}
+Status tablet_encode(const Table *t, const Tablet *tab, MemAccount *a, Tablet **out, Err *e) {
+    return tablet_encode_with(t, tab, NULL, NULL, a, a, out, e);
 }
 
 /* Of what the tablet, or a version of it, has: its writer may go on meanwhile. */

@@ -11,7 +11,7 @@
  * log's rows meanwhile keeps them where they are: when that log is rolled back they stay as deleted rows, until the
  * next merge.
  */
-#include "storage/storage_int.h"
+#include "storage/pieces_int.h"
 #include "storage/undo_rows.h"
 
 UndoLog *undo_new(MemAccount *acct, Err *e) {
@@ -325,6 +325,10 @@ static void undo_one(UndoRecord *r) {
         for (int64_t i = r->n - 1; i >= 0; i--) subtract_cell(r, i);
         break;
     case UNDO_LOCK: break;
+    case UNDO_PIECES:
+        pieces_swap(r->pieces);
+        pieces_free(r->pieces);
+        break;
     case UNDO_STATE: table_state_put(t, r->state); break;
     case UNDO_TABLETS:
         drop_tablets(t, r->rows);
@@ -351,6 +355,7 @@ void undo_forget(UndoLog *u) {
         UndoRecord *r = &u->recs.items[i];
         if (!r->t) continue;
         if (r->kind == UNDO_STATE) table_state_free(r->t, r->state);
+        if (r->kind == UNDO_PIECES) pieces_free(r->pieces);
         count_gone(u, r->t);
         keyindex_settled(r->t);
     }
@@ -415,6 +420,7 @@ static void hide(UndoLog *u, bool settle) {
             if (settle) r->kind = UNDO_UPDATE;
             break;
         case UNDO_LOCK: break;
+        case UNDO_PIECES: pieces_swap(r->pieces); break;
         case UNDO_STATE: table_state_exchange(r->t, r->state); break;
         case UNDO_TABLETS: flip_tablets(r, true); break;
         }
@@ -444,6 +450,7 @@ void undo_show(UndoLog *u, bool elsewhere) {
             for (int64_t i = 0; i < r->n; i++) add_cell(u, r, i);
             break;
         case UNDO_LOCK: break;
+        case UNDO_PIECES: pieces_swap(r->pieces); break;
         case UNDO_STATE: table_state_exchange(r->t, r->state); break;
         case UNDO_TABLETS: flip_tablets(r, false); break;
         }
@@ -480,6 +487,7 @@ static int64_t held_bytes(const Tablet *tab) {
 static int64_t record_bytes(const UndoRecord *r) {
     int64_t bytes = (int64_t)sizeof *r;
     if (r->kind == UNDO_DELETE) bytes += r->n * 8;
+    else if (r->kind == UNDO_PIECES) bytes += pieces_bytes(r->pieces);
     else if (r->kind == UNDO_UPDATE || r->kind == UNDO_ADD)
         bytes += r->n * (25 + r->cell_size); /* with what undo_move needs to find it */
     for (int64_t k = 0; r->t && r->kind == UNDO_STATE && k < r->state->n_tablets; k++)
@@ -606,6 +614,7 @@ void undo_drop_table(UndoLog *u, const Table *t) {
         UndoRecord *r = &u->recs.items[i];
         if (r->t != t) continue;
         if (r->kind == UNDO_STATE) table_state_free(r->t, r->state);
+        if (r->kind == UNDO_PIECES) pieces_free(r->pieces);
         count_gone(u, r->t);
         r->t = NULL;
     }

@@ -8,7 +8,7 @@
 
 #include "base/key.h"
 #include "storage/keyslots.h"
-#include "storage/storage_int.h"
+#include "storage/pieces_int.h"
 
 bool table_has_row(const Table *t, int64_t rowid) { return row_live(t, rowid); }
 
@@ -63,6 +63,23 @@ static bool add_placed(Arena *a, TableEdits *x, int64_t mark, int64_t k) {
     return true;
 }
 
+/* ... of pieces, which set one of the columns or delete rows. */
+static bool add_pieces(Arena *a, TableEdits *x, const bool *cols, int64_t k) {
+    const UndoRecord *r = &x->log->recs.items[k];
+    const TablePieces *p = r->pieces;
+    bool of_interest = p->deletes;
+    for (int i = 0; i < p->n_set; i++) of_interest |= cols[p->set[i]];
+    if (!of_interest) return true;
+    int64_t *ids = arena_array(a, int64_t, r->n + 1);
+    if (!ids) return false;
+    pieces_list_rows(p, ids);
+    bool ok = true;
+    for (int64_t i = 0; ok && i < r->n; i++)
+        ok =
+            p->deletes ? vec_push(a, &x->deleted, ids[i]) : vec_push(a, &x->updated, ((RowEdit){ids[i], ids[i], k, i}));
+    return ok;
+}
+
 /* A load has rebuilt the table: the rows that were there come first. */
 static bool add_behind(Arena *a, TableEdits *x, int64_t before) {
     const Table *t = x->table;
@@ -87,6 +104,7 @@ Status undo_edits(const UndoLog *u, int64_t mark, const Table *t, const bool *co
             ok = add_range(a, out, rowid_make(i, 0), t->tablets[i]->rows);
         if (r->kind == UNDO_STATE) ok = add_behind(a, out, r->state->live_rows);
         if (r->kind == UNDO_DELETE && r->moved) ok = add_moved(a, out, r);
+        if (r->kind == UNDO_PIECES) ok = add_pieces(a, out, cols, k);
         for (int64_t i = 0; ok && r->kind == UNDO_DELETE && !r->moved && i < r->n; i++)
             ok = vec_push(a, &out->deleted, r->rowids[i]);
         if (r->kind != UNDO_UPDATE || r->rowids == last || !cols[r->col]) continue;
@@ -98,6 +116,11 @@ Status undo_edits(const UndoLog *u, int64_t mark, const Table *t, const bool *co
 
 void undo_edit_value(const TableEdits *x, const RowEdit *e, int col, Value *out) {
     const UndoLog *u = x->log;
+    const UndoRecord *first = e->record >= 0 ? &u->recs.items[e->record] : NULL;
+    if (first && first->kind == UNDO_PIECES && pieces_set_column(first->pieces, col)) {
+        pieces_old_value(first->pieces, e->was, col, out);
+        return;
+    }
     for (int64_t k = e->record; k >= 0 && k < u->recs.len && same_rows(u, e->record, k); k++)
         if (u->recs.items[k].col == col) {
             undo_cell_value(&u->recs.items[k], e->place, out);

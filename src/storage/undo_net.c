@@ -4,7 +4,7 @@
  * since. Rows that the log's owner appended are known by the places that its records name; everything else that the log
  * names was there before.
  */
-#include "storage/storage_int.h"
+#include "storage/pieces_int.h"
 #include "storage/undo_rows.h"
 
 #include <stdlib.h>
@@ -55,8 +55,11 @@ static bool own_row(const Net *n, const Table *t, int64_t rowid) {
 }
 
 static int64_t sort_distinct(int64_t *v, int64_t n) {
-    int64_t k = 0;
-    if (n > 1) qsort(v, (size_t)n, sizeof *v, rowid_cmp);
+    int64_t k = 1;
+    while (k < n && v[k - 1] < v[k]) k++;
+    if (k >= n) return n;
+    k = 0;
+    qsort(v, (size_t)n, sizeof *v, rowid_cmp);
     for (int64_t i = 0; i < n; i++)
         if (k == 0 || v[k - 1] != v[i]) v[k++] = v[i];
     return k;
@@ -79,13 +82,22 @@ static Status tablets_of(Net *n, const Table *t, NetChange *c) {
     c->tablets = list.items;
     return ST_OK;
 }
+/* Rows of pieces, which were there before the log began. */
+static void add_pieces(Net *n, const Table *t, bool deletes, int64_t *rows, int64_t *n_rows) {
+    for (int64_t i = 0; i < n->u->recs.len; i++) {
+        const UndoRecord *r = &n->u->recs.items[i];
+        if (r->t != t || r->kind != UNDO_PIECES || r->pieces->deletes != deletes) continue;
+        pieces_list_rows(r->pieces, rows + *n_rows);
+        *n_rows += r->n;
+    }
+}
 static Status rows_of(Net *n, const Table *t, NetChange *c) {
     int64_t max_deleted = 0, max_updated = 0, max_inserted = 0, n_gone = 0;
     for (int64_t i = 0; i < n->u->recs.len; i++) {
         const UndoRecord *r = &n->u->recs.items[i];
         if (r->t != t) continue;
-        if (r->kind == UNDO_DELETE) max_deleted += r->n;
-        else if (names_cells(r)) max_updated += r->n;
+        if (r->kind == UNDO_DELETE || (r->kind == UNDO_PIECES && r->pieces->deletes)) max_deleted += r->n;
+        else if (names_cells(r) || r->kind == UNDO_PIECES) max_updated += r->n;
         else if (r->kind == UNDO_APPEND) max_inserted += r->n;
     }
     int64_t *gone = arena_alloc(n->a, max_deleted * 8 + 8); /* its own ones too */
@@ -98,12 +110,14 @@ static Status rows_of(Net *n, const Table *t, NetChange *c) {
         const UndoRecord *r = &n->u->recs.items[i];
         for (int64_t k = 0; r->t == t && r->kind == UNDO_DELETE && k < r->n; k++) gone[n_gone++] = r->rowids[k];
     }
+    add_pieces(n, t, true, gone, &n_gone);
     n_gone = sort_distinct(gone, n_gone);
     for (int64_t k = 0; k < n_gone; k++)
         if (!own_row(n, t, gone[k])) c->deleted[c->n_deleted++] = gone[k];
     for (int64_t i = 0; i < n->u->recs.len; i++) {
         const UndoRecord *r = &n->u->recs.items[i];
         if (r->t != t) continue;
+        for (int k = 0; r->kind == UNDO_PIECES && k < r->pieces->n_set; k++) c->set[r->pieces->set[k]] = 1;
         for (int64_t k = 0; r->kind == UNDO_APPEND && k < r->n; k++) {
             int64_t rowid = rowid_make(r->tablet, r->rows + k);
             if (!listed(gone, n_gone, rowid)) c->inserted[c->n_inserted++] = rowid;
@@ -111,6 +125,12 @@ static Status rows_of(Net *n, const Table *t, NetChange *c) {
         for (int64_t k = 0; names_cells(r) && k < r->n; k++)
             if (!listed(gone, n_gone, r->rowids[k]) && !own_row(n, t, r->rowids[k]))
                 c->updated[c->n_updated++] = r->rowids[k], c->set[r->col] = 1;
+    }
+    const int64_t singly = c->n_updated;
+    add_pieces(n, t, false, c->updated, &c->n_updated);
+    for (int64_t k = singly, all = c->n_updated; n_gone > 0 && k < all; k++) {
+        if (k == singly) c->n_updated = singly;
+        if (!listed(gone, n_gone, c->updated[k])) c->updated[c->n_updated++] = c->updated[k];
     }
     c->n_updated = sort_distinct(c->updated, c->n_updated);
     return ST_OK;
@@ -193,7 +213,18 @@ Status undo_cells(const UndoLog *u, Arena *a, UndoCells **out) {
     if (x->cells.len > 1) qsort(x->cells.items, (size_t)x->cells.len, sizeof *x->cells.items, by_cell);
     return ST_OK;
 }
+/* The first record of pieces that have the cell; -1: none. */
+static int64_t pieces_with(const UndoLog *u, const Table *t, int64_t rowid, int col) {
+    for (int64_t k = 0; k < u->recs.len; k++) {
+        const UndoRecord *r = &u->recs.items[k];
+        if (r->t == t && r->kind == UNDO_PIECES && pieces_set_column(r->pieces, col) &&
+            pieces_have_row(r->pieces, rowid))
+            return k;
+    }
+    return -1;
+}
 bool undo_cells_find(const UndoCells *x, const Table *t, int64_t rowid, int col, Value *out) {
+    const int64_t pieces = pieces_with(x->u, t, rowid, col);
     OldCell at = {t, rowid, -1, -1, col};
     int64_t lo = 0, hi = x->cells.len;
     while (lo < hi) {
@@ -201,9 +232,13 @@ bool undo_cells_find(const UndoCells *x, const Table *t, int64_t rowid, int col,
         if (by_cell(&x->cells.items[mid], &at) < 0) lo = mid + 1;
         else hi = mid;
     }
-    if (lo == x->cells.len) return false;
-    const OldCell *c = &x->cells.items[lo];
-    if (c->t != t || c->rowid != rowid || c->col != col) return false;
+    const OldCell *c = lo < x->cells.len ? &x->cells.items[lo] : NULL;
+    const bool singly = c && c->t == t && c->rowid == rowid && c->col == col;
+    if (pieces >= 0 && !(singly && c->record < pieces)) {
+        pieces_old_value(x->u->recs.items[pieces].pieces, rowid, col, out);
+        return true;
+    }
+    if (!singly) return false;
     undo_cell_value(&x->u->recs.items[c->record], c->i, out);
     return true;
 }

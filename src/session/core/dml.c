@@ -10,6 +10,7 @@
 #include "session/core/changes_int.h"
 #include "session/core/row_fill.h"
 #include "session/core/transaction.h"
+#include "storage/pieces.h"
 
 Status chunk_init(Session *s, Arena *a, const RowLayout *l, ChunkCols which, int64_t cap, Chunk *c) {
     c->cols = arena_array(a, Vec, l->n_cols + 1);
@@ -90,7 +91,9 @@ typedef struct ChangeApply {
     bool copies_strings; /* they go with the chunk */
     Chunk all;           /* rows to be updated when all are there: rowid, set values, checks */
     int64_t n_all;
-    ChunkCols set; /* columns of `all`: the rowid, set values, checks */
+    ChunkCols set;       /* columns of `all`: the rowid, set values, checks */
+    bool beside;         /* the target is to be changed later: until then rows are gathered */
+    TablePieces *pieces; /* of what is gathered, when that is much */
     TableLoad *load;
     int64_t n_chunks; /* that it has got */
     int64_t
@@ -119,14 +122,43 @@ static Status gather(Apply *y, int64_t first, int64_t n) {
     y->n_all += n;
     return ST_OK;
 }
-static Status update_gathered(Apply *y) {
-    if (y->n_all == 0) return ST_OK;
-    const BoundStmt *b = y->b;
+static NewRows gathered_rows(Apply *y) {
     y->in = y->all;
     chunk_gathered(y->l, y->set, &y->in);
     NewRows x = new_rows(y, 0, y->n_all, true);
-    if (b->hit) x.checks = (RowChecks){0}; /* they have passed */
-    return rows_update(b->table, &x, y->all.data[0], y->s->undo, &y->s->err);
+    if (y->b->hit) x.checks = (RowChecks){0}; /* they have passed */
+    return x;
+}
+static Status change_gathered(Apply *y) {
+    if (y->n_all == 0) return ST_OK;
+    Session *s = y->s;
+    Table *t = y->b->table;
+    const bool deletes = y->b->kind == STMT_DELETE;
+    TablePieces *pieces = y->pieces;
+    int64_t n = 0;
+    const NewRows x = deletes ? (NewRows){0} : gathered_rows(y);
+    y->pieces = NULL;
+    if (pieces) TRY(pieces_apply(pieces, y->all.data[0], deletes ? NULL : &x, s->undo, &n, &s->err));
+    else if (!deletes) return rows_update(t, &x, y->all.data[0], s->undo, &s->err);
+    else TRY(table_delete(t, y->n_all, y->all.data[0], s->undo, &n, &s->err));
+    if (deletes) y->x->done += n;
+    return ST_OK;
+}
+/* With snapshot = version whatever there is of them is used: so that tests do. */
+static Status make_pieces(Apply *y) {
+    Session *s = y->s;
+    if (y->n_all < CHANGE_LOAD_ROWS && strcmp(s->settings.txn.snapshot, "version") != 0) return ST_OK;
+    const bool deletes = y->b->kind == STMT_DELETE;
+    const NewRows x = deletes ? (NewRows){0} : gathered_rows(y);
+    return pieces_make(&(PieceInput){.version = y->b->table,
+                                     .table = y->target,
+                                     .n = y->n_all,
+                                     .rowids = y->all.data[0],
+                                     .set = deletes ? NULL : &x,
+                                     .pool = s->db->pool,
+                                     .workers = row_fill_workers(s, false),
+                                     .cancel = &s->cancel},
+                       &y->pieces, &s->err);
 }
 
 /* ---- ON CONFLICT ---- */
@@ -250,7 +282,8 @@ static bool leaves_out(const Change *x) { return x->changed && x->changed->n > 0
 /* Room for rows that are updated when all are there. */
 static Status gather_begin(Apply *y, int64_t total) {
     const BoundStmt *b = y->b;
-    const int32_t first = b->hit ? b->table->n_cols + 2 : 1, n = b->n_set + (b->hit ? 0 : b->n_checks);
+    const int32_t first = b->hit ? b->table->n_cols + 2 : 1;
+    const int32_t n = b->kind == STMT_DELETE ? 0 : b->n_set + (b->hit ? 0 : b->n_checks);
     int32_t *cols = arena_array(y->a, int32_t, n + 1);
     if (!cols) return err_oom(&y->s->err);
     for (int32_t i = 0; i < n; i++) cols[i + 1] = first + i;
@@ -259,7 +292,7 @@ static Status gather_begin(Apply *y, int64_t total) {
 }
 static Status apply_begin(Apply *y, int64_t total) {
     const BoundStmt *b = y->b;
-    const bool gathers = b->kind == STMT_UPDATE || (b->hit && !b->sets_keys);
+    const bool gathers = b->kind == STMT_UPDATE || (b->kind == STMT_DELETE && y->beside) || (b->hit && !b->sets_keys);
     TRY(chunk_init(y->s, y->a, y->l, (ChunkCols){y->l->n_cols, NULL}, CHANGE_CHUNK_ROWS, &y->in));
     if (is_on_conflict(b) || leaves_out(y->x))
         if (!(y->x->map = arena_array(y->a, int64_t, total + 1))) return err_oom(&y->s->err);
@@ -279,6 +312,7 @@ static Status apply_rows(Apply *y, int64_t k, int64_t seen) {
         for (int64_t r = 0; r < k; r++) TRY(b->hit ? insert_or_update(y, r, seen + r) : insert_or_skip(y, r, seen + r));
         return ST_OK;
     }
+    if (b->kind == STMT_DELETE && y->beside) return gather(y, 0, k);
     if (b->kind == STMT_DELETE) {
         TRY(table_delete(b->table, k, y->in.cols[0].data, s->undo, &n, &s->err));
         x->done += n;
@@ -346,7 +380,7 @@ static Status apply_all(Apply *y) {
     return ST_OK;
 }
 static Status apply_end(Apply *y) {
-    TRY(update_gathered(y));
+    TRY(change_gathered(y));
     return y->load ? load_finish(y->load, y->s->db->pool, y->s->undo, NULL, &y->s->err) : ST_OK;
 }
 static Apply *apply_new(Session *s, Arena *a, Change *x) {
@@ -356,22 +390,28 @@ static Apply *apply_new(Session *s, Arena *a, Change *x) {
     return y;
 }
 
-/* The rows of an UPDATE are gathered before the first of them changes, and those of a large INSERT are encoded. */
+/* The rows of an UPDATE or DELETE are gathered, and made pieces when they are many; those of a large INSERT are
+ * encoded. */
 Status change_prepare(Session *s, Arena *a, Change *x, Table *target) {
     const BoundStmt *b = x->b;
     const int64_t total = rows_count(x->rows);
-    if (!loads(x) && b->kind != STMT_UPDATE) return ST_OK;
+    if (!loads(x) && b->kind != STMT_UPDATE && b->kind != STMT_DELETE) return ST_OK;
     Apply *y = apply_new(s, a, x);
     if (!y) return ST_ERROR;
     y->target = target;
+    y->beside = true;
     x->ready = y;
     Status st = apply_begin(y, total);
     if (st == ST_OK) st = apply_all(y);
+    if (st == ST_OK && b->kind != STMT_INSERT) st = make_pieces(y);
     if (st != ST_OK) change_forget(x);
     return st;
 }
 void change_forget(Change *x) {
-    if (x->ready) load_cancel(x->ready->load);
+    if (x->ready) {
+        load_cancel(x->ready->load);
+        pieces_free(x->ready->pieces);
+    }
     x->ready = NULL;
 }
 

@@ -139,6 +139,7 @@ bool session_read_beside(Session *s) {
     PublishCost ignored;
     const bool can = s->state == 'I' && !s->txn && can_read_version(s) && session_should_publish(s);
     if (!can || !publish(s, &ignored) || !pin_current(s, true)) return false;
+    transaction_read_beside(s);
     session_unlock_unchanged(s);
     return true;
 }

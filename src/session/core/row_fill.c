@@ -72,9 +72,7 @@ static Status make_room(RowFill *f) {
     return ST_OK;
 }
 
-/* A query, which makes vectors, has no more threads than the setting says. Of a store some may take all rows: below
- * memory_limit there may be no room for more. */
-static int workers_for(const Session *s, bool vectors) {
+int row_fill_workers(const Session *s, bool vectors) {
     const int64_t limit = atomic_load(&s->db->account.limit);
     const int64_t room = limit > 0 ? limit - atomic_load(&s->db->account.used) : INT64_MAX;
     const int64_t pool = s->db->pool ? pool_threads(s->db->pool) : 1;
@@ -82,7 +80,7 @@ static int workers_for(const Session *s, bool vectors) {
     return (int)MAX_OF(vectors ? most : MIN_OF(most, room / WORKER_BYTES / ROOM_PART), INT64_C(1));
 }
 Status row_fill_begin(Session *s, Table *t, Arena *a, bool vectors, RowFill *f) {
-    *f = (RowFill){.s = s, .a = a, .workers = workers_for(s, vectors)};
+    *f = (RowFill){.s = s, .a = a, .workers = row_fill_workers(s, vectors)};
     if (!(f->after = arena_array(a, int64_t, f->workers))) return ST_ERROR;
     return load_begin(t, f->workers, &f->load, &s->err);
 }

@@ -22,6 +22,9 @@ typedef struct RowFill {
     _Atomic int64_t next;
     _Atomic bool failed;
 } RowFill;
+/* How many threads to have. A query, which makes vectors, has no more than the setting says. Of a store some may take
+ * all rows: below memory_limit there may be no room for more. */
+int row_fill_workers(const Session *s, bool vectors);
 /* A load of the table; its memory beside that is the arena's. vectors: row_fill_vectors will be called. */
 Status row_fill_begin(Session *s, Table *t, Arena *a, bool vectors, RowFill *f);
 /* All rows of a store, behind those that came before. An error may be any of several. */

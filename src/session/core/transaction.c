@@ -5,6 +5,7 @@
 #include "session/core/result_stream.h"
 #include "session/core/transaction_int.h"
 #include "session/pool/bulk.h"
+#include "storage/pieces.h"
 #include "storage/undo_rows.h"
 
 enum {
@@ -327,17 +328,21 @@ static UndoLog *compact(Session *s, UndoLog *u) {
  * there are none, or there is no memory and they have lost theirs. */
 static bool keep(Session *s, UndoLog *u, int64_t n, const TableEvent *events, const Txn *but) {
     TxnHub *h = transaction_hub(s);
-    bool needed = false;
+    bool needed = false, goes_back = false;
     sessions_end_idle(h);
     result_streams_give_up(s, limit_of(s));
     mutex_lock(&h->mutex);
     atomic_fetch_add(&h->commits, 1);
-    for (const Txn *x = h->open; x && !needed; x = x->next)
-        needed = may_give_up(x, but) && (n != 0 || !is_indifferent(x, s->block.looked));
+    for (const Txn *x = h->open; x; x = x->next) {
+        const bool may = may_give_up(x, but);
+        needed |= may && (n != 0 || !is_indifferent(x, s->block.looked));
+        goes_back |= may && !x->sees_latest && !x->beside; /* to the tables as they were */
+    }
     mutex_unlock(&h->mutex);
     if (!needed) return false;
     Version *v = mem_calloc(NULL, (int64_t)sizeof *v, NULL);
     bool ok = v && n >= 0 && (v->arena = arena_new(&s->db->parts[DB_UNDO], NULL)) && undo_reserve(u, 0, NULL) == ST_OK;
+    ok = ok && (!goes_back || undo_unpack_pieces(u, NULL) == ST_OK);
     for (int64_t i = 0; ok && i < n; i++) ok = vec_push(v->arena, &v->events, events[i]);
     if (!ok) {
         if (v) arena_free(v->arena);
@@ -638,6 +643,12 @@ static void leave_list(Session *s) {
     free_txn(x);
 }
 
+void transaction_read_beside(Session *s) {
+    TxnHub *h = transaction_hub(s);
+    mutex_lock(&h->mutex);
+    s->txn->beside = true;
+    mutex_unlock(&h->mutex);
+}
 void transaction_read_over(Session *s) { leave_list(s); }
 
 void transaction_commit(Session *s, int64_t n, const TableEvent *events) {

@@ -42,6 +42,7 @@ struct Txn {
     _Atomic bool broken; /* a table that it changed is gone */
     bool pinned;
     bool sees_latest; /* below REPEATABLE READ */
+    bool beside;      /* of a statement that computes beside the tables: it will never see them as they were at ts */
     bool at_rest;     /* nothing is kept for it: no statement is under way, or all that it sees is `version` */
     bool older;       /* then: its version may be older than what was committed when it began */
     bool defers;      /* then: its changes are not in the tables yet: deferred additions, and these rows */
