@@ -22,7 +22,7 @@ BOUNDED = dict.fromkeys(
     '''bind_coerce bind_array_args make_date_k def_cmp em_use out_w convert_rows convert add_hash merge_word is_row run_ranked range_relation pl_assign'''.split(),
     'calls itself once, for another case') | {
     'may_be_null': '8 levels', 'adds_to': '8 levels', 'put_value': '12 levels', 'round_value': '6 levels',
-    'merge_sort': 'halves',
+    'merge_sort': 'halves', 'sort_places': '22 levels: three of 64 bits each',
 }
 # Caller -> callees by pointers in structures.
 INDIRECT = {

@@ -448,16 +448,60 @@ static int64_t heap_need(const RowStore *r, const Vec *cols, const int32_t *sel,
     return need;
 }
 
-static int64_t heap_need_raw(const RowStore *r, const char *rows, const int32_t *sel, int64_t first, int64_t n) {
+/* Rows that have the store's layout: by address, or those sel[i] of consecutive ones, or all of them. */
+typedef struct RawRows {
+    const char *const *at;
+    const char *rows;
+    const int32_t *sel;
+} RawRows;
+
+static const char *raw_row(const RawRows *raw, int64_t width, int64_t i) {
+    return raw->at ? raw->at[i] : raw->rows + (raw->sel ? raw->sel[i] : i) * width;
+}
+
+static int64_t heap_need_raw(const RowStore *r, const RawRows *raw, int64_t first, int64_t n) {
     int64_t need = 0;
     for (int32_t c = 0; c < r->n_heap_cols; c++) {
-        const char *cell = rows + r->l.offset[r->heap_cols[c]];
-        for (int64_t i = 0; i < n; i++) {
-            int64_t at = sel ? sel[first + i] : first + i;
-            need += ((const Str *)(const void *)(cell + at * r->l.width))->len;
-        }
+        int32_t offset = r->l.offset[r->heap_cols[c]];
+        for (int64_t i = 0; i < n; i++)
+            need += ((const Str *)(const void *)(raw_row(raw, r->l.width, first + i) + offset))->len;
     }
     return need;
+}
+
+/* sizes as constants: the copies become single moves */
+ALWAYS_INLINE void copy_raw(char *to, const RawRows *raw, int64_t first, int64_t n, size_t width) {
+    for (int64_t i = 0; i < n; i++, to += width) memcpy(to, raw_row(raw, (int64_t)width, first + i), width);
+}
+
+/* Rows [first, first + n) to a page, which has room for them and their strings. */
+static void put_raw(const RowStore *r, RowPage *p, const RawRows *raw, int64_t first, int64_t n) {
+    int64_t width = r->l.width;
+    char *row = p->rows + p->n * width;
+    if (!raw->at && !raw->sel) {
+        memcpy(row, raw->rows + first * width, (size_t)(n * width));
+    } else {
+        switch (width) {
+        case 8: copy_raw(row, raw, first, n, 8); break;
+        case 16: copy_raw(row, raw, first, n, 16); break;
+        case 24: copy_raw(row, raw, first, n, 24); break;
+        case 32: copy_raw(row, raw, first, n, 32); break;
+        default: copy_raw(row, raw, first, n, (size_t)width);
+        }
+    }
+    for (int32_t c = 0; c < r->n_heap_cols; c++) {
+        char *cell = row + r->l.offset[r->heap_cols[c]];
+        for (int64_t i = 0; i < n; i++, cell += width) {
+            Str s;
+            memcpy(&s, cell, sizeof s);
+            if (!s.len) continue;
+            char *to = p->heap->data + p->heap->used;
+            memcpy(to, s.ptr, s.len);
+            p->heap->used += s.len;
+            s.ptr = to;
+            memcpy(cell, &s, sizeof s);
+        }
+    }
 }
 
 static Status add_run(RowStore *r, RowWorker *k, int64_t order, RowPage *p, int64_t n, Err *e) {
@@ -473,8 +517,8 @@ static Status add_run(RowStore *r, RowWorker *k, int64_t order, RowPage *p, int6
 }
 
 /* Common part of the appends: `cols` or `raw` is given. */
-static Status append(RowStore *r, int worker, int64_t order, int64_t n, const Vec *cols, const char *raw,
-                     const int32_t *sel, Err *e) {
+static Status append(RowStore *r, int worker, int64_t order, int64_t n, const Vec *cols, const int32_t *sel,
+                     const RawRows *raw, Err *e) {
     RowWorker *k = &r->w[worker];
     int64_t width = r->l.width;
     for (int64_t done = 0; done < n;) {
@@ -486,7 +530,7 @@ static Status append(RowStore *r, int worker, int64_t order, int64_t n, const Ve
         int64_t m = MIN_OF(n - done, p->cap - p->n);
         if (r->has_heap) {
             for (;;) {
-                int64_t need = cols ? heap_need(r, cols, sel, done, m) : heap_need_raw(r, raw, sel, done, m);
+                int64_t need = cols ? heap_need(r, cols, sel, done, m) : heap_need_raw(r, raw, done, m);
                 Err quiet;
                 err_clear(&quiet);
                 if (need == 0 || reserve_heap(r, k, p, need, &quiet) == ST_OK) break;
@@ -506,28 +550,11 @@ static Status append(RowStore *r, int worker, int64_t order, int64_t n, const Ve
             if (m == 0) continue;
         }
         TRY(add_run(r, k, order, p, m, e));
-        char *row = p->rows + p->n * width;
         if (cols) {
+            char *row = p->rows + p->n * width;
             for (int32_t c = 0; c < r->l.n_cols; c++) put_column(&r->l, c, p->heap, row, &cols[c], sel, done, m);
         } else {
-            if (!sel) {
-                memcpy(row, raw + done * width, (size_t)(m * width));
-            } else {
-                for (int64_t i = 0; i < m; i++) memcpy(row + i * width, raw + sel[done + i] * width, (size_t)width);
-            }
-            for (int32_t c = 0; c < r->n_heap_cols; c++) {
-                char *cell = row + r->l.offset[r->heap_cols[c]];
-                for (int64_t i = 0; i < m; i++, cell += width) {
-                    Str s;
-                    memcpy(&s, cell, sizeof s);
-                    if (!s.len) continue;
-                    char *to = p->heap->data + p->heap->used;
-                    memcpy(to, s.ptr, s.len);
-                    p->heap->used += s.len;
-                    s.ptr = to;
-                    memcpy(cell, &s, sizeof s);
-                }
-            }
+            put_raw(r, p, raw, done, m);
         }
         p->n += m;
         done += m;
@@ -539,11 +566,14 @@ Status rows_append(RowStore *r, int worker, int64_t order, int64_t n, const Vec 
     return append(r, worker, order, n, cols, NULL, NULL, e);
 }
 Status rows_append_sel(RowStore *r, int worker, int64_t order, int64_t n, const Vec *cols, const int32_t *sel, Err *e) {
-    return append(r, worker, order, n, cols, NULL, sel, e);
+    return append(r, worker, order, n, cols, sel, NULL, e);
 }
 Status rows_append_raw(RowStore *r, int worker, int64_t order, int64_t n, const char *rows, const int32_t *sel,
                        Err *e) {
-    return append(r, worker, order, n, NULL, rows, sel, e);
+    return append(r, worker, order, n, NULL, NULL, &(RawRows){.rows = rows, .sel = sel}, e);
+}
+Status rows_append_addresses(RowStore *r, int worker, int64_t order, int64_t n, const char *const *rows, Err *e) {
+    return append(r, worker, order, n, NULL, NULL, &(RawRows){.at = rows}, e);
 }
 
 /* ---- reading --------------------------------------------------------------------------- */

@@ -36,6 +36,8 @@ void rows_set_no_spill(RowStore *r);
 Status rows_append_sel(RowStore *r, int worker, int64_t order, int64_t n, const Vec *cols, const int32_t *sel, Err *e);
 /* Appends rows that already have this layout (header bytes included), at rows + sel[i] * width. */
 Status rows_append_raw(RowStore *r, int worker, int64_t order, int64_t n, const char *rows, const int32_t *sel, Err *e);
+/* Appends rows of this layout by their addresses. */
+Status rows_append_addresses(RowStore *r, int worker, int64_t order, int64_t n, const char *const *rows, Err *e);
 /* Bytes of memory held, all workers. */
 int64_t rows_bytes(const RowStore *r);
 int64_t rows_spilled_bytes(const RowStore *r);

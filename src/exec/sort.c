@@ -6,7 +6,8 @@
  * equal; the last word has the order of arrival.
  *
  * Rows live in a row store per worker whose 32 bytes of header hold the packed keys and the order of arrival, so that a
- * row is complete in itself: sorted runs can go to disk as they are. Sorting works on entries (key, row).
+ * row is complete in itself: sorted runs can go to disk as they are. Sorting works on entries (key, row), or, where the
+ * upper 64 bits decide and all rows are wanted, on rows that are moved bucket by bucket (sort_short.c).
  *
  * Top-N: a worker keeps at most a few times limit + offset entries; when there are more it drops all but the best, and
  * from then on rejects rows worse than the worst kept before storing them. The workers share the first 64 bits of that
@@ -15,78 +16,13 @@
  * Memory. When the headroom is short, a worker sorts what it has and writes it as a run; the runs of all workers
  * are merged at the end, reading one page of each at a time.
  */
-#include "base/mutex.h"
-#include "exec/rows_int.h"
-#include "exec/sort.h"
+#include "exec/sort_int.h"
 #include "storage/table.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define FAST __attribute__((optimize("O3")))
-
-enum { HEADER = 32, TOP_MAX = 100000, BATCH = 1024, RADIX_MIN = 256, MERGE_SMALL = 12, POLL_ROWS = 1 << 15 };
-
-typedef struct Header {
-    uint128_t key; /* first, for alignment */
-    uint64_t order, seq;
-} Header;
-static_assert(sizeof(Header) == HEADER, "row header");
-
-typedef struct Entry {
-    uint64_t hi, lo;
-    const char *row;
-} Entry;
-
-typedef struct SortKey {
-    KeySpec spec;
-    bool desc, nulls_first, exact;
-    bool by_text;   /* codes of an unordered dictionary */
-    int bits;       /* of the value as far as it is packed, without the NULL bit */
-    int full_bits;  /* of the whole value */
-    int shift;      /* of the value's lowest bit in the packed number */
-    int null_shift; /* -1 */
-    bool packed;
-    int32_t col; /* column of the inner layout when it must be compared in full, else -1 */
-} SortKey;
-
-typedef struct SortWorker {
-    RowStore *rows;
-    Entry *e;
-    int64_t n, cap;
-    uint64_t last_order, seq;
-    bool unordered; /* entries did not come in order of arrival */
-    bool bounded;
-    uint128_t bound;
-    int64_t stored;  /* rows in the store, dropped ones included */
-    RowStore **runs; /* on disk, each sorted */
-    int64_t n_runs, cap_runs;
-    /* scratch of one vector */
-    uint128_t *key;
-    int32_t *sel;
-    int64_t scratch;
-    Vec *vecs;
-    char pad[64];
-} SortWorker;
-
-struct Sorter {
-    Arena *arena;
-    SortKey *keys;
-    int32_t n_keys, n_cols, n_inner;
-    RowLayout inner, outer;
-    bool exact; /* the packed number decides */
-    int used_bits;
-    int64_t limit, offset, top; /* top: rows to keep, -1 all */
-    int workers, threads;
-    Pool *pool;
-    MemAccount *acct;
-    Vfs *vfs;
-    const char *temp_dir;
-    const QueryStop *stop;
-    int64_t reserve, share; /* share: what one worker may hold, so that it cannot starve the others */
-    SortWorker *w;
-    _Atomic uint64_t bound_hi; /* rows beyond cannot be among the first `top` */
-};
+enum { TOP_MAX = 100000, RADIX_MIN = 256, MERGE_SMALL = 12 };
 
 /* ---- making ------------------------------------------------------------------------------- */
 
@@ -138,6 +74,7 @@ static void plan_keys(Sorter *s) {
         s->exact &= k->exact;
     }
     s->used_bits = 128 - room;
+    s->is_short = s->exact && s->used_bits <= 64 && s->limit < 0 && s->offset == 0;
 }
 
 Status sort_new(const SortSpec *spec, int workers, Pool *pool, int threads, MemAccount *acct, Vfs *vfs,
@@ -224,6 +161,7 @@ void sort_free(Sorter *s) {
         SortWorker *w = &s->w[i];
         free_scratch(s, w);
         free_entries(s, w);
+        short_free(s, w);
         rows_free(w->rows);
         for (int64_t r = 0; r < w->n_runs; r++) rows_free(w->runs[r]);
         mem_free(s->acct, w->runs, w->cap_runs * (int64_t)sizeof *w->runs);
@@ -498,16 +436,17 @@ static Status copy_rows(Sorter *s, RowStore *to, const Entry *e, int64_t n, char
     return ST_OK;
 }
 
+static Entry entry_of(const char *row) {
+    const Header *h = head_of(row);
+    return (Entry){(uint64_t)(h->key >> 64), (uint64_t)h->key, row};
+}
+
 /* Entries of the rows appended since page `page` had `n` rows. */
 static void note_rows(SortWorker *w, int64_t page, int64_t n, int64_t width) {
     int64_t pages = rows_worker_pages(w->rows, 0);
     for (; page < pages; page++, n = 0) {
         RowPage *p = rows_worker_page(w->rows, 0, page);
-        for (int64_t i = n; i < p->n; i++) {
-            const char *row = p->rows + i * width;
-            const Header *h = head_of(row);
-            w->e[w->n++] = (Entry){(uint64_t)(h->key >> 64), (uint64_t)h->key, row};
-        }
+        for (int64_t i = n; i < p->n; i++) w->e[w->n++] = entry_of(p->rows + i * width);
     }
 }
 
@@ -545,50 +484,84 @@ static Status prune(Sorter *s, SortWorker *w, Err *e) {
     return ST_OK;
 }
 
+/* Sorted entries to a run on disk. */
+static Status write_run(Sorter *s, SortWorker *w, const Entry *entries, int64_t n, Err *e) {
+    if (w->n_runs == w->cap_runs) {
+        int64_t cap = MAX_OF(w->cap_runs * 2, 8);
+        RowStore **p = mem_realloc(s->acct, w->runs, w->cap_runs * (int64_t)sizeof *p, cap * (int64_t)sizeof *p, e);
+        if (!p) return ST_ERROR;
+        w->runs = p;
+        w->cap_runs = cap;
+    }
+    RowStore *run = NULL;
+    TRY(new_rows(s, &run, true, e));
+    w->runs[w->n_runs++] = run;
+    /* Pages of a run are what a merge holds of it. */
+    rows_set_page_bytes(run, 16 << 10, 64 << 10);
+    int64_t bytes = COPY_ROWS * s->inner.width;
+    char *buf = mem_alloc(s->acct, bytes, e);
+    if (!buf) return ST_ERROR;
+    Status st = copy_rows(s, run, entries, n, buf, COPY_ROWS, e);
+    mem_free(s->acct, buf, bytes);
+    TRY(st);
+    TRY(rows_spill_worker(run, 0, e));
+    return rows_finish(run, false, e);
+}
+
+/* Without memory for sorting: short runs, sorted with the help of the stack. */
+enum { PIECE = 512 };
+static Status write_pieces(Sorter *s, SortWorker *w, Err *e) {
+    Entry tmp[PIECE];
+    for (int64_t i = 0; i < w->n; i += PIECE) {
+        int64_t n = MIN_OF((int64_t)PIECE, w->n - i);
+        (void)merge_sort(s, w->e + i, tmp, n); /* too short to be stopped */
+        TRY(write_run(s, w, w->e + i, n, e));
+    }
+    return ST_OK;
+}
+static Status write_stretches(Sorter *s, SortWorker *w, Err *e) {
+    Entry entries[PIECE], tmp[PIECE];
+    for (int64_t k = 0; k < w->n_stretches; k++) {
+        const SortStretch *t = &w->stretches[k];
+        for (int64_t i = 0; i < t->n; i += PIECE) {
+            int64_t n = MIN_OF((int64_t)PIECE, t->n - i);
+            for (int64_t j = 0; j < n; j++) entries[j] = entry_of(t->page->rows + (t->first + i + j) * s->inner.width);
+            (void)merge_sort(s, entries, tmp, n);
+            TRY(write_run(s, w, entries, n, e));
+        }
+    }
+    return ST_OK;
+}
+
+/* Entries of rows that have none yet. */
+static Status make_entries(Sorter *s, SortWorker *w, Err *e) {
+    TRY(reserve_entries(s, w, w->stored, e));
+    for (int64_t k = 0; k < w->n_stretches; k++) {
+        const SortStretch *t = &w->stretches[k];
+        for (int64_t i = 0; i < t->n; i++) w->e[w->n++] = entry_of(t->page->rows + (t->first + i) * s->inner.width);
+    }
+    return ST_OK;
+}
+
 /* Sorts what the worker has and writes it to disk. */
 static Status spill_run(Sorter *s, SortWorker *w, Err *e) {
-    if (!w->n) return ST_OK;
+    if (!w->stored) return ST_OK;
     Err quiet;
     err_clear(&quiet);
-    if (sort_entries(s, w, &quiet) != ST_OK) {
-        if (strcmp(quiet.sqlstate, ERR_QUERY_CANCELED) == 0) {
-            err_copy(e, &quiet);
-            return ST_ERROR;
-        }
-        /* No memory for that: short runs, sorted with the help of the stack. */
-        enum { PIECE = 512 };
-        Entry tmp[PIECE];
-        for (int64_t i = 0; i < w->n; i += PIECE)
-            (void)merge_sort(s, w->e + i, tmp, MIN_OF((int64_t)PIECE, w->n - i)); /* too short to be stopped */
+    Status st = s->is_short ? make_entries(s, w, &quiet) : ST_OK;
+    if (st == ST_OK) st = sort_entries(s, w, &quiet);
+    if (st == ST_OK) {
+        TRY(write_run(s, w, w->e, w->n, e));
+    } else if (strcmp(quiet.sqlstate, ERR_QUERY_CANCELED) == 0) {
+        err_copy(e, &quiet);
+        return ST_ERROR;
     } else {
-        err_clear(&quiet);
-    }
-    bool pieces = err_is_set(&quiet);
-    int64_t width = s->inner.width, bytes = COPY_ROWS * width, step = pieces ? 512 : w->n;
-    for (int64_t i = 0; i < w->n; i += step) {
-        if (w->n_runs == w->cap_runs) {
-            int64_t cap = MAX_OF(w->cap_runs * 2, 8);
-            RowStore **p = mem_realloc(s->acct, w->runs, w->cap_runs * (int64_t)sizeof *p, cap * (int64_t)sizeof *p, e);
-            if (!p) return ST_ERROR;
-            w->runs = p;
-            w->cap_runs = cap;
-        }
-        RowStore *run = NULL;
-        TRY(new_rows(s, &run, true, e));
-        w->runs[w->n_runs++] = run;
-        /* Pages of a run are what a merge holds of it. */
-        rows_set_page_bytes(run, 16 << 10, 64 << 10);
-        char *buf = mem_alloc(s->acct, bytes, e);
-        if (!buf) return ST_ERROR;
-        Status st = copy_rows(s, run, w->e + i, MIN_OF(step, w->n - i), buf, COPY_ROWS, e);
-        mem_free(s->acct, buf, bytes);
-        TRY(st);
-        TRY(rows_spill_worker(run, 0, e));
-        TRY(rows_finish(run, false, e));
+        TRY(w->n ? write_pieces(s, w, e) : write_stretches(s, w, e));
     }
     rows_free(w->rows);
     w->rows = NULL;
     free_entries(s, w);
+    short_free(s, w);
     w->stored = 0;
     w->unordered = false;
     return ST_OK;
@@ -618,6 +591,41 @@ static int64_t str_bytes(const RowLayout *l, const Vec *v, int64_t n) {
     return total;
 }
 
+/* m rows more, of vectors with n, are not to be had without eating into the reserve. */
+static bool memory_is_short(const Sorter *s, const SortWorker *w, int64_t m, int64_t n) {
+    int64_t room = mem_headroom(s->acct);
+    if (LIKELY(room == INT64_MAX) || !s->vfs) return false;
+    /* Sorting takes as much again as the entries, which rows with short keys get when they have to go to disk. */
+    int64_t n_entries = s->is_short ? w->stored : w->n;
+    int64_t grown = n_entries + m > w->cap ? MAX_OF(w->cap * 2, n_entries + m) : 0;
+    int64_t need = 2 * m * s->inner.width + (int64_t)ROWS_PAGE_BYTES / 8 + 2 * str_bytes(&s->inner, w->vecs, n) +
+                   (grown + n_entries + m) * (int64_t)sizeof(Entry);
+    int64_t held = (w->rows ? rows_bytes(w->rows) : 0) + (w->cap + n_entries) * (int64_t)sizeof(Entry);
+    return room - s->reserve < need || held + need > s->share;
+}
+
+/* m rows of the worker's vectors, with headers; after a failure the store has rows that are counted nowhere. */
+static Status add_rows(Sorter *s, SortWorker *w, uint64_t order, uint64_t seq, int64_t m, const int32_t *sel, Err *e) {
+    if (!w->rows) TRY(new_rows(s, &w->rows, false, e));
+    int64_t page = MAX_OF(rows_worker_pages(w->rows, 0) - 1, 0), at = 0, i = 0;
+    if (rows_worker_pages(w->rows, 0)) at = rows_worker_page(w->rows, 0, page)->n;
+    if (!s->is_short) TRY(reserve_entries(s, w, m, e));
+    TRY(rows_append_sel(w->rows, 0, 0, m, w->vecs, sel, e));
+    for (; page < rows_worker_pages(w->rows, 0); page++, at = 0) {
+        RowPage *g = rows_worker_page(w->rows, 0, page);
+        if (s->is_short && g->n > at) TRY(short_note(s, w, order, g, g->n - at, e));
+        for (int64_t k = at; k < g->n; k++, i++) {
+            int64_t j = sel ? sel[i] : i;
+            char *row = g->rows + k * s->inner.width;
+            Header h = {w->key[j], order, seq + (uint64_t)j};
+            memcpy(row, &h, sizeof h);
+            if (!s->is_short) w->e[w->n++] = entry_of(row);
+        }
+    }
+    w->stored += m;
+    return ST_OK;
+}
+
 Status sort_add(Sorter *s, int worker, int64_t order, int64_t n, const Vec *keys, const Vec *cols, Err *e) {
     SortWorker *w = &s->w[worker];
     if (n <= 0 || s->limit == 0) return ST_OK;
@@ -626,7 +634,7 @@ Status sort_add(Sorter *s, int worker, int64_t order, int64_t n, const Vec *keys
     for (int32_t i = 0; i < s->n_keys; i++)
         if (s->keys[i].packed) TRY(pack_key(&s->keys[i], &keys[i], n, w->key, e));
     if ((uint64_t)order != w->last_order) {
-        w->unordered |= (uint64_t)order < w->last_order && w->n > 0;
+        w->unordered |= (uint64_t)order < w->last_order && w->stored > 0;
         w->last_order = (uint64_t)order;
         w->seq = 0;
     }
@@ -649,41 +657,13 @@ Status sort_add(Sorter *s, int worker, int64_t order, int64_t n, const Vec *keys
     memcpy(w->vecs, cols, sizeof *cols * (size_t)s->n_cols);
     for (int32_t i = 0; i < s->n_keys; i++)
         if (s->keys[i].col >= 0) w->vecs[s->keys[i].col] = keys[i];
-    int64_t width = s->inner.width;
-    int64_t room = mem_headroom(s->acct);
-    if (UNLIKELY(room != INT64_MAX) && s->vfs) {
-        /* Sorting takes as much again as the entries. */
-        int64_t grown = w->n + m > w->cap ? MAX_OF(w->cap * 2, w->n + m) : 0;
-        int64_t need = 2 * m * width + (int64_t)ROWS_PAGE_BYTES / 8 + 2 * str_bytes(&s->inner, w->vecs, n) +
-                       (grown + w->n + m) * (int64_t)sizeof(Entry);
-        int64_t held = (w->rows ? rows_bytes(w->rows) : 0) + (w->cap + w->n) * (int64_t)sizeof(Entry);
-        if (room - s->reserve < need || held + need > s->share) TRY(spill_run(s, w, e));
-    }
+    if (memory_is_short(s, w, m, n)) TRY(spill_run(s, w, e));
     Err quiet;
     for (int tries = 0;; tries++) {
         err_clear(&quiet);
-        if (!w->rows) TRY(new_rows(s, &w->rows, false, e));
-        int64_t page = MAX_OF(rows_worker_pages(w->rows, 0) - 1, 0), at = 0;
-        if (rows_worker_pages(w->rows, 0)) at = rows_worker_page(w->rows, 0, page)->n;
-        Status st = reserve_entries(s, w, m, &quiet);
-        if (st == ST_OK) st = rows_append_sel(w->rows, 0, 0, m, w->vecs, sel, &quiet);
-        if (st == ST_OK) {
-            int64_t i = 0;
-            for (int64_t p = page, from = at; p < rows_worker_pages(w->rows, 0); p++, from = 0) {
-                RowPage *g = rows_worker_page(w->rows, 0, p);
-                for (int64_t k = from; k < g->n; k++, i++) {
-                    int64_t j = sel ? sel[i] : i;
-                    char *row = g->rows + k * width;
-                    Header h = {w->key[j], (uint64_t)order, seq + (uint64_t)j};
-                    memcpy(row, &h, sizeof h);
-                    w->e[w->n++] = (Entry){(uint64_t)(h.key >> 64), (uint64_t)h.key, row};
-                }
-            }
-            w->stored += m;
-            break;
-        }
+        if (add_rows(s, w, (uint64_t)order, seq, m, sel, &quiet) == ST_OK) break;
         /* Rows half appended belong to no entry and vanish with their store. */
-        if (!s->vfs || w->n == 0 || tries) {
+        if (!s->vfs || w->stored == 0 || tries) {
             err_copy(e, &quiet);
             return ST_ERROR;
         }
@@ -1025,7 +1005,7 @@ Status sort_finish(Sorter *s, RowStore **out, Err *e) {
     int64_t total = 0, runs = 0;
     for (int k = 0; k < s->workers; k++) {
         free_scratch(s, &s->w[k]);
-        total += s->w[k].n;
+        total += s->is_short ? s->w[k].stored : s->w[k].n;
         runs += s->w[k].n_runs;
     }
     RowStore *r = NULL;
@@ -1033,9 +1013,11 @@ Status sort_finish(Sorter *s, RowStore **out, Err *e) {
     Status st = ST_OK;
     /* The result needs about as much memory as the rows, unless it is cut short. */
     int64_t room = mem_headroom(s->acct);
-    int64_t need = total * (int64_t)sizeof(Entry) + (s->top >= 0 ? s->top : total) * (int64_t)s->outer.width;
+    int64_t own = s->is_short ? short_row_bytes(s) : (int64_t)sizeof(Entry);
+    int64_t need = total * own + (s->top >= 0 ? s->top : total) * (int64_t)s->outer.width;
     bool short_of_memory = s->vfs && room != INT64_MAX && room - s->reserve / 2 < need;
-    if (total || runs) st = runs || short_of_memory ? finish_external(s, r, e) : finish_memory(s, r, total, e);
+    if (runs || short_of_memory) st = finish_external(s, r, e);
+    else if (total) st = s->is_short ? short_finish(s, r, e) : finish_memory(s, r, total, e);
     if (st == ST_OK) st = rows_finish(r, true, e);
     if (st != ST_OK) {
         rows_free(r);

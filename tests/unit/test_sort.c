@@ -254,6 +254,24 @@ static void test_matrix(void **state) {
             free_case(c);
         }
 }
+/* Short keys that lie unevenly: few values, most of them alike, some far away. */
+static void test_uneven(void **state) {
+    (void)state;
+    for (int mode = 0; mode < 4; mode++) {
+        Case *c = new_case(60000);
+        add_key(c, PH_I64, 1000, mode & 1 ? 5 : 0, true, mode & 2, false);
+        c->keys[0].key.min = -(INT64_C(1) << 60);
+        c->keys[0].key.max = INT64_C(1) << 60;
+        int64_t *v = (int64_t *)(void *)c->key_cols[0].data;
+        for (int64_t i = 0; i < c->n; i++)
+            if (v[i] > 490) v[i] <<= 50;
+            else if (mode < 2) v[i] %= 3;
+        run_case(c, 1, -1, 0, 0);
+        run_case(c, 3, -1, 0, 0);
+        run_case(c, 2, -1, 0, 8 << 20);
+        free_case(c);
+    }
+}
 static void test_edges(void **state) {
     (void)state;
     for (int64_t n = 0; n < 30; n += 1 + n / 3) {
@@ -280,6 +298,7 @@ static void test_little_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_uneven),
         cmocka_unit_test(test_edges),
         cmocka_unit_test(test_matrix),
         cmocka_unit_test(test_little_memory),
