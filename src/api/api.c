@@ -14,6 +14,7 @@
 #include "session/core/upkeep.h"
 #include "session/ddl/definition.h"
 #include "session/ddl/index_program.h"
+#include "session/pool/bulk_redo.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
 
@@ -105,7 +106,7 @@ stele_status api_open(const char *path, const stele_options *options, Vfs *vfs, 
                               : database_open(memory ? NULL : path, vfs, threads, limit, &d->db, &open_error);
     if (opened == ST_OK) {
         opened = index_programs_of_all(&d->db->catalog, &open_error);
-        if (opened == ST_OK) opened = database_replay(d->db, &open_error);
+        if (opened == ST_OK) opened = database_replay(d->db, &bulk_redo_ops, &open_error);
         if (opened == ST_OK && options && options->durable) opened = redo_start(d->db, &open_error);
         if (opened == ST_OK && !read_only) opened = upkeep_start(d->db, &open_error);
         if (opened == ST_OK && d->db->redo) opened = checkpointer_start(d->db, &open_error);

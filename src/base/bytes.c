@@ -3,18 +3,27 @@
 
 enum { PADDING_MAX = 64 };
 
-void bytes_put(BytesOut *o, const void *data, int64_t n) {
-    if (o->failed) return;
+static bool make_room(BytesOut *o, int64_t n) {
+    if (o->failed) return false;
     if (o->len + n > o->cap) {
         int64_t cap = MAX_OF(o->cap * 2, align_up(o->len + n, 4096));
         char *p = mem_realloc(o->acct, o->p, o->cap, cap, o->e);
         if (!p) {
             o->failed = true;
-            return;
+            return false;
         }
         o->p = p;
         o->cap = cap;
     }
+    return true;
+}
+char *bytes_put_room(BytesOut *o, int64_t n) {
+    if (!make_room(o, n)) return NULL;
+    o->len += n;
+    return o->p + o->len - n;
+}
+void bytes_put(BytesOut *o, const void *data, int64_t n) {
+    if (!make_room(o, n)) return;
     if (n) memcpy(o->p + o->len, data, (size_t)n);
     o->len += n;
 }
@@ -36,6 +45,11 @@ void bytes_put_block(BytesOut *o, const char *s, int64_t n) {
 void bytes_put_text(BytesOut *o, const char *s) {
     if (s) bytes_put_block(o, s, (int64_t)strlen(s));
     else bytes_put_i64(o, -1);
+}
+void bytes_put_name(BytesOut *o, const char *s) {
+    const int64_t n = s ? (int64_t)strlen(s) : -1;
+    bytes_put_short(o, n);
+    if (n > 0) bytes_put(o, s, n);
 }
 void bytes_put_padding(BytesOut *o, int64_t align) {
     static const char zero[PADDING_MAX];
@@ -120,5 +134,14 @@ char *bytes_get_text(BytesIn *in, bool may_be_null) {
     if (memchr(s, 0, (size_t)n)) in->failed = true;
     char *c = in->failed ? NULL : arena_strndup(in->arena, s, n);
     if (!c) in->failed = true;
+    return c ? c : (char *)"";
+}
+char *bytes_get_name(BytesIn *in, bool may_be_null) {
+    const int64_t n = bytes_get_short(in);
+    if (n == -1 && may_be_null && !in->failed) return NULL;
+    if (n < 0 || n > in->len - in->at || memchr(in->p + in->at, 0, (size_t)n)) in->failed = true;
+    char *c = in->failed ? NULL : arena_strndup(in->arena, in->p + in->at, n);
+    if (!c) in->failed = true;
+    else in->at += n;
     return c ? c : (char *)"";
 }

@@ -19,11 +19,13 @@ typedef struct BytesOut {
     Err *e;
 } BytesOut;
 void bytes_put(BytesOut *o, const void *data, int64_t n);
-void bytes_put_bool(BytesOut *o, bool v); /* a byte: 0 or 1 */
+char *bytes_put_room(BytesOut *o, int64_t n); /* n bytes that the caller fills in, before the next call; NULL: failed */
+void bytes_put_bool(BytesOut *o, bool v);     /* a byte: 0 or 1 */
 void bytes_put_i64(BytesOut *o, int64_t v);
 /* Seven bits a byte, the lowest first, the eighth set where more follow; small numbers of either sign are short. */
 void bytes_put_short(BytesOut *o, int64_t v);
 void bytes_put_f64(BytesOut *o, double v);
+void bytes_put_name(BytesOut *o, const char *s);             /* short length, bytes; NULL is length -1 */
 void bytes_put_block(BytesOut *o, const char *s, int64_t n); /* i64 length, bytes */
 void bytes_put_text(BytesOut *o, const char *s);             /* likewise; NULL is length -1 */
 void bytes_put_padding(BytesOut *o, int64_t align);          /* zeros up to a multiple of align, a power of 2 <= 64 */
@@ -46,5 +48,6 @@ int64_t bytes_get_count(BytesIn *in, int64_t max);    /* fails outside of 0 ... 
 const char *bytes_get_block(BytesIn *in, int64_t *n); /* in the reader's bytes */
 /* A copy in the arena. Fails at a NUL inside, and at NULL where there must be a text. */
 char *bytes_get_text(BytesIn *in, bool may_be_null);
+char *bytes_get_name(BytesIn *in, bool may_be_null); /* likewise, of bytes_put_name */
 
 #endif

@@ -197,9 +197,9 @@ static Status check_padding(const RedoWalk *w) {
 static Status check_part(Check *c, RedoWalk *w, RedoPart *p, bool *good) {
     const Table *t;
     if (p->file) return check_named(c, w, p, good);
-    if (p->kind != REDO_ROWS || !*good) return ST_OK;
+    if ((p->kind != REDO_ROWS && p->kind != REDO_NUMBERS) || !*good) return ST_OK;
     TRY(redo_walk_table(w, p, &t));
-    return redo_walk_rows(w, p, t, any_change, NULL);
+    return p->kind == REDO_NUMBERS ? ST_OK : redo_walk_rows(w, p, t, any_change, NULL);
 }
 /* Errors of the log's own are those of w->e. good: of the catalog as of now. */
 static Status check_records(Check *c, RedoWalk *w, bool good) {

@@ -44,6 +44,7 @@ struct Checkpoint {
     Saved *tables;
     bool pinned, switched; /* a version is pinned; the log of the generation is in use */
     bool under_lock;       /* the log has failed */
+    bool alone;            /* its tables may have what it commits */
     bool beside;           /* others go on meanwhile */
     _Atomic bool *cancel;  /* NULL: it cannot be cancelled */
     int64_t began_ns, written, write_ns;
@@ -280,7 +281,9 @@ static Status pin(Checkpoint *c, bool alone, Err *e) {
     c->catalog.e = e;
     arena_set_err(c->a, e);
     if (db->bulk_hub) TRY(db->bulk_hub_ops->save(db->bulk_hub, e));
+    TRY(redo_may_save(db, e));
     c->under_lock = redo_failed(db);
+    c->alone = alone;
     c->beside = !alone && !c->under_lock;
     if (c->beside) TRY(pin_version(c, &of, e));
     TRY(list_tables(c, of));
@@ -400,6 +403,8 @@ static Status finish(Checkpoint *c, Err *e) {
     if (st == ST_OK) {
         db->checkpoints->current = next;
         made(c);
+    } else if (c->alone) {
+        redo_not_saved(db, e);
     }
     return st;
 }

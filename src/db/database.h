@@ -46,6 +46,20 @@ typedef struct BulkHubOps {
     void (*free)(struct BulkHub *h);
 } BulkHubOps;
 
+struct BytesIn;
+struct RedoPlaces;
+struct Database;
+/* Runs bulks of a redo log again when the database is opened. `in` and `outcome` are what was logged. */
+typedef struct RedoBulkOps {
+    Status (*begin)(struct Database *db, void **out, Err *e); /* before the first, when there are some */
+    Status (*look)(void *x, struct BytesIn *in, Err *e);      /* at each of them; then nothing has changed yet */
+    Status (*run)(void *x, struct BytesIn *in, struct BytesIn *outcome, bool *valid, Err *e);
+    /* The table is brought up to date, and its rows of the log have the numbers of `in`. */
+    Status (*numbers)(void *x, Table *t, struct RedoPlaces *places, struct BytesIn *in, bool *valid, Err *e);
+    Status (*end)(void *x, Err *e); /* all tables are brought up to date */
+    void (*free)(void *x);
+} RedoBulkOps;
+
 /* What memory of a database is for: accounts below the database's, so that it can be told what holds it
  * (stele_memory). What they do not have is the catalog, and what runs only for a while. */
 typedef enum DatabasePart {
@@ -106,7 +120,7 @@ Status database_open_read_only(const char *path, Vfs *vfs, int threads, int64_t 
 /* Whether there is a database at the path, were it a damaged one. */
 Status database_exists(const char *path, Vfs *vfs, bool *there, Err *e);
 /* What a log has is applied, and saved: behind database_open, when indexes of expressions have their programs. */
-Status database_replay(Database *db, Err *e);
+Status database_replay(Database *db, const RedoBulkOps *bulks, Err *e);
 /* A checkpoint by the only thread that uses the database; no-op when not dirty or :memory:. */
 Status database_save(Database *db, Err *e);
 void database_stop_threads(Database *db); /* without sessions, before it is saved for the last time */

@@ -23,6 +23,9 @@ struct Redo {
     int64_t next_id;                     /* of the catalog that was written last: tables with other ids are new */
     _Atomic int64_t file_bytes;          /* of files that the log in use names */
     _Atomic int64_t older_bytes;         /* of logs before it that recovery would read, and of their files */
+    bool bulks;                          /* the log in use has inputs of bulks; under the database lock */
+    _Atomic bool older_bulks;            /* logs before it that recovery would read have some */
+    Err *ahead;                          /* why what is in memory lacks bulks of the logs; NULL: it has them */
     _Atomic int64_t since;               /* raised when sequences have to say again which numbers they may give */
 };
 
@@ -49,6 +52,71 @@ static void redo_based(Database *db) {
         Table *t = db->catalog.tables[i];
         t->logged = table_generation(t) + 1;
     }
+}
+
+/* Row numbers mean what they did in the log's last file of the table, or in that of the last checkpoint. */
+static bool is_based(const Database *db, const Table *t) {
+    const TableFile *f = &table_files(t)->next;
+    return t->logged == table_generation(t) + 1 ||
+           (f->generation > 0 && f->generation == db->generation && f->numbering == table_generation(t));
+}
+
+/* ---- bulks ---- */
+static bool has_bulks(const Redo *r) { return r->bulks || atomic_load(&r->older_bulks); }
+Status redo_bulk(Database *db, const BytesOut *inputs, int64_t *at, Err *e) {
+    enum { LARGE = 256 << 10 }; /* such a bulk runs for longer than writing them takes */
+    Redo *r = db->redo;
+    int64_t lsn;
+    BytesOut o = {.acct = &db->parts[DB_LOG], .e = e};
+    redo_put_bulk(&o, inputs);
+    *at = redo_log_end(r->log);
+    const Status st = o.failed ? ST_ERROR : redo_log_append(r->log, o.p, o.len, &lsn, e);
+    if (st == ST_OK) r->bulks = true;
+    if (st == ST_OK && o.len >= LARGE) redo_log_write_soon(r->log);
+    bytes_out_release(&o);
+    return st;
+}
+/* Of what has happened. There is no way back from it, so that it is given memory beyond the limit. */
+static Status append_outcome(Database *db, RedoKind kind, int64_t id, const BytesOut *bytes, int64_t *lsn, Err *e) {
+    const int64_t reserve = atomic_exchange(&db->account.reserve, INT64_MAX);
+    BytesOut o = {.acct = &db->parts[DB_LOG], .e = e};
+    redo_put_bytes(&o, kind, id, bytes);
+    const bool failed = o.failed || bytes->failed;
+    const Status st = failed ? ST_ERROR : redo_log_append_outcome(db->redo->log, o.p, o.len, lsn, e);
+    bytes_out_release(&o);
+    atomic_store(&db->account.reserve, reserve);
+    if (st != ST_OK) redo_log_fail(db->redo->log, e);
+    return st;
+}
+Status redo_bulk_ran(Database *db, int64_t at, const BytesOut *outcome, int64_t *lsn, Err *e) {
+    return append_outcome(db, REDO_OUTCOME, at, outcome, lsn, e);
+}
+void redo_numbers(Database *db, const Table *t, const RowNumbers *x) {
+    int64_t lsn;
+    Err e = {0};
+    BytesOut o = {.acct = &db->parts[DB_LOG], .e = &e};
+    if (!db->redo || !has_bulks(db->redo)) return;
+    if (!is_based(db, t)) { /* numbers mean nothing, until there is a file that has these */
+        table_files(t)->next = (TableFile){0};
+        return;
+    }
+    redo_put_numbers(x, &o);
+    if (append_outcome(db, REDO_NUMBERS, t->id, &o, &lsn, &e) != ST_OK)
+        log_write(LOG_WARNING, "rows of table \"%s\" could not be logged: %s", t->name, e.message);
+    bytes_out_release(&o);
+}
+void redo_is_ahead(Database *db, const Err *why) {
+    Redo *r = db->redo;
+    if (!r || !has_bulks(r) || r->ahead || !(r->ahead = mem_calloc(NULL, (int64_t)sizeof *r->ahead, NULL))) return;
+    err_copy(r->ahead, why);
+    redo_log_fail(r->log, why);
+}
+Status redo_may_save(const Database *db, Err *e) {
+    const Redo *r = db->redo;
+    if (!r || !r->ahead) return ST_OK;
+    (void)err_set(e, ERR_IO, "the database lacks what is in its redo log: %s", r->ahead->message);
+    err_hint(e, "When it is opened again it is recovered.");
+    return ST_ERROR;
 }
 
 /* ---- commits ---- */
@@ -92,15 +160,9 @@ static Status put_table(Commit *c, const Table *t) {
 static Status put_rows(Commit *c, const NetChange *x) {
     BytesOut rows = {.acct = c->out.acct, .e = c->e};
     const Status st = redo_put(x, c->a, &rows, c->e);
-    redo_put_rows(&c->out, x->id, &rows);
+    redo_put_bytes(&c->out, REDO_ROWS, x->id, &rows);
     bytes_out_release(&rows);
     return st;
-}
-/* Row numbers mean what they did in the log's last file of the table, or in that of the last checkpoint. */
-static bool is_based(const Database *db, const Table *t) {
-    const TableFile *f = &table_files(t)->next;
-    return t->logged == table_generation(t) + 1 ||
-           (f->generation > 0 && f->generation == db->generation && f->numbering == table_generation(t));
 }
 /* So much of the table has changed that it is written whole. */
 static bool is_rewritten(const NetChange *x) {
@@ -108,21 +170,24 @@ static bool is_rewritten(const NetChange *x) {
     const int64_t n = redo_rows(x);
     return n > LEAST && n > x->table->live_rows / 2;
 }
-static bool is_in_catalog(const Catalog *c, const Table *t) { return catalog_table(c, slice_of(t->name)) == t; }
+/* It is a table of the catalog, and a permanent one. */
+static bool is_logged(const Commit *c, const Table *t) {
+    return !key_is_temporary(t->name) && catalog_table(&c->db->catalog, slice_of(t->name)) == t;
+}
+static bool is_put_whole(const Commit *c, const NetChange *x) {
+    return !is_based(c->db, x->table) || x->replaced || is_rewritten(x);
+}
 /* Tables that are written whole, or are new and empty. They are marked when the record is in the log. */
 typedef struct WholeTable {
     Table *t;
     bool written;
 } WholeTable;
 typedef VEC(WholeTable) TableList;
-static Status put_changes(Commit *c, const UndoLog *u, TableList *whole) {
-    int64_t n = 0;
-    NetChange *net = NULL;
-    if (u && undo_net(u, c->a, &n, &net) != ST_OK) return ST_ERROR;
+static Status put_changes(Commit *c, int64_t n, const NetChange *net, TableList *whole) {
     for (int64_t i = 0; i < n; i++) {
         const NetChange *x = &net[i];
-        if (key_is_temporary(x->table->name) || !is_in_catalog(&c->db->catalog, x->table)) continue;
-        if (is_based(c->db, x->table) && !x->replaced && !is_rewritten(x)) {
+        if (!is_logged(c, x->table)) continue;
+        if (!is_put_whole(c, x)) {
             if (redo_rows(x) > 0) TRY(put_rows(c, x));
             continue;
         }
@@ -130,6 +195,12 @@ static Status put_changes(Commit *c, const UndoLog *u, TableList *whole) {
         if (!vec_push(c->a, whole, ((WholeTable){x->table, true}))) return ST_ERROR;
     }
     return ST_OK;
+}
+/* Some table is going to be written whole. */
+static bool needs_file(const Commit *c, int64_t n, const NetChange *net) {
+    int64_t i = 0;
+    while (i < n && !(is_logged(c, net[i].table) && is_put_whole(c, &net[i]))) i++;
+    return i < n;
 }
 static bool is_listed(const TableList *l, const Table *t) {
     int64_t i = 0;
@@ -148,11 +219,23 @@ static Status put_new_tables(Commit *c, TableList *whole) {
     }
     return ST_OK;
 }
+/* Instead of a record: its changes are in a file of every table. */
+static Status save_all(Commit *c) {
+    c->db->dirty = true;
+    TRY(redo_log_takes_more(c->db->redo->log, c->e));
+    TRY(database_save(c->db, c->e));
+    redo_based(c->db);
+    return ST_OK;
+}
 static Status put_all(Commit *c, const UndoLog *u, bool definitions, int64_t *lsn) {
     Redo *r = c->db->redo;
     TableList whole = {0};
+    int64_t n = 0;
+    NetChange *net = NULL;
+    if (u && undo_net(u, c->a, &n, &net) != ST_OK) return ST_ERROR;
+    if (has_bulks(r) && (definitions || needs_file(c, n, net))) return save_all(c);
     if (definitions) TRY(put_catalog(c));
-    TRY(put_changes(c, u, &whole));
+    TRY(put_changes(c, n, net, &whole));
     if (definitions) TRY(put_new_tables(c, &whole));
     if (c->out.failed) return ST_ERROR;
     if (c->files) TRY(c->db->vfs->sync_dir(c->db->vfs, r->dir, c->e));
@@ -207,7 +290,12 @@ struct RedoLoading {
     int64_t catalog_seal;
     int64_t next_id; /* of the generation's catalog: tables with other ids are new */
     VEC(LoggedTable) tables;
-    int64_t n_records, bytes, cut; /* cut: at the end, not complete */
+    int64_t n_records, n_commits, bytes, cut; /* cut: at the end, not complete */
+    const RedoBulkOps *ops;
+    void *runner;       /* of bulks; NULL: there are none */
+    bool bulks;         /* the logs have some */
+    int64_t inputs_lsn; /* of the last inputs */
+    BytesIn inputs;     /* these */
 };
 
 static Status damaged(const RedoChainLog *l, const RedoRecord *x, Err *e) {
@@ -237,12 +325,16 @@ static Status note_file(RedoLoading *r, const RedoChainLog *l, const RedoRecord 
     t->seal = p->seal;
     return ST_OK;
 }
+static bool is_commit(RedoKind k) { return k != REDO_NEXT && k != REDO_BULK && k != REDO_NUMBERS; }
 /* What the record says of files. */
 static Status look_at_record(RedoLoading *r, const RedoChainLog *l, const RedoRecord *x, Err *e) {
     BytesIn in = {.p = x->bytes, .len = x->n, .arena = r->a};
     while (in.at < in.len && !in.failed) {
         RedoPart p;
         redo_get_part(&in, &p);
+        in.failed |= p.file && r->bulks; /* bulks need the catalog and the tables of then */
+        r->bulks |= p.kind == REDO_BULK;
+        r->n_commits += in.at == in.len && is_commit(p.kind);
         if (!in.failed && p.file) TRY(note_file(r, l, x, &p, e));
     }
     r->n_records += l->next == 0;
@@ -285,6 +377,7 @@ static Status load_logs(RedoLoading *r, const Current *c, const GenerationList *
 static void loading_free(Database *db) {
     RedoLoading *r = db->loading;
     if (!r) return;
+    if (r->runner) r->ops->free(r->runner);
     redo_chain_close(&r->chain);
     arena_free(r->a);
     mem_free(NULL, r, (int64_t)sizeof *r);
@@ -369,8 +462,30 @@ static Status each_part(Applying *p, int share, Arena *a, PartFn fn, Err *e) {
 static Status count_part(Applying *p, int share, const RedoChainLog *l, const RedoRecord *x, RedoPart *part, Err *e) {
     (void)share, (void)l, (void)e;
     Target *t = part->kind == REDO_ROWS ? target_of(p, part->id) : NULL;
-    if (t && x->lsn > t->lsn) t->bytes += part->rows.len;
+    if (t && x->lsn > t->lsn) t->bytes += part->bytes.len;
     return ST_OK;
+}
+static Status look_at_bulk(Applying *p, int share, const RedoChainLog *l, const RedoRecord *x, RedoPart *part, Err *e) {
+    const RedoLoading *r = p->r;
+    (void)share, (void)l, (void)x;
+    return part->kind == REDO_BULK ? r->ops->look(r->runner, &part->bytes, e) : ST_OK;
+}
+static bool is_of_bulk(RedoKind k) { return k == REDO_BULK || k == REDO_OUTCOME || k == REDO_NUMBERS; }
+static Status apply_bulk(Applying *p, const RedoChainLog *l, const RedoRecord *x, RedoPart *part, Err *e) {
+    RedoLoading *r = p->r;
+    bool valid = r->runner != NULL;
+    if (part->kind == REDO_BULK) {
+        r->inputs_lsn = x->lsn;
+        r->inputs = part->bytes;
+    } else if (part->kind == REDO_OUTCOME) {
+        valid &= part->id == r->inputs_lsn;
+        if (valid) TRY(r->ops->run(r->runner, &r->inputs, &part->bytes, &valid, e));
+    } else {
+        Target *t = target_of(p, part->id);
+        valid &= t != NULL;
+        if (valid) TRY(r->ops->numbers(r->runner, t->t, &t->places, &part->bytes, &valid, e));
+    }
+    return valid ? ST_OK : damaged(l, x, e);
 }
 static Status apply_part(Applying *p, int share, const RedoChainLog *l, const RedoRecord *x, RedoPart *part, Err *e) {
     const RedoLoading *r = p->r;
@@ -378,9 +493,10 @@ static Status apply_part(Applying *p, int share, const RedoChainLog *l, const Re
     if (part->kind == REDO_ROWS) {
         Target *t = target_of(p, part->id);
         if (!t || t->share != share || x->lsn <= t->lsn) return ST_OK;
-        TRY(redo_apply(t->t, &t->places, &part->rows, &valid, e));
+        TRY(redo_apply(t->t, &t->places, &part->bytes, &valid, e));
         return valid ? ST_OK : damaged(l, x, e);
     }
+    if (is_of_bulk(part->kind)) return apply_bulk(p, l, x, part, e);
     if (part->kind != REDO_SEQUENCE || share != 0 || (r->catalog && x->lsn <= r->catalog_lsn)) return ST_OK;
     const Sequence *q = catalog_sequence_by_id(&r->db->catalog, part->id);
     return q ? sequence_set(q, part->last, part->called, NULL, e) : ST_OK;
@@ -421,7 +537,8 @@ static Status make_shares(Applying *p) {
 }
 static Status apply_all(RedoLoading *r, Err *e) {
     const Catalog *c = &r->db->catalog;
-    Applying p = {.r = r, .n = c->n_tables, .shares = pool_threads(r->db->pool)};
+    /* a bulk needs all tables as of then */
+    Applying p = {.r = r, .n = c->n_tables, .shares = r->bulks ? 1 : pool_threads(r->db->pool)};
     Arena *a = arena_new(&r->account, e);
     p.targets = arena_array(r->a, Target, p.n + 1);
     p.errors = arena_array(r->a, Err, p.shares);
@@ -435,20 +552,26 @@ static Status apply_all(RedoLoading *r, Err *e) {
     if (st == ST_OK && p.n > 1) qsort(p.targets, (size_t)p.n, sizeof *p.targets, by_id);
     if (st == ST_OK && p.shares > 1) st = each_part(&p, 0, a, count_part, e);
     if (st == ST_OK) st = make_shares(&p);
-    if (st == ST_OK) pool_run(r->db->pool, p.shares, apply_shares, &p);
+    if (st == ST_OK && r->bulks) st = r->ops->begin(r->db, &r->runner, e);
+    if (st == ST_OK && r->bulks) st = each_part(&p, 0, a, look_at_bulk, e);
+    if (st == ST_OK && p.shares == 1) apply_shares(&p, 0);
+    else if (st == ST_OK) pool_run(r->db->pool, p.shares, apply_shares, &p);
     for (int i = 0; i < p.shares && st == ST_OK; i++) {
         if (!err_is_set(&p.errors[i])) continue;
         err_copy(e, &p.errors[i]);
         st = ST_ERROR;
     }
+    if (st == ST_OK && r->runner) st = r->ops->end(r->runner, e);
     for (int64_t i = 0; i < p.n && p.targets; i++) redo_places_free(&p.targets[i].places);
     arena_free(a);
     return st;
 }
-Status database_replay(Database *db, Err *e) {
+Status database_replay(Database *db, const RedoBulkOps *bulks, Err *e) {
     RedoLoading *r = db->loading;
     if (!r) return ST_OK;
-    const int64_t began = clock_ns(), n = r->n_records, logs = r->chain.logs.len, bytes = r->bytes, cut = r->cut;
+    const int64_t began = clock_ns(), n = r->n_records, commits = r->n_commits, logs = r->chain.logs.len,
+                  bytes = r->bytes, cut = r->cut;
+    r->ops = bulks;
     Status st = ST_OK;
     if (n > 0) st = apply_all(r, e);
     const int64_t took = clock_ns() - began;
@@ -459,7 +582,7 @@ Status database_replay(Database *db, Err *e) {
         LOG_INFO,
         "\"%s\" was not closed: %lld commits were recovered from %lld bytes of %lld logs in %.1f s; %lld bytes at "
         "the end were not complete",
-        db->path, (long long)n, (long long)bytes, (long long)logs, (double)took / 1e9, (long long)cut);
+        db->path, (long long)commits, (long long)bytes, (long long)logs, (double)took / 1e9, (long long)cut);
     db->dirty = true;
     return db->read_only ? ST_OK : database_save(db, e);
 }
@@ -524,6 +647,7 @@ static void use_next(Redo *r) {
     r->dir = r->next_dir;
     r->generation = r->next_generation;
     r->next_dir = NULL;
+    r->bulks = false;
     atomic_store(&r->file_bytes, 0);
 }
 Status redo_switch(Database *db, int64_t *lsn, Err *e) {
@@ -537,6 +661,7 @@ Status redo_switch(Database *db, int64_t *lsn, Err *e) {
     if (st != ST_OK) return st;
     *lsn = redo_log_end(r->log);
     atomic_fetch_add(&r->older_bytes, bytes);
+    if (r->bulks) atomic_store(&r->older_bulks, true);
     use_next(r);
     sequences_based(r, &db->catalog);
     return ST_OK;
@@ -564,7 +689,13 @@ void redo_renew(Database *db) {
     redo_based(db);
 }
 void redo_saved(Database *db) {
-    if (db->redo) atomic_store(&db->redo->older_bytes, 0);
+    Redo *r = db->redo;
+    if (!r) return;
+    atomic_store(&r->older_bytes, 0);
+    atomic_store(&r->older_bulks, false);
+}
+void redo_not_saved(Database *db, const Err *why) {
+    if (db->redo) redo_log_fail(db->redo->log, why);
 }
 void redo_end(Database *db) {
     loading_free(db);
@@ -573,6 +704,7 @@ void redo_end(Database *db) {
     redo_log_close(r->log);
     free_text(r->dir);
     free_text(r->next_dir);
+    if (r->ahead) mem_free(NULL, r->ahead, (int64_t)sizeof *r->ahead);
     mem_free(NULL, r, (int64_t)sizeof *r);
     db->redo = NULL;
 }

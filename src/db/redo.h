@@ -10,6 +10,10 @@
  *
  * A record is a commit; what it is made of is in redo_parts.h.
  *
+ * A bulk that is logged by inputs is committed when both of its records are there. It is run again on the tables and by
+ * the definitions of then; so while there are bulks in the logs that recovery would read, no catalog and no table is
+ * written to a file of them: what would do that saves the database instead, as its commit.
+ *
  * A table is written whole when row numbers of the log would mean nothing: what they mean has changed since it was
  * written last (merged, truncated, replaced by a load), it is new, or ALTER TABLE has built it anew; and when most of
  * its rows have changed.
@@ -18,15 +22,16 @@
  *
  * Opening a database reads the logs twice. First, before tables are loaded, for the last catalog and the last file of
  * each table: what was logged before these is passed over. Then, when unique indexes of expressions have their
- * programs, the rest is applied, tables being shared out among the threads. If there was something, a save ends the
- * log, and a timeline begins.
+ * programs, the rest is applied, tables being shared out among the threads; bulks are run by who knows how to
+ * (RedoBulkOps), and then one thread applies all. If there was something, a save ends the log, and a timeline begins.
  *
- * Thread rules: redo_commit, redo_switch and redo_renew under the database lock held alone, redo_sequence held at least
- * shared; the others from any thread, what is for checkpoints from the one that makes one.
+ * Thread rules: redo_commit, redo_switch, redo_renew and what is for bulks under the database lock held alone,
+ * redo_sequence held at least shared; the others from any thread, what is for checkpoints from the one that makes one.
  */
 #ifndef STELE_DB_REDO_H
 #define STELE_DB_REDO_H
 
+#include "base/bytes.h"
 #include "db/generation.h"
 #include "log/redo_log.h"
 #include "storage/table_file.h"
@@ -38,6 +43,19 @@ Status redo_start(Database *db, Err *e);
  * refuse a commit. *lsn: what has to be on the disk for it; unchanged when there is nothing to log. 53200, 53100,
  * 58030. */
 Status redo_commit(Database *db, const UndoLog *u, bool definitions, int64_t *lsn, Err *e);
+/* A bulk is about to run, which its inputs are logged for: as what may refuse it. *at: for redo_bulk_ran. 53200, 53100,
+ * 58030. */
+Status redo_bulk(Database *db, const BytesOut *inputs, int64_t *at, Err *e);
+/* It has run; *lsn as of redo_commit. On an error (53200, 58030) the log has failed. */
+Status redo_bulk_ran(Database *db, int64_t at, const BytesOut *outcome, int64_t *lsn, Err *e);
+/* A table has been brought up to date with such bulks, and nothing else has changed in it. When that cannot be logged,
+ * the log has failed. */
+struct RowNumbers;
+void redo_numbers(Database *db, const Table *t, const struct RowNumbers *x);
+/* What is in memory lacks bulks that are in the log: nothing is committed or saved any more. The database has them
+ * again when it is opened. */
+void redo_is_ahead(Database *db, const Err *why);
+Status redo_may_save(const Database *db, Err *e); /* 58030: it lacks them */
 /* Numbers of a sequence, up to those that it may give without saying so again. */
 Status redo_sequence(Database *db, const Sequence *q, int64_t last, bool is_called, int64_t *lsn, Err *e);
 
@@ -72,6 +90,8 @@ void redo_unprepare(Database *db); /* it is not used */
 Status redo_switch(Database *db, int64_t *lsn, Err *e);
 Status redo_begun(Database *db, Err *e); /* until it is on the disk that it is, and so all that was logged before */
 void redo_saved(Database *db);           /* CURRENT names the generation of the log in use */
+/* It is not known whether it does, and the generation may have what is not committed. The log has failed. */
+void redo_not_saved(Database *db, const Err *why);
 /* The log takes nothing more; a save under the lock gives it another file. */
 bool redo_failed(const Database *db);
 Status redo_remake(Database *db, Arena *a, int64_t generation, int64_t *lsn, Err *e);

@@ -12,11 +12,18 @@ void redo_put_file(BytesOut *o, RedoKind kind, int64_t id, const char *name, int
     bytes_put_text(o, name);
     bytes_put_i64(o, seal);
 }
-void redo_put_rows(BytesOut *o, int64_t table, const BytesOut *rows) {
-    put_kind(o, REDO_ROWS);
-    bytes_put_short(o, table);
-    bytes_put_short(o, rows->len);
-    bytes_put(o, rows->p, rows->len);
+static void put_bytes(BytesOut *o, const BytesOut *bytes) {
+    bytes_put_short(o, bytes->len);
+    bytes_put(o, bytes->p, bytes->len);
+}
+void redo_put_bulk(BytesOut *o, const BytesOut *inputs) {
+    put_kind(o, REDO_BULK);
+    put_bytes(o, inputs);
+}
+void redo_put_bytes(BytesOut *o, RedoKind kind, int64_t id, const BytesOut *bytes) {
+    put_kind(o, kind);
+    bytes_put_short(o, id);
+    put_bytes(o, bytes);
 }
 void redo_put_sequence(BytesOut *o, int64_t sequence, int64_t last, bool called) {
     put_kind(o, REDO_SEQUENCE);
@@ -39,12 +46,15 @@ static void get_table(BytesIn *in, RedoPart *p) {
     p->id = bytes_get_short(in);
     get_file(in, p);
 }
-static void get_rows(BytesIn *in, RedoPart *p) {
-    p->id = bytes_get_short(in);
+static void get_bulk(BytesIn *in, RedoPart *p) {
     const int64_t n = bytes_get_short_count(in, in->len - in->at);
     in->failed |= n > in->len - in->at;
-    p->rows = (BytesIn){.p = in->p + in->at, .len = in->failed ? 0 : n, .arena = in->arena};
-    in->at += p->rows.len;
+    p->bytes = (BytesIn){.p = in->p + in->at, .len = in->failed ? 0 : n, .arena = in->arena};
+    in->at += p->bytes.len;
+}
+static void get_bytes(BytesIn *in, RedoPart *p) {
+    p->id = bytes_get_short(in);
+    get_bulk(in, p);
 }
 static void get_sequence(BytesIn *in, RedoPart *p) {
     p->id = bytes_get_short(in);
@@ -61,8 +71,9 @@ static const struct {
     const char *name;
     void (*get)(BytesIn *in, RedoPart *p);
 } kinds[] = {
-    {REDO_CATALOG, "catalog", get_file},       {REDO_TABLE, "table", get_table},   {REDO_ROWS, "rows", get_rows},
-    {REDO_SEQUENCE, "sequence", get_sequence}, {REDO_NEXT, "continued", get_next},
+    {REDO_CATALOG, "catalog", get_file},       {REDO_TABLE, "table", get_table},   {REDO_ROWS, "rows", get_bytes},
+    {REDO_SEQUENCE, "sequence", get_sequence}, {REDO_BULK, "bulk", get_bulk},      {REDO_OUTCOME, "outcome", get_bytes},
+    {REDO_NUMBERS, "numbers", get_bytes},      {REDO_NEXT, "continued", get_next},
 };
 
 void redo_get_part(BytesIn *in, RedoPart *out) {

@@ -1,11 +1,15 @@
 /* redo_parts.h - what a record of the redo log is made of: how its parts are written, and read again.
  *
- * A record is a commit: parts, each u8 kind and then, numbers being short (base/bytes.h),
+ * A record is a commit, or a step of one: parts, each u8 kind and then, numbers being short (base/bytes.h),
  *
  *   'C' text file, u64           the catalog is that of the file, which has the checksum in its last 8 bytes
  *   'T' table, text file, u64    the table is that of the file, which has the checksum in its header
  *   'R' table, length, bytes     rows of the table have changed (storage/redo.h)
  *   'S' sequence, last, called   numbers up to `last` may have been given; a record of its own
+ *   'B' length, bytes            inputs of a bulk (txn/run/replay.h), before it runs; a record of its own
+ *   'O' LSN, length, bytes       the bulk whose inputs are the record with this LSN has run; a record of its own
+ *   'N' table, length, bytes     the table has been brought up to date with what bulks have left, and its rows got
+ *                                these numbers (storage/redo.h); a record of its own
  *   'E' generation               the log goes on in that of the generation; a record of its own, the last one
  *
  * What reads records (recovery, `stele check`, `stele log`) finds a kind in the table of redo_parts.c: a new one is a
@@ -22,6 +26,9 @@ typedef enum RedoKind {
     REDO_TABLE = 'T',
     REDO_ROWS = 'R',
     REDO_SEQUENCE = 'S',
+    REDO_BULK = 'B',
+    REDO_OUTCOME = 'O',
+    REDO_NUMBERS = 'N',
     REDO_NEXT = 'E',
 } RedoKind;
 
@@ -29,16 +36,17 @@ typedef enum RedoKind {
 typedef struct RedoPart {
     RedoKind kind;
     const char *name; /* of the kind, as users see it */
-    int64_t id;       /* of the table, of the sequence; the generation */
+    int64_t id;       /* of the table, of the sequence; the generation; of an outcome the LSN of the inputs */
     const char *file; /* that it names, without a directory; NULL: none */
     int64_t seal;     /* redo_read_seal of it */
-    BytesIn rows;     /* redo_read */
+    BytesIn bytes;    /* of rows: redo_read; of bulks */
     int64_t last;     /* of a sequence */
     bool called;
 } RedoPart;
 
 void redo_put_file(BytesOut *o, RedoKind kind, int64_t id, const char *name, int64_t seal);
-void redo_put_rows(BytesOut *o, int64_t table, const BytesOut *rows);
+void redo_put_bulk(BytesOut *o, const BytesOut *inputs);
+void redo_put_bytes(BytesOut *o, RedoKind kind, int64_t id, const BytesOut *bytes); /* rows, an outcome, numbers */
 void redo_put_sequence(BytesOut *o, int64_t sequence, int64_t last, bool called);
 void redo_put_next(BytesOut *o, int64_t generation);
 /* The next part of a record. in->failed: there is none of a kind that is known, or it is not whole. */

@@ -5,6 +5,7 @@
 
 #include "base/key.h"
 #include "db/redo_walk.h"
+#include "types/lsn.h"
 
 typedef struct Showing {
     const RedoShow *to;
@@ -64,7 +65,14 @@ static Status name_object(Showing *x, const RedoPart *p) {
     const Catalog *c;
     const char *key = NULL;
     switch (p->kind) {
-    case REDO_CATALOG: return ST_OK;
+    case REDO_CATALOG:
+    case REDO_BULK: return ST_OK;
+    case REDO_OUTCOME: {
+        char lsn[LSN_TEXT_MAX + 1] = {0};
+        (void)lsn_format(lsn_cell((uint64_t)p->id), lsn);
+        x->part.object = arena_strndup(x->w->a, lsn, (int64_t)strlen(lsn));
+        return x->part.object ? ST_OK : ST_ERROR;
+    }
     case REDO_NEXT:
         x->part.file = arena_printf(x->w->a, "g%" PRId64 "/log", p->id);
         return x->part.file ? ST_OK : ST_ERROR;
@@ -74,6 +82,7 @@ static Status name_object(Showing *x, const RedoPart *p) {
         key = q ? q->name : NULL;
         break;
     case REDO_TABLE:
+    case REDO_NUMBERS:
     case REDO_ROWS:
         TRY(redo_walk_table(x->w, p, &x->t));
         key = x->t->name;

@@ -9,7 +9,7 @@ typedef struct RedoShown {
     int64_t lsn, bytes;                     /* of the record, with what the file has around it */
     bool first;                             /* part of it */
     const char *kind;
-    const char *object; /* table or sequence, with its schema; "": none */
+    const char *object; /* table or sequence, with its schema; of an outcome the LSN of its bulk; "": none */
     const char *file;   /* that it names, in the directory of the generation; the log that goes on; "": none */
     int64_t inserted, updated, deleted;
     int64_t last; /* of a sequence */

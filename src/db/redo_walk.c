@@ -31,11 +31,21 @@ Status redo_walk_record(RedoWalk *w, bool *got) {
     if (*got) w->in = (BytesIn){.p = w->record.bytes, .len = w->record.n, .arena = w->a};
     return ST_OK;
 }
+static Status check_place(RedoWalk *w, const RedoPart *p) {
+    if (p->kind == REDO_OUTCOME && !(w->bulks && p->id == w->inputs_lsn))
+        return redo_walk_damaged(w, "a record of the redo log is of a bulk that there is not");
+    if (p->file && w->bulks) return redo_walk_damaged(w, "a record of the redo log names a file behind a bulk");
+    if (p->kind != REDO_BULK) return ST_OK;
+    w->bulks = true;
+    w->inputs_lsn = w->record.lsn;
+    return ST_OK;
+}
 Status redo_walk_part(RedoWalk *w, RedoPart *out, bool *got) {
     *got = w->in.at < w->in.len;
     if (!*got) return ST_OK;
     redo_get_part(&w->in, out);
     if (w->in.failed) return err_is_set(w->e) ? ST_ERROR : redo_walk_damaged(w, "a record of the redo log is invalid");
+    TRY(check_place(w, out));
     if (out->kind != REDO_CATALOG) return ST_OK;
     forget_catalog(w);
     w->catalog_path = closed_dir_file(w->dir, redo_chain_last(&w->chain)->generation, out->file);
@@ -60,6 +70,6 @@ Status redo_walk_table(RedoWalk *w, const RedoPart *p, const Table **out) {
 Status redo_walk_rows(RedoWalk *w, RedoPart *p, const Table *t, RedoEach each, void *ctx) {
     const int64_t most = INT64_C(1) << 40; /* how many rows the table has is not known here */
     bool valid;
-    TRY(redo_read(t, most, &w->dir->account, &p->rows, each, ctx, &valid, w->e));
+    TRY(redo_read(t, most, &w->dir->account, &p->bytes, each, ctx, &valid, w->e));
     return valid ? ST_OK : redo_walk_damaged(w, "a record of the redo log has rows that do not fit their table");
 }

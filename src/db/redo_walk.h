@@ -18,6 +18,8 @@ typedef struct RedoWalk {
     const char *catalog_path; /* of the catalog as of the part */
     Catalog catalog;          /* of that file, where it is loaded */
     bool loaded;
+    bool bulks;         /* inputs of a bulk were read */
+    int64_t inputs_lsn; /* of the last ones */
     Err *e;
 } RedoWalk;
 
@@ -26,7 +28,8 @@ Status redo_walk_begin(RedoWalk *w, ClosedDir *dir, const Current *current, bool
 void redo_walk_end(RedoWalk *w);
 /* The next record. XX001 */
 Status redo_walk_record(RedoWalk *w, bool *got);
-/* Its next part; *got: false, there is none. XX001 the record is none that is written. */
+/* Its next part; *got: false, there is none. XX001 the record is none that is written, or not at this place: what bulks
+ * have before and behind them (redo.h). */
 Status redo_walk_part(RedoWalk *w, RedoPart *out, bool *got);
 /* The catalog as of the part, loaded when it is first asked for. */
 Status redo_walk_catalog(RedoWalk *w, const Catalog **out);

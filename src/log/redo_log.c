@@ -55,7 +55,7 @@ struct RedoLog {
     Mutex mutex; /* of what follows */
     pthread_cond_t written, wake, joined;
     pthread_t thread;
-    bool has_thread, stop;
+    bool has_thread, stop, soon; /* soon: the thread does not wait for what others write */
     Pending next;                /* what is appended, to the file in use */
     Pending tail;                /* the end of the file before; no bytes: that is written */
     Pending now;                 /* what is being written, or found no room; no bytes: nothing */
@@ -185,6 +185,12 @@ Status redo_log_begun(RedoLog *log, Err *e) {
     mutex_unlock(&log->mutex);
     return st;
 }
+void redo_log_fail(RedoLog *log, const Err *why) {
+    mutex_lock(&log->mutex);
+    if (!err_is_set(&log->failed)) err_copy(&log->failed, why);
+    pthread_cond_broadcast(&log->written);
+    mutex_unlock(&log->mutex);
+}
 bool redo_log_failed(RedoLog *log) {
     mutex_lock(&log->mutex);
     const bool is = err_is_set(&log->failed);
@@ -219,21 +225,43 @@ static int64_t put_record(RedoLog *log, const void *bytes, int64_t n) {
     atomic_store(&log->end, lsn + all);
     return lsn + all;
 }
-/* With the mutex. A write that found no room is tried again. */
-static Status takes_more(RedoLog *log, Err *e) {
+/* With the mutex: room for another record, so far as the last write tells; one that found none is tried again. */
+static Status has_room(RedoLog *log, Err *e) {
     while (log->writing && err_is_set(&log->full)) cond_wait(&log->written, &log->mutex);
     if (err_is_set(&log->full) && !err_is_set(&log->failed)) write_all(log);
-    if (err_is_set(&log->failed)) return failed(log, e);
-    return err_is_set(&log->full) ? full(log, e) : ST_OK;
+    return err_is_set(&log->full) && !err_is_set(&log->failed) ? full(log, e) : ST_OK;
 }
-Status redo_log_append(RedoLog *log, const void *bytes, int64_t n, int64_t *lsn, Err *e) {
+static Status takes_more(RedoLog *log, Err *e) {
+    TRY(has_room(log, e));
+    return err_is_set(&log->failed) ? failed(log, e) : ST_OK;
+}
+Status redo_log_takes_more(RedoLog *log, Err *e) {
     mutex_lock(&log->mutex);
-    Status st = takes_more(log, e);
+    const Status st = takes_more(log, e);
+    mutex_unlock(&log->mutex);
+    return st;
+}
+static Status append(RedoLog *log, const void *bytes, int64_t n, bool has_happened, int64_t *lsn, Err *e) {
+    mutex_lock(&log->mutex);
+    Status st = has_happened ? ST_OK : has_room(log, e);
+    if (st == ST_OK && err_is_set(&log->failed)) st = failed(log, e);
     if (st == ST_OK) st = make_room(log, &log->next, record_bytes(n), e);
     if (st == ST_OK && has_no_record(&log->next)) pthread_cond_signal(&log->wake);
     if (st == ST_OK) *lsn = put_record(log, bytes, n);
     mutex_unlock(&log->mutex);
     return st;
+}
+Status redo_log_append(RedoLog *log, const void *bytes, int64_t n, int64_t *lsn, Err *e) {
+    return append(log, bytes, n, false, lsn, e);
+}
+Status redo_log_append_outcome(RedoLog *log, const void *bytes, int64_t n, int64_t *lsn, Err *e) {
+    return append(log, bytes, n, true, lsn, e);
+}
+void redo_log_write_soon(RedoLog *log) {
+    mutex_lock(&log->mutex);
+    log->soon = true;
+    pthread_cond_signal(&log->wake);
+    mutex_unlock(&log->mutex);
 }
 int64_t redo_log_end(const RedoLog *log) { return atomic_load(&log->end); }
 int64_t redo_log_durable(const RedoLog *log) { return atomic_load(&log->durable); }
@@ -278,7 +306,8 @@ static void *write_late(void *arg) {
         }
         /* what others append meanwhile, and write, wakes it */
         const int64_t until = clock_ns() + REDO_LOG_DELAY_MS * INT64_C(1000000);
-        while (!log->stop && cond_wait_until(&log->wake, &log->mutex, until)) {}
+        while (!log->stop && !log->soon && cond_wait_until(&log->wake, &log->mutex, until)) {}
+        log->soon = false;
         while (log->writing) cond_wait(&log->written, &log->mutex);
         const bool more = atomic_load(&log->durable) < atomic_load(&log->end);
         if (more && !err_is_set(&log->failed) && !log->stop) write_all(log);

@@ -59,6 +59,12 @@ void redo_log_discard(RedoLog *log);
 /* lsn: of the record's end, for redo_log_wait. 53200; 53100: earlier records found no room on the disk, and still do
  * not; 58030: the log has failed. Nothing was appended then. */
 Status redo_log_append(RedoLog *log, const void *bytes, int64_t n, int64_t *lsn, Err *e);
+/* The same for what has happened already, since an earlier record said that it would: appended also where earlier ones
+ * find no room, which redo_log_wait tells. 53200, 58030. */
+Status redo_log_append_outcome(RedoLog *log, const void *bytes, int64_t n, int64_t *lsn, Err *e);
+Status redo_log_takes_more(RedoLog *log, Err *e); /* 53100, 58030: it does not, as redo_log_append */
+/* What is appended is written now, by the thread that writes late. */
+void redo_log_write_soon(RedoLog *log);
 /* Until all records up to the LSN are on the disk. 53100: there is no room; they are kept, and will be written when
  * there is. 58030. */
 Status redo_log_wait(RedoLog *log, int64_t lsn, Err *e);
@@ -74,6 +80,7 @@ Status redo_log_begun(RedoLog *log, Err *e);
  * it (begins at redo_log_end), and then it is in use, and the log is good. Nothing is appended in between. */
 Status redo_log_remake(RedoLog *log, const char *path, const RedoLogId *id, Err *e);
 void redo_log_renew(RedoLog *log);
+void redo_log_fail(RedoLog *log, const Err *why); /* by others' fault: it takes nothing more */
 bool redo_log_failed(RedoLog *log);
 int64_t redo_log_end(const RedoLog *log);     /* LSN behind the last record that was appended */
 int64_t redo_log_durable(const RedoLog *log); /* LSN up to which all is on the disk */

@@ -133,6 +133,8 @@ typedef struct Proc {
     const ProcFetchAdd *fetch_adds;
     bool some_fetch_adds; /* some of them are planned */
     bool writes;          /* changes anything */
+    int32_t order_line;   /* the first line whose effect may depend on the order that rows of a table happen to have; 0:
+                             none's does */
     bool undo; /* can fail after its first change: changes are logged [GPUTx App. D]. ROW_ADD is taken not to fail here,
                   ... */
     bool undo_adds; /* ... and here it may: for bulks whose additions might overflow */

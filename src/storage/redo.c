@@ -12,10 +12,15 @@
  * of the column's type_phys, or integers of as many bytes as they all need (the form's lower bits); or of strings the
  * length of each, then their bytes.
  *
+ * Numbers of rows behind bulks: rows that have moved, each: where from, where to; runs of rows that have come, each:
+ * how far from the end of the run before, how many.
+ *
  * An update that is applied may move a row that had stayed when it was made, since its tablet is packed now; so it is
  * made with an undo log, which says where to.
  */
 #include "storage/redo.h"
+
+#include <stdlib.h>
 
 #include "storage/row_change.h"
 #include "storage/storage_int.h"
@@ -451,5 +456,120 @@ Status redo_apply(Table *t, RedoPlaces *places, BytesIn *in, bool *valid, Err *e
     arena_set_err(x.a, e);
     const Status st = redo_read(t, most_rows(t), places->acct, in, apply_change, &x, valid, e);
     arena_free(x.a);
+    return st;
+}
+
+/* ---- rows of bulks ---- */
+bool row_numbers_moved(RowNumbers *x, int64_t was, int64_t is) {
+    return was == is || vec_push(x->arena, &x->moved, ((RowMove){was, is}));
+}
+bool row_numbers_come(RowNumbers *x, int64_t first, int64_t n) {
+    RowsCome *last = x->come.len > 0 ? &x->come.items[x->come.len - 1] : NULL;
+    if (last && last->first + last->n == first) last->n += n;
+    else if (n > 0) return vec_push(x->arena, &x->come, ((RowsCome){first, n}));
+    return true;
+}
+void redo_put_numbers(const RowNumbers *x, BytesOut *out) {
+    int64_t end = 0;
+    bytes_put_short(out, x->moved.len);
+    for (int64_t i = 0; i < x->moved.len; i++) {
+        bytes_put_short(out, x->moved.items[i].was);
+        bytes_put_short(out, x->moved.items[i].is);
+    }
+    bytes_put_short(out, x->come.len);
+    for (int64_t i = 0; i < x->come.len; i++) {
+        bytes_put_short(out, x->come.items[i].first - end);
+        bytes_put_short(out, x->come.items[i].n);
+        end = x->come.items[i].first + x->come.items[i].n;
+    }
+}
+/* False: in->failed, or no memory. */
+static bool get_numbers(BytesIn *in, RowNumbers *out) {
+    int64_t end = 0;
+    const int64_t n_moved = bytes_get_short_count(in, in->len - in->at);
+    for (int64_t i = 0; i < n_moved && !in->failed; i++) {
+        const int64_t was = bytes_get_short(in), is = bytes_get_short(in);
+        if (!vec_push(out->arena, &out->moved, ((RowMove){was, is}))) return false;
+    }
+    const int64_t n_come = bytes_get_short_count(in, in->len - in->at);
+    for (int64_t i = 0; i < n_come && !in->failed; i++) {
+        const int64_t first = end + bytes_get_short(in), n = bytes_get_short(in);
+        if (first < 0 || n <= 0) in->failed = true;
+        else if (!vec_push(out->arena, &out->come, ((RowsCome){first, n}))) return false;
+        end = first + n;
+    }
+    return !in->failed;
+}
+static int by_was(const void *a, const void *b) {
+    const RowMove *x = a, *y = b;
+    return (x->was > y->was) - (x->was < y->was);
+}
+/* The first of those, sorted, that is not before the row. */
+static int64_t first_moved(const RowNumbers *x, int64_t row) {
+    int64_t lo = 0, hi = x->moved.len;
+    while (lo < hi) {
+        const int64_t mid = lo + (hi - lo) / 2;
+        if (x->moved.items[mid].was < row) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo;
+}
+/* The log's rows that are at the rows which have moved here: some of these may be gone, which does no harm. */
+static bool find_moved(const RedoPlaces *p, const RowNumbers *here, RowNumbers *out) {
+    for (int64_t i = 0; i < p->n; i++) {
+        const RedoPlace *x = &p->items[i];
+        for (int64_t k = first_moved(here, x->at); k < here->moved.len && here->moved.items[k].was < x->at + x->n; k++)
+            if (!vec_push(out->arena, &out->moved,
+                          ((RowMove){x->first + (here->moved.items[k].was - x->at), here->moved.items[k].is})))
+                return false;
+    }
+    for (int64_t k = 0; k < here->moved.len; k++) {
+        const RowMove *m = &here->moved.items[k];
+        if (place_of(p, m->was) == m->was && !vec_push(out->arena, &out->moved, *m)) return false;
+    }
+    return true;
+}
+/* Of the log's rows that had moved: where they are now. */
+static bool find_logged(const RedoPlaces *p, const RowNumbers *here, const RowNumbers *logged, RowNumbers *out) {
+    for (int64_t i = 0; i < logged->moved.len; i++) {
+        const RowMove *m = &logged->moved.items[i];
+        const int64_t at = place_of(p, m->was), k = first_moved(here, at);
+        const bool moved = k < here->moved.len && here->moved.items[k].was == at;
+        if (!vec_push(out->arena, &out->moved, ((RowMove){m->is, moved ? here->moved.items[k].is : at}))) return false;
+    }
+    return true;
+}
+/* Both have as many rows that have come; they are the same ones, in the same order. */
+static Status pair_come(RedoPlaces *p, const RowNumbers *here, const RowNumbers *logged, bool *valid, Err *e) {
+    int64_t a = 0, b = 0, done_a = 0, done_b = 0;
+    while (a < here->come.len && b < logged->come.len) {
+        const RowsCome *x = &here->come.items[a], *y = &logged->come.items[b];
+        const int64_t n = MIN_OF(x->n - done_a, y->n - done_b);
+        TRY(put_place(p, y->first + done_b, n, x->first + done_a, e));
+        done_a += n;
+        done_b += n;
+        if (done_a == x->n) a++, done_a = 0;
+        if (done_b == y->n) b++, done_b = 0;
+    }
+    *valid = a == here->come.len && b == logged->come.len;
+    return ST_OK;
+}
+Status redo_renumber(RedoPlaces *places, const RowNumbers *here, BytesIn *in, bool *valid, Err *e) {
+    Arena *a = arena_new(places->acct, e);
+    RowNumbers logged = {.arena = a}, now = {.arena = a};
+    if (!a) return ST_ERROR;
+    arena_set_err(a, e);
+    Status st = ST_OK;
+    *valid = false;
+    if (here->moved.len > 0) qsort(here->moved.items, (size_t)here->moved.len, sizeof(RowMove), by_was);
+    if (get_numbers(in, &logged)) {
+        if (!find_moved(places, here, &now) || !find_logged(places, here, &logged, &now)) st = ST_ERROR;
+        for (int64_t i = 0; i < now.moved.len && st == ST_OK; i++)
+            st = put_place(places, now.moved.items[i].was, 1, now.moved.items[i].is, e);
+        if (st == ST_OK) st = pair_come(places, here, &logged, valid, e);
+    } else if (!in->failed) {
+        st = ST_ERROR;
+    }
+    arena_free(a);
     return st;
 }

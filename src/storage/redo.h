@@ -3,6 +3,9 @@
  * What a transaction comes to (undo_net) is written with the rows' numbers and the cells that they have now: rows that
  * are gone; rows that stay, with the columns set; rows that have come, with all columns.
  *
+ * Bulks that are logged by their inputs have no cells there. What the table says of their rows when it is brought up to
+ * date is RowNumbers: with these, the numbers of later changes are found again when the bulks have run anew.
+ *
  * Row numbers in the log are those that the table had when it was written. Applied to a table that was loaded from a
  * file, rows come to lie elsewhere: open tablets of that time are packed now, and nothing is appended to them.
  * RedoPlaces keeps where; rows without an entry have the number that the log names.
@@ -49,5 +52,26 @@ void redo_places_free(RedoPlaces *p);
 /* Applies what redo_put has written. *valid false: the bytes are none that it writes, or
  * name rows that are not there; the table is only good to be freed then. */
 Status redo_apply(Table *t, RedoPlaces *places, BytesIn *in, bool *valid, Err *e);
+
+/* What a table learns of its rows when it is brought up to date behind bulks (txn/store/image.h): rows that lie
+ * elsewhere now, and rows that have come, in the order of their calls. */
+typedef struct RowMove {
+    int64_t was, is;
+} RowMove;
+typedef struct RowsCome {
+    int64_t first, n;
+} RowsCome;
+typedef struct RowNumbers {
+    Arena *arena;
+    VEC(RowMove) moved;
+    VEC(RowsCome) come;
+} RowNumbers;
+/* False: no memory. */
+bool row_numbers_moved(RowNumbers *x, int64_t was, int64_t is);
+bool row_numbers_come(RowNumbers *x, int64_t first, int64_t n); /* rows first .. first + n - 1, in this order */
+void redo_put_numbers(const RowNumbers *x, BytesOut *out);
+/* The bulks have run again, and the table is up to date: `here` are the numbers that its rows have got, the bytes have
+ * those that they had. As redo_apply. */
+Status redo_renumber(RedoPlaces *places, const RowNumbers *here, BytesIn *in, bool *valid, Err *e);
 
 #endif

@@ -81,7 +81,7 @@ static stele_status try_open(Disk *d, bool durable, stele_db **db, stele_error_i
 static stele_conn *connect_to(stele_db *db) {
     stele_conn *c = NULL;
     assert_int_equal(stele_connect(db, &c), STELE_OK);
-    api_run(c, "set auto_merge = off; set lock_timeout = '1ms'");
+    api_run(c, "set auto_merge = off; set lock_timeout = '1ms'; set log_verify = on");
     return c;
 }
 /* What only looks waits for no disk. */
@@ -90,6 +90,12 @@ static stele_conn *connect_observer(stele_db *db) {
     api_run(c, "set synchronous_commit = off");
     return c;
 }
+
+static const char mix[] =
+    "create procedure mix(a int) language plpgsql as $$ begin update book set n = n + a, s = s || a % 3 where id = a % "
+    "101; if a % 5 = 0 then insert into book values (1000 + a, a, 'mixed ' || a); end if; "
+    "if a % 7 = 0 then delete from book where id = 1000 + a - 7; end if; "
+    "if a % 11 = 0 then raise exception 'eleven'; end if; end $$";
 
 /* ---- the simulation ---- */
 typedef struct Cut {
@@ -249,7 +255,7 @@ static void say_definition(const Sim *s, int t) {
 }
 static void say_change(const Sim *s, int t) {
     const int id = N(400);
-    switch (N(22)) {
+    switch (N(23)) {
     case 0:
     case 1: say_rows(t, N(100000), 1 + N(4)); break;
     case 2: say_rows(t, N(1000), 10 + N(200)); break;
@@ -277,6 +283,12 @@ static void say_change(const Sim *s, int t) {
             t, id, id + N(40));
         break;
     case 20: say("call bulk_call('mix', 'select i from generate_series(%d, %d) g(i)')", id, id + N(50)); break;
+    case 21:
+        say("call bulk_call('stamp', 'select i, ''w'' || i %% 3, i %% 4 / 2.0, array[i, -i] from generate_series(%d, "
+            "%d) "
+            "g(i)')",
+            id, id + N(50));
+        break;
     default: say("call mix(%d)", id);
     }
 }
@@ -319,6 +331,78 @@ static bool run_on(Sim *s, int c, bool acknowledges) {
     if (s->n_states == before && !may_read) acknowledges = false;
     if (good && idle && acknowledges && (s->sync[c] || saved)) s->acked = s->n_states - 1;
     return good;
+}
+/* ---- bulks one behind the other ----
+ * Looking at the tables brings them up to date. So that several bulks are in the log before that, what each of them
+ * leaves is seen in another database, which has a copy of their table. */
+static stele_db *twin;
+static stele_conn *twin_conn;
+static bool each_book(void *ctx, int64_t n, const char *const *values, const char *const *names) {
+    (void)n, (void)names;
+    put(ctx, values[0]);
+    return false;
+}
+static void begin_twin(Sim *s) {
+    Text rows = {0};
+    put(&rows, "create table book(id int primary key, n int, s text); insert into book values (-1, 0, '')");
+    api_ok(
+        s->observer,
+        stele_exec(s->observer, "select format(', (%s, %s, %L)', id, n, s) from book where id >= 0", each_book, &rows),
+        "book");
+    put(&rows, "; delete from book where id = -1; ");
+    assert_int_equal(stele_open(":memory:", &(stele_options){.threads = 1}, &twin, NULL), STELE_OK);
+    assert_int_equal(stele_connect(twin, &twin_conn), STELE_OK);
+    api_run(twin_conn, rows.p);
+    api_run(twin_conn, mix);
+    free(rows.p);
+}
+static void end_twin(void) {
+    stele_disconnect(twin_conn);
+    assert_int_equal(stele_close(twin, NULL), STELE_OK);
+}
+/* The last state, with the twin's table. */
+static char *state_with_twin(const Sim *s) {
+    Text out = {0};
+    char *text = disk_text(s->states[s->n_states - 1]), *at = strstr(text, "\nbook: ") + 1, *end = strchr(at, '\n');
+    char *book = dump_of(twin_conn), *line = strstr(book, "\nbook: ") + 1;
+    *at = 0;
+    put(&out, text);
+    put(&out, line);
+    put(&out, end + 1);
+    free(book);
+    free(text);
+    return out.p;
+}
+static void chain(Sim *s, int c) {
+    stele_conn *conn = s->conn[c];
+    if (stele_transaction_state(conn) != 'I') return;
+    char *now = dump_of(s->observer); /* what others have done since */
+    if (!now) return;
+    push_state(s, now);
+    begin_twin(s);
+    for (int i = 2 + N(4); i > 0; i--) {
+        stele_error_info e;
+        const int id = N(400);
+        say("call bulk_call('mix', 'select i from generate_series(%d, %d) g(i) order by i %% %d, i')", id, id + N(80),
+            1 + N(3));
+        note(s, c ? "b: " : "a: ", said);
+        n_statements++;
+        api_ok(twin_conn, stele_exec(twin_conn, said, NULL, NULL), said);
+        push_state(s, state_with_twin(s)); /* it may be found as soon as it has begun to be logged */
+        const bool good = stele_exec(conn, said, NULL, NULL) == STELE_OK;
+        stele_error(conn, &e);
+        if (good && s->sync[c]) s->acked = s->n_states - 1;
+        if (good) continue;
+        n_refused++;
+        note(s, "   -- ", e.sqlstate);
+        if (!is_expected(s, e.sqlstate)) give_up(s, said, e.message);
+        break;
+    }
+    end_twin();
+    now = dump_of(s->observer);
+    if (now && find_state(s, now, s->acked, s->n_states - 1) < 0)
+        give_up(s, "bulks have left something else", first_difference(s->states[s->n_states - 1], now));
+    if (now) push_state(s, now);
 }
 static void use_sequence(Sim *s, int c) {
     const int q = N(SEQUENCES);
@@ -369,6 +453,10 @@ static void set_something(Sim *s, int c) {
     // fall through
     default: {
         const bool sync = N(3) != 0;
+        if (N(2)) {
+            say("set timezone = '%s'", N(2) ? "America/New_York" : "+05:30");
+            run_on(s, c, false);
+        }
         say("set synchronous_commit = %s", sync ? "on" : "off");
         if (stele_transaction_state(s->conn[c]) == 'I' && run_on(s, c, false)) s->sync[c] = sync;
     }
@@ -459,6 +547,7 @@ static void step(Sim *s) {
     else if (what < 66) say_definition(s, t);
     else if (what < 74) return use_sequence(s, c);
     else if (what < 80) return set_something(s, c);
+    else if (what < 84) return chain(s, c);
     else if (what < 96) return control(s, c);
     else say("select count(*), sum(g) from t%d", t);
     run_on(s, c, true);
@@ -555,9 +644,12 @@ static const char *const first_statements[] = {
     "create table w0(id int generated by default as identity, ref int, a text)",
     "create table book(id int primary key, n int, s text)",
     "insert into book select i, 0, 'b' || i from generate_series(0, 100) g(i)",
-    "create procedure mix(a int) language plpgsql as $$ begin update book set n = n + a where id = a % 101; "
-    "if a % 5 = 0 then insert into book values (1000 + a, a, 'mixed ' || a); end if; "
-    "if a % 7 = 0 then delete from book where id = 1000 + a - 7; end if; end $$"};
+    mix,
+    "create table stamps(a int, who text, at timestamptz, f float8, zone text, more int[])",
+    "create procedure stamp(a int, who text, f float8, more int[]) language plpgsql as $$ begin insert into stamps "
+    "values "
+    "(a, who || current_user, now(), f * a, to_char(now(), 'OF'), more || a); "
+    "delete from stamps where stamps.a = stamp.a - 3; end $$"};
 static void forget_states(Sim *s) {
     for (int64_t i = 0; i < s->n_states; i++) free(s->states[i]);
     s->n_states = 0;

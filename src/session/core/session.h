@@ -51,7 +51,7 @@ typedef struct TxnSettings {
     int64_t snapshot_interval_ms; /* read.c */
     char default_isolation[20], synchronous_commit[16];
     int64_t max_log_size, checkpoint_timeout_ms, recovery_target_s; /* checkpointer.h */
-    bool default_read_only, default_deferrable, merge_auto;
+    bool default_read_only, default_deferrable, merge_auto, log_verify;
 } TxnSettings;
 
 typedef struct BulkSettings { /* bulks of calls, and the pool that makes them */

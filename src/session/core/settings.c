@@ -157,6 +157,9 @@ static const Def defs[] = {
      "COPY may run programs, with the process's rights; off: it must not, and the session cannot turn it on again"},
     {"synchronous_commit", K_ENUM, AT(txn.synchronous_commit), 0, 0, "on|off|local|remote_write|remote_apply",
      "off: a commit that is logged does not wait for the disk; all others are the same"},
+    {"log_verify", K_BOOL, AT(txn.log_verify), 0, 0, "off",
+     "testing: a bulk that is logged by its inputs has a checksum of the tables that it may change with them, which is "
+     "compared when it is run again"},
     {"max_wal_size", K_BYTES, AT(txn.max_log_size), 1 << 20, INT64_MAX, "1GB",
      "a checkpoint begins when the redo log has grown to this"},
     {"checkpoint_timeout", K_S, AT(txn.checkpoint_timeout_ms), 30000, 86400000, "5min",
@@ -214,7 +217,7 @@ static const Def *find(const char *name) {
 
 /* When a bulk is cut is the pool's business. */
 static bool looked_at_by_bulks(const char *name) {
-    static const char *const others[] = {"executor", "threads", "vector_size"};
+    static const char *const others[] = {"executor", "threads", "vector_size", "log_verify"};
     for (int i = 0; i < (int)ARRAY_LEN(others); i++)
         if (strcmp(name, others[i]) == 0) return true;
     if (strcmp(name, "bulk_size") == 0 || strcmp(name, "bulk_interval") == 0) return false;

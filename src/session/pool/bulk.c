@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "session/pool/bulk_redo.h"
 #include "session/pool/bulk_slices.h"
 #include "session/pool/hub.h"
 #include "session/pl/pl_run.h"
@@ -520,6 +521,17 @@ static Status bulk_options(Session *s, BulkHub *h, const BulkStop *stop, QueryOp
     return ST_OK;
 }
 
+/* How the bulk is logged; names: room for its procedures. */
+static void choose_log(Session *s, BulkHub *h, int32_t n, const BulkCalls *calls, bool guesses, const BulkOptions *opt,
+                       ReplayProc *names, BulkLogged *out) {
+    *out = (BulkLogged){.by_cells = guesses ? guess_reason : bulk_redo_reason(s, opt), .names = names};
+    for (int32_t k = 0; k < n; k++) {
+        const HubProc *p = hub_proc(h, calls[k].routine->id);
+        names[k] = (ReplayProc){.id = p->id, .digest = p->digest};
+        if (!out->by_cells && p->proc->writes) out->by_cells = p->id > 0 ? p->by_cells : "it has statements";
+    }
+}
+
 static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, CallPipeline *pipeline,
                          BulkResult **out) {
     Status st;
@@ -532,12 +544,15 @@ static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, 
     enum { FEW = 16 };
     CallGroup few[FEW], *p = few;
     const Proc *few_procs[FEW], **procs = few_procs;
+    ReplayProc few_names[FEW], *names = few_names;
+    BulkLogged logged = {.begun = false};
     Arena *a = NULL;
     if (n_groups > FEW) {
         if (!(a = arena_new(&s->db->parts[DB_CALLS], &s->err))) return ST_ERROR;
         p = arena_array(a, CallGroup, n_groups);
         procs = arena_array(a, const Proc *, n_groups);
-        if (!p || !procs) return arena_free(a), err_oom(&s->err);
+        names = arena_array(a, ReplayProc, n_groups);
+        if (!p || !procs || !names) return arena_free(a), err_oom(&s->err);
     }
     bool writes = false, guesses = false, alone = false;
     int64_t retries = 0;
@@ -565,6 +580,7 @@ static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, 
     BulkOptions opt;
     st = bulk_options(s, h, pipeline ? pipeline->stop : NULL, &q, &opt);
     opt.apart = pipeline && pipeline->apart;
+    if (st == ST_OK && s->db->redo) choose_log(s, h, n_groups, groups, guesses, &opt, names, &logged);
     for (int32_t k = 0; st == ST_OK && s->txn && k < n_groups; k++)
         for (int32_t i = 0; st == ST_OK && i < procs[k]->n_tables; i++)
             st = bulk_reads(s, procs[k]->tables[i].table_id);
@@ -576,13 +592,15 @@ static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, 
                           .ctx = &next,
                           .ticket = pipeline ? pipeline->ticket : 0};
     if (pipeline) opt.pipeline = &stage;
-    if (st == ST_OK && !guesses) st = bulk_state_run(s, &h->state, n_groups, p, procs, &opt, out);
+    if (st == ST_OK && !guesses) st = bulk_state_run(s, &h->state, n_groups, p, procs, &opt, &logged, out);
     if (pipeline) pipeline->next_ticket = stage.next_ticket;
     arena_free(next.arena);
     arena_free(a);
     if (st == ST_OK) {
         (*out)->stats.n_retries = retries;
         (*out)->stats.any_order = opt.any_order && !alone;
+        (*out)->stats.log = !writes || !s->db->redo ? NULL : logged.begun ? "inputs" : "cells";
+        (*out)->stats.log_why = alone ? guess_reason : logged.by_cells;
     }
     if (alone) return st;
     if (st != ST_OK || !writes) return st;
@@ -592,7 +610,7 @@ static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, 
         if (s->bulk.undo == BULK_UNDO_IMAGES) h->state.undo.back = BACK_TABLES;
     }
     /* its ROLLBACK undoes the tables; or its commit is logged by what has changed there */
-    if (s->state == 'T' || s->db->redo) st = session_bulk_to_tables(s);
+    if (s->state == 'T' || logged.by_cells) st = session_bulk_to_tables(s);
     if (st != ST_OK) {
         bulk_result_free(*out);
         *out = NULL;
@@ -720,7 +738,10 @@ Status session_bulk_ops(Session *s, int32_t n_groups, const BulkCalls *groups, c
 Status session_bulk_to_tables(Session *s) {
     BulkHub *h = s->db->bulk_hub;
     if (!session_bulk_unapplied(s)) return ST_OK;
-    return bulk_state_sync(&h->state, s->undo, &s->err);
+    h->state.quiet = true;
+    const Status st = bulk_state_sync(&h->state, s->undo, &s->err);
+    h->state.quiet = false;
+    return st;
 }
 
 /* ---- the bulk of a statement that goes on behind it ---- */
@@ -948,6 +969,8 @@ Status session_bulk_explain(Session *s, Statement *st, const Routine *r, bool ve
         st, arena_printf(st->run_arena, "%s %s runs in bulk%s%s", r->is_procedure ? "Procedure" : "Function", r->name,
                          p->writes ? "" : ", read only", p->writes && p->undo ? ", changes are logged for undo" : "")));
     TRY(explain_executor(st, p));
+    const char *by_cells = hub_proc(h, r->id)->by_cells;
+    if (by_cells) TRY(explain_line(st, arena_printf(st->run_arena, "Logged by changed cells: %s", by_cells)));
     TRY(explain_line(st, "Operations"));
     TRY(explain_items(s, st, p));
     TRY(explain_dequeue(s, st, p));

@@ -13,7 +13,8 @@
  * gives a row per call, in order, and so does SELECT .. FROM bulk_call(..), which runs the bulk before the rest of its
  * statement: call bigint; sqlstate, message, line (of the procedure) and context, as an error of the call alone tells
  * them (NULL: it succeeded); then the procedure's OUT values.
- *   EXPLAIN [VERBOSE] PROCEDURE p    says whether p runs in bulk and how: its operations, and its programs
+ *   EXPLAIN [VERBOSE] PROCEDURE p    says whether p runs in bulk and how: its operations, and its programs; and why the
+ *                                    redo log has all cells that a bulk of it has changed, where that is so
  */
 #ifndef STELE_SESSION_POOL_BULK_H
 #define STELE_SESSION_POOL_BULK_H

@@ -25,11 +25,13 @@ void bulk_log_add(BulkLog *l, const BulkStats *s, const char *why_cut, const cha
                       .alone = !sqlstate && s->strategy == STRATEGY_SERIAL ? s->n_calls : 0,
                       .any_order = s->any_order,
                       .strategy = sqlstate ? NULL : strategy_name(s->strategy),
+                      .log = s->log,
                       .why = s->why,
                       .why_cut = why_cut};
     snprintf(e.executor, sizeof e.executor, "%s", s->executor ? s->executor : "");
     snprintf(e.device, sizeof e.device, "%s", s->device ? s->device : "");
     snprintf(e.reason, sizeof e.reason, "%s", s->reason ? s->reason : "");
+    snprintf(e.log_why, sizeof e.log_why, "%s", s->log_why ? s->log_why : "");
     snprintf(e.sqlstate, sizeof e.sqlstate, "%s", sqlstate ? sqlstate : "");
     mutex_lock(&l->lock);
     e.number = ++l->n;

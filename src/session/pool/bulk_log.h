@@ -20,7 +20,8 @@ typedef struct BulkLogEntry {
     bool any_order;                       /* BulkStats */
     const char *strategy, *why, *why_cut; /* constants; NULL: not known */
     char sqlstate[6];                     /* of a bulk that failed as a whole; "": it did not */
-    char executor[16], device[32], reason[BULK_LOG_TEXT];
+    const char *log;                      /* BulkStats; a constant */
+    char executor[16], device[32], reason[BULK_LOG_TEXT], log_why[BULK_LOG_TEXT];
 } BulkLogEntry;
 
 typedef struct BulkLog {

@@ -4,14 +4,20 @@
 #include "base/log.h"
 #include "exec/device/dev.h"
 #include "session/core/transaction.h"
+#include "db/redo.h"
 #include "session/pool/bulk.h"
+#include "session/pool/bulk_redo.h"
 #include "storage/row_home.h"
 
 void bulk_state_forget_inputs(BulkState *x) {
     replay_clear(x->replay);
     x->covered = false;
 }
-ImageSet *bulk_state_images(Database *db, Err *e) { return images_new(&db->parts[DB_IMAGES], &db->parts[DB_HOMES], e); }
+ImageSet *bulk_state_images(BulkState *x, Err *e) {
+    ImageSet *images = images_new(&x->db->parts[DB_IMAGES], &x->db->parts[DB_HOMES], e);
+    if (images) bulk_redo_watch(x, images);
+    return images;
+}
 void bulk_state_clear(BulkState *x) {
     images_free(x->images);
     replay_free(x->replay);
@@ -28,7 +34,7 @@ static Status recover(BulkState *x, Err *e) {
     err_copy(&why, e);
     err_clear(e);
     images_free(x->images);
-    x->images = bulk_state_images(x->db, e);
+    x->images = bulk_state_images(x, e);
     Status st = x->images ? ST_OK : ST_ERROR;
     if (st == ST_OK && !covered) st = err_set(e, ERR_SYSTEM, "their inputs were not kept");
     if (st == ST_OK && unapplied) {
@@ -46,12 +52,13 @@ static Status recover(BulkState *x, Err *e) {
     bulk_state_forget_inputs(x);
     if (st == ST_OK) return ST_OK;
     images_free(x->images);
-    x->images = bulk_state_images(x->db, NULL);
+    x->images = bulk_state_images(x, NULL);
     atomic_store(&x->unapplied, false);
     Err found = {0};
     err_copy(&found, e);
     err_clear(e);
     log_write(LOG_ERROR, "%s: changes are lost: %s", why.message, found.message);
+    if (unapplied) redo_is_ahead(x->db, &why);
     err_set(e, ERR_SYSTEM, "%s, and with it what bulks had left there", why.message);
     if (covered)
         err_detail(e, "%lld bulks of %lld calls could not be run again: %s The tables are as they were before these.",
@@ -206,8 +213,8 @@ static bool may_stop_half_way(const BulkOptions *o) {
 }
 /* The bulk is undone as a whole, perhaps: by its statement or transaction, because a transaction has to see what was
  * before, or because a device may leave it half done. False: no transaction begins behind it with an older version. */
-static bool may_be_undone(Session *s, const BulkOptions *opt) {
-    return s->bulk.undo == BULK_UNDO_TABLES || s->state == 'T' || s->db->redo || may_stop_half_way(opt) ||
+static bool may_be_undone(Session *s, const BulkState *x, const BulkOptions *opt) {
+    return s->bulk.undo == BULK_UNDO_TABLES || s->state == 'T' || x->by_cells || may_stop_half_way(opt) ||
            transaction_bulk_begin(s);
 }
 static void forget_undo(BulkState *x) {
@@ -228,7 +235,7 @@ static Status save_cells(Session *s, BulkState *x, int32_t n, const Proc *const 
 /* Tables have one copy of the cells that the bulk writes, where it is not undone. */
 static Status choose_home(Session *s, BulkState *x, int32_t n, const Proc *const *procs, const BulkOptions *opt,
                           bool writes, int64_t n_calls) {
-    if (may_be_undone(s, opt)) return images_leave(x->images, n, procs, &s->err);
+    if (may_be_undone(s, x, opt)) return images_leave(x->images, n, procs, &s->err);
     if (!writes) return ST_OK;
     if (!atomic_load(&x->unapplied)) TRY(images_settle(x->images, n, procs, &s->err));
     TRY(save_cells(s, x, n, procs, n_calls, opt->logged));
@@ -277,7 +284,7 @@ Status bulk_state_footprints(Session *s, BulkState *x, int32_t n, const CallGrou
 static void note_covered(Session *s, BulkState *x, bool covered, bool remote) {
     x->covered = covered;
     if (!covered) bulk_state_forget_inputs(x);
-    if (covered || !remote || s->state == 'T' || s->db->redo || session_bulk_sync(s) == ST_OK) return;
+    if (covered || !remote || s->state == 'T' || x->by_cells || session_bulk_sync(s) == ST_OK) return;
     log_write(LOG_WARNING, "tables could not be brought up to date behind a bulk whose inputs could not be kept: %s",
               s->err.message);
     err_clear(&s->err);
@@ -320,15 +327,15 @@ static bool keeps_logs(Session *s, int32_t n, const CallGroup *groups, const Bul
 static bool has_to_sync(Session *s, const BulkState *x, int32_t n, const Proc *const *procs, const BulkOptions *opt,
                         bool discrete, bool writes) {
     if (!atomic_load(&x->unapplied)) return false;
-    if (writes && transactions_see_images(s)) return true;
+    if (writes && (x->by_cells || transactions_see_images(s))) return true;
     if (discrete && writes && (!x->covered || replay_bytes(x->replay) > inputs_limit(s))) return true;
     if (s->bulk.undo == BULK_UNDO_IMAGES && writes && !opt->logged && !(discrete && x->covered))
         return true; /* no way back to that */
-    return !images_fit(x->images, &x->db->catalog, n, procs) || (may_be_undone(s, opt) && images_settled(x->images));
+    return !images_fit(x->images, &x->db->catalog, n, procs) || (may_be_undone(s, x, opt) && images_settled(x->images));
 }
 
 Status bulk_state_run(Session *s, BulkState *x, int32_t n, const CallGroup *groups, const Proc *const *procs,
-                      BulkOptions *opt, BulkResult **out) {
+                      BulkOptions *opt, BulkLogged *how, BulkResult **out) {
     const bool discrete = is_discrete(opt) && s->settings.bulk.replay;
     bool writes = false, keeps = true, lost = false;
     for (int32_t k = 0; k < n; k++) {
@@ -336,7 +343,9 @@ Status bulk_state_run(Session *s, BulkState *x, int32_t n, const CallGroup *grou
         keeps &= !procs[k]->writes || replay_covers(procs[k]);
     }
     opt->logged = keeps_logs(s, n, groups, opt, writes);
+    x->by_cells = how->by_cells != NULL;
     if (has_to_sync(s, x, n, procs, opt, discrete, writes)) TRY(session_bulk_sync(s));
+    if (writes) TRY(bulk_redo_begin(s, how, n, groups, opt));
     bool unapplied = atomic_load(&x->unapplied);
     keeps &= writes && s->settings.bulk.replay && (discrete || (unapplied && x->covered));
     Keep keep = {.x = x, .n = n, .groups = groups, .q = opt->query, .failed = !keeps};
@@ -372,7 +381,12 @@ Status bulk_state_run(Session *s, BulkState *x, int32_t n, const CallGroup *grou
                remote = discrete && opt->compiled;
     s->db->dirty = true;
     atomic_store(&x->unapplied, true);
-    if (s->bulk.undo != BULK_UNDO_IMAGES) return note_covered(s, x, covered, remote), ST_OK;
+    st = bulk_redo_ran(s, how, x->images, n, groups, *out);
+    if (st != ST_OK) {
+        bulk_result_free(*out);
+        *out = NULL;
+    }
+    if (s->bulk.undo != BULK_UNDO_IMAGES) return note_covered(s, x, covered, remote), st;
     x->undo.back = opt->logged ? BACK_LOGS : unapplied ? BACK_INPUTS : BACK_TABLES;
     x->undo.kept = kept;
     x->undo.covered = covered;

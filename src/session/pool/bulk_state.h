@@ -52,6 +52,8 @@ typedef struct BulkState {
     Replay *replay;         /* NULL: nothing was ever kept */
     int64_t dead_looked;    /* table_dead_texts of all tables when bulk_state_trim looked last */
     bool covered;           /* images are ahead by what `replay` has, and nothing else */
+    bool by_cells;          /* the bulk that runs is logged so */
+    bool quiet;             /* the commit logs what tables are brought up to date with */
     struct BulkWayBack {
         BulkBack back;
         Arena *arena; /* of `saved`; NULL: nothing is */
@@ -63,7 +65,7 @@ typedef struct BulkState {
     Mutex views; /* of rows on devices, while one is made: readers come beside each other */
 } BulkState;
 
-ImageSet *bulk_state_images(Database *db, Err *e); /* new ones */
+ImageSet *bulk_state_images(BulkState *x, Err *e); /* new ones */
 void bulk_state_clear(BulkState *x);               /* images and inputs go */
 void bulk_state_forget_inputs(BulkState *x);       /* before a procedure of them goes; images are not ahead */
 /* Tables are brought up to date. 58000: a device was lost, and what it was ahead by. */
@@ -79,10 +81,11 @@ bool bulk_state_give_back(Session *s, BulkState *x);
  * a device that was lost, when earlier bulks could not be run again; then it says what is lost. */
 void bulk_state_stands(Session *s, BulkState *x);
 Status bulk_state_go_back(BulkState *x, Err *e);
-/* images_get and bulk_run; procs: of the groups. The tables may be brought up to date before and behind it, by the
- * session. */
+struct BulkLogged;
+/* images_get and bulk_run; procs: of the groups; how: it is logged (bulk_redo.h). The tables may be brought up to date
+ * before and behind it, by the session. */
 Status bulk_state_run(Session *s, BulkState *x, int32_t n, const CallGroup *groups, const Proc *const *procs,
-                      BulkOptions *opt, BulkResult **out);
+                      BulkOptions *opt, struct BulkLogged *how, BulkResult **out);
 /* images_get and bulk_footprints, likewise. */
 Status bulk_state_footprints(Session *s, BulkState *x, int32_t n, const CallGroup *groups, const Proc *const *procs,
                              BulkOptions *opt, Arena *a, BulkOps *out);

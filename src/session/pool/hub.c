@@ -3,6 +3,7 @@
 
 #include "base/stack.h"
 #include "session/pl/pl_run.h"
+#include "session/pool/bulk_redo.h"
 #include "sql/pl/pl.h"
 
 /* ---- the hub ---- */
@@ -175,7 +176,10 @@ static Status compile_new(Session *s, BulkHub *h, const PlRegistry *kept, bool *
                  .reads = arena_array(b->arena, NameReads, n + 1)};
     if (!x.functions || !x.to || !x.reads) return err_oom(&s->err);
     for (int64_t i = 0; i < h->n; i++)
-        if (!h->procs[i].proc && !h->procs[i].own) TRY(read_routine(s, b, c->routines[i], &h->procs[i], &x));
+        if (!h->procs[i].proc && !h->procs[i].own) {
+            h->procs[i].digest = bulk_redo_digest(c->routines[i]);
+            TRY(read_routine(s, b, c->routines[i], &h->procs[i], &x));
+        }
     const PlSources in = {
         .catalog = c, .session = &s->info, .kept = kept, .n = x.n, .functions = x.functions, .reads = x.reads};
     TRY(hub_compile(s, &in, b, &out));
@@ -187,6 +191,7 @@ static Status compile_new(Session *s, BulkHub *h, const PlRegistry *kept, bool *
         if (!name_deps_keep(&x.reads[i], b->arena, &p->deps)) return err_oom(&s->err);
         p->batch = b;
         p->proc = &out.procs[i];
+        p->by_cells = !p->proc->reason && p->proc->writes ? replay_reason(p->proc, b->arena) : NULL;
         b->refs++;
     }
     return ST_OK;
@@ -284,7 +289,7 @@ Status hub_get(Session *s, BulkHub **out) {
     if (hub_is_current(h)) return ST_OK;
     if (atomic_load(&h->state.unapplied))
         return err_internal(&s->err, "definitions changed while bulks were ahead of their tables");
-    if (!h->state.images && !(h->state.images = bulk_state_images(h->db, &s->err))) return ST_ERROR;
+    if (!h->state.images && !(h->state.images = bulk_state_images(&h->state, &s->err))) return ST_ERROR;
     NameReads *reads = name_reads_pause();
     const TempSchema *temp = temp_schema_use(NULL); /* code is all sessions' */
     Status st = update(s, h);

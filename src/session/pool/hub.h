@@ -43,9 +43,11 @@ typedef struct HubProc {
     const Proc *proc; /* NULL: it cannot be read, or is polymorphic */
     NameDeps deps;    /* names that it was made from; what they name is kept in the batch, or (batch NULL) `own` */
     Arena *own;
-    double call_ns; /* what a call took in the last bulk of some size; 0: there was none */
-    int64_t guess;  /* rows that a call may insert into a table, where the number is not known before: more than recent
-                       calls inserted */
+    uint64_t digest;      /* bulk_redo_digest */
+    const char *by_cells; /* why a bulk of it is logged by cells, in the batch; NULL: it need not be */
+    double call_ns;       /* what a call took in the last bulk of some size; 0: there was none */
+    int64_t guess; /* rows that a call may insert into a table, where the number is not known before: more than recent
+                      calls inserted */
 } HubProc;
 
 typedef enum HubState { STATEMENT_NEW, STATEMENT_SHARED, STATEMENT_ALONE, STATEMENT_REFUSED } HubState;

@@ -162,7 +162,7 @@ Status system_fill_log(Session *s, SystemRows *r) {
     system_put_float(r, 15, checkpoint_recovery_time(s->db));
     return ST_OK;
 }
-/* The order it kept, why its strategy, further times, and what went wrong. */
+/* The order it kept, why its strategy, further times, what went wrong, and how it was logged. */
 static Status put_bulk_more(SystemRows *r, int32_t col, const BulkLogEntry *e) {
     const bool failed = e->sqlstate[0] != 0;
     if (!failed) TRY(system_put_text(r, col, e->any_order ? "any" : "timestamp"));
@@ -172,6 +172,8 @@ static Status put_bulk_more(SystemRows *r, int32_t col, const BulkLogEntry *e) {
     system_put_int(r, col + 4, e->retries);
     system_put_int(r, col + 5, e->alone);
     if (failed) TRY(system_put_text(r, col + 6, e->sqlstate));
+    if (e->log) TRY(system_put_text(r, col + 7, e->log));
+    if (e->log && e->log_why[0]) TRY(system_put_text(r, col + 8, e->log_why));
     return ST_OK;
 }
 Status system_fill_bulks(Session *s, SystemRows *r) {

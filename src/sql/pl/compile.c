@@ -745,6 +745,7 @@ static Status complete(const Registry *r, Proc *p, const Cp *body, Arena *a) {
     proc_find_dequeues(p);
     TRY(proc_find_fetch_adds(p, body->n_fetch_adds));
     p->writes = has_writes(p->body);
+    p->order_line = body->order_line;
     p->undo = needs_undo(p->body, false);
     p->undo_adds = needs_undo(p->body, true);
     return ST_OK;

@@ -118,6 +118,9 @@ Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *st
     c->at.var_of = vars;
     c->at.snapshot = c->at.in_statement = false;
     c->at.order_scan = NULL;
+    if (c->any_order > 0 && r->may_write) cp_note_order(c); /* called for each row, it changes something */
+    const int32_t any_order = c->any_order;
+    c->any_order = 0;
     c->at.caught = c->at.found_to = c->at.count_to = -1;
     if (c->at.row_count >= 0) TRY(cp_store_int(c, c->at.row_count, 0));
     for (int32_t i = 0; i < g->n_params; i++)
@@ -133,6 +136,7 @@ Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *st
     TRY(run_inlined(c, &call));
     (void)search_path_use(before);
     cp_mark(c);
+    c->any_order = any_order;
     out->n = 0;
     if (!(out->vars = arena_array(c->arena, int32_t, g->n_params + 1))) return cp_oom(c);
     for (int32_t i = 0; i < g->n_params; i++)

@@ -498,9 +498,11 @@ static Status gone_prepare(Cp *c, const CpEvent *x, char action, Gone *g) {
 static Status gone_statement(Cp *c, Gone *g) {
     int32_t open = 0;
     for (int i = 0; i < g->x->f->n_cols; i++) TRY(as_child(c, g->x, i, g->vars[i], &open));
-    if (g->action == 'a' || g->action == 'r')
+    if (g->action == 'a' || g->action == 'r') {
+        c->any_order++; /* the same error for each row that refers */
         TRY(cp_rows(c, g->b->plan, 0, NULL, referring_row, (void *)(uintptr_t)g->x, NULL));
-    else if (g->b->kind == STMT_DELETE) TRY(cp_delete_rows(c, g->b, g->events));
+        c->any_order--;
+    } else if (g->b->kind == STMT_DELETE) TRY(cp_delete_rows(c, g->b, g->events));
     else TRY(cp_update_rows(c, g->b, g->events));
     while (open-- > 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     return ST_OK;

@@ -82,7 +82,9 @@ Status cp_agg_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void
     bool single = true;
     *x = (Above){.plan = p, .vars = vars};
     for (int32_t i = 0; i < p->agg.n_calls; i++) TRY(agg_init(c, &p->agg.calls[i], vars[i]));
+    c->any_order++;
     TRY(cp_rows_of(c, p->children[0], inner, needed, agg_row, x, &single));
+    c->any_order--;
     for (int32_t i = 0; i < p->agg.n_calls; i++) TRY(define_var(c, p->agg.calls[i].out, vars[i]));
     return cp_test_rest(c, conds, row, ctx);
 }
@@ -182,7 +184,9 @@ Status cp_group_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, vo
     const int32_t loop = c->flow.next_block++, at = cp_var_new(c, NULL, type_make(T_INT8));
     if (at < 0) return ST_ERROR;
     TRY(cp_buffer_clear(c, g->buffer));
+    c->any_order++;
     TRY(cp_rows_of(c, p->children[0], none, needed, keyed_row, g, &single));
+    c->any_order--;
     TRY(cp_buffer_sort(c, g->buffer));
     TRY(cp_store_int(c, at, 0));
     TRY(cp_control(c, OP_P_LOOP, 0, loop));

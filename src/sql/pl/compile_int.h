@@ -286,6 +286,8 @@ typedef struct Cp {
     VEC(ProcColumn) unbounded; /* footprint: Proc.unbounded */
     VEC(CpTable *) reg_tables; /* parallel to tables */
     bool uses_found, found_seen;
+    int32_t any_order;  /* of what is around, so many take rows in whatever order (compile_order.c) */
+    int32_t order_line; /* Proc.order_line */
     const char *reason; /* that it cannot be compiled */
     bool oom;
 } Cp;
@@ -328,6 +330,7 @@ bool *cp_results(const Cp *c);
  * computed for no other instruction and cannot fail. */
 Status cp_sweep(Arena *a, const Instr *code, int32_t n, int64_t n_regs, int64_t n_vars, const bool *wanted, bool *gone);
 void cp_drop(Cp *c, const bool *gone); /* drops instructions, by number, with their lines and places */
+void cp_note_order(Cp *c); /* compile_order.c: what this line does depends on the order that a table has its rows in */
 /* Ends the compilation of this procedure with a reason. */
 Status cp_refuse(Cp *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 Status cp_oom(Cp *c);

@@ -360,6 +360,7 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
     s->table = c->reg_tables.items[s->number];
     TRY(scan_conditions(c, s, conds));
     TRY(scan_index(c, s, conds));
+    if (!s->unique && c->any_order == 0) cp_note_order(c);
     if (!s->unique && !s->one) {
         *single = false;
         c->query.several_sources |= p != c->query.target_scan;
@@ -451,7 +452,7 @@ typedef struct Joined {
     bool *single;
 } Joined;
 /* By column of the scan's table: some condition says it to be equal to a value that is there. NULL: no memory. */
-static bool *equal_columns(Cp *c, const Plan *p, const Conds *conds) {
+bool *cp_equal_columns(Cp *c, const Plan *p, const Conds *conds) {
     const Table *t = p->scan.table;
     const CpTable *x = registry_table(c->reg, p->scan.table);
     bool *eq = arena_calloc(c->arena, t->n_cols + 1);
@@ -469,7 +470,7 @@ static bool *equal_columns(Cp *c, const Plan *p, const Conds *conds) {
     }
     return eq;
 }
-static bool has_key(const KeyConstraint *k, const bool *eq) {
+bool cp_has_key(const KeyConstraint *k, const bool *eq) {
     bool all = k->n_cols > 0;
     for (int i = 0; i < k->n_cols; i++) all &= eq[k->cols[i]];
     return all;
@@ -477,9 +478,9 @@ static bool has_key(const KeyConstraint *k, const bool *eq) {
 static int part_score(Cp *c, const Plan *p, const Conds *conds) {
     if (p->kind != LP_SCAN) return p->kind == LP_VALUES ? 9 : 1;
     const Table *t = p->scan.table;
-    const bool *eq = equal_columns(c, p, conds);
+    const bool *eq = cp_equal_columns(c, p, conds);
     for (int k = 0; eq && k < t->n_keys; k++)
-        if (has_key(&t->keys[k], eq)) return 5;
+        if (cp_has_key(&t->keys[k], eq)) return 5;
     return eq && memchr(eq, 1, (size_t)t->n_cols + 1) ? 2 : 0;
 }
 static Status join_next(Cp *c, void *ctx);
@@ -588,7 +589,7 @@ static Status top_row(Cp *c, void *ctx) {
 }
 
 /* The only scan below, when nothing but conditions and columns stands between; *col: the scan's column that `id` is. */
-static const Plan *only_scan(const Plan *p, ColId id, int32_t *col) {
+const Plan *cp_only_scan(const Plan *p, ColId id, int32_t *col) {
     for (; p->kind == LP_PROJECT || p->kind == LP_FILTER; p = p->children[0])
         for (int32_t i = 0; p->kind == LP_PROJECT && i < p->n_out; i++)
             if (p->out_cols[i] == id) {
@@ -622,7 +623,8 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
     const Plan *outer_scan = c->at.order_scan;
     int32_t outer_col = c->at.order_col;
     bool outer_desc = c->at.order_desc;
-    c->at.order_scan = p->sort.n == 1 ? only_scan(p->children[0], p->sort.keys[0].expr->u.col, &c->at.order_col) : NULL;
+    c->at.order_scan =
+        p->sort.n == 1 ? cp_only_scan(p->children[0], p->sort.keys[0].expr->u.col, &c->at.order_col) : NULL;
     if (c->at.order_scan) {
         const Column *k = &c->at.order_scan->scan.table->cols[c->at.order_col];
         Phys ph = type_phys(k->type);
@@ -637,7 +639,10 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
     TRY(cp_store_int(c, a->best, 0));
     for (int32_t j = 0; j < a->count; j++)
         TRY(cp_store_null(c, a->vars[2 * j + 1])); /* nothing is left from another time */
+    if (!cp_order_is_total(c, p) && !cp_finds_one(c, p->children[0])) cp_note_order(c);
+    c->any_order++;
     TRY(cp_rows_of(c, p->children[0], inner, &below, top_row, a, &single));
+    c->any_order--;
     c->at.order_scan = outer_scan;
     c->at.order_col = outer_col;
     c->at.order_desc = outer_desc;
@@ -739,7 +744,11 @@ static Status sorted_rows(Cp *c, Plan *sort, Plan *child, Expr *limit, Expr *off
     TRY(cp_buffer_clear(c, a->buffer));
     TRY(cp_control(c, OP_P_BLOCK, 0, fill));
     if (limit) TRY(cp_leave_if(c, cp_cmp(c, OP_LE, PH_I64, cp_load(c, n_left), cp_int(c, PH_I64, 0)), fill));
+    const bool total = sort && cp_order_is_total(c, sort);
+    if ((limit || offset) && !total) cp_note_order(c);
+    c->any_order += total;
     TRY(cp_rows_of(c, child, inner, &below, buffer_row, a, &several));
+    c->any_order -= total;
     TRY(cp_control(c, OP_P_ENDBLOCK, 0, fill));
     int32_t at = cp_var_new(c, NULL, i8), end = cp_var_new(c, NULL, i8);
     if (at < 0 || end < 0) return ST_ERROR;
@@ -809,10 +818,10 @@ static bool is_keyed_join(Cp *c, const Plan *p) {
     colset_add_all(&c->ctx, &c->query.in_scope, &scope);
     plan_outputs(&c->ctx, p->children[0], &c->query.in_scope);
     const Table *t = right->scan.table;
-    const bool *eq = equal_columns(c, right, &on);
+    const bool *eq = cp_equal_columns(c, right, &on);
     c->query.in_scope = scope;
     for (int k = 0; eq && k < t->n_keys; k++) /* the first one is looked up by */
-        if (has_key(&t->keys[k], eq)) return t->keys[k].n_cols == on.n;
+        if (cp_has_key(&t->keys[k], eq)) return t->keys[k].n_cols == on.n;
     return false;
 }
 /* More than one row may come. */
@@ -888,6 +897,7 @@ static Status limit_of_rows(Cp *c, Above *a, Conds *conds) {
     Conds *none = arena_new_of(c->arena, Conds);
     if (!none) return cp_oom(c);
     TRY(cp_control(c, OP_P_BLOCK, 0, block));
+    if (!cp_finds_one(c, k)) cp_note_order(c);
     TRY(cp_rows_of(c, k, none, needed, limit_row, a, single));
     return cp_control(c, OP_P_ENDBLOCK, 0, block);
 }
@@ -1613,7 +1623,10 @@ static Status update_rows(Cp *c, BoundStmt *b, CpEvents *events, CpRow row, void
     for (int32_t i = 0; i < b->n_checks; i++) colset_add(&c->ctx, s, b->checks[i]);
     for (int32_t i = 0; i < b->n_result; i++) colset_add(&c->ctx, s, b->result[i]);
     if (!vec_push(c->arena, &c->query.write_tables, t->id)) return cp_oom(c);
+    const bool alone = cp_is_of_one_scan(b->plan);
+    c->any_order += alone;
     TRY(rows_needed(c, b->plan, s, update_row, k, k->single));
+    c->any_order -= alone;
     c->query.change_plan = c->query.target_scan = NULL;
     c->query.change_groups = NULL;
     c->query.fetch_adds = NULL;
@@ -1667,7 +1680,9 @@ static Status delete_rows(Cp *c, BoundStmt *b, CpEvents *events, CpRow row, void
     colset_add(&c->ctx, s, b->rowid);
     for (int32_t i = 0; i < b->n_result; i++) colset_add(&c->ctx, s, b->result[i]);
     if (!vec_push(c->arena, &c->query.write_tables, b->table->id)) return cp_oom(c);
+    c->any_order++;
     TRY(rows_needed(c, b->plan, s, delete_row, k, k->single));
+    c->any_order--;
     c->query.change_plan = NULL;
     return ST_OK;
 }

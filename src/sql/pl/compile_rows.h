@@ -68,6 +68,14 @@ ColId cp_scan_col(const Plan *p, int32_t col);
 /* The scan's column that an expression is, casts that change no value taken off; -1 none. */
 int32_t cp_scan_column(const Plan *p, const Expr *e);
 
+bool *cp_equal_columns(Cp *c, const Plan *p, const Conds *conds);
+const Plan *cp_only_scan(const Plan *p, ColId id, int32_t *col);
+bool cp_has_key(const KeyConstraint *k, const bool *eq); /* all of its columns */
+
+/* compile_order.c */
+bool cp_order_is_total(Cp *c, const Plan *sort);
+bool cp_is_of_one_scan(const Plan *p);
+
 /* compile_adds.c: what an UPDATE adds to a column. */
 typedef struct CpAdd {
     Expr *by;   /* NULL: it is no addition */

@@ -451,6 +451,7 @@ Status cp_cte_scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
     for (int64_t i = 0; i < c->query.ctes.len && !x; i++)
         if (c->query.ctes.items[i]->id == p->cte.id) x = c->query.ctes.items[i];
     if (!x) return cp_refuse(c, "a common table expression that is read where it has not been computed");
+    if (c->any_order == 0) cp_note_order(c); /* it may have been collected where that did not matter */
     Collected k = {.buffer = x->k.buffer, .at = cp_var_new(c, NULL, type_make(T_INT8))};
     const int32_t loop = c->flow.next_block++;
     if (k.at < 0) return ST_ERROR;

@@ -163,7 +163,9 @@ Status cp_subquery(Cp *c, const Expr *e, int32_t var) {
         TRY(cp_store_int(c, k.count, 0));
         TRY(cp_store_null(c, var));
     }
+    c->any_order++; /* whether there is one, or the only one */
     TRY(cp_rows(c, b->plan, b->n_result, b->result, into_row, &k, &k.single));
+    c->any_order--;
     return k.block >= 0 ? cp_control(c, OP_P_ENDBLOCK, 0, k.block) : ST_OK;
 }
 
@@ -199,7 +201,9 @@ Status cp_any_subquery(Cp *c, const Expr *e, int32_t var) {
     if (cp_unsettled(c, k.cond)) return cp_refuse(c, "a call or subquery before IN, ANY or ALL with a query");
     TRY(cp_store_int(c, var, k.all));
     TRY(cp_control(c, OP_P_BLOCK, 0, k.block));
+    c->any_order++;
     TRY(cp_rows(c, e->u.sub.plan, e->u.sub.n_cols, e->u.sub.cols, any_row, &k, NULL));
+    c->any_order--;
     return cp_control(c, OP_P_ENDBLOCK, 0, k.block);
 }
 
@@ -253,6 +257,13 @@ static Status end_statement(Cp *c) {
     if (count >= 0) TRY(cp_copy(c, c->at.row_count, count));
     return found >= 0 ? cp_copy(c, c->at.var_of[c->at.f->found], found) : ST_OK;
 }
+/* Rows of a query whose order does not matter. */
+static Status all_rows(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
+    c->any_order++;
+    const Status st = cp_rows(c, b->plan, b->n_result, b->result, row, ctx, single);
+    c->any_order--;
+    return st;
+}
 static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
     c->at.in_statement = true;
     BoundStmt *b = cp_bind(c, q->stmt, q);
@@ -275,7 +286,7 @@ static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
         if (b->kind == STMT_INSERT) TRY(cp_insert(c, b, found, NULL));
         else if (b->kind == STMT_UPDATE) TRY(cp_update(c, b, found, NULL, NULL));
         else if (b->kind == STMT_DELETE) TRY(cp_delete(c, b, found, NULL, NULL));
-        else TRY(cp_rows(c, b->plan, b->n_result, b->result, found ? found : unwanted_row, b, NULL));
+        else TRY(all_rows(c, b, found ? found : unwanted_row, b, NULL));
         return end_statement(c);
     }
     Type *types = arena_array(c->arena, Type, b->n_result + 1);
@@ -302,6 +313,7 @@ static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
     if (b->kind == STMT_INSERT) TRY(cp_insert(c, b, into_row, &k));
     else if (b->kind == STMT_UPDATE) TRY(cp_update(c, b, into_row, &k, &k.single));
     else if (b->kind == STMT_DELETE) TRY(cp_delete(c, b, into_row, &k, &k.single));
+    else if (k.count >= 0) TRY(all_rows(c, b, into_row, &k, &k.single)); /* there is no second one */
     else TRY(cp_rows(c, b->plan, b->n_result, b->result, into_row, &k, &k.single));
     if (k.block >= 0) {
         for (int32_t i = 0; i < k.n; i++) TRY(cp_store_null(c, k.vars[i]));

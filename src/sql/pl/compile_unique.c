@@ -119,7 +119,9 @@ static Status look_for_others(Cp *c, Search *s) {
     if (!b) return c->reason ? ST_ERROR : cp_oom(c);
     const CpQuery was = cp_query_apart(c);
     c->no_locks = true;
+    c->any_order++; /* the same error for each of them */
     TRY(cp_rows(c, b->plan, 0, NULL, found_row, s, NULL));
+    c->any_order--;
     cp_query_back(c, &was);
     return ST_OK;
 }

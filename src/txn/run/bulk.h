@@ -154,8 +154,9 @@ typedef struct BulkStats {
     int64_t transfer_ns; /* all waiting for copies to and from the device */
     int64_t phase_ns[BULK_PHASES];
     /* Set by sessions (session/pool/bulk.c): */
-    int64_t n_retries; /* runs that were void, since a forecast of what calls insert was too low */
-    bool any_order;    /* bulk_order was any, and the bulk did not run one call at a time */
+    int64_t n_retries;         /* runs that were void, since a forecast of what calls insert was too low */
+    bool any_order;            /* bulk_order was any, and the bulk did not run one call at a time */
+    const char *log, *log_why; /* "inputs" or "cells", and why cells: these live as long as the procedures; NULL */
 } BulkStats;
 
 typedef struct FailedCall {
@@ -195,6 +196,7 @@ bool images_fit(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *pro
 bool images_current(ImageSet *s, const Table *t); /* bulks have an image of the table as it is */
 bool images_only_there(const Image *im);          /* a device has newer rows of it */
 bool images_on_device(const ImageSet *s);         /* a device has changes that the host does not */
+bool images_ahead(const ImageSet *s);             /* some table has to be brought up to date */
 /* device_rows_view of the table's image; NULL: the table has everything. *there false: its newer rows are on the host,
  * and not in the table. */
 Status images_view(ImageSet *s, const Table *t, const Table **out, bool *there, Err *e);
@@ -204,6 +206,16 @@ Status images_home(ImageSet *s, Err *e);
 /* Applies the changes of images to their tables, before the tables are used otherwise. 58000, as images_home: no table
  * has changed then; after other errors, changes that were not applied are still in the images. */
 Status images_sync(ImageSet *s, UndoLog *undo, Err *e);
+/* The same of one table; nothing, when there is no image of it or it is not ahead. */
+Status images_sync_table(ImageSet *s, int64_t table_id, UndoLog *undo, Err *e);
+/* Called for each table that is brought up to date from here on, with what it has learned of its rows
+ * (sync_numbered). Returns the watch that there was. */
+struct RowNumbers;
+typedef struct ImagesWatch {
+    void (*synced)(void *ctx, const Table *t, const struct RowNumbers *x); /* NULL: none is */
+    void *ctx;
+} ImagesWatch;
+ImagesWatch images_watch(ImageSet *s, ImagesWatch w);
 /* Before a bulk of these procedures: whether tables have the cells that it writes in their images (home_settle, of
  * images that are not ahead), or cells of their own (home_leave). */
 Status images_settle(ImageSet *s, int32_t n, const Proc *const *procs, Err *e);

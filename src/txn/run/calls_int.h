@@ -253,6 +253,7 @@ struct ImageSet {
     ImageEntry *entries;
     int64_t n_procs, cap_procs;
     ProcEntry *procs;
+    ImagesWatch watch;
 };
 ImageEntry *images_entry(ImageSet *s, int64_t table_id); /* NULL: none */
 /* The procedure prepared for `workers` workers; foot: its footprint too. */

@@ -5,6 +5,7 @@
  */
 #include "txn/run/calls_int.h"
 
+#include "storage/redo.h"
 #include "storage/row_home.h"
 #include "txn/store/device_copy.h"
 #include "txn/store/device_rows.h"
@@ -256,6 +257,11 @@ bool images_on_device(const ImageSet *s) {
         if (s->entries[i].image && device_copy_newer(s->entries[i].image)) return true;
     return false;
 }
+bool images_ahead(const ImageSet *s) {
+    int64_t i = 0;
+    while (i < s->n && !is_ahead(&s->entries[i])) i++;
+    return i < s->n;
+}
 Status images_view(ImageSet *s, const Table *t, const Table **out, bool *there, Err *e) {
     Image *im = images_find(s, t->id);
     *out = NULL;
@@ -270,16 +276,36 @@ Status images_home(ImageSet *s, Err *e) {
         if (s->entries[i].image) TRY(device_copy_to_host(s->entries[i].image, e));
     return ST_OK;
 }
+ImagesWatch images_watch(ImageSet *s, ImagesWatch w) {
+    const ImagesWatch before = s->watch;
+    s->watch = w;
+    return before;
+}
+static Status sync_entry(ImageSet *s, const ImageEntry *x, UndoLog *undo, Err *e) {
+    if (!is_ahead(x)) return ST_OK;
+    if (!s->watch.synced) return image_sync(x->image, undo, e);
+    RowNumbers numbers = {.arena = arena_new(&s->account, e)};
+    if (!numbers.arena) return ST_ERROR;
+    const Status st = sync_numbered(x->image, undo, &numbers, e);
+    if (st == ST_OK) s->watch.synced(s->watch.ctx, x->image->table, &numbers);
+    arena_free(numbers.arena);
+    return st;
+}
 /* Everything comes to the host before the first table changes: a device that is lost on the way leaves all tables as
  * they were. */
 /* Urgent, as bulks are: other statements wait for it. */
 Status images_sync(ImageSet *s, UndoLog *undo, Err *e) {
     pool_urgent_begin();
     Status st = images_home(s, e);
-    for (int64_t i = 0; i < s->n && st == ST_OK; i++)
-        if (is_ahead(&s->entries[i])) st = image_sync(s->entries[i].image, undo, e);
+    for (int64_t i = 0; i < s->n && st == ST_OK; i++) st = sync_entry(s, &s->entries[i], undo, e);
     pool_urgent_end();
     return st;
+}
+Status images_sync_table(ImageSet *s, int64_t table_id, UndoLog *undo, Err *e) {
+    const ImageEntry *x = images_entry(s, table_id);
+    if (!x) return ST_OK;
+    TRY(images_home(s, e));
+    return sync_entry(s, x, undo, e);
 }
 
 Status images_settle(ImageSet *s, int32_t n, const Proc *const *procs, Err *e) {

@@ -1,37 +1,12 @@
 /* replay.c - see replay.h. */
-#include "txn/run/replay.h"
+#include "txn/run/replay_int.h"
+
+#include "base/hash.h"
 
 enum {
     PIECE_CALLS = 4096 /* that a worker copies at a time, */,
     FIND_CALLS = 1 << 14 /* and looks through */,
     COLUMN_ALIGN = 64
-};
-
-typedef struct ReplayGroup {
-    const Proc *proc;
-    int32_t number; /* of the group in its bulk */
-    int64_t n, n_failed;
-    Vec *params;
-    uint32_t *calls;  /* NULL: its calls are all of the bulk's */
-    uint32_t *failed; /* in no order */
-} ReplayGroup;
-/* A bulk: groups in `arena`, cells and strings in `block`. */
-typedef struct ReplayBulk {
-    struct ReplayBulk *next;
-    Arena *arena;
-    char *block;
-    int64_t bytes; /* of both */
-    int64_t block_bytes;
-    int64_t n_calls; /* of the bulk, with those that are not kept */
-    SessionInfo session;
-    int32_t n_groups;
-    ReplayGroup *groups;
-    bool any_order; /* by group, in the order that they have here; else by number of call */
-} ReplayBulk;
-struct Replay {
-    MemAccount *account;
-    ReplayBulk *first, *last, *before_last;
-    int64_t bytes, bulks, calls;
 };
 
 Replay *replay_new(MemAccount *acct, Err *e) {
@@ -70,6 +45,58 @@ bool replay_covers(const Proc *p) {
         if (f && strcmp(f->name, "current_setting") == 0) return false;
     }
     return true;
+}
+
+static bool is_one_of(const char *name, const char *const *names) {
+    while (*names && strcmp(*names, name) != 0) names++;
+    return *names != NULL;
+}
+/* Functions of the machine's mathematics, whose last bit is not the same everywhere. */
+static bool is_library_math(const FuncDef *f) {
+    static const char *const names[] = {"cbrt", "exp",  "ln",   "log",   "log10", "power", "pow",   "^",
+                                        "sin",  "cos",  "tan",  "cot",   "asin",  "acos",  "atan",  "atan2",
+                                        "sind", "cosd", "tand", "cotd",  "asind", "acosd", "atand", "atan2d",
+                                        "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", NULL};
+    return f->ret == T_FLOAT8 && is_one_of(f->name, names);
+}
+/* Stable functions of what is kept: the transaction's time, the zone and forms of texts, the user. */
+static bool is_of_kept(const FuncDef *f) {
+    static const char *const names[] = {"now",
+                                        "transaction_timestamp",
+                                        "statement_timestamp",
+                                        "current_timestamp",
+                                        "current_date",
+                                        "current_time",
+                                        "localtime",
+                                        "localtimestamp",
+                                        "age",
+                                        "make_timestamptz",
+                                        "timezone",
+                                        "date_trunc",
+                                        "date_part",
+                                        "extract",
+                                        "to_char",
+                                        "to_timestamp",
+                                        "to_date",
+                                        "current_user",
+                                        "session_user",
+                                        "user",
+                                        "current_role",
+                                        NULL};
+    return is_one_of(f->name, names);
+}
+const char *replay_reason(const Proc *p, Arena *a) {
+    for (int32_t i = 0; i < p->body->n_instrs; i++) {
+        const Instr *in = &p->body->instrs[i];
+        const FuncDef *f = in->op == OP_CALL ? ((const CallSite *)in->aux)->func : NULL; /* NULL: a cast */
+        const int line = p->lines ? (int)p->lines[i] : 0;
+        if (f && is_library_math(f)) return arena_printf(a, "line %d: %s() of a mathematical library", line, f->name);
+        if (f && f->flags & FN_STABLE && !is_of_kept(f))
+            return arena_printf(a, "line %d: what %s() gives is not among the inputs", line, f->name);
+    }
+    if (p->order_line > 0)
+        return arena_printf(a, "line %d: rows in the order that they are stored in", (int)p->order_line);
+    return NULL;
 }
 
 /* ---- keeping ------------------------------------------------------------------------------------------------- */
@@ -219,6 +246,17 @@ static bool copy_session(ReplayBulk *x, const SessionInfo *s) {
     x->session.call_routine_rows = NULL;
     return (x->session.user || !s->user) && (x->session.database || !s->database);
 }
+void replay_append(Replay *r, ReplayBulk *x) {
+    arena_set_err(x->arena, NULL);
+    x->bytes = x->block_bytes + arena_bytes(x->arena);
+    r->bytes += x->bytes;
+    r->bulks++;
+    r->calls += x->n_calls;
+    r->before_last = r->last;
+    if (r->last) r->last->next = x;
+    else r->first = x;
+    r->last = x;
+}
 Status replay_add(Replay *r, int32_t n_groups, const CallGroup *groups, const QueryOptions *q, Err *e) {
     Arena *a = arena_new(r->account, e);
     ReplayBulk *x = a ? arena_new_of(a, ReplayBulk) : NULL;
@@ -231,15 +269,7 @@ Status replay_add(Replay *r, int32_t n_groups, const CallGroup *groups, const Qu
         arena_free(a);
         return st;
     }
-    arena_set_err(a, NULL);
-    x->bytes = x->block_bytes + arena_bytes(a);
-    r->bytes += x->bytes;
-    r->bulks++;
-    r->calls += x->n_calls;
-    r->before_last = r->last;
-    if (r->last) r->last->next = x;
-    else r->first = x;
-    r->last = x;
+    replay_append(r, x);
     return ST_OK;
 }
 void replay_drop_last(Replay *r) {
@@ -444,4 +474,59 @@ Status replay_run(const Replay *r, ImageSet *images, const Catalog *c, const Que
     }
     arena_free(a);
     return st;
+}
+
+/* ---- what they have left ---- */
+/* The columns of the table that the procedure's calls may set; *rows: they insert or delete rows. */
+static bool changed_columns(const Proc *p, int32_t table, const Image *im, bool *cols) {
+    bool rows = false;
+    for (int32_t i = 0; i < p->body->n_instrs; i++) {
+        const Instr *in = &p->body->instrs[i];
+        if (in->op == OP_ROW_INSERT && ((const RowInsert *)in->aux)->table == table) {
+            memset(cols, 1, (size_t)im->n_cols);
+            rows = true;
+        } else if (in->op == OP_ROW_PUT || in->op == OP_ROW_ADD || in->op == OP_ROW_DELETE) {
+            const RowCol *c = in->aux;
+            rows |= c->table == table;
+            if (c->table == table && c->col >= 0) cols[c->col] = true;
+        }
+    }
+    return rows;
+}
+static uint64_t row_hash(const Image *im, const bool *cols, int64_t row) {
+    uint64_t h = 1;
+    for (int32_t c = 0; c < im->n_cols; c++) {
+        const ImageColumn *x = &im->cols[c];
+        if (!cols[c] || !x->used) continue;
+        const bool valid = !x->valid || x->valid[row * x->stride];
+        h = hash_combine(h, valid ? cell_hash((Phys)x->phys, x->cells + row * x->stride) : 0);
+    }
+    return h;
+}
+static uint64_t proc_hash(const ImageSet *images, const Proc *p) {
+    uint64_t h = 0;
+    for (int32_t t = 0; t < p->n_tables; t++) {
+        enum { COLS = 1600 };
+        bool cols[COLS] = {false};
+        const Image *im = images_find((ImageSet *)(uintptr_t)images, p->tables[t].table_id);
+        const int64_t rows = im ? atomic_load(&im->rows) : 0;
+        uint64_t sum = 0;
+        if (!im || im->n_cols > COLS || !changed_columns(p, t, im, cols)) continue;
+        for (int64_t r = 0; r < rows; r++)
+            if (im->live[r] == ROW_LIVE) sum += row_hash(im, cols, r);
+        h = hash_combine(h, hash_combine((uint64_t)p->tables[t].table_id, sum));
+    }
+    return h;
+}
+uint64_t replay_hash_calls(const ImageSet *images, int32_t n_groups, const CallGroup *groups) {
+    uint64_t h = 0;
+    for (int32_t k = 0; k < n_groups; k++)
+        if (groups[k].proc->writes && groups[k].n > 0) h = hash_combine(h, proc_hash(images, groups[k].proc));
+    return h;
+}
+uint64_t replay_hash(const Replay *r, const ImageSet *images) {
+    uint64_t h = 0;
+    for (int32_t k = 0; r->last && k < r->last->n_groups; k++)
+        h = hash_combine(h, proc_hash(images, r->last->groups[k].proc));
+    return h;
 }

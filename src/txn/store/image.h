@@ -71,6 +71,10 @@ Status room_trim(Image *im, Err *e);
  * (NULL: none). When the caller rolls that back later, the image is stale. Constraints hold by construction: a failure
  * is XX000 or 53200 and leaves both as they were. */
 Status image_sync(Image *im, UndoLog *undo, Err *e);
+struct RowNumbers;
+/* The same; what the table has learned of its rows, in numbers->arena (storage/redo.h; NULL: it is not wanted). Rows
+ * that have come are in the order of their calls, whichever way these have run. */
+Status sync_numbered(Image *im, UndoLog *undo, struct RowNumbers *numbers, Err *e);
 bool image_is_dirty(const Image *im);
 /* The table's tablets have the cells that bulks write in the image's rows from here on: one copy of them, which calls
  * change in place. That is for bulks on the host that are not undone as a whole: there are no old cells for a log. Of

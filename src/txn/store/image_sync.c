@@ -11,8 +11,9 @@
  *    a whole; those of the first step may be made again. Rowids of the image follow last, or before where they do not
  *    count as long as rows have marks.
  */
-#include "txn/store/store_int.h"
+#include "storage/redo.h"
 #include "txn/store/device_copy.h"
+#include "txn/store/store_int.h"
 
 enum { SYNC_ROWS = 16384, SPAN_ROWS = TABLET_ROWS, SPAN_BATCH = 1024 };
 
@@ -40,6 +41,7 @@ typedef struct Span {
 typedef struct Sync {
     Image *im;
     UndoLog *undo;
+    RowNumbers *numbers; /* NULL: not wanted */
     Err *e;
     Arena *tmp; /* for the whole of it */
     Arena *batch;
@@ -297,6 +299,9 @@ static Status sync_updates(Sync *s, bool home, Err *e) {
 }
 
 /* ---- inserts ---- */
+static Status note_come(Sync *s, int64_t first, int64_t n) {
+    return !s->numbers || row_numbers_come(s->numbers, first, n) ? ST_OK : err_oom(s->e);
+}
 /* The table gets copies of n inserts. */
 static Status copy_inserts(Sync *s, int64_t n, const int64_t *rows, int64_t *ids, Err *e) {
     Image *im = s->im;
@@ -309,6 +314,7 @@ static Status copy_inserts(Sync *s, int64_t n, const int64_t *rows, int64_t *ids
             if (!gather(s, c, k, rows + first, &cols[c])) return ST_ERROR;
         TRY(table_append(im->table, k, cols, s->undo, ids + first, e));
     }
+    for (int64_t i = 0; i < n; i++) TRY(note_come(s, ids[i], 1));
     return ST_OK;
 }
 /* A row that came since the table was last up to date, or a number that no row has got. */
@@ -353,6 +359,8 @@ static Status adopt_run(Sync *s, int64_t row, int64_t n, Err *e) {
     TRY(table_append_home(im->table, &r, im->impl->pool, s->undo, &first, e));
     TRY(rowids_room(im, row, n, first, e));
     for (int64_t i = 0; i < n; i++) rowids_put(im, row + i, dead[i] ? -1 : first + i);
+    for (int64_t i = 0; i < n; i++)
+        if (!dead[i]) TRY(note_come(s, first + i, 1));
     return home_note_tablet(im, first >> 32, row - (first & 0xffffffff), (first & 0xffffffff) + n, e);
 }
 /* The table gets copies of those of rows [row, row + n) that are there. */
@@ -395,6 +403,17 @@ static Status rowids_to_learn(const Sync *s, Err *e) {
     return ST_OK;
 }
 
+/* Rows that updates have moved; where they were is still what the image says. */
+static Status note_moved(const Sync *s) {
+    const Change updates[] = {CHANGE_UPDATE, CHANGE_TEXTS};
+    for (int k = 0; s->numbers && k < ARRAY_LEN(updates); k++) {
+        const Change c = updates[k];
+        for (int64_t i = 0; i < s->n[c]; i++)
+            if (!row_numbers_moved(s->numbers, stored_rowid(s->im, s->rows[c][i]), s->ids[c][i])) return err_oom(s->e);
+    }
+    return ST_OK;
+}
+
 static Status sync_all(Sync *s, Err *e) {
     Table *t = s->im->table;
     TRY(list_changes(s));
@@ -404,6 +423,7 @@ static Status sync_all(Sync *s, Err *e) {
     TRY(sync_updates(s, false, e));
     TRY(sync_updates(s, true, e));
     TRY(sync_inserts(s, e));
+    TRY(note_moved(s));
     return rowids_to_learn(s, e);
 }
 
@@ -420,13 +440,19 @@ static void learn(Sync *s) {
     im->impl->synced_rows = atomic_load(&im->rows);
 }
 
-Status image_sync(Image *im, UndoLog *undo, Err *e) {
+Status image_sync(Image *im, UndoLog *undo, Err *e) { return sync_numbered(im, undo, NULL, e); }
+Status sync_numbered(Image *im, UndoLog *undo, RowNumbers *numbers, Err *e) {
     TRY(device_copy_to_host(im, e));
     if (!image_is_dirty(im)) return ST_OK;
     device_copy_stale(im);
     if (im->version != im->table->content)
         return err_internal(e, "table \"%s\" was changed beside its image", im->table->name);
-    Sync s = {.im = im, .undo = undo, .e = e, .tmp = arena_new(im->account, e), .batch = arena_new(im->account, e)};
+    Sync s = {.im = im,
+              .undo = undo,
+              .numbers = numbers,
+              .e = e,
+              .tmp = arena_new(im->account, e),
+              .batch = arena_new(im->account, e)};
     if (!undo) s.undo = undo_new(im->account, e);
     Status st = ST_ERROR;
     if (s.tmp && s.batch && s.undo) {
