@@ -72,7 +72,8 @@ typedef struct Bench {
     size_t records_len;
     int n_records;
     bool failed;             /* wrong rows somewhere: exit status 1 */
-    const char *database;    /* latency: a database that is there; NULL: in memory */
+    const char *database;    /* a directory; NULL: in memory */
+    bool durable;            /* with a redo log */
     const char *tpch, *data; /* gpl, latency: folder of schema and queries; of .tbl files */
     const Variant *extra;    /* --variant: more columns */
     int n_extra;

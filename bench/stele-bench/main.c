@@ -53,6 +53,7 @@ static const char usage[] =
     "  --profile FILE     rates of this machine, as `stele calibrate` writes them; default: the user's\n"
     "  --data DIR         .tbl files (region.tbl .. lineitem.tbl)\n"
     "  --database DIR     gpl, latency: a database with TPC-H's tables\n"
+    "  --durable DIR      transaction benchmarks: the database is this directory, with a redo log; else in memory\n"
     "  --tpch DIR         folder of schema.sql and queries/ (bench/tpch)\n"
     "  --variant L=S      gpl: one more column with label L and settings S (name=value name=value ...); transactions: "
     "lines with label L after SQL S; repeatable\n"
@@ -287,7 +288,10 @@ static int option(Options *o, const char *a, const char *v) {
     else if (strcmp(a, "--commit") == 0) o->commit = v;
     else if (strcmp(a, "--data") == 0) b->data = v;
     else if (strcmp(a, "--database") == 0 && (is(b, "latency") || is(b, "gpl"))) b->database = v;
-    else if (strcmp(a, "--tpch") == 0) b->tpch = v;
+    else if (strcmp(a, "--durable") == 0 && is_oltp(b->name)) {
+        b->database = v;
+        b->durable = true;
+    } else if (strcmp(a, "--tpch") == 0) b->tpch = v;
     else return OTHER;
     return 0;
 }
@@ -353,8 +357,8 @@ int main(int argc, char **argv) {
     if (profile_load(vfs_posix(), o.profile, &b->profile, &b->has_profile, &e) != ST_OK)
         fprintf(stderr, "stele-bench: %s\n", e.message);
     stele_error_info why;
-    if (stele_open(b->database ? b->database : ":memory:", &(stele_options){.threads = b->threads}, &b->db, &why) !=
-        STELE_OK)
+    const stele_options how = {.threads = b->threads, .durable = b->durable};
+    if (stele_open(b->database ? b->database : ":memory:", &how, &b->db, &why) != STELE_OK)
         return fprintf(stderr, "stele-bench: %s\n", why.message), 1;
     if (stele_connect(b->db, &b->conn) != STELE_OK) return fprintf(stderr, "stele-bench: cannot connect\n"), 1;
     b->started_s = now_s();

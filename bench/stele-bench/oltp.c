@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "beside.h"
 #include "calls.h"
+#include "db/redo.h"
 #include "session/pool/callpool.h"
 #include "workloads.h"
 
@@ -124,7 +125,7 @@ enum {
 typedef struct Total {
     double seconds, warm_up, latency_sum, p50, p99, max;
     double busy, cpu;
-    int64_t image_ns, calls, failed, bulks;
+    int64_t image_ns, calls, failed, bulks, log_bytes;
     BulkStats sum;
     BulkStats last;
     int64_t n_samples;
@@ -242,6 +243,7 @@ static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload 
         atomic_store(&s->cancel, false);
         err_clear(&s->err);
         double began = now_s(), cpu = cpu_s();
+        const int64_t log_end = redo_end_lsn(s->db);
         Status st = session_bulk_run(s, now->n_parts, now->parts, &feed, &r);
         st = session_end_statement(s, st);
         double took = now_s() - began;
@@ -270,6 +272,7 @@ static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload 
             }
             t->bulks++;
             t->calls += calls_now;
+            t->log_bytes += redo_end_lsn(s->db) - log_end;
             t->busy += took;
             t->cpu += cpu;
             t->failed += r->stats.n_failed;
@@ -476,6 +479,8 @@ static void report(Bench *b, const Workload *w, const OltpOptions *o, const Line
         if (sum->phase_ns[k] > 0)
             printf(" %s %.0f", bulk_phase_name((BulkPhase)k), (double)sum->phase_ns[k] / bulks / 1e3);
     printf("\n");
+    if (t->last.log)
+        printf("    logged by %s: %.1f bytes a call\n", t->last.log, (double)t->log_bytes / (double)t->calls);
     fflush(stdout);
     json_begin(b);
     json_text(b, "benchmark", w->name);
@@ -523,6 +528,7 @@ static void report(Bench *b, const Workload *w, const OltpOptions *o, const Line
     json_num(b, "depth", (double)sum->depth / bulks);
     json_num(b, "width0", (double)sum->width0 / bulks);
     json_num(b, "crossing", (double)sum->crossing / bulks);
+    if (t->last.log) json_num(b, "log_bytes_per_call", (double)t->log_bytes / (double)t->calls);
     json_num(b, "abort_rate", (double)t->failed / (double)t->calls);
     json_end(b);
 }
