@@ -1,5 +1,8 @@
 /* driver.c - bulks against calls one at a time: runs the cases that oracle.py writes.
  *
+ * With --recover DIR configurations have their databases there, with a redo log; each is left as a crash leaves it, and
+ * opened again, which must give the same tables.
+ *
  * A case comes on standard input, a command per line, fields separated by tabs:
  *
  *   S sql                      a statement of the setup, run in every database of the case; tabs are ends of lines
@@ -43,6 +46,7 @@
  * something ahead: configurations with such bulks; bulks that the one before was told of; those of them whose
  * arguments, and whose footprints, were there when they began; `. calls failed` at the end.
  */
+#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -50,8 +54,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "db/redo.h"
 #include "exec/device/dev.h"
+#include "session/ddl/index_program.h"
 #include "session/pool/bulk.h"
+#include "session/pool/bulk_redo.h"
 #include "session/pool/bulk_slices.h"
 
 enum { MAX_ROUTINES = 32, MAX_TABLES = 32, MAX_ARGS = 16, MAX_DIFFERENCES = 4, OTHERS = 2, WATCHERS = 2 };
@@ -155,11 +162,18 @@ static void run_free(const Case *k, Run *r) {
 }
 
 /* ---- sessions ------------------------------------------------------------------------------- */
-static bool conn_open(Conn *c, int threads, bool others) {
+/* With --recover: the directory that configurations have their databases in, with a redo log. */
+static const char *recovered;
+
+static bool open_database(const char *path, int threads, Conn *c, Err *e) {
+    if (database_open(path, vfs_posix(), threads, 0, &c->db, e) != ST_OK) return false;
+    return !path || (index_programs_of_all(&c->db->catalog, e) == ST_OK &&
+                     database_replay(c->db, &bulk_redo_ops, e) == ST_OK && redo_start(c->db, e) == ST_OK);
+}
+static bool conn_open(Conn *c, const char *path, int threads, bool others) {
     *c = (Conn){0};
     Err e = {0};
-    bool ok =
-        database_open(NULL, vfs_posix(), threads, 0, &c->db, &e) == ST_OK && session_new(c->db, &c->s, &e) == ST_OK;
+    bool ok = open_database(path, threads, c, &e) && session_new(c->db, &c->s, &e) == ST_OK;
     for (int i = 0; ok && others && i < OTHERS; i++) ok = session_new(c->db, &c->others[i], &e) == ST_OK;
     for (int i = 0; ok && others && i < WATCHERS; i++) ok = session_new(c->db, &c->watchers[i], &e) == ST_OK;
     if (!ok) printf("E %s\n", e.message);
@@ -368,8 +382,8 @@ static void *read_on(void *ctx) {
 }
 
 /* reads: it will have a reader. */
-static bool setup(const Case *k, Conn *c, int threads, bool reads) {
-    if (!conn_open(c, threads, reads || k->n_mixes > 0)) return false;
+static bool setup(const Case *k, Conn *c, const char *path, int threads, bool reads) {
+    if (!conn_open(c, path, threads, reads || k->n_mixes > 0)) return false;
     for (int64_t i = 0; i < k->setup.n; i++)
         if (!run_sql(c->s, k->setup.items[i], NULL)) {
             printf("E %s: %s: %s\n", c->s->err.sqlstate, c->s->err.message, k->setup.items[i]);
@@ -784,7 +798,7 @@ static void compare_in_order(const Case *k, const Config *g, Session *s, const R
                              const Reader *readers) {
     Conn c;
     const bool reads = has(g, 'r') || has(g, 'c');
-    if (!setup(k, &c, 1, reads)) return;
+    if (!setup(k, &c, NULL, 1, reads)) return;
     Run want;
     run_new(k, &want);
     if (run_reference(k, sequence, reads, &c, &want)) {
@@ -829,11 +843,44 @@ static void readers_stop(const Config *g, Reader *r) {
     pthread_join(r[1].thread, NULL);
     read_now(&r[1]); /* at least once */
 }
+static void remove_tree(const char *path) {
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        char inner[1024];
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
+        snprintf(inner, sizeof inner, "%s/%s", path, e->d_name);
+        remove_tree(inner);
+    }
+    if (d) closedir(d);
+    (void)remove(path);
+}
+/* Leaves the database as a crash does, and opens it again: tables are what they were. */
+static void crash(const Case *k, const Config *g, Conn *c) {
+    Lines before[MAX_TABLES] = {{0}};
+    bool ok = true;
+    for (int64_t t = 0; ok && t < k->tables.n; t++)
+        if (!(ok = table_rows(c->s, k->tables.items[t], &before[t]))) failed(g, c->s, "reading a table");
+    conn_close(c);
+    ok = ok && conn_open(c, recovered, g->threads, false);
+    for (int64_t t = 0; ok && t < k->tables.n; t++) {
+        Lines rows = {0};
+        if (!table_rows(c->s, k->tables.items[t], &rows)) failed(g, c->s, "reading a table that was recovered");
+        int64_t i = 0;
+        while (i < rows.n && i < before[t].n && strcmp(rows.items[i], before[t].items[i]) == 0) i++;
+        if (i < rows.n || i < before[t].n)
+            printf("D %s: recovered: table %s: %s, and had %s\n", g->name, k->tables.items[t],
+                   i < rows.n ? rows.items[i] : "no more", i < before[t].n ? before[t].items[i] : "no more");
+        lines_free(&rows);
+    }
+    for (int t = 0; t < MAX_TABLES; t++) lines_free(&before[t]);
+}
 static void run_config(const Case *k, const Config *g, const Run *want, Ahead *ahead) {
     Conn c;
-    if (!setup(k, &c, g->threads, has(g, 'r') || has(g, 'c'))) return;
+    if (recovered) remove_tree(recovered);
+    if (!setup(k, &c, recovered, g->threads, has(g, 'r') || has(g, 'c'))) return;
     char sql[400];
-    snprintf(sql, sizeof sql, "set bulk_strategy = '%s'; set vector_size = %d; set threads = %d; %s", g->strategy,
+    snprintf(sql, sizeof sql,
+             "set log_verify = on; set bulk_strategy = '%s'; set vector_size = %d; set threads = %d; %s", g->strategy,
              g->vector, g->threads, g->settings);
     Run got;
     run_new(k, &got);
@@ -873,6 +920,7 @@ static void run_config(const Case *k, const Config *g, const Run *want, Ahead *a
         printf("F %s: %lld operations, depth %lld, strategy %d\n", g->name, (long long)stats.n_ops,
                (long long)stats.depth, (int)stats.strategy);
     run_free(k, &got);
+    if (ok && recovered) crash(k, g, &c);
     conn_close(&c);
 }
 
@@ -950,7 +998,7 @@ static bool some_read(const Case *k) {
 static void run_case(const Case *k) {
     Conn c;
     const bool reads = some_read(k);
-    if (!setup(k, &c, 1, reads)) return;
+    if (!setup(k, &c, NULL, 1, reads)) return;
     print_compiled(k, c.s);
     Run want;
     run_new(k, &want);
@@ -994,11 +1042,12 @@ static bool read_call(Case *k, char *at) {
     return c->routine >= 0 && c->routine < k->routines.n;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     char *line = NULL;
     size_t cap = 0;
     ssize_t n;
     Case k = {0};
+    if (argc > 2 && strcmp(argv[1], "--recover") == 0) recovered = argv[2];
     while ((n = getline(&line, &cap, stdin)) > 0) {
         if (line[n - 1] == '\n') line[n - 1] = 0;
         char *rest = line[0] && line[1] ? line + 2 : line + 1;

@@ -29,14 +29,15 @@ SMALL_WORDS = ["", "a", "b", "ab", "abc", "x", "foo", "bar", "Abc", "é", "a tex
 
 # ---- the driver ---------------------------------------------------------------------------------
 class Driver:
-    def __init__(self, path):
+    def __init__(self, path, recover=None):
         self.path = path
+        self.recover = ["--recover", recover] if recover else []
         self.p = None
 
     def run(self, text, timeout):
         """The answer's lines; the last one is ('X', why) when the driver died."""
         if self.p is None or self.p.poll() is not None:
-            self.p = subprocess.Popen([self.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.p = subprocess.Popen([self.path] + self.recover, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         out, left = b"", text.encode()
         end = time.monotonic() + timeout
         os.set_blocking(self.p.stdin.fileno(), False)
@@ -2016,6 +2017,7 @@ def parsed(ap):
 
 def main():
     ap = arguments()
+    ap.add_argument("--recover", metavar="DIR", help="databases with a redo log in this directory, which are left and recovered at the end")
     ap.add_argument("--calm", action="store_true", help="procedures that hardly ever fail, for locks by statement")
     ap.add_argument("--takes", action="store_true", help="only cases with counters that numbers are taken from")
     ap.add_argument("--foreign", action="store_true", help="only cases with foreign keys")
@@ -2028,7 +2030,7 @@ def main():
     ap.add_argument("--failures", type=int, default=5, help="ends after so many")
     o = parsed(ap)
     seed = o.seed
-    driver, figures, count = Driver(o.driver), collections.Counter(), collections.Counter()
+    driver, figures, count = Driver(o.driver, o.recover), collections.Counter(), collections.Counter()
     end = time.monotonic() + o.seconds
     try:
         for i in range(o.rounds):

@@ -147,6 +147,8 @@ static Status run(Recovery *x, BytesIn *in, BytesIn *outcome, bool *valid, Err *
     const int32_t n = (int32_t)x->procs.len;
     const bool verify = bytes_get_bool(outcome);
     const uint64_t hash = verify ? (uint64_t)bytes_get_i64(outcome) : 0;
+    if (images_ahead(images) && !images_fit(images, &x->db->catalog, n, x->procs.items))
+        return err_internal(e, "images of bulks do not fit those of the redo log");
     TRY(images_get(images, &x->db->catalog, n, x->procs.items, q.pool, e));
     if (!images_ahead(images)) TRY(images_settle(images, n, x->procs.items, e));
     TRY(replay_get(x->replay, in, outcome, &(ReplayFind){find_proc, x}, valid, e));
