@@ -521,6 +521,11 @@ static Status bulk_options(Session *s, BulkHub *h, const BulkStop *stop, QueryOp
     return ST_OK;
 }
 
+static bool has_handlers(const Proc *p) {
+    int32_t i = 0;
+    while (i < p->body->n_instrs && p->body->instrs[i].op != OP_P_TRY) i++;
+    return i < p->body->n_instrs;
+}
 /* How the bulk is logged; names: room for its procedures. */
 static void choose_log(Session *s, BulkHub *h, int32_t n, const BulkCalls *calls, bool guesses, const BulkOptions *opt,
                        ReplayProc *names, BulkLogged *out) {
@@ -528,7 +533,10 @@ static void choose_log(Session *s, BulkHub *h, int32_t n, const BulkCalls *calls
     for (int32_t k = 0; k < n; k++) {
         const HubProc *p = hub_proc(h, calls[k].routine->id);
         names[k] = (ReplayProc){.id = p->id, .digest = p->digest};
-        if (!out->by_cells && p->proc->writes) out->by_cells = p->id > 0 ? p->by_cells : "it has statements";
+        if (out->by_cells || !p->proc->writes) continue;
+        out->by_cells = p->id > 0 ? p->by_cells : "it has statements";
+        if (opt->step_limit > 0 && has_handlers(p->proc))
+            out->by_cells = "handlers may see that bulk_step_limit is reached";
     }
 }
 

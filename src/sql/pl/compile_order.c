@@ -6,7 +6,8 @@
  * without regard to it: aggregates (none of floating-point numbers is compiled), groups, which come in the order of
  * their keys, EXISTS, IN and the like, changes of each row by itself, and queries that fail where there is a second
  * row. Cp has the number of those around. Nor does it matter to a sort by keys that tell all rows apart. LIMIT, loops,
- * INTO without STRICT, and INSERT, which numbers rows, take them as they come. */
+ * INTO without STRICT, and INSERT, which numbers rows, take them as they come; and a handler may tell which row an
+ * error was about. */
 #include "sql/pl/compile_rows.h"
 
 void cp_note_order(Cp *c) {

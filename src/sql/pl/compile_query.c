@@ -360,7 +360,7 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
     s->table = c->reg_tables.items[s->number];
     TRY(scan_conditions(c, s, conds));
     TRY(scan_index(c, s, conds));
-    if (!s->unique && c->any_order == 0) cp_note_order(c);
+    if (!s->unique && (c->any_order == 0 || c->flow.tries > 0)) cp_note_order(c);
     if (!s->unique && !s->one) {
         *single = false;
         c->query.several_sources |= p != c->query.target_scan;
