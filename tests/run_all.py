@@ -45,7 +45,7 @@ CONFIGS = [
     ("tables packed", ["--vacuum", "1"]),
     ("tables patched", ["--vacuum", "changes"]),
     ("tables open", ["--set", "auto_merge=off"]),
-    ("recovered from the log", ["--recover", "--set", "synchronous_commit=off"]),
+    ("recovered from the log", ["--recover", "--set", "synchronous_commit=off", "--set", "log_verify=on"]),
 ]
 
 
@@ -411,6 +411,8 @@ def quick(parts, o, build):
     unit(parts, build, SLOW_UNIT)
     parts.add(device_corpus, build, [("compiled", ON_CPU, FEW_FILES)], env)
     parts.add(script, "bulk oracle", [py, "tests/bulk/oracle.py", "--build", o.build, "--seed", "7000", "--rounds", "40", "--seconds", "1800"])
+    parts.add(script, "bulk oracle, recovered", [py, "tests/bulk/oracle.py", "--build", o.build, "--seed", "500", "--rounds", "12", "--seconds", "1800", "--recover",
+                                                 os.path.join(o.build, "oracle-recover")])
     parts.add(script, "bulk oracle, kernels on cpu", [py, "tests/bulk/oracle.py", "--build", o.build, "--seed", "1", "--rounds", "3", "--seconds", "1800", "--set", compiled], env)
     parts.add(script, "against PostgreSQL", [py, "tests/diff/diff.py", "--build", o.build, "--seed", "7000", "--rounds", "30"])
     parts.add(script, "transactions against PostgreSQL", [py, "tests/diff/transactions.py", "--build", o.build, "--seed", "1", "--rounds", "8", "--seconds", "1800"])

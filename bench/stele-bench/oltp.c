@@ -540,8 +540,10 @@ static bool run_line(Bench *b, Session *s, Maker *m, Calls *calls, int n, const 
     if (!exec_sql(s, set, why)) return false;
     maker_init(m, o, w, 12345);
     Total t;
+    const int64_t log_end = redo_end_lsn(s->db);
     bool ok = o->pool > 0 ? run_pool(s, calls, n, m, w, l->size, &t, why)
                           : run_bulks(s, calls, n, m, w, l->size, l->interval, &t, why);
+    if (o->pool > 0) t.log_bytes = redo_end_lsn(s->db) - log_end;
     if (ok && t.bulks > 0) report(b, w, o, l, &t);
     free(t.samples);
     return ok;
