@@ -2,6 +2,9 @@
  * refused. Power cuts at any operation of the disk are test_redo's. */
 #include "api/api_int.h"
 #include "base/hash.h"
+#include "db/check.h"
+#include "db/checkpoint.h"
+#include "db/redo_show.h"
 #include "txn/run/replay.h"
 #include "unit.h"
 #include "unit_api.h"
@@ -140,6 +143,59 @@ static void definitions(void **state) {
     }
     end();
 }
+/* Up to where others go on beside it. */
+static Checkpoint *begin_checkpoint(void) {
+    Checkpoint *c;
+    Err e = {0};
+    bool keep;
+    assert_int_equal(checkpoint_start(db->db, NULL, &c, &e), ST_OK);
+    assert_int_equal(txn_lock_acquire(db->db->txn_lock, LOCK_NONE, LOCK_EXCLUSIVE, 0, NULL, &e), ST_OK);
+    assert_int_equal(checkpoint_pin(c, false, &keep, &e), ST_OK);
+    txn_lock_release(db->db->txn_lock, LOCK_EXCLUSIVE);
+    assert_false(keep);
+    return c;
+}
+/* Bulks before, while and behind a checkpoint is made, or fails: on tables whose numbers the log knows, or not. */
+static void beside_a_checkpoint(bool made, bool known) {
+    static const char pay[] =
+        "call bulk_call('pay', 'select i % 900, i::bigint, ''w'' from generate_series(1, 700) g(i)')",
+                      change[] =
+                          "update a set v = v + 3, t = 'sql' || id where id % 3 = 1; delete from h where v % 9 = 2";
+    Err e = {0};
+    begin(tables);
+    api_run(conn, pay);
+    api_run(conn, change);
+    api_run(conn, known ? pay : "vacuum a; vacuum h");
+    Checkpoint *c = begin_checkpoint();
+    api_run(conn, pay);
+    if (known) api_run(conn, change);
+    api_run(conn, "select sum(v) from a; select sum(v) from h"); /* they are brought up to date */
+    api_run(conn, pay);
+    logged("inputs,");
+    if (made) assert_int_equal(checkpoint_finish(c, &e), ST_OK);
+    else checkpoint_give_up(c);
+    survives(sums);
+    end();
+    begin(tables);
+    api_run(conn, pay);
+    if (!known) api_run(conn, "vacuum a; vacuum h");
+    c = begin_checkpoint();
+    api_run(conn, pay);
+    api_run(conn, "select sum(v) from a; select sum(v) from h");
+    if (made) assert_int_equal(checkpoint_finish(c, &e), ST_OK);
+    else checkpoint_give_up(c);
+    api_run(conn, change);
+    api_run(conn, pay);
+    api_run(conn, change);
+    survives(sums);
+    api_run(conn, "create table other(a int)");
+    survives(sums);
+    end();
+}
+static void checkpoints(void **state) {
+    (void)state;
+    for (int i = 0; i < 4; i++) beside_a_checkpoint(i & 1, i & 2);
+}
 /* Calls of several procedures in one bulk, by the pool. */
 static void several(void **state) {
     (void)state;
@@ -193,6 +249,37 @@ static void by_cells(void **state) {
     api_run(conn, "set bulk_order = 'any'; call bulk_call('pay', 'select 1, 1::bigint, null'); reset bulk_order");
     logged("cells,bulk_order is any");
     survives(sums);
+    end();
+}
+
+/* ---- a log for people ---- */
+static bool keep_part(void *ctx, const RedoShown *p) {
+    char *to = ctx;
+    const size_t n = strlen(to);
+    const bool is_lsn = strcmp(p->kind, "outcome") == 0;
+    snprintf(to + n, API_TEXT - n, "%s%s%s%s", n ? "; " : "", p->kind, *p->object ? " " : "",
+             is_lsn ? "of its bulk" : p->object);
+    return false;
+}
+static void each_file(void *ctx, const CheckedFile *f) {
+    (void)ctx;
+    if (f->state != CHECK_GOOD && f->state != CHECK_UNUSED) print_message("%s: %s\n", f->name, f->problem);
+}
+static void shown(void **state) {
+    (void)state;
+    Err e = {0};
+    char parts[API_TEXT] = "";
+    int64_t bad;
+    begin(tables);
+    api_run(conn, "call bulk_call('pay', 'select i % 900, i::bigint, ''w'' from generate_series(1, 200) g(i)')");
+    api_run(conn, "update a set v = v + 1 where id = 3");
+    cut_power();
+    const RedoShow show = {.part = keep_part, .ctx = parts};
+    assert_int_equal(redo_show(&disk->vfs, "/db", 0, &show, &e), ST_OK);
+    assert_string_equal(parts, "bulk; outcome of its bulk; numbers public.a; numbers public.h; rows public.a");
+    assert_int_equal(check_directory(&disk->vfs, "/db", &(CheckEach){each_file, NULL}, &bad, &e), ST_OK);
+    assert_int_equal(bad, 0);
+    open_db();
     end();
 }
 
@@ -272,9 +359,9 @@ static void another_routine(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arguments),       cmocka_unit_test(row_numbers), cmocka_unit_test(definitions),
-        cmocka_unit_test(several),         cmocka_unit_test(by_cells),    cmocka_unit_test(another_engine),
-        cmocka_unit_test(another_routine),
+        cmocka_unit_test(arguments),   cmocka_unit_test(row_numbers),    cmocka_unit_test(definitions),
+        cmocka_unit_test(checkpoints), cmocka_unit_test(shown),          cmocka_unit_test(several),
+        cmocka_unit_test(by_cells),    cmocka_unit_test(another_engine), cmocka_unit_test(another_routine),
     };
     return cmocka_run_group_tests_name("redo_bulks", tests, NULL, NULL);
 }

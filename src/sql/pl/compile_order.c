@@ -5,9 +5,9 @@
  * Rows of a table come in its order where several are found (scan_rows). That does not matter to what takes all of them
  * without regard to it: aggregates (none of floating-point numbers is compiled), groups, which come in the order of
  * their keys, EXISTS, IN and the like, changes of each row by itself, and queries that fail where there is a second
- * row. Cp has the number of those around. Nor does it matter to a sort by keys that tell all rows apart. LIMIT, loops,
- * INTO without STRICT, and INSERT, which numbers rows, take them as they come; and a handler may tell which row an
- * error was about. */
+ * row; and foreign keys and unique indexes, which fail where there is one. Cp has the number of those around. Nor does
+ * it matter to a sort by keys that tell all rows apart. LIMIT, loops, INTO without STRICT, and INSERT, which numbers
+ * rows, take them as they come; and a handler may tell which row an error was about. */
 #include "sql/pl/compile_rows.h"
 
 void cp_note_order(Cp *c) {
