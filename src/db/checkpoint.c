@@ -52,7 +52,7 @@ struct Checkpoint {
     uint64_t changes; /* of the database, then */
 };
 
-enum { GUESSED_LOAD = 200 << 20, GUESSED_REPLAY = 10 << 20, GUESSED_SAVE = 100 << 20, LEAST_BYTES = 1 << 20 };
+enum { GUESSED_LOAD = 200 << 20, GUESSED_REPLAY = 100 << 20, GUESSED_SAVE = 100 << 20, LEAST_BYTES = 1 << 20 };
 
 /* ---- opening ---- */
 Status checkpoints_new(Database *db, bool *there, Err *e) {
@@ -100,9 +100,11 @@ void checkpoint_loaded(Database *db, int64_t bytes, int64_t ns) {
     atomic_store(&db->checkpoints->table_bytes, bytes);
     measure(&db->checkpoints->rates.load, bytes, ns);
 }
-void checkpoint_recovered(Database *db, int64_t bytes, int64_t ns) {
+void checkpoint_recovered(Database *db, int64_t work, int64_t ns) {
+    enum { LEAST_WORK = 64 << 20 };
     db->checkpoints->current.timeline++;
-    measure(&db->checkpoints->rates.replay, bytes, ns);
+    db->checkpoints->info.replayed = work;
+    if (work >= LEAST_WORK) measure(&db->checkpoints->rates.replay, work, ns);
 }
 void checkpoint_note_generations(Database *db, const GenerationList *all) {
     Checkpoints *s = db->checkpoints;
@@ -110,11 +112,17 @@ void checkpoint_note_generations(Database *db, const GenerationList *all) {
     s->current.lsn = MAX_OF(s->current.lsn, redo_load_lsn(db));
 }
 /* Recovery loads the generation, applies the log, and writes the tables that have changed, at most all. */
-double checkpoint_recovery_time(const Database *db) {
+double checkpoint_recovery_time(const Database *db, double *log) {
     const Checkpoints *s = db->checkpoints;
-    const double tables = (double)atomic_load(&s->table_bytes), log = (double)redo_bytes(db);
-    return tables / (double)atomic_load(&s->rates.load) + log / (double)atomic_load(&s->rates.replay) +
-           tables / (double)atomic_load(&s->rates.save);
+    const double tables = (double)atomic_load(&s->table_bytes);
+    *log = (double)redo_work(db) / (double)atomic_load(&s->rates.replay);
+    return tables / (double)atomic_load(&s->rates.load) + *log + tables / (double)atomic_load(&s->rates.save);
+}
+void checkpoint_wait(Database *db, int64_t most_ns) {
+    Checkpoints *s = db->checkpoints;
+    mutex_lock(&s->mutex);
+    if (s->running) (void)cond_wait_until(&s->ended, &s->mutex, clock_ns() + most_ns);
+    mutex_unlock(&s->mutex);
 }
 
 /* ---- beginning ---- */

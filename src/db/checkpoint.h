@@ -27,13 +27,15 @@
 #include "base/epoch.h"
 #include "db/generation.h"
 
-/* What the database has measured of itself, for recovery_target_seconds; bytes per second. */
+/* What the database has measured of itself, for recovery_target_seconds; bytes per second, those of `replay` being of
+ * redo_work. */
 typedef struct CheckpointRates {
     _Atomic int64_t load, replay, save; /* as long as none was measured, careful guesses */
 } CheckpointRates;
 typedef struct CheckpointInfo {
-    int64_t made;    /* since the database was opened */
-    int64_t last_ns; /* what the last one took */
+    int64_t made;     /* since the database was opened */
+    int64_t last_ns;  /* what the last one took */
+    int64_t replayed; /* the work (redo_work) that its logs were when it was opened */
 } CheckpointInfo;
 
 typedef struct Checkpoint Checkpoint;
@@ -62,14 +64,16 @@ CheckpointRates *checkpoint_rates(const Database *db);
 void checkpoint_info(const Database *db, CheckpointInfo *out);
 /* When the last one began, on clock_ns; or when the database was opened. Any thread. */
 int64_t checkpoint_began(const Database *db);
-/* Seconds that recovery would take now, as was measured. */
-double checkpoint_recovery_time(const Database *db);
+/* Seconds that recovery would take now, as was measured; *log: of these, for the log. */
+double checkpoint_recovery_time(const Database *db, double *log);
+/* Until the one that is being made is over, if one is, or for so long. */
+void checkpoint_wait(Database *db, int64_t most_ns);
 
 /* ---- for those who open the database ---- */
 /* The generation was loaded. */
 void checkpoint_loaded(Database *db, int64_t bytes, int64_t ns);
 /* Its logs were applied: another timeline begins. */
-void checkpoint_recovered(Database *db, int64_t bytes, int64_t ns);
+void checkpoint_recovered(Database *db, int64_t work, int64_t ns);
 /* Behind all that there is: the next generation is another one. */
 void checkpoint_note_generations(Database *db, const GenerationList *all);
 

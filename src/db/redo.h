@@ -69,6 +69,8 @@ Status redo_check_lsn(const Database *db, uint64_t lsn, Err *e);
 Status redo_wait(Database *db, int64_t lsn, Err *e);
 bool redo_info(const Database *db, RedoLogInfo *out); /* false: nothing is logged */
 int64_t redo_bytes(const Database *db);               /* of the log, and the files that it names */
+/* What applying it comes to, in bytes: its own, and so many more for each record and each row as those take time. */
+int64_t redo_work(const Database *db);
 /* Raised when every sequence has to say again which numbers it may give: behind a catalog in a file; 0: none has to. */
 int64_t redo_sequences_since(const Database *db);
 

@@ -442,6 +442,7 @@ static Status apply_change(void *ctx, const RedoChange *c, bool *valid, Err *e) 
     Applying *x = ctx;
     int64_t done;
     arena_reset(x->a);
+    x->places->applied += c->n;
     int64_t *rowids = arena_array(x->a, int64_t, c->n);
     if (!rowids) return ST_ERROR;
     if (c->kind == REDO_INSERTED) return insert_rows(x, c, rowids);

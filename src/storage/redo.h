@@ -47,6 +47,7 @@ typedef struct RedoPlaces {
     MemAccount *acct;
     int64_t n, cap;
     RedoPlace *items; /* by `first`, none meets another */
+    int64_t applied;  /* rows that have changed, so far */
 } RedoPlaces;
 void redo_places_free(RedoPlaces *p);
 /* Applies what redo_put has written. *valid false: the bytes are none that it writes, or

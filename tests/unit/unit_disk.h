@@ -11,8 +11,8 @@
  * writes that make a file longer fail (53100), some of them half done.
  *
  * `broken`: operations on paths that have this in them fail (58030). `deaf`: syncs of which it says so are done in
- * appearance only. disk_pause_ns: what the thread waits before each write, sync, link and rename, so that others get
- * between them.
+ * appearance only. `slow`: writes and syncs of paths that have this in them take slow_ns. disk_pause_ns: what the
+ * thread waits before each write, sync, link and rename, so that others get between them.
  *
  * Any thread may use it. Files can be made in directories that are not there, which a power cut then loses.
  */
@@ -73,7 +73,8 @@ struct Disk {
     uint64_t rng;
     int64_t ops, cut_at, fail_at; /* of an operation, 1 ...; 0: none */
     bool off, full, no_links;
-    const char *broken;
+    const char *broken, *slow;
+    int64_t slow_ns;
     void (*hook)(void *ctx, Disk *d);                   /* under the lock */
     bool (*deaf)(void *ctx, Disk *d, const char *path); /* likewise; of a file, or a directory */
     void *ctx;
@@ -87,6 +88,11 @@ typedef struct DiskHandle {
 static _Thread_local int64_t disk_pause_ns;
 static void disk_pause(void) {
     if (disk_pause_ns > 0) (void)nanosleep(&(struct timespec){.tv_nsec = (long)disk_pause_ns}, NULL);
+}
+static void disk_take_time(const Disk *d, const char *path) {
+    disk_pause();
+    const struct timespec t = {d->slow_ns / 1000000000, (long)(d->slow_ns % 1000000000)};
+    if (d->slow && strstr(path, d->slow)) (void)nanosleep(&t, NULL);
 }
 static void *disk_memory(void *p, size_t n) {
     void *more = realloc(p, n ? n : 1);
@@ -337,7 +343,7 @@ static Status disk_write_at(VfsFile *f, const void *p, int64_t len, int64_t at, 
     Disk *d = disk_of(f->vfs);
     DiskFile *x = disk_handle(f)->of;
     Status st;
-    disk_pause();
+    disk_take_time(d, f->path);
     pthread_mutex_lock(&d->lock);
     if (d->off) {
         st = disk_error(d, "write to", f->path, e);
@@ -362,7 +368,7 @@ static Status disk_truncate(VfsFile *f, int64_t size, Err *e) {
 static Status disk_sync(VfsFile *f, Err *e) {
     Disk *d = disk_of(f->vfs);
     DiskFile *x = disk_handle(f)->of;
-    disk_pause();
+    disk_take_time(d, f->path);
     pthread_mutex_lock(&d->lock);
     const Status st = disk_step(d, "synchronize", f->path, e);
     if (!d->off && !(st == ST_OK && d->deaf && d->deaf(d->ctx, d, f->path))) {

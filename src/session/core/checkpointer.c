@@ -15,8 +15,8 @@ struct Checkpointer {
     pthread_cond_t wake;
     pthread_t thread;
     bool stop;
-    Session *session; /* that makes a checkpoint; NULL: none does */
-    _Atomic bool wanted;
+    Session *session;            /* that makes a checkpoint; NULL: none does */
+    _Atomic bool wanted, making; /* making: one is begun, and has not failed */
     /* Settings of the session that has committed last. */
     _Atomic int64_t max_log_size, timeout_ms, target_s;
 };
@@ -51,15 +51,17 @@ Status session_checkpoint(Session *s) {
 }
 
 /* ---- the thread ---- */
-/* Recovery would take too long. Where tables alone take most of the time, the log gets a part of it anyway. */
-static bool is_slow_to_recover(const Checkpointer *k) {
+/* Of what recovery may take of the target for the log, the part that it would take now; 0: there is no target. Where
+ * tables alone take most of the time, the log gets a part of it anyway. */
+static double used_by_log(const Checkpointer *k) {
     enum { LEAST_PART = 5, LEAST_BYTES = 1 << 20 };
-    const double target = (double)atomic_load(&k->target_s), all = checkpoint_recovery_time(k->db);
-    const int64_t bytes = redo_bytes(k->db);
-    if (target <= 0 || bytes < LEAST_BYTES) return false;
-    const double log = (double)bytes / (double)atomic_load(&checkpoint_rates(k->db)->replay);
-    return log >= MAX_OF(target - (all - log), target / LEAST_PART) / 2;
+    const double target = (double)atomic_load(&k->target_s);
+    if (target <= 0 || redo_bytes(k->db) < LEAST_BYTES) return 0;
+    double log;
+    const double all = checkpoint_recovery_time(k->db, &log);
+    return log / MAX_OF(target - (all - log), target / LEAST_PART);
 }
+static bool is_slow_to_recover(const Checkpointer *k) { return used_by_log(k) >= 0.5; }
 static bool is_due(const Checkpointer *k) {
     return redo_bytes(k->db) >= atomic_load(&k->max_log_size) || is_slow_to_recover(k);
 }
@@ -109,7 +111,9 @@ static void *make_checkpoints(void *arg) {
             continue;
         }
         mutex_unlock(&k->mutex);
+        atomic_store(&k->making, true);
         const bool made = make_checkpoint(k);
+        atomic_store(&k->making, false);
         mutex_lock(&k->mutex);
         pause_ms = made ? 0 : MIN_OF(MAX_OF(pause_ms * 2, (int64_t)FIRST_PAUSE_MS), (int64_t)LONGEST_PAUSE_MS);
         not_before = clock_ns() + pause_ms * 1000000;
@@ -171,4 +175,10 @@ void checkpointer_note(Session *s) {
     if (due) atomic_store(&k->wanted, true);
     pthread_cond_signal(&k->wake);
     mutex_unlock(&k->mutex);
+}
+void checkpointer_hold(Session *s) {
+    enum { POLL_NS = 10000000 };
+    const Checkpointer *k = s->db->checkpointer;
+    while (k && atomic_load(&k->making) && !atomic_load(&s->cancel) && used_by_log(k) >= 1)
+        checkpoint_wait(s->db, POLL_NS);
 }

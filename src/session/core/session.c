@@ -823,7 +823,7 @@ static Status before_commit(Session *s) {
 }
 /* Behind the statement's or transaction's end, without the lock: what it has committed, and what it has seen of others,
  * is on the disk. Where the log cannot be written, reading goes on, and commits fail. */
-static Status wait_durable(Session *s) {
+static Status wait_for_log(Session *s) {
     const int64_t lsn = s->block.lsn, seen = s->block.seen;
     Err unwritten = {0};
     s->block.lsn = s->block.seen = 0;
@@ -834,6 +834,12 @@ static Status wait_durable(Session *s) {
     const Status st = lsn > 0 ? redo_wait(s->db, lsn, &s->err) : ST_OK;
     if (st == ST_OK && seen > lsn) (void)redo_wait(s->db, seen, &unwritten);
     s->block.log.waited_ns += clock_ns() - began;
+    return st;
+}
+static Status wait_durable(Session *s) {
+    const bool logged = s->block.lsn > 0;
+    const Status st = wait_for_log(s);
+    if (logged) checkpointer_hold(s);
     return st;
 }
 void session_note_seen(Session *s) {

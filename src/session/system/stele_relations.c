@@ -156,10 +156,11 @@ Status system_fill_log(Session *s, SystemRows *r) {
     if (x.failure[0]) TRY(system_put_text(r, 11, x.failure));
     if (x.last_error[0]) TRY(system_put_text(r, 12, x.last_error));
     CheckpointInfo saved;
+    double log_s;
     checkpoint_info(s->db, &saved);
     system_put_int(r, 13, saved.made);
     if (saved.made) put_ms(r, 14, saved.last_ns);
-    system_put_float(r, 15, checkpoint_recovery_time(s->db));
+    system_put_float(r, 15, checkpoint_recovery_time(s->db, &log_s));
     return ST_OK;
 }
 /* The order it kept, why its strategy, further times, what went wrong, and how it was logged. */
