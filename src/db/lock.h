@@ -55,6 +55,14 @@ typedef struct HeldRows {
     _Atomic int32_t many; /* transactions that hold more rows than they count */
 } HeldRows;
 
+enum { ADVISORY_SLOTS = 256 /* chains of advisory locks, by their keys (session/core/advisory.h) */ };
+/* Numbers of transactions (session/core/xact.h). */
+enum { XACTS_KEPT = 1 << 16 };
+typedef struct XactNumbers {
+    int64_t first, next; /* 0: none was asked for yet */
+    uint8_t outcome[XACTS_KEPT];
+} XactNumbers;
+
 /* The open transactions of the database, and what it was for them (session/core/transaction.c). */
 struct Txn;
 struct Version;
@@ -75,6 +83,11 @@ typedef struct TxnHub {
     struct Version *oldest, *newest;
     _Atomic int64_t kept_bytes; /* by versions */
     _Atomic bool unsettled;     /* some of it may be of no use any more */
+    XactNumbers xacts;          /* under the mutex, as what follows */
+    struct {
+        struct AdvisoryHold *holds[ADVISORY_SLOTS];
+        struct AdvisoryWait *waits; /* the oldest first */
+    } advisory;
     void (*_Atomic end_idle)(
         struct TxnHub *h); /* called in waits for the lock, without a mutex: may give back locks that
                               others hold (session/core/idle.h); NULL before the first session */

@@ -60,6 +60,11 @@ static Type tf_classes(const FuncDef *f, int nargs, const Type *args) {
     return type_array_of(oid_type(OID_CLASS));
 }
 
+static Type tf_xid8(const FuncDef *f, int nargs, const Type *args) {
+    (void)f, (void)nargs, (void)args;
+    return oid_type(OID_XID8);
+}
+
 /* PostgreSQL's: the largest unit of which there are less than 10240 (of the last: any number), halves away from zero.
  */
 KERNEL(size_pretty) {
@@ -98,6 +103,10 @@ KERNEL(size_pretty) {
 #define TO_REG(what) CALL("to_reg" what, N_, T_OID, 1, tf_to_reg, "the object of that name, or NULL", T_TEXT)
 #define SIZE(nm, dc) CALL(nm, N_, T_INT8, 1, NULL, dc, FUNC_REGCLASS)
 #define LOG(nm, dc) CALL(nm, FN_VOLATILE | FN_CAN_FAIL, T_LSN, 0, NULL, dc, 0)
+#define ON_NUMBERS(nm, rt, dc)                                                   \
+    CALL(nm, FN_VOLATILE | FN_CAN_FAIL | FN_NULL_ARGS, rt, 1, NULL, dc, T_INT8), \
+        CALL(nm, FN_VOLATILE | FN_CAN_FAIL | FN_NULL_ARGS, rt, 2, NULL, dc, T_INT4, T_INT4)
+#define OF_XACT(nm, rt, na, tf, dc, ...) CALL(nm, FN_VOLATILE | FN_CAN_FAIL | FN_NULL_ARGS, rt, na, tf, dc, __VA_ARGS__)
 #define SCHEMA(nm, rt, ...) CALL(nm, N_, rt, 2, NULL, "information_schema's", __VA_ARGS__)
 
 static const FuncDef defs[] = {
@@ -205,6 +214,25 @@ static const FuncDef defs[] = {
     CALL("row_security_active", N_, T_BOOL, 1, NULL, "whether policies hide rows of a table: never", T_OID),
     CALL("pg_jit_available", FL, T_BOOL, 0, NULL, "whether PostgreSQL's JIT compiler is there: never", 0),
     CALL("pg_is_in_recovery", FL, T_BOOL, 0, NULL, "whether the database is a standby", 0),
+    ON_NUMBERS("pg_advisory_lock", T_VOID, "takes a lock of the session, or waits for it"),
+    ON_NUMBERS("pg_advisory_lock_shared", T_VOID, "takes a shared lock of the session, or waits for it"),
+    ON_NUMBERS("pg_advisory_xact_lock", T_VOID, "takes a lock of the transaction, or waits for it"),
+    ON_NUMBERS("pg_advisory_xact_lock_shared", T_VOID, "takes a shared lock of the transaction, or waits for it"),
+    ON_NUMBERS("pg_try_advisory_lock", T_BOOL, "takes a lock of the session, if it can be had at once"),
+    ON_NUMBERS("pg_try_advisory_lock_shared", T_BOOL, "takes a shared lock of the session, if it can be had at once"),
+    ON_NUMBERS("pg_try_advisory_xact_lock", T_BOOL, "takes a lock of the transaction, if it can be had at once"),
+    ON_NUMBERS("pg_try_advisory_xact_lock_shared", T_BOOL,
+               "takes a shared lock of the transaction, if it can be had at once"),
+    ON_NUMBERS("pg_advisory_unlock", T_BOOL, "gives a lock of the session back"),
+    ON_NUMBERS("pg_advisory_unlock_shared", T_BOOL, "gives a shared lock of the session back"),
+    CALL("pg_advisory_unlock_all", FN_VOLATILE | FN_CAN_FAIL, T_VOID, 0, NULL, "gives all locks of the session back",
+         0),
+    OF_XACT("txid_current", T_INT8, 0, NULL, "the transaction's number", 0),
+    OF_XACT("txid_current_if_assigned", T_INT8, 0, NULL, "the transaction's number, NULL before it has one", 0),
+    OF_XACT("txid_status", T_TEXT, 1, NULL, "what has become of a transaction", T_INT8),
+    OF_XACT("pg_current_xact_id", T_OID, 0, tf_xid8, "the transaction's number", 0),
+    OF_XACT("pg_current_xact_id_if_assigned", T_OID, 0, tf_xid8, "the transaction's number, NULL before it has one", 0),
+    OF_XACT("pg_xact_status", T_TEXT, 1, NULL, "what has become of a transaction", T_OID),
     LOG("pg_current_wal_lsn", "the place up to which the redo log is written"),
     LOG("pg_current_wal_flush_lsn", "the place up to which the redo log is on the disk"),
     LOG("pg_current_wal_insert_lsn", "the place behind the last record of the redo log"),

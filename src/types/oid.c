@@ -23,6 +23,7 @@ static const struct {
     [OID_DICTIONARY] = {"regdictionary", "regdictionary[]"},
     [OID_XID] = {"xid", "xid[]"},
     [OID_CID] = {"cid", "cid[]"},
+    [OID_XID8] = {"xid8", "xid8[]"},
 };
 
 const char *oid_type_name(Type t) {
@@ -62,12 +63,15 @@ static Status number(Type t, Slice text, int64_t *out, Err *e) {
     while (end > p && is_blank(end[-1])) end--;
     const bool neg = p < end && *p == '-';
     if (p < end && (*p == '-' || *p == '+')) p++;
+    const bool wide = t.precision == OID_XID8;
+    const int64_t most = wide ? INT64_MAX / 10 - 1 : (int64_t)UINT32_MAX;
     int64_t v = 0;
     const char *from = p;
-    for (; p < end && is_digit(*p) && v <= UINT32_MAX; p++) v = v * 10 + (*p - '0');
+    for (; p < end && is_digit(*p) && v <= most; p++) v = v * 10 + (*p - '0');
     if (p == from || (p < end && !is_digit(*p)))
         return err_set(e, ERR_INVALID_TEXT, "invalid input syntax for type %s: \"%.*s\"", name,
                        (int)MIN_OF(text.len, 512), text.ptr);
+    if (wide && !neg && (p == end)) return *out = v, ST_OK;
     if (v > (neg ? INT64_C(2147483648) : (int64_t)UINT32_MAX))
         return err_set(e, ERR_NUMERIC_RANGE, "value \"%.*s\" is out of range for type %s", (int)MIN_OF(text.len, 512),
                        text.ptr, name);

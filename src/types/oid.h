@@ -30,13 +30,14 @@ typedef enum OidKind {
     OID_DICTIONARY,
     OID_XID,
     OID_CID,
+    OID_XID8, /* of 64 bits */
     N_OID_KINDS
 } OidKind;
 
 enum { NAME_BYTES = 63 /* PostgreSQL's NAMEDATALEN less its end */ };
 
 static inline Type oid_type(OidKind k) { return (Type){.id = T_OID, .precision = (uint8_t)k}; }
-static inline bool oid_is_number(Type t) { return t.precision == OID_XID || t.precision == OID_CID; }
+static inline bool oid_is_number(Type t) { return t.precision >= OID_XID; }
 /* Values are shown as names of objects, and are not shown yet; of arrays: their elements. */
 static inline bool oid_has_name(Type t) {
     const Type x = t.id == T_ARRAY && !(t.flags & TF_VECTOR) ? type_element(t) : t;

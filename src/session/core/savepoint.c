@@ -7,6 +7,7 @@
  * An error in a transaction that has savepoints takes it back to the last of them at once, when the lock is at hand,
  * and leaves it in state 'E', with the lock given up: only ROLLBACK TO goes on from there.
  */
+#include "session/core/advisory.h"
 #include "session/core/constraints.h"
 #include "session/core/cursor.h"
 #include "session/core/transaction.h"
@@ -21,6 +22,7 @@ struct Savepoint {
     Settings settings, settings_keep;
     int64_t cursors; /* SessionNames.last_cursor */
     ConstraintMark constraints;
+    int64_t advisory; /* advisory_mark */
 };
 
 static void drop_last(Session *s) {
@@ -66,7 +68,8 @@ Status savepoint_set(Session *s, const char *name) {
                             s->settings,
                             s->kept_settings.keep,
                             s->names.last_cursor,
-                            constraints_mark(s)};
+                            constraints_mark(s),
+                            advisory_mark(s)};
     s->savepoints = p;
     return ST_OK;
 }
@@ -103,6 +106,7 @@ Status savepoint_back(Session *s, const char *name) {
     while (s->savepoints != p) drop_last(s);
     constraints_back(s, p->constraints);
     cursors_back_to(s, p->cursors);
+    advisory_back_to(s, p->advisory);
     settings_restore(s, &p->settings);
     s->kept_settings.keep = p->settings_keep;
     s->read_only = p->read_only;
@@ -115,6 +119,7 @@ Status savepoint_back(Session *s, const char *name) {
 void savepoint_after_error(Session *s) {
     Err why;
     err_copy(&why, &s->err);
+    advisory_back_to(s, s->savepoints->advisory);
     if (s->lock == LOCK_EXCLUSIVE && !transaction_hidden(s)) go_back(s, s->savepoints);
     else (void)undo_to(s, s->savepoints); /* or ROLLBACK does */
     err_copy(&s->err, &why);

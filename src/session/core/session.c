@@ -15,6 +15,7 @@
 #include "session/pl/pl_eval.h"
 #include "types/range_errors.h"
 #include "session/pl/pl_run.h"
+#include "session/core/advisory.h"
 #include "session/core/ahead.h"
 #include "session/core/changes.h"
 #include "session/core/checkpointer.h"
@@ -25,6 +26,7 @@
 #include "session/core/result_stream.h"
 #include "session/core/transaction.h"
 #include "session/core/upkeep.h"
+#include "session/core/xact.h"
 #include "sql/bind/bind.h"
 #include "sql/lower/lower.h"
 #include "sql/optimize/optimize.h"
@@ -696,6 +698,12 @@ static void start_transaction(Session *s) {
     s->block.deferrable = s->settings.txn.default_deferrable;
     s->kept_settings.before = s->kept_settings.keep = s->settings;
 }
+/* What the session's transaction has of numbers ends with it. One whose statement is to wait goes on. */
+static void end_numbers(Session *s, bool committed) {
+    if (s->block.holder) return;
+    advisory_back_to(s, 0);
+    xact_end(s, committed);
+}
 static void roll_back_all(Session *s) {
     session_bulk_go_back(s);
     if (s->state == 'T' || s->savepoints || s->kept_settings.changed) settings_restore(s, &s->kept_settings.before);
@@ -705,6 +713,7 @@ static void roll_back_all(Session *s) {
     transaction_rollback(s);
     catalog_undo_all(s);
     constraints_end(s);
+    end_numbers(s, false);
 }
 
 /* Others read what is published meanwhile; without memory for both it goes first. */
@@ -806,6 +815,7 @@ static void commit_all(Session *s) {
     if (has_dropped_table(s) && atomic_load(&s->db->n_sessions) == 1)
         database_unpublish(s->db); /* it would keep them */
     catalog_undo_forget(s);
+    end_numbers(s, true);
     if (!changed) return;
     merge_grown(s);
     checkpointer_note(s);
@@ -918,7 +928,8 @@ Status session_stop_waiting(Session *s) {
 
 Status session_end_statement(Session *s, Status outcome) {
     s->block.defers = false;
-    if (outcome != ST_OK && s->block.holder) return outcome; /* COMMIT is to wait */
+    if (outcome != ST_OK && s->block.holder == ADVISORY_HOLDER) (void)step_back(s);
+    else if (outcome != ST_OK && s->block.holder) return outcome; /* COMMIT is to wait */
     if (outcome == ST_OK && s->state != 'E') outcome = look_for_holder(s);
     if (s->block.holder) return ST_ERROR;
     if (s->state == 'I') {
@@ -1135,9 +1146,11 @@ void session_free(Session *s) {
     (void)session_enter(s);
     while (s->statements) statement_free(s->statements);
     session_objects_end(s);
+    s->block.holder = 0;
     roll_back_all(s);
     cursors_close_all(s);
     release_lock(s);
+    advisory_end_session(s);
     s->state = 'I';
     session_end_temp(s);
     session_leave(s);
@@ -1963,10 +1976,16 @@ static Status end_wait(Statement *st) {
 static Status run_when_held(Statement *st) {
     Session *s = st->session;
     s->block.can_wait = true;
+    advisory_begin_statement(s, false);
     Status r = run_once(st);
     while (s->block.holder) {
         session_notices_drop(s);
-        r = transaction_wait(s) == ST_OK ? run_once(st) : end_wait(st);
+        if (transaction_wait(s) != ST_OK) {
+            r = end_wait(st);
+            break;
+        }
+        advisory_begin_statement(s, true);
+        r = run_once(st);
     }
     cannot_repeat(s);
     return r;

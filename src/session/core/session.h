@@ -141,6 +141,11 @@ typedef struct SessionSequences {
     SessionSequence *items; /* in the session's account */
     int64_t last;           /* the sequence of lastval; 0: none */
 } SessionSequences;
+/* What it has of the numbers that sessions share. */
+typedef struct SessionNumbers {
+    struct SessionAdvisory *advisory; /* advisory.c; NULL: it has never had such a lock */
+    int64_t xact;                     /* the number of its transaction (xact.h); 0: none yet */
+} SessionNumbers;
 /* What a session has given names to. */
 typedef struct SessionNames {
     SqlPrepared *prepared;
@@ -230,7 +235,7 @@ typedef struct SessionBlock {
         int64_t waited_ns; /* for the disk, since it began */
         bool returns;      /* commits return before they are on the disk, whatever synchronous_commit says */
     } log;
-    int64_t holder;     /* it waits for that transaction, and runs again then; 0: none */
+    int64_t holder;     /* it waits for that transaction, or ADVISORY_HOLDER, and runs again then; 0: none */
     _Atomic bool waits; /* it does now; set under the hub's mutex, read by any thread */
 } SessionBlock;
 
@@ -278,6 +283,7 @@ typedef struct Session {
     struct Txn *txn; /* transaction.c; NULL outside transactions and before their first look at the database */
     SessionIdle idle;
     SessionBlock block;
+    SessionNumbers numbers;
 
     /* statements */
     SessionNames names;

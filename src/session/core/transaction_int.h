@@ -84,6 +84,11 @@ void transaction_follow(Session *s);
 /* Deferred rows go into their tables; shown, with the lock held alone. The statement under way begins behind them. */
 Status transaction_apply_rows(Session *s);
 TxnHub *transaction_hub(const Session *s);
+const Txn *transaction_find_open(const TxnHub *h, int64_t id);
+/* With the mutex, which it gives up meanwhile: waits until lasts() is false, to be asked anew when something has ended.
+ * 55P03 (with the hint, unless it is NULL), 57014. */
+Status transaction_wait_while(Session *s, TxnHub *h, bool (*lasts)(const TxnHub *h, void *ctx), void *ctx,
+                              const char *hint);
 Status serialization_failure(Session *s, const char *why);
 /* Whether another transaction committed, after this one's snapshot, changes of what it has read or changed itself. The
  * lock is held alone; every commit is shown, the transaction's own changes (own, n of them) are hidden. NULL: none;

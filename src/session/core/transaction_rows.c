@@ -15,6 +15,7 @@
  */
 #include "base/cond.h"
 #include "base/hash.h"
+#include "session/core/advisory.h"
 #include "session/core/idle.h"
 #include "session/core/transaction_int.h"
 #include "storage/undo_rows.h"
@@ -219,15 +220,14 @@ Status transaction_apply_rows(Session *s) {
 }
 
 /* ---- the wait ---- */
-static const Txn *find_open(const TxnHub *h, int64_t id) {
+const Txn *transaction_find_open(const TxnHub *h, int64_t id) {
     const Txn *x = h->open;
     while (x && !(x->session && x->id == id)) x = x->next;
     return x;
 }
-static bool closes_circle(const TxnHub *h, const Txn *own, int64_t id) {
-    const Txn *x = find_open(h, id);
-    for (; x && x != own; x = find_open(h, x->waits_for)) {}
-    return own && x == own;
+static bool closes_circle(const TxnHub *h, const Session *own, int64_t id) {
+    const Txn *x = transaction_find_open(h, id);
+    return x && advisory_reaches(h, x->session, own);
 }
 static Status deadlock(Session *s) {
     err_set(&s->err, ERR_DEADLOCK_DETECTED, "deadlock detected");
@@ -235,11 +235,15 @@ static Status deadlock(Session *s) {
     err_hint(&s->err, "The transaction might succeed if retried.");
     return ST_ERROR;
 }
-/* With the mutex. */
-static Status wait_for(Session *s, TxnHub *h, int64_t id) {
+static bool is_open(const TxnHub *h, void *ctx) {
+    const int64_t *id = ctx;
+    return transaction_find_open(h, *id) != NULL;
+}
+Status transaction_wait_while(Session *s, TxnHub *h, bool (*lasts)(const TxnHub *h, void *ctx), void *ctx,
+                              const char *hint) {
     const int64_t began = clock_ns(), limit_ms = s->settings.txn.lock_timeout_ms;
     const int64_t until = limit_ms > 0 ? began + limit_ms * 1000000 : INT64_MAX;
-    while (find_open(h, id)) {
+    while (lasts(h, ctx)) {
         const int64_t now = clock_ns();
         if (atomic_load(&s->cancel))
             return err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to user request");
@@ -247,7 +251,7 @@ static Status wait_for(Session *s, TxnHub *h, int64_t id) {
             return err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");
         if (now >= until) {
             err_set(&s->err, ERR_LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout");
-            err_hint(&s->err, "Another transaction has changed the row; raise lock_timeout or end that transaction.");
+            if (hint) err_hint(&s->err, "%s", hint);
             return ST_ERROR;
         }
         if (cond_wait_until(&h->ended, &h->mutex, MIN_OF(until, now + POLL_NS))) continue;
@@ -260,15 +264,20 @@ static Status wait_for(Session *s, TxnHub *h, int64_t id) {
 Status transaction_wait(Session *s) {
     TxnHub *h = transaction_hub(s);
     Txn *own = s->txn;
-    const int64_t id = s->block.holder;
+    int64_t id = s->block.holder;
     s->block.holder = 0;
+    if (id == ADVISORY_HOLDER) return advisory_wait(s);
     mutex_lock(&h->mutex);
-    Status st = closes_circle(h, own, id) ? deadlock(s) : ST_OK;
+    Status st = closes_circle(h, s, id) ? deadlock(s) : ST_OK;
     if (own) own->waits_for = id;
+    advisory_note_row_wait(s, id);
     atomic_store(&s->block.waits, true);
-    if (st == ST_OK) st = wait_for(s, h, id);
+    if (st == ST_OK)
+        st = transaction_wait_while(
+            s, h, is_open, &id, "Another transaction has changed the row; raise lock_timeout or end that transaction.");
     atomic_store(&s->block.waits, false);
     if (own) own->waits_for = 0;
+    advisory_note_row_wait(s, 0);
     mutex_unlock(&h->mutex);
     return st;
 }

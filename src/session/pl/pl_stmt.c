@@ -1,4 +1,5 @@
 /* pl_stmt.c - the statements of a body, one after the other. */
+#include "session/core/advisory.h"
 #include "session/core/constraints.h"
 #include "session/pl/pl_run_int.h"
 
@@ -98,6 +99,7 @@ static PlOutcome exec_guarded(PlFrame *fr, const PlStmt *s) {
     int64_t mark = ses->undo ? undo_mark(ses->undo) : 0, cursors = ses->names.last_cursor;
     const CatalogUndo *catalog_mark = ses->catalog_undo;
     const ConstraintMark constraints = constraints_mark(ses);
+    const int64_t advisory = advisory_mark(ses);
     Settings *settings = mem_alloc(&ses->account, (int64_t)sizeof *settings, &ses->err);
     const PlHandler *handler = NULL;
     if (!settings) return PLO_ERROR;
@@ -106,11 +108,12 @@ static PlOutcome exec_guarded(PlFrame *fr, const PlStmt *s) {
     PlOutcome o = exec_body(fr, &s->body);
     fr->subtransactions--;
     for (int32_t i = 0; o == PLO_ERROR && !handler && i < s->scope.n_handlers; i++)
-        if (catches(&s->scope.handlers[i], ses->err.sqlstate)) handler = &s->scope.handlers[i];
+        if (!ses->block.holder && catches(&s->scope.handlers[i], ses->err.sqlstate)) handler = &s->scope.handlers[i];
     if (handler) {
         if (ses->undo) undo_rollback(ses->undo, mark);
         catalog_undo_to(ses, catalog_mark);
         constraints_back(ses, constraints);
+        advisory_back_to(ses, advisory);
         cursors_back_to(ses, cursors);
         settings_restore(ses, settings);
     }

@@ -809,13 +809,15 @@ static const struct {
 
 Status session_catalog_call(void *ctx, const char *name, int n, const Value *args, Arena *a, Value *out, Err *e) {
     Session *s = ctx;
+    bool known;
+    out->is_null = true;
+    const Status of_number = system_number_call(s, name, n, args, out, &known, e);
+    if (known) return of_number;
     Call c = {.s = s, .o = session_objects(s), .name = name, .n = n, .args = args, .a = a, .out = out, .e = e};
     const size_t len = strlen(name);
     if (!c.o) return e == &s->err ? ST_ERROR : (err_copy(e, &s->err), ST_ERROR);
-    out->is_null = true;
     for (int64_t i = 0; i < ARRAY_LEN(functions); i++)
         if (strcmp(functions[i].name, name) == 0) return functions[i].call(&c);
-    bool known;
     const Status st = system_privilege_call(s, c.o, name, n, args, a, out, &known, e);
     if (known) return st;
     if (strncmp(name, "to_reg", 6) == 0) return to_reg(&c);

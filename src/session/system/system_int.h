@@ -34,6 +34,9 @@ const Str *system_vector(SystemRows *r, int32_t col, int64_t n, const int64_t *v
 const Str *system_texts(SystemRows *r, int32_t col, int64_t n, const char *const *values);
 
 typedef Status SystemFill(Session *s, SystemRows *r);
+/* Advisory locks and numbers of transactions (number_functions.c); *known: it is one of these. */
+Status system_number_call(Session *s, const char *name, int n, const Value *args, Value *out, bool *known, Err *e);
+
 #define SYSTEM_RELATION(oid_, kind_, schema_, name_, fill_, columns_) SystemFill system_fill_##fill_;
 #include "catalog/system_relations.def"
 #undef SYSTEM_RELATION
