@@ -557,13 +557,20 @@ static Expr *bind_collation_for(Binder *b, Query *q, const AstFunc *f) {
     return bind_text_const(b, slice_of(quoted), f->location);
 }
 
-/* ARRAY[..] of values of one domain is an array of that; NULL: it is none. */
-static const Domain *domain_of_items(Binder *b, Query *q, const AstExpr *e) {
-    const AstList *l = e->kind == AST_ARRAY ? AST_AS_CONST(AstList, e) : NULL;
-    Expr **items = l && l->n_items ? bind_list(b, q, l->items, l->n_items) : NULL;
-    for (int64_t i = 0; items && i < l->n_items; i++)
-        if (items[i]->domain != items[0]->domain) return NULL;
-    return items ? catalog_domain_by_id(b->c->catalog, items[0]->domain) : NULL;
+/* pg_typeof(ARRAY[..]): of values of one domain it is an array of that, which is no type of the catalog. */
+static Expr *typeof_items(Binder *b, Query *q, const AstList *l, int64_t location) {
+    Expr **items = bind_list(b, q, l->items, l->n_items);
+    if (!items) return NULL;
+    int64_t domain = items[0]->domain;
+    for (int64_t i = 0; i < l->n_items; i++) domain = items[i]->domain == domain ? domain : 0;
+    const Domain *d = catalog_domain_by_id(b->c->catalog, domain);
+    b->c->one_thread = true;
+    if (d) {
+        const char *name = domain_shown(b->a, d), *shown = name ? arena_printf(b->a, "%s[]", name) : NULL;
+        return shown ? bind_text_const(b, slice_of(shown), location) : NULL;
+    }
+    Expr *e = bind_array_of(b, l->n_items, items, location);
+    return e ? bind_call(b, "pg_typeof", false, 1, &e, location) : NULL;
 }
 
 Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
@@ -577,8 +584,10 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
     if (f->name.schema) {
         const AstFunc *x = bind_schema_constructor(b, f);
         if (x) return bind_func(b, q, x);
-        if (!err_is_set(b->err)) bind_no_function_in(b, q, f);
-        return NULL;
+        Expr **args = err_is_set(b->err) ? NULL : bind_list(b, q, f->args, f->n_args);
+        Expr *e = args ? bind_cast_call(b, f, args) : NULL;
+        if (!e && !err_is_set(b->err)) bind_no_function_in(b, q, f);
+        return e;
     }
     if (f->variadic) return bind_variadic(b, q, f);
     if (f->arg_names) {
@@ -611,6 +620,9 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
     Expr *of_sequence = bind_sequence_call(b, q, f);
     if (of_sequence || err_is_set(b->err)) return of_sequence;
     if (strcmp(name, "pg_collation_for") == 0 && f->n_args == 1) return bind_collation_for(b, q, f);
+    const bool of_items = f->n_args == 1 && f->args[0]->kind == AST_ARRAY && strcmp(name, "pg_typeof") == 0;
+    if (of_items && AST_AS_CONST(AstList, f->args[0])->n_items > 0)
+        return typeof_items(b, q, AST_AS_CONST(AstList, f->args[0]), f->location);
     bool row;
     Expr **args = bind_takes_json_rows(f) ? bind_json_args(b, q, f, &row) : bind_list(b, q, f->args, f->n_args);
     if (!args) return NULL;
@@ -620,15 +632,13 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
     }
     if (f->n_args == 1 && strcmp(name, "pg_typeof") == 0) {
         const Domain *d = catalog_domain_by_id(b->c->catalog, args[0]->domain);
-        const Domain *items = d ? NULL : domain_of_items(b, q, f->args[0]);
-        const char *shown = d || items ? domain_shown(b->a, d ? d : items) : "unknown";
+        const char *shown = d ? domain_shown(b->a, d) : "unknown";
         b->c->one_thread = true;
-        if (items && shown) shown = arena_printf(b->a, "%s[]", shown); /* no type of the catalog */
-        if (items) return shown ? bind_text_const(b, slice_of(shown), f->location) : NULL;
         if (d || (args[0]->kind == EX_CONST && args[0]->type.id == T_UNKNOWN)) return type_named(b, shown, f->location);
     }
     Expr *e = func_named(slice_of(name)) ? NULL : operator_function(b, name, (int)f->n_args, args, f->location);
     if (!e && !err_is_set(b->err)) e = bind_range_cast(b, name, (int)f->n_args, args, f->location);
+    if (!e && !err_is_set(b->err)) e = bind_cast_call(b, f, args);
     if (!e && !err_is_set(b->err)) e = bind_call(b, name, false, (int)f->n_args, args, f->location);
     if (!e) bind_hint_function(b, name, "function");
     b->c->sets_settings |= strcmp(name, "set_config") == 0;
