@@ -27,6 +27,7 @@ typedef struct Change {
                      were inserted, then those that were updated */
     int64_t n_kept, n_shown, done;
     int64_t n_inserted, n_updated, n_deleted; /* of MERGE */
+    int64_t plan_ns, run_ns;                  /* what making the plan, and its rows, took */
     int64_t mark;                             /* of the log: changes behind it are not among the events */
     KeyEvents *events;                        /* applied: what its constraints have to look at; the statement's */
 } Change;

@@ -256,6 +256,8 @@ Status change_plan(Session *s, Arena *a, PlanCtx *c, BoundStmt *b, MemAccount *a
     TRY(session_run_member(s, c, b, n, ids, acct, &r));
     x->query = r.query;
     x->rows = r.rows;
+    x->plan_ns = r.plan_ns;
+    x->run_ns = r.run_ns;
     x->first_result = n - b->n_result * (b->inserted_result ? 2 : 1);
     x->n_shown = rows_count(r.rows);
     return ST_OK;

@@ -4,7 +4,10 @@
 
 #include "exec/vm.h"
 #include "session/pool/bulk.h"
-#include "session/core/session.h"
+#include "session/core/changes.h"
+#include "session/core/cursor.h"
+#include "session/core/explain.h"
+#include "session/core/transaction.h"
 #include "sql/bind/bind.h"
 #include "sql/lower/lower.h"
 #include "sql/optimize/optimize.h"
@@ -188,124 +191,201 @@ static Status plan_members(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) 
     }
     return b->n_members > 0 ? guess_rows(&g, b->plan) : ST_OK;
 }
-static Status put_members(Statement *st, PlanCtx *c, const BoundStmt *b) {
+static Status put_members(Statement *st, Explained *x) {
     Arena *a = st->run_arena;
+    const BoundStmt *b = x->b;
     for (int32_t i = 0; i < b->n_members; i++) {
         const WithMember *m = &b->members[i];
-        bool query = m->stmt->kind == STMT_SELECT;
-        char *tree = plan_text(c, m->stmt->plan);
-        if (!tree) return ST_ERROR;
-        TRY(put(st, query ? arena_printf(a, "With %s", m->name)
-                          : arena_printf(a, "With %s: %s on %s", m->name, change_name(m->stmt),
-                                         name_of_key(m->stmt->table->name))));
+        const bool query = m->stmt->kind == STMT_SELECT;
+        char *tree = plan_text(&x->c, m->stmt->plan);
+        char *line = query ? arena_printf(a, "With %s", m->name)
+                           : arena_printf(a, "With %s: %s on %s", m->name, change_name(m->stmt),
+                                          name_of_key(m->stmt->table->name));
+        if (line && x->analyze) line = arena_printf(a, "%s  rows %lld", line, (long long)m->n_done);
+        if (!tree || !line) return ST_ERROR;
+        TRY(put(st, line));
         TRY(put_lines(st, tree, "  "));
     }
     return ST_OK;
 }
+/* The line of the change itself, above its rows' plan. */
+static Status put_change(Statement *st, const Explained *x) {
+    Arena *a = st->run_arena;
+    char *line = arena_printf(a, "%s on %s", change_name(x->b), name_of_key(x->b->table->name));
+    if (line && x->analyze)
+        line = arena_printf(a, "%s  rows %lld, %.3f ms", line, (long long)x->n_rows, (double)x->apply_ns / 1e6);
+    return line ? put(st, line) : ST_ERROR;
+}
 
-Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n_params, const Type *param_types,
+/* What a segment has done. */
+static char *segment_figures(Arena *a, const SegmentPlan *g, const SegmentStats *t, char *line) {
+    line = arena_printf(a, "%s  rows in %lld", line, (long long)t->rows_in);
+    if (line && g->program->source.kind == SRC_TABLE)
+        line = arena_printf(a, "%s (%lld packed, %lld patched, %lld open)", line,
+                            (long long)(t->rows_in - t->open_rows - t->patched_rows), (long long)t->patched_rows,
+                            (long long)t->open_rows);
+    if (line)
+        line = arena_printf(a, "%s, out %lld, %.3f ms, %d worker%s", line, (long long)t->rows_out,
+                            (double)t->wall_ns / 1e6, t->workers, t->workers == 1 ? "" : "s");
+    if (line && t->tablets_skipped)
+        line = arena_printf(a, "%s, %lld %s skipped", line, (long long)t->tablets_skipped,
+                            g->program->source.kind == SRC_STREAM ? "row groups" : "tablets");
+    if (line && t->spilled_bytes) line = arena_printf(a, "%s, %s spilled", line, size_text(a, t->spilled_bytes));
+    if (line && t->note) line = arena_printf(a, "%s, %s", line, t->note);
+    return line;
+}
+static Status put_segment(Statement *st, const Explained *x, const SegmentPlan *g, int32_t i) {
+    Arena *a = st->run_arena;
+    Query *q = x->run.query;
+    const DeviceStats *d = x->analyze ? &query_stats(q, i)->device : NULL;
+    const Sink *sink = &g->program->sink;
+    char *line = arena_printf(a, d && d->on_device ? "  %d: %s  [%s, %s]" : "  %d: %s  [%s, cpu, %s]", (int)i, g->label,
+                              d && d->on_device ? d->executor : "vm", d && d->on_device ? d->device : vm_isa());
+    if (x->analyze && line) line = segment_figures(a, g, query_stats(q, i), line);
+    if (!line) return ST_ERROR;
+    TRY(put(st, line));
+    if (d) TRY(put_device(st, d, x->verbose));
+    if (x->analyze && (sink->kind == SINK_JOIN || sink->kind == SINK_AGG)) {
+        char *t = sink->kind == SINK_JOIN ? query_join_text(q, sink->id, a) : query_agg_text(q, sink->id, a);
+        if (t) TRY(put(st, arena_printf(a, "       %s", t)));
+    }
+    const char *text = x->verbose ? program_text(g->program, a) : "";
+    return text ? put_lines(st, text, "       ") : ST_ERROR;
+}
+
+static Status put_all(Session *s, Statement *st, Explained *x) {
+    Arena *a = st->run_arena;
+    TRY(statement_text_columns(st, 1, (const char *[]){"QUERY PLAN"}));
+    if (!x->b) return ST_OK;
+    TRY(put_members(st, x));
+    if (x->changes) TRY(put_change(st, x));
+    char *tree = plan_text(&x->c, x->b->plan);
+    if (!tree) return ST_ERROR;
+    TRY(put_lines(st, tree, x->changes ? "  " : ""));
+    TRY(put(st, "Segments:"));
+    const QueryPlan *plan = x->analyze ? query_plan(x->run.query) : x->run.plan;
+    for (int32_t i = 0; i < plan->n_segments; i++) TRY(put_segment(st, x, &plan->segments[i], i));
+    if (!x->analyze) return ST_OK;
+    TRY(put_snapshot(s, st));
+    if (x->run.plan_ns) TRY(put(st, arena_printf(a, "Planning time: %.3f ms", (double)x->run.plan_ns / 1e6)));
+    return put(st,
+               arena_printf(a, "Execution time: %.3f ms, peak memory %s", (double)(x->run.run_ns + x->apply_ns) / 1e6,
+                            size_text(a, atomic_load(&st->account.peak))));
+}
+
+/* ---- what is run ---- */
+
+/* An INSERT, UPDATE, DELETE or MERGE; its result is not shown. */
+static Status run_change(Session *s, Statement *st, Explained *x) {
+    Change ch = {0};
+    int64_t since = clock_ns();
+    if (x->b->n_members > 0) {
+        TRY(session_with_changes(s, st, &x->c, x->b));
+    } else {
+        TRY(session_may_change(s, x->b->table));
+        TRY(change_allowed(s, x->b));
+        TRY(session_dml_plan(s, st, &x->c, x->b, &ch));
+        x->run.plan_ns = ch.plan_ns;
+        x->run.run_ns = ch.run_ns;
+        since = clock_ns();
+        TRY(session_dml_apply(s, st, &ch));
+    }
+    x->apply_ns = clock_ns() - since;
+    x->n_rows = st->affected;
+    x->run.query = st->query;
+    st->rows = NULL;
+    st->row_map = NULL;
+    st->n_rows = st->affected = 0;
+    st->first_col = 0;
+    return ST_OK;
+}
+/* As a definition, which it is. */
+static Status run_create_as(Session *s, Statement *st, const AstStmt *q, Explained *x) {
+    if (AST_AS_CONST(AstCreateTableAs, q)->materialized_view)
+        return err_at(&s->err, q->location, ERR_FEATURE_NOT_SUPPORTED,
+                      "EXPLAIN ANALYZE of CREATE MATERIALIZED VIEW is not supported");
+    if (s->state == 'T') TRY(session_lock_latest(s));
+    const int64_t since = clock_ns();
+    st->explained = x;
+    const Status out = session_utility(s, st, q);
+    st->explained = NULL;
+    if (s->lock != LOCK_NONE) transaction_pin(s, true);
+    TRY(out);
+    st->affected = 0;
+    if (x->b) x->run.run_ns = clock_ns() - since - x->run.plan_ns;
+    return ST_OK;
+}
+static Status run_bound(Session *s, Statement *st, Explained *x, int32_t n, const ColId *ids) {
+    s->device.timing = true;
+    Status run = ST_OK;
+    if (x->changes) run = run_change(s, st, x);
+    else run = session_run_plan(s, &x->c, x->b, n, ids, &st->account, &x->run);
+    s->device.timing = false;
+    if (run == ST_OK) st->query = x->run.query;
+    return run;
+}
+static Status plan_only(Session *s, Statement *st, Explained *x, int32_t n, const ColId *ids) {
+    s->explaining = true;
+    Status limits = session_resolve_limits(s, &x->c, x->b->plan, &st->account);
+    s->explaining = false;
+    TRY(limits);
+    TRY(plan_members(s, st, &x->c, x->b));
+    TRY(sql_optimize(&x->c, x->b));
+    TRY(sql_raise_constants(&x->c, x->b->plan));
+    x->run.plan = sql_lower(&x->c, x->b->plan, n, ids);
+    return x->run.plan ? ST_OK : ST_ERROR;
+}
+
+/* A query or change. */
+static Status explain_planned(Session *s, Statement *st, const AstExplain *of, const AstStmt *q, int32_t n_params,
+                              const Type *param_types, const Value *params, Explained *x) {
+    const bool runs_changes = x->analyze && sql_changes_data(q);
+    x->changes = sql_is_change(q);
+    if (!x->changes && q->kind != AST_SELECT)
+        return err_at(&s->err, q->location, ERR_FEATURE_NOT_SUPPORTED, "EXPLAIN of this statement is not supported");
+    if (runs_changes) TRY(session_begin_change(s));
+    else TRY(session_read(s, false));
+    plan_ctx_init_client(s, st->run_arena, &x->c);
+    if (runs_changes) {
+        x->c.rows.current = cursor_current_row;
+        x->c.rows.current_ctx = s;
+    }
+    TRY(sql_bind_client(&x->c, q, n_params, param_types, &x->b));
+    BoundStmt *b = x->b;
+    if (x->c.calls_routine || x->c.n_bulks > 0 || x->c.sequences.called) TRY(session_read_locked(s));
+    if (x->c.n_bulks > 0 && x->analyze)
+        return err_at(&s->err, of->location, ERR_FEATURE_NOT_SUPPORTED,
+                      "EXPLAIN ANALYZE of a statement that runs a bulk is not supported");
+    if (b->n_params > 0 && n_params >= b->n_params) TRY(sql_bind_params(&x->c, b, n_params, params));
+    int32_t n = b->n_result;
+    ColId *ids = x->changes ? dml_columns(b, st->run_arena, &n) : b->result;
+    if (!ids) return ST_ERROR;
+    return x->analyze ? run_bound(s, st, x, n, ids) : plan_only(s, st, x, n, ids);
+}
+
+Status session_explain(Session *s, Statement *st, const AstExplain *of, int32_t n_params, const Type *param_types,
                        const Value *params) {
     Arena *a = st->run_arena;
-    bool analyze = false, verbose = false;
-    TRY(explain_options(s, x, &analyze, &verbose));
+    Explained *x = arena_new_of(a, Explained);
+    if (!x) return err_oom(&s->err);
+    *x = (Explained){0};
+    TRY(explain_options(s, of, &x->analyze, &x->verbose));
     snprintf(st->tag, sizeof st->tag, "EXPLAIN");
-    if (x->routine) {
+    if (of->routine) {
         const Routine *r;
         TRY(session_lock(s, LOCK_SHARED));
-        TRY(routine_find(s, a, x->routine, &r));
-        return session_bulk_explain(s, st, r, verbose);
+        TRY(routine_find(s, a, of->routine, &r));
+        return session_bulk_explain(s, st, r, x->verbose);
     }
-    const AstStmt *q = x->query;
-    if (q->kind == AST_CREATE_TABLE_AS) q = AST_AS_CONST(AstCreateTableAs, q)->query;
-    bool is_dml = sql_is_change(q);
-    bool changes = sql_changes_data(q);
-    if (!is_dml && q->kind != AST_SELECT)
-        return err_at(&s->err, q->location, ERR_FEATURE_NOT_SUPPORTED, "EXPLAIN of this statement is not supported");
-    if (changes && analyze)
-        return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED,
-                      "EXPLAIN ANALYZE of a data-changing statement is not supported");
-    TRY(session_read(s, false));
-    PlanCtx c;
-    plan_ctx_init_client(s, a, &c);
-    BoundStmt *b;
-    TRY(sql_bind_client(&c, q, n_params, param_types, &b));
-    if (c.calls_routine || c.n_bulks > 0 || c.sequences.called) TRY(session_read_locked(s));
-    if (c.n_bulks > 0 && analyze)
-        return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED,
-                      "EXPLAIN ANALYZE of a statement that runs a bulk is not supported");
-    if (b->n_params > 0 && n_params >= b->n_params) TRY(sql_bind_params(&c, b, n_params, params));
-    int32_t n = b->n_result;
-    ColId *ids = is_dml ? dml_columns(b, a, &n) : b->result;
-    if (!ids) return ST_ERROR;
-    RunOutput r = {0};
-    if (analyze) {
-        s->device.timing = true;
-        Status run = session_run_plan(s, &c, b, n, ids, &st->account, &r);
-        s->device.timing = false;
-        TRY(run);
-        st->query = r.query;
-    } else {
-        s->explaining = true;
-        Status limits = session_resolve_limits(s, &c, b->plan, &st->account);
-        s->explaining = false;
-        TRY(limits);
-        TRY(plan_members(s, st, &c, b));
-        TRY(sql_optimize(&c, b));
-        TRY(sql_raise_constants(&c, b->plan));
-        r.plan = sql_lower(&c, b->plan, n, ids);
-        if (!r.plan) return ST_ERROR;
-    }
-    TRY(statement_text_columns(st, 1, (const char *[]){"QUERY PLAN"}));
-    TRY(put_members(st, &c, b));
-    if (is_dml) TRY(put(st, arena_printf(a, "%s on %s", change_name(b), name_of_key(b->table->name))));
-    char *tree = plan_text(&c, b->plan);
-    if (!tree) return ST_ERROR;
-    TRY(put_lines(st, tree, is_dml ? "  " : ""));
-    TRY(put(st, "Segments:"));
-    const QueryPlan *plan = analyze ? query_plan(r.query) : r.plan;
-    for (int32_t i = 0; i < plan->n_segments; i++) {
-        const SegmentPlan *g = &plan->segments[i];
-        const DeviceStats *d = analyze ? &query_stats(r.query, i)->device : NULL;
-        char *line =
-            arena_printf(a, d && d->on_device ? "  %d: %s  [%s, %s]" : "  %d: %s  [%s, cpu, %s]", (int)i, g->label,
-                         d && d->on_device ? d->executor : "vm", d && d->on_device ? d->device : vm_isa());
-        if (analyze && line) {
-            const SegmentStats *t = query_stats(r.query, i);
-            line = arena_printf(a, "%s  rows in %lld", line, (long long)t->rows_in);
-            if (line && g->program->source.kind == SRC_TABLE)
-                line = arena_printf(a, "%s (%lld packed, %lld patched, %lld open)", line,
-                                    (long long)(t->rows_in - t->open_rows - t->patched_rows),
-                                    (long long)t->patched_rows, (long long)t->open_rows);
-            if (line)
-                line = arena_printf(a, "%s, out %lld, %.3f ms, %d worker%s", line, (long long)t->rows_out,
-                                    (double)t->wall_ns / 1e6, t->workers, t->workers == 1 ? "" : "s");
-            if (line && t->tablets_skipped)
-                line = arena_printf(a, "%s, %lld %s skipped", line, (long long)t->tablets_skipped,
-                                    g->program->source.kind == SRC_STREAM ? "row groups" : "tablets");
-            if (line && t->spilled_bytes)
-                line = arena_printf(a, "%s, %s spilled", line, size_text(a, t->spilled_bytes));
-            if (line && t->note) line = arena_printf(a, "%s, %s", line, t->note);
-        }
-        if (!line) return ST_ERROR;
-        TRY(put(st, line));
-        if (d) TRY(put_device(st, d, verbose));
-        const Sink *sink = &g->program->sink;
-        if (analyze && (sink->kind == SINK_JOIN || sink->kind == SINK_AGG)) {
-            char *t =
-                sink->kind == SINK_JOIN ? query_join_text(r.query, sink->id, a) : query_agg_text(r.query, sink->id, a);
-            if (t) TRY(put(st, arena_printf(a, "       %s", t)));
-        }
-        if (verbose) {
-            char *text = program_text(g->program, a);
-            if (!text) return ST_ERROR;
-            TRY(put_lines(st, text, "       "));
-        }
-    }
-    if (analyze) {
-        TRY(put_snapshot(s, st));
-        TRY(put(st, arena_printf(a, "Planning time: %.3f ms", (double)r.plan_ns / 1e6)));
-        TRY(put(st, arena_printf(a, "Execution time: %.3f ms, peak memory %s", (double)r.run_ns / 1e6,
-                                 size_text(a, atomic_load(&st->account.peak)))));
+    const AstStmt *q = of->query;
+    const bool creates = q->kind == AST_CREATE_TABLE_AS;
+    if (creates && x->analyze) TRY(run_create_as(s, st, q, x));
+    else
+        TRY(explain_planned(s, st, of, creates ? AST_AS_CONST(AstCreateTableAs, q)->query : q, n_params, param_types,
+                            params, x));
+    snprintf(st->tag, sizeof st->tag, "EXPLAIN");
+    TRY(put_all(s, st, x));
+    if (x->analyze) {
         query_free(st->query);
         st->query = NULL;
     }

@@ -355,6 +355,7 @@ typedef struct Statement {
     bool streams;                /* asked for: its result is computed as it is read, where it can be */
     struct Statement **holder;   /* NULL, or where the statement's owner has it: NULL when it is freed before */
     struct ResultStream *stream; /* the last run's is (result_stream.h): `rows` and n_rows are a piece of it; or NULL */
+    struct Explained *explained; /* EXPLAIN ANALYZE: what it runs is kept there; else NULL */
     int64_t reserve;             /* bytes that it may take beyond memory_limit, since it gives some back */
 } Statement;
 

@@ -242,6 +242,7 @@ static Status run_member(Changes *x, int32_t k) {
         TRY(run_change(x, b, &m->change));
     }
     m->done = true;
+    x->b->members[k].n_done = b->kind == STMT_SELECT ? rows_count(m->rows) : m->change.done;
     return ST_OK;
 }
 

@@ -4,6 +4,7 @@
 #include "session/ddl/definition.h"
 #include "session/ddl/depend.h"
 #include "session/core/ahead.h"
+#include "session/core/explain.h"
 #include "session/core/session.h"
 #include "session/ddl/index_program.h"
 #include "session/ddl/stored_text.h"
@@ -596,7 +597,8 @@ Status create_table_as(Session *s, Statement *st, const AstCreateTableAs *x) {
         return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "CREATE TABLE AS takes no parameters");
     int64_t n = 0;
     bool done = false;
-    const bool ahead = !prepared && !x->with_no_data && ahead_pays(s, &c, b);
+    Explained *shown = st->explained;
+    const bool ahead = !prepared && !x->with_no_data && !shown && ahead_pays(s, &c, b);
     if (ahead) TRY(create_ahead(s, st, x, &n, &done));
     if (done) return created_with(st, n);
     if (ahead) { /* it has given up the lock: what was bound may be gone */
@@ -610,6 +612,11 @@ Status create_table_as(Session *s, Statement *st, const AstCreateTableAs *x) {
     RunOutput r;
     TRY(session_begin_pieces(s, &c, b, b->n_result, b->result, &st->account, &r));
     Status out = fill_table(s, t, &r, a, &n);
-    query_free(r.query);
+    if (shown) {
+        *shown = (Explained){.c = c, .b = b, .run = r, .n_rows = n, .analyze = true, .verbose = shown->verbose};
+        st->query = r.query;
+    } else {
+        query_free(r.query);
+    }
     return out == ST_OK ? created_with(st, n) : out;
 }

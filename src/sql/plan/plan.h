@@ -405,6 +405,7 @@ typedef enum StmtKind {
 typedef struct WithMember {
     const char *name;
     struct BoundStmt *stmt; /* its result is the member's rows */
+    int64_t n_done;         /* once it has run: rows that it has changed or found */
 } WithMember;
 
 /* What MERGE does with a row of its plan. */
