@@ -144,6 +144,13 @@ typedef struct Limit {
 } Limit;
 Limit variant_limit(const Bench *b, const Variant *v);
 
+/* merge.c */
+typedef struct MergeBench {
+    int64_t rows;
+    double shares[16]; /* of rows that have come as delta */
+    int n_shares;
+} MergeBench;
+int bench_merge(Bench *b, const MergeBench *o);
 int bench_virginian(Bench *b, const int64_t *rows, int n);
 int bench_join(Bench *b, const int64_t *sizes, int n, int64_t max_rows);
 int bench_gpl(Bench *b);

@@ -15,11 +15,15 @@ static const char usage[] =
     "       stele-bench join [--sizes N,N,...] [--max-rows N] [options]     equal and unequal tables (1M .. 1G rows)\n"
     "       stele-bench gpl --data DIR | --database DIR [--tpch DIR] [options]     TPC-H Q5, Q7, Q8, Q9, Q14\n"
     "       stele-bench latency --data DIR | --database DIR [--tpch DIR] [options]     TPC-H: time beside the kernels\n"
+    "       stele-bench merge [--rows N] [--delta P,P,...] [options]     merges, against the rate of copying memory "
+    "(10M "
+    "rows)\n"
     "       stele-bench tpcb|tpcc|tm1|smallbank|ycsb|gputx [--scale N] [--bulk N,N,...] [--strategies "
     "kset,tpl,part,serial,auto] [options]     transactions in bulk\n"
     "       stele-bench ch [--scale N] [--clients N] [--analysts N] [--calls N] [--interval MS] [--offered P,P,...] "
     "[--frontier yes [--svg FILE] | --snapshots N] [options]\n"
     "                     CH-benCHmark: transactions and analytical queries on the same tables\n"
+    "  --delta P,P,...    merge: shares of the rows that have come since the last merge (0.1,0.5)\n"
     "  --seconds S        of each line of a transaction benchmark (2)\n"
     "  --skew T           smallbank, ycsb: 0 (all keys alike) to 0.99\n"
     "  --workload W       ycsb: A (default) to F\n"
@@ -79,6 +83,19 @@ static int numbers(const char *s, int64_t k, int64_t *out, int max) {
         s = *end ? end + 1 : end;
     }
     return *s ? 0 : n;
+}
+
+/* "0.1,0.5"; false when malformed. */
+static bool shares(const char *s, MergeBench *o) {
+    const int max = (int)(sizeof o->shares / sizeof o->shares[0]);
+    for (o->n_shares = 0; *s && o->n_shares < max;) {
+        char *end;
+        const double x = strtod(s, &end);
+        if (end == s || !(x >= 0 && x <= 1) || (*end && *end != ',')) return false;
+        o->shares[o->n_shares++] = x;
+        s = *end ? end + 1 : end;
+    }
+    return o->n_shares > 0 && !*s;
 }
 
 static int bad(const char *what, const char *value) {
@@ -159,6 +176,7 @@ typedef struct Options {
     Variant extra[VARIANTS_MAX]; /* b.extra */
     OltpOptions oltp;
     ChOptions ch;
+    MergeBench merge;
     int64_t sizes[16], max_rows; /* of filter queries and joins */
     int n;
     int64_t k; /* of "8k" */
@@ -265,7 +283,11 @@ static int ch_option(ChOptions *o, OltpOptions *transactions, const char *a, con
 static int option(Options *o, const char *a, const char *v) {
     Bench *b = &o->b;
     char *end = NULL;
-    if ((strcmp(a, "--rows") == 0 && is(b, "virginian")) || (strcmp(a, "--sizes") == 0 && is(b, "join"))) {
+    if (strcmp(a, "--rows") == 0 && is(b, "merge")) {
+        if ((o->merge.rows = number(v, 1000, &end)) < 1000 || *end) return bad("not a number from 1000 on", v);
+    } else if (strcmp(a, "--delta") == 0 && is(b, "merge")) {
+        if (!shares(v, &o->merge)) return bad("not a list of shares from 0 to 1", v);
+    } else if ((strcmp(a, "--rows") == 0 && is(b, "virginian")) || (strcmp(a, "--sizes") == 0 && is(b, "join"))) {
         if ((o->n = numbers(v, o->k, o->sizes, 16)) == 0) return bad("not a list of numbers", v);
     } else if (strcmp(a, "--max-rows") == 0 && is(b, "join")) {
         if ((o->max_rows = number(v, o->k, &end)) < 0 || *end) return bad("not a number", v);
@@ -314,6 +336,7 @@ static int options(Options *o, int argc, char **argv) {
         if (rc == OTHER) return bad("no such option", a);
         if (rc) return rc;
     }
+    if (!o->merge.n_shares) (void)shares("0.1,0.5", &o->merge);
     const bool needs_data = is(&o->b, "latency") || is(&o->b, "gpl");
     if (is(&o->b, "virginian") && !o->n) o->n = numbers("8M,100M", o->k, o->sizes, 16);
     if (is(&o->b, "join") && !o->n) o->n = numbers("1M,4M,16M,64M,256M,1G", o->k, o->sizes, 16);
@@ -328,6 +351,7 @@ static int options(Options *o, int argc, char **argv) {
 int main(int argc, char **argv) {
     static Options o = {.max_rows = INT64_MAX,
                         .commit = STELE_COMMIT,
+                        .merge = {.rows = 10000000},
                         .oltp = {.folder = "bench/oltp",
                                  .scale = 10,
                                  .seconds = 2,
@@ -347,7 +371,7 @@ int main(int argc, char **argv) {
                  .tpch = "bench/tpch",
                  .extra = o.extra};
     if (!is(b, "virginian") && !is(b, "join") && !is(b, "gpl") && !is(b, "latency") && !is(b, "ch") &&
-        !is_oltp(b->name))
+        !is(b, "merge") && !is_oltp(b->name))
         return bad("unknown benchmark", b->name);
     o.k = is(b, "join") ? 1024 : 1000;
     int rc = options(&o, argc, argv);
@@ -368,7 +392,8 @@ int main(int argc, char **argv) {
     fflush(stdout);
     json_open(b, argc, argv, o.commit);
     o.ch.oltp = &o.oltp;
-    if (is(b, "ch")) rc = bench_ch(b, &o.ch);
+    if (is(b, "merge")) rc = bench_merge(b, &o.merge);
+    else if (is(b, "ch")) rc = bench_ch(b, &o.ch);
     else rc = is_oltp(b->name) ? bench_oltp(b, b->name, &o.oltp) : run(b, o.sizes, o.n, o.max_rows);
     if (!json_close(b)) rc = 1;
     stele_disconnect(b->conn);

@@ -35,8 +35,10 @@ void log_write(LogLevel level, const char *fmt, ...) {
     if (n >= 0) fn(ctx, level, text);
 }
 
-int64_t clock_ns(void) {
+static int64_t clock_of(clockid_t id) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(id, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
+int64_t clock_ns(void) { return clock_of(CLOCK_MONOTONIC); }
+int64_t clock_thread_ns(void) { return clock_of(CLOCK_THREAD_CPUTIME_ID); }

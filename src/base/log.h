@@ -8,4 +8,5 @@ void log_set(LogFn fn, void *ctx); /* NULL = silent, the default */
 void log_write(LogLevel level, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Monotonic clock in nanoseconds. */
 int64_t clock_ns(void);
+int64_t clock_thread_ns(void); /* processor time of this thread */
 #endif

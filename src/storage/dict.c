@@ -182,6 +182,17 @@ int32_t dict_add(Dict *d, Str s, Err *e) {
     return d->n++;
 }
 
+Status dict_push(Dict *d, Str s, Err *e) {
+    struct DictImpl *x = d->impl;
+    const uint32_t hash = str_hash(s);
+    const int64_t mask = x->n_slots - 1;
+    int64_t i = hash & mask;
+    if (!strheap_add(&x->heap, s, &d->entries[d->n], e)) return ST_ERROR;
+    while (x->slots[i]) i = (i + 1) & mask;
+    x->slots[i] = (uint64_t)hash << 32 | (uint32_t)(++d->n);
+    return ST_OK;
+}
+
 int32_t dict_lower_bound(const Dict *d, Str s, bool after) {
     int32_t lo = 0, hi = d->n_sorted;
     while (lo < hi) {

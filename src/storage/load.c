@@ -9,7 +9,7 @@
  *     encodes the tablet, column by column, and its raw buffers are reused. So memory is bounded and row
  *     order does not depend on timing. If too much waits for a gap, runs without gaps become tablets of their own.
  *
- * merge.c makes the table's new state of the tablets.
+ * load_end.c makes the table's new state of the tablets.
  *
  * Thread rules: load_add from one thread per worker number; everything else from one thread.
  */

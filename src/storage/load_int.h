@@ -1,4 +1,4 @@
-/* load_int.h - a load of a table: what load.c (rows in, tablets out) and merge.c (tablets into the table) share.
+/* load_int.h - a load of a table: what load.c (rows in, tablets out) and load_end.c (tablets into the table) share.
  *
  * A TableLoad is owned by the caller of load_begin and lives until load_cancel. Memory is charged to the table's
  * account. Its mutex guards the buffers, pieces and protos; dictionaries have locks of their own; a LoadWorker belongs
@@ -94,7 +94,8 @@ struct TableLoad {
     LoadProto **protos;
     int64_t n_protos, cap_protos;
     /* finishing */
-    Dict **final; /* per column: dictionary of the result; NULL = plain */
+    const struct MergeOptions *merge; /* it is a merge; NULL: it is not */
+    Dict **final;                     /* per column: dictionary of the result; NULL = plain */
     int32_t **remap;
     int64_t *remap_n;
     _Atomic int64_t next_proto;

@@ -546,6 +546,8 @@ static Status compute(Table *t, int64_t first, Pool *pool, bool rows_may_return,
     for (int c = 0; c < t->n_cols; c++) {
         if (rows_may_return && first == 0) allow_return(t, c, &jobs[c].out);
         if (rows_may_return) jobs[c].out.sorted = false;
+        jobs[c].out.full_unique = jobs[c].out.unique;
+        jobs[c].out.full_sorted = jobs[c].out.sorted;
         t->cols[c].stats = jobs[c].out;
     }
     arena_set_err(arena, NULL);
@@ -578,4 +580,29 @@ static bool extends(const Table *t, int64_t first) {
 
 Status stats_extend(Table *t, int64_t first, Pool *pool, bool rows_may_return, Err *e) {
     return compute(t, extends(t, first) ? first : 0, pool, rows_may_return, e);
+}
+
+/* A merged dictionary has each of its values in some row, or nearly so. */
+static const uint8_t *sketch_codes(Arena *a, int32_t n) {
+    Hll *h = arena_alloc(a, (int64_t)sizeof *h);
+    if (!h) return NULL;
+    memset(h, 0, sizeof *h);
+    for (int32_t i = 0; i < n; i++) hll_add(h, hash_u64((uint64_t)i));
+    return h->reg;
+}
+Status stats_merged(Table *t, const ColumnStats *old, int64_t settled, Pool *pool, Err *e) {
+    for (int c = 0; c < t->n_cols; c++) {
+        ColumnStats *s = &t->cols[c].stats;
+        const Dict *d = t->cols[c].dict;
+        *s = old[c];
+        s->n_mcv = 0; /* theirs is memory that goes */
+        s->unique = s->full_unique || stats_key_column(t, c);
+        s->sorted = s->full_sorted;
+        s->has_range = domain_of(t, c, 0, settled, &s->min, &s->max);
+        s->null_count = 0;
+        for (int64_t i = 0; i < settled; i++) s->null_count += t->tablets[i]->cols[c].null_count;
+        if (d) s->distinct = MAX_OF((double)d->n, 1.0);
+        if (d && s->sketch && !(s->sketch = sketch_codes(t->impl->stats_arena, d->n))) return err_oom(e);
+    }
+    return stats_extend(t, settled, pool, false, e);
 }

@@ -47,6 +47,8 @@ void dict_free(Dict *d);
 Dict *dict_freeze(Dict *d, Err *e);
 /* Code of s, added at the unordered end when it is new; -1 on failure. */
 int32_t dict_add(Dict *d, Str s, Err *e);
+/* One that is not in it yet, and for which there is room (dict_reserve). */
+Status dict_push(Dict *d, Str s, Err *e);
 /* Room for n entries, so that adding them costs no rehashing. */
 Status dict_reserve(Dict *d, int64_t n, Err *e);
 
@@ -253,6 +255,9 @@ Status stats_compute(Table *t, Pool *pool, bool rows_may_return, Err *e);
 /* The same after tablets from number `first` on have come: only these are read, unless the table has doubled since all
  * of it was, or statistics lack what that needs. */
 Status stats_extend(Table *t, int64_t first, Pool *pool, bool rows_may_return, Err *e);
+/* Behind a merge: the first `settled` tablets have rows that were there when the statistics `old` were last computed,
+ * and which have not changed since. Only the others are read where that suffices. */
+Status stats_merged(Table *t, const ColumnStats *old, int64_t settled, Pool *pool, Err *e);
 static inline void cell_summary_add(CellSummary *s, int128_t v) {
     if (v != (int64_t)v) {
         s->wide = true;
@@ -283,8 +288,9 @@ void stats_widen(Table *t, int col, const CellSummary *s, int64_t rows_before);
 /* A column is unique by a constraint of its own. */
 bool stats_key_column(const Table *t, int col);
 
-/* Rebuild (merge.c): everything live becomes fresh main tablets. */
-Status table_rebuild(Table *t, Pool *pool, UndoLog *undo, Err *e);
+/* Everything live goes through a load, which decides the form of all columns anew (load_end.c). */
+struct MergeOptions;
+Status load_rebuild(Table *t, const struct MergeOptions *o, Err *e);
 
 /* Runs fn(ctx, worker) on the pool, or here when there is none. */
 static inline void pool_run_or_here(Pool *p, int workers, PoolFn fn, void *ctx) {

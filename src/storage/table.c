@@ -1,5 +1,6 @@
 /* table.c - tables: creation, states, what a merge would give back, verification. Their rows: row_change.c. */
 #include "storage/exprindex.h"
+#include "storage/merge.h"
 #include "storage/storage_int.h"
 
 /* ---- creation ---- */
@@ -312,11 +313,7 @@ bool table_is_wasteful(Table *t) {
 }
 int64_t table_lookup(const Table *t, int key, const Value *vals) { return keyindex_lookup(t, key, vals); }
 
-Status table_merge(Table *t, Pool *pool, Err *e) {
-    if (t->impl->undo_open)
-        return err_set(e, ERR_NOT_IN_STATE, "cannot merge table \"%s\" while a transaction has changed it", t->name);
-    return table_rebuild(t, pool, NULL, e);
-}
+Status table_merge(Table *t, Pool *pool, Err *e) { return table_merge_with(t, &(MergeOptions){.pool = pool}, e); }
 Status table_analyze(Table *t, Pool *pool, Err *e) {
     TRY(stats_compute(t, pool, t->impl->undo_open > 0, e));
     t->version++;

@@ -112,7 +112,8 @@ typedef struct ColumnStats {
     int n_mcv;
     /* For the next load (stats.c): which values there are, as an estimator's registers, and the rows of the table when
      * all of them were last read. Not saved. */
-    const uint8_t *sketch; /* NULL: none */
+    const uint8_t *sketch;         /* NULL: none */
+    bool full_unique, full_sorted; /* `unique` and `sorted` when they were last computed */
     uint8_t sketch_phys;
     int64_t full_rows;
 } ColumnStats;

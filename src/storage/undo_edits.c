@@ -2,7 +2,7 @@
  *
  * Records of updates in place come one for each column, with one array of row numbers for all of them; a row that moves
  * is appended first and deleted then (update_by_moving in row_change.c), in the same order. A load into a table with
- * few rows makes it anew (install_fresh in merge.c).
+ * few rows makes it anew (install_fresh in load_end.c, merge.c).
  */
 #include "storage/undo_edits.h"
 

@@ -32,6 +32,7 @@
 #include "sql/optimize/optimize.h"
 #include "sql/parse/parse.h"
 #include "sql/plan/client_rows.h"
+#include "storage/merge.h"
 #include "storage/undo_edits.h"
 
 /* ---- catalog undo ----------------------------------------------------------------------- */
@@ -716,13 +717,20 @@ static void roll_back_all(Session *s) {
     end_numbers(s, false);
 }
 
-/* Others read what is published meanwhile; without memory for both it goes first. */
-static Status merge(Session *s, Table *t, Err *e) {
-    Status merged = session_publish(s) ? table_merge(t, s->db->pool, e) : ST_ERROR;
+static void progress_hook(void *ctx, double fraction) {
+    Session *s = ctx;
+    if (s->client.progress && s->client.progress(s->client.progress_ctx, fraction)) atomic_store(&s->cancel, true);
+}
+
+/* Others read what is published meanwhile; without memory for both it goes first. A merge that was stopped has changed
+ * nothing, and what is published stays. */
+static Status merge(Session *s, Table *t, const MergeOptions *o, Err *e) {
+    Status merged = session_publish(s) ? table_merge_with(t, o, e) : ST_ERROR;
+    if (merged != ST_OK && strcmp(e->sqlstate, ERR_QUERY_CANCELED) == 0) return merged;
     database_unpublish(s->db); /* it keeps what was replaced */
     if (merged != ST_OK) {
         err_clear(e);
-        merged = table_merge(t, s->db->pool, e);
+        merged = table_merge_with(t, o, e);
     }
     if (merged == ST_OK) session_bulk_drop(s, t);
     return merged;
@@ -732,8 +740,14 @@ static void give_back_kept(const Session *s) {
     enum { PART = 4 };
     mem_trim_kept(atomic_load(&s->db->account.used) / PART);
 }
+static bool merge_stop(void *ctx, double done) {
+    Session *s = ctx;
+    progress_hook(s, done);
+    return atomic_load(&s->cancel) || (s->deadline_ns && clock_ns() >= s->deadline_ns);
+}
 Status session_merge(Session *s, Table *t, Err *e) {
-    const Status merged = merge(s, t, e);
+    const MergeOptions o = {.pool = s->db->pool, .stop = merge_stop, .ctx = s};
+    const Status merged = merge(s, t, &o, e);
     give_back_kept(s);
     return merged;
 }
@@ -771,7 +785,8 @@ static void merge_grown(Session *s) {
             return;
         }
         if (table_has_undo(t)) continue; /* now it has: a snapshot may need what was before */
-        if (merge(s, t, &e) != ST_OK) log_write(LOG_WARNING, "merge of \"%s\" failed: %s", t->name, e.message);
+        if (merge(s, t, &(MergeOptions){.pool = s->db->pool}, &e) != ST_OK)
+            log_write(LOG_WARNING, "merge of \"%s\" failed: %s", t->name, e.message);
     }
 }
 
@@ -1477,11 +1492,6 @@ Status statement_text_row(Statement *st, const char *const *cells) {
     }
     st->text_rows[st->n_rows++] = row;
     return ST_OK;
-}
-
-static void progress_hook(void *ctx, double fraction) {
-    Session *s = ctx;
-    if (s->client.progress && s->client.progress(s->client.progress_ctx, fraction)) atomic_store(&s->cancel, true);
 }
 
 struct RunningPlan {

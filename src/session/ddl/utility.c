@@ -595,13 +595,15 @@ static Status vacuum_options(Session *s, const AstVacuum *x, bool *analyze) {
     return ST_OK;
 }
 
-static Status vacuum_table(Session *s, const AstVacuum *x, Table *t) {
+/* A merge has computed statistics. */
+static Status vacuum_table(Session *s, const AstVacuum *x, bool analyze, Table *t) {
+    const int64_t before = table_generation(t);
     if (x->is_vacuum && table_has_undo(t))
         session_notice_text(
             s, "WARNING", "01000",
             "skipping vacuum of \"%s\": open transactions have changed it or look at what it was before", t->name);
     else if (x->is_vacuum) TRY(session_merge(s, t, &s->err));
-    TRY(table_analyze(t, s->db->pool, &s->err));
+    if (analyze || table_generation(t) == before) TRY(table_analyze(t, s->db->pool, &s->err));
     if (!key_is_temporary(t->name)) s->db->dirty = true;
     return ST_OK;
 }
@@ -619,7 +621,7 @@ static Status vacuum(Session *s, Statement *st, const AstVacuum *x) {
     TRY(session_lock(s, LOCK_EXCLUSIVE));
     Catalog *c = &s->db->catalog;
     for (int64_t i = 0; i < c->n_tables && x->n_tables == 0; i++)
-        if (!key_is_others(c->tables[i]->name)) TRY(vacuum_table(s, x, c->tables[i]));
+        if (!key_is_others(c->tables[i]->name)) TRY(vacuum_table(s, x, analyze, c->tables[i]));
     for (int64_t i = 0; i < x->n_tables; i++) {
         AstName n;
         TRY(session_relation_name(s, st->run_arena, &x->tables[i], false, &n));
@@ -635,7 +637,7 @@ static Status vacuum(Session *s, Statement *st, const AstVacuum *x) {
             if (table_find_column(t, slice_of(x->columns[i][k])) < 0)
                 return err_set(&s->err, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist",
                                x->columns[i][k], t->name);
-        TRY(vacuum_table(s, x, t));
+        TRY(vacuum_table(s, x, analyze, t));
     }
     return ST_OK;
 }

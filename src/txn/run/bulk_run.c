@@ -40,14 +40,6 @@ static inline void relax(int *spins) {
     }
 }
 
-/* The thread's processor time: where threads share processors the clock says of a call what others do as well, so that
- * sets would look worth sharing just where their workers are waited for longest. */
-static int64_t thread_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* ---- K-SET ---------------------------------------------------------------------------------- */
 /* The calls of a set that are of one procedure and beside each other in the order. */
 typedef struct SetRun {
@@ -190,10 +182,12 @@ static void kset_worker(void *ctx, int worker) {
                 }
             }
             const bool sampled = times[c->group].chunks++ % SAMPLE == 0;
-            if (sampled) began = thread_ns();
+            /* Processor time: where threads share processors the clock says of a call what others do as well, so
+             * that sets would look worth sharing just where their workers are waited for longest. */
+            if (sampled) began = clock_thread_ns();
             bulk_chunk(b, worker, c->group, c->n, b->schedule.order + c->start);
             if (sampled) {
-                times[c->group].ns += thread_ns() - began;
+                times[c->group].ns += clock_thread_ns() - began;
                 times[c->group].n += c->n;
             }
             atomic_fetch_add_explicit(&b->run.done, 1, memory_order_release);
