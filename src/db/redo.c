@@ -304,10 +304,10 @@ struct RedoLoading {
     VEC(LoggedTable) tables;
     int64_t n_records, n_commits, bytes, cut; /* cut: at the end, not complete */
     const RedoBulkOps *ops;
-    void *runner;       /* of bulks; NULL: there are none */
-    bool bulks;         /* the logs have some */
-    int64_t inputs_lsn; /* of the last inputs */
-    BytesIn inputs;     /* these */
+    void *runner;               /* of bulks; NULL: there are none */
+    bool bulks;                 /* the logs have some */
+    int64_t inputs_lsn;         /* of the last inputs */
+    BytesIn inputs;             /* these */
     int64_t rows, inputs_bytes; /* that were applied; of bulks */
 };
 

@@ -1,5 +1,7 @@
 /* Merges (storage/merge.h): random tables of several tablets against a model of their rows; the dictionary maps against
  * a sorted set; merges that are stopped, or run out of memory, at every step. */
+#include <stdlib.h>
+
 #include "unit.h"
 #include "unit_random.h"
 

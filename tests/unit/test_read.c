@@ -519,7 +519,7 @@ static void test_older(void **state) {
 
     begin_older("1ms");
     add_one(a, 3);
-    usleep(5000);
+    nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     gives_sum(b, 1);
     must(b, "reset snapshot_interval");
 }
@@ -573,7 +573,7 @@ static void test_older_explained(void **state) {
     must(a, "create table c(id int primary key, v bigint)");
     has_read(b, "made for this statement in ");
     must(a, "insert into c values (1, 1)");
-    usleep(3000);
+    nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL);
     has_read(b, ", up to ");
     has_read(b, " ms old");
     must(a, "drop table c");
