@@ -101,6 +101,7 @@ static void print_cell(FILE *f, const Cell *c, Type type) {
         fputc(']', f);
         break;
     case T_TIMESTAMP: fprintf(f, "timestamp '2000-01-01' + interval '%lld microseconds'", (long long)c->v); break;
+    case T_DECIMAL:
     case T_NUMERIC:
         fprintf(f, "%s%lld.%02lld", c->v < 0 ? "-" : "", llabs((long long)c->v) / 100, llabs((long long)c->v) % 100);
         break;

@@ -20,9 +20,11 @@ bool calls_new(Calls *c, const Workload *w, const Routine *r, int64_t cap) {
     bool ok = c->numbers != NULL;
     for (int i = 0; i < r->n_params && c->n_cols < COLS_MAX; i++) {
         if (r->param_modes[i] != 'i' && r->param_modes[i] != 'b') continue;
-        Phys ph = type_phys(r->param_types[i]);
+        /* numeric without (p,s) in the form that programs of bulks have (session/pool/bulk_forms.h) */
+        const Type t = r->param_types[i].id == T_DECIMAL ? type_make(T_NUMERIC) : r->param_types[i];
+        const Phys ph = type_phys(t);
         Vec *v = &c->cols[c->n_cols];
-        *v = (Vec){.phys = (uint8_t)ph, .type = r->param_types[i], .data = calloc((size_t)cap, (size_t)phys_size(ph))};
+        *v = (Vec){.phys = (uint8_t)ph, .type = t, .data = calloc((size_t)cap, (size_t)phys_size(ph))};
         if (ph == PH_STR) c->texts[c->n_cols] = calloc((size_t)cap, TEXT_CELL);
         ok &= v->data && (ph != PH_STR || c->texts[c->n_cols]);
         c->n_cols++;

@@ -157,8 +157,8 @@ Status function_type_of(Arena *a, const char *name, Type *out, Err *e) {
         return err_set(e, ERR_UNDEFINED_OBJECT, "type \"%s\" does not exist", name ? name : "");
     }
     TRY(sql_bind_type(NULL, AST_AS_CONST(AstCast, x)->type, out, NULL, e));
-    *out = type_narrowed(*out);
-    Type t = type_is_array(*out) ? type_narrowed(type_element(*out)) : *out;
+    Type t = type_is_array(*out) ? type_element(*out) : *out;
+    if (t.id == T_DECIMAL && t.length == 0) t = type_make(T_NUMERIC); /* the client sees 128 bits */
     if (t.id == T_VOID || t.id == T_UNKNOWN || t.id == T_DECIMAL || t.id == T_ENUM || t.id == T_TIMETZ ||
         t.id == T_LSN || type_is_bits(t) || type_is_range(t))
         return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "functions of clients cannot have type %s", name);

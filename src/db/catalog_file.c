@@ -40,7 +40,8 @@ enum {
     CATALOG_AGGREGATES = 25 /* and aggregates among the routines */,
     CATALOG_UNLOGGED = 26 /* and unlogged tables and sequences */,
     CATALOG_LSN = 28 /* and pg_lsn */,
-    CATALOG_LAST = CATALOG_LSN
+    CATALOG_NUMERICS = 31 /* and numerics without (p,s) in arrays and routines, which had numeric(38,16) before */,
+    CATALOG_LAST = CATALOG_NUMERICS
 };
 static_assert(sizeof(Type) == 8, "file format");
 
@@ -203,7 +204,9 @@ static void put_view_parts(BytesOut *o, const View *v) {
 }
 /* The first format that has the type. */
 static int64_t format_of(Type t) {
-    if (t.id == T_ARRAY) t = type_element(t);
+    const bool array = t.id == T_ARRAY;
+    if (array) t = type_element(t);
+    if (array && t.id == T_DECIMAL && t.length == 0) return CATALOG_NUMERICS;
     const bool poly_range = type_is_poly(t) && t.length >= POLY_RANGE;
     return t.id == T_LSN                    ? CATALOG_LSN
            : t.id == T_JSONPATH             ? CATALOG_CONSTRAINTS
@@ -215,6 +218,7 @@ static int64_t format_of(Type t) {
            : t.id == T_DECIMAL              ? CATALOG_DECIMALS
                                             : CATALOG_FIRST;
 }
+static int64_t format_in_routine(Type t) { return t.id == T_DECIMAL ? CATALOG_NUMERICS : format_of(t); }
 static int64_t format_of_types(const Catalog *c, const CompositeList *composites) {
     int64_t format = range_nth(c->ranges, 0) ? CATALOG_RANGES : CATALOG_FIRST;
     for (int64_t i = 0; i < composites->n; i++)
@@ -225,8 +229,8 @@ static int64_t format_of_types(const Catalog *c, const CompositeList *composites
         for (int k = 0; k < c->tables[i]->n_cols; k++) format = MAX_OF(format, format_of(c->tables[i]->cols[k].type));
     for (int64_t i = 0; i < c->n_routines; i++) {
         const Routine *r = c->routines[i];
-        format = MAX_OF(format, format_of(r->ret));
-        for (int32_t k = 0; k < r->n_params; k++) format = MAX_OF(format, format_of(r->param_types[k]));
+        format = MAX_OF(format, format_in_routine(r->ret));
+        for (int32_t k = 0; k < r->n_params; k++) format = MAX_OF(format, format_in_routine(r->param_types[k]));
     }
     return format;
 }
@@ -805,6 +809,12 @@ static Status load_one_foreign(Catalog *c, BytesIn *in, const char *path, Err *e
     foreign_free(copy);
     return ST_ERROR;
 }
+/* Older files have numeric(38,16) where routines have numeric without (p,s). */
+static Type routine_type(Type t) {
+    const Type e = t.id == T_ARRAY ? type_element(t) : t;
+    if (e.id != T_NUMERIC || !(e.flags & TF_UNCONSTRAINED)) return t;
+    return t.id == T_ARRAY ? type_array_of(type_make(T_DECIMAL)) : type_make(T_DECIMAL);
+}
 static Status load_one_routine(const TypeMap *m, Catalog *c, BytesIn *in, const char *path, Err *e) {
     Arena *a = in->arena;
     Routine r = {.id = bytes_get_i64(in)};
@@ -831,6 +841,7 @@ static Status load_one_routine(const TypeMap *m, Catalog *c, BytesIn *in, const 
             in->failed = true;
             break;
         }
+        r.param_types[i] = routine_type(r.param_types[i]);
         r.variadic |= r.param_modes[i] == 'v';
         if (r.param_modes[i] == 'v') r.param_modes[i] = 'i';
         args += routine_is_arg(&r, i);
@@ -844,6 +855,7 @@ static Status load_one_routine(const TypeMap *m, Catalog *c, BytesIn *in, const 
         (type_is_poly(r.ret) && !poly_ok(r.ret)) || !type_read(m, &r.ret) || !r.volatility ||
         !strchr("isv", r.volatility))
         return err_corrupted(e, path, in->at, "routine is invalid");
+    r.ret = routine_type(r.ret);
     Routine *copy = routine_new(&r, e);
     if (!copy) return ST_ERROR;
     if (catalog_add_routine(c, copy, e) == ST_OK) return ST_OK;

@@ -177,13 +177,14 @@ Status composite_shared(CompositeSpace *s, const char *name, int32_t n, const Co
 }
 
 Type composite_field_type(Type column) {
-    if (column.id == T_DECIMAL || column.id == T_JSONB) column.flags &= (uint8_t)~TF_LEAST_SCALE;
+    const uint8_t id = column.id == T_ARRAY ? type_element(column).id : column.id;
+    if (id == T_DECIMAL || id == T_JSONB) column.flags &= (uint8_t)~TF_LEAST_SCALE;
     return column;
 }
 Type composite_record_type(Type t) {
     switch ((TypeId)t.id) {
     case T_UNKNOWN: return type_make(T_TEXT);
-    case T_ARRAY: return type_array_of(type_narrowed(composite_record_type(type_element(t))));
+    case T_ARRAY: return type_array_of(composite_record_type(type_element(t)));
     case T_CHAR:
     case T_BYTEA: /* a row of SEARCH or CYCLE is one by its flags */
     case T_ENUM:

@@ -362,7 +362,7 @@ Status type_from_name(Slice name, int n_mods, const int64_t *mods, Type *out, Er
         if (out->id == T_UNKNOWN || out->id == T_VOID)
             return err_set(e, ERR_UNDEFINED_OBJECT, "type \"%.*s[]\" does not exist", (int)MIN_OF(name.len, 128),
                            name.ptr);
-        *out = type_array_of(type_narrowed(*out));
+        *out = type_array_of(*out);
         return ST_OK;
     }
     if (!n_mods && oid_type_named(name, out)) return ST_OK;

@@ -6,8 +6,9 @@
  *   boolean      PH_BOOL  one byte, 0 or 1
  *   smallint     PH_I16   integer PH_I32   bigint PH_I64
  *   numeric(p,s) PH_I64 if p <= 18, else PH_I128; the value is integer * 10^-s. The
- *                scale is static. Databases of older versions have columns that are
- *                numeric(38,16) with TF_UNCONSTRAINED, and print without trailing zeros
+ *                scale is static. Databases of older versions have columns, and arrays in
+ *                columns, of numeric(38,16) with TF_UNCONSTRAINED, which print without trailing
+ *                zeros; programs of bulks hold parameters so (sql/pl/compile_decimal.c)
  *   numeric      PH_STR   any number of digits, each value with its own scale (dec.h); here
  *                a type of its own, T_DECIMAL, while SQL calls both numeric
  *   real         PH_F32   double precision PH_F64; NaN equals NaN and is greater than all; -0 = 0
@@ -138,9 +139,6 @@ static inline Type type_make(TypeId id) {
 static inline Type type_numeric(int precision, int scale) {
     return (Type){.id = T_NUMERIC, .precision = (uint8_t)precision, .scale = (uint8_t)scale};
 }
-/* As elements of arrays, which have no keys, and in routines, which have registers of 128 bits: a numeric without (p,s)
- * is numeric(38,16) there. */
-static inline Type type_narrowed(Type t) { return t.id == T_DECIMAL && t.length == 0 ? type_make(T_NUMERIC) : t; }
 /* Polymorphic types, which parameters and results of routines are declared with: T_VOID with one of these as length. A
  * call has actual types in their place (sql/bind/bind_poly.h). */
 typedef enum PolyType {

@@ -163,14 +163,15 @@ static void test_compiles(void **state) {
 /* On devices with memory of their own cells of strings have the host's addresses; keys, too. */
 static void test_far(void **state) {
     (void)state;
-    static const char keys[] = "create procedure names(n text, v int[], x numeric(9,2), d date, out r text, out k int) "
-                               "language plpgsql as $$ declare w int[] := '{}'; begin "
-                               "insert into person values (upper(n), n || x::text || d::text, v); select note into r "
-                               "from person where name = n; "
-                               "for i in 1 .. array_length(v, 1) loop if v[i] = any(w) then k := array_position(w, "
-                               "v[i]); else w := array_append(w, v[i]); end if; end loop; "
-                               "update person set list = w, note = substr(r || '|' || note, 1, 20) where name = n and "
-                               "n in ('a', 'b', lower(n)); r := r::varchar(5) || n; end $$";
+    static const char keys[] =
+        "create procedure names(n text, v int[], x numeric(9,2), d date, out r text, out k int) "
+        "language plpgsql as $$ declare w int[] := '{}'; begin "
+        "insert into person values (upper(n), n || x::numeric(9,2)::text || d::text, v); select note into r "
+        "from person where name = n; "
+        "for i in 1 .. array_length(v, 1) loop if v[i] = any(w) then k := array_position(w, "
+        "v[i]); else w := array_append(w, v[i]); end if; end loop; "
+        "update person set list = w, note = substr(r || '|' || note, 1, 20) where name = n and "
+        "n in ('a', 'b', lower(n)); r := r::varchar(5) || n; end $$";
     ProcModule src;
     for (int i = 0; i < (int)ARRAY_LEN(procs) + 1; i++) {
         const char *sql = i < (int)ARRAY_LEN(procs) ? procs[i] : keys;

@@ -31,7 +31,7 @@ static int64_t to(int64_t n) { return (int64_t)(rnd() % (uint64_t)n); }
     "(i int, n bigint, x numeric(12,2), d date, t timestamp, a text, b text, v int[], w text[], out r text, out k " \
     "int, out z int[])"
 static const char *const bodies[] = {
-    "r := n::text || ' ' || x::text || '/' || i || (n > 0)::text; k := length(r)",
+    "r := n::text || ' ' || x::numeric(12,2)::text || '/' || i || (n > 0)::text; k := length(r)",
     "r := d::text || t::text || '|'; k := position('-' in r)",
     "r := substr(a || b, 2, 5) || left(b, 2) || right(a, 2); k := octet_length(a)",
     "r := upper(a) || lower(b); k := strpos(a, b)",
@@ -47,7 +47,8 @@ static const char *const bodies[] = {
     "a, b])[2]",
     "z := '{}'; for j in 1 .. least(abs(i), 150) loop z := array_append(z, j); end loop; r := ''; for j in 1 .. 60 "
     "loop r := r || a || j; end loop; k := length(r)",
-    "r := concat(a, n, d, null::text, x) || least(a, b, 'm'); k := greatest(i, 7, length(b)) - least(i, null, 3); if "
+    "r := concat(a, n, d, null::text, x::numeric(12,2)) || least(a, b, 'm'); k := greatest(i, 7, length(b)) - least(i, "
+    "null, 3); if "
     "greatest(x, 10.5) > 20 then k := 0; end if",
     "update texts set note = a, short = b::varchar(8) where id = i; select note into r from texts where id = i; r := "
     "coalesce(r, 'none')",

@@ -143,7 +143,9 @@ static Status add_check(Session *s, Arena *a, TableDraft *d, const char *table, 
 
 void draft_key_column(TableDraft *d, int col) {
     Type *t = &d->cols[col].type;
-    if (t->id == T_DECIMAL || t->id == T_JSONB) t->flags |= TF_LEAST_SCALE;
+    const Type e = t->id == T_ARRAY ? type_element(*t) : *t;
+    const bool scales = e.id == T_DECIMAL && e.length == 0; /* with (p,s) all have the same */
+    if (scales || t->id == T_JSONB) t->flags |= TF_LEAST_SCALE;
 }
 
 Status check_key_type(Session *s, Type t, int64_t location) {
@@ -160,7 +162,7 @@ Status check_key_type(Session *s, Type t, int64_t location) {
     if (type_is_range(t) && type_needs_key(t))
         return err_at(&s->err, location, ERR_FEATURE_NOT_SUPPORTED, "keys of type %s are not supported",
                       type_plain_name(t));
-    if (t.id == T_ARRAY && type_needs_key(t)) /* equal ones need not have equal bytes */
+    if (t.id == T_ARRAY && type_needs_key(t) && id != T_DECIMAL) /* equal ones need not have equal bytes */
         return err_at(&s->err, location, ERR_FEATURE_NOT_SUPPORTED, "keys of arrays of %s are not supported",
                       type_plain_name(type_element(t)));
     return ST_OK;

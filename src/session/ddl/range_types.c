@@ -77,8 +77,7 @@ static Status check_diff(Session *s, Statement *st, const AstTypeName *name, Typ
     for (int64_t i = 0; i < k->n_routines; i++) {
         const Routine *r = k->routines[i];
         const bool fits = !r->is_procedure && r->n_params == 2 && strcmp(r->name, name->name) == 0 &&
-                          type_same_cells(r->param_types[0], type_narrowed(subtype)) &&
-                          type_same_cells(r->param_types[1], type_narrowed(subtype));
+                          type_same_cells(r->param_types[0], subtype) && type_same_cells(r->param_types[1], subtype);
         if (fits) found = r;
     }
     if (!found) return err_set(&s->err, ERR_UNDEFINED_FUNCTION, "function %s does not exist", call);

@@ -2,8 +2,8 @@
  *
  * A numeric(p,s) of at most 38 digits is an integer of 64 or 128 bits, which has no NaN. A column that is to get one
  * becomes a numeric(p,s) in the form of numeric without (p,s) (types/dec.h): SQL calls both the same, the table is made
- * anew, and the statement runs once more. What only has numbers stays as it is. Columns of keys stay, too: the
- * statement is refused then.
+ * anew, and the statement runs once more. What only has numbers stays as it is. Columns of foreign keys stay, too, on
+ * both sides: the statement is refused then.
  */
 #include "session/ddl/utility_int.h"
 #include "types/dec.h"
@@ -33,10 +33,8 @@ static bool is_named(const char *column, int64_t n, const char *const *names) {
     for (int64_t i = 0; i < n; i++) named |= strcmp(names[i], column) == 0;
     return named;
 }
-static bool is_key(const Catalog *k, const Table *t, int column) {
+static bool is_foreign(const Catalog *k, const Table *t, int column) {
     bool key = false;
-    for (int i = 0; i < t->n_keys; i++)
-        for (int c = 0; c < t->keys[i].n_cols; c++) key |= t->keys[i].cols[c] == column;
     for (int64_t i = 0; i < k->n_foreign; i++) {
         const ForeignKey *f = k->foreign[i];
         for (int c = 0; c < f->n_cols; c++) {
@@ -63,8 +61,8 @@ Status numerics_widen(Session *s, Statement *st, const AstStmt *ast, bool *done)
     TRY(draft_of(s, a, t, &d));
     for (int i = 0; i < d.n_cols; i++) {
         Type *x = &d.cols[i].type;
-        if (x->id != T_NUMERIC || x->flags & TF_UNCONSTRAINED || d.cols[i].domain || is_key(&s->db->catalog, t, i) ||
-            !is_named(d.cols[i].name, n, names))
+        if (x->id != T_NUMERIC || x->flags & TF_UNCONSTRAINED || d.cols[i].domain ||
+            is_foreign(&s->db->catalog, t, i) || !is_named(d.cols[i].name, n, names))
             continue;
         *x = (Type){.id = T_DECIMAL, .length = dec_typmod(x->precision, x->scale)};
         *done = true;

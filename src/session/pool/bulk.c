@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "session/pool/bulk_forms.h"
 #include "session/pool/bulk_redo.h"
 #include "session/pool/bulk_slices.h"
 #include "session/pool/hub.h"
@@ -240,6 +241,13 @@ static Status check_domains(Session *s, const Routine *r, const Value *args) {
     }
     return ST_OK;
 }
+/* Exact numbers as their parameters have them. */
+static Status declared_args(Session *s, Arena *a, const Routine *r, Value *args) {
+    for (int k = 0, n = 0; k < r->n_params; k++)
+        if (r->param_modes[k] == 'i' || r->param_modes[k] == 'b')
+            TRY(bulk_value_as(a, r->param_types[k], &args[n++], &s->err));
+    return ST_OK;
+}
 /* Call i of a group by the reference; what it did before it failed is undone. */
 static Status serial_call(Session *s, BulkResult *b, int32_t group, const BulkCalls *p, int64_t i, Value *args) {
     const Routine *r = p->routine;
@@ -247,7 +255,7 @@ static Status serial_call(Session *s, BulkResult *b, int32_t group, const BulkCa
     for (int k = 0; k < r->n_params; k++) {
         if (r->param_modes[k] != 'i' && r->param_modes[k] != 'b') continue;
         const Vec *v = &p->params[n_ins];
-        args[n_ins] = (Value){.type = r->param_types[k], .is_null = v->valid && !v->valid[i]};
+        args[n_ins] = (Value){.type = v->type, .is_null = v->valid && !v->valid[i]};
         int64_t size = phys_size((Phys)v->phys);
         if (!args[n_ins].is_null) memcpy(value_cell(&args[n_ins]), (const char *)v->data + i * size, (size_t)size);
         n_ins++;
@@ -258,7 +266,8 @@ static Status serial_call(Session *s, BulkResult *b, int32_t group, const BulkCa
     int32_t n_vals = 0;
     int64_t mark = undo_mark(s->undo);
     CatalogUndo *before = s->catalog_undo;
-    Status st = check_domains(s, r, args);
+    Status st = declared_args(s, a, r, args);
+    if (st == ST_OK) st = check_domains(s, r, args);
     if (st == ST_OK) st = pl_call_once(s, r, n_ins, args, a, &n_vals, &vals);
     bool fatal = st != ST_OK &&
                  (strcmp(s->err.sqlstate, ERR_QUERY_CANCELED) == 0 || strcmp(s->err.sqlstate, ERR_OUT_OF_MEMORY) == 0);
@@ -457,6 +466,9 @@ static Status run_guessing(Session *s, BulkHub *h, int32_t n, const BulkCalls *c
     return ST_OK;
 }
 
+static const char *const unfit_reason =
+    "an argument of numeric has more than 22 digits before the point or 16 behind it, or is NaN or infinite";
+
 /* ---- a bulk --------------------------------------------------------------------------------------------- */
 /* The next bulk's calls as groups. */
 typedef struct NextGroups {
@@ -476,6 +488,8 @@ static bool make_groups(NextGroups *x, int32_t n, const BulkCalls *calls, const 
         const Proc *proc = hub_code(x->h, calls[k].routine);
         if (!proc || proc->reason || hub_guesses_rows(proc)) return false;
         p[k] = (CallGroup){.proc = proc, .n = calls[k].n, .params = calls[k].params, .calls = calls[k].calls};
+        bool fit;
+        if (bulk_form_params(x->arena, &p[k], &fit, &e) != ST_OK || !fit) return false;
     }
     *groups = p;
     return p != NULL;
@@ -562,7 +576,7 @@ static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, 
         names = arena_array(a, ReplayProc, n_groups);
         if (!p || !procs || !names) return arena_free(a), err_oom(&s->err);
     }
-    bool writes = false, guesses = false, alone = false;
+    bool writes = false, guesses = false, alone = false, fit = true;
     int64_t retries = 0;
     const char *reason = constraints_deferred(s) ? "the transaction defers constraints" : NULL;
     for (int32_t k = 0; k < n_groups && !reason; k++) {
@@ -574,6 +588,10 @@ static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, 
         writes |= procs[k]->writes;
         guesses |= hub_guesses_rows(procs[k]);
         p[k] = (CallGroup){.proc = procs[k], .n = groups[k].n, .params = groups[k].params, .calls = groups[k].calls};
+        if (bulk_params_formed(&p[k])) continue;
+        if (!a && !(a = arena_new(&s->db->parts[DB_CALLS], &s->err))) return ST_ERROR;
+        if (bulk_form_params(a, &p[k], &fit, &s->err) != ST_OK) return arena_free(a), ST_ERROR;
+        if (!fit) reason = unfit_reason;
     }
     for (int32_t k = 1; k < n_groups; k++)
         if (session_bulk_apart(s->db, groups[k].routine->id) != session_bulk_apart(s->db, groups[0].routine->id))
@@ -736,6 +754,9 @@ Status session_bulk_ops(Session *s, int32_t n_groups, const BulkCalls *groups, c
         if (!procs[k] || procs[k]->reason)
             return err_internal(&s->err, "%s: its operations are not known before it runs", groups[k].routine->name);
         p[k] = (CallGroup){.proc = procs[k], .n = groups[k].n, .params = groups[k].params, .calls = groups[k].calls};
+        bool fit;
+        TRY(bulk_form_params(a, &p[k], &fit, &s->err));
+        if (!fit) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "%s", unfit_reason);
     }
     QueryOptions q;
     BulkOptions opt;

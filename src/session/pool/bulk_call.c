@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "session/pool/bulk.h"
+#include "session/pool/bulk_forms.h"
 #include "session/pl/pl_eval.h"
 #include "session/pl/pl_run.h"
 #include "sql/pl/pl.h"
@@ -67,8 +68,8 @@ static Status convert_rows(Session *s, Arena *a, const Routine *r, int32_t param
 }
 static Status convert(Session *s, Arena *a, const Routine *r, int32_t param, Type type, Vec *v, Given *g) {
     char from[TYPE_NAME_MAX], to[TYPE_NAME_MAX];
-    if (type.id == T_NUMERIC) type.flags &= (uint8_t)~TF_UNCONSTRAINED;
-    if (type_eq(v->type, type)) return ST_OK;
+    const bool exact = v->type.id == T_NUMERIC || type_is_integer(v->type);
+    if (type_eq(v->type, type) || (type.id == T_DECIMAL && exact)) return ST_OK; /* bulk_forms.h */
     FuncKernel kernel = cast_kernel(v->type, type, CAST_EXPLICIT);
     if (!kernel) {
         err_set(&s->err, ERR_CANNOT_COERCE, "cannot cast type %s to %s", type_name(v->type, &from),
@@ -251,6 +252,7 @@ static Status run_calls(Session *s, const Routine *r, bool sliced, const Given *
     BulkCalls group = {.routine = r, .n = g->n_good, .params = g->params};
     TRY((sliced ? session_bulk_run_sliced : session_bulk_run)(s, 1, &group, NULL, &b));
     *out = b;
+    if (!sliced) bulk_declared_outs(1, &group, b);
     session_bulk_notices(s, b, 0, 0, g->n_good);
     s->bulk.stats = b->stats;
     s->bulk.stats.n_calls += g->n - g->n_good;

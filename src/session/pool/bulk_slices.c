@@ -18,6 +18,7 @@
  * Not for a bulk that must be undone as a whole, nor one whose arguments a device has already.
  */
 #include "session/pool/bulk_slices.h"
+#include "session/pool/bulk_forms.h"
 
 #include "session/pl/pl_run.h"
 
@@ -353,6 +354,7 @@ static Status run_slice(SlicedBulk *b, int64_t most) {
     if (mine.stop) mine.stop = &b->stop;
     TRY(bulk_run_slice(b->s, b->n_parts, b->part, b->pipeline ? &mine : NULL, &r));
     if (b->pipeline) b->pipeline->next_ticket = mine.next_ticket;
+    bulk_declared_outs(b->n_parts, b->part, r);
     place_results(b, r);
     return ST_OK;
 }
@@ -410,15 +412,21 @@ static SlicedBulk *sliced_new(Session *s, int32_t n_groups, const BulkCalls *gro
     arena_free(a);
     return NULL;
 }
+static Status run_whole(Session *s, int32_t n_groups, const BulkCalls *groups, CallPipeline *pipeline,
+                        BulkResult **out) {
+    TRY(session_bulk_run(s, n_groups, groups, pipeline, out));
+    bulk_declared_outs(n_groups, groups, *out);
+    return ST_OK;
+}
 Status session_bulk_run_sliced(Session *s, int32_t n_groups, const BulkCalls *groups, CallPipeline *pipeline,
                                BulkResult **out) {
-    if (!may_be_cut(s, n_groups, pipeline)) return session_bulk_run(s, n_groups, groups, pipeline, out);
+    if (!may_be_cut(s, n_groups, pipeline)) return run_whole(s, n_groups, groups, pipeline, out);
     int64_t n = 0;
     TRY(session_begin_bulk(s));
     for (int32_t k = 0; k < n_groups; k++) n += groups[k].n;
     const int64_t first = first_slice(s, n, bulk_expected_ns(s, n_groups, groups));
     SlicedBulk *b = first < n ? sliced_new(s, n_groups, groups, pipeline, n) : NULL;
-    if (!b) return session_bulk_run(s, n_groups, groups, pipeline, out); /* without memory for two results too */
+    if (!b) return run_whole(s, n_groups, groups, pipeline, out); /* without memory for two results too */
     const int64_t started = clock_ns();
     if (run_slices(b, first) != ST_OK) {
         bulk_note_failure(s, n_groups, groups, started, pipeline ? pipeline->why_cut : "statement");

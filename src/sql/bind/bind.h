@@ -69,8 +69,8 @@ bool sql_is_bulk_call(const AstFunc *f);
 Status sql_bulk_arguments(const AstFunc *f, int64_t position, Err *e); /* 42883: not two */
 /* Its columns in `a`: call, sqlstate, message, line, context, then OUT values. Fails without memory. */
 Status sql_bulk_columns(Arena *a, const Routine *r, int32_t *n, const char ***names, Type **types);
-/* The type of a routine's parameter, result or variable, also table.column%TYPE: numeric without (p,s) is
- * numeric(38,16) there, which bulks hold in registers of 128 bits. *domain: that it is of, or 0. */
+/* The type of a routine's parameter, result or variable, also table.column%TYPE. *domain: that it is of, or
+ * 0. */
 Status sql_routine_type(const Catalog *c, const AstTypeName *t, Type *out, int64_t *domain, Err *e);
 /* Of a function's result as a value: that of a record of its columns; text where a call says what they are, and of void
  * functions. The arena is for what is made on the way. */

@@ -59,8 +59,35 @@ static Expr *make_array(Binder *b, Type t, int64_t n, Expr **items, int64_t loca
     return bind_call(b, nested ? "array_join_nested" : "array_cat", false, 2, halves, location);
 }
 
+/* Numbers of several scales, or arrays of them, become numerics without (p,s), which keep theirs. form: those with a
+ * '.' there do not count; NULL: all do. */
+static Status keep_scales(Binder *b, int64_t n, Expr **items, const char *form, int64_t location) {
+    bool numeric = false, differ = false;
+    int scale = -1;
+    for (int64_t i = 0; i < n && (!form || form[i]); i++) {
+        const Expr *e = items[i];
+        const Type x = e->type.id == T_ARRAY ? type_element(e->type) : e->type;
+        const int own = x.id == T_NUMERIC ? x.scale : 0;
+        if ((form && form[i] == '.') || (x.id == T_UNKNOWN && e->kind == EX_CONST && e->u.value.is_null)) continue;
+        if (x.id != T_UNKNOWN && x.id != T_NUMERIC && !type_is_integer(x)) return ST_OK;
+        if (x.id == T_NUMERIC && (x.flags & TF_UNCONSTRAINED)) return ST_OK;
+        numeric |= x.id == T_NUMERIC;
+        differ |= x.id == T_UNKNOWN || (scale >= 0 && own != scale);
+        scale = own;
+    }
+    for (int64_t i = 0; numeric && differ && i < n && (!form || form[i]); i++) {
+        const Type x = items[i]->type, dec = type_make(T_DECIMAL);
+        if ((form && form[i] == '.') || x.id == T_UNKNOWN) continue;
+        if (!(items[i] = bind_coerce(b, items[i], x.id == T_ARRAY ? type_array_of(dec) : dec, CAST_IMPLICIT,
+                                     items[i]->location ? items[i]->location : location)))
+            return ST_ERROR;
+    }
+    return ST_OK;
+}
+
 Expr *bind_array_of(Binder *b, int64_t n, Expr **items, int64_t location) {
     Type t;
+    if (keep_scales(b, n, items, NULL, location) != ST_OK) return NULL;
     if (bind_common(b, n, items, "ARRAY", &t) != ST_OK) return NULL;
     return make_array(b, t, n, items, location);
 }
@@ -251,6 +278,7 @@ Status bind_no_such_call(Binder *b, const char *name, bool is_operator, int n, E
 static Status unify(Binder *b, const char *name, bool is_operator, bool same, const char *form, int n, Expr **args,
                     int64_t location) {
     Type t = type_make(T_UNKNOWN);
+    if (!same) TRY(keep_scales(b, n, args, form, location));
     for (int i = 0; i < n && form[i]; i++) {
         Type x = args[i]->type;
         if (form[i] == '.' || x.id == T_UNKNOWN) continue;

@@ -114,7 +114,7 @@ Status sql_bind_type(const Catalog *c, const AstTypeName *t, Type *out, const Do
     if (!t->array_dims) return ST_OK;
     if (out->id == T_UNKNOWN || out->id == T_VOID)
         return err_at(e, t->location, ERR_UNDEFINED_OBJECT, "type \"%s[]\" does not exist", t->name);
-    *out = type_array_of(type_narrowed(*out));
+    *out = type_array_of(*out);
     return ST_OK;
 }
 

@@ -124,7 +124,7 @@ static const FuncDef elements_def = {.name = "domain_check_elements",
 static Expr *cast_to_array(Binder *b, Query *q, const AstCast *c, const Domain *d) {
     const bool literal = c->arg->kind == AST_ARRAY;
     if (d->type.id == T_ARRAY) return bind_unsupported(b, c->location, "arrays of domains over arrays"), NULL;
-    const Type t = type_array_of(type_narrowed(d->type));
+    const Type t = type_array_of(d->type);
     Expr *e = literal ? bind_array(b, q, AST_AS_CONST(AstList, c->arg), &t) : bind_expr(b, q, c->arg);
     if (!(e = bind_coerce(b, e, t, CAST_EXPLICIT, c->location))) return NULL;
     Expr *x = expr_new(b->c, EX_FUNC, t, 2);

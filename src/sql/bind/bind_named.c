@@ -4,6 +4,7 @@
 #include "catalog/names.h"
 #include "sql/bind/bind_int.h"
 #include "sql/parse/parse.h"
+#include "types/composite.h"
 
 enum { PARAMS_MAX = 100 };
 
@@ -18,7 +19,6 @@ Status sql_routine_type(const Catalog *c, const AstTypeName *t, Type *out, int64
             return *out = type_make(T_TEXT), ST_OK;
         TRY(sql_bind_type(c, t, out, &d, e));
         *domain = d ? d->id : 0;
-        *out = type_narrowed(*out);
         return ST_OK;
     }
     if (!t->schema)
@@ -29,7 +29,7 @@ Status sql_routine_type(const Catalog *c, const AstTypeName *t, Type *out, int64
     if (k < 0)
         return err_at(e, t->location, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist", t->name,
                       t->schema);
-    *out = type_narrowed(tab->cols[k].type);
+    *out = composite_field_type(tab->cols[k].type);
     *domain = tab->cols[k].domain;
     return ST_OK;
 }

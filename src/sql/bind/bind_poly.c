@@ -17,8 +17,7 @@ static bool poly_same(Type a, Type b) {
 /* As parameters are: without lengths and scales. */
 static Type plain_element(Type t) {
     if (type_is_defined(t) || type_is_record(t)) return t;
-    Type r = type_narrowed(type_make((TypeId)t.id));
-    if (is_numeric(t)) r = type_make(T_NUMERIC);
+    Type r = type_make(t.id == T_NUMERIC ? T_DECIMAL : (TypeId)t.id);
     if (t.id == T_CHAR) r.length = 0;
     return r;
 }

@@ -92,8 +92,10 @@ static int keep_best(Candidate **c, int n, const int *score) {
     return m;
 }
 
+/* SQL has one numeric. */
+static uint8_t sql_id(Type t) { return t.id == T_NUMERIC ? T_DECIMAL : t.id; }
 static bool same_type(Type a, Type b) {
-    return a.id == b.id && (a.id != T_ARRAY || type_element(a).id == type_element(b).id);
+    return sql_id(a) == sql_id(b) && (a.id != T_ARRAY || sql_id(type_element(a)) == sql_id(type_element(b)));
 }
 
 static int narrow(Candidate **c, int n, int64_t n_args, Expr *const *args) {
@@ -106,7 +108,7 @@ static int narrow(Candidate **c, int n, int64_t n_args, Expr *const *args) {
     for (int i = 0; n > 1 && i < n; i++) {
         score[i] = 0;
         for (int64_t k = 0; k < n_args; k++) {
-            uint8_t in = args[k]->type.id, t = c[i]->types[k].id;
+            uint8_t in = sql_id(args[k]->type), t = sql_id(c[i]->types[k]);
             score[i] += in != T_UNKNOWN && (in == t || (type_category(in) == type_category(t) && type_preferred(t)));
         }
     }

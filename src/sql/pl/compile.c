@@ -170,6 +170,7 @@ Status cp_copy(Cp *c, int32_t to, int32_t from) { return cp_store(c, to, cp_load
 Expr *cp_cast(Cp *c, Expr *e, Type to) {
     if (!e) return NULL;
     if (type_eq(e->type, to)) return e;
+    cp_decimal_cast(c, e->type, to);
     if (e->kind == EX_CONST && e->u.value.is_null) {
         Value v = {.type = to, .is_null = true};
         Expr *n = expr_const(&c->ctx, &v);
@@ -200,6 +201,7 @@ Expr *cp_cast(Cp *c, Expr *e, Type to) {
 
 Status cp_assign(Cp *c, int32_t var, Expr *e) {
     Type t = c->vars.items[var].type;
+    if (cp_decimal_assigned(c, var, e)) return cp_store_null(c, var); /* this walk is repeated */
     if (!(e = cp_cast(c, e, t))) return ST_ERROR;
     return cp_store(c, var, cp_lower_as(c, e, t));
 }
@@ -288,6 +290,7 @@ static const char *called(const FuncDef *f) {
 
 static bool to_column(void *ctx, Expr *e) {
     Cp *c = ctx;
+    cp_decimal_use(c, e);
     /* A bulk's result is that of its calls one by one, wherever it is run again: what depends on the clock or on chance
      * is no part of it. */
     if (e->kind == EX_FUNC && (e->u.func->flags & FN_VOLATILE) && !cp_routine(c, e))
@@ -315,6 +318,7 @@ static Status slot_to_column(void *ctx, Expr **slot) { return expr_walk(*slot, t
 Status cp_columns(Cp *c, Expr **slot) { return slot_to_column(c, slot); }
 Status cp_plan_columns(Cp *c, Plan *p) {
     TRY(cp_stack(c));
+    cp_decimal_aggregate(c, p);
     TRY(plan_each_expr(p, slot_to_column, c));
     for (int64_t r = 0; p->kind == LP_VALUES && r < p->values.n_rows; r++)
         for (int32_t i = 0; i < p->n_out; i++) TRY(slot_to_column(c, &p->values.rows[r][i]));
@@ -393,7 +397,7 @@ static bool body_has(const PlBody *b, PlStmtKind kind) {
     }
     return false;
 }
-Status cp_declare(Cp *c) {
+Status cp_declare(Cp *c, bool own) {
     const PlFunction *f = c->at.f;
     if (f->ret_domain) return cp_refuse(c, "its result is of a domain");
     if (f->ret.id == T_COMPOSITE) return cp_refuse(c, "its result is of a composite type");
@@ -413,7 +417,8 @@ Status cp_declare(Cp *c) {
                 return cp_refuse(c, "variable \"%s\" is of a composite type", v->name ? v->name : "");
             if (v->kind == PLV_SCALAR && v->type.id == T_UNKNOWN) continue; /* CASE's: made there */
             if (v->kind == PLV_SCALAR) {
-                if ((c->at.var_of[i] = cp_var_new(c, v->name, v->type)) < 0) return ST_ERROR;
+                const Type t = own ? cp_decimal_form(c, i, v->type) : v->type;
+                if ((c->at.var_of[i] = cp_var_new(c, v->name, t)) < 0) return ST_ERROR;
                 continue;
             }
             CpRecord *r = &c->at.records[i];
@@ -426,7 +431,8 @@ Status cp_declare(Cp *c) {
                 if ((r->vars[r->n] = cp_var_new(c, v->field_names[r->n], v->field_types[r->n])) < 0) return ST_ERROR;
             }
         }
-    c->at.ret = f->is_procedure || f->returns_void || outs ? -1 : cp_var_new(c, NULL, f->ret);
+    const Type ret = own ? cp_decimal_form(c, -1, f->ret) : f->ret;
+    c->at.ret = f->is_procedure || f->returns_void || outs ? -1 : cp_var_new(c, NULL, ret);
     PlBody whole = {1, (PlStmt *[]){f->body}};
     c->at.row_count = body_has(&whole, PLS_DIAGNOSTICS) && !body_has(&whole, PLS_BLOCK)
                           ? cp_var_new(c, NULL, type_make(T_INT8))
@@ -465,7 +471,8 @@ static Status lower_statements(Cp *c) {
     const PlFunction *f = c->at.f;
     int64_t clock = time_reads, zone = zone_reads;
     PlBody body = {1, (PlStmt *[]){f->body}};
-    TRY(cp_declare(c));
+    TRY(cp_decimals(c));
+    TRY(cp_declare(c, true));
     TRY(know_variables(c));
     if (c->uses_found && c->at.var_of[f->found] >= 0) TRY(cp_store_int(c, c->at.var_of[f->found], 0));
     if (c->at.row_count >= 0) TRY(cp_store_int(c, c->at.row_count, 0));
@@ -474,7 +481,9 @@ static Status lower_statements(Cp *c) {
     TRY(cp_body(c, &body));
     if (f->is_sql && f->result_var >= 0 && c->at.ret >= 0) {
         if (c->at.var_of[f->result_var] < 0) return cp_refuse(c, "its result is a record");
-        TRY(cp_copy(c, c->at.ret, c->at.var_of[f->result_var]));
+        Expr *result = expr_col(&c->ctx, c->vars.items[c->at.var_of[f->result_var]].col);
+        if (!result) return cp_oom(c);
+        TRY(cp_assign(c, c->at.ret, result));
     }
     int64_t n = c->pipe.b.instrs.len;
     bool returned = n > 0 && c->pipe.b.instrs.items[n - 1].op == OP_P_RETURN;
@@ -668,7 +677,7 @@ static void count_inserts(Proc *p, const Cp *body) {
 }
 
 /* ---- all procedures ---------------------------------------------------------------------------------------------- */
-/* *again: a procedure turned out to be impossible. */
+/* *again: a procedure turned out to be impossible, or the form of a variable was decided. */
 static Status lower_all(Registry *r, Proc *procs, Cp **bodies, bool dry, bool *found, bool *again) {
     for (int32_t i = 0; i < r->n_functions; i++) {
         if (procs[i].reason) continue;
@@ -676,7 +685,7 @@ static Status lower_all(Registry *r, Proc *procs, Cp **bodies, bool dry, bool *f
         bodies[i] = lower_body(r, r->functions[i], &procs[i], dry, &found[i]);
         name_reads_end(r->reads ? &r->reads[i] : NULL);
         if (!bodies[i]) return ST_ERROR;
-        *again |= procs[i].reason != NULL;
+        *again |= procs[i].reason != NULL || cp_decimals_changed(bodies[i]);
     }
     return ST_OK;
 }

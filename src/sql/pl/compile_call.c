@@ -103,7 +103,7 @@ Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *st
     int32_t *caller_vars = c->at.var_of;
     c->at.f = g;
     const SearchPath *before = search_path_use(g->path); /* after an error lower_body puts its own back */
-    TRY(cp_declare(c));
+    TRY(cp_declare(c, false));
     (void)search_path_use(before);
     int32_t *vars = c->at.var_of, at = 0;
     c->at.f = call.f;

@@ -7,6 +7,7 @@
  *   compile_buffer.c rows that are needed together, for an order or groups
  *   compile_group.c  aggregates and groups
  *   compile_sets.c   outer joins, set operations, common table expressions
+ *   compile_decimal.c in which form variables of numeric without (p,s) are held
  *   compile_adds.c   which assignments of an UPDATE are additions
  *   compile_foreign.c foreign keys: what is looked at and done behind a statement
  *   compile_unique.c unique indexes with predicates or expressions
@@ -131,7 +132,8 @@ typedef struct Registry {
     const PlFunction *const *functions;
     VEC(CpCalled *) called;
     struct NameReads *reads;
-    int64_t **stored;    /* by function: CpFlow.stored */
+    struct CpDecimals **decimals; /* by function: compile_decimal.c; NULL: none yet */
+    int64_t **stored;             /* by function: CpFlow.stored */
     const Table *misfit; /* what is compiled now does to it what kept procedures do not reckon with; NULL: to none */
     VEC(const PlStmt *) collects; /* loops over queries whose tables are changed in them: found by the dry walk */
 } Registry;
@@ -266,6 +268,8 @@ typedef struct Cp {
     Registry *reg;
     CpPlace at;
     Proc *proc;
+    struct CpDecimals *decimals; /* of the routine that is compiled, NULL: it is none of the registry's */
+    const PlFunction *decimals_of;
     bool dry;      /* written columns are not known yet */
     bool foot;     /* it is the footprint */
     bool no_locks; /* something in it has no statement locks */
@@ -366,9 +370,20 @@ Status cp_columns(Cp *c, Expr **slot);
 Status cp_plan_columns(Cp *c, Plan *p);
 void cp_names(Cp *c, const PlExpr *x); /* before binding */
 Status cp_refuse_error(Cp *c);         /* what binding or lowering could not do */
-Status cp_stack(Cp *c);   /* in every recursive walk: refuses when too little stack is left (base/stack.h), or the
-                             statement is canceled */
-Status cp_declare(Cp *c); /* the variables of c->at.f */
+Status cp_stack(Cp *c); /* in every recursive walk: refuses when too little stack is left (base/stack.h), or the
+                           statement is canceled */
+Status cp_declare(Cp *c, bool own); /* the variables of c->at.f; own: it is the one that is compiled */
+/* compile_decimal.c. Before the variables of c->at.f are declared. */
+Status cp_decimals(Cp *c);
+Type cp_decimal_form(Cp *c, int32_t var, Type t); /* of its variable, or (-1) its result */
+bool cp_decimals_changed(Cp *c);                  /* after a dry walk: it has to be repeated */
+/* In the dry walk: what is assigned to one of the program's variables (true: by this, the walk will be repeated, and
+ * the value may be left out), cast, computed, aggregated. */
+bool cp_decimal_assigned(Cp *c, int32_t var, const Expr *e);
+void cp_decimal_widen(Cp *c, int32_t var); /* it is a string: nothing is known of its values */
+void cp_decimal_cast(Cp *c, Type from, Type to);
+void cp_decimal_use(Cp *c, const Expr *e);
+void cp_decimal_aggregate(Cp *c, const Plan *p);
 /* Condition: what is compiled by `part` runs where it is true. */
 typedef Status (*CpPart)(Cp *c, void *ctx);
 Status cp_when(Cp *c, Expr *cond, CpPart part, void *ctx);

@@ -71,6 +71,7 @@ static Status assign_row(Cp *c, const BoundStmt *b, int32_t n, const int32_t *va
         Type t = c->vars.items[vars[i]].type;
         Expr *e = expr_col(&c->ctx, b->result[i]);
         if (!e) return cp_oom(c);
+        if (cp_decimal_assigned(c, vars[i], e)) continue;
         if (!(e = cp_cast(c, e, t))) return ST_ERROR;
         if (!(regs[i] = cp_lower_as(c, e, t))) return ST_ERROR;
     }
@@ -218,6 +219,7 @@ static Status spare_targets(Cp *c, Into *k) {
     if (!read) return ST_OK;
     int32_t *spare = arena_array(c->arena, int32_t, k->n + 1);
     if (!spare) return cp_oom(c);
+    for (int32_t i = 0; i < k->n; i++) cp_decimal_widen(c, k->vars[i]);
     for (int32_t i = 0; i < k->n; i++)
         if ((spare[i] = cp_var_new(c, NULL, c->vars.items[k->vars[i]].type)) < 0) return ST_ERROR;
     k->vars = spare;

@@ -194,7 +194,7 @@ static Type without_modifiers(Type t) {
     Type r = t;
     if (type_has_length(t) || t.id == T_NUMERIC || t.id == T_DECIMAL || t.id == T_TIME || t.id == T_TIMESTAMP ||
         t.id == T_TIMESTAMPTZ || t.id == T_TIMETZ || t.id == T_INTERVAL) {
-        r = type_make((TypeId)t.id);
+        r = type_make(t.id == T_NUMERIC ? T_DECIMAL : (TypeId)t.id);
         if (t.id == T_CHAR) r.length = 0;
     }
     return r;

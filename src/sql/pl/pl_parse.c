@@ -421,7 +421,7 @@ static Status percent_type(PlParser *p, Tok first, PlVar *v) {
     if (k < 0)
         return err_at(p->e, pl_position(p, first.start), ERR_UNDEFINED_COLUMN,
                       "column \"%s\" of relation \"%s\" does not exist", part[1], part[0]);
-    v->type = t->cols[k].type;
+    v->type = composite_field_type(t->cols[k].type);
     v->domain = t->cols[k].domain;
     return ST_OK;
 }
@@ -475,7 +475,6 @@ static Status read_type(PlParser *p, PlVar *v) {
     const CompositeType *row = composite_of(v->type);
     if (row && row->kind == COMPOSITE_TABLE)
         return pl_row_of_table(p, catalog_table(p->c, slice_of(row->name)), v) ? ST_OK : ST_ERROR;
-    v->type = type_narrowed(v->type);
     v->domain = domain ? domain->id : 0;
     return ST_OK;
 }
