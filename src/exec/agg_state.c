@@ -893,9 +893,21 @@ static Status load_var(const AggCol *c, const char *const *rows, int64_t first, 
     return ST_OK;
 }
 
+/* The root as var_exact() has it, of few values or small ones. */
+static bool var_root_short(const AggCol *c, const VarExactCell *s, int128_t *out) {
+    const uint64_t sign = s->sum[0] >> 63 ? UINT64_MAX : 0;
+    const int up = 2 * (c->out_scale - c->in_scale);
+    if (s->n > UINT32_MAX || s->sum[1] != sign || s->sum[2] != sign || up < 0 || up > NUMERIC_MAX_PRECISION)
+        return false;
+    if (s->squares[1] || s->squares[2] || s->squares[3] || s->squares[4]) return false;
+    const uint64_t n = (uint64_t)s->n, sum = sign ? 0 - s->sum[0] : s->sum[0];
+    const uint128_t a = (uint128_t)n * s->squares[0] - (uint128_t)sum * sum;
+    return wide_short_root(a, up, n * (var_is_samp(c) ? n - 1 : n), out);
+}
 /* (n * squares - sum^2) / (n * (n or n - 1)), and its root. Cells are integers * 10^-in_scale. */
 static bool var_exact(const AggCol *c, const VarExactCell *s, int128_t *out) {
     bool root = var_is_root(c);
+    if (root && var_root_short(c, s, out)) return false;
     Wide sum = {{s->sum[0], s->sum[1], s->sum[2]}}, squares = {{0}}, n = wide_of((uint128_t)s->n), num, zero = {{0}};
     memcpy(squares.w, s->squares, sizeof s->squares);
     if (s->sum[2] >> 63) { /* negative: its magnitude */

@@ -199,6 +199,29 @@ static Wide floor_root(const Wide *a) {
         x = y;
     }
 }
+bool wide_short_root(uint128_t a, int exp, uint64_t b, int128_t *out) {
+    if (a >> 120) return false;
+    const uint128_t p = (uint128_t)pow10_i128[exp], a4 = 4 * a;
+    const uint64_t x[2] = {(uint64_t)a4, (uint64_t)(a4 >> 64)}, y[2] = {(uint64_t)p, (uint64_t)(p >> 64)};
+    uint64_t q[4], rest = 0;
+    mul_words(x, 2, y, 2, q);
+    for (int i = 3; i >= 0; i--) {
+        const uint128_t t = (uint128_t)rest << 64 | q[i];
+        q[i] = (uint64_t)(t / b);
+        rest = (uint64_t)(t % b);
+    }
+    if (q[3] || q[2] >> 32) return false;
+    /* The root of a double is wrong by less than a 2^-51th: a step of Newton's leaves an error of 1. Squares differ by
+     * less than 2^112, so that their lower 128 bits tell the difference. */
+    const uint128_t low = (uint128_t)q[1] << 64 | q[0];
+    uint128_t root = (uint128_t)sqrt((double)q[2] * 0x1p128 + (double)low);
+    if (root > 0) root += (uint128_t)(int128_t)((double)(int128_t)(low - root * root) / (2 * (double)root));
+    int128_t over = (int128_t)(low - root * root);
+    for (; over < 0; root--) over += 2 * (int128_t)root - 1;
+    for (; over > 2 * (int128_t)root; root++) over -= 2 * (int128_t)root + 1;
+    *out = (int128_t)((root + 1) >> 1);
+    return true;
+}
 bool wide_root(const Wide *a, const Wide *b, int128_t *out) {
     /* Twice the root, cut, says how the root is rounded. */
     if (wide_bits(a) > 64 * WIDE_WORDS - 2) return true;

@@ -28,5 +28,8 @@ void wide_div(const Wide *a, const Wide *b, Wide *out, Wide *rem);
 bool wide_quotient(const Wide *a, const Wide *b, int128_t *out);
 /* The root of a / b, likewise. */
 bool wide_root(const Wide *a, const Wide *b, int128_t *out);
+/* The same of a * 10^exp / b, exp 0 to 38, where 160 bits are enough for four times the quotient, with a quarter of the
+ * work; false: they are not. b is not 0. */
+bool wide_short_root(uint128_t a, int exp, uint64_t b, int128_t *out);
 
 #endif

@@ -69,11 +69,39 @@ static void test_root(void **state) {
     }
 }
 
+/* As the long way has it, near squares and far from them; and it is not taken where it is too short. */
+static void test_short_root(void **state) {
+    (void)state;
+    int64_t taken = 0;
+    for (int i = 0; i < 60000; i++) {
+        const int bits = 1 + (int)(rnd() % 100), exp = (int)(rnd() % 39);
+        uint64_t b = rnd() >> (1 + rnd() % 62);
+        b += b == 0;
+        uint128_t a = ((uint128_t)rnd() << 64 | rnd()) >> (128 - bits);
+        if (i % 3 == 0) { /* a square, or next to one */
+            const uint128_t r = a >> (bits / 2);
+            a = r * r * b + rnd() % 3;
+            a -= a > 0 && i % 2;
+        }
+        int128_t x, y;
+        Wide wide = wide_of(a), over = wide_of(b);
+        if (!wide_short_root(a, exp, b, &x)) continue;
+        taken++;
+        assert_false(wide_mul_pow10(&wide, exp));
+        assert_false(wide_root(&wide, &over, &y));
+        assert_true(x == y);
+    }
+    assert_true(taken > 20000);
+    int128_t x;
+    assert_false(wide_short_root((uint128_t)1 << 119, 38, 1, &x));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_div),
         cmocka_unit_test(test_shift),
         cmocka_unit_test(test_root),
+        cmocka_unit_test(test_short_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

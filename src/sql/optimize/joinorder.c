@@ -47,6 +47,7 @@ typedef struct Graph {
     double *corr; /* n x n: correction for pairs with several equalities */
     VEC(Node) nodes;
     double cost, rows; /* of the best tree */
+    double kept;       /* kept_rows() */
     int root;
 } Graph;
 typedef struct Region {
@@ -287,10 +288,21 @@ static double probe_cost(double build) { return build > 4096 ? 1 + 0.15 * log2(b
 static double hash_cost(double build, double probe, double out) {
     return build * 3 + probe * probe_cost(build) + out * 0.5;
 }
-static double join_cost(double a, double b, double out, bool cross) {
+static double join_cost(const Graph *g, double a, double b, double out, bool cross) {
     double x = hash_cost(a, b, out), y = hash_cost(b, a, out);
     double c = x < y ? x : y;
-    return cross ? c + a * b : c;
+    return cross ? c + a * b + g->kept : c;
+}
+/* Rows of unions, which are kept before they are joined. A join with one key lets scans below skip most of them
+ * (runtime_filter.c), one with a product of two relations does not. */
+static double kept_rows(const Graph *g) {
+    double n = 0;
+    for (int i = 0; i < g->n; i++) {
+        const Plan *p = g->rels[i];
+        while (p->kind == LP_PROJECT || p->kind == LP_FILTER) p = p->children[0];
+        if (p->kind == LP_SETOP) n += p->est_rows;
+    }
+    return n;
 }
 
 static int add_node(Graph *g, uint64_t set, int l, int r) {
@@ -329,7 +341,7 @@ static Status solve_dp(Graph *g) {
                 if (a < b) break; /* every split once */
                 bool con = (t[a].near & b) || (hyper && hyper_connected(g, a, b));
                 if (pass == 0 && !con) continue;
-                double c = t[a].cost + t[b].cost + join_cost(t[a].rows, t[b].rows, t[s].rows, !con);
+                double c = t[a].cost + t[b].cost + join_cost(g, t[a].rows, t[b].rows, t[s].rows, !con);
                 if (c < t[s].cost) {
                     t[s].cost = c;
                     t[s].left = a;
@@ -360,7 +372,7 @@ static Status solve_greedy(Graph *g) {
                 uint64_t a = g->nodes.items[tree[i]].set, b = g->nodes.items[tree[j]].set;
                 bool con = connected(g, a, b);
                 if (best_con && !con) continue;
-                double out = card(g, a | b), c = out + 0.001 * join_cost(rows[i], rows[j], out, !con);
+                double out = card(g, a | b), c = out + 0.001 * join_cost(g, rows[i], rows[j], out, !con);
                 if ((con && !best_con) || c < best) {
                     best = c;
                     best_con = con;
@@ -370,7 +382,7 @@ static Status solve_greedy(Graph *g) {
             }
         uint64_t s = g->nodes.items[tree[bi]].set | g->nodes.items[tree[bj]].set;
         double out = card(g, s);
-        g->cost += join_cost(rows[bi], rows[bj], out, !best_con);
+        g->cost += join_cost(g, rows[bi], rows[bj], out, !best_con);
         if ((tree[bi] = add_node(g, s, tree[bi], tree[bj])) < 0) return ST_ERROR;
         rows[bi] = out;
         tree[bj] = tree[n - 1];
@@ -382,6 +394,7 @@ static Status solve_greedy(Graph *g) {
     return ST_OK;
 }
 static Status solve(Graph *g) {
+    g->kept = kept_rows(g);
     if (g->n == 1) {
         g->cost = g->rels[0]->est_cost;
         g->rows = g->rels[0]->est_rows;

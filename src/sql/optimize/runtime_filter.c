@@ -56,7 +56,7 @@ static Status trace(Opt *o, Plan *p, ColId id, Plan *join, ColId build, bool dir
         for (int32_t i = 0; i < p->n_out; i++)
             if (p->out_cols[i] == id)
                 for (int32_t k = 0; k < p->n_children; k++)
-                    TRY(trace(o, p->children[k], p->set.cols[k][i], join, build, direct));
+                    TRY(trace(o, p->children[k], p->set.cols[k][i], join, build, false)); /* rows are kept in between */
         return ST_OK;
     case LP_CTE: return trace(o, p->children[1], id, join, build, direct);
     case LP_JOIN: {
