@@ -42,6 +42,9 @@ struct Vfs {
     /* Map a file read-only; NULL pointer allowed for empty files. */
     Status (*map)(VfsFile *, int64_t size, const void **out, Err *);
     void (*unmap)(const void *p, int64_t size);
+    /* Map a part of a file, to read and write; its room on disk is taken first (53100). The offset is a multiple of
+     * the system's page. */
+    Status (*map_shared)(VfsFile *, int64_t offset, int64_t size, void **out, Err *);
 };
 struct VfsFile {
     Vfs *vfs;

@@ -204,6 +204,19 @@ static Status posix_map(VfsFile *f, int64_t size, const void **out, Err *e) {
     return ST_OK;
 }
 
+static Status posix_map_shared(VfsFile *f, int64_t offset, int64_t size, void **out, Err *e) {
+    *out = NULL;
+    int rc;
+    do {
+        rc = posix_fallocate(f->fd, offset, size);
+    } while (rc == EINTR);
+    if (rc) return err_errno(e, rc, "write", f->path);
+    void *p = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, offset);
+    if (p == MAP_FAILED) return err_errno(e, errno, "map", f->path);
+    *out = p;
+    return ST_OK;
+}
+
 static void posix_unmap(const void *p, int64_t size) {
     if (p && size > 0) munmap((void *)(uintptr_t)p, (size_t)size);
 }
@@ -229,6 +242,7 @@ Vfs *vfs_posix(void) {
         .lock_shared = posix_lock_shared,
         .map = posix_map,
         .unmap = posix_unmap,
+        .map_shared = posix_map_shared,
     };
     return &posix;
 }

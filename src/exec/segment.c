@@ -497,6 +497,8 @@ static Status run_window(Query *q, int32_t index, Err *e) {
                      .batch_rows = q->opt.morsel_rows,
                      .account = &q->account,
                      .stop = &q->stop,
+                     .vfs = q->opt.vfs,
+                     .temp_dir = q->opt.temp_dir,
                      .zone = q->opt.session ? q->opt.session->form.zone : NULL};
     RowLayout l;
     if (row_layout_init(&l, q->arena, rows->n_cols, rows->cols, 0) != ST_OK)

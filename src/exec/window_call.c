@@ -1,199 +1,45 @@
-/* window_call.c - the functions of a window over one partition.
- *
- * Aggregates use the states of grouped ones (agg_int.h). A frame that starts where the partition does and leaves
- * nothing out only grows: one state takes row after row, in order, as PostgreSQL does. Short frames are added up row by
- * row, too. Of others the state is merged from a tree of states over blocks of rows, so that a frame costs the
- * logarithm of its length; strings that are put together are not, since their length is the frame's anyway.
- *
- * A tree has states over rows that are together in no frame: if adding up fails there (22003), the partition does
- * without a tree.
+/* window_call.c - the functions of a window over one partition, but for aggregates (window_agg.c).
  */
 #include "exec/window_int.h"
 
-enum { BLOCK = 16, SHORT_FRAME = 64 };
-
-/* ---- aggregates ------------------------------------------------------------------------------------- */
-
-typedef struct Adder {
-    Batch *b;
-    AggCol c;
-    AggHeap *heap;
-    int64_t width;
-    const WinCol *in, *in2;
-    char *state;
-    char *tree;             /* node k has nodes 2k and 2k + 1 below it; leaf nodes from n_leaves on */
-    int64_t n_leaves, base; /* base: the row that is the first of leaf 0 */
-    bool no_tree;
-} Adder;
-
-static void clear_state(const Adder *s, char *state) {
-    memset(state, 0, (size_t)s->width);
-    agg_cell_template(&s->c, state);
-}
-
-static Vec rows_of(const WinCol *c, int64_t from) {
-    if (!c) return (Vec){0};
-    return (Vec){
-        .data = c->data + from * c->size, .valid = c->valid ? c->valid + from : NULL, .phys = c->phys, .type = c->type};
-}
-
-static Status add_rows(const Adder *s, char *state, int64_t from, int64_t to, Err *e) {
-    char *same[SHORT_FRAME];
-    int64_t most = MIN_OF(to - from, (int64_t)SHORT_FRAME);
-    for (int64_t i = 0; i < most; i++) same[i] = state;
-    for (; from < to; from += most) {
-        most = MIN_OF(to - from, (int64_t)SHORT_FRAME);
-        Vec in = rows_of(s->in, from), in2 = rows_of(s->in2, from);
-        TRY(s->c.update(&s->c, s->heap, most, same, s->in ? &in : NULL, s->in2 ? &in2 : NULL, e));
-    }
-    return ST_OK;
-}
-
-static Status merge(const Adder *s, char *to, const char *from, Err *e) {
-    return s->c.merge(&s->c, s->heap, 1, &to, &from, e);
-}
-
-static Status fill_tree(const Adder *s, int64_t to, Err *e) {
-    for (int64_t k = 2 * s->n_leaves - 1; k > 0; k--) {
-        char *node = s->tree + k * s->width;
-        clear_state(s, node);
-        if (k < s->n_leaves) {
-            TRY(merge(s, node, node + k * s->width, e));
-            TRY(merge(s, node, node + (k + 1) * s->width, e));
-            continue;
-        }
-        int64_t from = s->base + (k - s->n_leaves) * BLOCK;
-        if (from < to) TRY(add_rows(s, node, from, MIN_OF(from + BLOCK, to), e));
-        if ((k & (STOP_ROWS - 1)) == 0) TRY(query_stop_check(s->b->env->stop, e));
-    }
-    return ST_OK;
-}
-
-static Status make_tree(Adder *s, const Part *p) {
-    if (s->tree || s->no_tree) return ST_OK;
-    s->base = p->from;
-    for (s->n_leaves = 1; s->n_leaves * BLOCK < p->to - p->from;) s->n_leaves *= 2;
-    if (!(s->tree = arena_alloc(s->b->a, 2 * s->n_leaves * s->width))) return ST_ERROR;
-    Err e;
-    err_clear(&e);
-    if (fill_tree(s, p->to, &e) == ST_OK) return ST_OK;
-    if (strcmp(e.sqlstate, ERR_NUMERIC_RANGE) != 0) {
-        err_copy(s->b->e, &e);
-        return ST_ERROR;
-    }
-    s->tree = NULL;
-    s->no_tree = true;
-    return ST_OK;
-}
-
-/* Blocks [lo, hi): from the left up, then from the right down, so that rows come in order. */
-static Status add_blocks(const Adder *s, int64_t lo, int64_t hi) {
-    int64_t right[64], n = 0;
-    for (lo += s->n_leaves, hi += s->n_leaves; lo < hi; lo /= 2, hi /= 2) {
-        if (lo & 1) TRY(merge(s, s->state, s->tree + lo++ * s->width, s->b->e));
-        if (hi & 1) right[n++] = --hi;
-    }
-    while (n-- > 0) TRY(merge(s, s->state, s->tree + right[n] * s->width, s->b->e));
-    return ST_OK;
-}
-
-static Status add_stretch(Adder *s, const Part *p, int64_t from, int64_t to) {
-    if (to - from > SHORT_FRAME && s->c.op != AO_STRING_AGG) TRY(make_tree(s, p));
-    if (to - from <= SHORT_FRAME || !s->tree) return add_rows(s, s->state, from, to, s->b->e);
-    int64_t lo = (from - s->base + BLOCK - 1) / BLOCK, hi = (to - s->base) / BLOCK;
-    TRY(add_rows(s, s->state, from, s->base + lo * BLOCK, s->b->e));
-    TRY(add_blocks(s, lo, hi));
-    return add_rows(s, s->state, s->base + hi * BLOCK, to, s->b->e);
-}
-
-static Status put_result(const Adder *s, WinCol *out, int64_t row) {
-    const char *state = s->state;
-    Vec v = {.data = out->data + row * out->size, .valid = out->valid + row, .phys = out->phys, .type = out->type};
-    TRY(agg_cell_load(&s->c, &state, 0, NULL, 1, &v, s->b->a, s->b->e));
-    if (!v.valid) out->valid[row] = 1;
-    return ST_OK;
-}
-
-static void copy_result(WinCol *out, int64_t from, int64_t to) {
-    memcpy(out->data + to * out->size, out->data + from * out->size, (size_t)out->size);
-    out->valid[to] = out->valid[from];
-}
-
-static Status growing_frames(Adder *s, const Part *p, WinCol *out) {
-    const Batch *b = s->b;
-    int64_t end = p->from;
-    for (int64_t i = p->from; i < p->to; i++) {
-        if (i > p->from && b->frame_end[i] == end) {
-            copy_result(out, i - 1, i);
-            continue;
-        }
-        TRY(add_rows(s, s->state, end, b->frame_end[i], b->e));
-        end = b->frame_end[i];
-        TRY(put_result(s, out, i));
-        if ((i & (STOP_ROWS - 1)) == 0) TRY(query_stop_check(b->env->stop, b->e));
-    }
-    return ST_OK;
-}
-
-static Status moving_frames(Adder *s, const Part *p, WinCol *out) {
-    const Batch *b = s->b;
-    for (int64_t i = p->from; i < p->to; i++) {
-        bool same = i > p->from && p->c->frame.exclude == WX_NONE && b->frame_start[i] == b->frame_start[i - 1] &&
-                    b->frame_end[i] == b->frame_end[i - 1];
-        if (same) {
-            copy_result(out, i - 1, i);
-            continue;
-        }
-        Stretch part[3];
-        int n = win_frame(b, p, i, part);
-        clear_state(s, s->state);
-        for (int k = 0; k < n; k++) TRY(add_stretch(s, p, part[k].from, part[k].to));
-        TRY(put_result(s, out, i));
-        if ((i & 255) == 0) TRY(query_stop_check(b->env->stop, b->e));
-    }
-    return ST_OK;
-}
-
-static Status aggregate(Batch *b, const Part *p, const WinCell *call, AggHeap *heap, WinCol *out) {
-    Adder s = {.b = b,
-               .heap = heap,
-               .in = call->arg[0] < 0 ? NULL : &b->in[call->arg[0]],
-               .in2 = call->arg[1] < 0 ? NULL : &b->in[call->arg[1]]};
-    AggCell cell = call->agg;
-    cell.stable_str = true; /* the batch's strings stay where they are */
-    TRY(agg_col_init(&s.c, &cell, true, b->e));
-    s.width = agg_cell_bytes(&s.c);
-    if (s.c.seen >= 0) s.c.seen = (int32_t)s.width++;
-    s.width = align_up(s.width, 16);
-    if (!(s.state = arena_alloc(b->a, s.width))) return ST_ERROR;
-    clear_state(&s, s.state);
-    bool grows = p->c->frame.start == WB_UNBOUNDED_PRECEDING && p->c->frame.exclude == WX_NONE;
-    return grows ? growing_frames(&s, p, out) : moving_frames(&s, p, out);
-}
-
 /* ---- ranks -------------------------------------------------------------------------------------------- */
 
-static void put_int(WinCol *out, int64_t row, int64_t v) {
-    memcpy(out->data + row * out->size, &v, sizeof v);
-    out->valid[row] = 1;
-}
 static void put_float(WinCol *out, int64_t row, double v) {
     memcpy(out->data + row * out->size, &v, sizeof v);
     out->valid[row] = 1;
 }
 
-static void ranks(const Batch *b, const Part *p, uint8_t func, WinCol *out) {
+static void row_numbers(const Part *p, CallState *s, WinCol *out) {
+    int64_t base = p->continues ? s->rows : 0, *y = (int64_t *)(void *)out->data;
+    for (int64_t i = p->from; i < p->to; i++) y[i] = base + i - p->from + 1;
+    memset(out->valid + p->from, 1, (size_t)(p->to - p->from));
+    s->rows = base + p->to - p->from;
+}
+
+static void ranks(const Batch *b, const Part *p, CallState *s, WinCol *out) {
+    int64_t base = p->continues ? s->rows : 0, rank = p->continues ? s->rank : 0, *y = (int64_t *)(void *)out->data;
+    if (s->call->func == WF_RANK)
+        for (int64_t i = p->from; i < p->to; i++) y[i] = rank = b->new_peer[i] ? base + i - p->from + 1 : rank;
+    else
+        for (int64_t i = p->from; i < p->to; i++) y[i] = rank += b->new_peer[i];
+    memset(out->valid + p->from, 1, (size_t)(p->to - p->from));
+    s->rank = rank;
+    s->rows = base + p->to - p->from;
+}
+
+/* Of whole partitions. */
+static void percent_ranks(const Batch *b, const Part *p, WinCol *out) {
     double n = (double)(p->to - p->from);
+    int64_t before = 0;
     for (int64_t i = p->from; i < p->to; i++) {
-        int64_t rank = func == WF_ROW_NUMBER ? i - p->from : b->peer_start[i] - p->from;
-        switch (func) {
-        case WF_ROW_NUMBER:
-        case WF_RANK: put_int(out, i, rank + 1); break;
-        case WF_DENSE_RANK: put_int(out, i, b->group[i] + 1); break;
-        case WF_PERCENT_RANK: put_float(out, i, n > 1 ? (double)rank / (n - 1) : 0); break;
-        default: put_float(out, i, (double)(b->peer_end[i] - p->from) / n); break;
-        }
+        if (b->new_peer[i]) before = i - p->from;
+        put_float(out, i, n > 1 ? (double)before / (n - 1) : 0);
     }
+}
+static void cume_dists(const Batch *b, const Part *p, WinCol *out) {
+    double n = (double)(p->to - p->from);
+    for (int64_t i = p->from; i < p->to; i++) put_float(out, i, (double)(i - p->from + 1) / n);
+    win_spread(b, p, out);
 }
 
 /* As even as possible; the first buckets have one row more. */
@@ -216,18 +62,68 @@ static Status ntile(Batch *b, const Part *p, const WinCell *call, WinCol *out) {
 static void put_value(WinCol *out, int64_t row, const WinCol *value, int64_t from) {
     out->valid[row] = from >= 0 && !win_null(value, from);
     if (out->valid[row]) memcpy(out->data + row * out->size, win_cell(value, from), (size_t)out->size);
+    else memset(out->data + row * out->size, 0, (size_t)out->size);
+}
+
+/* A string that outlives the batch. */
+static Status keep_str(CallState *s, Err *e) {
+    Str v;
+    memcpy(&v, s->value, sizeof v);
+    if (!v.len) return ST_OK;
+    char *to = agg_heap_alloc(&s->heap, v.len, e);
+    if (!to) return ST_ERROR;
+    memcpy(to, v.ptr, v.len);
+    v.ptr = to;
+    memcpy(s->value, &v, sizeof v);
+    return ST_OK;
+}
+
+/* The same distance for all rows: stretches of cells. */
+static void shift(const Part *p, int64_t by, const WinCol *value, const WinCol *other, WinCol *out) {
+    int64_t size = out->size, from = MIN_OF(MAX_OF(p->from, p->lo - by), p->to);
+    int64_t to = MAX_OF(MIN_OF(p->to, p->hi - by), from);
+    memcpy(out->data + from * size, value->data + (from + by) * size, (size_t)((to - from) * size));
+    if (value->valid) memcpy(out->valid + from, value->valid + from + by, (size_t)(to - from));
+    else memset(out->valid + from, 1, (size_t)(to - from));
+    for (int64_t i = p->from; i < from; i++) put_value(out, i, other ? other : value, other ? i : -1);
+    for (int64_t i = to; i < p->to; i++) put_value(out, i, other ? other : value, other ? i : -1);
 }
 
 static void lag_lead(const Batch *b, const Part *p, const WinCell *call, WinCol *out) {
     const WinCol *value = &b->in[call->arg[0]], *offset = call->arg[1] < 0 ? NULL : &b->in[call->arg[1]];
     const WinCol *other = call->arg[2] < 0 ? NULL : &b->in[call->arg[2]];
+    if (!offset) {
+        shift(p, call->func == WF_LAG ? -1 : 1, value, other, out);
+        return;
+    }
     for (int64_t i = p->from; i < p->to; i++) {
-        int64_t by = !offset ? 1 : win_null(offset, i) ? 0 : win_int(offset, i);
-        int64_t at = call->func == WF_LAG ? i - by : i + by;
-        if (offset && win_null(offset, i)) put_value(out, i, value, -1);
-        else if (at >= p->from && at < p->to) put_value(out, i, value, at);
+        int64_t by = win_null(offset, i) ? 0 : win_int(offset, i), at;
+        if (__builtin_add_overflow(i, call->func == WF_LAG ? -by : by, &at)) at = -1;
+        if (win_null(offset, i)) put_value(out, i, value, -1);
+        else if (at >= p->lo && at < p->hi) put_value(out, i, value, at);
         else put_value(out, i, other ? other : value, other ? i : -1);
     }
+}
+
+/* first_value and last_value of frames that grow up to the current row. */
+static Status first_value(Batch *b, const Part *p, CallState *s, WinCol *out) {
+    const WinCol *value = &b->in[s->call->arg[0]];
+    if (!p->continues) {
+        s->is_null = win_null(value, p->from);
+        memcpy(s->value, win_cell(value, p->from), (size_t)value->size);
+        if (s->copies) {
+            agg_heap_free(&s->heap);
+            if (value->phys == PH_STR && !s->call->out.stable_str && !s->is_null) TRY(keep_str(s, b->e));
+        }
+    }
+    memset(out->valid + p->from, !s->is_null, (size_t)(p->to - p->from));
+    if (s->is_null) memset(s->value, 0, (size_t)value->size);
+    for (int64_t i = p->from; i < p->to; i++) memcpy(out->data + i * out->size, s->value, (size_t)out->size);
+    return ST_OK;
+}
+static void last_value(Batch *b, const Part *p, const CallState *s, WinCol *out) {
+    shift(p, 0, &b->in[s->call->arg[0]], NULL, out);
+    if (p->c->frame.mode != WM_ROWS) win_spread(b, p, out);
 }
 
 /* The frame's n-th row, -1 none. */
@@ -274,15 +170,25 @@ static Status frame_values(Batch *b, const Part *p, const WinCell *call, WinCol 
     return ST_OK;
 }
 
-Status win_call(Batch *b, const Part *p, const WinCell *call, AggHeap *heap, WinCol *out) {
+Status win_call(Batch *b, const Part *p, CallState *s, WinCol *out) {
+    const WinCell *call = s->call;
+    bool grows = win_grows(p->c);
     switch ((WinFunc)call->func) {
-    case WF_AGG: return aggregate(b, p, call, heap, out);
+    case WF_ROW_NUMBER: row_numbers(p, s, out); return ST_OK;
+    case WF_RANK:
+    case WF_DENSE_RANK: ranks(b, p, s, out); return ST_OK;
+    case WF_PERCENT_RANK: percent_ranks(b, p, out); return ST_OK;
+    case WF_CUME_DIST: cume_dists(b, p, out); return ST_OK;
     case WF_NTILE: return ntile(b, p, call, out);
     case WF_LAG:
     case WF_LEAD: lag_lead(b, p, call, out); return ST_OK;
-    case WF_FIRST_VALUE:
+    case WF_FIRST_VALUE: return grows ? first_value(b, p, s, out) : frame_values(b, p, call, out);
     case WF_LAST_VALUE:
+        if (!grows) return frame_values(b, p, call, out);
+        last_value(b, p, s, out);
+        return ST_OK;
     case WF_NTH_VALUE: return frame_values(b, p, call, out);
-    default: ranks(b, p, call->func, out); return ST_OK;
+    case WF_AGG: return win_aggregate(b, p, s, out);
     }
+    return err_internal(b->e, "window function %d", call->func);
 }

@@ -200,8 +200,8 @@ static Status range_bounds(Batch *b, const Part *p, bool end) {
     bool preceding = (end ? c->frame.end : c->frame.start) == WB_PRECEDING;
     RangeSearch s = {.b = b,
                      .key = &b->in[c->keys[c->n_partition]],
-                     .first = p->from,
-                     .last = p->to,
+                     .first = p->lo,
+                     .last = p->hi,
                      .desc = c->desc,
                      .minus = preceding != c->desc,
                      .below = end != c->desc};
@@ -224,7 +224,7 @@ static Status range_bounds(Batch *b, const Part *p, bool end) {
 
 static void rows_bounds(Batch *b, const Part *p, bool end, int64_t by) {
     int64_t *out = end ? b->frame_end : b->frame_start;
-    for (int64_t i = p->from; i < p->to; i++) out[i] = moved(i + end, by, p->from, p->to);
+    for (int64_t i = p->from; i < p->to; i++) out[i] = moved(i + end, by, p->lo, p->hi);
 }
 
 static void groups_bounds(Batch *b, const Part *p, bool end, int64_t by) {
@@ -237,7 +237,7 @@ static Status bounds(Batch *b, const Part *p, bool end) {
     uint8_t bound = end ? c->frame.end : c->frame.start;
     int64_t *out = end ? b->frame_end : b->frame_start, by = 0;
     if (bound == WB_UNBOUNDED_PRECEDING || bound == WB_UNBOUNDED_FOLLOWING) {
-        for (int64_t i = p->from; i < p->to; i++) out[i] = bound == WB_UNBOUNDED_PRECEDING ? p->from : p->to;
+        for (int64_t i = p->from; i < p->to; i++) out[i] = bound == WB_UNBOUNDED_PRECEDING ? p->lo : p->hi;
     } else if (bound == WB_CURRENT_ROW) {
         for (int64_t i = p->from; i < p->to; i++)
             out[i] = c->frame.mode == WM_ROWS ? i + end : end ? b->peer_end[i] : b->peer_start[i];

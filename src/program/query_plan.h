@@ -107,9 +107,10 @@ typedef struct RowsSpec {
  * passed on and of one column per call. Windows that share a sort are clauses of one specification: the partition and
  * order keys of each are a prefix of the sort's. Columns are those of the rows that are read; -1: none. */
 typedef struct WinCell {
-    uint8_t func;   /* WinFunc */
-    int32_t arg[3]; /* columns; WF_AGG: argument and delimiter */
-    AggCell agg;    /* WF_AGG */
+    uint8_t func;     /* WinFunc */
+    int32_t arg[3];   /* columns; WF_AGG: argument and delimiter */
+    bool same_offset; /* of lag and lead: for all rows */
+    AggCell agg;      /* WF_AGG */
     CellSpec out;
 } WinCell;
 

@@ -121,15 +121,16 @@ static RowStore *input(MemAccount *acct, const CellSpec *cols, Err *e) {
     return r;
 }
 
-/* row_number, and the sum of a moving frame that needs a tree; `cancel` from the start. */
-static Status run_window(MemAccount *acct, Pool *pool, int64_t batch_rows, bool cancel, int64_t *sum, Err *e) {
+/* row_number, and the sum of a moving frame that needs a tree; `cancel` from the start. `whole`: one partition. */
+static Status run_window_of(MemAccount *acct, Pool *pool, int64_t batch_rows, bool cancel, bool whole, Vfs *vfs,
+                            int64_t *sum, Err *e) {
     static const CellSpec in[2] = {{.phys = PH_I64}, {.phys = PH_I64}};
     static CellSpec out[4] = {{.phys = PH_I64}, {.phys = PH_I64}, {.phys = PH_I64}, {.phys = PH_I64, .nullable = true}};
     int32_t keys[] = {0}, pass[] = {0, 1};
     WinCell calls[2] = {{.func = WF_ROW_NUMBER, .arg = {-1, -1, -1}, .out = out[2]},
                         {.func = WF_AGG, .arg = {1, -1, -1}, .out = out[3]}};
     calls[1].agg = (AggCell){.op = AO_SUM_I64, .in_phys = PH_I64, .out_phys = PH_I64};
-    WinClause c = {.n_partition = 1,
+    WinClause c = {.n_partition = !whole,
                    .keys = keys,
                    .frame = {WM_ROWS, WB_CURRENT_ROW, WB_UNBOUNDED_FOLLOWING, WX_NONE},
                    .start_offset = -1,
@@ -140,7 +141,8 @@ static Status run_window(MemAccount *acct, Pool *pool, int64_t batch_rows, bool 
         .n_in = 2, .in = (CellSpec *)(uintptr_t)in, .n_pass = 2, .pass = pass, .n_clauses = 1, .clauses = &c};
     _Atomic bool stopped = cancel;
     QueryStop stop = {.cancel = &stopped};
-    WindowEnv env = {.pool = pool, .threads = pool ? 2 : 1, .batch_rows = batch_rows, .account = acct, .stop = &stop};
+    WindowEnv env = {
+        .pool = pool, .threads = pool ? 2 : 1, .batch_rows = batch_rows, .account = acct, .stop = &stop, .vfs = vfs};
     RowStore *from = input(acct, in, e), *to = NULL;
     RowLayout l;
     int workers;
@@ -160,6 +162,10 @@ static Status run_window(MemAccount *acct, Pool *pool, int64_t batch_rows, bool 
     rows_free(to);
     arena_free(a);
     return st;
+}
+
+static Status run_window(MemAccount *acct, Pool *pool, int64_t batch_rows, bool cancel, int64_t *sum, Err *e) {
+    return run_window_of(acct, pool, batch_rows, cancel, false, NULL, sum, e);
 }
 
 static int64_t expected(void) {
@@ -205,15 +211,22 @@ static void test_stop(void **state) {
     }
 }
 
-/* A limit that the rows fit under, but not a partition with all its columns; and each allocation that may fail. */
+/* A limit that the rows fit under, but not a partition with all its columns, which go to a file; and each allocation
+ * that may fail. */
 static void test_memory(void **state) {
     (void)state;
     MemAccount acct;
     Err e = {0};
-    int64_t sum;
+    int64_t sum, want;
+    mem_account_init(&acct, NULL, "query", 0, NULL);
+    assert_int_equal(run_window_of(&acct, NULL, ROWS, false, true, NULL, &want, &e), ST_OK);
     mem_account_init(&acct, NULL, "query", 1200 << 10, "memory_limit");
-    assert_int_equal(run_window(&acct, NULL, ROWS, false, &sum, &e), ST_ERROR);
+    assert_int_equal(run_window_of(&acct, NULL, ROWS, false, true, NULL, &sum, &e), ST_ERROR);
     assert_string_equal(e.sqlstate, ERR_LIMIT_EXCEEDED);
+    assert_int_equal(atomic_load(&acct.used), 0);
+    err_clear(&e);
+    assert_int_equal(run_window_of(&acct, NULL, ROWS, false, true, vfs_posix(), &sum, &e), ST_OK);
+    assert_int_equal(sum, want);
     assert_int_equal(atomic_load(&acct.used), 0);
     mem_account_init(&acct, NULL, "query", 0, NULL);
     for (int64_t n = 1;; n++) {

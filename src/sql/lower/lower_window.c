@@ -113,6 +113,7 @@ static Status lower_call(Lower *l, WindowWork *w, const WinCall *call, WinCell *
     Range range = {type_phys(type) == PH_I64 && !value, 0, INT64_MAX};
     *cell = (WinCell){.func = call->func, .arg = {-1, -1, -1}, .out = {.phys = (uint8_t)type_phys(type), .type = type}};
     cell->out.nullable = call->func > WF_CUME_DIST;
+    cell->same_offset = value && call->args[1] && call->args[1]->kind == EX_CONST;
     for (int k = 0; k < 3 && call->args[k]; k++) {
         Reg r = lower_expr(l, w->cp, call->args[k]);
         if (!value || k > 0 || call->args[2]) r = lower_canonical(l, w->cp, r, call->args[k]->type);
