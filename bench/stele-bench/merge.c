@@ -10,6 +10,9 @@
  * - steps: one column of texts, the paper's Figure 2: nanoseconds per row of each step over the delta's size, the share
  *   of different values, and their length. Values that are all different have no dictionary.
  *
+ * With a device: the paper's Figure 4, two dictionaries of 64-bit values merged by one core and in three ways by the
+ * device, with and without the copies to it and back; duplicates removed by sorting.
+ *
  * Works on tables of src/storage: how long a merge takes is asked, and neither SQL nor other sessions are to be in it.
  * One thread, and the pool's.
  */
@@ -20,6 +23,7 @@
 
 #include "base/hash.h"
 #include "bench.h"
+#include "exec/device/dict_device.h"
 #include "storage/merge.h"
 
 enum { BATCH = 2048, TEXT_MAX = 64, COLS_MAX = 8, COPY_BYTES = 256 << 20, COPY_RUNS = 5 };
@@ -239,7 +243,7 @@ static Spec wide_table(int64_t rows, double share) {
                       {"price", T_NUMERIC, 100000, 0},
                       {"day", T_DATE, 2500, 0},
                       {"kind", T_TEXT, 25, 10},
-                      {"city", T_TEXT, 50000, 16},
+                      {"city", T_TEXT, 5000, 16},
                       {"note", T_TEXT, 0, 24}}};
     s.delta = (int64_t)((double)rows * share);
     s.main = rows - s.delta;
@@ -294,4 +298,156 @@ static bool steps(Bench *b, const MergeBench *o) {
     return true;
 }
 
-int bench_merge(Bench *b, const MergeBench *o) { return wide(b, o) && steps(b, o) ? 0 : 1; }
+/* ---- dictionaries on a processor and on a device, the paper's Figure 4 ---- */
+typedef struct Dicts {
+    DictInput in;
+    uint64_t *main, *delta, *mixed; /* mixed: the delta's, each about twice, in no order */
+    DictOutput out;
+} Dicts;
+static int by_value(const void *a, const void *b) {
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+/* In order and different; a tenth of the delta's are main's too. */
+static bool dicts_make(Dicts *d, int64_t n_main, int64_t n_delta) {
+    const int64_t n = n_main + n_delta, step = MAX_OF(n_main / n_delta, (int64_t)1);
+    *d = (Dicts){.in = {.n_main = n_main, .n_delta = n_delta}};
+    d->main = malloc((size_t)n_main * 8);
+    d->delta = malloc((size_t)n_delta * 8);
+    d->mixed = malloc((size_t)n_delta * 16);
+    d->out = (DictOutput){.values = malloc((size_t)n * 8),
+                          .of_main = malloc((size_t)n_main * 4),
+                          .of_delta = malloc((size_t)n_delta * 4)};
+    if (!d->main || !d->delta || !d->mixed || !d->out.values || !d->out.of_main || !d->out.of_delta) return false;
+    for (int64_t i = 0; i < n_main; i++) d->main[i] = (uint64_t)i << 20 | (hash_u64((uint64_t)i) & 0xffff);
+    for (int64_t i = 0; i < n_delta; i++) {
+        const uint64_t at = (uint64_t)(i * step);
+        d->delta[i] = i % 10 == 0 && at < (uint64_t)n_main ? d->main[at] : at << 20 | 0x10000 | (hash_u64(at) & 0xffff);
+    }
+    for (int64_t i = 0; i < 2 * n_delta; i++) d->mixed[i] = d->delta[hash_u64((uint64_t)i) % (uint64_t)n_delta];
+    d->in.main = d->main;
+    d->in.delta = d->delta;
+    return true;
+}
+static void dicts_free(Dicts *d) {
+    free(d->main);
+    free(d->delta);
+    free(d->mixed);
+    free(d->out.values);
+    free(d->out.of_main);
+    free(d->out.of_delta);
+}
+/* One thread: both walked along. */
+static int64_t merge_here(Dicts *d) {
+    const int64_t n_main = d->in.n_main, n_delta = d->in.n_delta;
+    int64_t i = 0, k = 0;
+    uint32_t n = 0;
+    for (; i < n_main || k < n_delta; n++) {
+        const bool take_main = k >= n_delta || (i < n_main && d->main[i] <= d->delta[k]);
+        const bool take_delta = i >= n_main || (k < n_delta && d->delta[k] <= d->main[i]);
+        d->out.values[n] = take_main ? d->main[i] : d->delta[k];
+        if (take_main) d->out.of_main[i++] = n;
+        if (take_delta) d->out.of_delta[k++] = n;
+    }
+    return n;
+}
+static int64_t unique_here(Dicts *d) {
+    const int64_t n = 2 * d->in.n_delta;
+    int64_t m = 0;
+    qsort(d->mixed, (size_t)n, sizeof *d->mixed, by_value);
+    for (int64_t i = 0; i < n; i++)
+        if (i == 0 || d->mixed[i] != d->mixed[i - 1]) d->out.values[m++] = d->mixed[i];
+    return m;
+}
+static void put_dicts(Bench *b, const Dicts *d, const char *what, const char *way, double all_s, double run_s) {
+    const bool merges = strcmp(what, "merge") == 0;
+    const double n = (double)(merges ? d->in.n_main + d->in.n_delta : 2 * d->in.n_delta);
+    printf("  %10lld %10lld %-7s %-7s %10.2f %10.2f %12.1f %12.1f\n", (long long)(merges ? d->in.n_main : 0),
+           (long long)(merges ? d->in.n_delta : 2 * d->in.n_delta), what, way, all_s * 1e3, run_s * 1e3,
+           n / all_s * 1e-6, n / run_s * 1e-6);
+    fflush(stdout);
+    json_begin(b);
+    json_text(b, "part", "dictionaries");
+    json_text(b, "step", what);
+    json_text(b, "way", way);
+    json_int(b, "main_values", d->in.n_main);
+    json_int(b, "delta_values", d->in.n_delta);
+    json_num(b, "s", all_s);
+    json_num(b, "kernels_s", run_s);
+    json_end(b);
+}
+/* Way N_DICT_WAYS: duplicates. The best of b->runs. */
+static bool dicts_on_device(Bench *b, DictDevice *x, Dicts *d, int way, int64_t want) {
+    const DictInput mixed = {.n_delta = 2 * d->in.n_delta, .delta = d->mixed};
+    const bool merges = way < N_DICT_WAYS;
+    double all_s = INFINITY, kernels_s = INFINITY;
+    for (int i = 0; i < b->runs; i++) {
+        Err e = {0};
+        DictOutput out = d->out;
+        const Status st =
+            merges ? dict_device_merge(x, (DictWay)way, &d->in, &out, &e) : dict_device_unique(x, &mixed, &out, &e);
+        if (st != ST_OK) return say_error(&e);
+        if (out.n != want) return b->failed = true, fprintf(stderr, "stele-bench: WRONG number of values\n"), false;
+        all_s = fmin(all_s, (double)(out.in_ns + out.run_ns + out.out_ns) * 1e-9);
+        kernels_s = fmin(kernels_s, (double)out.run_ns * 1e-9);
+    }
+    put_dicts(b, d, merges ? "merge" : "unique", merges ? dict_way_names[way] : "sort", all_s, kernels_s);
+    return true;
+}
+static bool dicts_of_size(Bench *b, DictDevice *x, int64_t n_main, int64_t n_delta) {
+    Dicts d;
+    bool ok = dicts_make(&d, n_main, n_delta);
+    int64_t merged = 0, different = 0;
+    double here_s = INFINITY;
+    for (int i = 0; i < b->runs && ok; i++) {
+        const double began = process_s();
+        merged = merge_here(&d);
+        here_s = fmin(here_s, process_s() - began);
+    }
+    if (ok) put_dicts(b, &d, "merge", "1 core", here_s, here_s);
+    for (int way = 0; way < N_DICT_WAYS && ok; way++) ok = dicts_on_device(b, x, &d, way, merged);
+    uint64_t *mixed = ok ? malloc((size_t)n_delta * 16) : NULL;
+    if (mixed) memcpy(mixed, d.mixed, (size_t)n_delta * 16);
+    const double began = process_s();
+    if (mixed) different = unique_here(&d);
+    here_s = process_s() - began;
+    if (mixed) put_dicts(b, &d, "unique", "1 core", here_s, here_s);
+    if (mixed) memcpy(d.mixed, mixed, (size_t)n_delta * 16);
+    ok = mixed && dicts_on_device(b, x, &d, N_DICT_WAYS, different);
+    free(mixed);
+    dicts_free(&d);
+    return ok;
+}
+static bool dicts(Bench *b, const MergeBench *o) {
+    MemAccount root;
+    Err e = {0};
+    Devices *devices = NULL;
+    Device *d = NULL;
+    CodeCache *cache = NULL;
+    DictDevice *x = NULL;
+    mem_account_init(&root, NULL, "stele-bench", 0, NULL);
+    Pool *pool = pool_new(b->threads, &e);
+    bool ok = pool && devices_open(pool, &root, &devices, &e) == ST_OK;
+    ok = ok && devices_get(devices, strcmp(b->device, "cpu") == 0 ? "host" : b->device, &d, &e) == ST_OK;
+    ok = ok && code_cache_new("", 0, &cache, &e) == ST_OK && dict_device_new(d, cache, &root, &x, &e) == ST_OK;
+    if (!ok) (void)say_error(&e);
+    if (ok) {
+        printf("\ndictionaries of 64-bit values, %s against one core by processor time, best of %d\n", d->info.name,
+               b->runs);
+        printf("  %10s %10s %-7s %-7s %10s %10s %12s %12s\n", "main", "delta", "step", "way", "all ms", "kernels ms",
+               "M/s, all", "M/s, kernels");
+    }
+    for (int64_t n = o->rows / 10; n <= o->rows && ok && !over_budget(b); n *= 10)
+        ok = dicts_of_size(b, x, n, n / 10) && dicts_of_size(b, x, n, n);
+    dict_device_free(x);
+    if (d && cache) code_cache_drop_device(cache, d);
+    if (cache) code_cache_free(cache);
+    if (devices) devices_close(devices);
+    pool_free(pool);
+    return ok;
+}
+
+int bench_merge(Bench *b, const MergeBench *o) {
+    if (b->device) return dicts(b, o) ? 0 : 1;
+    return wide(b, o) && steps(b, o) ? 0 : 1;
+}

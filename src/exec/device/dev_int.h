@@ -258,6 +258,7 @@ typedef struct DSegment {
 } DSegment;
 
 extern const char kernel_order_text[]; /* made at build time */
+extern const char kernel_merge_text[]; /* likewise; dict_device.c */
 enum { ORDER_KERNELS = 8 };
 typedef struct OrderCode { /* dev_order.c */
     CodeRef ref;           /* without an entry: not there */
