@@ -437,7 +437,9 @@ static void column_job(ColumnJob *j) {
     if (rows > 0) o->distinct = MAX_OF(o->distinct, 1);
     o->sorted = j->sorted && j->non_null == rows;
     o->unique = stats_key_column(t, j->col) || (j->bitmap ? j->marked == j->non_null : j->strict);
-    if (!o->unique && !j->bitmap && j->non_null <= HASH_SET_ROWS && hll_estimate(&j->hll) > 0.9 * (double)j->non_null)
+    const bool may_be_unique = j->first == 0 || (ints && !col->dict && col->stats.unique); /* see add_to_old */
+    if (!o->unique && !j->bitmap && may_be_unique && j->non_null <= HASH_SET_ROWS &&
+        hll_estimate(&j->hll) > 0.9 * (double)j->non_null)
         o->unique = unique_by_set(j, buf);
     if (o->unique) o->distinct = MAX_OF((double)j->non_null, rows > 0 ? 1.0 : 0.0);
     o->avg_width = j->phys == PH_STR && j->non_null ? j->bytes / (double)j->non_null : (double)phys_size((Phys)phys);
