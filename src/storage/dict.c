@@ -102,6 +102,25 @@ Dict *dict_freeze(Dict *d, Err *e) {
     return f;
 }
 
+Dict *dict_fork(Dict *frozen, MemAccount *acct, Err *e) {
+    Dict *f = dict_new(acct, e);
+    if (!f) return NULL;
+    const struct DictImpl *x = frozen->impl;
+    f->n = frozen->n;
+    f->n_sorted = frozen->n_sorted;
+    f->entries = frozen->entries;
+    f->impl->slots = x->slots;
+    f->impl->n_slots = x->n_slots;
+    f->impl->entries_share = x->entries_share;
+    f->impl->slots_share = x->slots_share;
+    f->impl->base = frozen;
+    f->impl->forked = true;
+    if (x->entries_share) atomic_fetch_add_explicit(&x->entries_share->refs, 1, memory_order_relaxed);
+    if (x->slots_share) atomic_fetch_add_explicit(&x->slots_share->refs, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&frozen->impl->refs, 1, memory_order_relaxed);
+    return f;
+}
+
 static int64_t find_slot(const Dict *d, Str s, uint32_t hash) {
     const struct DictImpl *x = d->impl;
     int64_t mask = x->n_slots - 1;
@@ -167,12 +186,42 @@ Status dict_reserve(Dict *d, int64_t n, Err *e) {
     return ST_OK;
 }
 
+/* A forked one gets arrays of its own, before its first entry. Slots of the others' may name codes that it has not. */
+static Status own_arrays(Dict *d, Err *e) {
+    struct DictImpl *x = d->impl;
+    const int64_t cap = MAX_OF(d->n, 16), n_slots = MAX_OF(x->n_slots, 32), mask = n_slots - 1;
+    Str *entries = mem_alloc(x->acct, cap * (int64_t)sizeof(Str), e);
+    uint64_t *slots = entries ? mem_calloc(x->acct, n_slots * 8, e) : NULL;
+    if (!slots) {
+        mem_free(x->acct, entries, cap * (int64_t)sizeof(Str));
+        return ST_ERROR;
+    }
+    if (d->n > 0) memcpy(entries, d->entries, (size_t)d->n * sizeof(Str));
+    for (int64_t i = 0; i < x->n_slots; i++) {
+        const uint64_t v = __atomic_load_n(&x->slots[i], __ATOMIC_RELAXED);
+        if (!v || (int64_t)(uint32_t)v > d->n) continue;
+        int64_t k = (int64_t)(v >> 32) & mask;
+        while (slots[k]) k = (k + 1) & mask;
+        slots[k] = v;
+    }
+    shared_drop(x->entries_share);
+    shared_drop(x->slots_share);
+    x->entries_share = x->slots_share = NULL;
+    d->entries = entries;
+    x->slots = slots;
+    x->cap = cap;
+    x->n_slots = n_slots;
+    x->forked = false;
+    return ST_OK;
+}
+
 int32_t dict_add(Dict *d, Str s, Err *e) {
     uint32_t hash = str_hash(s);
     if (d->impl->n_slots) {
-        uint64_t v = d->impl->slots[find_slot(d, s, hash)];
-        if (v) return (int32_t)((uint32_t)v - 1);
+        uint64_t v = __atomic_load_n(&d->impl->slots[find_slot(d, s, hash)], __ATOMIC_RELAXED);
+        if (v && (int64_t)(uint32_t)v <= d->n) return (int32_t)((uint32_t)v - 1);
     }
+    if (d->impl->forked && own_arrays(d, e) != ST_OK) return -1;
     if (dict_reserve(d, (int64_t)d->n + 1, e) != ST_OK) return -1;
     Str copy;
     if (!strheap_add(&d->impl->heap, s, &copy, e)) return -1;

@@ -134,10 +134,12 @@ static int64_t sorted_find(const Table *t, const KeyConstraint *kc, const KeyCel
 
 /* ---- the hash form ---- */
 static int64_t hash_find(const Table *t, const KeyConstraint *kc, const KeyCell *cells, uint64_t hash, int64_t self) {
-    SlotSearch s = keyslots_search(kc->index, hash);
-    for (uint64_t entry; (entry = keyslots_next(&s)) != 0;) {
-        int64_t id = entry_rowid(entry);
-        if (id != self && row_live(t, id) && row_has_key(t, kc, id, cells, 0)) return id;
+    for (const HashIndex *x = kc->index; x; x = x->below) {
+        SlotSearch s = keyslots_search(x, hash);
+        for (uint64_t entry; (entry = keyslots_next(&s)) != 0;) {
+            int64_t id = entry_rowid(entry);
+            if (id != self && row_live(t, id) && row_has_key(t, kc, id, cells, 0)) return id;
+        }
     }
     return -1;
 }

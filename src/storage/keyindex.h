@@ -44,11 +44,12 @@ typedef struct HashIndex {
     MemAccount *acct;
     int64_t sorted_tablets;
     KeySlots now;
-    KeySlots old;           /* whose entries are on their way to `now`, slot by slot; bits 0: none */
-    int64_t moved;          /* slots of old that are done */
-    bool sweeping;          /* stale entries do not come along */
-    int64_t used, sweep_at; /* entries, once; sweep_at: from how many on stale ones are looked for */
-    int64_t due;            /* slots that a sweep is to move for rows that were entered since it moved some */
+    KeySlots old;                  /* whose entries are on their way to `now`, slot by slot; bits 0: none */
+    int64_t moved;                 /* slots of old that are done */
+    bool sweeping;                 /* stale entries do not come along */
+    int64_t used, sweep_at;        /* entries, once; sweep_at: from how many on stale ones are looked for */
+    int64_t due;                   /* slots that a sweep is to move for rows that were entered since it moved some */
+    const struct HashIndex *below; /* of a fork (table_fork.h): its version's, which has the rows of that; else NULL */
 } HashIndex;
 
 HashIndex *keyindex_new(MemAccount *acct, Err *e);

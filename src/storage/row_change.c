@@ -206,7 +206,7 @@ static Status append_rows(Table *t, int64_t from, int64_t n, const Vec *cols, co
                           int64_t *rowids, Err *e) {
     for (int64_t first = from; first < n;) {
         Tablet *tab = t->n_tablets ? t->tablets[t->n_tablets - 1] : NULL;
-        int64_t k = tab && tab->is_delta && !tab->block->has_home ? rows_that_fit(t, tab, first, n, cols) : 0;
+        int64_t k = table_last_takes_rows(t) ? rows_that_fit(t, tab, first, n, cols) : 0;
         if (k == 0) {
             TRY(tablet_new_delta(t, &tab, e));
             if (table_add_tablet(t, tab, e) != ST_OK) {
@@ -321,8 +321,11 @@ static bool row_exists(const Table *t, int64_t rowid) {
 static Status delete_rows(Table *t, int64_t n, const int64_t *rowids, UndoLog *undo, int64_t *n_done, Err *e) {
     *n_done = 0;
     if (n <= 0) return ST_OK;
-    for (int64_t i = 0; i < n; i++)
-        if (row_exists(t, rowids[i])) TRY(tablet_ensure_deleted(t->tablets[rowids[i] >> 32], e));
+    for (int64_t i = 0; i < n; i++) {
+        if (!row_exists(t, rowids[i])) continue;
+        TRY(table_own_tablet(t, rowids[i] >> 32, e));
+        TRY(tablet_ensure_deleted(t->tablets[rowids[i] >> 32], e));
+    }
     int64_t *copy = undo_alloc(undo, n * 8, e);
     if (!copy) return ST_ERROR;
     UndoRecord *r = undo_push(undo, UNDO_DELETE, t, e);
@@ -407,6 +410,7 @@ static Status update_cell(const Table *t, Tablet *tab, int col, int64_t row, con
     return ST_OK;
 }
 Status table_reserve_cell(Table *t, int64_t rowid, int col, Err *e) {
+    TRY(table_own_tablet(t, rowid >> 32, e));
     Tablet *tab = t->tablets[rowid >> 32];
     void *cell;
     if (tab->cols[col].phys == PH_I128) TRY(tablet_open_column(t, tab, col, e));
@@ -441,11 +445,13 @@ static Status update_in_place(Table *t, int64_t n, const int64_t *idx, const New
         if (!r) return ST_ERROR;
         CellSummary all = {0};
         for (int64_t i = 0; i < n; i++) {
+            const bool first = i == 0 || ids[i] >> 32 != ids[i - 1] >> 32;
+            if (first) TRY(table_own_tablet(t, ids[i] >> 32, e));
             Tablet *tab = t->tablets[ids[i] >> 32];
             TabletColumn *c = &tab->cols[col];
             int64_t row = ids[i] & 0xffffffff;
             void *cell;
-            if (i == 0 || ids[i] >> 32 != ids[i - 1] >> 32) TRY(begin_update(t, tab, col, n - i, ids + i, e));
+            if (first) TRY(begin_update(t, tab, col, n - i, ids + i, e));
             TRY(update_cell(t, tab, col, row, v, idx[i], &cell, e));
             bool was = column_row_valid(c, row);
             if (!was) TRY(tablet_ensure_validity(tab, col, e));

@@ -31,7 +31,8 @@ bool shared_take_back(SharedBytes *s);
 struct DictImpl {
     MemAccount *acct;
     _Atomic int64_t refs; /* dict_free gives up one */
-    Dict *base;           /* frozen: whose entries these are; counted */
+    Dict *base;           /* frozen, or forked: whose entries these are; counted */
+    bool forked;          /* its arrays are another one's, which goes on adding to them */
     int64_t cap;          /* of entries */
     uint64_t *slots;      /* hash << 32 | code + 1; relaxed atomics */
     int64_t n_slots;
@@ -45,6 +46,8 @@ Dict *dict_new(MemAccount *acct, Err *e);
 void dict_free(Dict *d);
 /* The dictionary as it is now, for readers that run while it grows. dict_free. */
 Dict *dict_freeze(Dict *d, Err *e);
+/* A dictionary that begins as a frozen one, and gets entries of its own. dict_free. */
+Dict *dict_fork(Dict *frozen, MemAccount *acct, Err *e);
 /* Code of s, added at the unordered end when it is new; -1 on failure. */
 int32_t dict_add(Dict *d, Str s, Err *e);
 /* One that is not in it yet, and for which there is room (dict_reserve). */
@@ -133,6 +136,8 @@ Status tablet_encode(const Table *t, const Tablet *tab, MemAccount *a, Tablet **
 /* The tablet as a main block, some columns as they are in cols[]. What is needed meanwhile is charged to tmp. */
 Status tablet_encode_with(const Table *t, const Tablet *tab, const bool *is_set, const EncCol *cols, MemAccount *tmp,
                           MemAccount *a, Tablet **out, Err *e);
+/* A tablet that begins as `of`, one of a version's, which stays as long as it. */
+Status tablet_fork(const Table *t, const Tablet *of, Tablet **out, Err *e);
 void tablet_free(Tablet *tab); /* when no version has it */
 Status tablet_ensure_deleted(Tablet *tab, Err *e);
 
@@ -167,9 +172,30 @@ struct TableImpl {
     MemAccount *homes; /* of rows that bulks change; NULL: parent */
     MemAccount parts[N_TABLE_PARTS];
     struct TableVersions *versions; /* table_version.c; NULL: it has none */
+    struct TableFork *fork;         /* table_fork.c; NULL: it is none */
+    _Atomic int64_t forks;          /* of versions of it, which name its rows by their numbers */
     const Table *version;           /* the Table of a version that this belongs to; NULL: of the writer */
     _Atomic int32_t held;           /* by loads: the last of these and of the owner frees it */
 };
+/* A fork (table_fork.h). */
+struct TableFork {
+    const Table *of; /* the version */
+    int64_t n_of;    /* tablets of it; those behind them are the fork's own */
+};
+/* The tablet is the fork's own from here on. */
+Status fork_own_tablet(Table *t, int64_t i, Err *e);
+/* Before a tablet changes in place. */
+static inline Status table_own_tablet(Table *t, int64_t i, Err *e) {
+    return t->impl->fork ? fork_own_tablet(t, i, e) : ST_OK;
+}
+/* New rows may go to the table's last tablet. */
+static inline bool table_last_takes_rows(const Table *t) {
+    if (t->n_tablets == 0 || (t->impl->fork && t->n_tablets <= t->impl->fork->n_of)) return false;
+    const Tablet *tab = t->tablets[t->n_tablets - 1];
+    return tab->is_delta && !tab->block->has_home;
+}
+/* The shared cells of an open column of a version's tablet. */
+SharedBytes *version_cells(const Tablet *tab, int col);
 /* What is left when the data has gone, names and the Table: by its owner, and once by each that has raised impl->held.
  */
 void table_free_end(Table *t);
@@ -233,6 +259,7 @@ struct UndoLog {
 
 /* A record of a change that comes. */
 UndoRecord *undo_push(UndoLog *u, UndoKind kind, Table *t, Err *e);
+int128_t undo_added(const UndoRecord *r, int64_t i);              /* what an ADD has added */
 void undo_cell_value(const UndoRecord *r, int64_t i, Value *out); /* of a shown UPDATE; bytes are the table's */
 void *undo_alloc(UndoLog *u, int64_t bytes, Err *e);
 

@@ -287,7 +287,7 @@ int64_t undo_mark(const UndoLog *u);
 /* Reverses everything after the mark, newest first. Cannot fail. */
 void undo_rollback(UndoLog *u, int64_t mark);
 void undo_forget(UndoLog *u);        /* commit */
-bool table_has_undo(const Table *t); /* some log names the table: it cannot be merged */
+bool table_has_undo(const Table *t); /* some log names the table, or a fork: it cannot be merged */
 /* The log is shown, and its changes count as committed from here on, before it is forgotten or kept to go back behind
  * it: versions are published with them (table_version.h). false takes that back, so that it can be rolled back when
  * publishing has failed. */
@@ -304,6 +304,7 @@ Status undo_reserve(UndoLog *u, int64_t mark,
                     Err *e); /* for what was logged after the mark, while it is shown and the newest */
 void undo_hide(UndoLog *u);
 void undo_show(UndoLog *u, bool elsewhere);
+bool undo_is_hidden(const UndoLog *u);
 void undo_abandon(UndoLog *u);                    /* hidden, it is forgotten: its changes never happened */
 Status undo_check_keys(const UndoLog *u, Err *e); /* shown: no other row has a key of its rows, else 23505; deferrable
                                                       keys apart: */

@@ -58,10 +58,13 @@ Tablet *table_version_tablet(const Table *version, int64_t i, int64_t *changes) 
     *changes = h->changes;
     return h->origin;
 }
+SharedBytes *version_cells(const Tablet *tab, int col) {
+    const VersionTablet *h = (const VersionTablet *)(const void *)tab;
+    return h->cells ? h->cells[col] : NULL;
+}
 OpenCells table_version_cells(const Table *t, int64_t tablet, int col) {
     if (!t->impl || t->impl->version != t) return (OpenCells){0};
-    const VersionTablet *h = (const VersionTablet *)(const void *)t->tablets[tablet];
-    const SharedBytes *s = h->cells ? h->cells[col] : NULL;
+    const SharedBytes *s = version_cells(t->tablets[tablet], col);
     return s ? (OpenCells){s->id, s->size} : (OpenCells){0};
 }
 
@@ -153,6 +156,7 @@ const Table *table_version_current(const Table *t) {
     return v ? &v->view : NULL;
 }
 const Table *table_version_view(const TableVersion *v) { return &v->view; }
+Table *table_version_owner(const Table *view) { return version_of(view)->owner->table; }
 
 Status table_versions_enable(Table *t, EpochDomain *d, Err *e) {
     if (t->impl->versions) return ST_OK;
@@ -271,7 +275,7 @@ static Status header_of(TableVersion *v, const TableVersion *before, const Table
         *out = h;
         return ST_OK;
     }
-    TRY(header_new(t->tablets[i], h, table_has_undo(t), &h, e));
+    TRY(header_new(t->tablets[i], h, t->impl->undo_open > 0, &h, e));
     v->cost.bytes += h->bytes + h->home_bytes + h->copied;
     v->cost.home_bytes += h->home_bytes;
     *out = h;

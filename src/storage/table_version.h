@@ -75,6 +75,7 @@ const Table *table_version_at(const Table *t, const EpochSlot *pin);
  * prepared and installed. */
 const Table *table_version_current(const Table *t);
 const Table *table_version_view(const TableVersion *v);
+Table *table_version_owner(const Table *view); /* whose version it is; it may have been dropped */
 /* No version is current any more; the last one is retired. Inside of a boundary. */
 void table_versions_unpublish(Table *t);
 /* The table's tablet that a version's tablet is of, which had been changed in place so often (TabletBlock.changes). */

@@ -373,7 +373,7 @@ Status delta_unshare(Tablet *t, int col, Err *e) {
     } else {
         void *cells = d->spare ? d->spare : mem_alloc_raw(b->open, b->cap * d->cell_size, e);
         if (!cells) return ST_ERROR;
-        memcpy(cells, d->cells, (size_t)(b->cap * d->cell_size));
+        memcpy(cells, d->cells, (size_t)MIN_OF(b->cap * d->cell_size, d->share->size));
         shared_drop(d->share);
         d->cells = cells;
         t->cols[col].data = cells;
@@ -519,6 +519,43 @@ Status tablet_open_column(const Table *t, Tablet *tab, int col, Err *e) {
     d->cell_size = d->stride = phys_size((Phys)tab->cols[col].phys);
     TRY(copy_packed(t, tab, col, d, e));
     tablet_mark_open(tab, col);
+    return ST_OK;
+}
+
+/* ---- forks ---- */
+/* An open column's cells, shared, and a column's patches. */
+static void fork_column(Tablet *t, const Tablet *of, int col) {
+    TabletColumn *c = &t->cols[col];
+    DeltaCol *d = &t->block->delta[col];
+    SharedBytes *share = c->is_delta ? version_cells(of, col) : NULL;
+    d->cell_size = d->stride = phys_size((Phys)c->phys);
+    d->wide = is_wide(t, col);
+    d->patches = c->patches;
+    if (d->patches) atomic_fetch_add_explicit(&d->patches->refs, 1, memory_order_relaxed);
+    if (!share) return;
+    atomic_fetch_add_explicit(&share->refs, 1, memory_order_relaxed);
+    d->share = share;
+    d->cells = share->bytes;
+}
+Status tablet_fork(const Table *t, const Tablet *of, Tablet **out, Err *e) {
+    Tablet *tab = tablet_alloc(table_part(t, TABLE_OPEN), t->n_cols, e);
+    if (!tab) return ST_ERROR;
+    tablet_join(t, tab);
+    struct TabletBlock *b = tab->block;
+    tab->rows = of->rows;
+    tab->is_delta = of->is_delta;
+    memcpy(tab->cols, of->cols, sizeof *tab->cols * (size_t)t->n_cols);
+    b->published = of->rows;
+    bool ok = tablet_ensure_open_columns(tab, e) == ST_OK;
+    for (int c = 0; ok && c < t->n_cols; c++) fork_column(tab, of, c);
+    if (ok && of->deleted) ok = tablet_ensure_deleted(tab, e) == ST_OK;
+    if (!ok) {
+        tablet_free(tab);
+        return ST_ERROR;
+    }
+    if (of->deleted) memcpy(b->deleted, of->deleted, DELETED_BYTES);
+    tab->n_deleted = of->n_deleted;
+    *out = tab;
     return ST_OK;
 }
 

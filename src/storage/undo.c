@@ -51,6 +51,7 @@ static void set_state(UndoLog *u, bool hidden, bool committed) {
     for (int64_t i = 0; is_pending(u) != was && i < u->recs.len; i++)
         if (u->recs.items[i].t) u->recs.items[i].t->impl->undo_pending += was ? -1 : 1;
 }
+bool undo_is_hidden(const UndoLog *u) { return u->hidden; }
 void undo_set_committed(UndoLog *u, bool committed) { set_state(u, u->hidden, committed); }
 bool table_is_committed(const Table *t) { return t->impl->undo_pending == 0; }
 /* The table has one record of the log less. */
@@ -89,7 +90,7 @@ Status undo_add_tablets(UndoLog *u, Table *t, int64_t old_n, int64_t new_n, int6
     r->n = rows;
     return ST_OK;
 }
-bool table_has_undo(const Table *t) { return t->impl->undo_open > 0; }
+bool table_has_undo(const Table *t) { return t->impl->undo_open > 0 || atomic_load(&t->impl->forks) > 0; }
 
 /* ---- rolling back ---- */
 static void drop_tablets(Table *t, int64_t keep) {
@@ -211,6 +212,9 @@ static void settle_cell(UndoRecord *r, int64_t i) {
     if (r->valid[i]) memcpy(sum, own_cell(tab, r->col, r->rowids[i] & 0xffffffff), (size_t)r->cell_size);
     subtract_cell(r, i);
     memcpy(added, sum, (size_t)r->cell_size);
+}
+int128_t undo_added(const UndoRecord *r, int64_t i) {
+    return load_int((const char *)r->cells + i * r->cell_size, r->cell_size);
 }
 bool undo_make_adds(UndoLog *u, int64_t mark) {
     for (int64_t k = mark; k < u->recs.len; k++) {
