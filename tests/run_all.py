@@ -499,6 +499,7 @@ def everything(parts, o, build):
     parts.add(device_corpus, build, DEVICE_CONFIGS, fast)
     parts.add(script, "against PostgreSQL", [py, "tests/diff/diff.py", "--build", o.build, "--seed", "1", "--rounds", "180"])  # 20,000 statements
     parts.add(script, "transactions against PostgreSQL", [py, "tests/diff/transactions.py", "--build", o.build, "--seed", "7000", "--rounds", "20", "--seconds", "1800"])
+    parts.add(script, "transactions on versions, against PostgreSQL", [py, "tests/diff/transactions.py", "--snapshot", "version", "--build", o.build, "--seed", "9000", "--rounds", "20", "--seconds", "1800"])
     parts.add(script, "transactions that meet, against PostgreSQL", [py, "tests/diff/transactions.py", "--meet", "--build", o.build, "--seed", "7000", "--rounds", "6", "--statements", "100"])
     for executor in ("vm", "compiled"):
         for order in ("timestamp", "any"):

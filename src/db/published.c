@@ -104,6 +104,7 @@ static DatabaseVersion *version_new(Database *db, Err *e) {
     v->catalog.n_tables = c->n_tables;
     v->catalog.n_views = c->n_views;
     v->catalog.n_foreign = c->n_foreign;
+    memcpy(v->catalog.foreign_tables, c->foreign_tables, sizeof c->foreign_tables);
     v->catalog.n_routines = c->n_routines;
     v->catalog.n_domains = c->n_domains;
     v->catalog.n_sequences = c->n_sequences;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random transactions, run in Stele and in PostgreSQL statement by statement; rows, errors and tables must agree.
 
-usage: transactions.py [--meet] [--build DIR] [--seed S] [--rounds N] [--seconds N] [--statements N] [--verbose]
+usage: transactions.py [--meet] [--snapshot auto|version|lock] [--build DIR] [--seed S] [--rounds N] [--seconds N] [--statements N] [--verbose]
 
 A round has a seed, a database and one to three sessions. Sessions take turns at random; each begins transactions at all
 levels, with changes of every kind, savepoints, errors and definitions in them. Two sessions never write the same rows (a
@@ -46,7 +46,8 @@ class Stele:
 
     ROW = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_char_p), ctypes.c_void_p)
 
-    def __init__(self, build):
+    def __init__(self, build, snapshot):
+        self.snapshot = snapshot
         os.environ["STELE_LIBRARY"] = os.path.join(os.path.abspath(build), "release", "libstele.so")
         from stele import _lib
         self.lib, self.Info = _lib.lib, _lib.ErrorInfo
@@ -63,6 +64,7 @@ class Stele:
             assert self.lib.stele_connect(self.db, ctypes.byref(c)) == 0
             self.conns.append(c)
             self.exec(len(self.conns) - 1, "set lock_timeout = '60s'")
+            self.exec(len(self.conns) - 1, f"set snapshot = '{self.snapshot}'")
 
     def close(self):
         for c in self.conns:
@@ -408,11 +410,12 @@ def main():
     a.add_argument("--seed", type=int, default=1)
     a.add_argument("--rounds", type=int, default=20)
     a.add_argument("--statements", type=int, default=150)
+    a.add_argument("--snapshot", default="auto", help="the setting of all sessions: with version, transactions change forks")
     a.add_argument("--meet", action="store_true")
     a.add_argument("--verbose", action="store_true")
     o = a.parse_args()
     end, passed, failed, over, seed = time.monotonic() + o.seconds, 0, 0, {}, o.seed
-    stele, postgres = Stele(o.build), Postgres()
+    stele, postgres = Stele(o.build, o.snapshot), Postgres()
     try:
         while seed < o.seed + o.rounds and time.monotonic() < end and failed < 10:
             stele.open(SESSIONS)

@@ -208,6 +208,10 @@ static void savepoints(void **state) {
     (void)state;
     run_script("savepoints.iso");
 }
+static void forks(void **state) {
+    (void)state;
+    run_script("forks.iso");
+}
 
 /* ---- histories ------------------------------------------------------------------------------------------- */
 enum { KEYS = 6, THREADS = 4, OPS_MAX = 24, MIX = 5, WRITERS = 8 /* at most, so that their values differ */ };
@@ -1158,6 +1162,7 @@ int main(int argc, char **argv) { /* a pattern of tests, else all */
                                        cmocka_unit_test(more),
                                        cmocka_unit_test(snapshots),
                                        cmocka_unit_test(savepoints),
+                                       cmocka_unit_test(forks),
                                        cmocka_unit_test(judged),
                                        cmocka_unit_test(histories),
                                        cmocka_unit_test(histories_with_bulks),

@@ -76,7 +76,7 @@ bool constraints_deferred(const Session *s) {
 }
 
 static const ForeignKey *foreign_by_id(const Session *s, int64_t id) {
-    const Catalog *k = &s->db->catalog;
+    const Catalog *k = session_catalog(s);
     for (int64_t i = 0; i < k->n_foreign; i++)
         if (k->foreign[i]->id == id) return k->foreign[i];
     return NULL; /* it was dropped */
@@ -250,7 +250,7 @@ static Status note_written(Noting *x, const ForeignKey *f, const int *cols) {
 }
 
 static Status note_events(Noting *x) {
-    const Catalog *k = &x->s->db->catalog;
+    const Catalog *k = session_catalog(x->s);
     int cols[32];
     for (int64_t i = 0; i < k->n_foreign; i++) {
         const ForeignKey *f = k->foreign[i];
@@ -284,7 +284,7 @@ static Status note_keys(Session *s, const Table *t, int64_t mark) {
 }
 
 Status constraints_note(Session *s, Arena *a, const Table *t, int64_t mark, KeyEvents *out) {
-    const Catalog *k = &s->db->catalog;
+    const Catalog *k = session_catalog(s);
     Running *running = s->constraints ? s->constraints->running : NULL;
     TRY(note_keys(s, t, mark));
     if (!catalog_may_have_foreign(k, t->name)) return ST_OK;
@@ -310,6 +310,7 @@ static Status copy_values(Session *s, Arena *a, int64_t n, const Value *from, Va
 /* The event waits. Rows of the event that came last join it. */
 static Status leave(Session *s, const ForeignKey *f, const KeyEvent *e) {
     struct Constraints *c;
+    TRY(session_read_locked(s)); /* it names rows of the table, not of a fork */
     TRY(constraints_of(s, &c));
     KeyEvent *last = c->waiting.len ? &c->waiting.items[c->waiting.len - 1] : NULL;
     const bool joins =

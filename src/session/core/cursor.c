@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "session/core/plancache.h"
+#include "session/core/transaction.h"
 #include "session/pl/pl_run.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
@@ -296,7 +297,7 @@ Status declare_cursor(Session *s, Statement *st, const AstDeclareCursor *x, int3
     if (!x->hold && s->state == 'I' && !pl_in_call(s))
         return err_set(&s->err, ERR_NO_ACTIVE_TRANSACTION, "DECLARE CURSOR can only be used in transaction blocks");
     TRY(check_options(s, x));
-    TRY(session_read(s, false));
+    TRY(transaction_has_forks(s) ? session_lock(s, LOCK_SHARED) : session_read(s, false)); /* it keeps row numbers */
     TRY(session_result_new(s, &result));
     if (run_cursor(s, result, x->query, n_params, types, params) != ST_OK) {
         session_result_free(result);

@@ -11,6 +11,7 @@
 #include "cost/place.h"
 #include "base/log.h"
 #include "exec/device/dev.h"
+#include "session/core/transaction.h"
 #include "session/pool/calibrate_bulk.h"
 
 enum { RUNTIMES_MAX = 32 };
@@ -176,6 +177,7 @@ Status session_device_use(Session *s, const QueryPlan *plan, DeviceUse *out) {
     const Settings *x = &s->settings;
     *out = (DeviceUse){0};
     if (strcmp(x->exec.executor, "vm") == 0) return ST_OK;
+    if (transaction_has_forks(s) && session_may_use_device(s)) TRY(session_read_locked(s)); /* devices read tables */
     bool automatic = strcmp(x->exec.executor, "auto") == 0;
     out->interpreted = strcmp(x->exec.executor, "interpreted") == 0;
     out->shape = strcmp(x->exec.executor, "kernel") == 0      ? SHAPE_SPLIT

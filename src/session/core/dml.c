@@ -11,6 +11,7 @@
 #include "session/core/row_fill.h"
 #include "session/core/transaction.h"
 #include "storage/pieces.h"
+#include "storage/table_fork.h"
 
 Status chunk_init(Session *s, Arena *a, const RowLayout *l, ChunkCols which, int64_t cap, Chunk *c) {
     c->cols = arena_array(a, Vec, l->n_cols + 1);
@@ -461,6 +462,7 @@ Status session_dml_plan(Session *s, Statement *st, PlanCtx *c, BoundStmt *b, Cha
 }
 Status session_dml_apply(Session *s, Statement *st, Change *x) {
     KeyEvents events = {{0}};
+    if (table_fork_of(x->b->table) && rows_count(x->rows) >= CHANGE_LOAD_ROWS) return session_read_locked(s);
     x->events = &events;
     int64_t mark = undo_mark(s->undo);
     Status out = change_apply(s, st->run_arena, x);
@@ -476,6 +478,8 @@ Status session_dml_apply(Session *s, Statement *st, Change *x) {
 Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
     Change x;
     if (b->n_members > 0) return session_with_changes(s, st, c, b);
+    if (session_reads_version(s) && !table_fork_of(b->table))
+        return session_read_locked(s); /* a foreign key's action */
     TRY(session_may_change(s, b->table));
     TRY(change_allowed(s, b));
     if (c->reads_client_rows) {

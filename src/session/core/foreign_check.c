@@ -168,7 +168,7 @@ typedef struct Sides {
     int in_key[32], ref[32]; /* by column of the key: which of f's that is; the parent's columns, in f's order */
 } Sides;
 static Status sides_of(Session *s, const ForeignKey *f, Sides *x) {
-    const Catalog *k = &s->db->catalog;
+    const Catalog *k = session_catalog(s);
     *x = (Sides){
         .f = f, .child = catalog_table(k, slice_of(f->table)), .parent = catalog_table(k, slice_of(f->ref_table))};
     x->key = x->child && x->parent ? foreign_parent_key(x->parent, f) : -1;
@@ -269,7 +269,7 @@ static Status keys_begin(Keys *k, Session *s, Arena *a, const Sides *x, int64_t 
     const char *name = "keys";
     *k = (Keys){.s = s, .a = a, .x = x, .n = n, .old = old, .set = set};
     if (n == 1) return ST_OK;
-    while (name && catalog_relation_exists(&s->db->catalog, slice_of(name))) name = arena_printf(a, "%s_", name);
+    while (name && catalog_relation_exists(session_catalog(s), slice_of(name))) name = arena_printf(a, "%s_", name);
     if (!name) return err_oom(&s->err);
     TRY(client_rows_new(&s->account, name, &k->rows, &s->err));
     return put_keys(k);

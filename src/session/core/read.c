@@ -9,6 +9,8 @@
 bool session_reads_version(const Session *s) { return s->read.version != NULL; }
 const Catalog *session_catalog(const Session *s) {
     if (s->read.on_device) return s->read.on_device;
+    const Catalog *own = s->read.of_txn && s->read.version ? transaction_catalog(s) : NULL;
+    if (own) return own;
     return s->read.version ? &s->read.version->catalog : &s->db->catalog;
 }
 
@@ -17,8 +19,10 @@ int64_t session_read_age_ns(const Session *s) {
 }
 uint64_t session_catalog_epoch(const Session *s) { return s->read.version->node.birth; }
 
-/* A transaction reads a version as long as it has changed nothing: its own changes are shown in the tables only. */
-static bool has_changes(const Session *s) { return s->undo || s->catalog_undo || transaction_pinned(s); }
+/* A transaction reads a version as long as its own changes are not in the tables. */
+static bool has_changes(const Session *s) {
+    return (s->undo && !transaction_has_forks(s)) || s->catalog_undo || transaction_pinned(s);
+}
 bool session_may_read_images(const Session *s) {
     return s->state == 'I' || (s->state == 'T' && !has_changes(s) && transaction_sees_images(s));
 }
@@ -29,9 +33,10 @@ static bool can_read_version(const Session *s) {
 }
 static bool may_read_version(const Session *s) { return s->lock == LOCK_NONE && can_read_version(s); }
 /* A session that is alone with the database waits for no other: publishing would only cost. */
-static bool always_publishes(const Session *s) { return strcmp(s->settings.txn.snapshot, "version") == 0; }
+bool session_always_publishes(const Session *s) { return strcmp(s->settings.txn.snapshot, "version") == 0; }
 bool session_should_publish(const Session *s) {
-    return atomic_load_explicit(&s->db->n_sessions, memory_order_relaxed) > 1 || always_publishes(s) || s->read.streams;
+    return atomic_load_explicit(&s->db->n_sessions, memory_order_relaxed) > 1 || session_always_publishes(s) ||
+           s->read.streams;
 }
 
 /* A version that a boundary under way has just installed is protected by an open pin only. */
@@ -91,6 +96,12 @@ static bool pin(Session *s, bool definitions) {
     return s->read.version != NULL;
 }
 
+bool session_may_read_version(const Session *s) { return may_read_version(s); }
+bool session_read_own(Session *s) {
+    bool lost;
+    return may_read_version(s) && transaction_version(s, &lost) && !lost && pin(s, false);
+}
+
 /* The tables show what is committed, and nothing else. */
 static bool shows_committed(const Session *s) {
     return !session_bulk_unapplied(s) && transaction_shows_committed(s) && !s->catalog_undo;
@@ -107,6 +118,12 @@ static bool waits_for_version(const Session *s, int tries) {
     enum { TRIES = 4 };
     return s->state == 'I' || ((!s->txn || transaction_at_rest(s)) && tries < TRIES);
 }
+/* A version is read. */
+static Status read_version(Session *s, bool brief) {
+    session_note_seen(s);
+    if (!brief || session_always_publishes(s)) transaction_queries(s);
+    return ST_OK;
+}
 Status session_read(Session *s, bool brief) {
     if (s->read.version || s->read.on_device) return ST_OK;
     const bool older =
@@ -120,17 +137,19 @@ Status session_read(Session *s, bool brief) {
     (void)transaction_version(s, &lost);
     if (lost) return transaction_lost(s);
     do {
-        if (version && pin(s, false)) return session_note_seen(s), ST_OK;
+        if (version && pin(s, false)) return read_version(s, brief);
         s->read.waits = version && waits_for_version(s, tries++);
         Status st = session_lock(s, LOCK_SHARED);
         s->read.waits = false;
         if (st != ST_OK) return st;
     } while (s->lock == LOCK_NONE);
-    if (brief && s->state == 'T' && always_publishes(s)) brief = false; /* it is the transaction that may be long */
+    if (brief && s->state == 'T' && session_always_publishes(s))
+        brief = false; /* it is the transaction that may be long */
     if (!version || brief || !(session_should_publish(s) || session_device_keeps_copies(s)) || !publish(s, &cost))
         return ST_OK;
     bool pinned = pin(s, false); /* under the lock: it is current */
     if (pinned) session_unlock_keep_version(s);
+    if (pinned) transaction_queries(s);
     s->read.published = pinned;
     s->read.cost = cost;
     return ST_OK;

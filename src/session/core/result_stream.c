@@ -18,7 +18,7 @@ static bool reads_tables(const QueryPlan *p) {
     return false;
 }
 bool result_stream_can(const Session *s, const CachedPlan *p) {
-    if (p->plan->serial || p->may_guard || s->read.on_device) return false;
+    if (p->plan->serial || p->may_guard || s->read.on_device || transaction_has_forks(s)) return false;
     return (s->read.version && s->lock == LOCK_NONE) || !reads_tables(p->plan);
 }
 

@@ -49,7 +49,8 @@ static Status find(Session *s, const char *name, struct Savepoint **out) {
 
 Status savepoint_set(Session *s, const char *name) {
     TRY(only_in_block(s, "SAVEPOINT"));
-    if (transaction_defers(s)) TRY(session_lock(s, LOCK_EXCLUSIVE)); /* which applies what is deferred */
+    if (transaction_defers(s) || transaction_has_forks(s))
+        TRY(session_lock(s, LOCK_EXCLUSIVE)); /* which applies what is not in the tables */
     int64_t bytes = (int64_t)strlen(name) + 1;
     struct Savepoint *p = mem_calloc(&s->account, (int64_t)sizeof *p, &s->err);
     char *copy = p ? mem_alloc(&s->account, bytes, &s->err) : NULL;

@@ -1649,7 +1649,8 @@ static Status run_select(Session *s, Statement *st, const AstStmt *ast, int32_t 
     else TRY(read_for(s, st, text));
     plan_release(st->plan);
     st->plan = NULL;
-    TRY(plan_get(s, ast, n_params, param_types, params, &st->account, text ? &text->plan : NULL, &st->plan));
+    CachedPlan **slot = text && !transaction_has_forks(s) ? &text->plan : NULL; /* forks come and go */
+    TRY(plan_get(s, ast, n_params, param_types, params, &st->account, slot, &st->plan));
     CachedPlan *p = st->plan;
     TRY(transaction_reads(s, &p->reads));
     st->has_shape = true;
@@ -1785,15 +1786,37 @@ static Status run_ahead(const Changes *x, Table *target, bool *done) {
     b->table = target; /* the version's until now */
     return session_dml_apply(s, x->st, &change);
 }
+/* Tables of the transaction's own are changed, without the lock; *done false: not so, and nothing has happened. */
+static Status run_on_forks(const Changes *x, bool *done) {
+    Session *s = x->s;
+    PlanCtx c;
+    BoundStmt *b;
+    bool made = false;
+    *done = false;
+    TRY(transaction_read_to_fork(s));
+    if (!transaction_may_fork(s)) return ST_OK;
+    TRY(transaction_begin_forks(s));
+    TRY(bind_changes(x, &c, &b));
+    *done = b->kind != STMT_SELECT && b->n_members == 0 && !c.reads_client_rows && transaction_can_fork(s, b->table);
+    if (!*done) {
+        session_read_end(s);
+        return ST_OK;
+    }
+    TRY(transaction_fork(s, b->table, &made));
+    if (made) TRY(bind_changes(x, &c, &b));
+    return session_dml(s, x->st, &c, b);
+}
 static Status run_changes(const Changes *x) {
     PlanCtx c;
     BoundStmt *b;
+    bool done;
+    TRY(run_on_forks(x, &done));
+    if (done) return ST_OK;
     TRY(session_begin_change(x->s));
     TRY(bind_changes(x, &c, &b));
     if (b->kind == STMT_SELECT) return run_query(x->s, x->st, &c, b);
     if (b->n_members == 0) TRY(session_may_change(x->s, b->table));
     for (int i = 1; i < AHEAD_TRIES && ahead_pays(x->s, &c, b); i++) {
-        bool done;
         TRY(run_ahead(x, b->table, &done));
         if (done) return ST_OK;
         TRY(bind_changes(x, &c, &b));

@@ -436,6 +436,8 @@ Status session_read(Session *s, bool brief);
 /* The same to look at definitions alone; held: there was one or the other already. */
 Status session_read_definitions(Session *s, bool *held);
 bool session_reads_version(const Session *s);
+bool session_may_read_version(const Session *s); /* it holds no lock, and may do without */
+bool session_read_own(Session *s); /* the version that its transaction has pinned is read; false: there is none */
 const Catalog *session_catalog(const Session *s);
 /* What bulks have left in images is what the session is to see: outside a transaction, and in one that has changed
  * nothing and began when they had (transaction_sees_images). */
@@ -464,7 +466,8 @@ void session_publish_before_write(Session *s);
 /* With the lock held alone, outside a transaction block: publishes, pins that as what a transaction of the session's
  * reads, and gives the lock back (ahead.h). false: it cannot, and nothing has happened. */
 bool session_read_beside(Session *s);
-bool session_should_publish(const Session *s); /* others may be reading */
+bool session_should_publish(const Session *s);   /* others may be reading */
+bool session_always_publishes(const Session *s); /* snapshot = version */
 bool session_publish(Session *s); /* others can read what is committed, or was before; false: nothing is published */
 /* table_merge, beside readers of what is published. What bulks had of the table goes, and most of the freed memory that
  * the process keeps in case it is wanted again. */

@@ -147,7 +147,7 @@ const DatabaseVersion *transaction_version(const Session *s, bool *lost) {
     return s->txn ? s->txn->version : NULL;
 }
 void transaction_leave_version(Session *s) {
-    if (!s->txn || !s->txn->version) return;
+    if (!s->txn || !s->txn->version || s->txn->forks) return;
     s->txn->version = NULL;
     database_read_end(s->db, s->read.slot);
 }
@@ -292,7 +292,7 @@ static void unpin_lost(const Session *s) {
     for (Txn *x = h->open; x; x = x->next) {
         SessionIdle *i = x->session ? &x->session->idle : NULL;
         if (!i || !x->lost || !atomic_load(&i->outside) || !mutex_try(&i->call)) continue;
-        if (atomic_load(&i->outside) && x->version) {
+        if (atomic_load(&i->outside) && x->version && !x->forks) {
             x->version = NULL;
             (void)epoch_unpin(x->session->read.slot);
             some = true;
@@ -380,7 +380,7 @@ void transactions_outdate_changes(Session *s, const Table *t) {
     TxnHub *h = transaction_hub(s);
     mutex_lock(&h->mutex);
     for (Txn *x = h->open; x; x = x->next) {
-        const UndoLog *u = x->session ? x->session->undo : NULL;
+        const UndoLog *u = x->session && !atomic_load(&x->forked) ? x->session->undo : NULL;
         if (x != s->txn && (has_deferred(x, t) || (u && undo_names_table(u, t)))) x->broken = true;
     }
     mutex_unlock(&h->mutex);
@@ -395,7 +395,7 @@ void transactions_forget_table(Session *s, const Table *t) {
     for (Txn *x = h->open; x; x = x->next) {
         if (has_deferred(x, t)) x->broken = true;
         UndoLog *u = x->session ? x->session->undo : x->undo;
-        if (!u || !undo_names_table(u, t)) continue;
+        if (atomic_load(&x->forked) || !u || !undo_names_table(u, t)) continue;
         undo_drop_table(u, t);
         x->broken = true;
     }
@@ -490,6 +490,12 @@ static Status change_view(Session *s) {
         atomic_store(&h->unsettled, true);
     }
     if (!x || !atomic_load(&x->out) || beside) return ST_OK;
+    if (x->forks) {
+        TRY(transaction_apply_forks(s));
+        atomic_store(&x->out, false);
+        atomic_store(&h->resident, x);
+        return ST_OK;
+    }
     const bool deferred = x->defers; /* it has never been shown */
     bool gone = false;
     if (deferred) TRY(undo_reserve_deferred(s->undo, &gone, &s->err));
@@ -553,12 +559,11 @@ bool transaction_pinned(const Session *s) { return s->txn && (s->txn->pinned || 
 
 bool transaction_changed(const Session *s) { return s->txn && s->txn->changed; }
 
-/* Rows that it has just changed were changed by others after its snapshot. */
-static bool lost_update(Session *s) {
+/* Rows that it has just changed, by records from number `from` on, were changed by others after its snapshot. */
+static bool lost_update(Session *s, int64_t from) {
     const TxnHub *h = transaction_hub(s);
     if (s->txn->sees_latest) return false; /* its rows are held */
-    int64_t n,
-        rows = undo_mark(s->undo) > s->txn->reserved && s->txn->ts < atomic_load(&h->now) ? undo_rows(s->undo) : 0;
+    int64_t n, rows = undo_mark(s->undo) > from && s->txn->ts < atomic_load(&h->now) ? undo_rows(s->undo) : 0;
     NetChange *own;
     if (rows == 0 || rows > WRITES_LOOKED_AT) return false; /* COMMIT will tell */
     Arena *a = arena_new(&s->db->account, NULL);
@@ -581,9 +586,29 @@ static void take_stock(Session *s) {
     }
     x->reserved = x->changed ? MIN_OF(x->reserved, undo_mark(s->undo)) : 0; /* ROLLBACK TO */
 }
+static bool enough(void *ignored) {
+    (void)ignored;
+    return true;
+}
+/* With forks there is no lock. It is taken to look at commits where it is free; else COMMIT will tell. */
+static Status pause_forks(Session *s) {
+    Txn *x = s->txn;
+    const LockWait w = {.enough = enough};
+    const int64_t from = x->forks_looked;
+    bool got;
+    x->changed = undo_mark(s->undo) > 0;
+    x->forks_looked = undo_mark(s->undo);
+    if (x->forks_looked <= from || x->ts >= atomic_load(&transaction_hub(s)->now)) return ST_OK;
+    TRY(txn_lock_acquire_or(s->db->txn_lock, LOCK_EXCLUSIVE, &w, &got, &s->err));
+    if (!got) return ST_OK;
+    const bool lost = lost_update(s, from);
+    txn_lock_release_unchanged(s->db->txn_lock, LOCK_EXCLUSIVE);
+    return lost ? concurrent_update(s) : ST_OK;
+}
 Status transaction_pause(Session *s) {
     Txn *x = s->txn;
     session_read_end(s);
+    if (x && x->forks) return pause_forks(s);
     if (x && x->lost) transaction_leave_version(s);
     if (s->lock != LOCK_NONE) take_stock(s);
     rest(s);
@@ -593,7 +618,7 @@ Status transaction_pause(Session *s) {
             x->pinned = true;
             return ST_OK;
         }
-        if (lost_update(s)) return concurrent_update(s);
+        if (lost_update(s, x->reserved)) return concurrent_update(s);
         TRY(reserve(s, &s->err));
         if (!atomic_load(&x->out)) atomic_store(&transaction_hub(s)->resident, x);
     }
@@ -627,6 +652,7 @@ Status transaction_suspend(Session *s, Err *e) {
 static void leave_list(Session *s) {
     TxnHub *h = transaction_hub(s);
     Txn *x = s->txn;
+    transaction_drop_forks(s);
     session_read_end(s);
     transaction_leave_version(s);
     s->block.skipped = s->block.looked = false;
@@ -663,6 +689,7 @@ void transaction_commit(Session *s, int64_t n, const TableEvent *events) {
 
 void transaction_rollback(Session *s) {
     TxnHub *h = transaction_hub(s);
+    transaction_drop_forks(s);
     Txn *x = s->txn;
     UndoLog *u = s->undo;
     if (x && u && s->lock != LOCK_EXCLUSIVE) {

@@ -15,6 +15,9 @@
  * where there is one of its snapshot: it then begins with that version, and has a timestamp like all others for what it
  * may do later under the lock (transaction_read_version; README.md, "Reading").
  *
+ * One that has read such a version by a query, above READ COMMITTED, goes on with it when it changes rows: in forks of
+ * tables (transaction_forks.c), which are applied at COMMIT, or when a statement comes that cannot use them.
+ *
  * Validation. A transaction that has changed something and commits goes to the view of now and looks through the
  * commits after its snapshot: a row that one of them changed, as it was or as it is now, and that the transaction has
  * read (TxnRead: tables, or the rows that conditions select) or changed itself makes it fail with 40001. So does, when
@@ -164,6 +167,22 @@ Status transaction_defer_row(Session *s, Table *t, const Vec *cells);
 bool transaction_defers(const Session *s);                /* it has such changes */
 bool transaction_may_read_deferred(const Session *s);     /* rows with such changes, the first time */
 void transaction_drop_deferred(Session *s, int64_t mark); /* additions after the mark of its log */
+
+/* ---- tables of its own (transaction_forks.c) ---- */
+bool transaction_has_forks(const Session *s);
+uint64_t transaction_forks_serial(const Session *s); /* of the forks that the statement sees; 0: none */
+void transaction_queries(Session *s); /* it reads a version, by more than a statement on one row: only such may fork,
+                                         since for short transactions it does not pay */
+/* A statement that changes rows may change forks, without the lock, if its table can be one. */
+bool transaction_may_fork(const Session *s);
+/* With snapshot = version a transaction that begins with a change gets a version to fork. */
+Status transaction_read_to_fork(Session *s);
+/* ... and reads the transaction's version now, with the forks that there are (session_catalog). */
+Status transaction_begin_forks(Session *s);
+const Catalog *transaction_catalog(const Session *s); /* NULL: without forks it is the version's */
+bool transaction_can_fork(const Session *s, const Table *t);
+/* The table, of that catalog, is a fork from now on; made: it is another one, and the statement is to be bound anew. */
+Status transaction_fork(Session *s, const Table *t, bool *made);
 
 /* ---- waiting for rows (transaction_rows.c) ---- */
 /* Below REPEATABLE READ a transaction holds the rows that it has changed until it ends: who changes them too waits, and

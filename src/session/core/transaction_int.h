@@ -50,12 +50,16 @@ struct Txn {
     bool has_read; /* then: a row to which it has added, when all commits up to ts were there: ts stays */
     bool holds;    /* then: it has changed rows, and others wait for them: counted in row_holders */
     const struct DatabaseVersion *version; /* pinned, and what it sees: read without the lock; NULL: the tables */
-    _Atomic bool images;   /* it sees, besides the tables at ts, which is now, all that bulks have left in images;
-                              transaction_sees_images */
-    VEC(uint16_t) counted; /* slots of TxnHub.held that count rows of its; its session's, as the next two */
-    int64_t counted_to;    /* records of its log */
-    bool holds_many;       /* it counts no more of them */
-    bool changed;          /* its session's: at the end of the last statement there were changes */
+    _Atomic bool images;    /* it sees, besides the tables at ts, which is now, all that bulks have left in images;
+                               transaction_sees_images */
+    VEC(uint16_t) counted;  /* slots of TxnHub.held that count rows of its; its session's, as the next two */
+    int64_t counted_to;     /* records of its log */
+    bool holds_many;        /* it counts no more of them */
+    bool changed;           /* its session's: at the end of the last statement there were changes */
+    bool queries;           /* it has read a version by more than statements on one row */
+    struct TxnForks *forks; /* tables that it has changed, as it sees them: transaction_forks.c; NULL: it has none */
+    _Atomic bool forked;    /* its log is of those, and not to be looked at by others */
+    int64_t forks_looked;   /* records of that log whose rows have been compared with later commits */
     int64_t reserved; /* records of its log for which memory has been reserved, looked through for loads, and for rows
                          that others changed */
 };
@@ -83,6 +87,11 @@ void transaction_uncount_held(TxnHub *h, Txn *x);
 void transaction_follow(Session *s);
 /* Deferred rows go into their tables; shown, with the lock held alone. The statement under way begins behind them. */
 Status transaction_apply_rows(Session *s);
+/* What has become of forks goes into the tables: with the lock held alone. 40001: it cannot any more; nothing is done
+ * then. */
+Status transaction_apply_forks(Session *s);
+/* They are gone, and so is the log. Nothing happens where there are none. */
+void transaction_drop_forks(Session *s);
 TxnHub *transaction_hub(const Session *s);
 const Txn *transaction_find_open(const TxnHub *h, int64_t id);
 /* With the mutex, which it gives up meanwhile: waits until lasts() is false, to be asked anew when something has ended.

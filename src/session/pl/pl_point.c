@@ -557,7 +557,7 @@ Status pl_point_run(Session *s, Arena *scratch, const PlPoint *p, int32_t n_para
     if (p->table && (p->of_version || session_reads_version(s))) r.table = table_there(s, p);
     if (!s->block.defers) { /* else it looks at the tables, and changes nothing there */
         if (b->kind != STMT_SELECT) TRY(session_may_change(s, r.table ? r.table : b->table));
-        if (b->kind != STMT_SELECT) TRY(session_begin_change(s));
+        if (b->kind != STMT_SELECT && !transaction_forks_serial(s)) TRY(session_begin_change(s));
         else if (p->locks && session_sees_latest(s)) TRY(session_begin_write(s));
         else if (p->table && !session_reads_version(s)) r.ahead = session_bulk_row(s, r.table);
     }

@@ -17,6 +17,7 @@ struct TextPoint {
     Arena *arena;
     NameDeps deps;
     bool of_version; /* bound against a published version, whose tables are gone later */
+    uint64_t forks;  /* and of these of a transaction; 0: none (transaction_forks_serial) */
     const BoundStmt *bound;
     PlPoint *point;   /* NULL: there is none */
     bool nulls_apart; /* it stands for the statement only when no parameter is NULL (sql_null_params_matter) */
@@ -74,6 +75,7 @@ static Status make(Session *s, SqlText *text, int32_t n_params, const Type *para
     t->arena = a;
     t->bound = b;
     t->of_version = session_reads_version(s);
+    t->forks = transaction_forks_serial(s);
     text->point = t;
     if (time_reads != clock || zone_reads != zone || c->calls_routine || b->n_params > n_params) return ST_OK;
     for (int32_t i = 0; i < b->n_result; i++) /* names of objects are found by a statement's own way */
@@ -112,8 +114,10 @@ Status point_for_pool(Session *s, SqlText *text, int32_t n_params, const Type *p
     return ST_OK;
 }
 
+/* One that reads finds its table in what the session reads, each time. */
 static bool is_current(const Session *s, struct TextPoint *t) {
-    return t && name_deps_hold(&t->deps, session_catalog(s));
+    const bool same = t && (t->bound->kind == STMT_SELECT || t->forks == transaction_forks_serial(s));
+    return same && name_deps_hold(&t->deps, session_catalog(s));
 }
 /* What the statement looks at is there, and what it changes may be changed: the tables, or, with s->block.defers, what
  * the transaction has beside them, if it may. */
@@ -174,11 +178,32 @@ static Status try_point(Session *s, Statement *st, SqlText *text, int32_t n_para
     return ST_OK;
 }
 
+/* It changes a fork; *done false: it does not, and nothing has happened. */
+static Status point_on_fork(Session *s, Statement *st, SqlText *text, int32_t n_params, const Type *param_types,
+                            const Value *params, bool *done) {
+    bool made = false;
+    TRY(transaction_begin_forks(s));
+    if (!is_current(s, text->point)) TRY(make(s, text, n_params, param_types));
+    const struct TextPoint *t = text->point;
+    *done = t->point && transaction_can_fork(s, t->bound->table) && !(t->nulls_apart && some_null(n_params, params));
+    if (!*done) {
+        session_read_end(s);
+        return ST_OK;
+    }
+    TRY(transaction_fork(s, t->bound->table, &made));
+    if (made) TRY(make(s, text, n_params, param_types));
+    return run_point(s, st, text->point, n_params, params);
+}
+
 Status point_statement(Session *s, Statement *st, SqlText *text, int32_t n_params, const Type *param_types,
                        const Value *params, bool *done) {
     bool again;
     *done = false;
     if (!text || text->once || s->explaining || !may_be_point(text->ast)) return ST_OK;
+    if (text->ast->kind != AST_SELECT) {
+        TRY(transaction_read_to_fork(s));
+        if (transaction_may_fork(s)) return point_on_fork(s, st, text, n_params, param_types, params, done);
+    }
     TRY(try_point(s, st, text, n_params, param_types, params, true, done, &again));
     return again ? try_point(s, st, text, n_params, param_types, params, false, done, &again) : ST_OK;
 }
