@@ -685,6 +685,12 @@ static void histories(void **state) {
     record(&h, NULL);
     assert_true(h.refused > 0); /* they did meet */
 }
+static void histories_on_versions(void **state) { /* transactions change forks */
+    (void)state;
+    History h = {.writers = THREADS, .roles = {work, work, work, work}, .shares = {1, 1, 1, 1}};
+    record(&h, "set snapshot = 'version'");
+    assert_true(h.refused > 0);
+}
 /* Bulks of several calls, calls of several connections that form bulks, and transactions, on the same rows at the same
  * time. */
 static void histories_with_bulks(void **state) {
@@ -737,8 +743,7 @@ static void random_change(char *sql, size_t size, unsigned *seed, int odd, int *
 }
 /* One connection's transaction and another's statements, which change other rows, in turns; a second database does the
  * same with the transaction at its end. */
-static void out_and_back(void **state) {
-    (void)state;
+static void change_beside(const char *settings) {
     enum { ROUNDS = 40, STATEMENTS = 30, SQL = 160 };
     stele_db *db[2];
     stele_conn *mine, *other, *model;
@@ -755,6 +760,7 @@ static void out_and_back(void **state) {
                                     "select i, i, 'text ' || i % 40, 'd' || i from generate_series(0, 599) g(i)";
     must(mine, make, NULL);
     must(model, make, NULL);
+    must(mine, settings, NULL);
     for (int round = 0; round < ROUNDS; round++) {
         int n = 0;
         bool refused = false;
@@ -803,10 +809,18 @@ static void out_and_back(void **state) {
     for (int i = 0; i < 2; i++) assert_int_equal(stele_close(db[i], NULL), STELE_OK);
 }
 
-/* Memory runs out while changes are taken out (0), put back (1), or committed beside another transaction and an image
- * (2): the transaction fails, or nothing happened to it. */
-static void out_of_memory(void **state) {
+static void out_and_back(void **state) {
     (void)state;
+    change_beside("set snapshot = auto");
+}
+static void applied_at_commit(void **state) { /* from forks, while the table goes on beside them */
+    (void)state;
+    change_beside("set snapshot = version");
+}
+
+/* Memory runs out while changes are taken out (0), put back (1), or committed beside another transaction and an image
+ * (2): the transaction fails, or nothing happened to it. In forks they are neither taken out nor put back. */
+static void run_out_of_memory(const char *settings, int least) {
     stele_db *db;
     stele_conn *c, *other;
     Cells got;
@@ -822,6 +836,7 @@ static void out_of_memory(void **state) {
          "create procedure look(k int, out oa int) language plpgsql as $$ begin select a into oa from r where id = k; "
          "end $$",
          NULL);
+    must(c, settings, NULL);
     for (int where = 0; where < 3; where++)
         for (int n = 1; n < 100; n++) {
             must(other, "call bulk_call('look', 'select i from generate_series(1, 3) g(i)')", NULL); /* an image */
@@ -852,10 +867,18 @@ static void out_of_memory(void **state) {
             assert_string_equal(strchr(got.text, ','), ",50");
             verify(db);
         }
-    assert_true(failed > 20);
+    assert_true(failed > least);
     stele_disconnect(c);
     stele_disconnect(other);
     assert_int_equal(stele_close(db, NULL), STELE_OK);
+}
+static void out_of_memory(void **state) {
+    (void)state;
+    run_out_of_memory("set snapshot = auto", 20);
+}
+static void forks_without_memory(void **state) {
+    (void)state;
+    run_out_of_memory("set snapshot = version", 20);
 }
 
 /* Memory runs out while a statement that is to wait gives up the lock: it says so, and does not wait with the lock. */
@@ -1166,8 +1189,11 @@ int main(int argc, char **argv) { /* a pattern of tests, else all */
                                        cmocka_unit_test(judged),
                                        cmocka_unit_test(histories),
                                        cmocka_unit_test(histories_with_bulks),
+                                       cmocka_unit_test(histories_on_versions),
                                        cmocka_unit_test(out_and_back),
+                                       cmocka_unit_test(applied_at_commit),
                                        cmocka_unit_test(out_of_memory),
+                                       cmocka_unit_test(forks_without_memory),
                                        cmocka_unit_test(waiting_without_memory),
                                        cmocka_unit_test(versions_without_memory),
                                        cmocka_unit_test(snapshots_without_memory),

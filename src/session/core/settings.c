@@ -97,7 +97,7 @@ static const Def defs[] = {
      "with "
      "72000; 0 = a quarter of memory_limit"},
     {"snapshot", K_ENUM, AT(txn.snapshot), 0, 0, "auto|version|lock",
-     "what a SELECT reads, unless its transaction has changed something: a published version of the tables, or the "
+     "what a SELECT reads, unless the tables have changes of its transaction: a published version of these, or the "
      "tables under the lock; auto: a version when there are other sessions, or a GPU that keeps columns"},
     {"snapshot_interval", K_MS, AT(txn.snapshot_interval_ms), 0, INT32_MAX, "0",
      "how old the version may be that a SELECT reads outside of a transaction, or in one that is READ ONLY: what "
