@@ -25,6 +25,7 @@ typedef struct Check {
     int64_t bad;
     Current current;
     bool current_good, catalog_good, log_good; /* CURRENT, of its generation the catalog, all logs */
+    bool tables_good;                          /* files of tables, which name others */
     Err *e;
 } Check;
 
@@ -113,20 +114,51 @@ static const char *rows_of(const Check *c, const Table *t, const char *when) {
 }
 static Status no_memory(const Check *c) { return err_is_set(c->e) ? ST_ERROR : err_oom(c->e); }
 
+/* A file that the table's file goes on from; of what lies in it, all, whether it is used or not. */
+static Status check_base(Check *c, const Table *t, uint64_t seal, const char *what) {
+    char file[PART_NAME_ROOM];
+    Err why = {0};
+    table_part_name(file, t->id, seal);
+    const char *name = in_generation(c, c->current.generation, file);
+    const char *path = closed_dir_file(c->d, c->current.generation, file);
+    if (!name || !path) return no_memory(c);
+    bool there;
+    TRY(c->d->vfs->exists(c->d->vfs, path, &there, c->e));
+    const Status read = there ? table_file_check(t->id, seal, c->d->vfs, path, &c->d->account, &why)
+                              : err_corrupted(&why, path, 0, "file is missing");
+    return tell_read(c, name, what, read, &why);
+}
+static Status check_bases(Check *c, const Table *t, const char *path, const char *what) {
+    TableParts *p = table_parts_new(c->e);
+    Err ignored = {0}; /* loading the file says so */
+    Status st = p ? ST_OK : ST_ERROR;
+    if (p && table_file_bases(t->id, c->d->vfs, path, &c->d->account, p, &ignored) != ST_OK) c->tables_good = false;
+    for (int i = 0; st == ST_OK && i < p->n_bases; i++) st = check_base(c, t, p->bases[i].seal, what);
+    table_parts_drop(p);
+    return st;
+}
+static Status check_own_table(Check *c, Table *t) {
+    char file[40];
+    Err why = {0};
+    snprintf(file, sizeof file, "%" PRId64 ".tab", t->id);
+    const char *name = in_generation(c, c->current.generation, file);
+    const char *path = closed_dir_file(c->d, c->current.generation, file);
+    const char *what = rows_of(c, t, ""), *of_base = rows_of(c, t, ", of an older file");
+    if (!name || !path || !what || !of_base) return no_memory(c);
+    const int64_t bad = c->bad;
+    TRY(check_bases(c, t, path, of_base));
+    const Status read = table_file_load(t, c->d->vfs, path, &c->d->account, &why);
+    if (read == ST_OK || bad == c->bad || strncmp(why.sqlstate, "53", 2) == 0)
+        return tell_read(c, name, what, read, &why);
+    tell(c, name, what, CHECK_UNCHECKED, -1, "a file that it goes on from is damaged");
+    return ST_OK;
+}
 /* Tables of the generation, one in memory at a time. */
 static Status check_own_tables(Check *c, Catalog *k) {
     Status st = ST_OK;
     for (int64_t i = 0; i < k->n_tables; i++) {
-        Table *t = k->tables[i];
-        char file[40];
-        Err why = {0};
-        snprintf(file, sizeof file, "%" PRId64 ".tab", t->id);
-        const char *name = in_generation(c, c->current.generation, file);
-        const char *path = closed_dir_file(c->d, c->current.generation, file);
-        const char *what = rows_of(c, t, "");
-        if (!name || !path || !what) st = no_memory(c);
-        if (st == ST_OK) st = tell_read(c, name, what, table_file_load(t, c->d->vfs, path, &c->d->account, &why), &why);
-        table_free(t);
+        if (st == ST_OK) st = check_own_table(c, k->tables[i]);
+        table_free(k->tables[i]);
     }
     k->n_tables = 0;
     return st;
@@ -300,7 +332,7 @@ static Status check_current(Check *c) {
 }
 static bool is_saved_or_named(const char *name) {
     const char *end = strrchr(name, '.');
-    return end && (strcmp(end, ".tab") == 0 || strcmp(end, ".catalog") == 0);
+    return end && (strcmp(end, ".tab") == 0 || strcmp(end, ".part") == 0 || strcmp(end, ".catalog") == 0);
 }
 static const char *what_is(const Check *c, const char *name) {
     const int64_t g = generation_of(c, name);
@@ -308,7 +340,7 @@ static const char *what_is(const Check *c, const char *name) {
     if (strcmp(name, "CURRENT.tmp") == 0) return "left of a save that did not end";
     if (g > 0 && g != c->current.generation) return "of a generation that is not in force";
     if (g > 0 && end && strcmp(end, ".tmp") == 0) return "left of a log that was not begun";
-    if (g > 0 && is_saved_or_named(name)) return "named by no catalog and no record";
+    if (g > 0 && is_saved_or_named(name)) return "named by no catalog, no record and no table";
     return "no file of a database";
 }
 /* What could name it cannot be read. */
@@ -316,7 +348,7 @@ static bool is_uncertain(const Check *c, const char *name) {
     const int64_t g = generation_of(c, name);
     if (g == 0) return false;
     if (!c->current_good && g != c->current.generation) return true;
-    if (g < c->current.generation || (c->catalog_good && c->log_good)) return false;
+    if (g < c->current.generation || (c->catalog_good && c->log_good && c->tables_good)) return false;
     return is_saved_or_named(name) || strcmp(strchr(name, '/'), "/log") == 0;
 }
 static void tell_others(Check *c) {
@@ -342,7 +374,7 @@ static Status check_all(Check *c) {
 Status check_directory(Vfs *vfs, const char *path, const CheckEach *each, int64_t *bad, Err *e) {
     ClosedDir d;
     TRY(closed_dir_open(&d, vfs, path, e));
-    Check c = {.d = &d, .each = each, .catalog_good = true, .log_good = true, .e = e};
+    Check c = {.d = &d, .each = each, .catalog_good = true, .log_good = true, .tables_good = true, .e = e};
     const Status st = check_all(&c);
     *bad = c.bad;
     closed_dir_close(&d);

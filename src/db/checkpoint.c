@@ -30,9 +30,12 @@ typedef struct Checkpoints {
 typedef struct Saved {
     const Table *t;
     TableFiles *files; /* of the table itself, under the lock */
-    const char *from;  /* the file that has it; NULL: none */
     int64_t id;
-    int64_t bytes; /* of the file */
+    const char *from;        /* the last file of it; NULL: none */
+    int64_t from_generation; /* in whose directory that is */
+    bool same;               /* it has the table as it is */
+    TableParts *before;     /* of that file; counted, as is: */
+    TableParts *parts;     /* of the new one */
 } Saved;
 struct Checkpoint {
     Database *db;
@@ -163,6 +166,10 @@ static void end(Checkpoint *c, bool made) {
     Database *db = c->db;
     Checkpoints *s = db->checkpoints;
     if (c->pinned) database_read_end(db, s->slot);
+    for (int64_t i = 0; i < c->n; i++) {
+        table_parts_drop(c->tables[i].before);
+        table_parts_drop(c->tables[i].parts);
+    }
     mutex_lock(&s->mutex);
     s->running = false;
     s->info.made += made;
@@ -260,15 +267,22 @@ static Status pin_version(Checkpoint *c, const Catalog **out, Err *e) {
     *out = &v->catalog;
     return ST_OK;
 }
-/* The file that has the table as it is: of the last checkpoint, if that was made, or an older one. */
+/* The file that has the table as it is or was: of the last checkpoint, if that was made, or an older one. */
 static Status find_file(Checkpoint *c, const Table *t, Saved *x) {
     Database *db = c->db;
     TableFiles *files = table_files(t);
-    if (files->next.generation > 0 && files->next.generation == db->generation) files->last = files->next;
+    if (files->next.generation > 0 && files->next.generation == db->generation) {
+        TableFile last = files->next;
+        (void)table_parts_share(last.parts);
+        table_file_set(&files->last, last);
+    }
     const TableFile *f = &files->last;
-    if (f->generation < db->generation || !table_file_is(f, x->t)) return ST_OK;
+    if (f->generation < db->generation || !f->parts || f->parts->own.seal == 0) return ST_OK;
     x->from = f->lsn > 0 ? generation_logged_table(c->a, db, f->generation, f->lsn, t->id)
                          : generation_table(c->a, db, f->generation, t->id);
+    x->from_generation = f->generation;
+    x->same = table_file_is(f, x->t);
+    x->before = table_parts_share(f->parts);
     return x->from ? ST_OK : ST_ERROR;
 }
 static Status list_tables(Checkpoint *c, const Catalog *of) {
@@ -279,6 +293,7 @@ static Status list_tables(Checkpoint *c, const Catalog *of) {
         if (key_is_temporary(k->tables[i]->name)) continue;
         Saved *x = &c->tables[c->n++];
         *x = (Saved){.t = of->tables[i], .files = table_files(k->tables[i]), .id = k->tables[i]->id};
+        if (!(x->parts = table_parts_new(c->catalog.e))) return ST_ERROR;
         TRY(find_file(c, k->tables[i], x));
     }
     return ST_OK;
@@ -312,27 +327,43 @@ Status checkpoint_pin(Checkpoint *c, bool alone, bool *keep, Err *e) {
     if (st != ST_OK) return st;
     db->dirty = false;
     db->checkpoints->last = c->generation;
-    for (int64_t i = 0; i < c->n; i++) c->tables[i].files->next = table_file_of(c->tables[i].t, c->generation, 0);
+    for (int64_t i = 0; i < c->n; i++) {
+        const Saved *x = &c->tables[i];
+        TableFile next = table_file_of(x->t, c->generation, 0);
+        next.parts = table_parts_share(x->parts);
+        table_file_set(&x->files->next, next);
+    }
     return ST_OK;
 }
 
 /* ---- writing ---- */
-static Status file_bytes(Vfs *vfs, const char *path, int64_t *out, Err *e) {
-    VfsFile *f;
-    Err ignored = {0};
-    TRY(vfs->open(vfs, path, VFS_READ, &f, e));
-    const Status st = vfs->size(f, out, e);
-    (void)vfs->close(f, &ignored);
-    return st;
-}
-/* *done false: files of this directory cannot have two names, and the table is written. */
-static Status take_over(const Checkpoint *c, const Saved *x, const char *path, bool *done, Err *e) {
+/* *done false: files of this directory cannot have two names. */
+static Status link_file(const Checkpoint *c, const char *from, const char *to, bool *done, Err *e) {
     Vfs *vfs = c->db->vfs;
-    Status st = vfs->link(vfs, x->from, path, e);
+    if (!from || !to) return ST_ERROR;
+    Status st = vfs->link(vfs, from, to, e);
     *done = st == ST_OK;
     if (st == ST_OK || strcmp(e->sqlstate, ERR_FEATURE_NOT_SUPPORTED) != 0) return st;
     err_clear(e);
     return ST_OK;
+}
+/* Files that the table's new one goes on from. */
+static Status link_bases(const Checkpoint *c, const Saved *x, const TableParts *of, bool *done, Err *e) {
+    const Database *db = c->db;
+    *done = true;
+    for (int i = 0; i < of->n_bases && *done; i++) {
+        const uint64_t seal = of->bases[i].seal;
+        const char *from =
+            seal == x->before->own.seal ? x->from : generation_part(c->a, db, x->from_generation, x->id, seal);
+        TRY(link_file(c, from, generation_part(c->a, db, c->generation, x->id, seal), done, e));
+    }
+    return ST_OK;
+}
+/* *done false: the table has to be written. */
+static Status take_over(const Checkpoint *c, const Saved *x, const char *path, bool *done, Err *e) {
+    TRY(link_bases(c, x, x->before, done, e));
+    if (*done) TRY(link_file(c, x->from, path, done, e));
+    return *done ? table_parts_copy(x->parts, x->before, e) : ST_OK;
 }
 /* Those who commit meanwhile wait for the same disk and processors: they get as much time as the checkpoint takes. */
 static Status give_way(void *ctx, Err *e) {
@@ -347,21 +378,28 @@ static Status give_way(void *ctx, Err *e) {
     c->piece_ns = clock_ns();
     return ST_OK;
 }
-static Status save_table(Checkpoint *c, Saved *x, Err *e) {
+/* What has changed of it, and some of what has not. */
+static Status write_table(Checkpoint *c, const Saved *x, const char *path, Err *e) {
     const Database *db = c->db;
-    const char *path = generation_table(c->a, db, c->generation, x->id);
-    const int64_t began = clock_ns();
-    bool done = false;
-    if (!path) return ST_ERROR;
-    if (x->from) TRY(take_over(c, x, path, &done, e));
-    c->piece_ns = began;
     const TablePace pace = {give_way, c};
-    if (!done) TRY(table_file_save_paced(x->t, db->vfs, path, &db->checkpoints->account, c->beside ? &pace : NULL, e));
-    TRY(file_bytes(db->vfs, path, &x->bytes, e));
-    if (done) return ST_OK;
-    c->written += x->bytes;
+    const TableSave how = {.pace = c->beside ? &pace : NULL, .before = x->before, .parts = x->parts};
+    const int64_t began = clock_ns();
+    bool linked = true;
+    c->piece_ns = began;
+    if (x->before) table_parts_choose(x->t, x->before, x->parts);
+    TRY(link_bases(c, x, x->parts, &linked, e));
+    if (!linked) x->parts->n_bases = 0;
+    TRY(table_file_write(x->t, db->vfs, path, &db->checkpoints->account, &how, e));
+    c->written += x->parts->own.bytes;
     c->write_ns += clock_ns() - began;
     return ST_OK;
+}
+static Status save_table(Checkpoint *c, const Saved *x, Err *e) {
+    const char *path = generation_table(c->a, c->db, c->generation, x->id);
+    bool done = false;
+    if (!path) return ST_ERROR;
+    if (x->same) TRY(take_over(c, x, path, &done, e));
+    return done ? ST_OK : write_table(c, x, path, e);
 }
 static Status write_files(Checkpoint *c, Err *e) {
     Database *db = c->db;
@@ -384,7 +422,7 @@ static void remove_older(const Checkpoint *c) {
 static void made(Checkpoint *c) {
     Checkpoints *s = c->db->checkpoints;
     int64_t bytes = 0;
-    for (int64_t i = 0; i < c->n; i++) bytes += c->tables[i].bytes;
+    for (int64_t i = 0; i < c->n; i++) bytes += table_parts_bytes(c->tables[i].parts);
     atomic_store(&s->table_bytes, bytes);
     measure(&s->rates.save, c->written, c->write_ns);
     c->db->generation = c->generation;

@@ -24,15 +24,12 @@ typedef struct Loading {
 } Loading;
 static Status load_table(Loading *l, int64_t i, Err *e) {
     Database *db = l->db;
-    VfsFile *f;
-    int64_t bytes = 0;
-    Err ignored = {0};
-    TRY(table_file_load(db->catalog.tables[i], db->vfs, l->files[i], &db->account, e));
-    TRY(db->vfs->open(db->vfs, l->files[i], VFS_READ, &f, e));
-    const Status st = db->vfs->size(f, &bytes, e);
-    (void)db->vfs->close(f, &ignored);
-    atomic_fetch_add(&l->bytes, bytes);
-    return st;
+    Table *t = db->catalog.tables[i];
+    TableParts *parts = table_files(t)->last.parts = table_parts_new(e);
+    if (!parts) return ST_ERROR;
+    TRY(table_file_read(t, db->vfs, l->files[i], &db->account, parts, e));
+    atomic_fetch_add(&l->bytes, table_parts_bytes(parts));
+    return ST_OK;
 }
 static void load_tables(void *ctx, int worker) {
     Loading *l = ctx;
@@ -71,7 +68,9 @@ static Status load_generation(Database *db, Arena *a, const GenerationList *all,
     for (int64_t i = 0; i < c->n_tables; i++) {
         TableFile *f = &table_files(c->tables[i])->last;
         if (err_is_set(&l.errors[i])) return err_copy(e, &l.errors[i]), ST_ERROR;
-        *f = l.files[i] ? table_file_of(c->tables[i], f->generation, f->lsn) : (TableFile){0};
+        TableFile now = table_file_of(c->tables[i], f->generation, f->lsn);
+        now.parts = table_parts_share(f->parts);
+        table_file_set(f, l.files[i] ? now : (TableFile){0});
     }
     checkpoint_loaded(db, atomic_load(&l.bytes), clock_ns() - began);
     return ST_OK;

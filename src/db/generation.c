@@ -7,6 +7,7 @@
 #include <sys/random.h>
 
 #include "base/hash.h"
+#include "storage/table_parts.h"
 
 enum { CURRENT_FORMAT = 2, CURRENT_ROOM = 256, NAME_ROOM = 64 };
 
@@ -22,6 +23,11 @@ char *generation_path(Arena *a, const Database *db, int64_t generation, const ch
 char *generation_table(Arena *a, const Database *db, int64_t generation, int64_t id) {
     char name[NAME_ROOM];
     snprintf(name, sizeof name, "%" PRId64 ".tab", id);
+    return generation_path(a, db, generation, name);
+}
+char *generation_part(Arena *a, const Database *db, int64_t generation, int64_t id, uint64_t seal) {
+    char name[PART_NAME_ROOM];
+    table_part_name(name, id, seal);
     return generation_path(a, db, generation, name);
 }
 char *generation_logged_table(Arena *a, const Database *db, int64_t generation, int64_t lsn, int64_t id) {
@@ -129,11 +135,11 @@ static Status each_name(void *ctx, const char *name, Err *e) {
     if (!copy || !vec_push(n->a, &n->v, copy)) return err_is_set(e) ? ST_ERROR : err_oom(e);
     return ST_OK;
 }
-/* <id>.tab, catalog */
+/* <id>.tab, <id>-<checksum>.part, catalog */
 static bool is_saved(const char *name) {
-    const char *p = name;
+    const char *p = name, *end = strrchr(name, '.');
     while (*p >= '0' && *p <= '9') p++;
-    return (p > name && strcmp(p, ".tab") == 0) || strcmp(name, "catalog") == 0;
+    return (p > name && strcmp(p, ".tab") == 0) || (end && strcmp(end, ".part") == 0) || strcmp(name, "catalog") == 0;
 }
 static void remove_files(const Database *db, Arena *a, int64_t generation, bool all) {
     Err ignored = {0};

@@ -18,6 +18,8 @@ enum { FIRST_LSN = 1 << 24 };
 char *generation_file(Arena *a, const char *dir, int64_t generation, const char *name);
 char *generation_path(Arena *a, const Database *db, int64_t generation, const char *name);
 char *generation_table(Arena *a, const Database *db, int64_t generation, int64_t id);
+/* What files of a table go on from (storage/table_parts.h). */
+char *generation_part(Arena *a, const Database *db, int64_t generation, int64_t id, uint64_t seal);
 char *generation_logged_table(Arena *a, const Database *db, int64_t generation, int64_t lsn, int64_t id);
 
 /* A database without a number gets one. */

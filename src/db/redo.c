@@ -61,11 +61,15 @@ static int64_t extra_work(int64_t records, int64_t rows, int64_t inputs) {
     return OF_RECORD * records + OF_ROW * rows + OF_INPUT * inputs;
 }
 
-/* Row numbers mean what they did in the log's last file of the table, or in that of the last checkpoint. */
+/* The file is that of the last checkpoint, and row numbers mean what they did in it. */
+static bool is_numbered_by(const Database *db, const TableFile *f, const Table *t) {
+    return f->generation > 0 && f->generation == db->generation && f->lsn == 0 && f->numbering == table_generation(t);
+}
+/* Row numbers mean what they did in the log's last file of the table, or in that of the last checkpoint: `last` while
+ * the next one is written. */
 static bool is_based(const Database *db, const Table *t) {
-    const TableFile *f = &table_files(t)->next;
-    return t->logged == table_generation(t) + 1 ||
-           (f->generation > 0 && f->generation == db->generation && f->numbering == table_generation(t));
+    const TableFiles *f = table_files(t);
+    return t->logged == table_generation(t) + 1 || is_numbered_by(db, &f->next, t) || is_numbered_by(db, &f->last, t);
 }
 
 /* ---- bulks ---- */
@@ -105,7 +109,7 @@ void redo_numbers(Database *db, const Table *t, const RowNumbers *x) {
     BytesOut o = {.acct = &db->parts[DB_LOG], .e = &e};
     if (!db->redo || !has_bulks(db->redo)) return;
     if (!is_based(db, t)) { /* numbers mean nothing, until there is a file that has these */
-        table_files(t)->next = (TableFile){0};
+        table_file_set(&table_files(t)->next, (TableFile){0});
         return;
     }
     redo_put_numbers(x, &o);
@@ -128,6 +132,11 @@ Status redo_may_save(const Database *db, Err *e) {
 }
 
 /* ---- commits ---- */
+/* A table that is written whole, or is new and empty. It is marked when the record is in the log. */
+typedef struct WholeTable {
+    Table *t;
+    TableParts *parts; /* of the file; counted. NULL: there is none */
+} WholeTable;
 typedef struct Commit {
     Database *db;
     Arena *a;
@@ -135,6 +144,7 @@ typedef struct Commit {
     int64_t lsn; /* of the record: names of files */
     int64_t rows;
     bool files;
+    VEC(WholeTable) whole;
     Err *e;
 } Commit;
 
@@ -158,12 +168,14 @@ static Status put_catalog(Commit *c) {
     TRY(catalog_file_save(&db->catalog, db->vfs, path, &db->account, c->e));
     return put_file(c, REDO_CATALOG, 0, name, path);
 }
-static Status put_table(Commit *c, const Table *t) {
+static Status put_table(Commit *c, Table *t) {
     Database *db = c->db;
     char *path = generation_logged_table(c->a, db, db->redo->generation, c->lsn, t->id);
-    if (!path) return ST_ERROR;
+    const TableSave how = {.parts = path ? table_parts_new(c->e) : NULL};
+    if (!how.parts) return ST_ERROR;
+    if (!vec_push(c->a, &c->whole, ((WholeTable){t, how.parts}))) return table_parts_drop(how.parts), ST_ERROR;
     const char *name = strrchr(path, '/') + 1;
-    TRY(table_file_save(t, db->vfs, path, &db->account, c->e));
+    TRY(table_file_write(t, db->vfs, path, &db->account, &how, c->e));
     return put_file(c, REDO_TABLE, t->id, name, path);
 }
 static Status put_rows(Commit *c, const NetChange *x) {
@@ -187,13 +199,7 @@ static bool is_logged(const Commit *c, const Table *t) {
 static bool is_put_whole(const Commit *c, const NetChange *x) {
     return !is_based(c->db, x->table) || x->replaced || is_rewritten(x);
 }
-/* Tables that are written whole, or are new and empty. They are marked when the record is in the log. */
-typedef struct WholeTable {
-    Table *t;
-    bool written;
-} WholeTable;
-typedef VEC(WholeTable) TableList;
-static Status put_changes(Commit *c, int64_t n, const NetChange *net, TableList *whole) {
+static Status put_changes(Commit *c, int64_t n, const NetChange *net) {
     for (int64_t i = 0; i < n; i++) {
         const NetChange *x = &net[i];
         if (!is_logged(c, x->table)) continue;
@@ -202,7 +208,6 @@ static Status put_changes(Commit *c, int64_t n, const NetChange *net, TableList 
             continue;
         }
         TRY(put_table(c, x->table));
-        if (!vec_push(c->a, whole, ((WholeTable){x->table, true}))) return ST_ERROR;
     }
     return ST_OK;
 }
@@ -212,20 +217,19 @@ static bool needs_file(const Commit *c, int64_t n, const NetChange *net) {
     while (i < n && !(is_logged(c, net[i].table) && is_put_whole(c, &net[i]))) i++;
     return i < n;
 }
-static bool is_listed(const TableList *l, const Table *t) {
+static bool is_listed(const Commit *c, const Table *t) {
     int64_t i = 0;
-    while (i < l->len && l->items[i].t != t) i++;
-    return i < l->len;
+    while (i < c->whole.len && c->whole.items[i].t != t) i++;
+    return i < c->whole.len;
 }
 /* Tables that definitions have made or built anew, without the undo log. */
-static Status put_new_tables(Commit *c, TableList *whole) {
+static Status put_new_tables(Commit *c) {
     const Catalog *k = &c->db->catalog;
     for (int64_t i = 0; i < k->n_tables; i++) {
         Table *t = k->tables[i];
-        if (t->logged != 0 || key_is_temporary(t->name) || is_listed(whole, t)) continue;
-        const bool written = t->n_tablets > 0 || t->id <= c->db->redo->next_id;
-        if (written) TRY(put_table(c, t));
-        if (!vec_push(c->a, whole, ((WholeTable){t, written}))) return ST_ERROR;
+        if (t->logged != 0 || key_is_temporary(t->name) || is_listed(c, t)) continue;
+        if (t->n_tablets > 0 || t->id <= c->db->redo->next_id) TRY(put_table(c, t));
+        else if (!vec_push(c->a, &c->whole, ((WholeTable){t, NULL}))) return ST_ERROR;
     }
     return ST_OK;
 }
@@ -237,25 +241,32 @@ static Status save_all(Commit *c) {
     redo_based(c->db);
     return ST_OK;
 }
+static void mark_whole(Commit *c) {
+    for (int64_t i = 0; i < c->whole.len; i++) {
+        WholeTable *x = &c->whole.items[i];
+        TableFiles *files = table_files(x->t);
+        x->t->logged = table_generation(x->t) + 1;
+        if (!x->parts) continue;
+        TableFile f = table_file_of(x->t, c->db->redo->generation, c->lsn);
+        f.parts = table_parts_share(x->parts);
+        table_file_set(&files->last, f);
+        table_file_set(&files->next, (TableFile){0});
+    }
+}
 static Status put_all(Commit *c, const UndoLog *u, bool definitions, int64_t *lsn) {
     Redo *r = c->db->redo;
-    TableList whole = {0};
     int64_t n = 0;
     NetChange *net = NULL;
     if (u && undo_net(u, c->a, &n, &net) != ST_OK) return ST_ERROR;
     if (has_bulks(r) && (definitions || needs_file(c, n, net))) return save_all(c);
     if (definitions) TRY(put_catalog(c));
-    TRY(put_changes(c, n, net, &whole));
-    if (definitions) TRY(put_new_tables(c, &whole));
+    TRY(put_changes(c, n, net));
+    if (definitions) TRY(put_new_tables(c));
     if (c->out.failed) return ST_ERROR;
     if (c->files) TRY(c->db->vfs->sync_dir(c->db->vfs, r->dir, c->e));
     if (c->out.len > 0) TRY(redo_log_append(r->log, c->out.p, c->out.len, lsn, c->e));
     if (c->out.len > 0) atomic_fetch_add(&r->extra, extra_work(1, c->rows, 0));
-    for (int64_t i = 0; i < whole.len; i++) {
-        Table *t = whole.items[i].t;
-        t->logged = table_generation(t) + 1;
-        if (whole.items[i].written) *table_files(t) = (TableFiles){.last = table_file_of(t, r->generation, c->lsn)};
-    }
+    mark_whole(c);
     if (definitions) sequences_based(r, &c->db->catalog);
     return ST_OK;
 }
@@ -266,6 +277,7 @@ Status redo_commit(Database *db, const UndoLog *u, bool definitions, int64_t *ls
     arena_set_err(c.a, e);
     c.lsn = redo_log_end(db->redo->log);
     const Status st = put_all(&c, u, definitions, lsn);
+    for (int64_t i = 0; i < c.whole.len; i++) table_parts_drop(c.whole.items[i].parts);
     bytes_out_release(&c.out);
     arena_free(c.a);
     return st;

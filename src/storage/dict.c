@@ -56,11 +56,13 @@ void strheap_free(StrHeap *h) {
 
 static uint32_t str_hash(Str s) { return hash_constant ? 0 : (uint32_t)(hash_bytes(s.ptr, s.len) >> 32); }
 
+static _Atomic uint64_t last_id;
 Dict *dict_new(MemAccount *acct, Err *e) {
     Dict *d = mem_calloc(acct, (int64_t)(sizeof(Dict) + sizeof(struct DictImpl)), e);
     if (!d) return NULL;
     d->impl = (struct DictImpl *)(void *)(d + 1);
     d->impl->acct = acct;
+    d->impl->id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
     atomic_init(&d->impl->refs, 1);
     d->impl->heap.acct = acct;
     return d;
@@ -88,6 +90,7 @@ Dict *dict_freeze(Dict *d, Err *e) {
     if ((d->entries && !x->entries_share) || (x->slots && !x->slots_share)) return NULL;
     Dict *f = dict_new(x->acct, e);
     if (!f) return NULL;
+    f->impl->id = x->id;
     f->n = d->n;
     f->n_sorted = d->n_sorted;
     f->entries = d->entries;

@@ -30,6 +30,7 @@ bool shared_take_back(SharedBytes *s);
  * lookup passes over codes from n on. */
 struct DictImpl {
     MemAccount *acct;
+    uint64_t id;          /* in this process; a frozen one has that of its base */
     _Atomic int64_t refs; /* dict_free gives up one */
     Dict *base;           /* frozen, or forked: whose entries these are; counted */
     bool forked;          /* its arrays are another one's, which goes on adding to them */
@@ -44,6 +45,7 @@ enum { DICT_SMALL = 1024 }; /* so few entries are always worth a dictionary */
 static inline int64_t dict_keeps(int64_t rows) { return MAX_OF(rows / 3, (int64_t)DICT_SMALL); }
 Dict *dict_new(MemAccount *acct, Err *e);
 void dict_free(Dict *d);
+static inline uint64_t dict_id(const Dict *d) { return d->impl->id; }
 /* The dictionary as it is now, for readers that run while it grows. dict_free. */
 Dict *dict_freeze(Dict *d, Err *e);
 /* A dictionary that begins as a frozen one, and gets entries of its own. dict_free. */

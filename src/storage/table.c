@@ -133,6 +133,8 @@ void table_free_end(Table *t) {
     for (int i = 0; i < t->n_exprs; i++)
         if (t->exprs[i].program) t->exprs[i].program->free(t->exprs[i].program);
     arena_free(t->impl->names);
+    table_file_set(&t->impl->files.last, (TableFile){0});
+    table_file_set(&t->impl->files.next, (TableFile){0});
     mem_free(parent, t, (int64_t)(sizeof(Table) + sizeof(struct TableImpl)));
 }
 int64_t table_charged(const Table *t) {

@@ -67,6 +67,10 @@ OpenCells table_version_cells(const Table *t, int64_t tablet, int col) {
     const SharedBytes *s = version_cells(t->tablets[tablet], col);
     return s ? (OpenCells){s->id, s->size} : (OpenCells){0};
 }
+int64_t table_version_changes(const Table *t, int64_t tablet) {
+    const Tablet *tab = t->tablets[tablet];
+    return t->impl->version == t ? ((const VersionTablet *)(const void *)tab)->changes : tab->block->changes;
+}
 
 /* ---- the end ---- */
 static void drop_hold(TableVersions *vs) {

@@ -90,6 +90,8 @@ typedef struct OpenCells {
     int64_t bytes; /* of all rows that may come behind them under this id */
 } OpenCells;
 OpenCells table_version_cells(const Table *t, int64_t tablet, int col);
+/* How often the tablet had changed (TabletBlock.changes): as of the version, or, where `t` is none, now. */
+int64_t table_version_changes(const Table *t, int64_t tablet);
 /* Debug: every invariant that table_verify knows, keys included, and shared counts. */
 Status table_version_verify(const Table *version, Err *e);
 

@@ -10,6 +10,9 @@
 #include "base/mutex.h"
 #include "storage/storage_int.h"
 
+static _Atomic uint64_t last_id; /* of blocks and of SharedBytes */
+static uint64_t new_id(void) { return atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1; }
+
 /* ---- main tablets ---- */
 static Tablet *tablet_alloc(MemAccount *a, int n_cols, Err *e) {
     int64_t size = (int64_t)(sizeof(Tablet) + sizeof(struct TabletBlock) + sizeof(TabletColumn) * (size_t)n_cols);
@@ -19,6 +22,7 @@ static Tablet *tablet_alloc(MemAccount *a, int n_cols, Err *e) {
     t->cols = (TabletColumn *)(void *)(t->block + 1);
     t->block->acct = t->block->open = t->block->versions = a;
     atomic_init(&t->block->refs, 1);
+    t->block->id = new_id();
     t->block->n_cols = n_cols;
     t->block->heap.acct = a;
     return t;
@@ -330,12 +334,11 @@ Status tablet_new_delta(const Table *t, Tablet **out, Err *e) {
 }
 
 /* ---- cells shared with versions ---- */
-static _Atomic uint64_t last_id; /* of SharedBytes */
 SharedBytes *shared_new(MemAccount *acct, void *bytes, int64_t size, Err *e) {
     SharedBytes *s = mem_alloc(acct, (int64_t)sizeof *s, e);
     if (!s) return NULL;
     atomic_init(&s->refs, 1);
-    s->id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
+    s->id = new_id();
     s->acct = acct;
     s->bytes = bytes;
     s->size = size;

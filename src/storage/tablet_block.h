@@ -71,6 +71,7 @@ struct TabletBlock {
     MemAccount *open;     /* of cells, their validity, and of deleted rows */
     MemAccount *versions; /* of what versions of it have */
     _Atomic int64_t refs; /* the table and headers of versions: tablet_free gives up one */
+    uint64_t id;          /* in this process: addresses come again, this does not */
     int64_t changes;      /* in place, so far: of rows, cells, and the deleted bitmap */
     int n_cols;
     void *bytes; /* main */

@@ -50,6 +50,14 @@ static void change_beside_failures(Disk *d, stele_conn *c) {
     d->broken = NULL;
     api_run(c, "create table u (x int); insert into u values (4); insert into t values (5, 'five')");
 }
+/* A table with a file that goes on from an older one. */
+static void change_a_little(Disk *d, stele_conn *c) {
+    (void)d;
+    api_run(c, "set auto_merge = off; create table t (a int, b text); insert into t select i, 'text ' || i % 7 from "
+               "generate_series(1, 4000) g(i); vacuum t; checkpoint; delete from t where a = 9; insert into t values "
+               "(0, 'one more'); checkpoint");
+}
+static Disk *with_a_base(uint64_t seed) { return cut_behind(seed, change_a_little); }
 static Disk *with_a_chain(uint64_t seed) { return cut_behind(seed, change_beside_failures); }
 
 /* ---- the check ---- */
@@ -130,6 +138,32 @@ static void bit_flips(void **state) {
     (void)state;
     flip_bits(crashed());
     flip_bits(with_a_chain(8));
+    flip_bits(with_a_base(9));
+}
+/* What is not used of it any more, too; the file that goes on from it is not to blame. */
+static void damaged_base(void **state) {
+    (void)state;
+    Disk *d = with_a_base(10);
+    Found x;
+    for (int64_t i = 0; i < d->durable.n; i++) {
+        const char *path = d->durable.items[i].path;
+        const DiskBytes *b = d->durable.items[i].file->durable;
+        if (!strstr(path, ".part")) continue;
+        Disk *copy = disk_after_cut(d);
+        char *p = copy_of(b);
+        p[b->len / 2] ^= 1;
+        disk_put(copy, path, p, b->len);
+        assert_int_equal(check(copy, &x), 2);
+        if (!strstr(x.bad, "unchecked") || !strstr(x.bad, ".part")) fail_msg("%s", x.bad);
+        disk_put(copy, path, NULL, 0);
+        assert_int_equal(check(copy, &x), 2);
+        if (!strstr(x.bad, "missing")) fail_msg("%s", x.bad);
+        free(p);
+        disk_free(copy);
+    }
+    assert_int_equal(check(d, &x), 0);
+    if (!strstr(x.all, ".part")) fail_msg("%s", x.all);
+    disk_free(d);
 }
 static char kind_of(const char *path) {
     return strstr(path, "catalog") ? 'c' : strstr(path, ".tab") ? 't' : strstr(path, "/log") ? 'l' : 'C';
@@ -306,9 +340,9 @@ static void a_damaged_log(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_good_one), cmocka_unit_test(bit_flips),        cmocka_unit_test(other_damage),
-        cmocka_unit_test(refused),    cmocka_unit_test(the_log),          cmocka_unit_test(a_damaged_log),
-        cmocka_unit_test(a_chain),    cmocka_unit_test(a_log_of_several),
+        cmocka_unit_test(a_good_one),    cmocka_unit_test(bit_flips), cmocka_unit_test(damaged_base),
+        cmocka_unit_test(other_damage),  cmocka_unit_test(refused),   cmocka_unit_test(the_log),
+        cmocka_unit_test(a_damaged_log), cmocka_unit_test(a_chain),   cmocka_unit_test(a_log_of_several),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
