@@ -46,6 +46,12 @@ enum {
 static_assert(sizeof(Type) == 8, "file format");
 
 static void put_type(BytesOut *o, Type t) { bytes_put(o, &t, (int64_t)sizeof t); }
+/* For who compares: the file's numbers of types that are defined mean nothing elsewhere. */
+static void put_type_name(BytesOut *o, Type t) {
+    char room[TYPE_NAME_MAX];
+    bytes_put_text(o, type_name(t, &room));
+}
+typedef void (*PutType)(BytesOut *o, Type t);
 static void put_enums(BytesOut *o, EnumSpace *s) {
     const EnumType *x;
     bytes_put_i64(o, enum_count(s));
@@ -122,13 +128,13 @@ static void put_composites(BytesOut *o, const CompositeList *l) {
         }
     }
 }
-static void put_table(BytesOut *o, const Table *t) {
+static void put_table(BytesOut *o, const Table *t, PutType put) {
     bytes_put_i64(o, t->id);
     bytes_put_text(o, t->name);
     bytes_put_i64(o, t->n_cols);
     for (int c = 0; c < t->n_cols; c++) {
         bytes_put_text(o, t->cols[c].name);
-        put_type(o, t->cols[c].type);
+        put(o, t->cols[c].type);
         bytes_put_bool(o, t->cols[c].not_null);
         bytes_put_text(o, t->cols[c].default_sql);
     }
@@ -179,6 +185,12 @@ static void put_routine(BytesOut *o, const Routine *r) {
     bytes_put(o, &r->ret, (int64_t)sizeof(Type));
     bytes_put_text(o, r->language);
     bytes_put_text(o, r->sql);
+}
+static void put_view(BytesOut *o, const View *v) {
+    bytes_put_text(o, v->name);
+    bytes_put_text(o, v->sql);
+    bytes_put_i64(o, v->n_cols);
+    for (int k = 0; k < v->n_cols; k++) bytes_put_text(o, v->cols[k]);
 }
 static void put_view_sources(BytesOut *o, const View *v) {
     bytes_put_i64(o, v->n_sources);
@@ -255,23 +267,23 @@ static void put_indexes(BytesOut *o, const Table *t) {
         for (int p = 0; p < x->n_parts; p++) bytes_put_text(o, x->parts[p]);
     }
 }
+static void put_domain(BytesOut *o, const Domain *d, PutType put) {
+    bytes_put_i64(o, d->id);
+    bytes_put_text(o, d->name);
+    put(o, d->type);
+    bytes_put_i64(o, d->parent);
+    bytes_put_bool(o, d->not_null);
+    bytes_put_text(o, d->default_sql);
+    bytes_put_i64(o, d->n_checks);
+    for (int k = 0; k < d->n_checks; k++) {
+        bytes_put_text(o, d->checks[k].name);
+        bytes_put_text(o, d->checks[k].sql);
+        bytes_put_bool(o, d->checks[k].not_valid);
+    }
+}
 static void put_domains(BytesOut *o, const Catalog *c) {
     bytes_put_i64(o, c->n_domains);
-    for (int64_t i = 0; i < c->n_domains; i++) {
-        const Domain *d = c->domains[i];
-        bytes_put_i64(o, d->id);
-        bytes_put_text(o, d->name);
-        put_type(o, d->type);
-        bytes_put_i64(o, d->parent);
-        bytes_put_bool(o, d->not_null);
-        bytes_put_text(o, d->default_sql);
-        bytes_put_i64(o, d->n_checks);
-        for (int k = 0; k < d->n_checks; k++) {
-            bytes_put_text(o, d->checks[k].name);
-            bytes_put_text(o, d->checks[k].sql);
-            bytes_put_bool(o, d->checks[k].not_valid);
-        }
-    }
+    for (int64_t i = 0; i < c->n_domains; i++) put_domain(o, c->domains[i], put_type);
     for (int64_t i = 0; i < c->n_tables; i++)
         for (int k = 0; k < c->tables[i]->n_cols; k++) bytes_put_i64(o, c->tables[i]->cols[k].domain);
     for (int64_t i = 0; i < c->n_routines; i++) {
@@ -284,50 +296,49 @@ static bool has_kinds(const Table *t) {
     for (int c = 0; c < t->n_cols; c++) yes |= t->cols[c].kind != COLUMN_PLAIN;
     return yes;
 }
+static void put_sequence(BytesOut *o, const Sequence *q, SequenceValues now) {
+    const int64_t numbers[] = {q->start, q->increment, q->min, q->max, q->cache, now.last, now.log_cnt};
+    bytes_put_i64(o, q->id);
+    bytes_put_text(o, q->name);
+    put_type(o, q->type);
+    for (size_t k = 0; k < ARRAY_LEN(numbers); k++) bytes_put_i64(o, numbers[k]);
+    bytes_put_bool(o, now.is_called);
+    bytes_put_bool(o, q->cycle);
+    bytes_put_bool(o, q->identity);
+    bytes_put_text(o, q->owner_table);
+    bytes_put_text(o, q->owner_column);
+}
 static void put_sequences(BytesOut *o, const Catalog *c) {
     bytes_put_i64(o, c->n_sequences);
-    for (int64_t i = 0; i < c->n_sequences; i++) {
-        const Sequence *q = c->sequences[i];
-        const SequenceValues now = sequence_values(q);
-        const int64_t numbers[] = {q->start, q->increment, q->min, q->max, q->cache, now.last, now.log_cnt};
-        bytes_put_i64(o, q->id);
-        bytes_put_text(o, q->name);
-        put_type(o, q->type);
-        for (size_t k = 0; k < ARRAY_LEN(numbers); k++) bytes_put_i64(o, numbers[k]);
-        bytes_put_bool(o, now.is_called);
-        bytes_put_bool(o, q->cycle);
-        bytes_put_bool(o, q->identity);
-        bytes_put_text(o, q->owner_table);
-        bytes_put_text(o, q->owner_column);
-    }
+    for (int64_t i = 0; i < c->n_sequences; i++) put_sequence(o, c->sequences[i], sequence_values(c->sequences[i]));
     for (int64_t i = 0; i < c->n_tables; i++)
         for (int k = 0; k < c->tables[i]->n_cols; k++) bytes_put(o, &c->tables[i]->cols[k].kind, 1);
 }
+static void put_index_def(BytesOut *o, const IndexDef *x) {
+    bytes_put_text(o, x->name);
+    bytes_put_text(o, x->table);
+    bytes_put_text(o, x->method);
+    bytes_put_bool(o, x->unique);
+    bytes_put_bool(o, x->nulls_not_distinct);
+    bytes_put_bool(o, x->clustered);
+    bytes_put_text(o, x->where);
+    bytes_put_i64(o, x->n_parts);
+    for (int k = 0; k < x->n_parts; k++) {
+        bytes_put_text(o, x->parts[k].text);
+        bytes_put_text(o, x->parts[k].opclass);
+        bytes_put_text(o, x->parts[k].collation);
+        bytes_put_bool(o, x->parts[k].desc);
+        bytes_put_bool(o, x->parts[k].nulls_first);
+        bytes_put_i64(o, x->parts[k].statistics);
+    }
+    bytes_put_i64(o, x->n_include);
+    for (int k = 0; k < x->n_include; k++) bytes_put_text(o, x->include[k]);
+    bytes_put_i64(o, x->n_options);
+    for (int k = 0; k < x->n_options; k++) bytes_put_text(o, x->options[k]);
+}
 static void put_index_defs(BytesOut *o, const Catalog *c) {
     bytes_put_i64(o, c->n_index_defs);
-    for (int64_t i = 0; i < c->n_index_defs; i++) {
-        const IndexDef *x = c->index_defs[i];
-        bytes_put_text(o, x->name);
-        bytes_put_text(o, x->table);
-        bytes_put_text(o, x->method);
-        bytes_put_bool(o, x->unique);
-        bytes_put_bool(o, x->nulls_not_distinct);
-        bytes_put_bool(o, x->clustered);
-        bytes_put_text(o, x->where);
-        bytes_put_i64(o, x->n_parts);
-        for (int k = 0; k < x->n_parts; k++) {
-            bytes_put_text(o, x->parts[k].text);
-            bytes_put_text(o, x->parts[k].opclass);
-            bytes_put_text(o, x->parts[k].collation);
-            bytes_put_bool(o, x->parts[k].desc);
-            bytes_put_bool(o, x->parts[k].nulls_first);
-            bytes_put_i64(o, x->parts[k].statistics);
-        }
-        bytes_put_i64(o, x->n_include);
-        for (int k = 0; k < x->n_include; k++) bytes_put_text(o, x->include[k]);
-        bytes_put_i64(o, x->n_options);
-        for (int k = 0; k < x->n_options; k++) bytes_put_text(o, x->options[k]);
-    }
+    for (int64_t i = 0; i < c->n_index_defs; i++) put_index_def(o, c->index_defs[i]);
 }
 static void put_comments(BytesOut *o, const Catalog *c) {
     bytes_put_i64(o, c->n_comments);
@@ -352,6 +363,14 @@ static bool has_constraints(const Catalog *c) {
     }
     return yes;
 }
+static void put_foreign_more(BytesOut *o, const ForeignKey *f) {
+    bytes_put_bool(o, f->match_full);
+    bytes_put_bool(o, f->deferrable);
+    bytes_put_bool(o, f->deferred);
+    bytes_put_bool(o, f->not_valid);
+    bytes_put_i64(o, f->n_set_cols);
+    for (int k = 0; k < f->n_set_cols; k++) bytes_put_text(o, f->set_cols[k]);
+}
 static void put_constraints(BytesOut *o, const Catalog *c) {
     for (int64_t i = 0; i < c->n_tables; i++) {
         bytes_put_bool(o, false); /* ON COMMIT DELETE ROWS, before temporary tables were sessions' */
@@ -360,15 +379,7 @@ static void put_constraints(BytesOut *o, const Catalog *c) {
             bytes_put_bool(o, c->tables[i]->keys[k].deferred);
         }
     }
-    for (int64_t i = 0; i < c->n_foreign; i++) {
-        const ForeignKey *f = c->foreign[i];
-        bytes_put_bool(o, f->match_full);
-        bytes_put_bool(o, f->deferrable);
-        bytes_put_bool(o, f->deferred);
-        bytes_put_bool(o, f->not_valid);
-        bytes_put_i64(o, f->n_set_cols);
-        for (int k = 0; k < f->n_set_cols; k++) bytes_put_text(o, f->set_cols[k]);
-    }
+    for (int64_t i = 0; i < c->n_foreign; i++) put_foreign_more(o, c->foreign[i]);
 }
 static void put_schemas(BytesOut *o, const Catalog *c) {
     bytes_put_i64(o, c->n_schemas);
@@ -493,15 +504,9 @@ static void put_catalog(BytesOut *out, const Catalog *c, const CompositeList *co
     if (format >= CATALOG_RANGES) put_ranges(&o, c->ranges);
     if (format >= CATALOG_COMPOSITES) put_composites(&o, composites);
     bytes_put_i64(&o, c->n_tables);
-    for (int64_t i = 0; i < c->n_tables; i++) put_table(&o, c->tables[i]);
+    for (int64_t i = 0; i < c->n_tables; i++) put_table(&o, c->tables[i], put_type);
     bytes_put_i64(&o, c->n_views);
-    for (int64_t i = 0; i < c->n_views; i++) {
-        const View *v = c->views[i];
-        bytes_put_text(&o, v->name);
-        bytes_put_text(&o, v->sql);
-        bytes_put_i64(&o, v->n_cols);
-        for (int k = 0; k < v->n_cols; k++) bytes_put_text(&o, v->cols[k]);
-    }
+    for (int64_t i = 0; i < c->n_views; i++) put_view(&o, c->views[i]);
     if (format >= CATALOG_FOREIGN) bytes_put_i64(&o, c->n_foreign);
     for (int64_t i = 0; i < c->n_foreign; i++) put_foreign(&o, c->foreign[i]);
     if (format >= CATALOG_ROUTINES) bytes_put_i64(&o, c->n_routines);
@@ -540,6 +545,53 @@ Status catalog_file_put(const Catalog *c, BytesOut *o) {
     const Status st = kept ? put_kept(kept, o) : ST_ERROR;
     arena_free(lists);
     return st;
+}
+/* ---- single objects ---- */
+int64_t catalog_object_count(const Catalog *c, CatalogKind kind) {
+    const int64_t counts[] = {
+        [CATALOG_TABLE] = c->n_tables,     [CATALOG_VIEW] = c->n_views,     [CATALOG_FOREIGN_KEY] = c->n_foreign,
+        [CATALOG_ROUTINE] = c->n_routines, [CATALOG_DOMAIN] = c->n_domains, [CATALOG_SEQUENCE] = c->n_sequences,
+        [CATALOG_INDEX] = c->n_index_defs, [CATALOG_SCHEMA] = c->n_schemas, [CATALOG_ROLE] = c->n_roles};
+    return counts[kind];
+}
+static void put_whole_table(BytesOut *o, const Table *t) {
+    put_table(o, t, put_type_name);
+    put_indexes(o, t);
+    for (int i = 0; i < t->n_cols; i++) {
+        bytes_put_i64(o, t->cols[i].domain);
+        bytes_put(o, &t->cols[i].kind, 1);
+    }
+    for (int i = 0; i < t->n_keys; i++) {
+        bytes_put_bool(o, t->keys[i].deferrable);
+        bytes_put_bool(o, t->keys[i].deferred);
+    }
+    bytes_put_bool(o, t->unlogged);
+    bytes_put_i64(o, t->expected_rows);
+}
+const char *catalog_put_object(const Catalog *c, CatalogKind kind, int64_t i, BytesOut *o) {
+    switch (kind) {
+    case CATALOG_TABLE: put_whole_table(o, c->tables[i]); return c->tables[i]->name;
+    case CATALOG_VIEW:
+        put_view(o, c->views[i]);
+        put_view_sources(o, c->views[i]);
+        put_view_parts(o, c->views[i]);
+        return c->views[i]->name;
+    case CATALOG_FOREIGN_KEY:
+        put_foreign(o, c->foreign[i]);
+        put_foreign_more(o, c->foreign[i]);
+        return c->foreign[i]->name;
+    case CATALOG_ROUTINE:
+        bytes_put_text(o, c->routines[i]->sql);
+        bytes_put_text(o, c->routines[i]->path);
+        return c->routines[i]->name;
+    case CATALOG_DOMAIN: put_domain(o, c->domains[i], put_type_name); return c->domains[i]->name;
+    case CATALOG_SEQUENCE: put_sequence(o, c->sequences[i], (SequenceValues){0}); return c->sequences[i]->name;
+    case CATALOG_INDEX: put_index_def(o, c->index_defs[i]); return c->index_defs[i]->name;
+    case CATALOG_SCHEMA: return c->schemas[i]->name;
+    case CATALOG_ROLE: catalog_put_role(o, c->roles[i]); return c->roles[i]->name;
+    case CATALOG_KINDS: break;
+    }
+    return NULL;
 }
 Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccount *a, Err *e) {
     BytesOut o = {.acct = a, .e = e};
@@ -1145,32 +1197,46 @@ static Status load_newer_parts(const TypeMap *m, Catalog *c, BytesIn *in, const 
     for (int64_t i = 0; i < n; i++) TRY(load_row_security(c, in, path, e));
     return ST_OK;
 }
-/* A whole file, as far as its checksum and format: *in is at the list of types. */
-static Status read_file(Vfs *vfs, const char *path, Arena *a, BytesIn *in, int64_t *format, int64_t *next_id, Err *e) {
-    char *p = NULL;
-    int64_t len;
-    uint64_t sum;
-    TRY(vfs_read_file(vfs, a, path, &p, &len, e));
-    if (len < 0) return err_corrupted(e, path, 0, "file is missing");
+uint64_t catalog_bytes_seal(const char *p, int64_t len) {
+    uint64_t sum = 0;
+    if (len >= 24) memcpy(&sum, p + len - 8, 8);
+    return sum;
+}
+/* As far as their checksum and format: *in is at the list of types. */
+static Status begin_bytes(const char *p, int64_t len, const char *path, Arena *a, BytesIn *in, int64_t *format,
+                          int64_t *next_id, Err *e) {
     if (len < 24) return err_corrupted(e, path, len, "file is too short");
     if (memcmp(p, CATALOG_MAGIC, 8) != 0) return err_corrupted(e, path, 0, "not a catalog");
-    memcpy(&sum, p + len - 8, 8);
-    if (!checksum_matches(p, len - 8, sum)) return err_corrupted(e, path, 0, "checksum does not match");
+    if (!checksum_matches(p, len - 8, catalog_bytes_seal(p, len)))
+        return err_corrupted(e, path, 0, "checksum does not match");
     *in = (BytesIn){.p = p, .len = len - 8, .at = 8, .arena = a};
     *format = bytes_get_i64(in);
     if (*format < CATALOG_FIRST || *format > CATALOG_LAST) return err_corrupted(e, path, 8, "unknown format");
     *next_id = bytes_get_i64(in);
     return ST_OK;
 }
+static Status read_file(Vfs *vfs, const char *path, Arena *a, char **p, int64_t *len, Err *e) {
+    TRY(vfs_read_file(vfs, a, path, p, len, e));
+    return *len < 0 ? err_corrupted(e, path, 0, "file is missing") : ST_OK;
+}
 Status catalog_file_next_id(Vfs *vfs, const char *path, Arena *a, int64_t *next_id, Err *e) {
     BytesIn in;
-    int64_t format;
-    return read_file(vfs, path, a, &in, &format, next_id, e);
+    int64_t format, len;
+    char *p;
+    TRY(read_file(vfs, path, a, &p, &len, e));
+    return begin_bytes(p, len, path, a, &in, &format, next_id, e);
 }
 Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *account, Arena *a, Err *e) {
+    char *p;
+    int64_t len;
+    TRY(read_file(vfs, path, a, &p, &len, e));
+    return catalog_bytes_load(c, p, len, path, account, a, e);
+}
+Status catalog_bytes_load(Catalog *c, const char *p, int64_t bytes, const char *path, MemAccount *account, Arena *a,
+                          Err *e) {
     BytesIn in;
     int64_t format, next_id;
-    TRY(read_file(vfs, path, a, &in, &format, &next_id, e));
+    TRY(begin_bytes(p, bytes, path, a, &in, &format, &next_id, e));
     const int64_t len = in.len + 8;
     TypeMap types = {0};
     if (format >= CATALOG_ENUMS) TRY(load_enums(c, &in, path, &types, e));

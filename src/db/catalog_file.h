@@ -66,9 +66,30 @@
 Status catalog_file_put(const Catalog *c, BytesOut *o);
 /* Writes the whole file and syncs it. What is needed meanwhile is charged to `a`. */
 Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccount *a, Err *e);
+/* One of its objects: what the file has of it, appended to `o`, but for the numbers of a sequence; its key
+ * (base/key.h). */
+typedef enum CatalogKind {
+    CATALOG_TABLE,
+    CATALOG_VIEW,
+    CATALOG_FOREIGN_KEY,
+    CATALOG_ROUTINE,
+    CATALOG_DOMAIN,
+    CATALOG_SEQUENCE,
+    CATALOG_INDEX,
+    CATALOG_SCHEMA,
+    CATALOG_ROLE,
+    CATALOG_KINDS
+} CatalogKind;
+int64_t catalog_object_count(const Catalog *c, CatalogKind kind);
+const char *catalog_put_object(const Catalog *c, CatalogKind kind, int64_t i, BytesOut *o);
 /* Fills an empty catalog; tables are charged to `account` and have no rows yet. What is needed meanwhile is in `a`.
  * XX001 when the file is missing or damaged; the catalog then has a part of it. */
 Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *account, Arena *a, Err *e);
+/* The same of bytes that such a file has, `what` being named in errors. */
+Status catalog_bytes_load(Catalog *c, const char *p, int64_t bytes, const char *what, MemAccount *account, Arena *a,
+                          Err *e);
+/* The checksum at their end, which stands for all of them; 0: they are too short. */
+uint64_t catalog_bytes_seal(const char *p, int64_t len);
 /* Catalog.next_id of a file, all of which is read and compared with its checksum. XX001 as above. */
 Status catalog_file_next_id(Vfs *vfs, const char *path, Arena *a, int64_t *next_id, Err *e);
 

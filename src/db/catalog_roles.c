@@ -1,7 +1,7 @@
 /* catalog_roles.c - roles, owners and privileges in the catalog file: the last part of format 22. */
 #include "db/catalog_roles.h"
 
-static void put_role(BytesOut *o, const Role *x) {
+void catalog_put_role(BytesOut *o, const Role *x) {
     bytes_put_i64(o, x->id);
     bytes_put_text(o, x->name);
     bytes_put_i64(o, x->flags);
@@ -40,7 +40,7 @@ static void put_privileges(BytesOut *o, const Privileges *x) {
 }
 void catalog_put_roles(BytesOut *o, const Catalog *c) {
     bytes_put_i64(o, c->n_roles);
-    for (int64_t i = 0; i < c->n_roles; i++) put_role(o, c->roles[i]);
+    for (int64_t i = 0; i < c->n_roles; i++) catalog_put_role(o, c->roles[i]);
     bytes_put_i64(o, c->n_privileges);
     for (int64_t i = 0; i < c->n_privileges; i++) put_privileges(o, c->privileges[i]);
 }

@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "catalog/catalog.h"
 
+void catalog_put_role(BytesOut *o, const Role *x);
 void catalog_put_roles(BytesOut *o, const Catalog *c);
 Status catalog_load_roles(Catalog *c, BytesIn *in, const char *path, Err *e);
 

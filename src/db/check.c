@@ -179,9 +179,9 @@ static Status check_own_catalog(Check *c) {
 
 /* ---- the logs ---- */
 /* A table's file that the log names: with a catalog of its own, since rows of another file may be in the walk's. */
-static Status load_logged(Check *c, const RedoWalk *w, const RedoPart *p, const char *path, Err *why) {
+static Status load_logged(Check *c, RedoWalk *w, const RedoPart *p, const char *path, Err *why) {
     Catalog k;
-    Status st = closed_catalog_load(c->d, w->catalog_path, &k, why);
+    Status st = redo_walk_copy(w, &k, why);
     int64_t i = 0;
     while (st == ST_OK && i < k.n_tables && k.tables[i]->id != p->id) i++;
     if (st == ST_OK && i == k.n_tables) st = err_corrupted(why, path, 0, "the catalog has no such table");

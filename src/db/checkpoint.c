@@ -34,8 +34,8 @@ typedef struct Saved {
     const char *from;        /* the last file of it; NULL: none */
     int64_t from_generation; /* in whose directory that is */
     bool same;               /* it has the table as it is */
-    TableParts *before;     /* of that file; counted, as is: */
-    TableParts *parts;     /* of the new one */
+    TableParts *before;      /* of that file; counted, as is: */
+    TableParts *parts;       /* of the new one */
 } Saved;
 struct Checkpoint {
     Database *db;
@@ -312,7 +312,7 @@ static Status pin(Checkpoint *c, bool alone, Err *e) {
     TRY(list_tables(c, of));
     TRY(catalog_file_put(&db->catalog, &c->catalog));
     if (c->under_lock) return ST_OK;
-    TRY(redo_switch(db, &c->lsn, e));
+    TRY(redo_switch(db, &c->catalog, !c->beside, &c->lsn, e));
     c->switched = db->redo != NULL;
     return ST_OK;
 }
@@ -407,7 +407,7 @@ static Status write_files(Checkpoint *c, Err *e) {
     const char *path = generation_path(c->a, db, c->generation, "catalog");
     if (!path) return ST_ERROR;
     TRY(vfs_write_file(db->vfs, path, c->catalog.p, c->catalog.len, e));
-    if (c->under_lock) TRY(redo_remake(db, c->a, c->generation, &c->lsn, e));
+    if (c->under_lock) TRY(redo_remake(db, c->a, c->generation, &c->catalog, &c->lsn, e));
     else TRY(redo_begun(db, e));
     return c->switched ? db->vfs->sync_dir(db->vfs, c->dir, e) : sync_names(c, e);
 }

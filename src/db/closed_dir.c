@@ -50,13 +50,26 @@ Status closed_dir_current(const ClosedDir *d, Current *out, Err *e) {
     return there ? ST_OK : err_corrupted(e, path, 0, "file is missing");
 }
 
-Status closed_catalog_load(ClosedDir *d, const char *path, Catalog *c, Err *e) {
+Status closed_catalog_read(ClosedDir *d, const char *what, const char *p, int64_t bytes, Catalog *c, Err *e) {
     *c = (Catalog){0};
     Arena *a = arena_new(&d->account, e);
     if (!a) return ST_ERROR;
     arena_set_err(a, e);
     Status st = catalog_init(c, &d->account, e);
-    if (st == ST_OK) st = catalog_file_load(c, d->vfs, path, &d->account, a, e);
+    if (st == ST_OK) st = catalog_bytes_load(c, p, bytes, what, &d->account, a, e);
+    arena_free(a);
+    return st;
+}
+Status closed_catalog_load(ClosedDir *d, const char *path, Catalog *c, Err *e) {
+    *c = (Catalog){0};
+    Arena *a = arena_new(&d->account, e);
+    char *p = NULL;
+    int64_t len = 0;
+    if (!a) return ST_ERROR;
+    arena_set_err(a, e);
+    Status st = vfs_read_file(d->vfs, a, path, &p, &len, e);
+    if (st == ST_OK && len < 0) st = err_corrupted(e, path, 0, "file is missing");
+    if (st == ST_OK) st = closed_catalog_read(d, path, p, len, c, e);
     arena_free(a);
     return st;
 }

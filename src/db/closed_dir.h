@@ -28,6 +28,8 @@ Status closed_dir_current(const ClosedDir *d, Current *out, Err *e);
 
 /* A catalog of a file, without a database. *c is filled, and freed by closed_catalog_free, whatever comes of it. */
 Status closed_catalog_load(ClosedDir *d, const char *path, Catalog *c, Err *e);
+/* Of bytes that such a file has. */
+Status closed_catalog_read(ClosedDir *d, const char *what, const char *p, int64_t bytes, Catalog *c, Err *e);
 void closed_catalog_free(Catalog *c);
 
 #endif

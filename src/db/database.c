@@ -60,8 +60,7 @@ static Status load_generation(Database *db, Arena *a, const GenerationList *all,
     char *path = generation_path(a, db, db->generation, "catalog");
     if (!path) return ST_ERROR;
     TRY(redo_load_begin(db, checkpoint_current(db), all, e));
-    const char *logged = redo_load_catalog(db);
-    TRY(catalog_file_load(c, db->vfs, logged ? logged : path, &db->parts[DB_TABLES], a, e));
+    TRY(redo_load_catalog(db, path, a, e));
     TRY(find_tables(&l, a));
     const int64_t began = clock_ns();
     pool_run(db->pool, pool_threads(db->pool), load_tables, &l);

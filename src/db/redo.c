@@ -21,6 +21,8 @@ struct Redo {
     int64_t generation, next_generation; /* of the log in use; of the one that is prepared */
     char *dir, *next_dir;                /* theirs */
     int64_t next_id;                     /* of the catalog that was written last: tables with other ids are new */
+    BytesOut catalog;                    /* the bytes of its file, as the log has it by now */
+    BytesOut next_catalog;               /* that of the checkpoint, once it is made; empty: the same */
     _Atomic int64_t file_bytes;          /* of files that the log in use names */
     _Atomic int64_t older_bytes;         /* of logs before it that recovery would read, and of their files */
     bool bulks;                          /* the log in use has inputs of bulks; under the database lock */
@@ -144,12 +146,16 @@ typedef struct Commit {
     int64_t lsn; /* of the record: names of files */
     int64_t rows;
     bool files;
+    BytesOut catalog; /* its bytes, when definitions have changed */
     VEC(WholeTable) whole;
     Err *e;
 } Commit;
 
-static char *file_path(const Commit *c, const char *name) {
-    return arena_printf(c->a, "%s/%s", c->db->redo->dir, name);
+/* The log has the catalog so from here on; what was there before is in *now. */
+static void exchange_catalog(Redo *r, BytesOut *now) {
+    const BytesOut was = r->catalog;
+    r->catalog = *now;
+    *now = was;
 }
 /* The file is part of the log: its name and seal. */
 static Status put_file(Commit *c, RedoKind kind, int64_t id, const char *name, const char *path) {
@@ -161,12 +167,10 @@ static Status put_file(Commit *c, RedoKind kind, int64_t id, const char *name, c
     return ST_OK;
 }
 static Status put_catalog(Commit *c) {
-    Database *db = c->db;
-    char *name = arena_printf(c->a, "%" PRIx64 ".catalog", (uint64_t)c->lsn);
-    char *path = name ? file_path(c, name) : NULL;
-    if (!path) return ST_ERROR;
-    TRY(catalog_file_save(&db->catalog, db->vfs, path, &db->account, c->e));
-    return put_file(c, REDO_CATALOG, 0, name, path);
+    c->catalog = (BytesOut){.acct = &c->db->parts[DB_LOG], .e = c->e};
+    TRY(catalog_file_put(&c->db->catalog, &c->catalog));
+    redo_put_definitions(&c->out, &c->db->redo->catalog, &c->catalog);
+    return ST_OK;
 }
 static Status put_table(Commit *c, Table *t) {
     Database *db = c->db;
@@ -267,6 +271,7 @@ static Status put_all(Commit *c, const UndoLog *u, bool definitions, int64_t *ls
     if (c->out.len > 0) TRY(redo_log_append(r->log, c->out.p, c->out.len, lsn, c->e));
     if (c->out.len > 0) atomic_fetch_add(&r->extra, extra_work(1, c->rows, 0));
     mark_whole(c);
+    if (definitions) exchange_catalog(r, &c->catalog);
     if (definitions) sequences_based(r, &c->db->catalog);
     return ST_OK;
 }
@@ -278,6 +283,7 @@ Status redo_commit(Database *db, const UndoLog *u, bool definitions, int64_t *ls
     c.lsn = redo_log_end(db->redo->log);
     const Status st = put_all(&c, u, definitions, lsn);
     for (int64_t i = 0; i < c.whole.len; i++) table_parts_drop(c.whole.items[i].parts);
+    bytes_out_release(&c.catalog);
     bytes_out_release(&c.out);
     arena_free(c.a);
     return st;
@@ -309,10 +315,11 @@ struct RedoLoading {
     MemAccount account;
     Arena *a;
     RedoChain chain;
-    const char *catalog; /* NULL: the generation's */
-    int64_t catalog_lsn; /* of the record */
+    const char *catalog; /* a file that the log names; NULL: the generation's */
+    int64_t catalog_lsn; /* of the record that has it, or what it has become */
     int64_t catalog_seal;
-    int64_t next_id; /* of the generation's catalog: tables with other ids are new */
+    BytesOut definitions; /* what it has become; empty: it is as in the file */
+    int64_t next_id;      /* of the generation's catalog: tables with other ids are new */
     VEC(LoggedTable) tables;
     int64_t n_records, n_commits, bytes, cut; /* cut: at the end, not complete */
     const RedoBulkOps *ops;
@@ -339,6 +346,7 @@ static Status note_file(RedoLoading *r, const RedoChainLog *l, const RedoRecord 
         r->catalog = path;
         r->catalog_lsn = x->lsn;
         r->catalog_seal = p->seal;
+        r->definitions.len = 0;
         return ST_OK;
     }
     LoggedTable *t = logged_table(r, p->id);
@@ -351,6 +359,32 @@ static Status note_file(RedoLoading *r, const RedoChainLog *l, const RedoRecord 
     return ST_OK;
 }
 static bool is_commit(RedoKind k) { return k != REDO_NEXT && k != REDO_BULK && k != REDO_NUMBERS; }
+static const char *catalog_path(const RedoLoading *r) {
+    return r->catalog ? r->catalog : generation_path(r->a, r->db, r->chain.current.generation, "catalog");
+}
+/* Of a file. */
+static Status read_catalog(Vfs *vfs, const char *path, BytesOut *out, Err *e) {
+    Arena *a = arena_new(out->acct, e);
+    char *p;
+    int64_t len;
+    if (a) arena_set_err(a, e);
+    Status st = a && path ? vfs_read_file(vfs, a, path, &p, &len, e) : ST_ERROR;
+    if (st == ST_OK && len < 0) st = err_corrupted(e, path, 0, "file is missing");
+    if (st == ST_OK) bytes_put(out, p, len);
+    arena_free(a);
+    return out->failed ? ST_ERROR : st;
+}
+static Status note_definitions(RedoLoading *r, const RedoChainLog *l, const RedoRecord *x, const RedoPart *p, Err *e) {
+    BytesOut now = {.acct = &r->account, .e = e};
+    bool valid;
+    r->definitions.e = e;
+    if (r->definitions.len == 0) TRY(read_catalog(r->db->vfs, catalog_path(r), &r->definitions, e));
+    const Status st = redo_apply_definitions(p, &r->definitions, &now, &valid, e);
+    bytes_out_release(&r->definitions);
+    r->definitions = now;
+    r->catalog_lsn = x->lsn;
+    return st == ST_OK && !valid ? damaged(l, x, e) : st;
+}
 /* What the record says of files. */
 static Status look_at_record(RedoLoading *r, const RedoChainLog *l, const RedoRecord *x, Err *e) {
     BytesIn in = {.p = x->bytes, .len = x->n, .arena = r->a};
@@ -362,6 +396,7 @@ static Status look_at_record(RedoLoading *r, const RedoChainLog *l, const RedoRe
         r->inputs_bytes += p.kind == REDO_BULK ? x->n : 0;
         r->n_commits += in.at == in.len && is_commit(p.kind);
         if (!in.failed && p.file) TRY(note_file(r, l, x, &p, e));
+        if (!in.failed && p.kind == REDO_DEFINITIONS) TRY(note_definitions(r, l, x, &p, e));
     }
     r->n_records += l->next == 0;
     return in.failed ? damaged(l, x, e) : ST_OK;
@@ -405,6 +440,7 @@ static void loading_free(Database *db) {
     if (!r) return;
     if (r->runner) r->ops->free(r->runner);
     redo_chain_close(&r->chain);
+    bytes_out_release(&r->definitions);
     arena_free(r->a);
     mem_free(NULL, r, (int64_t)sizeof *r);
     db->loading = NULL;
@@ -415,6 +451,7 @@ Status redo_load_begin(Database *db, const Current *c, const GenerationList *all
     if (!r) return ST_ERROR;
     r->db = db;
     mem_account_init(&r->account, &db->account, "redo log", 0, NULL);
+    r->definitions.acct = &r->account;
     const Status st = load_logs(r, c, all, &there, e);
     if (st != ST_OK || !there) loading_free(db);
     return st;
@@ -423,7 +460,13 @@ int64_t redo_load_logs(const Database *db) { return db->loading ? db->loading->c
 int64_t redo_load_lsn(const Database *db) {
     return db->loading ? redo_reader_lsn(&redo_chain_last(&db->loading->chain)->reader) : 0;
 }
-const char *redo_load_catalog(const Database *db) { return db->loading ? db->loading->catalog : NULL; }
+Status redo_load_catalog(Database *db, const char *own, Arena *a, Err *e) {
+    const RedoLoading *r = db->loading;
+    const char *path = r && r->catalog ? r->catalog : own;
+    MemAccount *tables = &db->parts[DB_TABLES];
+    if (!r || r->definitions.len == 0) return catalog_file_load(&db->catalog, db->vfs, path, tables, a, e);
+    return catalog_bytes_load(&db->catalog, r->definitions.p, r->definitions.len, path, tables, a, e);
+}
 const char *redo_load_table(const Database *db, const Table *t, const char *own, TableFile *where) {
     const RedoLoading *r = db->loading;
     const LoggedTable *x = r ? logged_table(r, t->id) : NULL;
@@ -523,7 +566,7 @@ static Status apply_part(Applying *p, int share, const RedoChainLog *l, const Re
         return valid ? ST_OK : damaged(l, x, e);
     }
     if (is_of_bulk(part->kind)) return apply_bulk(p, l, x, part, e);
-    if (part->kind != REDO_SEQUENCE || share != 0 || (r->catalog && x->lsn <= r->catalog_lsn)) return ST_OK;
+    if (part->kind != REDO_SEQUENCE || share != 0 || x->lsn <= r->catalog_lsn) return ST_OK;
     const Sequence *q = catalog_sequence_by_id(&r->db->catalog, part->id);
     return q ? sequence_set(q, part->last, part->called, NULL, e) : ST_OK;
 }
@@ -624,6 +667,8 @@ static Status begin_log(Database *db, Redo *r, Arena *a, Err *e) {
     if (!dir || !path || !(r->dir = copy_text(dir, e))) return ST_ERROR;
     r->generation = db->generation;
     const RedoLogId id = {.database = c->database, .timeline = c->timeline, .generation = r->generation};
+    r->catalog = (BytesOut){.acct = &db->parts[DB_LOG], .e = e};
+    TRY(read_catalog(db->vfs, generation_path(a, db, db->generation, "catalog"), &r->catalog, e));
     TRY(redo_log_create(db->vfs, path, &id, c->lsn, &db->parts[DB_LOG], &r->log, e));
     TRY(db->vfs->sync_dir(db->vfs, r->dir, e));
     if (c->has_log) return ST_OK;
@@ -647,6 +692,7 @@ Status redo_start(Database *db, Err *e) {
         return ST_OK;
     }
     if (r) redo_log_discard(r->log);
+    if (r) bytes_out_release(&r->catalog);
     if (r) free_text(r->dir);
     if (r) mem_free(NULL, r, (int64_t)sizeof *r);
     return ST_ERROR;
@@ -680,9 +726,33 @@ static void use_next(Redo *r) {
     atomic_store(&r->file_bytes, 0);
     atomic_store(&r->extra, 0);
 }
-Status redo_switch(Database *db, int64_t *lsn, Err *e) {
+/* Numbers of sequences are in the catalog that a checkpoint writes, and make it another one than the log has: what
+ * comes behind goes on from either. */
+static Status log_catalog(Database *db, const BytesOut *catalog, Err *e) {
+    Redo *r = db->redo;
+    BytesOut now = {.acct = &db->parts[DB_LOG], .e = e}, o = {.acct = &db->account, .e = e};
+    int64_t lsn;
+    redo_put_definitions(&o, &r->catalog, catalog);
+    if (o.len > 0) bytes_put(&now, catalog->p, catalog->len);
+    Status st = o.failed || now.failed ? ST_ERROR : ST_OK;
+    if (st == ST_OK && o.len > 0) st = redo_log_append(r->log, o.p, o.len, &lsn, e);
+    if (st == ST_OK && o.len > 0) exchange_catalog(r, &now);
+    bytes_out_release(&o);
+    bytes_out_release(&now);
+    return st;
+}
+/* It is what the log goes on from when the checkpoint is made. */
+static Status keep_catalog(Database *db, const BytesOut *catalog, Err *e) {
+    Redo *r = db->redo;
+    bytes_out_release(&r->next_catalog);
+    r->next_catalog = (BytesOut){.acct = &db->parts[DB_LOG], .e = e};
+    bytes_put(&r->next_catalog, catalog->p, catalog->len);
+    return r->next_catalog.failed ? ST_ERROR : ST_OK;
+}
+Status redo_switch(Database *db, const BytesOut *catalog, bool alone, int64_t *lsn, Err *e) {
     Redo *r = db->redo;
     if (!r) return ST_OK;
+    TRY(alone ? keep_catalog(db, catalog, e) : log_catalog(db, catalog, e));
     BytesOut o = {.acct = &db->account, .e = e};
     const int64_t bytes = redo_log_bytes(r->log) + atomic_load(&r->file_bytes);
     redo_put_next(&o, r->next_generation);
@@ -701,12 +771,14 @@ void redo_unprepare(Database *db) {
     Redo *r = db->redo;
     if (!r) return;
     redo_log_unprepare(r->log);
+    bytes_out_release(&r->next_catalog);
     free_text(r->next_dir);
     r->next_dir = NULL;
 }
 Status redo_begun(Database *db, Err *e) { return db->redo ? redo_log_begun(db->redo->log, e) : ST_OK; }
-Status redo_remake(Database *db, Arena *a, int64_t generation, int64_t *lsn, Err *e) {
+Status redo_remake(Database *db, Arena *a, int64_t generation, const BytesOut *catalog, int64_t *lsn, Err *e) {
     Redo *r = db->redo;
+    TRY(keep_catalog(db, catalog, e));
     const char *dir = generation_path(a, db, generation, NULL), *path = generation_path(a, db, generation, "log");
     const RedoLogId id = next_id(db, generation, 0);
     if (!dir || !path) return ST_ERROR;
@@ -725,6 +797,8 @@ void redo_saved(Database *db) {
     atomic_store(&r->older_bytes, 0);
     atomic_store(&r->older_extra, 0);
     atomic_store(&r->older_bulks, false);
+    if (r->next_catalog.len > 0) exchange_catalog(r, &r->next_catalog);
+    bytes_out_release(&r->next_catalog);
 }
 void redo_not_saved(Database *db, const Err *why) {
     if (db->redo) redo_log_fail(db->redo->log, why);
@@ -734,6 +808,8 @@ void redo_end(Database *db) {
     Redo *r = db->redo;
     if (!r) return;
     redo_log_close(r->log);
+    bytes_out_release(&r->catalog);
+    bytes_out_release(&r->next_catalog);
     free_text(r->dir);
     free_text(r->next_dir);
     if (r->ahead) mem_free(NULL, r->ahead, (int64_t)sizeof *r->ahead);

@@ -5,8 +5,8 @@
  * the database is the older generation with both logs, one behind the other.
  *
  *   g<N>/log             the log
- *   g<N>/<LSN>.catalog   a catalog as of a commit with definitions, written and synced before its record
- *   g<N>/<LSN>-<id>.tab  a table as of a commit, likewise
+ *   g<N>/<LSN>-<id>.tab  a table as of a commit, written and synced before its record
+ *   g<N>/<LSN>.catalog   a catalog as of a commit with definitions, likewise; older versions wrote such ones
  *
  * A record is a commit; what it is made of is in redo_parts.h.
  *
@@ -77,9 +77,10 @@ int64_t redo_sequences_since(const Database *db);
 /* ---- for database.c ---- */
 /* Reads what the log of the generation, and those behind it, say of files; nothing, when there is none. XX001. */
 Status redo_load_begin(Database *db, const Current *c, const GenerationList *all, Err *e);
-int64_t redo_load_logs(const Database *db);        /* how many */
-int64_t redo_load_lsn(const Database *db);         /* where the last one ends; 0: there is none */
-const char *redo_load_catalog(const Database *db); /* path of the catalog; NULL: the generation's */
+int64_t redo_load_logs(const Database *db); /* how many */
+int64_t redo_load_lsn(const Database *db);  /* where the last one ends; 0: there is none */
+/* The catalog, as the log has it at its end; own: the generation's file. What is needed meanwhile is in `a`. XX001 */
+Status redo_load_catalog(Database *db, const char *own, Arena *a, Err *e);
 /* Path of the table's data; NULL: it is empty. own: that of the generation. *where is set when it is another one. */
 const char *redo_load_table(const Database *db, const Table *t, const char *own, TableFile *where);
 void redo_end(Database *db); /* the database is closed */
@@ -88,15 +89,16 @@ void redo_end(Database *db); /* the database is closed */
 /* A log in the directory of the generation, which is there, that will go on from the one in use. */
 Status redo_prepare(Database *db, Arena *a, int64_t generation, Err *e);
 void redo_unprepare(Database *db); /* it is not used */
-/* It is used from here on, at *lsn; what the catalog and tables are now, the generation will have. */
-Status redo_switch(Database *db, int64_t *lsn, Err *e);
+/* It is used from here on, at *lsn; what the catalog (its bytes) and tables are now, the generation will have. alone:
+ * nothing is committed until redo_saved, or until the checkpoint has failed, and what is saved may be a commit. */
+Status redo_switch(Database *db, const BytesOut *catalog, bool alone, int64_t *lsn, Err *e);
 Status redo_begun(Database *db, Err *e); /* until it is on the disk that it is, and so all that was logged before */
 void redo_saved(Database *db);           /* CURRENT names the generation of the log in use */
 /* It is not known whether it does, and the generation may have what is not committed. The log has failed. */
 void redo_not_saved(Database *db, const Err *why);
 /* The log takes nothing more; a save under the lock gives it another file. */
 bool redo_failed(const Database *db);
-Status redo_remake(Database *db, Arena *a, int64_t generation, int64_t *lsn, Err *e);
+Status redo_remake(Database *db, Arena *a, int64_t generation, const BytesOut *catalog, int64_t *lsn, Err *e);
 void redo_renew(Database *db); /* CURRENT names that generation */
 
 #endif

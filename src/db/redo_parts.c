@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+#include "base/delta.h"
+#include "base/hash.h"
+#include "db/catalog_file.h"
+
 /* ---- writing ---- */
 static void put_kind(BytesOut *o, RedoKind kind) { bytes_put(o, &(char){(char)kind}, 1); }
 
@@ -24,6 +28,26 @@ void redo_put_bytes(BytesOut *o, RedoKind kind, int64_t id, const BytesOut *byte
     put_kind(o, kind);
     bytes_put_short(o, id);
     put_bytes(o, bytes);
+}
+static int64_t seal_of(const BytesOut *o) { return (int64_t)catalog_bytes_seal(o->p, o->len); }
+void redo_put_definitions(BytesOut *o, const BytesOut *before, const BytesOut *now) {
+    BytesOut delta = {.acct = o->acct, .e = o->e};
+    if (seal_of(before) == seal_of(now)) return;
+    delta_put(&delta, before->p, before->len, now->p, now->len);
+    o->failed |= delta.failed;
+    put_kind(o, REDO_DEFINITIONS);
+    bytes_put_i64(o, seal_of(before));
+    bytes_put_i64(o, seal_of(now));
+    bytes_put_short(o, delta.len);
+    bytes_put(o, delta.p, delta.len);
+    bytes_out_release(&delta);
+}
+Status redo_apply_definitions(const RedoPart *p, const BytesOut *before, BytesOut *out, bool *valid, Err *e) {
+    BytesIn in = p->bytes;
+    *valid = seal_of(before) == p->before && delta_apply(&in, before->p, before->len, out);
+    if (out->failed) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    *valid = *valid && seal_of(out) == p->seal && checksum_matches(out->p, out->len - 8, (uint64_t)p->seal);
+    return ST_OK;
 }
 void redo_put_sequence(BytesOut *o, int64_t sequence, int64_t last, bool called) {
     put_kind(o, REDO_SEQUENCE);
@@ -56,6 +80,11 @@ static void get_bytes(BytesIn *in, RedoPart *p) {
     p->id = bytes_get_short(in);
     get_bulk(in, p);
 }
+static void get_definitions(BytesIn *in, RedoPart *p) {
+    p->before = bytes_get_i64(in);
+    p->seal = bytes_get_i64(in);
+    get_bulk(in, p);
+}
 static void get_sequence(BytesIn *in, RedoPart *p) {
     p->id = bytes_get_short(in);
     p->last = bytes_get_short(in);
@@ -71,9 +100,11 @@ static const struct {
     const char *name;
     void (*get)(BytesIn *in, RedoPart *p);
 } kinds[] = {
-    {REDO_CATALOG, "catalog", get_file},       {REDO_TABLE, "table", get_table},   {REDO_ROWS, "rows", get_bytes},
-    {REDO_SEQUENCE, "sequence", get_sequence}, {REDO_BULK, "bulk", get_bulk},      {REDO_OUTCOME, "outcome", get_bytes},
-    {REDO_NUMBERS, "numbers", get_bytes},      {REDO_NEXT, "continued", get_next},
+    {REDO_CATALOG, "catalog", get_file},       {REDO_DEFINITIONS, "definitions", get_definitions},
+    {REDO_TABLE, "table", get_table},          {REDO_ROWS, "rows", get_bytes},
+    {REDO_SEQUENCE, "sequence", get_sequence}, {REDO_BULK, "bulk", get_bulk},
+    {REDO_OUTCOME, "outcome", get_bytes},      {REDO_NUMBERS, "numbers", get_bytes},
+    {REDO_NEXT, "continued", get_next},
 };
 
 void redo_get_part(BytesIn *in, RedoPart *out) {

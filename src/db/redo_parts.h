@@ -3,6 +3,8 @@
  * A record is a commit, or a step of one: parts, each u8 kind and then, numbers being short (base/bytes.h),
  *
  *   'C' text file, u64           the catalog is that of the file, which has the checksum in its last 8 bytes
+ *   'D' u64, u64, length, bytes  the catalog has changed: checksums (catalog_bytes_seal) of its bytes before and now,
+ *                                and their difference (base/delta.h)
  *   'T' table, text file, u64    the table is that of the file, which has the checksum in its header
  *   'R' table, length, bytes     rows of the table have changed (storage/redo.h)
  *   'S' sequence, last, called   numbers up to `last` may have been given; a record of its own
@@ -23,6 +25,7 @@
 
 typedef enum RedoKind {
     REDO_CATALOG = 'C',
+    REDO_DEFINITIONS = 'D',
     REDO_TABLE = 'T',
     REDO_ROWS = 'R',
     REDO_SEQUENCE = 'S',
@@ -38,8 +41,9 @@ typedef struct RedoPart {
     const char *name; /* of the kind, as users see it */
     int64_t id;       /* of the table, of the sequence; the generation; of an outcome the LSN of the inputs */
     const char *file; /* that it names, without a directory; NULL: none */
-    int64_t seal;     /* redo_read_seal of it */
-    BytesIn bytes;    /* of rows: redo_read; of bulks */
+    int64_t seal;     /* redo_read_seal of it; of the catalog */
+    int64_t before;   /* likewise, of the catalog before */
+    BytesIn bytes;    /* of rows: redo_read; of bulks; the difference of catalogs */
     int64_t last;     /* of a sequence */
     bool called;
 } RedoPart;
@@ -47,6 +51,10 @@ typedef struct RedoPart {
 void redo_put_file(BytesOut *o, RedoKind kind, int64_t id, const char *name, int64_t seal);
 void redo_put_bulk(BytesOut *o, const BytesOut *inputs);
 void redo_put_bytes(BytesOut *o, RedoKind kind, int64_t id, const BytesOut *bytes); /* rows, an outcome, numbers */
+/* Nothing, when they are the same. */
+void redo_put_definitions(BytesOut *o, const BytesOut *before, const BytesOut *now);
+/* What the catalog's bytes become, appended to `out`, which is empty. *valid false: it is none of these bytes. */
+Status redo_apply_definitions(const RedoPart *p, const BytesOut *before, BytesOut *out, bool *valid, Err *e);
 void redo_put_sequence(BytesOut *o, int64_t sequence, int64_t last, bool called);
 void redo_put_next(BytesOut *o, int64_t generation);
 /* The next part of a record. in->failed: there is none of a kind that is known, or it is not whole. */

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/key.h"
+#include "db/catalog_changes.h"
 #include "db/redo_walk.h"
 #include "types/lsn.h"
 
@@ -66,6 +67,7 @@ static Status name_object(Showing *x, const RedoPart *p) {
     const char *key = NULL;
     switch (p->kind) {
     case REDO_CATALOG:
+    case REDO_DEFINITIONS:
     case REDO_BULK: return ST_OK;
     case REDO_OUTCOME: {
         char lsn[LSN_TEXT_MAX + 1] = {0};
@@ -91,6 +93,25 @@ static Status name_object(Showing *x, const RedoPart *p) {
     x->part.object = key ? shown_name(x, key) : arena_printf(x->w->a, "%" PRId64, p->id);
     return x->part.object ? ST_OK : ST_ERROR;
 }
+/* Each object that has come, gone or changed; when what has changed is none, as a comment, a line without one. */
+static Status show_definitions(Showing *x) {
+    const RedoWalk *w = x->w;
+    const Catalog *now;
+    CatalogChanges l = {0};
+    if (w->has_before) {
+        TRY(redo_walk_catalog(x->w, &now));
+        TRY(catalog_changes(&w->before, now, w->a, &l, x->e));
+    }
+    for (int64_t i = 0; i < l.len && !x->stop; i++) {
+        x->part.kind = l.items[i].what;
+        x->part.object = l.items[i].in_schema ? shown_name(x, l.items[i].key) : l.items[i].key;
+        if (!x->part.object) return ST_ERROR;
+        x->stop = x->to->part(x->to->ctx, &x->part);
+        x->part.first = false;
+    }
+    if (l.len == 0) x->stop = x->to->part(x->to->ctx, &x->part);
+    return ST_OK;
+}
 static Status show_part(Showing *x, RedoPart *p, bool first) {
     const RedoWalk *w = x->w;
     const RedoLogId *log = &redo_chain_last(&w->chain)->reader.id;
@@ -104,6 +125,7 @@ static Status show_part(Showing *x, RedoPart *p, bool first) {
                           .object = "",
                           .file = p->file ? p->file : "",
                           .last = p->last};
+    if (p->kind == REDO_DEFINITIONS) return show_definitions(x);
     TRY(name_object(x, p));
     RedoPart again = *p;
     if (p->kind == REDO_ROWS) TRY(redo_walk_rows(x->w, p, x->t, count_rows, x));
@@ -132,6 +154,7 @@ static Status show_logs(ClosedDir *d, int64_t from, const RedoShow *to, Err *e) 
     TRY(closed_dir_current(d, &current, e));
     if (current.generation == 0) return ST_OK;
     Status st = redo_walk_begin(&w, d, &current, &there, e);
+    w.compares = true;
     if (st == ST_OK && there) {
         Showing x = {.to = to, .w = &w, .a = arena_new(&d->account, e), .e = e};
         if (x.a) arena_set_err(x.a, e);

@@ -12,11 +12,13 @@ Status redo_walk_begin(RedoWalk *w, ClosedDir *dir, const Current *current, bool
 }
 static void forget_catalog(RedoWalk *w) {
     if (w->loaded) closed_catalog_free(&w->catalog);
-    w->loaded = false;
+    if (w->has_before) closed_catalog_free(&w->before);
+    w->loaded = w->has_before = false;
 }
 void redo_walk_end(RedoWalk *w) {
     forget_catalog(w);
     redo_chain_close(&w->chain);
+    bytes_out_release(&w->image);
     arena_free(w->a);
     *w = (RedoWalk){0};
 }
@@ -40,23 +42,70 @@ static Status check_place(RedoWalk *w, const RedoPart *p) {
     w->inputs_lsn = w->record.lsn;
     return ST_OK;
 }
+/* The bytes of the catalog as of the part. XX001 */
+static Status read_image(RedoWalk *w, Err *e) {
+    Vfs *vfs = w->dir->vfs;
+    if (w->image.len > 0) return ST_OK;
+    Arena *a = arena_new(&w->dir->account, e);
+    char *p;
+    int64_t len = 0;
+    if (a) arena_set_err(a, e);
+    w->image = (BytesOut){.acct = &w->dir->account, .e = w->e};
+    Status st = a ? vfs_read_file(vfs, a, w->catalog_path, &p, &len, e) : ST_ERROR;
+    if (st == ST_OK && len < 0) st = err_corrupted(e, w->catalog_path, 0, "file is missing");
+    if (st == ST_OK) bytes_put(&w->image, p, len);
+    if (w->image.failed) st = ST_ERROR;
+    arena_free(a);
+    return st;
+}
+/* The catalog becomes another one. */
+static Status define(RedoWalk *w, const RedoPart *p) {
+    Err why = {0};
+    const Catalog *before;
+    bool valid;
+    if (w->lost) return ST_OK;
+    if (read_image(w, &why) != ST_OK) {
+        w->lost = strncmp(why.sqlstate, "53", 2) != 0;
+        bytes_out_release(&w->image);
+        return w->lost ? ST_OK : (err_copy(w->e, &why), ST_ERROR);
+    }
+    if (w->compares) TRY(redo_walk_catalog(w, &before));
+    BytesOut now = {.acct = &w->dir->account, .e = w->e};
+    const Status st = redo_apply_definitions(p, &w->image, &now, &valid, w->e);
+    bytes_out_release(&w->image);
+    w->image = now;
+    if (w->has_before) closed_catalog_free(&w->before);
+    w->has_before = w->loaded && w->compares;
+    if (w->has_before) w->before = w->catalog;
+    else if (w->loaded) closed_catalog_free(&w->catalog);
+    w->loaded = false;
+    return st == ST_OK && !valid ? redo_walk_damaged(w, "definitions of the redo log do not fit the catalog") : st;
+}
 Status redo_walk_part(RedoWalk *w, RedoPart *out, bool *got) {
     *got = w->in.at < w->in.len;
     if (!*got) return ST_OK;
     redo_get_part(&w->in, out);
     if (w->in.failed) return err_is_set(w->e) ? ST_ERROR : redo_walk_damaged(w, "a record of the redo log is invalid");
     TRY(check_place(w, out));
+    if (out->kind == REDO_DEFINITIONS) return define(w, out);
     if (out->kind != REDO_CATALOG) return ST_OK;
     forget_catalog(w);
+    w->lost = false;
+    bytes_out_release(&w->image);
     w->catalog_path = closed_dir_file(w->dir, redo_chain_last(&w->chain)->generation, out->file);
     return w->catalog_path ? ST_OK : ST_ERROR;
 }
 Status redo_walk_catalog(RedoWalk *w, const Catalog **out) {
     *out = &w->catalog;
     if (w->loaded) return ST_OK;
-    w->loaded = closed_catalog_load(w->dir, w->catalog_path, &w->catalog, w->e) == ST_OK;
+    w->loaded = redo_walk_copy(w, &w->catalog, w->e) == ST_OK;
     if (!w->loaded) closed_catalog_free(&w->catalog);
     return w->loaded ? ST_OK : ST_ERROR;
+}
+Status redo_walk_copy(RedoWalk *w, Catalog *out, Err *e) {
+    *out = (Catalog){0};
+    TRY(read_image(w, e));
+    return closed_catalog_read(w->dir, w->catalog_path, w->image.p, w->image.len, out, e);
 }
 Status redo_walk_table(RedoWalk *w, const RedoPart *p, const Table **out) {
     const Catalog *c;

@@ -15,9 +15,12 @@ typedef struct RedoWalk {
     RedoRecord record;        /* of its last log */
     BytesIn in;               /* of the record's parts */
     Arena *a;                 /* of a record */
-    const char *catalog_path; /* of the catalog as of the part */
-    Catalog catalog;          /* of that file, where it is loaded */
-    bool loaded;
+    const char *catalog_path; /* the last file that the catalog as of the part was in */
+    BytesOut image;           /* its bytes, as they have become; empty: as in the file */
+    bool lost;                /* the file is damaged: it is not known what they have become */
+    bool compares;            /* set by the caller: `before` is wanted */
+    Catalog catalog, before;  /* as of the part, where it is loaded; and before it, where it has definitions */
+    bool loaded, has_before;
     bool bulks;         /* inputs of a bulk were read */
     int64_t inputs_lsn; /* of the last ones */
     Err *e;
@@ -33,6 +36,8 @@ Status redo_walk_record(RedoWalk *w, bool *got);
 Status redo_walk_part(RedoWalk *w, RedoPart *out, bool *got);
 /* The catalog as of the part, loaded when it is first asked for. */
 Status redo_walk_catalog(RedoWalk *w, const Catalog **out);
+/* Another one of the same, which the caller frees with closed_catalog_free, whatever comes of it. */
+Status redo_walk_copy(RedoWalk *w, Catalog *out, Err *e);
 /* The table of a part. XX001: there is none. */
 Status redo_walk_table(RedoWalk *w, const RedoPart *p, const Table **out);
 /* Its rows, piece by piece (redo_read). XX001 */

@@ -42,9 +42,9 @@ typedef struct TablePace {
     void *ctx;
 } TablePace;
 typedef struct TableSave {
-    const TablePace *pace;     /* NULL: at once */
+    const TablePace *pace;    /* NULL: at once */
     const TableParts *before; /* what lies in files; NULL: nothing does */
-    TableParts *parts;       /* what lies where then: filled, but for its bases, of which `before` has the parts */
+    TableParts *parts;        /* what lies where then: filled, but for its bases, of which `before` has the parts */
 } TableSave;
 Status table_file_write(const Table *t, Vfs *vfs, const char *path, MemAccount *a, const TableSave *how, Err *e);
 /* Fills an empty table with the definition that the file was written under. XX001 when the file, or one of its bases,

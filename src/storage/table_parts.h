@@ -57,7 +57,7 @@ typedef struct TableParts {
 /* Empty, counted once; of no account, since tables and checkpoints have it. */
 TableParts *table_parts_new(Err *e);
 TableParts *table_parts_share(TableParts *p); /* counted once more; NULL is fine */
-void table_parts_drop(TableParts *p);          /* NULL is fine */
+void table_parts_drop(TableParts *p);         /* NULL is fine */
 /* Room for what the table has. */
 Status table_parts_reserve(TableParts *p, const Table *t, Err *e);
 /* Of an empty one: it becomes the other's equal. */

@@ -57,6 +57,18 @@ def older():
         shutil.copytree(source, path(name))
         rc, out, err = sh("check", name)
         check(f"of an older version: {name}", rc == 0 and err == "" and files(name) == files(source), (rc, out, err))
+    for source in sorted(glob.glob(os.path.join(root, "tests", "fixtures", "crashed-*"))):
+        name = os.path.basename(source)
+        shutil.copytree(os.path.join(source, "directory"), path(name))
+        with open(os.path.join(source, "contents.csv"), encoding="utf-8") as f:
+            want = f.read()
+        rc, out, err = sh("check", name)
+        check(f"of an older version: {name}", rc == 0 and err == "", (rc, out, err))
+        rc, out, err = sh("log", name)
+        check(f"its log: {name}", rc == 0 and "catalog" in out and "rows public.t" in out, (rc, out, err))
+        for how in (("--readonly",), ()):
+            rc, out, err = sh("--quiet", "--csv", *how, name, "-f", os.path.join(source, "contents.sql"))
+            check(f"recovered: {name} {how}", "last" in out if how else (rc, out, err) == (0, want, ""), (rc, out, err))
 
 
 def unused():
@@ -126,8 +138,8 @@ def log():
     check("whose", whose, out)
     parts = [" ".join(x.split()[2:] if "/" in x[:20] else x.split()) for x in out.splitlines()[1:]]
     check("parts", rc == 0 and err == "" and [re.sub(r"[0-9a-f]+(-\d+)?\.(catalog|tab)", r"FILE", p) for p in parts] ==
-          ["rows public.t, 2 inserted", "rows public.t, 2 updated", "rows public.t, 1 deleted", "catalog in FILE", "sequence public.s up to 33",
-           "catalog in FILE", "catalog in FILE", "table more.u in FILE"], out)
+          ["rows public.t, 2 inserted", "rows public.t, 2 updated", "rows public.t, 1 deleted", "create sequence public.s", "sequence public.s up to 33",
+           "create schema more", "create table more.u", "table more.u in FILE"], out)
     rc, out, err = sh("log", "logged", "--verbose")
     check("rows", "insert row (0,1000): a='2000', b='it''s'" in out and "a='2001', b=NULL" in out and out.count("b='set'") == 2 and "delete row (0,2)\n" in out, out)
     places = [json.loads(x) for x in sh("log", "logged", "--json")[1].splitlines()]

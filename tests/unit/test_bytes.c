@@ -2,6 +2,8 @@
 #include "unit.h"
 
 #include "base/bytes.h"
+#include "base/delta.h"
+#include "unit_random.h"
 
 static Arena *arena;
 
@@ -102,14 +104,59 @@ static void test_no_memory(void **state) {
     assert_int_equal(atomic_load(&acct.used), 0);
 }
 
+/* ---- differences ---- */
+enum { RUN = 20000 };
+static int64_t difference(const char *from, int64_t n_from, const char *to, int64_t n_to) {
+    Err e = {0};
+    BytesOut o = {.e = &e}, again = {.e = &e};
+    delta_put(&o, from, n_from, to, n_to);
+    BytesIn in = {.p = o.p, .len = o.len};
+    assert_true(delta_apply(&in, from, n_from, &again) && !again.failed);
+    assert_int_equal(again.len, n_to);
+    assert_memory_equal(again.p, to, (size_t)n_to);
+    const int64_t len = o.len;
+    for (int i = 0; i < 200; i++) { /* damage is found out, or gives other bytes */
+        BytesIn bad = {.p = o.p, .len = i % 2 ? o.len : rnd_below(o.len)};
+        const int64_t at = rnd_below(o.len);
+        o.p[at] = (char)(o.p[at] ^ 1 << rnd_below(8));
+        again.len = 0;
+        (void)delta_apply(&bad, from, n_from, &again);
+        o.p[at] = (char)rnd();
+    }
+    bytes_out_release(&o);
+    bytes_out_release(&again);
+    return len;
+}
+static void test_difference(void **state) {
+    (void)state;
+    static char from[RUN], to[RUN + 1000];
+    for (int i = 0; i < 300; i++) {
+        for (int k = 0; k < RUN; k++) from[k] = (char)(i % 2 ? rnd() : rnd_below(2) * (k % 300 > 250));
+        int64_t n = 0, at = 0;
+        for (int edits = (int)rnd_below(6); edits >= 0; edits--) { /* some bytes, then new ones, others left out */
+            const int64_t copied = MIN_OF(rnd_below(RUN / 4), RUN - at), added = rnd_below(100);
+            memcpy(to + n, from + at, (size_t)copied);
+            n += copied;
+            at += copied;
+            for (int64_t k = 0; k < added; k++) to[n++] = (char)rnd();
+            at = MIN_OF(at + rnd_below(60), (int64_t)RUN);
+        }
+        memcpy(to + n, from + at, (size_t)(RUN - at));
+        n += RUN - at;
+        const int64_t bytes = difference(from, RUN, to, n);
+        if (i % 2) assert_true(bytes < 6 * (100 + 100 + 40) + 40);
+        (void)difference(from, rnd_below(RUN), to, rnd_below(n));
+    }
+    (void)difference("", 0, "some", 4);
+    (void)difference("some", 4, "", 0);
+}
+
 int main(void) {
     Err e = {0};
     arena = arena_new(NULL, &e);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_short),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_damage),     cmocka_unit_test(test_short),
+        cmocka_unit_test(test_no_memory),  cmocka_unit_test(test_difference),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     arena_free(arena);

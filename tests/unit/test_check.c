@@ -291,7 +291,9 @@ static void the_log(void **state) {
         "sequence public.q",
         "table public.z",
         "rows s.t +2 ~0 -0;(insert k=1 v=it's)(insert k=2 v=NULL)",
-        "catalog  +0 ~0 -0;table public.a",
+        "create sequence public.q +0 ~0 -0;sequence public.q",
+        "create schema s +0 ~0 -0;create table s.t +0 ~0 -0;rows",
+        "rows public.z +1 ~0 -0;(insert x=-1)alter table public.a +0 ~0 -0;table public.a",
     };
     for (int i = 0; i < (int)ARRAY_LEN(want); i++)
         if (!strstr(l.text, want[i])) fail_msg("no %s in %s", want[i], l.text);
@@ -316,8 +318,8 @@ static void a_log_of_several(void **state) {
     Log l = {.n = 0}, last = {.n = 0};
     stele_error_info e;
     if (api_read_log("/db", &d->vfs, 0, each_continued, NULL, &l, &e) != STELE_OK) fail_msg("%s", e.message);
-    assert_string_equal(l.text, "1 catalog;1 rows;1 continued in g2/log;2 rows;2 rows;2 continued in g3/log;"
-                                "3 catalog;3 rows;3 rows;");
+    assert_string_equal(l.text, "1 create table;1 rows;1 continued in g2/log;2 rows;2 rows;2 continued in g3/log;"
+                                "3 create table;3 rows;3 rows;");
     read_log(d, 0, true, &last);
     if (!strstr(last.text, "rows public.t +1 ~0 -0;(insert a=5 b=five)")) fail_msg("%s", last.text);
     disk_free(d);

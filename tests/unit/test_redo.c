@@ -747,7 +747,7 @@ static bool is_generation(const char *path) { return strncmp(path, "/db/g", 5) =
 static bool has_logged_name(const Disk *d, const char *dir) {
     for (int64_t i = 0; i < d->n_changes; i++) {
         const char *to = d->changes[i].to;
-        if (to && disk_is_in(to, dir) && (strchr(to, '-') || ends_in(to, ".catalog"))) return true;
+        if (to && disk_is_in(to, dir) && strchr(to, '-')) return true;
     }
     return false;
 }
@@ -755,7 +755,6 @@ typedef enum DeafKind {
     DEAF_TABLE,
     DEAF_LOGGED_TABLE,
     DEAF_CATALOG,
-    DEAF_LOGGED_CATALOG,
     DEAF_NEW_LOG,
     DEAF_LOG,
     DEAF_CURRENT,
@@ -769,7 +768,6 @@ typedef enum DeafKind {
 static const char *const deaf_names[DEAF_KINDS] = {"a table of a checkpoint",
                                                    "a table in the log",
                                                    "the catalog",
-                                                   "a catalog in the log",
                                                    "a new log",
                                                    "records",
                                                    "CURRENT",
@@ -784,7 +782,6 @@ static bool is_deaf(void *ctx, Disk *d, const char *path) {
     case DEAF_TABLE: return is_table(path) && !strchr(path, '-');
     case DEAF_LOGGED_TABLE: return is_table(path) && strchr(path, '-');
     case DEAF_CATALOG: return ends_in(path, "/catalog");
-    case DEAF_LOGGED_CATALOG: return ends_in(path, ".catalog");
     case DEAF_NEW_LOG: return ends_in(path, "/log.tmp");
     case DEAF_LOG: return ends_in(path, "/log");
     case DEAF_CURRENT: return ends_in(path, "/CURRENT.tmp");
