@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "api/api_int.h"
+#include "base/log.h"
 #include "db/checkpoint.h"
 #include "db/redo.h"
 #include "unit.h"
@@ -148,7 +149,47 @@ static void target_is_kept(void **state) {
     for (int i = 0; i < cuts.n; i++) check_cut(cuts.left[i], rate);
     disk_free(d);
 }
+/* ---- what is said of it ---- */
+static void keep_message(void *ctx, LogLevel level, const char *message) {
+    if (level == LOG_INFO && strstr(message, "was not closed")) snprintf(ctx, API_TEXT, "%s", message);
+}
+/* What was found, applied and dropped: by who may write, and by who may not. */
+static void summary(void **state) {
+    (void)state;
+    static char said[API_TEXT];
+    Disk *d = disk_new(73);
+    open_on(d);
+    api_run(conn, "create table t(a int)");
+    api_run(conn, "insert into t values (1)");
+    api_run(conn, "insert into t values (2); set synchronous_commit = on; insert into t values (3)");
+    leave();
+    Disk *left = cut_off(d);
+    const DiskBytes *log = disk_find(&left->names, "/db/g1/log")->file->durable;
+    char *bytes = disk_memory(NULL, (size_t)log->len + 24);
+    memcpy(bytes, log->p, (size_t)log->len);
+    memset(bytes + log->len, 7, 24); /* the beginning of a record that the power cut has ended */
+    disk_put(left, "/db/g1/log", bytes, log->len + 24);
+    free(bytes);
+    log_set(keep_message, said);
+    for (int read_only = 1; read_only >= 0; read_only--) {
+        const stele_options o = {.threads = 1, .read_only = read_only, .durable = true};
+        stele_error_info e;
+        said[0] = 0;
+        if (api_open(db_path, &o, &left->vfs, &db, &e) != STELE_OK) fail_msg("%s %s", e.sqlstate, e.message);
+        if (!strstr(said, ": 4 commits were recovered from ") || !strstr(said, " bytes of 1 logs in ") ||
+            !strstr(said, "; 24 bytes at the end were not complete"))
+            fail_msg("%s", said);
+        assert_int_equal(stele_connect(db, &conn), STELE_OK);
+        api_gives(conn, "select count(*), sum(a) from t", "3,6");
+        leave();
+    }
+    log_set(NULL, NULL);
+    disk_free(left);
+    disk_free(d);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(work_is_time), cmocka_unit_test(target_is_kept)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(work_is_time), cmocka_unit_test(target_is_kept),
+                                       cmocka_unit_test(summary)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
