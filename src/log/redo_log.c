@@ -14,7 +14,7 @@ enum {
     FIRST_AT = 128,
     RECORD_ALIGN = 8,
     FIRST_ROOM = 64 << 10,
-    KEPT_ROOM = 4 << 20,
+    KEPT_ROOM = 1 << 20,
 };
 static const char magic[8] = "STELELOG", begin_magic[8] = "LOGBEGIN";
 
@@ -39,35 +39,55 @@ typedef struct RecordHeader {
     int64_t durable, n;
 } RecordHeader;
 
+/* Writes at a time, each with a handle of its own: when the kernel could not write, the next sync of each handle fails,
+ * and only the first of several that share one would. */
+enum { WRITES = 8 };
+typedef struct LogFile {
+    VfsFile *handles[WRITES];
+} LogFile;
 /* Bytes to be written, at `at` in a file. */
 typedef struct Pending {
-    VfsFile *file;
+    LogFile *file;
     int64_t first_lsn; /* at FIRST_AT in the file */
     char *p;
     int64_t len, cap, at;
 } Pending;
+typedef enum WriteState {
+    WRITE_NONE,
+    WRITE_UNDER_WAY, /* by some thread, without the mutex */
+    WRITE_DONE,      /* on the disk, but one before it is not */
+    WRITE_REFUSED,   /* it found no room */
+    WRITE_FAILED,
+} WriteState;
+/* What is written together. */
+typedef struct LogWrite {
+    Pending bytes;
+    WriteState state;
+} LogWrite;
 
 struct RedoLog {
     Vfs *vfs;
-    VfsFile *prepared;
+    LogFile *prepared;
     RedoLogId prepared_id;
     MemAccount *acct;
-    Mutex mutex; /* of what follows */
-    pthread_cond_t written, wake, joined;
+    Mutex mutex;                       /* of what follows */
+    pthread_cond_t changed, wake;      /* changed: a write has ended; wake: the thread */
+    pthread_cond_t groups[WRITES + 1]; /* of threads that wait for a write, by its number; one more: for the next */
     pthread_t thread;
     bool has_thread, stop, soon; /* soon: the thread does not wait for what others write */
     Pending next;                /* what is appended, to the file in use */
-    Pending tail;                /* the end of the file before; no bytes: that is written */
-    Pending now;                 /* what is being written, or found no room; no bytes: nothing */
+    Pending tail;                /* the end of the file before; no bytes: that is taken */
+    LogWrite writes[WRITES];     /* the k-th of all at k % WRITES */
+    int64_t n_ended, n_begun;    /* so many have begun; from `n_ended` on one is not on the disk with all before it */
     bool begun;                  /* the beginning of the file in use is on the disk */
-    bool writing;                /* by some thread, without the mutex */
-    int32_t waiting, last_group; /* threads that wait for the next write; that waited for the last one */
-    int64_t write_ns;            /* what that took */
-    int64_t n_records, n_bytes, n_writes, all_write_ns, n_waits, all_wait_ns;
+    int32_t waiting;             /* threads */
+    struct {
+        int64_t records, bytes, writes, write_ns, waits, wait_ns;
+    } sums;
     _Atomic int64_t end, durable; /* LSNs */
     _Atomic int64_t first_lsn;    /* of the file in use */
     Err failed;                   /* set: the log takes nothing more */
-    Err full;                     /* set: the last write found no room */
+    Err full;                     /* set: a write is refused, or was and is tried again */
     char last_error[256];         /* of a write */
 };
 
@@ -83,61 +103,93 @@ static uint64_t record_checksum(const RecordHeader *h, int64_t lsn, const char *
 static void describe(const Err *e, char out[256]) { snprintf(out, 256, "%s: %.200s", e->sqlstate, e->message); }
 static bool is_full(const Err *e) { return strcmp(e->sqlstate, ERR_DISK_FULL) == 0; }
 
-/* Those that waited for the last write are about to commit again, and a write takes as long for all of them as for the
- * first: it waits for most of them, and no longer than a part of the time that the last write took. */
-static void gather(RedoLog *log) {
-    enum { MOST = 4, PART = 4 };
-    const int64_t until = clock_ns() + log->write_ns / PART;
-    const int32_t enough = log->last_group - log->last_group / MOST;
-    while (log->waiting < enough && cond_wait_until(&log->joined, &log->mutex, until)) {}
-}
-static void close_file(const RedoLog *log, VfsFile *f) {
+static void close_handles(Vfs *vfs, MemAccount *acct, LogFile *f) {
     Err ignored = {0};
-    if (f) (void)log->vfs->close(f, &ignored);
+    for (int i = 0; f && i < WRITES; i++)
+        if (f->handles[i]) (void)vfs->close(f->handles[i], &ignored);
+    mem_free(acct, f, (int64_t)sizeof *f);
+}
+static void close_file(const RedoLog *log, LogFile *f) { close_handles(log->vfs, log->acct, f); }
+static LogWrite *write_of(RedoLog *log, int64_t number) { return &log->writes[number % WRITES]; }
+static pthread_cond_t *group(RedoLog *log, int64_t number) { return &log->groups[number % (WRITES + 1)]; }
+static LogWrite *refused_write(RedoLog *log) {
+    for (int64_t k = log->n_ended; k < log->n_begun; k++)
+        if (write_of(log, k)->state == WRITE_REFUSED) return write_of(log, k);
+    return NULL;
 }
 /* All that `from` has is to be written now, and comes more to it, behind that. */
-static void take(RedoLog *log, Pending *from) {
-    const Pending empty = log->now;
-    log->now = *from;
+static void take(Pending *from, Pending *to) {
+    const Pending empty = *to;
+    *to = *from;
     from->p = empty.p;
     from->cap = empty.cap;
     from->at += from->len;
     from->len = 0;
 }
-/* With the mutex, which it gives up meanwhile: writes and syncs all that is appended to a file: first what is left of
- * the one before. */
-static void write_all(RedoLog *log) {
-    Err e = {0};
-    log->writing = true;
-    if (log->waiting < log->last_group) gather(log);
-    log->last_group = log->waiting;
-    log->waiting = 0;
-    const int64_t began = clock_ns();
-    if (log->now.len == 0) take(log, log->tail.len > 0 ? &log->tail : &log->next);
-    const Pending w = log->now;
-    mutex_unlock(&log->mutex);
-    Status st = log->vfs->write_at(w.file, w.p, w.len, w.at, &e);
-    const bool sync_failed = st == ST_OK && log->vfs->sync(w.file, &e) != ST_OK;
-    const bool good = st == ST_OK && !sync_failed;
-    mutex_lock(&log->mutex);
-    log->writing = false;
-    log->write_ns = clock_ns() - began;
-    log->all_write_ns += log->write_ns;
-    log->n_writes++;
-    err_clear(&log->full);
-    if (!good) describe(&e, log->last_error);
-    if (good) {
-        atomic_store(&log->durable, lsn_behind(&w));
-        log->begun |= w.file == log->next.file;
-        log->now.len = 0;
-        if (w.file != log->next.file && !(log->tail.len > 0 && log->tail.file == w.file)) close_file(log, w.file);
-    } else if (!sync_failed && is_full(&e)) {
-        err_copy(&log->full, &e);
-    } else {
-        err_copy(&log->failed, &e);
-        log_write(LOG_ERROR, "the redo log has failed, nothing more is committed: %s", e.message);
+/* With the mutex: takes what is appended, first what is left of the file before. NULL: there is nothing, or it has to
+ * wait: for one of the others, for room on the disk, or for the end of the file before. */
+static LogWrite *begin_write(RedoLog *log) {
+    Pending *from = log->tail.len > 0 ? &log->tail : &log->next;
+    const int64_t n = log->n_begun - log->n_ended; /* under way */
+    if (from->len == 0 || n == WRITES || err_is_set(&log->full)) return NULL;
+    if (n > 0 && write_of(log, log->n_begun - 1)->bytes.file != from->file) return NULL;
+    LogWrite *f = write_of(log, log->n_begun++);
+    take(from, &f->bytes);
+    return f;
+}
+/* The file is not the one in use, and all of it is written. */
+static bool is_done(RedoLog *log, const LogFile *file) {
+    if (file == log->next.file || (log->tail.len > 0 && log->tail.file == file)) return false;
+    return log->n_ended == log->n_begun || write_of(log, log->n_ended)->bytes.file != file;
+}
+/* Writes that are on the disk with all before them; who waits for the next one can write it now. */
+static void end_writes(RedoLog *log) {
+    while (log->n_ended < log->n_begun && write_of(log, log->n_ended)->state == WRITE_DONE) {
+        LogWrite *f = write_of(log, log->n_ended);
+        LogFile *file = f->bytes.file;
+        atomic_store(&log->durable, lsn_behind(&f->bytes));
+        log->begun |= file == log->next.file;
+        f->state = WRITE_NONE;
+        f->bytes.len = 0;
+        pthread_cond_broadcast(group(log, log->n_ended++));
+        if (is_done(log, file)) close_file(log, file);
     }
-    pthread_cond_broadcast(&log->written);
+    pthread_cond_signal(group(log, log->n_begun));
+}
+static void wake_all(RedoLog *log) {
+    for (int i = 0; i <= WRITES; i++) pthread_cond_broadcast(&log->groups[i]);
+    pthread_cond_broadcast(&log->changed);
+}
+/* With the mutex, which it gives up meanwhile: writes and syncs it. False: it found no room. */
+static bool do_write(RedoLog *log, LogWrite *f) {
+    Err e = {0};
+    const Pending w = f->bytes;
+    VfsFile *file = w.file->handles[f - log->writes];
+    f->state = WRITE_UNDER_WAY;
+    mutex_unlock(&log->mutex);
+    const int64_t began = clock_ns();
+    const Status st = log->vfs->write_at(file, w.p, w.len, w.at, &e);
+    const bool sync_failed = st == ST_OK && log->vfs->sync(file, &e) != ST_OK;
+    const int64_t took = clock_ns() - began;
+    mutex_lock(&log->mutex);
+    log->sums.write_ns += took;
+    log->sums.writes++;
+    if (st == ST_OK && !sync_failed) {
+        f->state = WRITE_DONE;
+        if (!refused_write(log)) err_clear(&log->full);
+        end_writes(log);
+        pthread_cond_broadcast(&log->changed);
+        return true;
+    }
+    describe(&e, log->last_error);
+    const bool refused = !sync_failed && is_full(&e);
+    f->state = refused ? WRITE_REFUSED : WRITE_FAILED;
+    if (!refused) log_write(LOG_ERROR, "the redo log has failed, nothing more is committed: %s", e.message);
+    err_clear(&log->full);
+    if (refused) err_copy(&log->full, &e);
+    else if (!err_is_set(&log->failed)) err_copy(&log->failed, &e);
+    wake_all(log);
+    return !refused;
 }
 static Status failed(const RedoLog *log, Err *e) {
     err_clear(e);
@@ -154,19 +206,25 @@ static Status full(const RedoLog *log, Err *e) {
 static bool is_written(const RedoLog *log, int64_t lsn, bool begun) {
     return atomic_load(&log->durable) >= lsn && (!begun || log->begun);
 }
+/* The write that has, or will have, the LSN's last bytes. */
+static int64_t number_of(RedoLog *log, int64_t lsn) {
+    int64_t k = log->n_ended;
+    while (k < log->n_begun && lsn_behind(&write_of(log, k)->bytes) < lsn) k++;
+    return k;
+}
 /* With the mutex: up to the LSN, and if `begun` the beginning of the file in use. */
 static Status wait_written(RedoLog *log, int64_t lsn, bool begun, Err *e) {
     Status st = ST_OK;
     bool tried = false; /* to write what found no room */
-    if (is_written(log, lsn, begun)) return ST_OK;
+    LogWrite *f;
     log->waiting++;
-    if (log->writing) pthread_cond_signal(&log->joined);
     while (st == ST_OK && !is_written(log, lsn, begun)) {
         if (err_is_set(&log->failed)) st = failed(log, e);
-        else if (log->writing) cond_wait(&log->written, &log->mutex);
-        else if (err_is_set(&log->full) && tried) st = full(log, e);
-        else tried = true, write_all(log);
+        else if ((f = refused_write(log)) && tried) st = full(log, e);
+        else if (f || (f = begin_write(log))) tried |= !do_write(log, f);
+        else cond_wait(begun ? &log->changed : group(log, number_of(log, lsn)), &log->mutex);
     }
+    log->waiting--;
     return st;
 }
 Status redo_log_wait(RedoLog *log, int64_t lsn, Err *e) {
@@ -174,8 +232,8 @@ Status redo_log_wait(RedoLog *log, int64_t lsn, Err *e) {
     mutex_lock(&log->mutex);
     const int64_t began = clock_ns();
     const Status st = wait_written(log, lsn, false, e);
-    log->n_waits++;
-    log->all_wait_ns += clock_ns() - began;
+    log->sums.waits++;
+    log->sums.wait_ns += clock_ns() - began;
     mutex_unlock(&log->mutex);
     return st;
 }
@@ -188,7 +246,7 @@ Status redo_log_begun(RedoLog *log, Err *e) {
 void redo_log_fail(RedoLog *log, const Err *why) {
     mutex_lock(&log->mutex);
     if (!err_is_set(&log->failed)) err_copy(&log->failed, why);
-    pthread_cond_broadcast(&log->written);
+    wake_all(log);
     mutex_unlock(&log->mutex);
 }
 bool redo_log_failed(RedoLog *log) {
@@ -220,15 +278,17 @@ static int64_t put_record(RedoLog *log, const void *bytes, int64_t n) {
     memcpy(at + sizeof h, bytes, (size_t)n);
     memset(at + sizeof h + n, 0, (size_t)(all - (int64_t)sizeof h - n));
     log->next.len += all;
-    log->n_records++;
-    log->n_bytes += all;
+    log->sums.records++;
+    log->sums.bytes += all;
     atomic_store(&log->end, lsn + all);
     return lsn + all;
 }
 /* With the mutex: room for another record, so far as the last write tells; one that found none is tried again. */
 static Status has_room(RedoLog *log, Err *e) {
-    while (log->writing && err_is_set(&log->full)) cond_wait(&log->written, &log->mutex);
-    if (err_is_set(&log->full) && !err_is_set(&log->failed)) write_all(log);
+    LogWrite *f = NULL;
+    while (err_is_set(&log->full) && !err_is_set(&log->failed) && !(f = refused_write(log)))
+        cond_wait(&log->changed, &log->mutex);
+    if (f && !err_is_set(&log->failed)) (void)do_write(log, f);
     return err_is_set(&log->full) && !err_is_set(&log->failed) ? full(log, e) : ST_OK;
 }
 static Status takes_more(RedoLog *log, Err *e) {
@@ -273,12 +333,12 @@ void redo_log_info(RedoLog *log, RedoLogInfo *out) {
     mutex_lock(&log->mutex);
     *out = (RedoLogInfo){.lsn = atomic_load(&log->end),
                          .durable = atomic_load(&log->durable),
-                         .records = log->n_records,
-                         .bytes = log->n_bytes,
-                         .writes = log->n_writes,
-                         .write_ns = log->all_write_ns,
-                         .waits = log->n_waits,
-                         .wait_ns = log->all_wait_ns,
+                         .records = log->sums.records,
+                         .bytes = log->sums.bytes,
+                         .writes = log->sums.writes,
+                         .write_ns = log->sums.write_ns,
+                         .waits = log->sums.waits,
+                         .wait_ns = log->sums.wait_ns,
                          .waiting = log->waiting};
     const Err *why = err_is_set(&log->failed) ? &log->failed : &log->full;
     if (err_is_set(why)) describe(why, out->failure);
@@ -293,6 +353,7 @@ static void give_back(const RedoLog *log, Pending *p) {
     p->p = NULL;
     p->cap = 0;
 }
+static bool has_pending(const RedoLog *log) { return log->next.len > 0 || log->tail.len > 0; }
 /* Writes what no thread waits for. */
 static void *write_late(void *arg) {
     RedoLog *log = arg;
@@ -300,6 +361,8 @@ static void *write_late(void *arg) {
     while (!log->stop) {
         give_back(log, &log->next);
         give_back(log, &log->tail);
+        for (int i = 0; i < WRITES; i++)
+            if (log->writes[i].state == WRITE_NONE) give_back(log, &log->writes[i].bytes);
         if (atomic_load(&log->durable) == atomic_load(&log->end) || err_is_set(&log->failed)) {
             cond_wait(&log->wake, &log->mutex);
             continue;
@@ -308,9 +371,11 @@ static void *write_late(void *arg) {
         const int64_t until = clock_ns() + REDO_LOG_DELAY_MS * INT64_C(1000000);
         while (!log->stop && !log->soon && cond_wait_until(&log->wake, &log->mutex, until)) {}
         log->soon = false;
-        while (log->writing) cond_wait(&log->written, &log->mutex);
-        const bool more = atomic_load(&log->durable) < atomic_load(&log->end);
-        if (more && !err_is_set(&log->failed) && !log->stop) write_all(log);
+        LogWrite *f = NULL;
+        while (!log->stop && !err_is_set(&log->failed) && atomic_load(&log->durable) < atomic_load(&log->end) &&
+               !(f = refused_write(log)) && !(f = begin_write(log)) && has_pending(log))
+            cond_wait(&log->changed, &log->mutex);
+        if (f) (void)do_write(log, f);
     }
     mutex_unlock(&log->mutex);
     return NULL;
@@ -359,7 +424,15 @@ static Status new_file(Vfs *vfs, const char *path, const void *bytes, int64_t si
     mem_free(acct, tmp, room);
     return st;
 }
-static Status whole_file(Vfs *vfs, const char *path, const RedoLogId *id, int64_t lsn, MemAccount *acct, VfsFile **out,
+static Status open_file(Vfs *vfs, const char *path, MemAccount *acct, LogFile **out, Err *e) {
+    LogFile *f = mem_calloc(acct, (int64_t)sizeof *f, e);
+    Status st = f ? ST_OK : ST_ERROR;
+    for (int i = 0; st == ST_OK && i < WRITES; i++) st = vfs->open(vfs, path, VFS_READ | VFS_WRITE, &f->handles[i], e);
+    if (st == ST_OK) *out = f;
+    else close_handles(vfs, acct, f);
+    return st;
+}
+static Status whole_file(Vfs *vfs, const char *path, const RedoLogId *id, int64_t lsn, MemAccount *acct, LogFile **out,
                          Err *e) {
     char bytes[FIRST_AT];
     const FileHeader h = header_of(id);
@@ -367,10 +440,10 @@ static Status whole_file(Vfs *vfs, const char *path, const RedoLogId *id, int64_
     memcpy(bytes, &h, sizeof h);
     memcpy(bytes + sizeof h, &b, sizeof b);
     TRY(new_file(vfs, path, bytes, (int64_t)sizeof bytes, acct, e));
-    return vfs->open(vfs, path, VFS_READ | VFS_WRITE, out, e);
+    return open_file(vfs, path, acct, out, e);
 }
 /* Nothing is pending. */
-static void begin_file(RedoLog *log, VfsFile *file, int64_t first_lsn, int64_t at) {
+static void begin_file(RedoLog *log, LogFile *file, int64_t first_lsn, int64_t at) {
     log->next.file = file;
     log->next.first_lsn = first_lsn;
     log->next.at = at;
@@ -380,20 +453,16 @@ static void begin_file(RedoLog *log, VfsFile *file, int64_t first_lsn, int64_t a
 }
 Status redo_log_create(Vfs *vfs, const char *path, const RedoLogId *id, int64_t first_lsn, MemAccount *acct,
                        RedoLog **out, Err *e) {
-    VfsFile *file = NULL;
+    LogFile *file = NULL;
     *out = NULL;
     TRY(whole_file(vfs, path, id, first_lsn, acct, &file, e));
     RedoLog *log = mem_calloc(acct, (int64_t)sizeof *log, e);
-    if (!log) {
-        Err ignored = {0};
-        (void)vfs->close(file, &ignored);
-        return ST_ERROR;
-    }
+    if (!log) return close_handles(vfs, acct, file), ST_ERROR;
     *log = (RedoLog){.vfs = vfs, .acct = acct};
     mutex_init(&log->mutex, RANK_REDO_LOG);
-    cond_init(&log->written);
+    cond_init(&log->changed);
     cond_init(&log->wake);
-    cond_init(&log->joined);
+    for (int i = 0; i <= WRITES; i++) cond_init(&log->groups[i]);
     atomic_init(&log->end, first_lsn);
     atomic_init(&log->durable, first_lsn);
     begin_file(log, file, first_lsn, FIRST_AT);
@@ -408,7 +477,7 @@ Status redo_log_prepare(RedoLog *log, const char *path, const RedoLogId *id, Err
     const FileHeader h = header_of(id);
     log->prepared_id = *id;
     TRY(new_file(log->vfs, path, &h, (int64_t)sizeof h, log->acct, e));
-    return log->vfs->open(log->vfs, path, VFS_READ | VFS_WRITE, &log->prepared, e);
+    return open_file(log->vfs, path, log->acct, &log->prepared, e);
 }
 Status redo_log_remake(RedoLog *log, const char *path, const RedoLogId *id, Err *e) {
     redo_log_unprepare(log);
@@ -435,8 +504,9 @@ Status redo_log_switch(RedoLog *log, const void *bytes, int64_t n, Err *e) {
     mutex_lock(&log->mutex);
     Status st = takes_more(log, e);
     while (st == ST_OK && log->tail.len > 0) { /* of a switch just before */
-        if (log->writing) cond_wait(&log->written, &log->mutex);
-        else write_all(log);
+        LogWrite *f = begin_write(log);
+        if (f) (void)do_write(log, f);
+        else cond_wait(&log->changed, &log->mutex);
         st = takes_more(log, e);
     }
     if (st == ST_OK) st = make_room(log, &log->next, record_bytes(n), e);
@@ -449,16 +519,29 @@ Status redo_log_switch(RedoLog *log, const void *bytes, int64_t n, Err *e) {
     mutex_unlock(&log->mutex);
     return st;
 }
-/* With the mutex: files that are not in use any more. */
+static bool is_writing(RedoLog *log) {
+    bool is = false;
+    for (int64_t k = log->n_ended; k < log->n_begun; k++) is |= write_of(log, k)->state == WRITE_UNDER_WAY;
+    return is;
+}
+/* With the mutex: files that are not in use any more; what they would get is not written. Those under way are all of
+ * one file.
+ */
 static void close_others(RedoLog *log) {
-    VfsFile *now = log->now.len > 0 ? log->now.file : NULL, *tail = log->tail.len > 0 ? log->tail.file : NULL;
+    LogFile *writing = NULL, *tail = log->tail.len > 0 ? log->tail.file : NULL;
+    for (; log->n_ended < log->n_begun; log->n_ended++) {
+        LogWrite *f = write_of(log, log->n_ended);
+        writing = f->bytes.file;
+        f->state = WRITE_NONE;
+        f->bytes.len = 0;
+    }
     if (tail != log->next.file) close_file(log, tail);
-    if (now != tail && now != log->next.file) close_file(log, now);
-    log->now.len = log->tail.len = 0;
+    if (writing != tail && writing != log->next.file) close_file(log, writing);
+    log->tail.len = 0;
 }
 void redo_log_renew(RedoLog *log) {
     mutex_lock(&log->mutex);
-    while (log->writing) cond_wait(&log->written, &log->mutex);
+    while (is_writing(log)) cond_wait(&log->changed, &log->mutex);
     close_others(log);
     close_file(log, log->next.file);
     begin_file(log, log->prepared, atomic_load(&log->end), FIRST_AT);
@@ -466,7 +549,7 @@ void redo_log_renew(RedoLog *log) {
     atomic_store(&log->durable, atomic_load(&log->end));
     err_clear(&log->full);
     err_clear(&log->failed);
-    pthread_cond_broadcast(&log->written);
+    wake_all(log);
     mutex_unlock(&log->mutex);
 }
 static void log_free(RedoLog *log, bool write) {
@@ -484,10 +567,10 @@ static void log_free(RedoLog *log, bool write) {
     close_file(log, log->next.file);
     mem_free(log->acct, log->next.p, log->next.cap);
     mem_free(log->acct, log->tail.p, log->tail.cap);
-    mem_free(log->acct, log->now.p, log->now.cap);
-    pthread_cond_destroy(&log->joined);
+    for (int i = 0; i < WRITES; i++) mem_free(log->acct, log->writes[i].bytes.p, log->writes[i].bytes.cap);
+    for (int i = 0; i <= WRITES; i++) pthread_cond_destroy(&log->groups[i]);
     pthread_cond_destroy(&log->wake);
-    pthread_cond_destroy(&log->written);
+    pthread_cond_destroy(&log->changed);
     mutex_destroy(&log->mutex);
     mem_free(log->acct, log, (int64_t)sizeof *log);
 }

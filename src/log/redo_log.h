@@ -2,7 +2,9 @@
  *
  * A record is bytes that the log does not look into. Appending puts it in memory, which is the order that counts;
  * a thread that needs it on the disk waits until it is (redo_log_wait): the first that waits writes and syncs all that
- * has been appended by then, the others wait for that, so that many commits share a sync. What no thread waits for is
+ * has been appended by then, the others wait for that, so that many commits share a sync. What comes meanwhile is
+ * written beside it, by up to eight threads at a time, each what has come since the one before: a disk takes several
+ * writes in little more time than one. A record is on the disk when all before it are. What no thread waits for is
  * written by a thread, REDO_LOG_DELAY_MS after it came.
  *
  * The file, all integers little-endian, checksums xxh3-64:
@@ -16,13 +18,15 @@
  *
  * Format 1 has the LSN of the first record and 24 bytes 0 behind the generation, no beginning, and records from 64.
  *
+ * A power cut may leave records behind a hole, where writes were under way: those are not read.
+ *
  * The LSN of a record is that of the first one plus its distance to it in the file, so a record that lies elsewhere, or
  * is left of another file, is none. Where the chain of records ends, either the log ends, or power failed while it was
  * written; when a later record says that this place was on the disk, the file is damaged (XX001).
  *
  * A log goes on in another file: the next one is made with a header, beside commits, and gets its beginning when it is
- * taken into use, with the LSN where the file before it ends. What is behind that is written when the file before is on
- * the disk up to there. So a file that has a beginning proves how long the one before it is.
+ * taken into use, with the LSN where the file before it ends. That is written when the file before is on the disk up to
+ * there. So a file that has a beginning proves how long the one before it is.
  *
  * A failed sync is final (the kernel may have dropped what it could not write): the log takes nothing more, until
  * redo_log_renew. A write that found no room is tried again.
@@ -89,9 +93,9 @@ int64_t redo_log_bytes(const RedoLog *log);   /* of the file, with what is appen
 typedef struct RedoLogInfo {
     int64_t lsn, durable;     /* as redo_log_end and redo_log_durable have them */
     int64_t records, bytes;   /* that were appended; with what the file has around them */
-    int64_t writes, write_ns; /* of groups of records, each with one sync */
+    int64_t writes, write_ns; /* of groups of records, each with one sync; of all of them, beside each other or not */
     int64_t waits, wait_ns;   /* of threads, for what was not on the disk */
-    int32_t waiting;          /* threads, for the next write */
+    int32_t waiting;          /* threads, for writes */
     char failure[256];        /* why nothing is committed; "": it is */
     char last_error[256];     /* of the last write or sync that failed, also when others have succeeded since */
 } RedoLogInfo;

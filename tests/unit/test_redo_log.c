@@ -232,6 +232,56 @@ static void failed_sync(void **state) {
     assert_int_equal(redo_log_wait(x.log, lsn, &e), ST_OK);
     end(&x);
 }
+/* ---- writes beside each other ---- */
+static struct {
+    Status (*sync)(VfsFile *f, Err *e);
+    _Atomic int begun;
+    _Atomic bool hold; /* the first one */
+} slow;
+static Status sync_slowly(VfsFile *f, Err *e) {
+    const int number = slow.begun++;
+    while (number == 0 && slow.hold) sched_yield();
+    return slow.sync(f, e);
+}
+static void *append_and_wait(void *arg) {
+    Shared *x = arg;
+    Err e = {0};
+    int64_t lsn = 0;
+    pthread_mutex_lock(&x->lock);
+    x->refused += redo_log_append(x->log, "one", 3, &lsn, &e) != ST_OK;
+    pthread_mutex_unlock(&x->lock);
+    x->refused += redo_log_wait(x->log, lsn, &e) != ST_OK;
+    return NULL;
+}
+static void wait_for(Shared *x, int64_t begun, int64_t writes) {
+    RedoLogInfo info = {0};
+    while (slow.begun < begun || info.writes < writes) {
+        sched_yield();
+        redo_log_info(x->log, &info);
+    }
+}
+/* A write begins while another one is under way; what it has is not on the disk before that. */
+static void beside(void **state) {
+    (void)state;
+    Shared x;
+    pthread_t threads[2];
+    open_log(&x, 8);
+    slow.sync = x.disk->vfs.sync;
+    slow.begun = 0;
+    slow.hold = true;
+    x.disk->vfs.sync = sync_slowly;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, append_and_wait, &x), 0);
+        wait_for(&x, i + 1, i);
+    }
+    assert_int_equal(redo_log_durable(x.log), BEGIN_LSN);
+    slow.hold = false;
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    assert_int_equal(x.refused, 0);
+    assert_int_equal(redo_log_durable(x.log), redo_log_end(x.log));
+    x.disk->vfs.sync = slow.sync;
+    end(&x);
+}
 /* What no thread waits for is written by the log's thread. */
 static void late(void **state) {
     (void)state;
@@ -247,8 +297,8 @@ static void late(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(groups), cmocka_unit_test(new_files),
-                                       cmocka_unit_test(full_disk), cmocka_unit_test(failed_sync),
-                                       cmocka_unit_test(late)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(groups),      cmocka_unit_test(beside),
+                                       cmocka_unit_test(new_files),   cmocka_unit_test(full_disk),
+                                       cmocka_unit_test(failed_sync), cmocka_unit_test(late)};
     return cmocka_run_group_tests_name("redo_log", tests, NULL, NULL);
 }
