@@ -275,8 +275,59 @@ static Status put_all(Commit *c, const UndoLog *u, bool definitions, int64_t *ls
     if (definitions) sequences_based(r, &c->db->catalog);
     return ST_OK;
 }
+/* ---- records that are made before their commit ---- */
+typedef struct MadeChange {
+    MadeRecord record;
+    MemAccount *acct;
+} MadeChange;
+static void drop_made(void *made) {
+    MadeChange *m = made;
+    redo_log_release_made(&m->record);
+    mem_free(m->acct, m, (int64_t)sizeof *m);
+}
+static Status make_record(Database *db, const PieceInput *in, MadeRecord *r, Err *e) {
+    enum { MOST_HEAD = 32 }; /* of a part: kind, table, length */
+    BytesOut head = {.acct = &db->account, .e = e};
+    redo_log_begin_made(db->redo->log, r, e);
+    const int64_t at = r->bytes.len + MOST_HEAD;
+    bytes_put(&r->bytes, (char[MOST_HEAD]){0}, MOST_HEAD);
+    TRY(redo_put_change(in->version, in->n, in->rowids, in->set, &r->bytes, e));
+    redo_put_rows_head(&head, in->version->id, r->bytes.len - at);
+    if (!head.failed) {
+        r->at = at - head.len;
+        memcpy(r->bytes.p + r->at, head.p, (size_t)head.len);
+    }
+    const bool ok = !head.failed;
+    bytes_out_release(&head);
+    return ok ? redo_log_end_made(r, e) : ST_ERROR;
+}
+Status redo_make(Database *db, const PieceInput *in, TablePieces *p, Err *e) {
+    if (!db->redo || key_is_temporary(in->version->name)) return ST_OK;
+    MadeChange *m = mem_calloc(&db->account, (int64_t)sizeof *m, e);
+    if (!m) return ST_ERROR;
+    m->acct = &db->account;
+    if (make_record(db, in, &m->record, e) != ST_OK) {
+        drop_made(m);
+        return ST_ERROR;
+    }
+    pieces_keep_made(p, m, drop_made);
+    return ST_OK;
+}
+/* *done false: there is none, or the table's rows have other numbers in the log. */
+static Status commit_made(Database *db, const UndoLog *u, int64_t *lsn, bool *done, Err *e) {
+    const Table *t = NULL;
+    MadeChange *m = undo_made(u, &t);
+    *done = m && is_based(db, t) && catalog_table(&db->catalog, slice_of(t->name)) == t;
+    if (!*done) return ST_OK;
+    TRY(redo_log_append_made(db->redo->log, &m->record, lsn, e));
+    atomic_fetch_add(&db->redo->extra, extra_work(1, undo_rows(u), 0));
+    return ST_OK;
+}
 Status redo_commit(Database *db, const UndoLog *u, bool definitions, int64_t *lsn, Err *e) {
     if (!db->redo || (!definitions && (!u || !undo_names_permanent(u)))) return ST_OK;
+    bool done = false;
+    if (!definitions) TRY(commit_made(db, u, lsn, &done, e));
+    if (done) return ST_OK;
     Commit c = {.db = db, .a = arena_new(&db->account, e), .out = {.acct = &db->account, .e = e}, .e = e};
     if (!c.a) return ST_ERROR;
     arena_set_err(c.a, e);

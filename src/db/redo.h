@@ -34,6 +34,7 @@
 #include "base/bytes.h"
 #include "db/generation.h"
 #include "log/redo_log.h"
+#include "storage/pieces.h"
 #include "storage/table_file.h"
 
 /* From here on commits are logged; the database is saved first where there is no generation to go on from. Behind
@@ -56,6 +57,9 @@ void redo_numbers(Database *db, const Table *t, const struct RowNumbers *x);
  * again when it is opened. */
 void redo_is_ahead(Database *db, const Err *why);
 Status redo_may_save(const Database *db, Err *e); /* 58030: it lacks them */
+/* Beside commits: the record of what pieces_apply of the same input will do, kept with the pieces, so that its commit
+ * need not make it. Nothing, where nothing is logged. 53200 */
+Status redo_make(Database *db, const PieceInput *in, TablePieces *p, Err *e);
 /* Numbers of a sequence, up to those that it may give without saying so again. */
 Status redo_sequence(Database *db, const Sequence *q, int64_t last, bool is_called, int64_t *lsn, Err *e);
 

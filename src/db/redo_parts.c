@@ -16,6 +16,11 @@ void redo_put_file(BytesOut *o, RedoKind kind, int64_t id, const char *name, int
     bytes_put_text(o, name);
     bytes_put_i64(o, seal);
 }
+void redo_put_rows_head(BytesOut *o, int64_t table, int64_t n) {
+    put_kind(o, REDO_ROWS);
+    bytes_put_short(o, table);
+    bytes_put_short(o, n);
+}
 static void put_bytes(BytesOut *o, const BytesOut *bytes) {
     bytes_put_short(o, bytes->len);
     bytes_put(o, bytes->p, bytes->len);

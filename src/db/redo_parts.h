@@ -51,6 +51,7 @@ typedef struct RedoPart {
 void redo_put_file(BytesOut *o, RedoKind kind, int64_t id, const char *name, int64_t seal);
 void redo_put_bulk(BytesOut *o, const BytesOut *inputs);
 void redo_put_bytes(BytesOut *o, RedoKind kind, int64_t id, const BytesOut *bytes); /* rows, an outcome, numbers */
+void redo_put_rows_head(BytesOut *o, int64_t table, int64_t n);                     /* n bytes of rows follow */
 /* Nothing, when they are the same. */
 void redo_put_definitions(BytesOut *o, const BytesOut *before, const BytesOut *now);
 /* What the catalog's bytes become, appended to `out`, which is empty. *valid false: it is none of these bytes. */

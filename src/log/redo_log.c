@@ -15,6 +15,9 @@ enum {
     RECORD_ALIGN = 8,
     FIRST_ROOM = 64 << 10,
     KEPT_ROOM = 1 << 20,
+    MADE_HEAD =
+        1 << 20, /* before a record that is made beside: for its header, and for what has been appended before */
+    MADE_TAIL = 64 << 10 /* behind it, for what is appended next */
 };
 static const char magic[8] = "STELELOG", begin_magic[8] = "LOGBEGIN";
 
@@ -50,6 +53,7 @@ typedef struct Pending {
     LogFile *file;
     int64_t first_lsn; /* at FIRST_AT in the file */
     char *p;
+    int64_t from; /* they begin there in p, which has room for cap */
     int64_t len, cap, at;
 } Pending;
 typedef enum WriteState {
@@ -94,9 +98,12 @@ struct RedoLog {
 static int64_t lsn_behind(const Pending *p) { return p->first_lsn + (p->at + p->len - FIRST_AT); }
 /* Nothing but perhaps the file's beginning. */
 static bool has_no_record(const Pending *p) { return p->at + p->len <= FIRST_AT || p->len == 0; }
-static uint64_t record_checksum(const RecordHeader *h, int64_t lsn, const char *bytes) {
+static uint64_t sealed(const RecordHeader *h, int64_t lsn, uint64_t checksum) {
     const int64_t with[] = {lsn, h->durable, h->n};
-    return hash_combine(checksum64(with, (int64_t)sizeof with), checksum64(bytes, h->n));
+    return hash_combine(checksum64(with, (int64_t)sizeof with), checksum);
+}
+static uint64_t record_checksum(const RecordHeader *h, int64_t lsn, const char *bytes) {
+    return sealed(h, lsn, checksum64(bytes, h->n));
 }
 
 /* ---- writing ---- */
@@ -122,6 +129,7 @@ static void take(Pending *from, Pending *to) {
     const Pending empty = *to;
     *to = *from;
     from->p = empty.p;
+    from->from = 0;
     from->cap = empty.cap;
     from->at += from->len;
     from->len = 0;
@@ -168,7 +176,7 @@ static bool do_write(RedoLog *log, LogWrite *f) {
     f->state = WRITE_UNDER_WAY;
     mutex_unlock(&log->mutex);
     const int64_t began = clock_ns();
-    const Status st = log->vfs->write_at(file, w.p, w.len, w.at, &e);
+    const Status st = log->vfs->write_at(file, w.p + w.from, w.len, w.at, &e);
     const bool sync_failed = st == ST_OK && log->vfs->sync(file, &e) != ST_OK;
     const int64_t took = clock_ns() - began;
     mutex_lock(&log->mutex);
@@ -260,28 +268,34 @@ static int64_t record_bytes(int64_t n) {
     return (int64_t)sizeof(RecordHeader) + (n + RECORD_ALIGN - 1) / RECORD_ALIGN * RECORD_ALIGN;
 }
 static Status make_room(const RedoLog *log, Pending *p, int64_t n, Err *e) {
-    if (p->cap - p->len >= n) return ST_OK;
-    const int64_t cap = MAX_OF(MAX_OF(p->cap * 2, (int64_t)FIRST_ROOM), p->len + n);
+    const int64_t end = p->from + p->len;
+    if (p->cap - end >= n) return ST_OK;
+    const int64_t cap = MAX_OF(MAX_OF(p->cap * 2, (int64_t)FIRST_ROOM), end + n);
     char *more = mem_realloc(log->acct, p->p, p->cap, cap, e);
     if (!more) return ST_ERROR;
     p->p = more;
     p->cap = cap;
     return ST_OK;
 }
+/* `next` has a record more, of so many bytes. The LSN behind it. */
+static int64_t count_record(RedoLog *log, int64_t all) {
+    const int64_t lsn = atomic_load(&log->end) + all;
+    log->next.len += all;
+    log->sums.records++;
+    log->sums.bytes += all;
+    atomic_store(&log->end, lsn);
+    return lsn;
+}
 /* The LSN behind it. */
 static int64_t put_record(RedoLog *log, const void *bytes, int64_t n) {
     const int64_t lsn = atomic_load(&log->end), all = record_bytes(n);
-    char *at = log->next.p + log->next.len;
+    char *at = log->next.p + log->next.from + log->next.len;
     RecordHeader h = {.durable = atomic_load(&log->durable), .n = n};
     h.checksum = record_checksum(&h, lsn, bytes);
     memcpy(at, &h, sizeof h);
     memcpy(at + sizeof h, bytes, (size_t)n);
     memset(at + sizeof h + n, 0, (size_t)(all - (int64_t)sizeof h - n));
-    log->next.len += all;
-    log->sums.records++;
-    log->sums.bytes += all;
-    atomic_store(&log->end, lsn + all);
-    return lsn + all;
+    return count_record(log, all);
 }
 /* With the mutex: room for another record, so far as the last write tells; one that found none is tried again. */
 static Status has_room(RedoLog *log, Err *e) {
@@ -323,6 +337,52 @@ void redo_log_write_soon(RedoLog *log) {
     pthread_cond_signal(&log->wake);
     mutex_unlock(&log->mutex);
 }
+MemAccount *redo_log_account(const RedoLog *log) { return log->acct; }
+void redo_log_begin_made(RedoLog *log, MadeRecord *r, Err *e) {
+    static const char nothing[MADE_HEAD];
+    *r = (MadeRecord){.bytes = {.acct = log->acct, .e = e}, .at = MADE_HEAD};
+    bytes_put(&r->bytes, nothing, MADE_HEAD);
+}
+Status redo_log_end_made(MadeRecord *r, Err *e) {
+    static const char nothing[MADE_TAIL];
+    r->n = r->bytes.len - r->at;
+    bytes_put(&r->bytes, nothing, MADE_TAIL);
+    if (r->bytes.failed) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    r->checksum = checksum64(r->bytes.p + r->at, r->n);
+    return ST_OK;
+}
+void redo_log_release_made(MadeRecord *r) {
+    bytes_out_release(&r->bytes);
+    *r = (MadeRecord){0};
+}
+/* With the mutex. What has been appended goes before the record, whose buffer is the next one. false: that is too much.
+ */
+static bool take_made(RedoLog *log, MadeRecord *r) {
+    Pending *p = &log->next;
+    RecordHeader h = {.durable = atomic_load(&log->durable), .n = r->n};
+    const int64_t head = r->at - (int64_t)sizeof h;
+    if (p->len > head || log->acct != r->bytes.acct) return false;
+    h.checksum = sealed(&h, atomic_load(&log->end), r->checksum);
+    memcpy(r->bytes.p + head, &h, sizeof h);
+    if (p->len > 0) memcpy(r->bytes.p + head - p->len, p->p + p->from, (size_t)p->len);
+    mem_free(log->acct, p->p, p->cap);
+    p->p = r->bytes.p;
+    p->cap = r->bytes.cap;
+    p->from = head - p->len;
+    r->bytes = (BytesOut){0};
+    return true;
+}
+Status redo_log_append_made(RedoLog *log, MadeRecord *r, int64_t *lsn, Err *e) {
+    bool taken = false;
+    mutex_lock(&log->mutex);
+    const Status st = takes_more(log, e);
+    const bool first = has_no_record(&log->next);
+    if (st == ST_OK) taken = take_made(log, r);
+    if (taken && first) pthread_cond_signal(&log->wake);
+    if (taken) *lsn = count_record(log, record_bytes(r->n));
+    mutex_unlock(&log->mutex);
+    return st != ST_OK || taken ? st : redo_log_append(log, r->bytes.p + r->at, r->n, lsn, e);
+}
 int64_t redo_log_end(const RedoLog *log) { return atomic_load(&log->end); }
 int64_t redo_log_durable(const RedoLog *log) { return atomic_load(&log->durable); }
 int64_t redo_log_bytes(const RedoLog *log) {
@@ -351,7 +411,7 @@ static void give_back(const RedoLog *log, Pending *p) {
     if (p->len > 0 || p->cap <= KEPT_ROOM) return;
     mem_free(log->acct, p->p, p->cap);
     p->p = NULL;
-    p->cap = 0;
+    p->from = p->cap = 0;
 }
 static bool has_pending(const RedoLog *log) { return log->next.len > 0 || log->tail.len > 0; }
 /* Writes what no thread waits for. */
@@ -447,7 +507,7 @@ static void begin_file(RedoLog *log, LogFile *file, int64_t first_lsn, int64_t a
     log->next.file = file;
     log->next.first_lsn = first_lsn;
     log->next.at = at;
-    log->next.len = 0;
+    log->next.from = log->next.len = 0;
     atomic_store(&log->first_lsn, first_lsn);
     log->begun = at == FIRST_AT;
 }

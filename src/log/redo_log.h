@@ -37,6 +37,7 @@
 #ifndef STELE_LOG_REDO_LOG_H
 #define STELE_LOG_REDO_LOG_H
 
+#include "base/bytes.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/vfs.h"
@@ -69,6 +70,21 @@ Status redo_log_append_outcome(RedoLog *log, const void *bytes, int64_t n, int64
 Status redo_log_takes_more(RedoLog *log, Err *e); /* 53100, 58030: it does not, as redo_log_append */
 /* What is appended is written now, by the thread that writes late. */
 void redo_log_write_soon(RedoLog *log);
+/* A large record that is made before it is appended, so that appending does not copy it: n bytes, their checksum64,
+ * from `at` on. Its buffer is of the log's account. */
+typedef struct MadeRecord {
+    BytesOut bytes;
+    int64_t at, n;
+    uint64_t checksum;
+} MadeRecord;
+MemAccount *redo_log_account(const RedoLog *log);
+/* The record begins behind room for what the log puts before it, at r->at, and r->bytes goes on with its bytes. */
+void redo_log_begin_made(RedoLog *log, MadeRecord *r, Err *e);
+/* All of it is there. 53200 */
+Status redo_log_end_made(MadeRecord *r, Err *e);
+void redo_log_release_made(MadeRecord *r); /* also of zeros, and when it was appended */
+/* As redo_log_append; the buffer is the log's then. */
+Status redo_log_append_made(RedoLog *log, MadeRecord *r, int64_t *lsn, Err *e);
 /* Until all records up to the LSN are on the disk. 53100: there is no room; they are kept, and will be written when
  * there is. 58030. */
 Status redo_log_wait(RedoLog *log, int64_t lsn, Err *e);

@@ -19,8 +19,17 @@ static void free_piece(TablePieces *p, Piece *x) {
     if (x->rows) mem_free(p->acct, x->rows, PIECE_ROWS_BYTES);
     if (x->cells) mem_free(p->acct, x->cells, sums);
 }
+static void drop_made(TablePieces *p) {
+    if (p->made) p->drop_made(p->made);
+    p->made = NULL;
+}
+void pieces_keep_made(TablePieces *p, void *made, void (*drop)(void *made)) {
+    p->made = made;
+    p->drop_made = drop;
+}
 void pieces_free(TablePieces *p) {
     if (!p) return;
+    drop_made(p);
     Table *t = p->table;
     const bool held = p->held;
     for (int64_t i = 0; i < p->n; i++) free_piece(p, &p->items[i]);
@@ -465,6 +474,26 @@ static Status apply_rest(Table *t, int64_t n, const int64_t *rest, const int64_t
     mem_free(&t->account, ids, n * 8);
     return st;
 }
+/* What was made beforehand is of use: every row was there, once, and is where it was. */
+static void look_at_made(TablePieces *p, const UndoLog *u, int64_t mark) {
+    int64_t n = 0, col = -1;
+    bool stayed = mark == 0;
+    for (int64_t k = mark; k < u->recs.len; k++) {
+        const UndoRecord *r = &u->recs.items[k];
+        const bool updates = r->kind == UNDO_UPDATE;
+        stayed &= updates || r->kind == UNDO_PIECES || (r->kind == UNDO_DELETE && !r->moved);
+        if (updates && col < 0) col = r->col;
+        if (!updates || r->col == col) n += r->n;
+    }
+    p->made_of = u->recs.len;
+    if (!stayed || n != p->n_rows) drop_made(p);
+}
+void *undo_made(const UndoLog *u, const Table **t) {
+    const UndoRecord *first = u->recs.len > 0 ? &u->recs.items[0] : NULL;
+    if (!first || !first->t || first->kind != UNDO_PIECES || first->pieces->made_of != u->recs.len) return NULL;
+    *t = first->t;
+    return first->pieces->made;
+}
 Status pieces_apply(TablePieces *p, const int64_t *rowids, const NewRows *set, UndoLog *undo, int64_t *done, Err *e) {
     Table *t = p->table;
     MemAccount *a = p->acct;
@@ -483,6 +512,7 @@ Status pieces_apply(TablePieces *p, const int64_t *rowids, const NewRows *set, U
         undo_rollback(undo, mark);
         return ST_ERROR;
     }
+    if (shown) look_at_made(p, undo, mark);
     if (!set) t->impl->changed_rows += rows;
     *done = rows + more;
     table_changed(t);

@@ -22,6 +22,7 @@
 #ifndef STELE_STORAGE_PIECES_H
 #define STELE_STORAGE_PIECES_H
 
+#include "base/bytes.h"
 #include "storage/row_change.h"
 
 typedef struct TablePieces TablePieces;
@@ -41,6 +42,12 @@ Status pieces_make(const PieceInput *in, TablePieces **out, Err *e);
  * of pieces, and deleted ones. Errors as of rows_update and table_delete: nothing of it remains. */
 Status pieces_apply(TablePieces *p, const int64_t *rowids, const NewRows *set, UndoLog *undo, int64_t *done, Err *e);
 void pieces_free(TablePieces *p); /* NULL is fine */
+
+/* What the caller has made of the same input beforehand, for the commit: given back when all that the log has is the
+ * rows of one pieces_apply, which are where they were. NULL: it has more, or there is none. `drop` is called in the
+ * end. */
+void pieces_keep_made(TablePieces *p, void *made, void (*drop)(void *made));
+void *undo_made(const UndoLog *u, const Table **t);
 
 /* The log is shown: its records of pieces become records of cells and rows. 53200: some may have. */
 Status undo_unpack_pieces(UndoLog *u, Err *e);

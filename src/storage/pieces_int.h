@@ -31,9 +31,12 @@ struct TablePieces {
     int64_t n_rows;  /* of the input */
     int64_t *places; /* these by tablet; NULL: in their order */
     int64_t n, cap;
-    Piece *items;   /* by number */
-    int64_t n_rest; /* rows of other tablets, */
-    int64_t *rest;  /* by place in the input */
+    Piece *items; /* by number */
+    void *made;   /* pieces_keep_made; NULL: none */
+    void (*drop_made)(void *made);
+    int64_t made_of; /* records of the log */
+    int64_t n_rest;  /* rows of other tablets, */
+    int64_t *rest;   /* by place in the input */
 };
 enum { PIECE_ROWS_BYTES = TABLET_ROWS / 8 };
 

@@ -22,7 +22,6 @@
 
 #include <stdlib.h>
 
-#include "storage/row_change.h"
 #include "storage/storage_int.h"
 #include "storage/undo_edits.h"
 
@@ -64,9 +63,9 @@ static Status read_cells(const Table *t, int col, int64_t n, const int64_t *rowi
     return ST_OK;
 }
 static void put_strings(BytesOut *out, int64_t n, const Str *cells, const uint8_t *valid) {
-    for (int64_t i = 0; i < n; i++) bytes_put_short(out, valid[i] ? (int64_t)cells[i].len : 0);
+    for (int64_t i = 0; i < n; i++) bytes_put_short(out, !valid || valid[i] ? (int64_t)cells[i].len : 0);
     for (int64_t i = 0; i < n; i++)
-        if (valid[i]) bytes_put(out, cells[i].ptr, (int64_t)cells[i].len);
+        if (!valid || valid[i]) bytes_put(out, cells[i].ptr, (int64_t)cells[i].len);
 }
 static int64_t int_at(const void *cells, int32_t size, int64_t i) {
     int64_t x = 0;
@@ -87,7 +86,12 @@ static int32_t bytes_needed(const void *cells, int32_t size, int64_t n) {
     return min >= INT32_MIN && max <= INT32_MAX ? 4 : 8;
 }
 static void put_ints(BytesOut *out, int64_t n, const char *cells, int32_t size, int32_t to) {
-    for (int64_t i = 0; i < n; i++) bytes_put(out, cells + i * size, to); /* little-endian */
+    char some[8 * 512];
+    for (int64_t i = 0, k; i < n; i += k) {
+        k = MIN_OF(n - i, (int64_t)sizeof some / 8);
+        for (int64_t j = 0; j < k; j++) memcpy(some + j * to, cells + (i + j) * size, (size_t)to); /* little-endian */
+        bytes_put(out, some, k * to);
+    }
 }
 static void put_valid(BytesOut *out, int64_t n, const uint8_t *valid) {
     for (int64_t i = 0; i < n; i += 8) {
@@ -97,6 +101,16 @@ static void put_valid(BytesOut *out, int64_t n, const uint8_t *valid) {
     }
 }
 static bool is_narrow(Phys p) { return p == PH_I16 || p == PH_I32 || p == PH_I64; }
+/* Cells side by side; those of NULLs are zero. valid NULL: none is. */
+static void put_column(Phys phys, int64_t n, const char *cells, const uint8_t *valid, BytesOut *out) {
+    const int32_t size = (int32_t)phys_size(phys);
+    const int32_t to = is_narrow(phys) ? bytes_needed(cells, size, n) : CELLS_PLAIN;
+    bytes_put(out, &(uint8_t){(uint8_t)(to | (valid ? CELLS_NULLS : 0))}, 1);
+    if (valid) put_valid(out, n, valid);
+    if (phys == PH_STR) put_strings(out, n, (const Str *)(const void *)cells, valid);
+    else if (to) put_ints(out, n, cells, size, to);
+    else bytes_put(out, cells, n * size);
+}
 static Status put_cells(const Table *t, int col, int64_t n, const int64_t *rowids, Arena *a, BytesOut *out) {
     const Phys phys = type_phys(t->cols[col].type);
     const int32_t size = (int32_t)phys_size(phys);
@@ -107,12 +121,7 @@ static Status put_cells(const Table *t, int col, int64_t n, const int64_t *rowid
     TRY(read_cells(t, col, n, rowids, a, cells, valid, &has_nulls));
     for (int64_t i = 0; has_nulls && i < n; i++)
         if (!valid[i]) memset(cells + i * size, 0, (size_t)size);
-    const int32_t to = is_narrow(phys) ? bytes_needed(cells, size, n) : CELLS_PLAIN;
-    bytes_put(out, &(uint8_t){(uint8_t)(to | (has_nulls ? CELLS_NULLS : 0))}, 1);
-    if (has_nulls) put_valid(out, n, valid);
-    if (phys == PH_STR) put_strings(out, n, (const Str *)(const void *)cells, valid);
-    else if (to) put_ints(out, n, cells, size, to);
-    else bytes_put(out, cells, n * size);
+    put_column(phys, n, cells, has_nulls ? valid : NULL, out);
     return ST_OK;
 }
 
@@ -168,6 +177,52 @@ Status redo_put(const NetChange *c, Arena *a, BytesOut *out, Err *e) {
     TRY(put_inserted(t, c->n_inserted, c->inserted, out, e));
     TRY(loaded_rows(c, a, &n_loaded, &loaded));
     TRY(put_inserted(t, n_loaded, loaded, out, e));
+    bytes_put_short(out, 0);
+    return out->failed ? ST_ERROR : ST_OK;
+}
+
+/* Value i as the column's cell; zero where it is NULL. */
+static void given_cell(const Vec *v, int64_t i, Phys phys, char *cell) {
+    const int64_t size = phys_size(phys);
+    if (v->is_const) i = 0;
+    memset(cell, 0, (size_t)size);
+    if (v->valid && !v->valid[i]) return;
+    if (v->phys == (uint8_t)phys) {
+        memcpy(cell, (const char *)v->data + i * size, (size_t)size);
+        return;
+    }
+    int128_t x =
+        v->phys == PH_I128 ? ((const int128_t *)v->data)[i] : int_at(v->data, (int32_t)phys_size((Phys)v->phys), i);
+    memcpy(cell, &x, (size_t)size);
+}
+static Status put_given(const Column *c, int64_t n, const Vec *v, BytesOut *out, Err *e) {
+    const Phys phys = type_phys(c->type);
+    const int64_t size = phys_size(phys);
+    if (!v->is_const && !v->valid && v->phys == (uint8_t)phys) {
+        put_column(phys, n, v->data, NULL, out);
+        return ST_OK;
+    }
+    char *cells = mem_alloc(out->acct, n * size, e);
+    uint8_t *valid = v->valid ? mem_alloc(out->acct, n, e) : NULL;
+    const bool ok = cells && (!v->valid || valid);
+    for (int64_t i = 0; ok && i < n; i++) {
+        given_cell(v, i, phys, cells + i * size);
+        if (valid) valid[i] = v->valid[v->is_const ? 0 : i];
+    }
+    if (ok) put_column(phys, n, cells, valid, out);
+    mem_free(out->acct, cells, n * size);
+    mem_free(out->acct, valid, n);
+    return ok ? ST_OK : ST_ERROR;
+}
+Status redo_put_change(const Table *t, int64_t n, const int64_t *rowids, const NewRows *x, BytesOut *out, Err *e) {
+    bytes_put_short(out, t->n_cols);
+    put_rowids(out, x ? 0 : n, rowids);
+    put_rowids(out, x ? n : 0, rowids);
+    if (x) bytes_put_short(out, x->n_cols);
+    for (int32_t i = 0; x && i < x->n_cols; i++) {
+        bytes_put_short(out, x->cols[i]);
+        TRY(put_given(&t->cols[x->cols[i]], n, &x->vals[i], out, e));
+    }
     bytes_put_short(out, 0);
     return out->failed ? ST_ERROR : ST_OK;
 }

@@ -16,12 +16,16 @@
 #define STELE_STORAGE_REDO_H
 
 #include "base/bytes.h"
-#include "storage/table.h"
+#include "storage/row_change.h"
 
 /* Rows that the bytes of the change would have, deleted ones included. */
 int64_t redo_rows(const NetChange *c);
 /* c: by undo_net, not `replaced`, of changes that are shown. What is needed meanwhile is in the arena. */
 Status redo_put(const NetChange *c, Arena *a, BytesOut *out, Err *e);
+
+/* The same for rows of one statement, before they change: they get these cells (x as of rows_update), or (x NULL) are
+ * deleted. Each is named once, and will stay where it is. */
+Status redo_put_change(const Table *t, int64_t n, const int64_t *rowids, const NewRows *x, BytesOut *out, Err *e);
 
 /* Rows that have changed alike, with their numbers in the log. All of it is good until the next. */
 typedef enum RedoChangeKind { REDO_DELETED, REDO_UPDATED, REDO_INSERTED } RedoChangeKind;

@@ -27,6 +27,17 @@ typedef struct Record {
     char more[120];
 } Record;
 
+/* One in five is made before it is appended. */
+static Status append_one(Shared *x, const Record *r, int64_t n, int64_t i, int64_t *lsn, Err *e) {
+    MadeRecord made;
+    if (i % 5) return redo_log_append(x->log, r, n, lsn, e);
+    redo_log_begin_made(x->log, &made, e);
+    bytes_put(&made.bytes, r, n);
+    Status st = redo_log_end_made(&made, e);
+    if (st == ST_OK) st = redo_log_append_made(x->log, &made, lsn, e);
+    redo_log_release_made(&made);
+    return st;
+}
 static void *append_many(void *arg) {
     Shared *x = ((void **)arg)[0];
     const int64_t me = (int64_t)(intptr_t)((void **)arg)[1];
@@ -36,7 +47,7 @@ static void *append_many(void *arg) {
         int64_t lsn, at = 0;
         memset(r.more, (int)('a' + i % 26), sizeof r.more);
         pthread_mutex_lock(&x->lock);
-        const Status st = redo_log_append(x->log, &r, 16 + (me * 31 + i * 7) % (int64_t)sizeof r.more, &lsn, &e);
+        const Status st = append_one(x, &r, 16 + (me * 31 + i * 7) % (int64_t)sizeof r.more, i, &lsn, &e);
         if (st == ST_OK) x->order[x->n++] = me * RECORDS + i;
         at = x->n;
         pthread_mutex_unlock(&x->lock);

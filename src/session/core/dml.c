@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/hash.h"
+#include "db/redo.h"
 #include "session/core/changes_int.h"
 #include "session/core/row_fill.h"
 #include "session/core/transaction.h"
@@ -151,15 +152,16 @@ static Status make_pieces(Apply *y) {
     if (y->n_all < CHANGE_LOAD_ROWS && strcmp(s->settings.txn.snapshot, "version") != 0) return ST_OK;
     const bool deletes = y->b->kind == STMT_DELETE;
     const NewRows x = deletes ? (NewRows){0} : gathered_rows(y);
-    return pieces_make(&(PieceInput){.version = y->b->table,
-                                     .table = y->target,
-                                     .n = y->n_all,
-                                     .rowids = y->all.data[0],
-                                     .set = deletes ? NULL : &x,
-                                     .pool = s->db->pool,
-                                     .workers = row_fill_workers(s, false),
-                                     .cancel = &s->cancel},
-                       &y->pieces, &s->err);
+    const PieceInput in = {.version = y->b->table,
+                           .table = y->target,
+                           .n = y->n_all,
+                           .rowids = y->all.data[0],
+                           .set = deletes ? NULL : &x,
+                           .pool = s->db->pool,
+                           .workers = row_fill_workers(s, false),
+                           .cancel = &s->cancel};
+    TRY(pieces_make(&in, &y->pieces, &s->err));
+    return y->pieces ? redo_make(s->db, &in, y->pieces, &s->err) : ST_OK;
 }
 
 /* ---- ON CONFLICT ---- */
