@@ -21,6 +21,14 @@ bool undo_names_on_commit(const UndoLog *u) {
     return false;
 }
 
+bool undo_changes_tables(const UndoLog *u, int64_t mark, int n, const int64_t *ids) {
+    for (int64_t i = mark; i < u->recs.len; i++) {
+        const UndoRecord *r = &u->recs.items[i];
+        for (int k = 0; r->t && r->kind != UNDO_LOCK && k < n; k++)
+            if (r->t->id == ids[k]) return true;
+    }
+    return false;
+}
 bool undo_names_permanent(const UndoLog *u) {
     for (int64_t i = 0; i < u->recs.len; i++)
         if (u->recs.items[i].t && !key_is_temporary(u->recs.items[i].t->name)) return true;

@@ -34,7 +34,9 @@ Status undo_edits(const UndoLog *u, int64_t mark, const Table *t, const bool *co
 void undo_edit_value(const TableEdits *x, const RowEdit *e, int col, Value *out);
 RowRange undo_edits_tablet(const Table *t, int64_t tablet); /* its rows, deleted ones too */
 bool undo_names_on_commit(const UndoLog *u);                /* some table that it names has Table.on_commit */
-bool undo_names_permanent(const UndoLog *u);                /* some table that it names is not temporary */
+/* What was logged after the mark changes rows of one of the tables, by id. */
+bool undo_changes_tables(const UndoLog *u, int64_t mark, int n, const int64_t *ids);
+bool undo_names_permanent(const UndoLog *u); /* some table that it names is not temporary */
 /* The row is there, and not deleted. */
 bool table_has_row(const Table *t, int64_t rowid);
 

@@ -14,6 +14,7 @@ static stele_db *db;
 static stele_conn *conn, *other;
 
 static const char *meddling; /* the other connection's statement */
+static const char *last;     /* ... the last time; NULL: the same */
 static char refused[6];      /* SQLSTATE of its failure */
 static _Atomic int left;     /* how often it still is to run */
 static _Atomic int ran;
@@ -23,7 +24,7 @@ static void meddle_once(void) {
     int n = atomic_load(&left);
     while (n > 0 && !atomic_compare_exchange_weak(&left, &n, n - 1)) {}
     if (n <= 0) return;
-    if (stele_exec(other, meddling, NULL, NULL) != STELE_OK) {
+    if (stele_exec(other, n == 1 && last ? last : meddling, NULL, NULL) != STELE_OK) {
         stele_error_info e;
         stele_error(other, &e);
         snprintf(refused, sizeof refused, "%s", e.sqlstate);
@@ -39,6 +40,7 @@ static stele_status meddle(stele_call *call, int64_t n, const stele_column *args
 }
 static void arm(int times, const char *sql) {
     meddling = sql;
+    last = NULL;
     *refused = 0;
     atomic_store(&ran, 0);
     atomic_store(&seen, 0);
@@ -119,7 +121,24 @@ static void test_anew(void **state) {
     has_run(2);
     assert_int_equal(atomic_load(&seen), 3 * ROWS);
     api_gives(conn, "select v from o where k = 6", "0");
-    arm(3, "update t set v = 1 where k = 6"); /* the third one cannot: it waits for the lock */
+    arm(3, "update t set v = 0 where k = 6"); /* the third time others read, and write elsewhere */
+    last = "insert into u select v from t where k = 6";
+    api_run(conn, "update t set v = v + 1 where meddle(k) >= 0");
+    has_run(3);
+    assert_int_equal(atomic_load(&seen), 3 * ROWS);
+    api_gives(conn, "select v, (select sum(n) from u) from t where k = 6", "1,0");
+    arm(3, "update t set v = 0 where k = 6");
+    last = "begin; insert into u values (1); select sum(v) from t; commit; vacuum t"; /* does not wait */
+    api_run(conn, "delete from t where meddle(k) < 0");
+    has_run(3);
+    assert_int_equal(atomic_load(&seen), 4 * ROWS);
+    arm(3, "update t set v = 0 where k = 6");
+    last = "begin; insert into u values (1); insert into t values (-1, 1); commit"; /* COMMIT waits, or its INSERT */
+    api_run(conn, "create table n as select k, v from t where meddle(k) >= 0");
+    assert_string_equal(refused, "55P03");
+    api_run(other, "rollback");
+    api_run(conn, "drop table n");
+    arm(3, "update t set v = 1 where k = 6"); /* the third one waits for the statement */
     api_run(conn, "update t set v = v + 1 where meddle(k) >= 0");
     assert_int_equal(atomic_load(&ran), 3);
     assert_string_equal(refused, "55P03");

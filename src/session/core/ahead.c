@@ -25,11 +25,12 @@ bool ahead_pays(const Session *s, const PlanCtx *c, const BoundStmt *b) {
 /* Nothing else of the session is under way, which would have to see what it has seen. */
 static bool is_alone(const Session *s) { return s->state == 'I' && !s->txn && !s->running && !pl_in_call(s); }
 
-bool ahead_begin(Session *s, const Table *target, Ahead *a) {
-    *a = (Ahead){.target = target};
+bool ahead_begin(Session *s, const Table *target, AheadTries *tries, Ahead *a) {
+    *a = (Ahead){.target = target, .tries = tries};
+    const bool holds = ++tries->n == AHEAD_TRIES - 1;
     if (target) a->table = target->id;
     if (target) a->numbers = table_generation(target);
-    if (!is_alone(s) || !session_read_beside(s)) return false;
+    if (!is_alone(s) || !session_read_beside(s, holds ? tries->n_tables : 0, tries->tables)) return false;
     name_reads_begin(&a->reads, session_catalog(s));
     return true;
 }
@@ -50,6 +51,12 @@ static bool holds(const Session *s, Ahead *a) {
     const bool same = !a->target || (is_there(s, a) && table_generation(a->target) == a->numbers);
     return same && name_deps_hold(&a->names, &s->db->catalog);
 }
+/* It has come too late. */
+static void note_tables(const Session *s, const Ahead *a) {
+    AheadTries *t = a->tries;
+    t->n_tables = transaction_tables_read(s, AHEAD_TABLES - 1, t->tables);
+    if (a->target) t->tables[t->n_tables++] = a->table;
+}
 /* What others have committed is why; computed anew it is found. */
 static bool by_others(const Err *e) {
     return strcmp(e->sqlstate, ERR_SERIALIZATION_FAILURE) == 0 || strcmp(e->sqlstate, ERR_SNAPSHOT_TOO_OLD) == 0;
@@ -60,11 +67,13 @@ Status ahead_end(Session *s, Ahead *a, bool *again) {
     *again = st != ST_OK && by_others(&s->err);
     if (st != ST_OK && !*again) return st;
     if (*again) {
+        note_tables(s, a);
         err_clear(&s->err);
         ahead_fail(s);
         return session_begin_change(s);
     }
     *again = !holds(s, a);
+    if (*again) note_tables(s, a);
     transaction_read_over(s);
     return ST_OK;
 }

@@ -6,8 +6,11 @@
  *
  * Meanwhile it is a transaction that reads: what its plan reads is recorded, later commits keep their logs for it, and
  * with the lock it is validated like a COMMIT (transaction.h). When something that it has read has changed, tables have
- * given their rows other numbers, or there are other definitions, it is computed anew; the third time under the lock,
- * which keeps writers away. So it never fails for what others do, and sees one state of the database, the present one.
+ * given their rows other numbers, or there are other definitions, it is computed anew. The third time it holds back who
+ * changes rows of the tables that it has read: they wait as for a transaction that has changed these rows, while
+ * readers and writers of other tables go on. What does not wait (bulks, definitions, loads) may still come in between;
+ * then the fourth time is under the lock. So it never fails for what others do, and sees one state of the database, the
+ * present one.
  *
  * COPY FROM parses and encodes without the lock; there its target alone matters.
  */
@@ -19,22 +22,32 @@
 
 enum {
     AHEAD_ROWS = 50000, /* of tables in the plan: what takes less runs under the lock */
-    AHEAD_TRIES = 3     /* the last one is under the lock */
+    AHEAD_TRIES = 4,    /* the last one is under the lock, and the one before it holds writers back */
+    AHEAD_TABLES = 32   /* whose */
 };
+
+/* How often a statement has been tried so, and what the last try has read. Starts as zeros. */
+typedef struct AheadTries {
+    int n;
+    int n_tables;
+    int64_t tables[AHEAD_TABLES]; /* ids */
+} AheadTries;
+static inline bool ahead_again(const AheadTries *t) { return t->n < AHEAD_TRIES - 1; }
 
 /* A statement that is computed so: what must be the same when it has the lock again. */
 typedef struct Ahead {
     int64_t table, numbers; /* of the table that it changes: id, and what its row numbers mean (table_generation) */
-    const Table *target;    /* not to be looked at without the lock: it may be gone */
-    NameReads reads;        /* while it is bound */
-    NameDeps names;         /* what it was bound by, in the arena */
+    AheadTries *tries;
+    const Table *target; /* not to be looked at without the lock: it may be gone */
+    NameReads reads;     /* while it is bound */
+    NameDeps names;      /* what it was bound by, in the arena */
 } Ahead;
 
 /* Whether the bound statement reads so much that computing beside the tables pays; with snapshot = version, always. */
 bool ahead_pays(const Session *s, const PlanCtx *c, const BoundStmt *b);
 /* With the lock held alone, and nothing changed yet: the session reads a version from now on (session_catalog), without
  * the lock, and names that are looked up are recorded. false: it cannot; the lock is still held. */
-bool ahead_begin(Session *s, const Table *target, Ahead *a); /* target NULL: it changes none that is there */
+bool ahead_begin(Session *s, const Table *target, AheadTries *tries, Ahead *a); /* target NULL: it is yet to come */
 /* Behind binding: names are not recorded any more. */
 Status ahead_bound(Session *s, Ahead *a, Arena *arena);
 /* The lock alone again, and the tables as they are now, where nothing that was read has changed. *again: that is not

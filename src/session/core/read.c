@@ -154,11 +154,11 @@ Status session_read(Session *s, bool brief) {
     s->read.cost = cost;
     return ST_OK;
 }
-bool session_read_beside(Session *s) {
+bool session_read_beside(Session *s, int n, const int64_t *tables) {
     PublishCost ignored;
     const bool can = s->state == 'I' && !s->txn && can_read_version(s) && session_should_publish(s);
     if (!can || !publish(s, &ignored) || !pin_current(s, true)) return false;
-    transaction_read_beside(s);
+    transaction_read_beside(s, n, tables);
     session_unlock_unchanged(s);
     return true;
 }

@@ -1757,14 +1757,14 @@ static Status bind_changes(const Changes *x, PlanCtx *c, BoundStmt **out) {
     return sql_bind_params(c, *out, x->n_params, x->params);
 }
 /* Computed beside the tables, and then applied; *done false: not so, and the lock is held alone. */
-static Status run_ahead(const Changes *x, Table *target, bool *done) {
+static Status run_ahead(const Changes *x, Table *target, AheadTries *tries, bool *done) {
     Session *s = x->s;
     PlanCtx c;
     BoundStmt *b;
     Ahead a;
     bool again = false;
     *done = false;
-    if (!ahead_begin(s, target, &a)) return ST_OK;
+    if (!ahead_begin(s, target, tries, &a)) return ST_OK;
     Status r = bind_changes(x, &c, &b);
     const Status kept = ahead_bound(s, &a, x->st->run_arena);
     if (r == ST_OK) r = kept;
@@ -1816,8 +1816,9 @@ static Status run_changes(const Changes *x) {
     TRY(bind_changes(x, &c, &b));
     if (b->kind == STMT_SELECT) return run_query(x->s, x->st, &c, b);
     if (b->n_members == 0) TRY(session_may_change(x->s, b->table));
-    for (int i = 1; i < AHEAD_TRIES && ahead_pays(x->s, &c, b); i++) {
-        TRY(run_ahead(x, b->table, &done));
+    AheadTries tries = {0};
+    while (ahead_again(&tries) && ahead_pays(x->s, &c, b)) {
+        TRY(run_ahead(x, b->table, &tries, &done));
         if (done) return ST_OK;
         TRY(bind_changes(x, &c, &b));
     }

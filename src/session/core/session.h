@@ -464,8 +464,9 @@ bool session_read_outdated(const Session *s);
 Status session_read_locked(Session *s);
 void session_publish_before_write(Session *s);
 /* With the lock held alone, outside a transaction block: publishes, pins that as what a transaction of the session's
- * reads, and gives the lock back (ahead.h). false: it cannot, and nothing has happened. */
-bool session_read_beside(Session *s);
+ * reads, and gives the lock back (ahead.h). Until it is over, who changes one of the tables (ids) waits for it. false:
+ * it cannot, and nothing has happened. */
+bool session_read_beside(Session *s, int n, const int64_t *tables);
 bool session_should_publish(const Session *s);   /* others may be reading */
 bool session_always_publishes(const Session *s); /* snapshot = version */
 bool session_publish(Session *s); /* others can read what is committed, or was before; false: nothing is published */

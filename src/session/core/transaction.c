@@ -669,10 +669,14 @@ static void leave_list(Session *s) {
     free_txn(x);
 }
 
-void transaction_read_beside(Session *s) {
+void transaction_read_beside(Session *s, int n, const int64_t *tables) {
     TxnHub *h = transaction_hub(s);
+    Txn *x = s->txn;
+    int64_t *ids = n > 0 ? arena_array(x->arena, int64_t, n) : NULL;
+    if (ids) memcpy(ids, tables, (size_t)n * sizeof *ids);
     mutex_lock(&h->mutex);
-    s->txn->beside = true;
+    x->beside = true;
+    if (ids) transaction_hold_tables(h, x, n, ids); /* without memory it is one more try like those before */
     mutex_unlock(&h->mutex);
 }
 void transaction_read_over(Session *s) { leave_list(s); }

@@ -90,9 +90,13 @@ extern const char transaction_older_label[];
 const struct DatabaseVersion *transaction_version(const Session *s, bool *lost);
 extern const char transaction_pin_label[];
 void transaction_leave_version(Session *s); /* the pin ends; from here on it reads under the lock */
-void transaction_read_beside(Session *s); /* it only reads that version, and what it does then, it does to the latest */
-void transaction_read_over(Session *s);   /* one that has changed nothing is over; the session's log stays */
-Status transaction_lost(Session *s);      /* 72000 */
+/* It only reads that version, and what it does then, it does to the latest. Until it is over, who changes one of the
+ * tables (ids) waits for it, as for who holds their rows; under the lock held alone. */
+void transaction_read_beside(Session *s, int n, const int64_t *tables);
+/* Ids of tables that it has read, `most` of them at most; returns how many. */
+int transaction_tables_read(const Session *s, int most, int64_t *ids);
+void transaction_read_over(Session *s);     /* one that has changed nothing is over; the session's log stays */
+Status transaction_lost(Session *s);        /* 72000 */
 void transaction_pin(Session *s, bool yes); /* keeps the lock to the end */
 bool transaction_hidden(const Session *s);  /* its changes are not in the tables; under the lock held alone */
 bool transaction_pinned(const Session *s);

@@ -47,8 +47,10 @@ struct Txn {
     bool older;       /* then: its version may be older than what was committed when it began */
     bool defers;      /* then: its changes are not in the tables yet: deferred additions, and these rows */
     VEC(DeferredRow) rows;
-    bool has_read; /* then: a row to which it has added, when all commits up to ts were there: ts stays */
-    bool holds;    /* then: it has changed rows, and others wait for them: counted in row_holders */
+    int n_tables;          /* of a statement that holds back who changes them: */
+    const int64_t *tables; /* ids */
+    bool has_read;         /* then: a row to which it has added, when all commits up to ts were there: ts stays */
+    bool holds;            /* then: it has changed rows, and others wait for them: counted in row_holders */
     const struct DatabaseVersion *version; /* pinned, and what it sees: read without the lock; NULL: the tables */
     _Atomic bool images;    /* it sees, besides the tables at ts, which is now, all that bulks have left in images;
                                transaction_sees_images */
@@ -80,6 +82,8 @@ typedef struct Version {
 
 /* The transaction counts as one that holds rows, or not; with the hub's mutex. */
 void transaction_set_holds(TxnHub *h, Txn *x, bool holds);
+/* It holds all rows of the tables, those to come too; likewise. */
+void transaction_hold_tables(TxnHub *h, Txn *x, int n, const int64_t *tables);
 /* Rows that it has come to hold are counted in TxnHub.held, under the lock; or no more, when it ends. */
 void transaction_count_held(Session *s);
 void transaction_uncount_held(TxnHub *h, Txn *x);

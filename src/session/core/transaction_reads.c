@@ -89,6 +89,15 @@ static Status add_read(Session *s, const TxnRead *r, bool keep) {
     }
     return ok && vec_push(x->arena, &x->reads, copy) ? ST_OK : err_oom(&s->err);
 }
+int transaction_tables_read(const Session *s, int most, int64_t *ids) {
+    int n = 0;
+    for (int64_t i = 0; s->txn && i < s->txn->reads.len; i++) {
+        int k = 0;
+        while (k < n && ids[k] != s->txn->reads.items[i].table) k++;
+        if (k == n && n < most) ids[n++] = s->txn->reads.items[i].table;
+    }
+    return n;
+}
 Status transaction_reads_table(Session *s, const Table *t) {
     if (!s->txn) return ST_OK;
     transaction_reads_row(s, t->id, -1);

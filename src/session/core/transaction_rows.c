@@ -11,6 +11,9 @@
  * for its holder at COMMIT only. Bulks, definitions and loads do not wait: a transaction whose rows they change gets
  * 40001.
  *
+ * A statement that computes beside the tables and has come too late twice holds all rows of the tables that it reads
+ * (ahead.h).
+ *
  * Waits are by the number of a transaction, under the hub's mutex. A circle is found by who would close it.
  */
 #include "base/cond.h"
@@ -18,6 +21,7 @@
 #include "session/core/advisory.h"
 #include "session/core/idle.h"
 #include "session/core/transaction_int.h"
+#include "storage/undo_edits.h"
 #include "storage/undo_rows.h"
 
 enum { POLL_NS = 50000000 /* for cancellation, and for transactions that are idle for too long */ };
@@ -26,6 +30,14 @@ void transaction_set_holds(TxnHub *h, Txn *x, bool holds) {
     if (x->holds == holds) return;
     x->holds = holds;
     atomic_fetch_add(&h->row_holders, holds ? 1 : -1);
+}
+
+void transaction_hold_tables(TxnHub *h, Txn *x, int n, const int64_t *tables) {
+    x->n_tables = n;
+    x->tables = tables;
+    x->holds_many = true;
+    atomic_fetch_add(&h->held.many, 1);
+    transaction_set_holds(h, x, true);
 }
 
 /* ---- rows that are held, counted ---- */
@@ -100,7 +112,8 @@ static Status compare(Session *s, bool ends) {
     for (const Txn *x = h->open; x; x = x->next) {
         bool yes;
         if (!x->session || !x->holds || x == s->txn) continue;
-        TRY(undo_waits(s->undo, c.mark, c.what, x->session->undo, &yes, &s->err));
+        if (x->n_tables > 0) yes = undo_changes_tables(s->undo, c.mark, x->n_tables, x->tables);
+        else TRY(undo_waits(s->undo, c.mark, c.what, x->session->undo, &yes, &s->err));
         if (!yes) continue;
         s->block.holder = x->id;
         break;

@@ -549,8 +549,9 @@ static Status create_ahead(Session *s, Statement *st, const AstCreateTableAs *x,
     bool skip = false;
     Status r = ST_OK;
     bool again = true;
-    for (int i = 1; i < AHEAD_TRIES && r == ST_OK && again; i++)
-        r = fill_ahead(s, st, &(FillQuery){bind_new, &n}, NULL, &load, &again);
+    AheadTries tries = {0};
+    while (ahead_again(&tries) && r == ST_OK && again)
+        r = fill_ahead(s, st, &(FillQuery){bind_new, &n}, NULL, &tries, &load, &again);
     *done = r == ST_OK && load;
     if (*done) r = name_is_free(s, &x->name, x->if_not_exists, &skip); /* others may have taken it meanwhile */
     if (r == ST_OK && *done && !skip) {

@@ -43,12 +43,13 @@ static Status bind_and_load(Session *s, Statement *st, const FillQuery *q, Ahead
     TRY(session_begin_pieces(s, &c, b, b->n_result, b->result, &st->account, r));
     return fill_load(s, t, r, arena, load);
 }
-Status fill_ahead(Session *s, Statement *st, const FillQuery *q, const Table *target, TableLoad **load, bool *again) {
+Status fill_ahead(Session *s, Statement *st, const FillQuery *q, const Table *target, AheadTries *tries,
+                  TableLoad **load, bool *again) {
     Ahead a;
     RunOutput r = {0};
     *load = NULL;
     *again = false;
-    if (!ahead_begin(s, target, &a)) return ST_OK;
+    if (!ahead_begin(s, target, tries, &a)) return ST_OK;
     Status out = bind_and_load(s, st, q, &a, &r, load);
     if (out == ST_OK) out = ahead_end(s, &a, again);
     query_free(r.query);

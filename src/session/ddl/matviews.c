@@ -120,9 +120,9 @@ static Status replace_rows(Session *s, Table *t, TableLoad *load) {
     TRY(table_truncate(t, s->undo, &s->err));
     return load_finish(load, s->db->pool, s->undo, NULL, &s->err);
 }
-/* The rows of the query in place of those of the table. beside: computed without the lock where that pays; *again then:
- * it came to nothing, and the table may be gone. */
-static Status refill(Session *s, Statement *st, Table *t, bool beside, bool *again) {
+/* The rows of the query in place of those of the table, computed without the lock where that pays. *again: it came to
+ * nothing, and the table may be gone. */
+static Status refill(Session *s, Statement *st, Table *t, AheadTries *tries, bool *again) {
     Arena *a = st->run_arena;
     Refill of = {s, a, t};
     PlanCtx c;
@@ -131,9 +131,9 @@ static Status refill(Session *s, Statement *st, Table *t, bool beside, bool *aga
     *again = false;
     TRY(bind_refill(&of, &c, &b, &t));
     dbg_assert(b->n_result == t->n_cols);
-    if (beside && ahead_pays(s, &c, b)) {
+    if (ahead_again(tries) && ahead_pays(s, &c, b)) {
         TableLoad *load;
-        TRY(fill_ahead(s, st, &(FillQuery){bind_refill, &of}, t, &load, again));
+        TRY(fill_ahead(s, st, &(FillQuery){bind_refill, &of}, t, tries, &load, again));
         const Status out = load ? replace_rows(s, t, load) : ST_OK;
         load_cancel(load);
         if (load || *again) return out;
@@ -153,7 +153,8 @@ Status matview_refresh(Session *s, Statement *st, const AstRefresh *x) {
     TRY(session_begin_write(s));
     tag(st, "REFRESH MATERIALIZED VIEW");
     bool again = true;
-    for (int i = 1; again; i++) {
+    AheadTries tries = {0};
+    while (again) {
         TRY(find(s, st->run_arena, &x->name, &t, &v));
         if (x->concurrently && x->with_no_data)
             return err_set(&s->err, ERR_SYNTAX, "CONCURRENTLY and WITH NO DATA options cannot be used together");
@@ -161,7 +162,7 @@ Status matview_refresh(Session *s, Statement *st, const AstRefresh *x) {
         TRY(session_table_idle(s, t, "REFRESH MATERIALIZED VIEW"));
         again = false;
         if (x->with_no_data) TRY(table_truncate(t, s->undo, &s->err));
-        else TRY(refill(s, st, t, i < AHEAD_TRIES, &again));
+        else TRY(refill(s, st, t, &tries, &again));
     }
     if (v->populated == !x->with_no_data) return ST_OK;
     View like = *v;

@@ -79,7 +79,9 @@ typedef struct FillQuery {
 /* The same beside the tables (ahead.h), with the lock held alone before and behind it. target: the table, if it is one
  * of the catalog. *load: all that is left is load_finish, and load_cancel in any case; NULL: it did not come to that.
  * *again: others have changed what was read, and the target may be gone. On an error the lock is not held. */
-Status fill_ahead(Session *s, Statement *st, const FillQuery *q, const Table *target, TableLoad **load, bool *again);
+struct AheadTries;
+Status fill_ahead(Session *s, Statement *st, const FillQuery *q, const Table *target, struct AheadTries *tries,
+                  TableLoad **load, bool *again);
 
 /* ---- create_table.c ---- */
 /* 42P07; *skip: the relation is there, and that is fine. */
