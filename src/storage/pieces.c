@@ -474,6 +474,11 @@ static Status apply_rest(Table *t, int64_t n, const int64_t *rest, const int64_t
     mem_free(&t->account, ids, n * 8);
     return st;
 }
+static bool others_have_logs(const Table *t, const UndoLog *u) {
+    int64_t own = 0;
+    for (int64_t k = 0; k < u->recs.len; k++) own += u->recs.items[k].t == t;
+    return t->impl->undo_open > own;
+}
 /* What was made beforehand is of use: every row was there, once, and is where it was. */
 static void look_at_made(TablePieces *p, const UndoLog *u, int64_t mark) {
     int64_t n = 0, col = -1;
@@ -498,7 +503,7 @@ Status pieces_apply(TablePieces *p, const int64_t *rowids, const NewRows *set, U
     Table *t = p->table;
     MemAccount *a = p->acct;
     const int64_t mark = undo_mark(undo);
-    Status st = sort_out(p, table_has_undo(t) || !dicts_fit(p), e);
+    Status st = sort_out(p, others_have_logs(t, undo) || !dicts_fit(p), e);
     if (st == ST_OK && p->n > 0) st = add_strings(p, e);
     const int64_t rows = pieces_rows(p), n_rest = p->n_rest;
     int64_t *rest = p->rest, more = 0;

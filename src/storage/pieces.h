@@ -7,11 +7,11 @@
  *     the table  --------- pieces_apply --> tablets change places with those of the pieces, under the lock: a pointer
  *                                           each. The log has one record (UNDO_PIECES), with what was there before
  *
- * A piece takes its tablet's place only when that is still as the version has it (TabletBlock.changes), no undo log
- * names the table (logs write to cells where they are), and its dictionaries have no entries that the version lacks and
- * that the piece reckoned without. Rows of other tablets, and of tablets with few of the rows, change one by one as by
- * rows_update and table_delete. Row numbers stay, zone maps and statistics follow. Columns of keys are not set so: an
- * index may be their order.
+ * A piece takes its tablet's place only when that is still as the version has it (TabletBlock.changes), no other undo
+ * log names the table (logs write to cells where they are), and its dictionaries have no entries that the version lacks
+ * and that the piece reckoned without. Rows of other tablets, and of tablets with few of the rows, change one by one as
+ * by rows_update and table_delete. Row numbers stay, zone maps and statistics follow. Columns of keys are not set so:
+ * an index may be their order.
  *
  * The record is for the log's own table as it left it: rolled back, hidden and shown by exchanging the pointers again.
  * Once others may change rows of the tablets beside it, in a state before the log or in one behind it, which the

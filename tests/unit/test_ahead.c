@@ -252,6 +252,18 @@ static void test_pieces(void **state) {
     api_run(conn, "update t set v = v + 1 where k < 29000");
     api_fails(other, "commit", "40001"); /* so many rows concern everybody who has read the table */
     api_gives(conn, "select sum(v), count(*) from t", "104599,30000");
+    api_run(conn, "create table m (k bigint primary key, v bigint, s text)");
+    api_run(conn, "insert into m select i, 1, 'new' from generate_series(1, 120000) i");
+    api_run(conn, "set snapshot = version"); /* pieces of fewer rows, too */
+    arm(1, "insert into u values (3)");
+    api_run(conn,
+            "merge into m using (select meddle(k) + 60001 as k, v from t union all select 110000 + 2 * i, i "
+            "from generate_series(1, 20001) i) s on m.k = s.k when matched and m.k % 4 = 1 then delete when matched "
+            "then update set v = 5, s = null when not matched then insert values (s.k, 0, 'x')");
+    has_run(1);
+    api_gives(conn, "select count(*), sum(v), count(s), min(k) from m", "120001,185000,100001,1");
+    api_run(conn, "reset snapshot");
+    api_run(conn, "drop table m");
     api_run(conn, "create table c (r bigint references t, s text)");
     api_run(conn, "insert into c select k, 'a' || k % 10 from t");
     api_fails(conn, "update c set r = r + 1", "23503");

@@ -18,6 +18,7 @@ Status row_set_add(RowSet *r, int64_t rowid);
 typedef struct Change {
     BoundStmt *b;
     struct ChangeApply *ready; /* its rows as the table takes them (change_prepare); NULL: they are not yet */
+    struct MergeRun *merge;    /* likewise, of MERGE */
     Query *query;              /* owns rows; freed by the caller */
     RowStore *rows;
     int32_t first_result;

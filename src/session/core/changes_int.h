@@ -4,7 +4,7 @@
 #define STELE_SESSION_CORE_CHANGES_INT_H
 
 #include "session/core/changes.h"
-#include "storage/row_change.h"
+#include "storage/pieces.h"
 
 enum {
     CHANGE_LOAD_ROWS = 50000, /* inserts of at least that many rows are encoded straight into main */
@@ -37,7 +37,13 @@ void chunk_gathered(const RowLayout *l, ChunkCols which, Chunk *all);
 static inline int32_t chunk_col(ChunkCols which, int32_t i) { return which.cols ? which.cols[i] : i; }
 static inline bool cell_null(const Vec *v, int64_t i) { return v->valid && !v->valid[i]; }
 
-/* merge.c: change_apply() of MERGE. */
+/* Pieces of rows that were read from the version, if they are many, and the redo log's record of them if there is one;
+ * set NULL: they are deleted. */
+Status change_pieces(Session *s, const PieceInput *rows, TablePieces **out);
+
+/* merge.c: change_prepare(), change_apply() and change_forget() of MERGE. */
+Status change_prepare_merge(Session *s, Arena *a, Change *x, Table *target);
 Status change_apply_merge(Session *s, Arena *a, Change *x);
+void change_forget_merge(Change *x);
 
 #endif

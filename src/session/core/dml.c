@@ -11,7 +11,6 @@
 #include "session/core/changes_int.h"
 #include "session/core/row_fill.h"
 #include "session/core/transaction.h"
-#include "storage/pieces.h"
 #include "storage/table_fork.h"
 
 Status chunk_init(Session *s, Arena *a, const RowLayout *l, ChunkCols which, int64_t cap, Chunk *c) {
@@ -147,21 +146,25 @@ static Status change_gathered(Apply *y) {
     return ST_OK;
 }
 /* With snapshot = version whatever there is of them is used: so that tests do. */
+Status change_pieces(Session *s, const PieceInput *rows, TablePieces **out) {
+    PieceInput in = *rows;
+    *out = NULL;
+    if (in.n < CHANGE_LOAD_ROWS && strcmp(s->settings.txn.snapshot, "version") != 0) return ST_OK;
+    in.pool = s->db->pool;
+    in.workers = row_fill_workers(s, false);
+    in.cancel = &s->cancel;
+    TRY(pieces_make(&in, out, &s->err));
+    return *out ? redo_make(s->db, &in, *out, &s->err) : ST_OK;
+}
 static Status make_pieces(Apply *y) {
-    Session *s = y->s;
-    if (y->n_all < CHANGE_LOAD_ROWS && strcmp(s->settings.txn.snapshot, "version") != 0) return ST_OK;
     const bool deletes = y->b->kind == STMT_DELETE;
     const NewRows x = deletes ? (NewRows){0} : gathered_rows(y);
     const PieceInput in = {.version = y->b->table,
                            .table = y->target,
                            .n = y->n_all,
                            .rowids = y->all.data[0],
-                           .set = deletes ? NULL : &x,
-                           .pool = s->db->pool,
-                           .workers = row_fill_workers(s, false),
-                           .cancel = &s->cancel};
-    TRY(pieces_make(&in, &y->pieces, &s->err));
-    return y->pieces ? redo_make(s->db, &in, y->pieces, &s->err) : ST_OK;
+                           .set = deletes ? NULL : &x};
+    return change_pieces(y->s, &in, &y->pieces);
 }
 
 /* ---- ON CONFLICT ---- */
@@ -400,6 +403,7 @@ static Apply *apply_new(Session *s, Arena *a, Change *x) {
 Status change_prepare(Session *s, Arena *a, Change *x, Table *target) {
     const BoundStmt *b = x->b;
     const int64_t total = rows_count(x->rows);
+    if (b->merge) return change_prepare_merge(s, a, x, target);
     if (!loads(x) && b->kind != STMT_UPDATE && b->kind != STMT_DELETE) return ST_OK;
     Apply *y = apply_new(s, a, x);
     if (!y) return ST_ERROR;
@@ -413,6 +417,7 @@ Status change_prepare(Session *s, Arena *a, Change *x, Table *target) {
     return st;
 }
 void change_forget(Change *x) {
+    change_forget_merge(x);
     if (x->ready) {
         load_cancel(x->ready->load);
         pieces_free(x->ready->pieces);

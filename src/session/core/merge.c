@@ -19,7 +19,9 @@ typedef struct MergeRun {
     ChunkCols set_cols;  /* rowid, set values */
     RowSet changed;      /* rows that are updated or deleted */
     int64_t *deleted;
-    int64_t *updated; /* rows of the plan */
+    int64_t *updated;                         /* rows of the plan */
+    Table *target;                            /* b's, where that is not a version's */
+    TablePieces *set_pieces, *deleted_pieces; /* made beside it */
     TableLoad *load;
     int64_t n_chunks; /* that it has got */
 } MergeRun;
@@ -114,18 +116,35 @@ static Status look_at_rows(MergeRun *m, int64_t k, int64_t seen) {
 
 /* ---- 2. rows of the table ---------------------------------------------------------------------------- */
 
+static Status rows_to_set(MergeRun *m, NewRows *out) {
+    Vec *sets = arena_array(m->a, Vec, m->b->n_set + 1);
+    if (!sets) return err_oom(&m->s->err);
+    chunk_gathered(m->l, m->set_cols, &m->set);
+    *out = rows_to_be(m, &m->set, 0, m->x->n_updated, sets);
+    return ST_OK;
+}
+static Status delete_rows(MergeRun *m) {
+    Session *s = m->s;
+    Change *x = m->x;
+    TablePieces *p = m->deleted_pieces;
+    int64_t n;
+    m->deleted_pieces = NULL;
+    if (p) return pieces_apply(p, m->deleted, NULL, s->undo, &n, &s->err);
+    return x->n_deleted > 0 ? table_delete(m->b->table, x->n_deleted, m->deleted, s->undo, &n, &s->err) : ST_OK;
+}
+/* Rows that pieces update set no keys, so that others may be deleted before or after. Before, their tablets would not
+ * be as they were. */
 static Status change_rows(MergeRun *m) {
     Session *s = m->s;
     Change *x = m->x;
+    NewRows rows;
     int64_t n;
-    if (x->n_deleted > 0) TRY(table_delete(m->b->table, x->n_deleted, m->deleted, s->undo, &n, &s->err));
-    if (x->n_updated > 0) {
-        Vec *sets = arena_array(m->a, Vec, m->b->n_set + 1);
-        if (!sets) return err_oom(&s->err);
-        chunk_gathered(m->l, m->set_cols, &m->set);
-        const NewRows rows = rows_to_be(m, &m->set, 0, x->n_updated, sets);
-        TRY(rows_update(m->b->table, &rows, m->set.data[0], s->undo, &s->err));
-    }
+    TablePieces *p = m->set_pieces;
+    m->set_pieces = NULL;
+    if (x->n_updated > 0) TRY(rows_to_set(m, &rows));
+    if (p) TRY(pieces_apply(p, m->set.data[0], &rows, s->undo, &n, &s->err));
+    TRY(delete_rows(m));
+    if (x->n_updated > 0 && !p) TRY(rows_update(m->b->table, &rows, m->set.data[0], s->undo, &s->err));
     memcpy(x->map + x->n_inserted, m->updated, (size_t)x->n_updated * sizeof *x->map);
     return ST_OK;
 }
@@ -143,19 +162,20 @@ static Status insert_rows(MergeRun *m, int64_t k, int64_t seen) {
     if (m->load) return load_add(m->load, 0, m->n_chunks++, n, rows.vals, &m->s->err);
     return rows_insert(m->b->table, &rows, m->s->undo, NULL, &m->s->err);
 }
+static bool loads(const MergeRun *m) { return m->x->n_inserted >= CHANGE_LOAD_ROWS; }
+static Status load_rows(MergeRun *m) {
+    TRY(load_begin(m->target, 1, &m->load, &m->s->err));
+    return each_chunk(m, insert_rows);
+}
 static Status insert_all(MergeRun *m) {
     Session *s = m->s;
     Change *x = m->x;
     if (x->n_inserted == 0) return ST_OK;
-    if (x->n_inserted >= CHANGE_LOAD_ROWS) { /* it may give all rows other numbers */
-        TRY(constraints_note(s, m->a, m->b->table, x->mark, x->events));
-        x->mark = undo_mark(s->undo);
-        TRY(load_begin(m->b->table, 1, &m->load, &s->err));
-    }
-    Status st = each_chunk(m, insert_rows);
-    if (st == ST_OK && m->load) st = load_finish(m->load, m->s->db->pool, m->s->undo, NULL, &m->s->err);
-    load_cancel(m->load);
-    return st;
+    if (!loads(m)) return each_chunk(m, insert_rows);
+    TRY(constraints_note(s, m->a, m->b->table, x->mark, x->events)); /* the load may give all rows other numbers */
+    x->mark = undo_mark(s->undo);
+    if (!m->load) TRY(load_rows(m));
+    return load_finish(m->load, s->db->pool, s->undo, NULL, &s->err);
 }
 
 /* ---- the statement ------------------------------------------------------------------------------------- */
@@ -173,13 +193,48 @@ static Status merge_begin(MergeRun *m, int64_t total) {
     return b->n_set > 0 ? chunk_init(m->s, m->a, m->l, m->set_cols, total + 1, &m->set) : ST_OK;
 }
 
+static Status look_at_all(Session *s, Arena *a, Change *x, Table *target) {
+    MergeRun *m = x->merge = arena_new_of(a, MergeRun);
+    if (!m) return err_oom(&s->err);
+    *m =
+        (MergeRun){.s = s, .a = a, .x = x, .b = x->b, .target = target, .l = rows_layout(x->rows), .changed = {.a = a}};
+    TRY(merge_begin(m, rows_count(x->rows)));
+    return each_chunk(m, look_at_rows);
+}
+static Status make_pieces(MergeRun *m) {
+    const Change *x = m->x;
+    PieceInput in = {.version = m->b->table, .table = m->target, .n = x->n_deleted, .rowids = m->deleted};
+    NewRows rows;
+    TRY(change_pieces(m->s, &in, &m->deleted_pieces));
+    if (x->n_updated == 0) return ST_OK;
+    TRY(rows_to_set(m, &rows));
+    in.n = x->n_updated;
+    in.rowids = m->set.data[0];
+    in.set = &rows;
+    return change_pieces(m->s, &in, &m->set_pieces);
+}
+Status change_prepare_merge(Session *s, Arena *a, Change *x, Table *target) {
+    Status st = look_at_all(s, a, x, target);
+    if (st == ST_OK) st = make_pieces(x->merge);
+    if (st == ST_OK && loads(x->merge)) st = load_rows(x->merge);
+    if (st != ST_OK) change_forget_merge(x);
+    return st;
+}
+void change_forget_merge(Change *x) {
+    MergeRun *m = x->merge;
+    x->merge = NULL;
+    if (!m) return;
+    pieces_free(m->set_pieces);
+    pieces_free(m->deleted_pieces);
+    load_cancel(m->load);
+}
+
 Status change_apply_merge(Session *s, Arena *a, Change *x) {
-    MergeRun m = {.s = s, .a = a, .x = x, .b = x->b, .l = rows_layout(x->rows), .changed = {.a = a}};
     const int64_t total = rows_count(x->rows), mark = undo_mark(s->undo);
-    TRY(merge_begin(&m, total));
-    Status st = each_chunk(&m, look_at_rows);
-    if (st == ST_OK) st = change_rows(&m);
-    if (st == ST_OK) st = insert_all(&m);
+    Status st = x->merge ? ST_OK : look_at_all(s, a, x, x->b->table);
+    if (st == ST_OK) st = change_rows(x->merge);
+    if (st == ST_OK) st = insert_all(x->merge);
+    change_forget_merge(x);
     x->done = total;
     x->n_shown = total;
     if (st != ST_OK) undo_rollback(s->undo, mark);
