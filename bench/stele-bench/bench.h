@@ -151,6 +151,11 @@ typedef struct MergeBench {
     int n_shares;
 } MergeBench;
 int bench_merge(Bench *b, const MergeBench *o);
+/* snapshot.c */
+typedef struct SnapshotBench {
+    int64_t most_bytes, bytes; /* of the largest snapshot made; of the one that is updated */
+} SnapshotBench;
+int bench_snapshot(Bench *b, const SnapshotBench *o);
 int bench_virginian(Bench *b, const int64_t *rows, int n);
 int bench_join(Bench *b, const int64_t *sizes, int n, int64_t max_rows);
 int bench_gpl(Bench *b);

@@ -18,6 +18,9 @@ static const char usage[] =
     "       stele-bench merge [--rows N] [--delta P,P,...] [options]     merges, against the rate of copying memory "
     "(10M "
     "rows)\n"
+    "       stele-bench snapshot [--most-bytes N] [--bytes N] [options]     snapshots: making one (to 1G), and updates "
+    "of one "
+    "(128M)\n"
     "       stele-bench tpcb|tpcc|tm1|smallbank|ycsb|gputx [--scale N] [--bulk N,N,...] [--strategies "
     "kset,tpl,part,serial,auto] [options]     transactions in bulk\n"
     "       stele-bench ch [--scale N] [--clients N] [--analysts N] [--calls N] [--interval MS] [--offered P,P,...] "
@@ -46,7 +49,8 @@ static const char usage[] =
     "  --point \"label=L types=N work=N alpha=A bulk=N strategy=S seconds=S mix=A/B/..;SQL\"    transaction "
     "benchmarks: one line of its own after SQL; mix: shares of the\n"
     "                     transactions in the order of the benchmark's definition; what is left out is as above, or as "
-    "the benchmark has it; repeatable\n"
+    "the benchmark has it; repeatable\n";
+static const char usage_rest[] =
     "  --oltp DIR         folder of NAME.sql (bench/oltp); --ch DIR: ch: of schema.sql and queries/ (bench/ch)\n"
     "  --device ID        cuda:0, opencl:0, cpu: the device that is measured beside the CPU\n"
     "  --threads N        worker threads (all processors)\n"
@@ -99,7 +103,7 @@ static bool shares(const char *s, MergeBench *o) {
 }
 
 static int bad(const char *what, const char *value) {
-    fprintf(stderr, "stele-bench: %s%s%s\n%s", what, value ? ": " : "", value ? value : "", usage);
+    fprintf(stderr, "stele-bench: %s%s%s\n%s%s", what, value ? ": " : "", value ? value : "", usage, usage_rest);
     return 2;
 }
 
@@ -177,6 +181,7 @@ typedef struct Options {
     OltpOptions oltp;
     ChOptions ch;
     MergeBench merge;
+    SnapshotBench snapshot;
     int64_t sizes[16], max_rows; /* of filter queries and joins */
     int n;
     int64_t k; /* of "8k" */
@@ -287,6 +292,9 @@ static int option(Options *o, const char *a, const char *v) {
         if ((o->merge.rows = number(v, 1000, &end)) < 1000 || *end) return bad("not a number from 1000 on", v);
     } else if (strcmp(a, "--delta") == 0 && is(b, "merge")) {
         if (!shares(v, &o->merge)) return bad("not a list of shares from 0 to 1", v);
+    } else if ((strcmp(a, "--most-bytes") == 0 || strcmp(a, "--bytes") == 0) && is(b, "snapshot")) {
+        int64_t *to = strcmp(a, "--bytes") == 0 ? &o->snapshot.bytes : &o->snapshot.most_bytes;
+        if ((*to = number(v, 1024, &end)) < 1 << 20 || *end) return bad("not a number from 1M on", v);
     } else if ((strcmp(a, "--rows") == 0 && is(b, "virginian")) || (strcmp(a, "--sizes") == 0 && is(b, "join"))) {
         if ((o->n = numbers(v, o->k, o->sizes, 16)) == 0) return bad("not a list of numbers", v);
     } else if (strcmp(a, "--max-rows") == 0 && is(b, "join")) {
@@ -352,6 +360,7 @@ int main(int argc, char **argv) {
     static Options o = {.max_rows = INT64_MAX,
                         .commit = STELE_COMMIT,
                         .merge = {.rows = 10000000},
+                        .snapshot = {.most_bytes = 1 << 30, .bytes = 128 << 20},
                         .oltp = {.folder = "bench/oltp",
                                  .scale = 10,
                                  .seconds = 2,
@@ -363,7 +372,7 @@ int main(int argc, char **argv) {
     Bench *b = &o.b;
     stele_set_logger(say, NULL);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-        return fputs(usage, argc < 2 ? stderr : stdout), argc < 2 ? 2 : 0;
+        return fprintf(argc < 2 ? stderr : stdout, "%s%s", usage, usage_rest), argc < 2 ? 2 : 0;
     *b = (Bench){.name = argv[1],
                  .threads = (int)sysconf(_SC_NPROCESSORS_ONLN),
                  .runs = 5,
@@ -371,7 +380,7 @@ int main(int argc, char **argv) {
                  .tpch = "bench/tpch",
                  .extra = o.extra};
     if (!is(b, "virginian") && !is(b, "join") && !is(b, "gpl") && !is(b, "latency") && !is(b, "ch") &&
-        !is(b, "merge") && !is_oltp(b->name))
+        !is(b, "merge") && !is(b, "snapshot") && !is_oltp(b->name))
         return bad("unknown benchmark", b->name);
     o.k = is(b, "join") ? 1024 : 1000;
     int rc = options(&o, argc, argv);
@@ -392,7 +401,8 @@ int main(int argc, char **argv) {
     fflush(stdout);
     json_open(b, argc, argv, o.commit);
     o.ch.oltp = &o.oltp;
-    if (is(b, "merge")) rc = bench_merge(b, &o.merge);
+    if (is(b, "snapshot")) rc = bench_snapshot(b, &o.snapshot);
+    else if (is(b, "merge")) rc = bench_merge(b, &o.merge);
     else if (is(b, "ch")) rc = bench_ch(b, &o.ch);
     else rc = is_oltp(b->name) ? bench_oltp(b, b->name, &o.oltp) : run(b, o.sizes, o.n, o.max_rows);
     if (!json_close(b)) rc = 1;
