@@ -444,6 +444,8 @@ static void widen_stats(const TablePieces *p) {
         CellSummary all = {0};
         for (int64_t k = 0; k < p->n; k++) cell_summary_join(&all, &p->items[k].cells[i]);
         stats_widen(p->table, p->set[i], &all, p->table->live_rows + 1);
+        ColumnStats *s = &p->table->cols[p->set[i]].stats;
+        s->full_unique = s->full_sorted = false; /* packed tablets have other values now (stats_merged) */
     }
 }
 /* They are the log's from here on. */

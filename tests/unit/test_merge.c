@@ -457,9 +457,33 @@ static void test_vacuum(void **state) {
     database_close(db);
 }
 
+/* Packed tablets that an UPDATE has exchanged have other values than when statistics were computed. */
+static void test_exchanged(void **state) {
+    (void)state;
+    Database *db;
+    Session *s;
+    Err e = {0};
+    assert_int_equal(database_open(NULL, vfs_posix(), 2, 0, &db, &e), ST_OK);
+    assert_int_equal(session_new(db, &s, &e), ST_OK);
+    static const char *const sql[] = {"set auto_merge = off",
+                                      "create table t as select i, i as v, i as w from generate_series(1, 300000) i",
+                                      "set snapshot = version",
+                                      "update t set v = 7 where i > 1000 and i <= 262144",
+                                      "insert into t select i, i, i from generate_series(400001, 400100) i",
+                                      "vacuum t"};
+    for (size_t i = 0; i < sizeof sql / sizeof *sql; i++)
+        if (run_sql(s, sql[i]) != ST_OK) fail_msg("%s: %s", sql[i], s->err.message);
+    const Table *t = catalog_table(&db->catalog, slice_of("t"));
+    assert_int_equal(table_verify(t, &e), ST_OK);
+    assert_false(t->cols[1].stats.unique || t->cols[1].stats.sorted);
+    assert_true(t->cols[2].stats.unique && t->cols[2].stats.sorted);
+    session_free(s);
+    database_close(db);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_maps), cmocka_unit_test(test_settled),
-                                       cmocka_unit_test(test_ended), cmocka_unit_test(test_random),
-                                       cmocka_unit_test(test_vacuum)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_maps),   cmocka_unit_test(test_settled),
+                                       cmocka_unit_test(test_ended),  cmocka_unit_test(test_random),
+                                       cmocka_unit_test(test_vacuum), cmocka_unit_test(test_exchanged)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
