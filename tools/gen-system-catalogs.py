@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "diff"))
 import pg  # noqa: E402
 
 TYPES = """bool bytea char name int8 int2 int2vector int4 regproc text oid tid xid cid oidvector json bpchar varchar date time float4 float8
-timestamp timestamptz interval timetz bit varbit numeric uuid jsonb jsonpath pg_lsn regprocedure regoper regoperator regclass regcollation regtype
+timestamp timestamptz interval timetz bit varbit numeric uuid jsonb jsonpath pg_lsn money xid8 regprocedure regoper regoperator regclass regcollation regtype
 regrole regnamespace regconfig regdictionary unknown record void trigger any anyelement anyarray anynonarray anyenum anycompatible
 anycompatiblearray anycompatiblenonarray cstring internal int4range int8range numrange tsrange tstzrange daterange int4multirange
 int8multirange nummultirange tsmultirange tstzmultirange datemultirange anyrange anymultirange anycompatiblerange

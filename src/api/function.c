@@ -160,7 +160,7 @@ Status function_type_of(Arena *a, const char *name, Type *out, Err *e) {
     Type t = type_is_array(*out) ? type_element(*out) : *out;
     if (t.id == T_DECIMAL && t.length == 0) t = type_make(T_NUMERIC); /* the client sees 128 bits */
     if (t.id == T_VOID || t.id == T_UNKNOWN || t.id == T_DECIMAL || t.id == T_ENUM || t.id == T_TIMETZ ||
-        t.id == T_LSN || type_is_bits(t) || type_is_range(t))
+        t.id == T_LSN || t.id == T_MONEY || type_is_bits(t) || type_is_range(t))
         return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "functions of clients cannot have type %s", name);
     if (t.id == T_CHAR || t.id == T_VARCHAR) t.length = 0;
     *out = type_is_array(*out) ? type_array_of(t) : t;

@@ -40,6 +40,7 @@ enum {
     CATALOG_AGGREGATES = 25 /* and aggregates among the routines */,
     CATALOG_UNLOGGED = 26 /* and unlogged tables and sequences */,
     CATALOG_LSN = 28 /* and pg_lsn */,
+    CATALOG_MONEY = 29 /* and money */,
     CATALOG_NUMERICS = 31 /* and numerics without (p,s) in arrays and routines, which had numeric(38,16) before */,
     CATALOG_LAST = CATALOG_NUMERICS
 };
@@ -220,7 +221,8 @@ static int64_t format_of(Type t) {
     if (array) t = type_element(t);
     if (array && t.id == T_DECIMAL && t.length == 0) return CATALOG_NUMERICS;
     const bool poly_range = type_is_poly(t) && t.length >= POLY_RANGE;
-    return t.id == T_LSN                    ? CATALOG_LSN
+    return t.id == T_MONEY                  ? CATALOG_MONEY
+           : t.id == T_LSN                  ? CATALOG_LSN
            : t.id == T_JSONPATH             ? CATALOG_CONSTRAINTS
            : t.id == T_OID                  ? CATALOG_INDEX_DEFS
            : type_is_range(t) || poly_range ? CATALOG_RANGES
@@ -604,7 +606,8 @@ Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccoun
 static bool type_ok(Type t) {
     if (t.id == T_ARRAY) return type_element(t).id != T_ARRAY && type_ok(type_element(t));
     return ((t.id > T_UNKNOWN && t.id < T_VOID) || t.id == T_DECIMAL || type_is_json(t) || type_is_defined(t) ||
-            t.id == T_TIMETZ || type_is_bits(t) || t.id == T_OID || t.id == T_JSONPATH || t.id == T_LSN) &&
+            t.id == T_TIMETZ || type_is_bits(t) || t.id == T_OID || t.id == T_JSONPATH || t.id == T_LSN ||
+            t.id == T_MONEY) &&
            t.precision <= NUMERIC_MAX_PRECISION && t.scale <= NUMERIC_MAX_PRECISION && t.length >= 0 &&
            (t.id != T_NUMERIC || t.precision >= 1);
 }

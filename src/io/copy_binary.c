@@ -28,7 +28,7 @@ static Oids oids_of(Type t) {
         [T_TIMESTAMPTZ] = {1184, 1185}, [T_INTERVAL] = {1186, 1187}, [T_UUID] = {2950, 2951},
         [T_JSON] = {114, 199},          [T_JSONB] = {3802, 3807},    [T_TIMETZ] = {1266, 1270},
         [T_BIT] = {1560, 1561},         [T_VARBIT] = {1562, 1563},   [T_JSONPATH] = {4072, 4073},
-        [T_LSN] = {3220, 3221}};
+        [T_LSN] = {3220, 3221},         [T_MONEY] = {790, 791}};
     static const Oids ranges[] = {{3904, 3905}, {3926, 3927}, {3906, 3907}, {3908, 3909}, {3910, 3911}, {3912, 3913}};
     static const Oids multiranges[] = {{4451, 6150}, {4536, 6157}, {4532, 6151},
                                        {4533, 6152}, {4534, 6153}, {4535, 6155}};
@@ -243,6 +243,7 @@ static Status put_value(BinaryOut *w, const Value *v) {
     }
     case T_UUID: return put(w, value_cell_const(v), 16);
     case T_LSN: return put_int(w, 8, (int64_t)lsn_number(v->u.i64));
+    case T_MONEY: return put_int(w, 8, v->u.i64);
     case T_BYTEA:
     case T_TEXT:
     case T_VARCHAR:
@@ -585,6 +586,7 @@ static Status take_fixed(BinaryIn *r, Type t, Bytes *b, Value *out) {
         memcpy(value_cell(out), b->p, 16);
         return ST_OK;
     case T_LSN: out->u.i64 = lsn_cell((uint64_t)take_int(b, 8)); break;
+    case T_MONEY: out->u.i64 = take_int(b, 8); break;
     default: TRY(take_time(r, t, b, out)); break;
     }
     return b->short_of || b->n > 0 ? wrong(r) : ST_OK;

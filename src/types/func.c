@@ -40,7 +40,7 @@ static void func_build(void) {
         &func_defs_array_parts, &func_defs_composite,  &func_defs_dec,           &func_defs_json,
         &func_defs_json_set,    &func_defs_json_make,  &func_defs_json_populate, &func_defs_jsonpath,
         &func_defs_bits,        &func_defs_sequence,   &func_defs_catalog,       &func_defs_range,
-        &func_defs_encode,      &func_defs_lsn,        &func_defs_names};
+        &func_defs_encode,      &func_defs_lsn,        &func_defs_money,         &func_defs_names};
     int64_t total = 0;
     for (int64_t t = 0; t < ARRAY_LEN(tables); t++) total += tables[t]->count;
     if (total > FUNC_TABLE_MAX) { /* all are refused, so that no function goes missing unseen */
@@ -102,7 +102,8 @@ char type_category(uint8_t id) {
     case T_DECIMAL:
     case T_FLOAT4:
     case T_FLOAT8:
-    case T_OID: return 'N';
+    case T_OID:
+    case T_MONEY: return 'N';
     case T_CHAR:
     case T_VARCHAR:
     case T_TEXT: return 'S';

@@ -13,6 +13,7 @@
 #include "types/composite.h"
 #include "types/dec.h"
 #include "types/func_int.h"
+#include "types/money.h"
 #include "types/oid.h"
 #include "types/range.h"
 #include "types/type_int.h"
@@ -36,7 +37,10 @@ static char cast_context(uint8_t from, uint8_t to) {
         return rank[from] < rank[to] ? 'i' : 'a';
     }
 #undef NUMS
+    const bool money_to = from == T_NUMERIC || from == T_DECIMAL || from == T_INT4 || from == T_INT8;
+    if (to == T_MONEY) return money_to ? 'a' : 0;
     switch ((TypeId)from) {
+    case T_MONEY: return to == T_NUMERIC || to == T_DECIMAL ? 'a' : 0;
     case T_BOOL: return to == T_INT4 ? 'e' : 0;
     case T_INT4: return to == T_BOOL || to == T_BIT ? 'e' : 0;
     case T_INT8: return to == T_BIT ? 'e' : 0;
@@ -486,6 +490,21 @@ KERNEL(int4_to_qchar) {
     return ST_OK;
 }
 
+/* As a numeric(19,2), whose cells are the same. */
+static Vec of_hundredths(const Vec *money) {
+    Vec v = *money;
+    v.type = type_numeric(19, MONEY_SCALE);
+    return v;
+}
+KERNEL(money_to_numeric) {
+    const Vec v = of_hundredths(args);
+    return to_numeric(ctx, n, &v, nargs, out);
+}
+KERNEL(money_to_dec) {
+    const Vec v = of_hundredths(args);
+    return func_number_to_dec(ctx, n, &v, nargs, out);
+}
+
 FuncKernel cast_kernel(Type from, Type to, CastCtx ctx_kind) {
     if (!cast_exists(from, to, ctx_kind)) return NULL;
     if (is_qchar(from) && to.id == T_INT4) return qchar_to_int4;
@@ -504,6 +523,8 @@ FuncKernel cast_kernel(Type from, Type to, CastCtx ctx_kind) {
                : ctx_kind == CAST_EXPLICIT ? func_bits_to_bits_explicit
                                            : func_bits_to_bits;
     if (type_is_bits(from)) return func_bits_to_int;
+    if (from.id == T_MONEY) return to.id == T_DECIMAL ? money_to_dec : money_to_numeric;
+    if (to.id == T_MONEY) return func_number_to_money;
     if (to.id == T_JSONB) return func_to_jsonb;
     if (from.id == T_JSONB) return to.id == T_JSON ? copy_cells : func_jsonb_to_scalar;
     if (from.id == T_OID) return to.id == T_INT4 ? oid_to_int4 : copy_cells;

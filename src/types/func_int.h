@@ -25,7 +25,8 @@ extern const FuncDefs func_defs_numeric, func_defs_text, func_defs_regex, func_d
     func_defs_format_num, func_defs_misc, func_defs_sorted, func_defs_array, func_defs_array_parts,
     func_defs_percentile, func_defs_rows, func_defs_record, func_defs_composite, func_defs_dec, func_defs_json,
     func_defs_json_set, func_defs_json_make, func_defs_json_populate, func_defs_jsonpath, func_defs_bits,
-    func_defs_sequence, func_defs_catalog, func_defs_range, func_defs_encode, func_defs_lsn, func_defs_names;
+    func_defs_sequence, func_defs_catalog, func_defs_range, func_defs_encode, func_defs_lsn, func_defs_money,
+    func_defs_names;
 
 /* Longest string a function may build. */
 #define STR_MAX_BYTES INT64_C(1073741823)
@@ -160,6 +161,8 @@ struct Dec;
 Status func_dec_arg(FuncCtx *ctx, const Vec *v, int64_t i, struct Dec *out);
 /* Casts of numeric without (p,s). */
 Status func_number_to_dec(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
+/* func_money.c */
+Status func_number_to_money(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
 Status func_dec_to_int(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
 Status func_dec_to_float(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
 Status func_dec_to_numeric(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);

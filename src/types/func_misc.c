@@ -357,6 +357,7 @@ static const FuncDef defs[] = {
     CMP_DEFS(T_UUID),
     CMP_DEFS(T_OID),
     CMP_DEFS(T_LSN),
+    CMP_DEFS(T_MONEY),
     CMP_DEFS(T_BIT),
     CMP_DEFS(T_VARBIT),
     CMP_DEFS(T_JSONB), /* of which the binder makes comparisons of keys */
@@ -417,6 +418,7 @@ static const FuncDef defs[] = {
     AGG1("sum", AGG_SUM, T_FLOAT4, T_FLOAT4, NULL, "sum"),
     AGG1("sum", AGG_SUM, T_FLOAT8, T_FLOAT8, NULL, "sum"),
     AGG1("sum", AGG_SUM, T_INTERVAL, T_INTERVAL, NULL, "sum"),
+    AGG1("sum", AGG_SUM, T_MONEY, T_MONEY, NULL, "sum"), /* of which the binder makes one of hundredths */
     AGG1("avg", AGG_AVG, T_INTERVAL, T_INTERVAL, NULL, "average"),
     AGG1("avg", AGG_AVG, T_NUMERIC, T_INT2, tf_avg, "average"),
     AGG1("avg", AGG_AVG, T_NUMERIC, T_INT4, tf_avg, "average"),
@@ -445,6 +447,7 @@ static const FuncDef defs[] = {
     MIN_MAX(T_UUID),
     MIN_MAX(T_OID),
     MIN_MAX(T_LSN),
+    MIN_MAX(T_MONEY),
     AGG1("min_bytes", AGG_MIN, T_BIT, T_BIT, tf_first, "internal: least of what compares by its bytes"),
     AGG1("min_bytes", AGG_MIN, T_VARBIT, T_VARBIT, tf_first, "internal: least of what compares by its bytes"),
     AGG1("max_bytes", AGG_MAX, T_BIT, T_BIT, tf_first, "internal: greatest of what compares by its bytes"),

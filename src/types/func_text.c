@@ -62,7 +62,7 @@ static void hex_bytes(const char *p, int64_t len, char *o) {
 /* Its text is the same whatever the settings are. */
 static bool is_free_of_form(Type t) {
     return type_is_integer(t) || t.id == T_NUMERIC || t.id == T_UUID || t.id == T_TIME || t.id == T_TIMETZ ||
-           t.id == T_LSN;
+           t.id == T_LSN || t.id == T_MONEY;
 }
 
 static Status bytea_output(FuncCtx *ctx, Str s, Str *out) {

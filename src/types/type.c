@@ -30,7 +30,8 @@ Phys type_phys(Type t) {
     case T_TIMESTAMP:
     case T_TIMESTAMPTZ:
     case T_TIMETZ:
-    case T_LSN: return PH_I64;
+    case T_LSN:
+    case T_MONEY: return PH_I64;
     case T_NUMERIC: return t.precision <= 18 ? PH_I64 : PH_I128;
     case T_FLOAT4: return PH_F32;
     case T_FLOAT8: return PH_F64;
@@ -98,6 +99,7 @@ static const char *const base_names[T_COUNT_] = {
     [T_MULTIRANGE] = "anymultirange",
     [T_JSONPATH] = "jsonpath",
     [T_LSN] = "pg_lsn",
+    [T_MONEY] = "money",
 };
 static const char *const array_names[T_COUNT_] = {
     [T_UNKNOWN] = "anyarray",
@@ -131,6 +133,7 @@ static const char *const array_names[T_COUNT_] = {
     [T_MULTIRANGE] = "anymultirange[]",
     [T_JSONPATH] = "jsonpath[]",
     [T_LSN] = "pg_lsn[]",
+    [T_MONEY] = "money[]",
 };
 
 static const char *const poly_names[] = {"void",     "anyelement",    "anyarray",           "anynonarray",
@@ -303,6 +306,7 @@ static const struct {
     {"jsonb", T_JSONB},
     {"jsonpath", T_JSONPATH},
     {"pg_lsn", T_LSN},
+    {"money", T_MONEY},
     {"void", T_VOID},
     {"unknown", T_UNKNOWN},
 };

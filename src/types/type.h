@@ -76,6 +76,7 @@ typedef enum TypeId {
     T_MULTIRANGE,
     T_JSONPATH,
     T_LSN,
+    T_MONEY,
     T_COUNT_
 } TypeId;
 

@@ -15,6 +15,7 @@
 #include "types/json.h"
 #include "types/jsonpath.h"
 #include "types/lsn.h"
+#include "types/money.h"
 #include "types/type.h"
 #include "types/oid.h"
 #include "types/type_int.h"
@@ -269,6 +270,7 @@ int64_t cell_to_text(Type t, const void *cell, TextForm form, char *out) {
     case T_INTERVAL: return interval_format(cell, form, out);
     case T_UUID: return uuid_format(cell, out);
     case T_LSN: return lsn_format(*(const int64_t *)cell, out);
+    case T_MONEY: return money_format(*(const int64_t *)cell, out);
     case T_ENUM: return enum_format(t, *(const int32_t *)cell, out);
     case T_UNKNOWN:
     case T_CHAR:
@@ -492,6 +494,7 @@ Status cell_from_text(Type t, Slice text, const struct SessionInfo *session, Are
     case T_LSN:
         if (!lsn_parse(text, cell)) return text_syntax_error(ERR_INVALID_TEXT, "pg_lsn", text, e);
         return ST_OK;
+    case T_MONEY: return money_parse(text, cell, e);
     case T_VOID:
     case T_COUNT_: break;
     }

@@ -554,7 +554,8 @@ static const char *const internal_names[T_COUNT_] = {
     [T_DATE] = "date",         [T_TIME] = "time",       [T_TIMESTAMP] = "timestamp", [T_TIMESTAMPTZ] = "timestamptz",
     [T_INTERVAL] = "interval", [T_UUID] = "uuid",       [T_VOID] = "void",           [T_DECIMAL] = "numeric",
     [T_JSON] = "json",         [T_JSONB] = "jsonb",     [T_TIMETZ] = "timetz",       [T_BIT] = "bit",
-    [T_VARBIT] = "varbit",     [T_OID] = "oid",         [T_JSONPATH] = "jsonpath",   [T_LSN] = "pg_lsn"};
+    [T_VARBIT] = "varbit",     [T_OID] = "oid",         [T_JSONPATH] = "jsonpath",   [T_LSN] = "pg_lsn",
+    [T_MONEY] = "money"};
 
 static const BuiltinType *builtin_named(const char *name) {
     for (int64_t i = 0; i < ARRAY_LEN(builtins); i++)

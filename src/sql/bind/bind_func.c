@@ -181,6 +181,20 @@ static Expr *sorted_string_agg(Binder *b, Query *level, const AstFunc *f, Expr *
     return all;
 }
 
+/* The sum of hundredths. */
+static Expr *money_sum(Binder *b, Query *level, const AstFunc *f, const AggCall *call) {
+    AggCall c = *call;
+    Type ret, coerced;
+    Expr *x = bind_call(b, "money_cents", false, 1, &c.arg, f->location);
+    if (!x) return NULL;
+    Type t = x->type;
+    if (func_resolve(slice_of("sum"), false, 1, &t, bind_pos(b, f->location), &c.func, &coerced, &ret, b->err) != ST_OK)
+        return NULL;
+    c.kind = c.func->agg;
+    c.arg = bind_coerce(b, x, coerced, CAST_IMPLICIT, f->location);
+    Expr *sum = c.arg ? agg_column(b, level, f, c, ret) : NULL;
+    return sum ? bind_call(b, "money_of_cents", false, 1, &sum, f->location) : NULL;
+}
 /* sum and avg of intervals: the sums of their fields, put together again. */
 static Expr *interval_agg(Binder *b, Query *level, const AstFunc *f, const AggCall *call) {
     static const char *const fields[] = {"interval_months", "interval_days", "interval_micros"};
@@ -481,6 +495,7 @@ Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     if (def->agg == AGG_STRING_AGG && (f->n_order_by || distinct))
         return sorted_string_agg(b, level, f, order, &call, 2, args);
     if (ret.id == T_INTERVAL && (def->agg == AGG_SUM || def->agg == AGG_AVG)) return interval_agg(b, level, f, &call);
+    if (ret.id == T_MONEY && def->agg == AGG_SUM) return money_sum(b, level, f, &call);
     return agg_column(b, level, f, call, ret);
 }
 

@@ -31,7 +31,8 @@ Range range_of_type(Type t) {
     case T_TIMESTAMP:
     case T_TIMESTAMPTZ:
     case T_TIMETZ:
-    case T_LSN: return (Range){true, INT64_MIN, INT64_MAX};
+    case T_LSN:
+    case T_MONEY: return (Range){true, INT64_MIN, INT64_MAX};
     case T_OID: return (Range){!(t.flags & TF_SHOWN), 0, UINT32_MAX};
     case T_NUMERIC: return (Range){true, -(pow10_i128[t.precision] - 1), pow10_i128[t.precision] - 1};
     default: return (Range){false, 0, 0};

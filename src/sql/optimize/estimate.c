@@ -60,7 +60,8 @@ static bool value_f64(Type t, const Value *v, double *out) {
     case T_TIMESTAMP:
     case T_TIMESTAMPTZ:
     case T_TIMETZ:
-    case T_LSN: *out = (double)v->u.i64; return true;
+    case T_LSN:
+    case T_MONEY: *out = (double)v->u.i64; return true;
     default: return false;
     }
 }
@@ -75,7 +76,8 @@ static bool column_range(const Column *c, double *lo, double *hi) {
     case T_TIMESTAMP:
     case T_TIMESTAMPTZ:
     case T_TIMETZ:
-    case T_LSN: break;
+    case T_LSN:
+    case T_MONEY: break;
     case T_NUMERIC: f = pow(10, -c->type.scale); break;
     case T_DATE: f = (double)USECS_PER_DAY; break;
     default: return false;
