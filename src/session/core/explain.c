@@ -86,10 +86,10 @@ Status session_option_bool(Session *s, const AstOption *o, bool *out) {
 }
 
 /* PostgreSQL's options; of those that say what is shown only VERBOSE does. */
-static Status explain_options(Session *s, const AstExplain *x, bool *analyze, bool *verbose) {
+static Status explain_options(Session *s, const AstExplain *x, bool *analyze, bool *verbose, bool *json) {
     static const char *const known[] = {"analyze", "verbose", "costs",    "buffers",
                                         "timing",  "summary", "settings", "wal"};
-    static const char *const formats[] = {"xml", "json", "yaml"};
+    static const char *const formats[] = {"xml", "yaml"};
     bool wal = false, timing = false;
     for (int64_t i = 0; i < x->n_options; i++) {
         const AstOption *o = &x->options[i];
@@ -100,7 +100,8 @@ static Status explain_options(Session *s, const AstExplain *x, bool *analyze, bo
                 if (strcmp(v, formats[k]) == 0)
                     return err_at(&s->err, o->location, ERR_FEATURE_NOT_SUPPORTED,
                                   "EXPLAIN format \"%s\" is not supported", v);
-            if (strcmp(v, "text") != 0)
+            *json = strcmp(v, "json") == 0;
+            if (!*json && strcmp(v, "text") != 0)
                 return err_at(&s->err, o->location, ERR_INVALID_PARAMETER,
                               "unrecognized value for EXPLAIN option \"%s\": \"%s\"", o->name, v);
             continue;
@@ -141,7 +142,7 @@ static Status put_snapshot(Session *s, Statement *st) {
     return line ? put(st, line) : err_oom(&s->err);
 }
 
-static const char *change_name(const BoundStmt *b) {
+const char *explain_change_name(const BoundStmt *b) {
     static const char *const names[] = {
         [STMT_INSERT] = "Insert", [STMT_UPDATE] = "Update", [STMT_DELETE] = "Delete", [STMT_MERGE] = "Merge"};
     return names[b->kind];
@@ -199,7 +200,7 @@ static Status put_members(Statement *st, Explained *x) {
         const bool query = m->stmt->kind == STMT_SELECT;
         char *tree = plan_text(&x->c, m->stmt->plan);
         char *line = query ? arena_printf(a, "With %s", m->name)
-                           : arena_printf(a, "With %s: %s on %s", m->name, change_name(m->stmt),
+                           : arena_printf(a, "With %s: %s on %s", m->name, explain_change_name(m->stmt),
                                           name_of_key(m->stmt->table->name));
         if (line && x->analyze) line = arena_printf(a, "%s  rows %lld", line, (long long)m->n_done);
         if (!tree || !line) return ST_ERROR;
@@ -211,7 +212,7 @@ static Status put_members(Statement *st, Explained *x) {
 /* The line of the change itself, above its rows' plan. */
 static Status put_change(Statement *st, const Explained *x) {
     Arena *a = st->run_arena;
-    char *line = arena_printf(a, "%s on %s", change_name(x->b), name_of_key(x->b->table->name));
+    char *line = arena_printf(a, "%s on %s", explain_change_name(x->b), name_of_key(x->b->table->name));
     if (line && x->analyze)
         line = arena_printf(a, "%s  rows %lld, %.3f ms", line, (long long)x->n_rows, (double)x->apply_ns / 1e6);
     return line ? put(st, line) : ST_ERROR;
@@ -253,9 +254,17 @@ static Status put_segment(Statement *st, const Explained *x, const SegmentPlan *
     return text ? put_lines(st, text, "       ") : ST_ERROR;
 }
 
+static Status put_json(Statement *st, Explained *x) {
+    Str text;
+    TRY(explain_json(st, x, &text));
+    st->types[0] = type_make(T_JSON);
+    const char *cell = arena_strndup(st->run_arena, text.ptr, text.len);
+    return cell ? put(st, cell) : ST_ERROR;
+}
 static Status put_all(Session *s, Statement *st, Explained *x) {
     Arena *a = st->run_arena;
     TRY(statement_text_columns(st, 1, (const char *[]){"QUERY PLAN"}));
+    if (x->json) return put_json(st, x);
     if (!x->b) return ST_OK;
     TRY(put_members(st, x));
     if (x->changes) TRY(put_change(st, x));
@@ -369,12 +378,12 @@ Status session_explain(Session *s, Statement *st, const AstExplain *of, int32_t 
     Explained *x = arena_new_of(a, Explained);
     if (!x) return err_oom(&s->err);
     *x = (Explained){0};
-    TRY(explain_options(s, of, &x->analyze, &x->verbose));
+    TRY(explain_options(s, of, &x->analyze, &x->verbose, &x->json));
     snprintf(st->tag, sizeof st->tag, "EXPLAIN");
     if (of->routine) {
         const Routine *r;
         TRY(session_lock(s, LOCK_SHARED));
-        TRY(routine_find(s, a, of->routine, &r));
+        TRY(routine_find(s, a, 'r', of->routine, &r));
         return session_bulk_explain(s, st, r, x->verbose);
     }
     const AstStmt *q = of->query;

@@ -12,6 +12,11 @@ typedef struct Explained {
     int64_t n_rows;   /* that have changed, or been put into a new table */
     int64_t apply_ns; /* what that took */
     bool analyze, verbose, changes;
+    bool json; /* FORMAT JSON */
 } Explained;
+
+/* For explain.c and explain_json.c. */
+const char *explain_change_name(const BoundStmt *b); /* "Insert" .. */
+Status explain_json(Statement *st, Explained *x, Str *out);
 
 #endif

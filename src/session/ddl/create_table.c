@@ -616,7 +616,8 @@ Status create_table_as(Session *s, Statement *st, const AstCreateTableAs *x) {
     TRY(session_begin_pieces(s, &c, b, b->n_result, b->result, &st->account, &r));
     Status out = fill_table(s, t, &r, a, &n);
     if (shown) {
-        *shown = (Explained){.c = c, .b = b, .run = r, .n_rows = n, .analyze = true, .verbose = shown->verbose};
+        *shown = (Explained){
+            .c = c, .b = b, .run = r, .n_rows = n, .analyze = true, .verbose = shown->verbose, .json = shown->json};
         st->query = r.query;
     } else {
         query_free(r.query);

@@ -152,12 +152,11 @@ static void put_window(Out *t, const Plan *p) {
         put_call(t, &p->agg.calls[i]);
     }
 }
-static void node(Out *t, const Plan *p, int depth) {
-    if (stack_stop()) return;
+/* The operator without its estimates. */
+static void put_operator(Out *t, const Plan *p) {
     static const char *const joins[] = {"inner", "left", "right", "full", "semi", "anti", "mark", "single"};
     static const char *const setops[] = {"union all", "union",      "intersect",           "intersect all",
                                          "except",    "except all", "recursive union all", "recursive union"};
-    for (int i = 0; i < depth && i < 60; i++) put(t, "  ");
     switch ((PlanKind)p->kind) {
     case LP_SCAN:
         put(t, "scan ");
@@ -283,6 +282,11 @@ static void node(Out *t, const Plan *p, int depth) {
         if (p->n_out) put(t, " numbered");
         break;
     }
+}
+static void node(Out *t, const Plan *p, int depth) {
+    if (stack_stop()) return;
+    for (int i = 0; i < depth && i < 60; i++) put(t, "  ");
+    put_operator(t, p);
     if (p->est_rows > 0 || p->est_cost > 0) {
         put(t, "  (rows ");
         put_num(t, p->est_rows);
@@ -299,4 +303,77 @@ char *plan_text(PlanCtx *c, const Plan *p) {
     node(&t, p, 0);
     if (stack_check(c->err) != ST_OK || !vec_push(c->arena, &t.buf, '\0')) t.failed = true;
     return t.failed ? NULL : t.buf.items;
+}
+
+static const char *kind_name(const Plan *p) {
+    switch ((PlanKind)p->kind) {
+    case LP_SCAN: return "Scan";
+    case LP_VALUES: return "Values";
+    case LP_SERIES: return "Series";
+    case LP_STREAM: return "Stream";
+    case LP_FILTER: return "Filter";
+    case LP_PROJECT: return "Project";
+    case LP_JOIN: return "Join";
+    case LP_AGG: return "Aggregate";
+    case LP_WINDOW: return "Window";
+    case LP_SORT: return "Sort";
+    case LP_LIMIT: return "Limit";
+    case LP_SETOP: return "Set Operation";
+    case LP_CTE: return "CTE";
+    case LP_CTE_SCAN: return "CTE Scan";
+    case LP_REPEAT: return "Repeat";
+    }
+    return "Operator";
+}
+static void put_blanks(JsonOut *o, int depth) {
+    for (int i = 0; i < depth; i++) json_put_text(o, "  ");
+}
+static void put_number(JsonOut *o, const char *name, double v, int depth) {
+    char text[64];
+    const int n = snprintf(text, sizeof text, ",\n%*s\"%s\": %.0f", 2 * depth, "", name, v);
+    json_put(o, text, MIN_OF(n, (int)sizeof text - 1));
+}
+static void json_node(Out *t, const Plan *p, int depth, JsonOut *o) {
+    if (stack_stop()) return;
+    t->buf.len = 0;
+    put_operator(t, p);
+    json_put_text(o, "{\n");
+    put_blanks(o, depth + 1);
+    json_put_text(o, "\"Node Type\": ");
+    json_put_string(o, slice_of(kind_name(p)));
+    json_put_text(o, ",\n");
+    put_blanks(o, depth + 1);
+    json_put_text(o, "\"Operator\": ");
+    json_put_string(o, (Slice){t->buf.items, t->buf.len});
+    if (p->kind == LP_SCAN) {
+        json_put_text(o, ",\n");
+        put_blanks(o, depth + 1);
+        json_put_text(o, "\"Relation Name\": ");
+        json_put_string(o, slice_of(name_of_key(p->scan.table->name)));
+    }
+    put_number(o, "Plan Rows", p->est_rows, depth + 1);
+    put_number(o, "Total Cost", p->est_cost, depth + 1);
+    if (p->n_children > 0) {
+        json_put_text(o, ",\n");
+        put_blanks(o, depth + 1);
+        json_put_text(o, "\"Plans\": [\n");
+        for (int32_t i = 0; i < p->n_children; i++) {
+            put_blanks(o, depth + 2);
+            json_node(t, p->children[i], depth + 2, o);
+            if (i + 1 < p->n_children) json_put_text(o, ",");
+            json_put_text(o, "\n");
+        }
+        put_blanks(o, depth + 1);
+        json_put_text(o, "]");
+    }
+    json_put_text(o, "\n");
+    put_blanks(o, depth);
+    json_put_text(o, "}");
+}
+Status plan_json(PlanCtx *c, const Plan *p, int depth, JsonOut *o) {
+    Out t = {.c = c};
+    number_joins(&t, p);
+    json_node(&t, p, depth, o);
+    TRY(stack_check(c->err));
+    return t.failed ? ST_ERROR : ST_OK;
 }
