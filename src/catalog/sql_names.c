@@ -15,3 +15,17 @@ char *quote_relation(Arena *a, const char *key) {
     const char *name = quote_name(a, key);
     return name ? arena_printf(a, "%s%s", key_has_schema(key) ? "" : "\"" KEY_PUBLIC "\".", name) : NULL;
 }
+
+char *quote_string(Arena *a, const char *text) {
+    char *out = arena_alloc(a, 2 * (int64_t)strlen(text) + 4), *w = out;
+    if (!out) return NULL;
+    if (strchr(text, '\\')) *w++ = 'E';
+    *w++ = '\'';
+    for (const char *p = text; *p; p++) {
+        if (*p == '\'' || *p == '\\') *w++ = *p;
+        *w++ = *p;
+    }
+    *w++ = '\'';
+    *w = 0;
+    return out;
+}

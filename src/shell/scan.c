@@ -1,5 +1,6 @@
 /* scan.c - where statements end: semicolons, backslash commands and variables outside of quotes and comments. */
 #include <string.h>
+#include <strings.h>
 
 #include "shell/shell.h"
 
@@ -24,6 +25,26 @@ static ScanState opens(const char *s, size_t i, size_t n, Scan *x) {
     return SCAN_DOLLAR;
 }
 
+static bool is_word(const char *s, size_t n, const char *word) {
+    return strlen(word) == n && strncasecmp(s, word, n) == 0;
+}
+/* A word of n bytes outside of quotes: CREATE FUNCTION .. BEGIN ATOMIC ..; END has semicolons of its own. */
+static void scan_word(Scan *x, const char *s, size_t n) {
+    ScanBody *b = &x->body;
+    const bool creates = is_word(s, n, "function") || is_word(s, n, "procedure");
+    if (b->n_words++ == 0) b->of_routine = is_word(s, n, "create");
+    else if (b->n_words == 2 && b->of_routine) b->of_routine = creates || is_word(s, n, "or");
+    else if (b->n_words > 2 && b->of_routine && is_word(s, n, "begin")) b->depth++;
+    else if (b->depth > 0 && is_word(s, n, "case")) b->depth++;
+    else if (b->depth > 0 && is_word(s, n, "end")) b->depth--;
+}
+/* At a semicolon: whether it ends a statement; then the next one begins. */
+static bool ends_statement(Scan *x) {
+    if (x->body.depth > 0) return false;
+    x->body = (ScanBody){0};
+    return true;
+}
+
 /* Outside of quotes and comments: one step. */
 static ScanFound scan_between(Scan *x, const char *s, size_t n) {
     char c = s[x->at], next = x->at + 1 < n ? s[x->at + 1] : 0;
@@ -42,9 +63,13 @@ static ScanFound scan_between(Scan *x, const char *s, size_t n) {
     } else if (c == '\'' || c == '"' || c == '$') {
         x->state = opens(s, x->at, n, x);
         if (x->state == SCAN_DOLLAR) step = x->tag_len;
+    } else if (in_name(c)) {
+        while (x->at + step < n && in_name(s[x->at + step])) step++;
+        if (x->at + step < n && (s[x->at + step] == '\'' || s[x->at + step] == '$')) step = 1; /* E'..', a$b */
+        else scan_word(x, s + x->at, step);
     }
     x->at += step;
-    return c == ';' ? SCAN_SEMICOLON : SCAN_END;
+    return c == ';' && ends_statement(x) ? SCAN_SEMICOLON : SCAN_END;
 }
 
 /* Inside of a comment, quotes or a dollar quote: one step. */

@@ -24,7 +24,14 @@ typedef enum ScanState {
     SCAN_NAME,
     SCAN_DOLLAR
 } ScanState;
+/* Words of the statement so far, as far as they say that it has a body with semicolons. */
+typedef struct ScanBody {
+    size_t n_words;
+    bool of_routine;
+    int depth;
+} ScanBody;
 typedef struct Scan {
+    ScanBody body;
     ScanState state;
     size_t at;           /* bytes looked at */
     size_t depth;        /* of block comments */

@@ -17,6 +17,15 @@ static const struct Topic {
      "ALTER DOMAIN name RENAME CONSTRAINT constraint_name TO new_constraint_name\n"
      "ALTER DOMAIN name VALIDATE CONSTRAINT constraint_name\n"
      "ALTER DOMAIN name RENAME TO new_name"},
+    {"ALTER FUNCTION", "change the definition of a function",
+     "ALTER { FUNCTION | PROCEDURE | ROUTINE } name [ ( [ argument_type [, ...] ] ) ] option [ ... ]\n"
+     "ALTER { FUNCTION | PROCEDURE | ROUTINE | AGGREGATE } name [ ( .. ) ] RENAME TO new_name\n"
+     "ALTER { FUNCTION | PROCEDURE | ROUTINE | AGGREGATE } name [ ( .. ) ] OWNER TO role\n"
+     "ALTER { FUNCTION | PROCEDURE | ROUTINE | AGGREGATE } name [ ( .. ) ] SET SCHEMA schema\n\n"
+     "where option can be one of:\n\n"
+     "    IMMUTABLE, STABLE, VOLATILE, STRICT, CALLED ON NULL INPUT, [ NOT ] LEAKPROOF\n"
+     "    SECURITY { DEFINER | INVOKER }, PARALLEL { SAFE | RESTRICTED | UNSAFE }, COST number, ROWS number\n"
+     "    SET setting { TO value | = value | FROM CURRENT }, RESET setting, RESET ALL"},
     {"ALTER INDEX", "change the definition of an index",
      "ALTER INDEX [ IF EXISTS ] name RENAME TO new_name\n"
      "ALTER INDEX [ IF EXISTS ] name SET ( storage_parameter [= value] [, ...] )\n"
@@ -139,7 +148,8 @@ static const struct Topic {
      "    [ RETURNS type | RETURNS SETOF type | RETURNS TABLE ( column type [, ...] ) ]\n"
      "    LANGUAGE { sql | plpgsql }\n"
      "    [ IMMUTABLE | STABLE | VOLATILE ] [ STRICT | CALLED ON NULL INPUT ]\n"
-     "    AS 'body'"},
+     "    [ SET setting { TO value | = value | FROM CURRENT } ] ...\n"
+     "    { AS 'body' | RETURN expression | BEGIN ATOMIC statement; ... END }"},
     {"CREATE INDEX", "define an index",
      "CREATE [ UNIQUE ] INDEX [ CONCURRENTLY ] [ [ IF NOT EXISTS ] name ] ON table [ USING method ]\n"
      "    ( { column | ( expression ) } [ COLLATE collation ] [ operator_class ] [ ASC | DESC ]\n"
@@ -229,6 +239,7 @@ static const struct Topic {
     {"EXECUTE", "run a prepared statement", "EXECUTE name [ ( parameter [, ...] ) ]"},
     {"EXPLAIN", "show how a statement is run",
      "EXPLAIN [ ANALYZE ] [ VERBOSE ] statement\n"
+     "EXPLAIN ( [ ANALYZE, ] [ VERBOSE, ] [ FORMAT { TEXT | JSON } ] ) statement\n"
      "EXPLAIN [ VERBOSE ] PROCEDURE name    -- how it runs in bulk, and what its calls conflict on"},
     {"FETCH", "read rows of a cursor",
      "FETCH [ direction ] [ FROM | IN ] cursor\n\n"

@@ -509,6 +509,11 @@ static void test_tags(void **state) {
     check_kind("alter database d reset all", AST_ROLE_SET, "ALTER DATABASE");
     check_kind("alter role x rename to y", AST_RENAME, "ALTER ROLE");
     check_kind("alter function f(int) owner to session_user", AST_OWNER, "ALTER FUNCTION");
+    check_kind("alter function f(int) immutable strict cost 5 set work_mem = '4MB'", AST_ALTER_ROUTINE,
+               "ALTER FUNCTION");
+    check_kind("alter procedure p rename to q", AST_ALTER_ROUTINE, "ALTER PROCEDURE");
+    check_kind("alter aggregate a(int) rename to b", AST_ALTER_ROUTINE, "ALTER AGGREGATE");
+    check_kind("alter routine r(int) reset all", AST_ALTER_ROUTINE, "ALTER ROUTINE");
     check_kind("alter database d owner to x", AST_OWNER, "ALTER DATABASE");
     check_kind("alter domain d owner to x", AST_OWNER, "ALTER DOMAIN");
     check_kind("drop owned by x cascade", AST_OWNED, "DROP OWNED");

@@ -706,7 +706,8 @@ Status storage_options_index_reset(Arena *a, int64_t n, const AstOption *options
 Status routine_create(Session *s, Statement *st, const AstCreateFunction *x);
 Status routine_drop(Session *s, Statement *st, const AstDropFunction *x);
 /* The function or procedure that is named, with or without types: 42883, 42725. */
-Status routine_find(Session *s, Arena *a, const AstFuncSignature *q, const Routine **out);
+/* what: as in AstDropFunction. */
+Status routine_find(Session *s, Arena *a, char what, const AstFuncSignature *q, const Routine **out);
 /* As \df shows them: "a integer, OUT b text", "SETOF integer". NULL: out of memory. */
 char *routine_arguments_text(Arena *a, const Routine *r);
 char *routine_result_text(Arena *a, const Routine *r);

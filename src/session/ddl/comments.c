@@ -115,6 +115,10 @@ static Status on_routine(Session *s, Arena *a, const AstComment *x, Comment *out
     Routine *r = NULL;
     TRY(sql_find_routine(&s->db->catalog, a, x->what, x->routine, &r, &missing, &s->err));
     if (!r && x->what == 'a' && !x->routine->name.schema) return comment_on_builtin(s, a, x, out);
+    bool found = false;
+    if (!r && x->what != 'p' && !x->routine->name.schema)
+        TRY(comment_on_builtin_function(s, a, x->routine, out, &found));
+    if (found) return ST_OK;
     if (!r) return sql_no_routine(x->what, x->routine, missing, &s->err);
     *out = (Comment){.kind = COMMENT_ROUTINE, .routine = r->id, .name = text_of(""), .part = text_of("")};
     return ST_OK;

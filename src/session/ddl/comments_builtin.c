@@ -77,17 +77,46 @@ static Status on_operator(Session *s, const SysObjects *o, Arena *a, const AstFu
     return err_set(&s->err, ERR_UNDEFINED_FUNCTION, "operator does not exist: %s%s%s %s",
                    types[0] ? shown(o, types[0]) : "", types[0] ? " " : "", x->name.name, shown(o, types[1]));
 }
+/* Types of input parameters: their numbers, as BuiltinProc has them, and their names. */
+static Status signature(Session *s, const SysObjects *o, Arena *a, const AstFuncSignature *x, const char **args,
+                        const char **texts) {
+    *args = *texts = "";
+    for (int64_t i = 0; *args && *texts && i < x->n_params; i++) {
+        int64_t oid;
+        if (x->params[i].mode == AST_PARAM_OUT) continue;
+        TRY(type_oid(s, o, x->params[i].type, &oid));
+        *args = arena_printf(a, "%s%s%lld", *args, **args ? " " : "", (long long)oid);
+        *texts = arena_printf(a, "%s%s%s", *texts, **texts ? ", " : "", shown(o, oid));
+    }
+    return *args && *texts ? ST_OK : err_oom(&s->err);
+}
+Status comment_on_builtin_function(Session *s, Arena *a, const AstFuncSignature *x, Comment *out, bool *found) {
+    const SysObjects *o = session_objects(s);
+    int64_t n, at = -1;
+    const BuiltinProc *all = builtin_procs(&n);
+    const char *args, *texts;
+    *found = false;
+    if (!o) return ST_ERROR;
+    TRY(signature(s, o, a, x, &args, &texts));
+    for (int64_t i = 0; i < n; i++) {
+        if (all[i].kind == 'a' || strcmp(all[i].name, x->name.name) != 0) continue;
+        if (x->has_args && strcmp(all[i].args, args) != 0) continue;
+        if (at >= 0) {
+            err_at(&s->err, x->name.location, ERR_AMBIGUOUS_FUNCTION, "function name \"%s\" is not unique",
+                   x->name.name);
+            err_hint(&s->err, "Specify the argument list to select the function unambiguously.");
+            return ST_ERROR;
+        }
+        at = i;
+    }
+    *found = at >= 0;
+    return *found ? put(a, "pg_proc", all[at].oid, out) : ST_OK;
+}
 static Status on_aggregate(Session *s, const SysObjects *o, Arena *a, const AstFuncSignature *x, Comment *out) {
     int64_t n;
     const BuiltinProc *all = builtin_procs(&n);
-    const char *args = "", *texts = "";
-    for (int64_t i = 0; args && texts && i < x->n_params; i++) {
-        int64_t oid;
-        TRY(type_oid(s, o, x->params[i].type, &oid));
-        args = arena_printf(a, "%s%s%lld", args, i ? " " : "", (long long)oid);
-        texts = arena_printf(a, "%s%s%s", texts, i ? ", " : "", shown(o, oid));
-    }
-    if (!args || !texts) return err_oom(&s->err);
+    const char *args, *texts;
+    TRY(signature(s, o, a, x, &args, &texts));
     for (int64_t i = 0; i < n; i++)
         if (all[i].kind == 'a' && strcmp(all[i].name, x->name.name) == 0 && strcmp(all[i].args, args) == 0)
             return put(a, "pg_proc", all[i].oid, out);
@@ -190,6 +219,9 @@ const char *builtin_comment_object(Session *s, Arena *a, const Comment *c) {
     }
     const BuiltinProc *f = strcmp(c->name, "pg_proc") == 0 ? builtin_proc(oid) : NULL;
     if (!f) return "";
-    const char *args = *f->args ? builtin_proc_arguments(o, a, f, ", ") : "*";
-    return args ? arena_printf(a, "AGGREGATE %s(%s)", f->name, args) : NULL;
+    const bool aggregate = f->kind == 'a';
+    const char *args = *f->args || !aggregate ? builtin_proc_arguments(o, a, f, ", ") : "*";
+    return args ? arena_printf(a, aggregate ? "AGGREGATE %s(%s)" : "FUNCTION pg_catalog.%s(%s)",
+                               definition_name(a, f->name), args)
+                : NULL;
 }

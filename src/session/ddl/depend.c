@@ -177,20 +177,41 @@ static void add_used(void *ctx, Expr *e) {
     if (e->kind == EX_COL) colset_add(u->c, &u->set, e->u.col);
 }
 
-bool view_uses_column(Session *s, Arena *a, const View *v, const Table *t, int col) {
+/* The columns of the table that what is bound names; n_result: of the view. false: the view does not bind. */
+static bool bound_columns(Session *s, Arena *a, const View *v, const Table *t, bool *uses, int32_t *n_result) {
     PlanCtx c;
     BoundStmt *b;
+    memset(uses, 0, (size_t)t->n_cols);
     if (!try_view(s, a, v, &c, &b)) return false;
     UsedCols used = {&c, colset_new(&c)};
     plan_visit(&(PlanVisitor){.ctx = &used, .expr = add_used}, b->plan);
     for (int32_t k = 0; k < b->n_result; k++) colset_add(&c, &used.set, b->result[k]);
     for (ColId id = 1; id < c.cols.len; id++)
-        if (c.cols.items[id].table == t && c.cols.items[id].col == col && colset_has(&used.set, id)) return true;
-    if (!reads(v, t->name)) return false;
-    View rest; /* what binding has already left out, such as the condition of a constant */
-    int32_t n = b->n_result;
+        if (c.cols.items[id].table == t && c.cols.items[id].col >= 0 && colset_has(&used.set, id))
+            uses[c.cols.items[id].col] = true;
+    *n_result = b->n_result;
+    return true;
+}
+/* What binding has already left out, such as the condition of a constant, names the column. */
+static bool fails_without(Session *s, Arena *a, const View *v, const Table *t, int col, int32_t n_result) {
+    PlanCtx c;
+    BoundStmt *b;
+    View rest;
     return without_column(a, v, t->name, t->cols[col].name, &rest) != ST_OK || !try_view(s, a, &rest, &c, &b) ||
-           b->n_result != n;
+           b->n_result != n_result;
+}
+bool view_uses_column(Session *s, Arena *a, const View *v, const Table *t, int col) {
+    bool *uses = arena_array(a, bool, t->n_cols + 1);
+    int32_t n;
+    if (!uses || !bound_columns(s, a, v, t, uses, &n)) return false;
+    return uses[col] || (reads(v, t->name) && fails_without(s, a, v, t, col, n));
+}
+const bool *view_used_columns(Session *s, Arena *a, const View *v, const Table *t) {
+    bool *uses = arena_array(a, bool, t->n_cols + 1);
+    int32_t n;
+    if (!uses || !bound_columns(s, a, v, t, uses, &n) || !reads(v, t->name)) return uses;
+    for (int i = 0; i < t->n_cols; i++) uses[i] = uses[i] || fails_without(s, a, v, t, i, n);
+    return uses;
 }
 
 bool text_uses_column(Session *s, Arena *a, const Table *t, const char *sql, int col) {

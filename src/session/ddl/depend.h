@@ -99,6 +99,7 @@ bool try_view(Session *s, Arena *a, const View *v, PlanCtx *c, BoundStmt **b);
 /* The same of a domain's default, or of a condition of VALUE. */
 bool try_domain_text(Session *s, Arena *a, const Domain *x, const char *sql, PlanCtx *c, BoundStmt **b);
 bool view_uses_column(Session *s, Arena *a, const View *v, const Table *t, int col);
+const bool *view_used_columns(Session *s, Arena *a, const View *v, const Table *t); /* of all; NULL: no memory */
 
 /* Views of older files do not say what they read: as they are bound now. A view that does not bind stays as it is. */
 Status views_fill_sources(Session *s, Arena *a);

@@ -173,9 +173,11 @@ static Status no_multirange(Session *s, const RangeType *x) {
 }
 /* Of a range without its multirange and constructors, as in PostgreSQL. */
 Status type_move(Session *s, Statement *st, NamedType x, const char *schema) {
+    return x.multi ? no_multirange(s, x.range) : type_follow(s, st, x, schema);
+}
+Status type_follow(Session *s, Statement *st, NamedType x, const char *schema) {
     const char *key = named_type_key(&x), *to = key_make(st->run_arena, schema, name_of_key(key));
     if (!to) return err_oom(&s->err);
-    if (x.multi) return no_multirange(s, x.range);
     const NamedType there = catalog_type_of_key(&s->db->catalog, slice_of(to));
     if (named_type_found(&there))
         return err_set(&s->err, ERR_DUPLICATE_OBJECT, "type \"%s\" already exists in schema \"%s\"", key, schema);

@@ -151,3 +151,19 @@ Status range_rename(Session *s, const RangeType *x, bool multi, const char *new_
     TRY(range_make(s->db->catalog.ranges, x->number, &like, &made, &s->err));
     return session_put_range(s, x, made);
 }
+
+/* Constructors have names of their own, those that their types were made with. */
+Status range_constructors_move(Session *s, Arena *a, const char *from, const char *to) {
+    struct RangeSpace *all = s->db->catalog.ranges;
+    for (int64_t i = 0; i < range_count(all); i++) {
+        const RangeType *x = range_nth(all, i), *made;
+        RangeType like = *x;
+        if (key_is_in(x->make, from)) like.make = key_make(a, to, name_of_key(x->make));
+        if (key_is_in(x->make_multi, from)) like.make_multi = key_make(a, to, name_of_key(x->make_multi));
+        if (!like.make || !like.make_multi) return err_oom(&s->err);
+        if (like.make == x->make && like.make_multi == x->make_multi) continue;
+        TRY(range_make(s->db->catalog.ranges, x->number, &like, &made, &s->err));
+        TRY(session_put_range(s, x, made));
+    }
+    return ST_OK;
+}

@@ -4,6 +4,7 @@
 
 #include "session/ddl/access.h"
 #include "session/ddl/comments.h"
+#include "session/ddl/setting_text.h"
 #include "session/ddl/utility_int.h"
 #include "session/system/objects.h"
 

@@ -13,6 +13,7 @@
 #include "session/ddl/definition.h"
 #include "session/ddl/depend.h"
 #include "session/ddl/stored_text.h"
+#include "session/ddl/utility_int.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
 #include "types/composite.h"
@@ -267,7 +268,7 @@ static Status check_sql_body(Session *s, Arena *a, const Routine *r, const PlFun
 }
 
 /* SET search_path TO .., FROM CURRENT. */
-static Status path_of_clause(Session *s, Arena *a, const AstSet *x, SearchPath *out) {
+Status routine_path_of(Session *s, Arena *a, const AstSet *x, SearchPath *out) {
     if (x->set_kind == AST_SET_CURRENT) return ST_OK;
     const char *text = x->set_kind == AST_SET_VALUE ? "" : "\"$user\", public";
     for (int64_t i = 0; text && i < x->n_values; i++) {
@@ -300,8 +301,9 @@ Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
     PlFunction *f = NULL;
     SearchPath path = *search_path_now();
     TRY(session_new_name(s, a, &x->name, &key));
-    if (x->path) TRY(path_of_clause(s, a, x->path, &path));
+    if (x->path) TRY(routine_path_of(s, a, x->path, &path));
     else search_path_keep_existing(c, &path);
+    TRY(routine_settings_check(s, a, &x->options));
     KeptLiterals kept = {0};
     TRY(x->aggregate ? aggregate_signature(s, a, x, &r) : pl_signature(a, c, x, &r, &s->err));
     r.name = (char *)(uintptr_t)key.name;
@@ -318,6 +320,7 @@ Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
     r.may_write = f ? pl_may_write(f) : r.may_write;
     const char *sql;
     TRY(stored_text(a, x->source, x->source_offset, &kept, &sql, &s->err));
+    TRY(routine_settings_text(s, a, &x->options, sql, &sql));
     if (key_has_schema(r.name)) { /* it is one of that schema whatever the path is */
         const char *name = definition_name(a, r.name);
         if (!name || !(sql = sql_create_named(a, slice_of(sql), name))) return err_oom(&s->err);
@@ -333,14 +336,8 @@ Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
         return err_set(&s->err, ERR_DUPLICATE_FUNCTION, "function \"%s\" already exists with same argument types",
                        r.name);
     if (old) TRY(check_replace(s, a, old, &r));
-    Routine *own = routine_new(&r, &s->err);
-    if (!own) return ST_ERROR;
-    if ((old && session_drop_routine(s, old) != ST_OK) || session_add_routine(s, own) != ST_OK) {
-        routine_free(own);
-        return ST_ERROR;
-    }
-    if (old) TRY(comments_of_routine(s, old->id, own->id));
-    if (old) TRY(privileges_of_routine(s, old->id, own->id));
+    Routine *own;
+    TRY(routine_replace(s, old, &r, &own));
     if (!f || !f->is_sql || !s->settings.client.check_bodies || routine_is_polymorphic(own)) return ST_OK;
     const SearchPath *before = search_path_use(&path);
     const Status checked = check_sql_body(s, a, own, f); /* it may call itself */
@@ -368,9 +365,9 @@ static Status find(Session *s, Arena *a, char what, bool if_exists, const AstFun
                         q->has_args ? "" : "()");
     return ST_OK;
 }
-Status routine_find(Session *s, Arena *a, const AstFuncSignature *q, const Routine **out) {
+Status routine_find(Session *s, Arena *a, char what, const AstFuncSignature *q, const Routine **out) {
     Routine *r;
-    TRY(find(s, a, 'r', false, q, &r));
+    TRY(find(s, a, what, false, q, &r));
     *out = r;
     return ST_OK;
 }

@@ -280,60 +280,21 @@ static Status move_view(Session *s, Statement *st, const char *view, const char 
     return view_rename(s, st, v, &x);
 }
 
-/* The routine under another key; schema, where it gets another name: `to` in its path. */
-static Status move_routine(Session *s, Arena *a, Routine *r, const char *schema, const char *from, const char *to) {
-    Routine like = *r;
-    SearchPath path, changed = {0};
-    const char *key = key_make(a, schema, name_of_key(r->name)), *name = key ? quote_relation(a, key) : NULL;
-    if (!name || !(like.sql = sql_create_named(a, slice_of(r->sql), name))) return err_oom(&s->err);
-    like.name = (char *)(uintptr_t)key;
-    like.id = 0;
-    if (from && r->path && search_path_parse(r->path, NULL, &path)) {
-        const char *text = "";
-        for (int i = 0; text && i < path.n; i++) {
-            const char *in = search_path_name(&path, i), *q = quote_name(a, strcmp(in, from) == 0 ? to : in);
-            text = q ? arena_printf(a, "%s%s%s", text, i ? ", " : "", q) : NULL;
-        }
-        if (!text || !search_path_parse(text, NULL, &changed)) return err_oom(&s->err);
-        like.path = (char *)(uintptr_t)search_path_text(&changed, a);
-    }
-    Routine *own = routine_new(&like, &s->err);
-    if (!own) return ST_ERROR;
-    if (session_drop_routine(s, r) != ST_OK || session_add_routine(s, own) != ST_OK) {
-        routine_free(own);
-        return ST_ERROR;
-    }
-    return comments_of_routine(s, r->id, own->id);
-}
-/* What the routine is called in. */
-static Status check_uncalled(Session *s, Statement *st, const Routine *r) {
-    Dependents d;
-    dependents_init(&d, s, st);
-    TRY(dependents_of_routine(&d, r));
-    if (d.found.len == 0) return ST_OK;
-    return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,
-                   "function \"%s\" cannot be moved, because the definition of %s calls it", r->name,
-                   d.found.items[0].what);
-}
 static Status check_not_temporary(Session *s, const char *from, const char *to) {
     if (!key_is_temporary(from) && !key_is_temporary(to)) return ST_OK;
     return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "cannot move objects into or out of temporary schemas");
 }
 static Status set_routine_schema(Session *s, Statement *st, const AstSetSchema *x, const char *to) {
     Arena *a = st->run_arena;
-    const Catalog *k = &s->db->catalog;
     const Routine *found;
-    TRY(routine_find(s, a, x->routine, &found));
+    TRY(routine_find(s, a, x->what, x->routine, &found));
     if (key_is_in(found->name, x->schema)) return ST_OK;
     TRY(check_not_temporary(s, found->name, to));
     const char *key = key_make(a, x->schema, name_of_key(found->name));
     if (!key) return err_oom(&s->err);
-    for (int64_t i = 0; i < k->n_routines; i++)
-        if (strcmp(k->routines[i]->name, key) == 0 && sql_same_inputs(k->routines[i], found))
-            return err_set(&s->err, ERR_DUPLICATE_FUNCTION, "function %s already exists in schema \"%s\"",
-                           name_of_key(pl_signature_text(a, found)), x->schema);
-    TRY(check_uncalled(s, st, found));
-    return move_routine(s, a, (Routine *)(uintptr_t)found, x->schema, NULL, NULL);
+    TRY(routine_key_free(s, a, found, key));
+    TRY(routine_check_uncalled(s, st, found, "moved"));
+    return routine_move(s, a, (Routine *)(uintptr_t)found, key, NULL, NULL);
 }
 
 /* ALTER SCHEMA .. RENAME: what is in it goes to one of the new name. */
@@ -356,12 +317,15 @@ Status schema_rename(Session *s, Statement *st, const AstRename *x) {
     for (int64_t i = 0; i < in.tables.len; i++) TRY(table_move(s, st, in.tables.items[i], like.name));
     for (int64_t i = 0; i < in.views.len; i++) TRY(move_view(s, st, in.views.items[i], like.name));
     for (int64_t i = 0; i < in.types.len; i++)
-        TRY(type_move(s, st, catalog_type_of_key(&s->db->catalog, slice_of(in.types.items[i])), like.name));
+        TRY(type_follow(s, st, catalog_type_of_key(&s->db->catalog, slice_of(in.types.items[i])), like.name));
+    TRY(range_constructors_move(s, a, name, like.name));
     for (int64_t i = 0; i < in.sequences.len; i++) TRY(sequence_move(s, st, in.sequences.items[i], like.name));
     for (int64_t i = 0; i < in.routines.len; i++) {
         Routine *r = catalog_routine_by_id(&s->db->catalog, in.routines.items[i]);
-        TRY(check_uncalled(s, st, r));
-        TRY(move_routine(s, a, r, like.name, name, like.name));
+        const char *key = key_make(a, like.name, name_of_key(r->name));
+        if (!key) return err_oom(&s->err);
+        TRY(routine_check_uncalled(s, st, r, "moved"));
+        TRY(routine_move(s, a, r, key, name, like.name));
     }
     TRY(comments_rename(s, "n", name, NULL, like.name));
     TRY(privileges_rename(s, "np", name, NULL, like.name));

@@ -20,6 +20,7 @@
 #include "session/core/plancache.h"
 #include "session/core/session.h"
 #include "session/core/transaction.h"
+#include "session/ddl/setting_text.h"
 #include "session/ddl/utility_int.h"
 #include "storage/undo_edits.h"
 #include "sql/bind/bind.h"
@@ -687,6 +688,7 @@ static Status run_utility(Session *s, Statement *st, const AstStmt *x) {
         TRY(settings_change(s, "session_authorization", NULL, false, &s->err));
         return settings_reset_all(s);
     case AST_CREATE_SCHEMA: return schema_create(s, st, AST_AS_CONST(AstCreateSchema, x));
+    case AST_ALTER_ROUTINE: return routine_alter(s, st, AST_AS_CONST(AstAlterRoutine, x));
     case AST_SET_SCHEMA: return set_schema(s, st, AST_AS_CONST(AstSetSchema, x));
     case AST_CREATE_RANGE: return range_create(s, st, AST_AS_CONST(AstCreateRange, x));
     case AST_REINDEX: return reindex_statement(s, st, AST_AS_CONST(AstReindex, x));

@@ -138,8 +138,12 @@ Status row_type_free(Session *s, const char *relation,
 
 /* ---- range_types.c ---- */
 Status range_create(Session *s, Statement *st, const AstCreateRange *x);
+/* ... by the renaming of its schema: a multirange, too. */
+Status type_follow(Session *s, Statement *st, NamedType x, const char *schema);
 /* The type, or (multi) its multirange. */
 Status range_rename(Session *s, const RangeType *x, bool multi, const char *new_name);
+/* Those of the schema `from` are of `to`. */
+Status range_constructors_move(Session *s, Arena *a, const char *from, const char *to);
 
 /* ---- composites.c ---- */
 Status composite_create(Session *s, Statement *st, const AstCreateComposite *x);
@@ -265,9 +269,23 @@ Status cluster_mark(Session *s, Arena *a, const Table *t, const char *name);
 /* ---- copy_statement.c ---- */
 Status copy_statement(Session *s, Statement *st, const AstCopy *x);
 
+/* ---- alter_routine.c ---- */
+Status routine_alter(Session *s, Statement *st, const AstAlterRoutine *x);
+/* A routine like that one, in place of `old`, if there is one, with what belongs to it. */
+Status routine_replace(Session *s, Routine *old, const Routine *like, Routine **out);
+/* 42723: another routine has the key and its parameters' types. */
+Status routine_key_free(Session *s, Arena *a, const Routine *r, const char *key);
+/* 0A000: texts of other definitions call it. `what` it cannot be. */
+Status routine_check_uncalled(Session *s, Statement *st, const Routine *r, const char *what);
+/* The routine under another key; from, where its schema gets another name: `to` in its path. */
+Status routine_move(Session *s, Arena *a, Routine *r, const char *key, const char *from, const char *to);
+/* Settings of a routine: whether they can be set; the text of CREATE FUNCTION with values in place of FROM CURRENT. */
+Status routine_settings_check(Session *s, Arena *a, const AstFuncOptions *o);
+Status routine_settings_text(Session *s, Arena *a, const AstFuncOptions *o, const char *sql, const char **out);
+/* routine.c: SET search_path TO .., FROM CURRENT. */
+Status routine_path_of(Session *s, Arena *a, const AstSet *x, SearchPath *out);
+
 /* ---- utility.c ---- */
-/* The value of SET as a setting's text. 22023, 42601 */
-Status setting_value_text(Session *s, Arena *a, const AstSet *x, const char **out);
 /* The value of an expression without columns (a DEFAULT, an argument of EXECUTE), in the statement's arena. */
 Status run_scalar(Session *s, Statement *st, PlanCtx *c, Expr *e, Type type, Value *out);
 

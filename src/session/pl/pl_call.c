@@ -143,8 +143,11 @@ Status pl_run(Session *s, PlRoutine *r, const Value *args, PlRows *rows, Status 
     if (r->f->has_path) s->path.now = r->f->path;
     const SearchPath *of_thread = search_path_use(s->path.now); /* the pool's session runs on others' threads */
     const TempSchema *temp_of_thread = temp_schema_use(&s->path.temp);
+    PlSettings settings = {0};
+    if (st == ST_OK && !skip) st = pl_settings_begin(s, r->f, &settings);
     if (st == ST_OK && !skip) st = body(fr);
     if (st == ST_OK && take && !(skip && r->f->returns_set)) st = take(ctx, fr);
+    pl_settings_end(s, r->f, &settings);
     frame_end(fr);
     s->path.now = before;
     (void)search_path_use(of_thread);

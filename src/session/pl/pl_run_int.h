@@ -196,4 +196,13 @@ bool pl_point_may_defer(const PlPoint *p);
 Status pl_point_run(Session *s, Arena *scratch, const PlPoint *p, int32_t n_params, const Value *const *params,
                     Statement *st);
 
+/* pl_settings.c: what is in force in a call, by the definition; before, what was. */
+typedef struct PlSettings {
+    Arena *a;
+    const char **before, **own; /* what they were, and are by the definition */
+    int64_t n;                  /* so many are set */
+} PlSettings;
+Status pl_settings_begin(Session *s, const PlFunction *f, PlSettings *o);
+void pl_settings_end(Session *s, const PlFunction *f, PlSettings *o); /* also behind a begin that failed */
+
 #endif

@@ -44,19 +44,26 @@ static Status routine_row(SystemRows *r, const SysRoutine *x) {
         variadic = t ? t->element : 0;
     }
     const Privileges of = privileges_of_routine_id(f->id);
-    return system_row(r, "isiiiffi0c00bbcciiivvvv--s---v", x->oid, name_of_key(f->name),
+    RoutineConfig config;
+    const AstFuncOptions *o = definition_routine_options(r->c->arena, f);
+    if (!o) return err_oom(r->err);
+    TRY(definition_routine_config(r->o, r->c->arena, o, false, &config));
+    const double cost = o->cost > 0 ? o->cost : routine_is_aggregate(f) ? 1.0 : 100.0;
+    const double rows = o->rows > 0 ? o->rows : f->returns_set ? 1000.0 : 0.0;
+    return system_row(r, "isiiiffi0cbbbbcciiivvvv--s--vv", x->oid, name_of_key(f->name),
                       object_schema_of(r->o, f->name), system_owner(r->o, &of),
                       (int64_t)(strcmp(f->language, "sql") == 0 ? OID_SQL
                                 : routine_is_aggregate(f)       ? OID_INTERNAL
                                                                 : OID_PLPGSQL),
-                      routine_is_aggregate(f) ? 1.0 : 100.0, f->returns_set ? 1000.0 : 0.0, variadic,
+                      cost, rows, variadic,
                       f->is_procedure           ? 'p'
                       : routine_is_aggregate(f) ? 'a'
                                                 : 'f',
-                      f->strict, f->returns_set, f->volatility, 'u', n_in, (int64_t)f->n_defaults, ret,
+                      o->definer == 1, o->leakproof == 1, f->strict, f->returns_set, f->volatility,
+                      o->parallel ? o->parallel : 'u', n_in, (int64_t)f->n_defaults, ret,
                       system_vector(r, 19, n_in, in), outs ? system_vector(r, 20, n_all, all) : NULL,
                       outs ? system_texts(r, 21, n_all, modes) : NULL, named ? system_texts(r, 22, n_all, names) : NULL,
-                      body, system_acl(r, 29, &of));
+                      body, config.n ? system_texts(r, 28, config.n, config.items) : NULL, system_acl(r, 29, &of));
 }
 static const BuiltinProc procs[] = {
 #include "session/system/builtin_procs.inc"
@@ -217,9 +224,9 @@ static Status constraint_depends(SystemRows *r, const SysConstraint *k) {
 /* On a relation that it reads, and on the columns of a table that it uses. */
 static Status view_depends(SystemRows *r, int64_t rule, const View *v, const SysClass *of) {
     TRY(depends(r, IN_REWRITE, rule, IN_CLASS, of->oid, 0, 'n'));
-    for (int i = 0; of->table && i < of->table->n_cols; i++)
-        if (view_uses_column(r->o->s, r->c->arena, v, of->table, i))
-            TRY(depends(r, IN_REWRITE, rule, IN_CLASS, of->oid, i + 1, 'n'));
+    const bool *uses = of->table ? view_used_columns(r->o->s, r->c->arena, v, of->table) : NULL;
+    for (int i = 0; uses && i < of->table->n_cols; i++)
+        if (uses[i]) TRY(depends(r, IN_REWRITE, rule, IN_CLASS, of->oid, i + 1, 'n'));
     return err_is_set(&r->o->s->err) ? ST_ERROR : ST_OK;
 }
 /* Of constraints, defaults, views and schemas. */

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include "session/ddl/definition.h"
+#include "catalog/sql_names.h"
 #include "session/ddl/index_names.h"
+#include "session/ddl/setting_text.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/ast.h"
 #include "sql/parse/parse.h"
@@ -111,10 +113,53 @@ static const AstCreateFunction *statement_of(Arena *a, const Routine *f) {
         return NULL;
     return AST_AS_CONST(AstCreateFunction, list[0]);
 }
+const AstFuncOptions *definition_routine_options(Arena *a, const Routine *f) {
+    static const AstFuncOptions none = {.strict = -1, .definer = -1, .leakproof = -1, .of_functions = -1};
+    const AstCreateFunction *x = routine_is_aggregate(f) ? NULL : statement_of(a, f);
+    return routine_is_aggregate(f) ? &none : x ? &x->options : NULL;
+}
+/* a, b as 'a', 'b'. */
+static const char *quoted_list(Arena *a, const char *text) {
+    SearchPath path;
+    const char *out = "";
+    if (!search_path_parse(text, NULL, &path)) return quote_string(a, text);
+    for (int i = 0; out && i < path.n; i++) {
+        const char *q = quote_string(a, search_path_name(&path, i));
+        out = q ? arena_printf(a, "%s%s%s", out, i ? ", " : "", q) : NULL;
+    }
+    return out && *out ? out : quote_string(a, "");
+}
+/* As PostgreSQL spells it. */
+static const char *setting_spelled(const char *name, bool quoted) {
+    static const char *const spelled[][3] = {{"datestyle", "DateStyle", "\"DateStyle\""},
+                                             {"intervalstyle", "IntervalStyle", "\"IntervalStyle\""},
+                                             {"timezone", "TimeZone", "\"TimeZone\""}};
+    for (int64_t i = 0; i < ARRAY_LEN(spelled); i++)
+        if (strcmp(spelled[i][0], name) == 0) return spelled[i][quoted ? 2 : 1];
+    return name;
+}
+Status definition_routine_config(const SysObjects *o, Arena *a, const AstFuncOptions *x, bool quoted,
+                                 RoutineConfig *out) {
+    *out = (RoutineConfig){.items = arena_array(a, const char *, x->n_sets + 1)};
+    if (!out->items) return err_oom(&o->s->err);
+    for (int64_t i = 0; i < x->n_sets; i++) {
+        const AstSet *set = x->sets[i];
+        const char *value;
+        if (set->set_kind != AST_SET_VALUE) continue;
+        TRY(setting_value_text(o->s, a, set, &value));
+        const bool is_path = strcmp(set->name, "search_path") == 0;
+        if (quoted && !(value = is_path ? quoted_list(a, value) : quote_string(a, value))) return err_oom(&o->s->err);
+        const char *item =
+            arena_printf(a, quoted ? " SET %s TO %s\n" : "%s=%s", setting_spelled(set->name, quoted), value);
+        if (!item) return err_oom(&o->s->err);
+        out->items[out->n++] = item;
+    }
+    return ST_OK;
+}
 Status definition_routine_body(const SysObjects *o, Arena *a, const Routine *f, const char **out) {
     const AstCreateFunction *x = statement_of(a, f);
     if (routine_is_aggregate(f)) return *out = "aggregate_dummy", ST_OK;
-    return made(o, x && x->body.ptr ? arena_strndup(a, x->body.ptr, x->body.len) : "", out);
+    return made(o, x && x->body.ptr && !x->sql_body ? arena_strndup(a, x->body.ptr, x->body.len) : "", out);
 }
 Status definition_result_oid(const SysObjects *o, Arena *a, const Routine *f, int64_t *out) {
     const CompositeType *row = composite_of(f->ret);
@@ -175,18 +220,41 @@ static const char *result(const SysObjects *o, Arena *a, const Routine *f) {
     const char *type = object_type_shown(o, oid, -1, false);
     return type ? arena_printf(a, "%s%s", f->returns_set ? "SETOF " : "", type) : NULL;
 }
+/* The line of options behind LANGUAGE. */
+static const char *options_line(Arena *a, const Routine *f, const AstFuncOptions *o) {
+    const char *t = arena_printf(a, "%s%s%s%s%s",
+                                 f->volatility == 'i'   ? " IMMUTABLE"
+                                 : f->volatility == 's' ? " STABLE"
+                                                        : "",
+                                 o->parallel == 's'   ? " PARALLEL SAFE"
+                                 : o->parallel == 'r' ? " PARALLEL RESTRICTED"
+                                                      : "",
+                                 f->strict ? " STRICT" : "", o->definer == 1 ? " SECURITY DEFINER" : "",
+                                 o->leakproof == 1 ? " LEAKPROOF" : "");
+    if (t && o->cost > 0 && o->cost != 100) t = arena_printf(a, "%s COST %g", t, o->cost);
+    if (t && o->rows > 0 && o->rows != 1000) t = arena_printf(a, "%s ROWS %g", t, o->rows);
+    return t && *t ? arena_printf(a, "%s\n", t) : t;
+}
 static const char *whole(const SysObjects *o, Arena *a, const Routine *f) {
     const char *args = parameters(o, a, f, "iob", true, true), *ret = f->is_procedure ? "" : result(o, a, f), *body,
                *name = definition_routine_name(a, f, false);
-    const char *volatility = f->volatility == 'i' ? " IMMUTABLE" : f->volatility == 's' ? " STABLE" : "";
     const char *what = f->is_procedure ? "PROCEDURE" : "FUNCTION";
-    if (!args || !ret || !name || definition_routine_body(o, a, f, &body) != ST_OK) return NULL;
-    const char *tag = arena_printf(a, "$%s$", f->is_procedure ? "procedure" : "function");
-    const bool options = *volatility || f->strict;
-    if (!tag) return NULL;
-    return arena_printf(a, "CREATE OR REPLACE %s %s(%s)\n%s%s%s LANGUAGE %s\n%s%s%sAS %s%s%s\n", what, name, args,
-                        *ret ? " RETURNS " : "", ret, *ret ? "\n" : "", f->language, volatility,
-                        f->strict ? " STRICT" : "", options ? "\n" : "", tag, body, tag);
+    const AstCreateFunction *x = statement_of(a, f);
+    RoutineConfig config;
+    if (!x || !args || !ret || !name || definition_routine_body(o, a, f, &body) != ST_OK) return NULL;
+    if (definition_routine_config(o, a, &x->options, true, &config) != ST_OK) return NULL;
+    const char *t = options_line(a, f, &x->options);
+    for (int64_t i = 0; t && i < config.n; i++) t = arena_printf(a, "%s%s", t, config.items[i]);
+    if (!t) return NULL;
+    t = arena_printf(a, "CREATE OR REPLACE %s %s(%s)\n%s%s%s LANGUAGE %s\n%s", what, name, args,
+                     *ret ? " RETURNS " : "", ret, *ret ? "\n" : "", f->language, t);
+    if (t && x->sql_body) return arena_printf(a, "%s%s\n", t, x->sql_body);
+    const char *tag = f->is_procedure ? "$procedure$" : "$function$";
+    return t ? arena_printf(a, "%sAS %s%s%s\n", t, tag, body, tag) : NULL;
+}
+const char *definition_routine_sql_body(Arena *a, const Routine *f) {
+    const AstCreateFunction *x = routine_is_aggregate(f) ? NULL : statement_of(a, f);
+    return x ? x->sql_body : NULL;
 }
 Status definition_routine(const SysObjects *o, Arena *a, const Routine *f, RoutineText what, const char **out) {
     switch (what) {

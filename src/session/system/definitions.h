@@ -23,6 +23,17 @@ Status definition_default_text(const SysObjects *o, Arena *a, const char *sql, T
 Status definition_check_columns(const SysObjects *o, const Table *t, const char *sql, int64_t *n, int64_t *cols);
 /* ---- routines ---- */
 typedef enum RoutineText { ROUTINE_ARGUMENTS, ROUTINE_IDENTITY, ROUTINE_RESULT, ROUTINE_DEFINITION } RoutineText;
+/* What its statement says beside the routine's form. NULL: no memory. */
+const AstFuncOptions *definition_routine_options(Arena *a, const Routine *f);
+/* Its settings: name=value, or as lines of a CREATE statement. */
+typedef struct RoutineConfig {
+    int64_t n;
+    const char **items;
+} RoutineConfig;
+Status definition_routine_config(const SysObjects *o, Arena *a, const AstFuncOptions *x, bool quoted,
+                                 RoutineConfig *out);
+/* RETURN .. or BEGIN ATOMIC .. END; NULL: it is a string. */
+const char *definition_routine_sql_body(Arena *a, const Routine *f);
 Status definition_routine(const SysObjects *o, Arena *a, const Routine *f, RoutineText what, const char **out);
 /* The default of parameter n (from 1); NULL: it has none. */
 Status definition_argument_default(const SysObjects *o, Arena *a, const Routine *f, int64_t n, const char **out);

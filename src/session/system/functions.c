@@ -388,6 +388,10 @@ static Status routine_text(const Call *c, RoutineText what) {
     TRY(definition_routine(c->o, c->a, f, what, &out));
     return put_text(c, out);
 }
+static Status get_sqlbody(const Call *c) {
+    const Routine *f = object_routine(c->o, c->args[0].u.i64);
+    return put_text(c, f ? definition_routine_sql_body(c->a, f) : NULL);
+}
 static Status get_functiondef(const Call *c) {
     const Routine *f = object_routine(c->o, c->args[0].u.i64);
     if (f && routine_is_aggregate(f))
@@ -755,7 +759,7 @@ static const struct {
     {"pg_get_function_arguments", get_arguments},
     {"pg_get_function_identity_arguments", get_identity},
     {"pg_get_function_result", get_result},
-    {"pg_get_function_sqlbody", nothing},
+    {"pg_get_function_sqlbody", get_sqlbody},
     {"pg_get_function_arg_default", get_argument_default},
     {"pg_get_partkeydef", nothing},
     {"pg_sequence_last_value", sequence_last},

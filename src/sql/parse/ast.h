@@ -86,6 +86,7 @@ typedef enum AstKind {
     AST_CREATE_INDEX,
     AST_CREATE_SCHEMA,
     AST_SET_SCHEMA,
+    AST_ALTER_ROUTINE,
     AST_DROP,
     AST_ALTER_TABLE,
     AST_RENAME,
@@ -1290,6 +1291,17 @@ typedef struct AstAggregate {
     int64_t n_direct; /* of these: arguments in front of ORDER BY */
 } AstAggregate;
 
+/* What CREATE and ALTER FUNCTION say of a routine beside its form. */
+typedef struct AstFuncOptions {
+    char volatility;                   /* 'i', 's', 'v'; 0: not said */
+    int8_t strict, definer, leakproof; /* 1, 0; -1: not said */
+    char parallel;                     /* 's', 'r', 'u'; 0: not said */
+    double cost, rows;                 /* 0: not said */
+    const struct AstSet **sets;        /* SET and RESET, in their order */
+    int64_t n_sets;
+    int64_t of_functions; /* where something stands that procedures do not have; -1: nowhere */
+} AstFuncOptions;
+
 typedef struct AstCreateFunction {
     AST_STMT_HEAD;
     AstName name;
@@ -1303,7 +1315,8 @@ typedef struct AstCreateFunction {
     int64_t body_offset;  /* 0-based, of the body in the whole text when it stands there as it is ($$...$$), else -1 */
     char volatility;      /* 'i' immutable, 's' stable, 'v' volatile (default) */
     bool strict;          /* RETURNS NULL ON NULL INPUT */
-    bool sql_body;        /* BEGIN ATOMIC or RETURN */
+    const char *sql_body; /* BEGIN ATOMIC or RETURN, as it stands there; NULL: none */
+    AstFuncOptions options;
     const char *unsupported;       /* an option that Stele has not, or NULL */
     const struct AstSet *path;     /* SET search_path; NULL: none */
     const AstAggregate *aggregate; /* CREATE AGGREGATE; else NULL */
@@ -1315,6 +1328,14 @@ typedef struct AstFuncSignature {
     AstFuncParam *params; /* without names and defaults when none are written */
     int64_t n_params;
 } AstFuncSignature;
+/* ALTER FUNCTION, PROCEDURE, ROUTINE; of aggregates only their names. */
+typedef struct AstAlterRoutine {
+    AST_STMT_HEAD;
+    char what; /* as in AstDropFunction */
+    AstFuncSignature *of;
+    const char *new_name; /* RENAME; NULL: options */
+    AstFuncOptions options;
+} AstAlterRoutine;
 typedef struct AstDropFunction {
     AST_STMT_HEAD;
     char what; /* 'f' FUNCTION, 'p' PROCEDURE, 'a' AGGREGATE, 'r' ROUTINE */

@@ -770,6 +770,22 @@ static void dump_create_schema(Dump *d, const AstCreateSchema *x) {
         dump_stmt(d, x->elements[i]);
     }
 }
+static void dump_alter_routine(Dump *d, const AstAlterRoutine *x) {
+    const AstFuncOptions *o = &x->options;
+    put_qualified(d, &x->of->name);
+    put_name(d, "new=", x->new_name);
+    if (o->volatility) put(d, arena_printf(d->a, " %c", o->volatility));
+    if (o->strict >= 0) put(d, o->strict ? " strict" : " called");
+    if (o->definer >= 0) put(d, o->definer ? " definer" : " invoker");
+    if (o->leakproof >= 0) put(d, o->leakproof ? " leakproof" : " not leakproof");
+    if (o->parallel) put(d, arena_printf(d->a, " parallel=%c", o->parallel));
+    if (o->cost > 0) put(d, arena_printf(d->a, " cost=%g", o->cost));
+    if (o->rows > 0) put(d, arena_printf(d->a, " rows=%g", o->rows));
+    for (int64_t i = 0; i < o->n_sets; i++) {
+        put(d, " ");
+        dump_stmt(d, (const AstStmt *)o->sets[i]);
+    }
+}
 static void dump_rename(Dump *d, const AstRename *x) {
     put_qualified(d, &x->name);
     put_name(d, "old=", x->old_name);
@@ -997,6 +1013,7 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
     case AST_CREATE_VIEW: dump_create_view(d, AST_AS_CONST(AstCreateView, s)); break;
     case AST_CREATE_INDEX: dump_create_index(d, AST_AS_CONST(AstCreateIndex, s)); break;
     case AST_CREATE_SCHEMA: dump_create_schema(d, AST_AS_CONST(AstCreateSchema, s)); break;
+    case AST_ALTER_ROUTINE: dump_alter_routine(d, AST_AS_CONST(AstAlterRoutine, s)); break;
     case AST_SET_SCHEMA:
         put_qualified(d, &AST_AS_CONST(AstSetSchema, s)->name);
         put_name(d, "", AST_AS_CONST(AstSetSchema, s)->schema);

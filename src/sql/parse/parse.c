@@ -167,6 +167,7 @@ const char *ast_kind_name(AstKind k) {
         [AST_CREATE_INDEX] = "create_index",
         [AST_CREATE_SCHEMA] = "create_schema",
         [AST_SET_SCHEMA] = "set_schema",
+        [AST_ALTER_ROUTINE] = "alter_routine",
         [AST_DROP] = "drop",
         [AST_ALTER_TABLE] = "alter_table",
         [AST_RENAME] = "rename",
@@ -279,6 +280,13 @@ const char *ast_stmt_tag(const AstStmt *s) {
     case AST_REFRESH: return "REFRESH MATERIALIZED VIEW";
     case AST_CREATE_INDEX: return "CREATE INDEX";
     case AST_CREATE_SCHEMA: return "CREATE SCHEMA";
+    case AST_ALTER_ROUTINE: {
+        const char what = AST_AS_CONST(AstAlterRoutine, s)->what;
+        return what == 'f'   ? "ALTER FUNCTION"
+               : what == 'p' ? "ALTER PROCEDURE"
+               : what == 'a' ? "ALTER AGGREGATE"
+                             : "ALTER ROUTINE";
+    }
     case AST_SET_SCHEMA: return alter_tag(AST_AS_CONST(AstSetSchema, s)->object);
     case AST_DROP: return drop_tag(AST_AS_CONST(AstDrop, s));
     case AST_ALTER_TABLE: return alter_tag(AST_AS_CONST(AstAlterTable, s)->object);

@@ -48,6 +48,32 @@ int64_t sql_column_end(Slice text, int64_t at);
 char *sql_create_named(Arena *a, Slice sql, const char *name);
 int64_t sql_string_end(Slice text, int64_t at);
 
+/* Clauses of CREATE FUNCTION behind its parameters (routine_text.c). */
+typedef enum RoutineClause {
+    RC_NONE,
+    RC_OTHER,
+    RC_RETURNS,
+    RC_VOLATILITY,
+    RC_LEAKPROOF,
+    RC_STRICT,
+    RC_SECURITY,
+    RC_PARALLEL,
+    RC_COST,
+    RC_ROWS,
+    RC_SET,
+    RC_AS,
+    RC_BODY /* RETURN, BEGIN ATOMIC */
+} RoutineClause;
+typedef struct RoutineEdit {
+    RoutineClause kind;
+    const char *setting; /* of RC_SET: that one; NULL: all */
+    const char *text;    /* what stands for such clauses from now on; NULL: nothing */
+} RoutineEdit;
+/* A CREATE FUNCTION with other clauses. NULL: no memory. */
+char *sql_routine_edit(Arena *a, Slice sql, int64_t n, const RoutineEdit *edits);
+/* RETURN .. or BEGIN ATOMIC .. END; empty: it has no such body. */
+Slice sql_routine_body(Arena *a, Slice sql);
+
 bool sql_is_change(const AstStmt *s);  /* INSERT, UPDATE, DELETE, MERGE */
 bool sql_is_planned(const AstStmt *s); /* one of these, or a query */
 /* One of these, or a query with one of them in WITH. */

@@ -35,6 +35,7 @@
 #include <signal.h>
 
 #include "base/stack.h"
+#include "sql/parse/parse.h"
 #include "types/type.h"
 
 /* Not in any installed header. */
@@ -2009,10 +2010,19 @@ static AstStmt *conv_rename_domain(Conv *c, RenameStmt *s) {
                : NULL;
 }
 
+static AstStmt *conv_rename_routine(Conv *c, RenameStmt *s) {
+    AstAlterRoutine *x = NEW(AstAlterRoutine, AST_ALTER_ROUTINE, -1);
+    if (!x || !(x->of = arena_new_of(c->a, AstFuncSignature)) || !conv_signature(c, (ObjectWithArgs *)s->object, x->of))
+        return NULL;
+    x->what = routine_kind(s->renameType);
+    x->options.of_functions = -1;
+    return copy_str(c, s->newname, &x->new_name) ? (AstStmt *)x : NULL;
+}
 static AstStmt *conv_rename(Conv *c, RenameStmt *s) {
     if (s->renameType == OBJECT_DOMAIN || s->renameType == OBJECT_DOMCONSTRAINT) return conv_rename_domain(c, s);
     if (s->renameType == OBJECT_TYPE) return conv_rename_type(c, s);
     if (s->renameType == OBJECT_POLICY) return conv_rename_policy(c, s);
+    if (routine_kind(s->renameType)) return conv_rename_routine(c, s);
     AstRename *x = NEW(AstRename, AST_RENAME, -1);
     if (!x) return NULL;
     x->object = s->renameType == OBJECT_ATTRIBUTE ? AST_OBJ_COLUMN : object_of(s->renameType);
@@ -2382,11 +2392,76 @@ static bool check_func_option(Conv *c, DefElem *d, bool returns_set) {
     return false;
 }
 
+/* One of the options that ALTER FUNCTION has, too; *known false: it is another. */
+static bool conv_func_option(Conv *c, DefElem *d, AstFuncOptions *o, bool *known) {
+    const char *n = d->defname;
+    *known = true;
+    if (strcmp(n, "volatility") == 0) {
+        o->volatility = strVal(d->arg)[0];
+    } else if (strcmp(n, "strict") == 0) {
+        o->strict = (int8_t)boolVal(d->arg);
+    } else if (strcmp(n, "security") == 0) {
+        o->definer = (int8_t)boolVal(d->arg);
+    } else if (strcmp(n, "leakproof") == 0) {
+        o->leakproof = (int8_t)boolVal(d->arg);
+    } else if (strcmp(n, "parallel") == 0) {
+        o->parallel = strVal(d->arg)[0];
+    } else if (strcmp(n, "cost") == 0) {
+        o->cost = option_number(d);
+    } else if (strcmp(n, "rows") == 0) {
+        o->rows = option_number(d);
+    } else if (strcmp(n, "set") == 0) {
+        o->sets[o->n_sets] = AST_AS_CONST(AstSet, conv_set(c, (VariableSetStmt *)d->arg));
+        return o->sets[o->n_sets++] != NULL;
+    } else {
+        *known = false;
+    }
+    return true;
+}
+static bool func_options_init(Conv *c, List *l, AstFuncOptions *o) {
+    *o = (AstFuncOptions){.strict = -1, .definer = -1, .leakproof = -1, .of_functions = -1};
+    return (o->sets = new_array(c, list_length(l), (int64_t)sizeof *o->sets)) != NULL;
+}
+/* 42601: twice the same, but for SET. */
+static bool is_single(Conv *c, List *l, int i) {
+    const DefElem *d = list_nth(l, i);
+    for (int k = 0; k < i; k++)
+        if (strcmp(((DefElem *)list_nth(l, k))->defname, d->defname) == 0 && strcmp(d->defname, "set") != 0)
+            return err_at(c->e, pos_of(d->location), ERR_SYNTAX, "conflicting or redundant options"), false;
+    return true;
+}
+
 static bool of_procedures(const char *option) {
     static const char *const names[] = {"language", "as", "security", "set", "transform"};
     for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
         if (strcmp(option, names[i]) == 0) return true;
     return false;
+}
+
+/* RETURN expression, or BEGIN ATOMIC statements END: a body in SQL, whose text is that of the statement. */
+static bool conv_sql_body(Conv *c, AstCreateFunction *x) {
+    const Slice whole = sql_routine_body(c->a, c->stmt);
+    int64_t at = 0;
+    const Tok first = scan_next(whole, &at);
+    const bool is_return = scan_is_word(whole, first, "return");
+    const int64_t from = is_return ? first.end : scan_next(whole, &at).end;
+    Tok last = first;
+    for (Tok t = scan_next(whole, &at); !is_return && t.kind != TOK_END; t = scan_next(whole, &at)) last = t;
+    const int64_t to = is_return ? whole.len : last.start;
+    if (x->body.ptr) {
+        err_set(c->e, ERR_INVALID_FUNCTION_DEFINITION, "duplicate function body specified");
+        return false;
+    }
+    if (!x->language) x->language = "sql";
+    if (strcmp(x->language, "sql") != 0) {
+        err_set(c->e, ERR_INVALID_FUNCTION_DEFINITION, "inline SQL function body only valid for language SQL");
+        return false;
+    }
+    x->sql_body = arena_strndup(c->a, whole.ptr, whole.len);
+    const char *body = arena_printf(c->a, "%s%.*s", is_return ? "select" : "", (int)(to - from), whole.ptr + from);
+    if (!x->sql_body || !body) return false;
+    x->body = slice_of(body);
+    return true;
 }
 
 static AstStmt *conv_create_function(Conv *c, CreateFunctionStmt *s) {
@@ -2398,45 +2473,54 @@ static AstStmt *conv_create_function(Conv *c, CreateFunctionStmt *s) {
     x->or_replace = s->replace;
     x->volatility = 'v';
     x->body_offset = -1;
-    x->sql_body = s->sql_body != NULL;
+    if (!func_options_init(c, s->options, &x->options)) return NULL;
     if (s->returnType && !(x->ret = conv_type(c, s->returnType))) return NULL;
     for (int i = 0; i < list_length(s->options); i++) {
         DefElem *d = list_nth(s->options, i);
-        for (int k = 0; k < i; k++)
-            if (strcmp(((DefElem *)list_nth(s->options, k))->defname, d->defname) == 0 &&
-                strcmp(d->defname, "set") != 0) {
-                err_at(c->e, pos_of(d->location), ERR_SYNTAX, "conflicting or redundant options");
-                return NULL;
-            }
+        bool known;
+        if (!is_single(c, s->options, i) || !check_func_option(c, d, x->ret && x->ret->setof) ||
+            !conv_func_option(c, d, &x->options, &known))
+            return NULL;
         if (strcmp(d->defname, "language") == 0) {
             if (!copy_str(c, strVal(d->arg), &x->language)) return NULL;
         } else if (strcmp(d->defname, "as") == 0) {
             if (!conv_body(c, d->arg, &x->body, &x->body_offset)) return NULL;
-        } else if (strcmp(d->defname, "volatility") == 0) {
-            x->volatility = strVal(d->arg)[0];
-        } else if (strcmp(d->defname, "strict") == 0) {
-            x->strict = boolVal(d->arg);
-        } else if (strcmp(d->defname, "set") == 0) {
-            const VariableSetStmt *set = (const VariableSetStmt *)d->arg;
-            if (set->name && strcmp(set->name, "search_path") == 0) {
-                if (!(x->path = AST_AS_CONST(AstSet, conv_set(c, (VariableSetStmt *)d->arg)))) return NULL;
-            } else {
-                x->unsupported = "SET in a routine's definition, other than of search_path,";
-            }
         } else if (strcmp(d->defname, "window") == 0) {
             x->unsupported = "a window function";
         } else if (strcmp(d->defname, "transform") == 0) {
             x->unsupported = "TRANSFORM";
         } else if (strcmp(d->defname, "support") == 0) {
             x->unsupported = "SUPPORT";
-        } else if (!check_func_option(c, d, x->ret && x->ret->setof)) {
-            return NULL;
         }
         if (x->is_procedure && !of_procedures(d->defname)) {
             err_at(c->e, pos_of(d->location), ERR_INVALID_FUNCTION_DEFINITION,
                    "invalid attribute in procedure definition");
             return NULL;
         }
+    }
+    if (x->options.volatility) x->volatility = x->options.volatility;
+    x->strict = x->options.strict == 1;
+    for (int64_t i = 0; i < x->options.n_sets; i++) {
+        const AstSet *set = x->options.sets[i];
+        if (set->name && strcmp(set->name, "search_path") == 0) x->path = set;
+    }
+    return !s->sql_body || conv_sql_body(c, x) ? (AstStmt *)x : NULL;
+}
+
+static AstStmt *conv_alter_routine(Conv *c, AlterFunctionStmt *s) {
+    AstAlterRoutine *x = NEW(AstAlterRoutine, AST_ALTER_ROUTINE, -1);
+    if (!x || !(x->of = arena_new_of(c->a, AstFuncSignature)) || !conv_signature(c, s->func, x->of) ||
+        !func_options_init(c, s->actions, &x->options))
+        return NULL;
+    x->what = routine_kind(s->objtype);
+    for (int i = 0; i < list_length(s->actions); i++) {
+        DefElem *d = list_nth(s->actions, i);
+        bool known;
+        if (!is_single(c, s->actions, i) || !check_func_option(c, d, true) ||
+            !conv_func_option(c, d, &x->options, &known))
+            return NULL;
+        if (!known) return unsupported(c, pos_of(d->location), "SUPPORT");
+        if (!of_procedures(d->defname) && x->options.of_functions < 0) x->options.of_functions = pos_of(d->location);
     }
     return (AstStmt *)x;
 }
@@ -2611,7 +2695,6 @@ static AstStmt *conv_set_schema(Conv *c, AlterObjectSchemaStmt *s) {
 /* Statements that PostgreSQL has and Stele has not. */
 static const char *statement_name(Node *n) {
     switch (nodeTag(n)) {
-    case T_AlterFunctionStmt: return "ALTER FUNCTION";
     case T_AlterTypeStmt: return "ALTER TYPE";
     case T_CreateTrigStmt: return "CREATE TRIGGER";
     case T_CreateEventTrigStmt: return "CREATE EVENT TRIGGER";
@@ -2728,6 +2811,7 @@ static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
     case T_AlterTableStmt: return conv_alter_table(c, (AlterTableStmt *)n);
     case T_RenameStmt: return conv_rename(c, (RenameStmt *)n);
     case T_AlterObjectSchemaStmt: return conv_set_schema(c, (AlterObjectSchemaStmt *)n);
+    case T_AlterFunctionStmt: return conv_alter_routine(c, (AlterFunctionStmt *)n);
     case T_CompositeTypeStmt: return conv_create_composite(c, (CompositeTypeStmt *)n);
     case T_CreateEnumStmt: return conv_create_enum(c, (CreateEnumStmt *)n);
     case T_CreateRangeStmt: return conv_create_range(c, (CreateRangeStmt *)n);

@@ -203,14 +203,30 @@ Status sql_runs_check(Slice t, Err *e) {
     }
 }
 
+/* CREATE FUNCTION .. BEGIN ATOMIC ..; END: how deep in BEGIN and CASE a word leads. */
+typedef struct AtomicBody {
+    int64_t n_words; /* of CREATE [OR REPLACE] FUNCTION or PROCEDURE, so far */
+    bool of_routine;
+    int64_t depth;
+} AtomicBody;
+static void atomic_word(AtomicBody *b, Slice t, Tok k) {
+    const bool creates = scan_is_word(t, k, "function") || scan_is_word(t, k, "procedure");
+    if (b->n_words++ == 0) b->of_routine = scan_is_word(t, k, "create");
+    else if (b->n_words == 2 && b->of_routine) b->of_routine = creates || scan_is_word(t, k, "or");
+    else if (b->n_words > 2 && b->of_routine && scan_is_word(t, k, "begin")) b->depth++;
+    else if (b->depth > 0 && scan_is_word(t, k, "case")) b->depth++;
+    else if (b->depth > 0 && scan_is_word(t, k, "end")) b->depth--;
+}
 int64_t sql_statement_end(Slice t) {
     int64_t depth = 0, at = 0;
     bool any = false;
+    AtomicBody body = {0};
     for (;;) {
         Tok k = scan_next(t, &at);
         if (k.kind == TOK_END) return t.len;
         char c = k.kind == TOK_PUNCT ? t.ptr[k.start] : 0;
-        if (c == ';' && depth <= 0 && any) return k.end;
+        if (k.kind == TOK_WORD && depth <= 0) atomic_word(&body, t, k);
+        if (c == ';' && depth <= 0 && body.depth == 0 && any) return k.end;
         if (c == '(' || c == '[') depth++;
         else if (c == ')' || c == ']') depth--;
         if (c != ';') any = true;

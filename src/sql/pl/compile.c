@@ -400,6 +400,7 @@ static bool body_has(const PlBody *b, PlStmtKind kind) {
 Status cp_declare(Cp *c, bool own) {
     const PlFunction *f = c->at.f;
     if (f->ret_domain) return cp_refuse(c, "its result is of a domain");
+    if (f->n_sets > 0) return cp_refuse(c, "it has SET %s", f->sets[0]->name);
     if (f->ret.id == T_COMPOSITE) return cp_refuse(c, "its result is of a composite type");
     if (!(c->at.var_of = arena_array(c->arena, int32_t, f->n_vars + 1)) ||
         !(c->at.records = arena_array(c->arena, CpRecord, f->n_vars + 1)))

@@ -313,7 +313,6 @@ Status pl_signature(Arena *a, const Catalog *c, const AstCreateFunction *x, Rout
                                  [AST_PARAM_VARIADIC] = 'i'};
     *r = (Routine){.is_procedure = x->is_procedure, .strict = x->strict, .volatility = x->volatility};
     if (x->unsupported) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "%s is not supported", x->unsupported);
-    if (x->sql_body) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "a routine's body without quotes is not supported");
     if (!x->language) return err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "no language specified");
     if (strcmp(x->language, "plpgsql") != 0 && strcmp(x->language, "sql") != 0)
         return err_set(e, ERR_UNDEFINED_OBJECT, "language \"%s\" does not exist", x->language);
@@ -514,6 +513,10 @@ static Status make(Arena *a, const Catalog *c, const Routine *sig, const AstCrea
     PlVar found = {.name = "found", .kind = PLV_SCALAR, .type = type_make(T_BOOL)};
     if ((f->found = pl_add_var(&p, &found)) < 0) return ST_ERROR;
     TRY(f->is_sql ? sql_body(&p) : pl_read_body(&p));
+    if (x && !(f->sets = arena_array(a, const AstSet *, x->options.n_sets + 1))) return ST_ERROR;
+    for (int64_t i = 0; x && i < x->options.n_sets; i++)
+        if (x->options.sets[i]->set_kind == AST_SET_VALUE && x->options.sets[i] != x->path)
+            f->sets[f->n_sets++] = x->options.sets[i];
     *out = f;
     return ST_OK;
 }

@@ -218,7 +218,9 @@ typedef struct PlFunction {
     PlStmt *body;              /* PLS_BLOCK */
     const char *source;        /* text between the dollars */
     const char *signature;     /* p(integer,text), for messages; its name is the key */
-    bool has_path;             /* names in it are looked for by a path of its own: */
+    const AstSet **sets;       /* in force in its calls; search_path is not among them */
+    int64_t n_sets;
+    bool has_path; /* names in it are looked for by a path of its own: */
     const SearchPath *path;
 } PlFunction;
 typedef enum PlConflict { PLC_ERROR, PLC_VARIABLE, PLC_COLUMN } PlConflict; /* #variable_conflict */
