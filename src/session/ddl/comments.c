@@ -116,7 +116,8 @@ static Status on_routine(Session *s, Arena *a, const AstComment *x, Comment *out
     TRY(sql_find_routine(&s->db->catalog, a, x->what, x->routine, &r, &missing, &s->err));
     if (!r && x->what == 'a' && !x->routine->name.schema) return comment_on_builtin(s, a, x, out);
     bool found = false;
-    if (!r && x->what != 'p' && !x->routine->name.schema)
+    const char *schema = x->routine->name.schema;
+    if (!r && x->what != 'p' && (!schema || strcmp(schema, "pg_catalog") == 0))
         TRY(comment_on_builtin_function(s, a, x->routine, out, &found));
     if (found) return ST_OK;
     if (!r) return sql_no_routine(x->what, x->routine, missing, &s->err);

@@ -4,6 +4,7 @@
 
 #include "session/core/advisory.h"
 #include "session/core/xact.h"
+#include "session/pool/callpool.h"
 #include "session/system/system_int.h"
 
 static AdvisoryKey key_of(int n, const Value *args) {
@@ -22,6 +23,12 @@ static const struct {
     {"pg_try_advisory_xact_lock", false, true, true}, {"pg_try_advisory_xact_lock_shared", true, true, true},
 };
 static Status lock_call(Session *s, const char *name, int n, const Value *args, Value *out, bool *known) {
+    const CallPool *pool = session_call_pool(s);
+    if (pool && call_pool_runs_on(pool, s)) { /* which is not the caller's */
+        *known = true;
+        return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,
+                       "advisory locks in calls that are collected into bulks are not supported");
+    }
     for (int64_t i = 0; i < ARRAY_LEN(locks); i++) {
         if (strcmp(locks[i].name, name) != 0) continue;
         const AdvisoryWish w = {key_of(n, args), locks[i].shared, locks[i].of_txn, locks[i].tries};
