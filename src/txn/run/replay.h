@@ -35,7 +35,7 @@ int64_t replay_calls(const Replay *r);
 bool replay_covers(const Proc *p);
 /* The engine that logs inputs, and the only one that runs them: the release, and a number to be raised with whatever
  * changes what a bulk leaves in tables, in which order it numbers new rows, or what the bytes mean. */
-#define REPLAY_ENGINE "0.1.0-1"
+#define REPLAY_ENGINE "0.1.0-2"
 /* Why inputs of the procedure are not all that its changes follow from, in the arena; NULL: they are. */
 const char *replay_reason(const Proc *p, Arena *a);
 /* Copies what is needed of a bulk's inputs; procedures stay as long as the bulk is kept. q: pool, threads and session.
