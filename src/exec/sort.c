@@ -74,7 +74,7 @@ static void plan_keys(Sorter *s) {
         s->exact &= k->exact;
     }
     s->used_bits = 128 - room;
-    s->is_short = s->exact && s->used_bits <= 64 && s->limit < 0 && s->offset == 0;
+    s->is_short = s->exact && s->used_bits <= 64 && s->limit < 0 && s->offset == 0 && s->n_cols > 0;
 }
 
 Status sort_new(const SortSpec *spec, int workers, Pool *pool, int threads, MemAccount *acct, Vfs *vfs,
@@ -124,6 +124,8 @@ Status sort_new(const SortSpec *spec, int workers, Pool *pool, int threads, MemA
     if (row_layout_init(&s->outer, a, s->n_cols, spec->cols, 0) != ST_OK ||
         row_layout_init(&s->inner, a, s->n_inner, cells, HEADER) != ST_OK)
         goto fail;
+    if (row_layout_init(&s->brief, a, s->n_cols, spec->cols, (int32_t)sizeof(uint64_t)) != ST_OK) goto fail;
+    s->cells = s->n_cols ? s->brief.offset[0] - s->outer.offset[0] : 0;
     /* Headers are read as 128-bit words. */
     s->inner.width = (int32_t)align_up(s->inner.width, 16);
     int64_t room = mem_headroom(acct);
@@ -408,7 +410,8 @@ static Status sort_entries(Sorter *s, SortWorker *w, Err *e) {
 /* ---- rows ------------------------------------------------------------------------------------------------- */
 
 static Status new_rows(Sorter *s, RowStore **out, bool spills, Err *e) {
-    TRY(rows_new(&s->inner, 1, s->acct, s->vfs, s->temp_dir, out, e));
+    const RowLayout *l = s->is_short && !spills ? &s->brief : &s->inner;
+    TRY(rows_new(l, 1, s->acct, s->vfs, s->temp_dir, out, e));
     if (!spills) rows_set_no_spill(*out);
     return ST_OK;
 }
@@ -424,13 +427,23 @@ static Status reserve_entries(Sorter *s, SortWorker *w, int64_t n, Err *e) {
     return ST_OK;
 }
 
-/* Copies rows given by address into a store, in batches. */
-static Status copy_rows(Sorter *s, RowStore *to, const Entry *e, int64_t n, char *buf, int64_t buf_rows, Err *err) {
+/* A row with a header from an entry of a brief row, whose lower word is its place (brief_entry). */
+static void widen_row(const Sorter *s, const SortWorker *w, const Entry *e, char *to) {
+    Header h = {(uint128_t)e->hi << 64, w->stretches[e->lo >> 32].order, e->lo + (w->earlier << 32)};
+    memcpy(to, &h, sizeof h);
+    memcpy(to + HEADER, e->row + s->cells, (size_t)s->outer.width);
+}
+
+/* Copies rows of the worker, given by address, into a store, in batches. */
+static Status copy_rows(Sorter *s, const SortWorker *w, RowStore *to, const Entry *e, int64_t n, char *buf,
+                        int64_t buf_rows, Err *err) {
     int64_t width = s->inner.width;
     for (int64_t i = 0; i < n; i += buf_rows) {
         int64_t m = MIN_OF(buf_rows, n - i);
         TRY(query_stop_check(s->stop, err));
-        for (int64_t k = 0; k < m; k++) memcpy(buf + k * width, e[i + k].row, (size_t)width);
+        for (int64_t k = 0; k < m; k++)
+            if (s->is_short) widen_row(s, w, &e[i + k], buf + k * width);
+            else memcpy(buf + k * width, e[i + k].row, (size_t)width);
         TRY(rows_append_raw(to, 0, 0, m, buf, NULL, err));
     }
     return ST_OK;
@@ -470,7 +483,7 @@ static Status prune(Sorter *s, SortWorker *w, Err *e) {
     TRY(new_rows(s, &fresh, false, e));
     int64_t bytes = COPY_ROWS * s->inner.width;
     char *buf = mem_alloc(s->acct, bytes, e);
-    Status st = buf ? copy_rows(s, fresh, w->e, w->n, buf, COPY_ROWS, e) : ST_ERROR;
+    Status st = buf ? copy_rows(s, w, fresh, w->e, w->n, buf, COPY_ROWS, e) : ST_ERROR;
     mem_free(s->acct, buf, buf ? bytes : 0);
     if (st != ST_OK) {
         rows_free(fresh);
@@ -501,7 +514,7 @@ static Status write_run(Sorter *s, SortWorker *w, const Entry *entries, int64_t 
     int64_t bytes = COPY_ROWS * s->inner.width;
     char *buf = mem_alloc(s->acct, bytes, e);
     if (!buf) return ST_ERROR;
-    Status st = copy_rows(s, run, entries, n, buf, COPY_ROWS, e);
+    Status st = copy_rows(s, w, run, entries, n, buf, COPY_ROWS, e);
     mem_free(s->acct, buf, bytes);
     TRY(st);
     TRY(rows_spill_worker(run, 0, e));
@@ -519,13 +532,21 @@ static Status write_pieces(Sorter *s, SortWorker *w, Err *e) {
     }
     return ST_OK;
 }
+/* Row i of stretch k. Lower words are in the order of arrival. */
+static Entry brief_entry(const Sorter *s, const SortWorker *w, int64_t k, int64_t i) {
+    const SortStretch *t = &w->stretches[k];
+    const char *row = t->page->rows + (t->first + i) * s->brief.width;
+    Entry e = {.lo = (uint64_t)k << 32 | (uint64_t)i, .row = row};
+    memcpy(&e.hi, row, sizeof e.hi);
+    return e;
+}
 static Status write_stretches(Sorter *s, SortWorker *w, Err *e) {
     Entry entries[PIECE], tmp[PIECE];
     for (int64_t k = 0; k < w->n_stretches; k++) {
         const SortStretch *t = &w->stretches[k];
         for (int64_t i = 0; i < t->n; i += PIECE) {
             int64_t n = MIN_OF((int64_t)PIECE, t->n - i);
-            for (int64_t j = 0; j < n; j++) entries[j] = entry_of(t->page->rows + (t->first + i + j) * s->inner.width);
+            for (int64_t j = 0; j < n; j++) entries[j] = brief_entry(s, w, k, i + j);
             (void)merge_sort(s, entries, tmp, n);
             TRY(write_run(s, w, entries, n, e));
         }
@@ -536,10 +557,8 @@ static Status write_stretches(Sorter *s, SortWorker *w, Err *e) {
 /* Entries of rows that have none yet. */
 static Status make_entries(Sorter *s, SortWorker *w, Err *e) {
     TRY(reserve_entries(s, w, w->stored, e));
-    for (int64_t k = 0; k < w->n_stretches; k++) {
-        const SortStretch *t = &w->stretches[k];
-        for (int64_t i = 0; i < t->n; i++) w->e[w->n++] = entry_of(t->page->rows + (t->first + i) * s->inner.width);
-    }
+    for (int64_t k = 0; k < w->n_stretches; k++)
+        for (int64_t i = 0; i < w->stretches[k].n; i++) w->e[w->n++] = brief_entry(s, w, k, i);
     return ST_OK;
 }
 
@@ -548,6 +567,8 @@ static Status spill_run(Sorter *s, SortWorker *w, Err *e) {
     if (!w->stored) return ST_OK;
     Err quiet;
     err_clear(&quiet);
+    if (s->is_short && w->unordered) short_order(w);
+    w->unordered &= !s->is_short;
     Status st = s->is_short ? make_entries(s, w, &quiet) : ST_OK;
     if (st == ST_OK) st = sort_entries(s, w, &quiet);
     if (st == ST_OK) {
@@ -604,22 +625,40 @@ static bool memory_is_short(const Sorter *s, const SortWorker *w, int64_t m, int
     return room - s->reserve < need || held + need > s->share;
 }
 
+/* All rows of the worker's vectors, with their keys; as add_rows. */
+static Status add_brief_rows(Sorter *s, SortWorker *w, uint64_t order, int64_t n, Err *e) {
+    if (!w->rows) TRY(new_rows(s, &w->rows, false, e));
+    int64_t page = MAX_OF(rows_worker_pages(w->rows, 0) - 1, 0), at = 0, i = 0;
+    if (rows_worker_pages(w->rows, 0)) at = rows_worker_page(w->rows, 0, page)->n;
+    TRY(rows_append_sel(w->rows, 0, 0, n, w->vecs, NULL, e));
+    for (; page < rows_worker_pages(w->rows, 0); page++, at = 0) {
+        RowPage *g = rows_worker_page(w->rows, 0, page);
+        if (g->n > at) TRY(short_note(s, w, order, g, g->n - at, e));
+        char *row = g->rows + at * s->brief.width;
+        for (int64_t k = at; k < g->n; k++, i++, row += s->brief.width) {
+            uint64_t key = (uint64_t)(w->key[i] >> 64);
+            memcpy(row, &key, sizeof key);
+        }
+    }
+    w->stored += n;
+    return ST_OK;
+}
+
 /* m rows of the worker's vectors, with headers; after a failure the store has rows that are counted nowhere. */
 static Status add_rows(Sorter *s, SortWorker *w, uint64_t order, uint64_t seq, int64_t m, const int32_t *sel, Err *e) {
     if (!w->rows) TRY(new_rows(s, &w->rows, false, e));
     int64_t page = MAX_OF(rows_worker_pages(w->rows, 0) - 1, 0), at = 0, i = 0;
     if (rows_worker_pages(w->rows, 0)) at = rows_worker_page(w->rows, 0, page)->n;
-    if (!s->is_short) TRY(reserve_entries(s, w, m, e));
+    TRY(reserve_entries(s, w, m, e));
     TRY(rows_append_sel(w->rows, 0, 0, m, w->vecs, sel, e));
     for (; page < rows_worker_pages(w->rows, 0); page++, at = 0) {
         RowPage *g = rows_worker_page(w->rows, 0, page);
-        if (s->is_short && g->n > at) TRY(short_note(s, w, order, g, g->n - at, e));
         for (int64_t k = at; k < g->n; k++, i++) {
             int64_t j = sel ? sel[i] : i;
             char *row = g->rows + k * s->inner.width;
             Header h = {w->key[j], order, seq + (uint64_t)j};
             memcpy(row, &h, sizeof h);
-            if (!s->is_short) w->e[w->n++] = entry_of(row);
+            w->e[w->n++] = entry_of(row);
         }
     }
     w->stored += m;
@@ -661,7 +700,9 @@ Status sort_add(Sorter *s, int worker, int64_t order, int64_t n, const Vec *keys
     Err quiet;
     for (int tries = 0;; tries++) {
         err_clear(&quiet);
-        if (add_rows(s, w, (uint64_t)order, seq, m, sel, &quiet) == ST_OK) break;
+        Status st = s->is_short ? add_brief_rows(s, w, (uint64_t)order, n, &quiet)
+                                : add_rows(s, w, (uint64_t)order, seq, m, sel, &quiet);
+        if (st == ST_OK) break;
         /* Rows half appended belong to no entry and vanish with their store. */
         if (!s->vfs || w->stored == 0 || tries) {
             err_copy(e, &quiet);
@@ -1013,7 +1054,7 @@ Status sort_finish(Sorter *s, RowStore **out, Err *e) {
     Status st = ST_OK;
     /* The result needs about as much memory as the rows, unless it is cut short. */
     int64_t room = mem_headroom(s->acct);
-    int64_t own = s->is_short ? short_row_bytes(s) : (int64_t)sizeof(Entry);
+    int64_t own = s->is_short ? s->brief.width : (int64_t)sizeof(Entry);
     int64_t need = total * own + (s->top >= 0 ? s->top : total) * (int64_t)s->outer.width;
     bool short_of_memory = s->vfs && room != INT64_MAX && room - s->reserve / 2 < need;
     if (runs || short_of_memory) st = finish_external(s, r, e);

@@ -44,6 +44,7 @@ typedef struct SortWorker {
     RowStore *rows;
     SortStretch *stretches; /* of a sort by short keys, which has entries only to spill */
     int64_t n_stretches, cap_stretches;
+    uint64_t earlier; /* stretches that are on disk */
     Entry *e;
     int64_t n, cap;
     uint64_t last_order, seq;
@@ -65,9 +66,10 @@ struct Sorter {
     Arena *arena;
     SortKey *keys;
     int32_t n_keys, n_cols, n_inner;
-    RowLayout inner, outer;
-    bool exact;    /* the packed number decides */
-    bool is_short; /* ... and its upper 64 bits do, and all rows are wanted */
+    RowLayout inner, outer, brief; /* brief: of rows with short keys, which have the key before them, in 64 bits */
+    int32_t cells;                 /* of a brief row: where it goes on as an outer one */
+    bool exact;                    /* the packed number decides */
+    bool is_short;                 /* ... and its upper 64 bits do, and all rows are wanted */
     int used_bits;
     int64_t limit, offset, top; /* top: rows to keep, -1 all */
     int workers, threads;
@@ -81,8 +83,8 @@ struct Sorter {
     _Atomic uint64_t bound_hi; /* rows beyond cannot be among the first `top` */
 };
 
-/* Bytes per row that short_finish needs for itself, beside the result's. */
-int64_t short_row_bytes(const Sorter *s);
+/* Stretches in order, when they did not come so. */
+void short_order(SortWorker *w);
 /* A stretch more: the last n rows of the page. */
 Status short_note(Sorter *s, SortWorker *w, uint64_t order, RowPage *page, int64_t n, Err *e);
 /* All workers' rows, which are in memory, into `out` in order. */

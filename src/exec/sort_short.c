@@ -1,6 +1,7 @@
 /* sort_short.c - a sort of all rows by keys that fit 64 bits: rows are moved, not addresses of rows.
  *
- * Rows lie in the workers' stores in the order of arrival, with their keys before them. To put them in order:
+ * Rows lie in the workers' stores in the order of arrival, with their keys before them; they get the headers of other
+ * sorts when they go to disk (sort.c). To put them in order:
  *
  * 1. A sample of the keys says where most of them lie; that range is cut into buckets of equal width, some thousand
  *    rows each. Keys on either side of it fall into the first and the last bucket.
@@ -22,7 +23,6 @@ enum {
     BUCKET_ROWS = 4096,
     MAX_BUCKETS = 1024,
     TASKS_PER_WORKER = 4,
-    KEY_BYTES = 8,
     INSERTION = 24,
     MIN_DIGIT = 3, /* bits of a counting pass */
     MAX_DIGIT = 8
@@ -56,8 +56,6 @@ typedef struct ShortSort {
     char *rows;
 } ShortSort;
 
-int64_t short_row_bytes(const Sorter *s) { return KEY_BYTES + s->outer.width; }
-
 Status short_note(Sorter *s, SortWorker *w, uint64_t order, RowPage *page, int64_t n, Err *e) {
     SortStretch *last = w->n_stretches ? &w->stretches[w->n_stretches - 1] : NULL;
     if (last && last->order == order && last->page == page) {
@@ -77,6 +75,7 @@ Status short_note(Sorter *s, SortWorker *w, uint64_t order, RowPage *page, int64
 
 void short_free(Sorter *s, SortWorker *w) {
     mem_free(s->acct, w->stretches, w->cap_stretches * (int64_t)sizeof *w->stretches);
+    w->earlier += (uint64_t)w->n_stretches;
     w->stretches = NULL;
     w->n_stretches = w->cap_stretches = 0;
 }
@@ -84,12 +83,12 @@ void short_free(Sorter *s, SortWorker *w) {
 /* ---- rows ------------------------------------------------------------------------------------------- */
 
 ALWAYS_INLINE uint64_t key_of(const char *row) {
-    Header h;
-    memcpy(&h, row, sizeof h);
-    return (uint64_t)(h.key >> 64);
+    uint64_t key;
+    memcpy(&key, row, sizeof key);
+    return key;
 }
 static const char *row_of(const ShortSort *g, const SortStretch *t, int64_t i) {
-    return t->page->rows + (t->first + i) * g->s->inner.width;
+    return t->page->rows + (t->first + i) * g->width;
 }
 ALWAYS_INLINE int64_t bucket_of(const ShortSort *g, uint64_t key) {
     if (key < g->low) return 0;
@@ -101,6 +100,10 @@ static int compare_stretches(const void *a, const void *b) {
     const SortStretch *x = a, *y = b;
     if (x->order != y->order) return x->order < y->order ? -1 : 1;
     return x->seq < y->seq ? -1 : x->seq > y->seq;
+}
+
+void short_order(SortWorker *w) {
+    qsort(w->stretches, (size_t)w->n_stretches, sizeof *w->stretches, compare_stretches);
 }
 
 static Status collect_stretches(ShortSort *g) {
@@ -170,7 +173,7 @@ static void count_rows(void *ctx, int worker) {
         for (int64_t i = 0; i < g->tasks[t].n; i++) {
             const SortStretch *r = &g->stretches[g->tasks[t].first + i];
             const char *row = row_of(g, r, 0);
-            for (int64_t k = 0; k < r->n; k++, row += g->s->inner.width) count[bucket_of(g, key_of(row))]++;
+            for (int64_t k = 0; k < r->n; k++, row += g->width) count[bucket_of(g, key_of(row))]++;
         }
         if (query_stop_check(g->s->stop, &e) != ST_OK) fail(g, &e);
     }
@@ -190,15 +193,11 @@ static void add_counts(ShortSort *g) {
     first[g->n_buckets] = at;
 }
 
-/* size: of the cells, a constant where it matters */
-ALWAYS_INLINE void move_stretch(const ShortSort *g, const SortStretch *r, int64_t *place, size_t size) {
+/* width: a constant where it matters */
+ALWAYS_INLINE void move_stretch(const ShortSort *g, const SortStretch *r, int64_t *place, size_t width) {
     const char *row = row_of(g, r, 0);
-    for (int64_t k = 0; k < r->n; k++, row += g->s->inner.width) {
-        uint64_t key = key_of(row);
-        char *to = g->rows + place[bucket_of(g, key)]++ * (int64_t)(KEY_BYTES + size);
-        memcpy(to, &key, KEY_BYTES);
-        memcpy(to + KEY_BYTES, row + HEADER, size);
-    }
+    for (int64_t k = 0; k < r->n; k++, row += width)
+        memcpy(g->rows + (size_t)place[bucket_of(g, key_of(row))]++ * width, row, width);
 }
 
 static void move_rows(void *ctx, int worker) {
@@ -210,12 +209,12 @@ static void move_rows(void *ctx, int worker) {
         int64_t *place = g->count + t * g->n_buckets;
         for (int64_t i = 0; i < g->tasks[t].n; i++) {
             const SortStretch *r = &g->stretches[g->tasks[t].first + i];
-            switch (g->s->outer.width) {
-            case 8: move_stretch(g, r, place, 8); break;
+            switch (g->width) {
             case 16: move_stretch(g, r, place, 16); break;
             case 24: move_stretch(g, r, place, 24); break;
             case 32: move_stretch(g, r, place, 32); break;
-            default: move_stretch(g, r, place, (size_t)g->s->outer.width);
+            case 40: move_stretch(g, r, place, 40); break;
+            default: move_stretch(g, r, place, (size_t)g->width);
             }
         }
         if (query_stop_check(g->s->stop, &e) != ST_OK) fail(g, &e);
@@ -284,14 +283,13 @@ static Status sort_bucket(BucketSort *b, int64_t bucket, int64_t first, int64_t 
     }
     const char *rows = g->rows + first * g->width;
     for (int64_t i = 0; i < n; i++) {
-        memcpy(&b->places[i].key, rows + i * g->width, KEY_BYTES);
-        b->places[i].at = i;
+        b->places[i] = (Place){key_of(rows + i * g->width), i};
     }
     if (!sort_places(s, b->places, b->places + b->room, n)) return query_stop_error(s->stop, e);
     for (int64_t i = 0; i < n; i += BATCH) {
         const char *row[BATCH];
         int64_t m = MIN_OF(n - i, (int64_t)BATCH);
-        for (int64_t k = 0; k < m; k++) row[k] = rows + b->places[i + k].at * g->width + KEY_BYTES;
+        for (int64_t k = 0; k < m; k++) row[k] = rows + b->places[i + k].at * g->width + s->cells;
         TRY(query_stop_check(s->stop, e));
         TRY(rows_append_addresses(g->out, b->worker, bucket, m, row, e));
     }
@@ -332,7 +330,7 @@ static Status sort_rows(ShortSort *g) {
 }
 
 Status short_finish(Sorter *s, RowStore *out, Err *e) {
-    ShortSort g = {.s = s, .out = out, .err = e, .width = short_row_bytes(s)};
+    ShortSort g = {.s = s, .out = out, .err = e, .width = s->brief.width};
     for (int k = 0; k < s->workers; k++) g.total += s->w[k].stored;
     if (!mutex_init(&g.lock, RANK_SORT)) return err_oom(e);
     Status st = sort_rows(&g);
