@@ -485,8 +485,7 @@ Status session_dml_apply(Session *s, Statement *st, Change *x) {
 Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
     Change x;
     if (b->n_members > 0) return session_with_changes(s, st, c, b);
-    if (session_reads_version(s) && !table_fork_of(b->table))
-        return session_read_locked(s); /* a foreign key's action */
+    if (session_reads_version(s) && !table_fork_of(b->table)) return session_read_locked(s);
     TRY(session_may_change(s, b->table));
     TRY(change_allowed(s, b));
     if (c->reads_client_rows) {

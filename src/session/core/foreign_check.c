@@ -378,10 +378,12 @@ static Status run_action(Session *s, Statement *st, Keys *k, const KeyEvent *e, 
     PlanCtx c;
     BoundStmt *b;
     if (!where || !table || !set || !keys) return err_oom(&s->err);
-    TRY(bind_keys(k, &c,
-                  deletes ? arena_printf(k->a, "delete from %s as c%s where %s", table, keys, where)
-                          : arena_printf(k->a, "update %s as c set %s%s where %s", table, set, keys, where),
-                  &b));
+    const char *sql = deletes ? arena_printf(k->a, "delete from %s as c%s where %s", table, keys, where)
+                              : arena_printf(k->a, "update %s as c set %s%s where %s", table, set, keys, where);
+    bool made = false;
+    TRY(bind_keys(k, &c, sql, &b));
+    if (transaction_forks_serial(s) && transaction_can_fork(s, b->table)) TRY(transaction_fork(s, b->table, &made));
+    if (made) TRY(bind_keys(k, &c, sql, &b));
     Statement sub = {.session = s, .run_arena = k->a};
     mem_account_init(&sub.account, &st->account, "foreign key", 0, NULL);
     Status done = session_dml(s, &sub, &c, b);
