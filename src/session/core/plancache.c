@@ -38,7 +38,8 @@ static const Table *table_at(const Catalog *c, struct PlanDep *d) {
 }
 static bool holds(const Session *s, CachedPlan *p, int32_t n_params, const Value *params) {
     const Catalog *c = session_catalog(s);
-    if (p->of_version != session_reads_version(s) || !name_deps_hold(&p->names_read, c)) return false;
+    if (p->of_version != session_reads_version(s) || p->of_forks != transaction_forks_serial(s)) return false;
+    if (!name_deps_hold(&p->names_read, c)) return false;
     for (int64_t i = 0; i < p->deps.len; i++) {
         struct PlanDep *d = &p->deps.items[i];
         const Table *t = table_at(c, d);
@@ -107,6 +108,7 @@ static Status make_plan(CachedPlan *p, const AstStmt *ast, int32_t n_params, con
     int64_t clock = time_reads, runs = s->kept.n_runs;
     PlanCtx c;
     p->of_version = session_reads_version(s);
+    p->of_forks = transaction_forks_serial(s);
     plan_ctx_init_client(s, p->arena, &c);
     c.guarded = guarded;
     BoundStmt *b;

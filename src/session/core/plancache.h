@@ -53,7 +53,8 @@ struct CachedPlan {
     Type *types;
     struct DevPlan *device;
     bool keep;
-    bool of_version;    /* its tables are published versions */
+    bool of_version;    /* its tables are published versions, */
+    uint64_t of_forks;  /* some of them forks (transaction_forks_serial); 0: none */
     bool takes_numbers; /* it calls functions of sequences, which want the lock */
     bool may_guard;     /* when it fails, the guarded plan may not: PlanCtx.guarded */
     /* what it was made from */

@@ -1649,7 +1649,7 @@ static Status run_select(Session *s, Statement *st, const AstStmt *ast, int32_t 
     else TRY(read_for(s, st, text));
     plan_release(st->plan);
     st->plan = NULL;
-    CachedPlan **slot = text && !transaction_has_forks(s) ? &text->plan : NULL; /* forks come and go */
+    CachedPlan **slot = text ? &text->plan : NULL;
     TRY(plan_get(s, ast, n_params, param_types, params, &st->account, slot, &st->plan));
     CachedPlan *p = st->plan;
     TRY(transaction_reads(s, &p->reads));
