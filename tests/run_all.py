@@ -178,7 +178,7 @@ def corpus(build, name, args, small=(), env=None):
     if name in ("tables packed", "tables patched", "recovered from the log"):  # what shows tablets as they are, and what bulks have of them
         use = [f for f in use if not f.endswith(("session/system.test", "session/memory.test"))]
     if name == "kept plans":  # calls of what changes data or settings cannot be repeated
-        use = [f for f in use if "/pl/" not in f and not f.endswith(("bulk/from.test", "bulk/ahead.test", "bulk/undo.test", "bulk/sets.test", "session/set_config.test", "bulk/schemas.test", "ddl/schemas.test", "ddl/sequences.test", "ddl/temporary.test", "ddl/unlogged.test", "bulk/foreign.test", "dml/cursors.test", "session/catalog.test"))]
+        use = [f for f in use if "/pl/" not in f and not f.endswith(("bulk/from.test", "bulk/ahead.test", "bulk/undo.test", "bulk/sets.test", "session/set_config.test", "bulk/schemas.test", "ddl/schemas.test", "ddl/sequences.test", "ddl/temporary.test", "ddl/unlogged.test", "bulk/foreign.test", "bulk/decimals.test", "session/advisory.test", "dml/cursors.test", "session/catalog.test"))]
     rc, out, s = run([os.path.join(build, "slt"), *args, *use], env)
     m = re.search(r"(\d+) passed, (\d+) failed\s*$", out)
     ok, bad = (int(m.group(1)), int(m.group(2))) if m else (0, 1)

@@ -134,12 +134,13 @@ static void test_difference(void **state) {
         for (int k = 0; k < RUN; k++) from[k] = (char)(i % 2 ? rnd() : rnd_below(2) * (k % 300 > 250));
         int64_t n = 0, at = 0;
         for (int edits = (int)rnd_below(6); edits >= 0; edits--) { /* some bytes, then new ones, others left out */
-            const int64_t copied = MIN_OF(rnd_below(RUN / 4), RUN - at), added = rnd_below(100);
+            const int64_t some = rnd_below(RUN / 4), added = rnd_below(100), left_out = rnd_below(60);
+            const int64_t copied = MIN_OF(some, RUN - at);
             memcpy(to + n, from + at, (size_t)copied);
             n += copied;
             at += copied;
             for (int64_t k = 0; k < added; k++) to[n++] = (char)rnd();
-            at = MIN_OF(at + rnd_below(60), (int64_t)RUN);
+            at = MIN_OF(at + left_out, (int64_t)RUN);
         }
         memcpy(to + n, from + at, (size_t)(RUN - at));
         n += RUN - at;
