@@ -579,7 +579,15 @@ static Status unpack_columns(UndoLog *u, const TablePieces *p, int64_t *ids, Err
     }
     return ST_OK;
 }
-/* Record k gives way to others behind it. */
+/* Records from number `from` on go directly behind record k: later ones of the log may be about the same cells. */
+static void put_behind(UndoLog *u, int64_t k, int64_t from) {
+    for (int64_t at = k + 1; from < u->recs.len; at++, from++) {
+        const UndoRecord r = u->recs.items[from];
+        memmove(&u->recs.items[at + 1], &u->recs.items[at], (size_t)(from - at) * sizeof r);
+        u->recs.items[at] = r;
+    }
+}
+/* Record k gives way to others directly behind it. */
 static Status unpack(UndoLog *u, int64_t k, Err *e) {
     TablePieces *p = u->recs.items[k].pieces;
     int64_t *ids = undo_alloc(u, pieces_rows(p) * 8, e), behind = u->recs.len;
@@ -594,11 +602,11 @@ static Status unpack(UndoLog *u, int64_t k, Err *e) {
     r->kind = p->deletes ? UNDO_DELETE : UNDO_LOCK;
     r->rowids = ids;
     pieces_free(p);
+    put_behind(u, k, behind);
     return ST_OK;
 }
 Status undo_unpack_pieces(UndoLog *u, Err *e) {
-    const int64_t n = u->recs.len;
-    for (int64_t k = 0; k < n; k++)
+    for (int64_t k = 0; k < u->recs.len; k++)
         if (u->recs.items[k].t && u->recs.items[k].kind == UNDO_PIECES) TRY(unpack(u, k, e));
     return ST_OK;
 }

@@ -6,6 +6,7 @@
 #include "storage/row_change.h"
 #include "storage/storage_int.h"
 #include "storage/table_version.h"
+#include "storage/undo_edits.h"
 #include "storage/undo_rows.h"
 
 const Table *table_fork_of(const Table *t) { return t->impl->fork ? t->impl->fork->of : NULL; }
@@ -112,6 +113,7 @@ typedef struct Applying {
     UndoLog *undo;
     Arena *a;
     Err *e;
+    VEC(RowEdit) moved; /* rows of the table that did not stay where they were, by `was` */
 } Applying;
 static int64_t sort_distinct(int64_t *v, int64_t n) {
     int64_t k = 0;
@@ -180,8 +182,33 @@ static Status apply_deletes(const Applying *x) {
     TRY(rows_named(x, NULL, &n, &rows));
     return n > 0 ? table_delete(x->t, n, rows, x->undo, NULL, x->e) : ST_OK;
 }
+static int by_was(const void *a, const void *b) {
+    const RowEdit *x = a, *y = b;
+    return (x->was > y->was) - (x->was < y->was);
+}
+static int64_t row_now(const Applying *x, int64_t row) {
+    const RowEdit *m;
+    while (x->moved.len > 0 &&
+           (m = bsearch(&(RowEdit){.was = row}, x->moved.items, (size_t)x->moved.len, sizeof *x->moved.items, by_was)))
+        row = m->is;
+    return row;
+}
+/* An update moves rows of a tablet whose strings have outgrown their bound. */
+static Status note_moved(Applying *x, int64_t mark) {
+    TableEdits edits;
+    const int64_t before = x->moved.len;
+    bool *none = arena_array(x->a, bool, x->f->n_cols + 1);
+    if (!none) return err_oom(x->e);
+    memset(none, 0, (size_t)x->f->n_cols);
+    if (undo_edits(x->undo, mark, x->t, none, x->a, &edits) != ST_OK) return err_oom(x->e);
+    for (int64_t i = 0; i < edits.updated.len; i++)
+        if (!vec_push(x->a, &x->moved, edits.updated.items[i])) return err_oom(x->e);
+    if (x->moved.len > before) qsort(x->moved.items, (size_t)x->moved.len, sizeof *x->moved.items, by_was);
+    return ST_OK;
+}
 /* Rows of which some of the columns were set get what these have. */
-static Status apply_columns(const Applying *x, const bool *cols) {
+static Status apply_columns(Applying *x, const bool *cols) {
+    const int64_t mark = undo_mark(x->undo);
     int64_t n, *rows = NULL;
     TRY(rows_named(x, cols, &n, &rows));
     if (n == 0) return ST_OK;
@@ -193,10 +220,12 @@ static Status apply_columns(const Applying *x, const bool *cols) {
         TRY(read_cells(x, c, n, rows, 0, NULL, &vals[n_set]));
         set[n_set++] = c;
     }
-    return table_update(x->t, n, rows, n_set, set, vals, x->undo, x->e);
+    for (int64_t i = 0; i < n; i++) rows[i] = row_now(x, rows[i]);
+    TRY(table_update(x->t, n, rows, n_set, set, vals, x->undo, x->e));
+    return note_moved(x, mark);
 }
 /* Columns of keys go together, since keys are compared when a call has set them. */
-static Status apply_updates(const Applying *x) {
+static Status apply_updates(Applying *x) {
     bool *keys = arena_array(x->a, bool, x->f->n_cols + 1), *one = arena_array(x->a, bool, x->f->n_cols + 1);
     if (!keys || !one) return err_oom(x->e);
     memset(keys, 0, (size_t)x->f->n_cols);
@@ -255,14 +284,14 @@ static Status defer_adds(const Applying *x, int col) {
 }
 Status table_fork_defer_adds(const Table *f, const UndoLog *log, Table *t, UndoLog *undo, Err *e) {
     if (!undo_has_adds(log)) return ST_OK;
-    Applying x = {f, log, t, undo, arena_new(f->impl->parent, e), e};
+    Applying x = {.f = f, .log = log, .t = t, .undo = undo, .a = arena_new(f->impl->parent, e), .e = e};
     Status st = x.a ? ST_OK : ST_ERROR;
     for (int c = 0; st == ST_OK && c < f->n_cols; c++) st = defer_adds(&x, c);
     arena_free(x.a);
     return st;
 }
 Status table_fork_apply(const Table *f, const UndoLog *log, Table *t, UndoLog *undo, Err *e) {
-    Applying x = {f, log, t, undo, arena_new(f->impl->parent, e), e};
+    Applying x = {.f = f, .log = log, .t = t, .undo = undo, .a = arena_new(f->impl->parent, e), .e = e};
     Status st = x.a ? ST_OK : ST_ERROR;
     if (st == ST_OK) st = apply_deletes(&x);
     if (st == ST_OK) st = apply_updates(&x);

@@ -380,7 +380,8 @@ void transactions_outdate_changes(Session *s, const Table *t) {
     TxnHub *h = transaction_hub(s);
     mutex_lock(&h->mutex);
     for (Txn *x = h->open; x; x = x->next) {
-        const UndoLog *u = x->session && !atomic_load(&x->forked) ? x->session->undo : NULL;
+        const UndoLog *u = x->session ? x->session->undo : NULL; /* a fork's is there behind `forked` */
+        if (atomic_load(&x->forked)) u = NULL;
         if (x != s->txn && (has_deferred(x, t) || (u && undo_names_table(u, t)))) x->broken = true;
     }
     mutex_unlock(&h->mutex);

@@ -78,8 +78,8 @@ Status transaction_begin_forks(Session *s) {
     Txn *x = s->txn;
     if (!session_read_own(s)) return err_internal(&s->err, "the transaction's version cannot be read");
     if (x->forks) return ST_OK;
+    atomic_store(&x->forked, true); /* before others can see the log */
     if (!s->undo && !(s->undo = undo_new(&s->db->parts[DB_UNDO], &s->err))) return ST_ERROR;
-    atomic_store(&x->forked, true);
     if (!(x->forks = forks_new(s, &x->version->catalog))) return ST_ERROR;
     atomic_store(&x->out, true);
     return ST_OK;
@@ -136,6 +136,21 @@ static bool same_foreign(const Catalog *a, const Catalog *b, const char *table) 
         if (a->foreign[i] != b->foreign[k]) return false;
     }
 }
+static bool same_domain(const Catalog *a, const Catalog *b, int64_t id) {
+    bool same = true;
+    while (same && id != 0) {
+        const Domain *d = catalog_domain_by_id(a, id);
+        same = d == catalog_domain_by_id(b, id);
+        id = !d ? 0 : d->parent != 0 ? d->parent : d->element;
+    }
+    return same;
+}
+/* What was written to columns of domains was looked at by their conditions of then. */
+static bool same_domains(const Catalog *a, const Catalog *b, const Table *t) {
+    int c = 0;
+    while (c < t->n_cols && same_domain(a, b, t->cols[c].domain)) c++;
+    return c == t->n_cols;
+}
 /* The table of which the fork is, as it is now; NULL: it is gone, or another one. */
 static Table *table_now(const Session *s, const Table *fork) {
     const Catalog *c = &s->db->catalog;
@@ -143,7 +158,8 @@ static Table *table_now(const Session *s, const Table *fork) {
     int64_t i = 0;
     while (i < c->n_tables && c->tables[i] != t) i++;
     if (i == c->n_tables || t->id != fork->id || table_generation(t) != table_generation(fork)) return NULL;
-    return same_foreign(c, &s->txn->forks->catalog, t->name) ? t : NULL;
+    const Catalog *then = &s->txn->forks->catalog;
+    return same_foreign(c, then, t->name) && same_domains(c, then, fork) ? t : NULL;
 }
 /* Additions go first. */
 static Status apply_adds(Session *s, UndoLog *to) {
