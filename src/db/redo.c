@@ -787,7 +787,10 @@ static Status log_catalog(Database *db, const BytesOut *catalog, Err *e) {
     if (o.len > 0) bytes_put(&now, catalog->p, catalog->len);
     Status st = o.failed || now.failed ? ST_ERROR : ST_OK;
     if (st == ST_OK && o.len > 0) st = redo_log_append(r->log, o.p, o.len, &lsn, e);
-    if (st == ST_OK && o.len > 0) exchange_catalog(r, &now);
+    if (st == ST_OK && o.len > 0) {
+        exchange_catalog(r, &now);
+        sequences_based(r, &db->catalog); /* also when the switch fails: the record hides what they have logged */
+    }
     bytes_out_release(&o);
     bytes_out_release(&now);
     return st;

@@ -302,7 +302,7 @@ static Status has_room(RedoLog *log, Err *e) {
     LogWrite *f = NULL;
     while (err_is_set(&log->full) && !err_is_set(&log->failed) && !(f = refused_write(log)))
         cond_wait(&log->changed, &log->mutex);
-    if (f && !err_is_set(&log->failed)) (void)do_write(log, f);
+    while (f && !err_is_set(&log->failed) && do_write(log, f)) f = refused_write(log);
     return err_is_set(&log->full) && !err_is_set(&log->failed) ? full(log, e) : ST_OK;
 }
 static Status takes_more(RedoLog *log, Err *e) {
