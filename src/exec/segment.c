@@ -446,6 +446,13 @@ static void unreserve(SegmentRun *g) {
     g->reserved = 0;
 }
 
+/* A worker of a sort holds a vector's rows, what becomes of them on the way to disk, and a page that is read. */
+static int workers_for(const SegmentRun *g) {
+    enum { SORT_WORKER_BYTES = 1 << 20 };
+    const int64_t room = mem_headroom(&g->q->account);
+    if (g->p->sink.kind != SINK_SORT || room == INT64_MAX) return g->threads;
+    return (int)MAX_OF(INT64_C(1), MIN_OF((int64_t)g->threads, room / SORT_WORKER_BYTES));
+}
 /* The source has been read, or the partition that is replayed: what comes next. *done: nothing. */
 static Status next_partition(SegmentRun *g, bool *done) {
     *done = true;
@@ -470,7 +477,7 @@ static Status next_partition(SegmentRun *g, bool *done) {
                 g->replay = *rows;
                 g->replay_step = s;
                 g->n_morsels = rows_n_runs(g->replay);
-                g->workers = g->threads;
+                g->workers = workers_for(g);
                 atomic_store(&g->next, 0);
                 *done = false;
                 return ST_OK;
@@ -574,6 +581,7 @@ static Status prepare(SegmentRun *g, const Program *p) {
     if (p->sink.kind == SINK_ROWS && p->sink.limit >= 0 && (p->source.kind == SRC_ROWS || p->source.kind == SRC_STREAM))
         g->workers = 1;
     if (g->stream && g->workers == 1) g->n_morsels = MIN_OF(g->n_morsels, INT64_C(1));
+    g->workers = MIN_OF(g->workers, workers_for(g));
     stats->workers = (int)MAX_OF(INT64_C(1), MIN_OF((int64_t)g->workers, g->n_morsels));
     if (g->vm->has_partitioned) reserve(g);
     return ST_OK;

@@ -152,7 +152,7 @@ static void choose_buckets(ShortSort *g) {
     g->n_buckets = 1;
     while (g->n_buckets < MAX_BUCKETS && g->n_buckets * BUCKET_ROWS < g->total) g->n_buckets *= 2;
     int bits = range ? 64 - __builtin_clzll(range) : 0;
-    g->shift = MAX_OF(bits - (63 - __builtin_clzll((uint64_t)g->n_buckets)), 0);
+    g->shift = MIN_OF(MAX_OF(bits - (63 - __builtin_clzll((uint64_t)g->n_buckets)), 0), 63);
 }
 
 /* ---- 2., 3. distribution ------------------------------------------------------------------------------ */

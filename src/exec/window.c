@@ -386,13 +386,20 @@ static void window_worker(void *ctx, int number) {
     if (!atomic_exchange(&g->failed, true)) err_copy(g->err, &w.err);
 }
 
+/* What a worker holds at least: short columns of a batch, a page that is read, one that is filled, and their texts. */
+enum { WORKER_BYTES = 1 << 20 };
+static int workers_for(const WindowRun *g) {
+    const int64_t room = mem_headroom(g->env->account);
+    const int64_t most = room == INT64_MAX ? room : MAX_OF(room / WORKER_BYTES, INT64_C(1));
+    return (int)MAX_OF(INT64_C(1), MIN_OF(MIN_OF((int64_t)g->env->threads, g->pieces.len), most));
+}
 Status window_run(const WindowSpec *spec, const WindowEnv *env, RowStore *in, RowStore *out, int *workers, Err *e) {
     WindowRun run = {.spec = spec, .env = env, .in = in, .out = out, .err = e}, *g = &run;
     for (int32_t i = 0; i < spec->n_clauses; i++) g->n_calls += spec->clauses[i].n_calls;
     if (!(g->a = arena_new(env->account, e))) return ST_ERROR;
     Status st = rows_count(in) ? find_pieces(g) : ST_OK;
     if (st == ST_OK && g->copies) st = plan_stream(g);
-    *workers = (int)MAX_OF(INT64_C(1), MIN_OF((int64_t)env->threads, g->pieces.len));
+    *workers = workers_for(g);
     if (st == ST_OK) {
         if (*workers > 1 && env->pool) pool_run(env->pool, *workers, window_worker, g);
         else window_worker(g, 0);
