@@ -1,7 +1,7 @@
 /* func_money.c - money: its text, and what is computed of it.
  *
- * As in PostgreSQL 15, what does not fit wraps around silently in sums and differences, and products are those of
- * doubles where one of the factors is; quotients by integers are cut.
+ * Products are those of doubles where one of the factors is, quotients by integers are cut, and what does not fit is
+ * 22003.
  */
 #include <math.h>
 #include <stdio.h>
@@ -91,22 +91,34 @@ Status money_parse(Slice text, int64_t *cell, Err *e) {
 
 /* ---- functions ----------------------------------------------------------------------------------------- */
 
-static int64_t of_double(double d) {
-    return d >= -9223372036854775808.0 && d < 9223372036854775808.0 ? (int64_t)d : INT64_MIN;
-}
-K2(money_plus, int64_t, int64_t, int64_t, (int64_t)((uint64_t)x + (uint64_t)y))
-K2(money_minus, int64_t, int64_t, int64_t, (int64_t)((uint64_t)x - (uint64_t)y))
-K2(money_times_i64, int64_t, int64_t, int64_t, (int64_t)((uint64_t)x *(uint64_t)y))
-K2(i64_times_money, int64_t, int64_t, int64_t, (int64_t)((uint64_t)x *(uint64_t)y))
-K2(money_times_f64, int64_t, double, int64_t, of_double(rint((double)x *y)))
-K2(f64_times_money, double, int64_t, int64_t, of_double(rint(x *(double)y)))
+static const char out_of_range[] = "money out of range";
+#define MONEY_INT(fn, op)                 \
+    K2F(fn, int64_t, int64_t, int64_t, 0, \
+        { FAIL_IF(__builtin_##op##_overflow(x, y, &z), i, ERR_NUMERIC_RANGE, out_of_range); })
+MONEY_INT(money_plus, add)
+MONEY_INT(money_minus, sub)
+MONEY_INT(money_times_i64, mul)
+MONEY_INT(i64_times_money, mul)
+static bool fits_money(double d) { return d >= -9223372036854775808.0 && d < 9223372036854775808.0; } /* not NaN */
+K2F(money_times_f64, int64_t, double, int64_t, 0, {
+    const double d = rint((double)x * y);
+    FAIL_IF(!fits_money(d), i, ERR_NUMERIC_RANGE, out_of_range);
+    z = (int64_t)d;
+})
+K2F(f64_times_money, double, int64_t, int64_t, 0, {
+    const double d = rint(x * (double)y);
+    FAIL_IF(!fits_money(d), i, ERR_NUMERIC_RANGE, out_of_range);
+    z = (int64_t)d;
+})
 K2F(money_by_i64, int64_t, int64_t, int64_t, 0, {
     FAIL_IF(y == 0, i, ERR_DIVISION_BY_ZERO, "division by zero");
     z = y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y;
 })
 K2F(money_by_f64, int64_t, double, int64_t, 0, {
     FAIL_IF(y == 0, i, ERR_DIVISION_BY_ZERO, "division by zero");
-    z = of_double(rint((double)x / y));
+    const double d = rint((double)x / y);
+    FAIL_IF(!fits_money(d), i, ERR_NUMERIC_RANGE, out_of_range);
+    z = (int64_t)d;
 })
 K2F(money_by_money, int64_t, int64_t, double, 0, {
     FAIL_IF(y == 0, i, ERR_DIVISION_BY_ZERO, "division by zero");
@@ -118,7 +130,7 @@ KNF(money_of_cents, int64_t, 0, {
     Dec d;
     int128_t v;
     if (func_dec_arg(ctx, &args[0], i, &d) != ST_OK) return FAILED(i);
-    FAIL_IF(dec_to_i128(&d, 0, &v), i, ERR_NUMERIC_RANGE, "bigint out of range");
+    FAIL_IF(dec_to_i128(&d, 0, &v) || v > INT64_MAX || v < INT64_MIN, i, ERR_NUMERIC_RANGE, out_of_range);
     z = (int64_t)(uint64_t)v;
 })
 
@@ -201,12 +213,12 @@ Status func_number_to_money(FuncCtx *ctx, int64_t n, const Vec *args, int nargs,
 #define OP(nm, fl, rt, fn, dc, ...) DEF(nm, FN_OPERATOR | (fl), rt, 2, ARGS(__VA_ARGS__), OP_NONE, fn, NULL, dc)
 
 static const FuncDef defs[] = {
-    OP("+", S_, T_MONEY, money_plus, "sum", T_MONEY, T_MONEY),
-    OP("-", S_, T_MONEY, money_minus, "difference", T_MONEY, T_MONEY),
-    OP("*", S_, T_MONEY, money_times_i64, "product", T_MONEY, T_INT8),
-    OP("*", S_, T_MONEY, money_times_f64, "product", T_MONEY, T_FLOAT8),
-    OP("*", S_, T_MONEY, i64_times_money, "product", T_INT8, T_MONEY),
-    OP("*", S_, T_MONEY, f64_times_money, "product", T_FLOAT8, T_MONEY),
+    OP("+", SF, T_MONEY, money_plus, "sum", T_MONEY, T_MONEY),
+    OP("-", SF, T_MONEY, money_minus, "difference", T_MONEY, T_MONEY),
+    OP("*", SF, T_MONEY, money_times_i64, "product", T_MONEY, T_INT8),
+    OP("*", SF, T_MONEY, money_times_f64, "product", T_MONEY, T_FLOAT8),
+    OP("*", SF, T_MONEY, i64_times_money, "product", T_INT8, T_MONEY),
+    OP("*", SF, T_MONEY, f64_times_money, "product", T_FLOAT8, T_MONEY),
     OP("/", SF, T_MONEY, money_by_i64, "quotient", T_MONEY, T_INT8),
     OP("/", SF, T_MONEY, money_by_f64, "quotient", T_MONEY, T_FLOAT8),
     OP("/", SF, T_FLOAT8, money_by_money, "quotient", T_MONEY, T_MONEY),

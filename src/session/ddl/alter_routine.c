@@ -81,6 +81,21 @@ static Status rename_routine(Session *s, Statement *st, Routine *r, const char *
 
 /* ---- settings ---- */
 
+/* Empty names as strings: they are no identifiers. */
+static char *path_clause(Arena *a, const char *value) {
+    char *out = arena_strdup(a, *value ? value : "''");
+    for (char *p = out; p && *p; p++) {
+        if (*p != '"') continue;
+        if (p[1] == '"') {
+            p[0] = p[1] = '\'';
+            p++;
+            continue;
+        }
+        for (p++; *p && (*p != '"' || p[1] == '"'); p++) p += *p == '"';
+        if (!*p) break;
+    }
+    return out;
+}
 /* SET name TO 'value'; NULL: the setting is not to be set (DEFAULT). */
 static Status setting_clause(Session *s, Arena *a, const AstSet *x, const char **out) {
     const char *value = NULL;
@@ -90,7 +105,7 @@ static Status setting_clause(Session *s, Arena *a, const AstSet *x, const char *
     if (!value) return ST_OK;
     const char *name = arena_strdup(a, x->name);
     const bool is_path = strcmp(x->name, "search_path") == 0; /* names in quotes, which SHOW has, too */
-    const char *quoted = is_path ? (*value ? value : "\"\"") : quote_string(a, value);
+    const char *quoted = is_path ? path_clause(a, value) : quote_string(a, value);
     if (!name || !quoted || !(*out = arena_printf(a, "SET %s TO %s", name, quoted))) return err_oom(&s->err);
     return ST_OK;
 }

@@ -805,11 +805,12 @@ static Status add_routine(Lister *l, RoutineItem *x, bool after_data, const char
     const Routine *r = x->r;
     const char *kind = definition_routine_kind(r), *signature = definition_drop_name(l->a, r);
     Text t = {.a = l->a};
-    if (r->path) text_put(&t, "SET search_path = ");
-    if (r->path) text_put(&t, r->path);
-    if (r->path) text_put(&t, ";\n");
+    const bool sets = r->path && *r->path; /* an empty one is in the definition itself */
+    if (sets) text_put(&t, "SET search_path = ");
+    if (sets) text_put(&t, r->path);
+    if (sets) text_put(&t, ";\n");
     text_own(&t, r->sql);
-    if (r->path) text_put(&t, ";\nSET search_path = public");
+    if (sets) text_put(&t, ";\nSET search_path = public");
     x->done = true;
     if (!signature) return ST_ERROR;
     return add(l, (Definition){.kind = kind,

@@ -7,6 +7,7 @@
 #include "catalog/system_relation.h"
 #include "base/log.h"
 #include "catalog/similar_names.h"
+#include "session/core/advisory.h"
 #include "session/core/checkpointer.h"
 #include "session/core/constraints.h"
 #include "session/core/cursor.h"
@@ -17,6 +18,7 @@
 #include "session/ddl/depend.h"
 #include "session/ddl/prepared.h"
 #include "session/pl/pl_eval.h"
+#include "session/pl/pl_run.h"
 #include "session/core/plancache.h"
 #include "session/core/session.h"
 #include "session/core/transaction.h"
@@ -356,7 +358,7 @@ static Status set_transaction_mode(Session *s, const AstSet *x, const char *valu
 static Status change_setting(Session *s, const AstSet *x, const char *value) {
     if (strncmp(x->name, "transaction_", 12) == 0 && strcmp(x->name, "transaction_isolation") != 0)
         return set_transaction_mode(s, x, value);
-    if (x->is_local && s->state != 'T')
+    if (x->is_local && s->state != 'T' && !pl_in_call(s))
         session_notice_text(s, "WARNING", "25P01", "SET LOCAL can only be used in transaction blocks");
     return settings_change(s, x->name, value, x->is_local, &s->err);
 }
@@ -684,6 +686,7 @@ static Status run_utility(Session *s, Statement *st, const AstStmt *x) {
             return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "DISCARD ALL cannot run inside a transaction block");
         cursors_close_all(s);
         session_free_prepared(s);
+        TRY(advisory_unlock_all(s));
         TRY(session_drop_temp(s));
         TRY(settings_change(s, "session_authorization", NULL, false, &s->err));
         return settings_reset_all(s);

@@ -445,9 +445,12 @@ Status pl_call_stmt(PlFrame *fr, const PlStmt *s) {
 
 Status pl_end_transaction(PlFrame *fr, bool commit) {
     Session *s = fr->s;
-    bool inside = false;
-    for (const PlFrame *f = fr; f; f = f->up) inside |= f->subtransactions > 0;
-    if (s->pl->atomic) return err_set(&s->err, ERR_INVALID_TERMINATION, "invalid transaction termination");
+    bool inside = false, keeps = s->pl->atomic;
+    for (const PlFrame *f = fr; f; f = f->up) {
+        inside |= f->subtransactions > 0;
+        keeps |= f->f->keeps_transaction;
+    }
+    if (keeps) return err_set(&s->err, ERR_INVALID_TERMINATION, "invalid transaction termination");
     if (inside)
         return err_set(&s->err, ERR_INVALID_TERMINATION,
                        commit ? "cannot commit while a subtransaction is active"

@@ -15,7 +15,7 @@ static Status begin(Session *s, const PlFunction *f, PlSettings *o) {
         const char *value;
         o->before[i] = shown(s, o->a, x->name);
         TRY(setting_value_text(s, o->a, x, &value));
-        TRY(settings_set(s, x->name, value, &s->err));
+        TRY(settings_change(s, x->name, value, true, &s->err));
         o->own[i] = shown(s, o->a, x->name);
         o->n++;
     }
@@ -35,7 +35,7 @@ static bool same(const char *a, const char *b) { return a && b && strcmp(a, b) =
 /* The call has given it another value, which is the session's from now on: COMMIT leaves it. */
 static bool stays(Session *s, PlSettings *o, const char *name, const char *own) {
     const char *now = shown(s, o->a, name);
-    if (same(now, own) || (s->state != 'T' && !s->kept_settings.changed)) return false; /* there was no plain SET */
+    if (same(now, own)) return false; /* there was no plain SET */
     Settings *const running = arena_new_of(o->a, Settings);
     if (!running) return false;
     *running = s->settings;

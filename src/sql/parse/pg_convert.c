@@ -2458,7 +2458,17 @@ static bool conv_sql_body(Conv *c, AstCreateFunction *x) {
         return false;
     }
     x->sql_body = arena_strndup(c->a, whole.ptr, whole.len);
-    const char *body = arena_printf(c->a, "%s%.*s", is_return ? "select" : "", (int)(to - from), whole.ptr + from);
+    const char *body = arena_strdup(c->a, is_return ? "select" : "");
+    for (int64_t p = from; body && p < to;) { /* RETURN is SELECT */
+        const Slice rest = {whole.ptr + p, to - p};
+        const int64_t end = is_return ? rest.len : sql_statement_end(rest);
+        int64_t k = 0;
+        const Tok word = scan_next(rest, &k);
+        const bool returns = !is_return && scan_is_word(rest, word, "return");
+        const int64_t skip = returns ? word.end : 0;
+        body = arena_printf(c->a, "%s%s%.*s", body, returns ? " select" : "", (int)(end - skip), rest.ptr + skip);
+        p += end;
+    }
     if (!x->sql_body || !body) return false;
     x->body = slice_of(body);
     return true;

@@ -513,6 +513,7 @@ static Status make(Arena *a, const Catalog *c, const Routine *sig, const AstCrea
     PlVar found = {.name = "found", .kind = PLV_SCALAR, .type = type_make(T_BOOL)};
     if ((f->found = pl_add_var(&p, &found)) < 0) return ST_ERROR;
     TRY(f->is_sql ? sql_body(&p) : pl_read_body(&p));
+    f->keeps_transaction = x && (x->options.n_sets > 0 || x->options.definer == 1);
     if (x && !(f->sets = arena_array(a, const AstSet *, x->options.n_sets + 1))) return ST_ERROR;
     for (int64_t i = 0; x && i < x->options.n_sets; i++)
         if (x->options.sets[i]->set_kind == AST_SET_VALUE && x->options.sets[i] != x->path)

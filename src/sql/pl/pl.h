@@ -213,6 +213,7 @@ typedef struct PlFunction {
                                   routine is */
     const char **block_labels; /* NULL: none */
     uint8_t conflict;          /* PlConflict */
+    bool keeps_transaction;    /* SET or SECURITY DEFINER: no COMMIT in it */
     bool is_sql;               /* LANGUAGE sql: results of statements are dropped */
     int32_t result_var;        /* LANGUAGE sql: the scalar result, else -1 */
     PlStmt *body;              /* PLS_BLOCK */
