@@ -25,7 +25,7 @@ STELE, DIR, sh, check = P.stele, P.dir, P.sh, P.check
 COMPLETE = "--\n-- Stele database dump complete\n--\n\n"
 # Statements rich in definitions, and values of all types.
 CORPUS = ("ddl/clauses ddl/foreign_keys ddl/generated ddl/comments ddl/indexes ddl/like ddl/matviews ddl/rename_checks ddl/sequences ddl/storage_options ddl/tables ddl/under_views ddl/view_columns ddl/views dml/constraints dml/through_views "
-          "types/arrays_tables types/money types/datetime types/floats types/other pl/names pl/routines pl/sql_bodies select/dependencies review_keys").split()
+          "ddl/alter_routine types/arrays_tables types/money types/datetime types/floats types/other pl/names pl/routines pl/sql_bodies select/dependencies review_keys").split()
 
 
 def make(name, sql):

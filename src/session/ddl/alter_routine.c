@@ -54,7 +54,7 @@ Status routine_check_uncalled(Session *s, Statement *st, const Routine *r, const
 Status routine_move(Session *s, Arena *a, Routine *r, const char *key, const char *from, const char *to) {
     Routine like = *r, *own;
     SearchPath path, changed = {0};
-    const char *name = quote_relation(a, key);
+    const char *name = definition_name(a, key);
     if (!name || !(like.sql = sql_create_named(a, slice_of(r->sql), name))) return err_oom(&s->err);
     like.name = (char *)(uintptr_t)key;
     like.id = 0;

@@ -806,10 +806,16 @@ static Status add_routine(Lister *l, RoutineItem *x, bool after_data, const char
     const char *kind = definition_routine_kind(r), *signature = definition_drop_name(l->a, r);
     Text t = {.a = l->a};
     const bool sets = r->path && *r->path; /* an empty one is in the definition itself */
+    const char *sql = r->sql;
+    if (sets && !key_has_schema(r->name)) { /* else it would be made in the path's first schema */
+        const char *name = arena_printf(l->a, "public.%s", definition_name(l->a, r->name));
+        sql = name ? sql_create_named(l->a, slice_of(sql), name) : NULL;
+        if (!sql) return ST_ERROR;
+    }
     if (sets) text_put(&t, "SET search_path = ");
     if (sets) text_put(&t, r->path);
     if (sets) text_put(&t, ";\n");
-    text_own(&t, r->sql);
+    text_own(&t, sql);
     if (sets) text_put(&t, ";\nSET search_path = public");
     x->done = true;
     if (!signature) return ST_ERROR;
