@@ -142,15 +142,6 @@ static int32_t code_of(Making *m, int set, const Dict *dict, Str text, Err *e) {
     mutex_unlock(&m->lock);
     return code < 0 ? code : dict->n + code;
 }
-static int128_t vec_int(const Vec *v, int64_t i) {
-    switch (v->phys) {
-    case PH_BOOL: return ((const uint8_t *)v->data)[i];
-    case PH_I16: return ((const int16_t *)v->data)[i];
-    case PH_I32: return ((const int32_t *)v->data)[i];
-    case PH_I64: return ((const int64_t *)v->data)[i];
-    default: return ((const int128_t *)v->data)[i];
-    }
-}
 /* Value `at` of the vector, which is not NULL, as the column's cell. */
 static Status put_cell(Making *m, int set, int64_t at, uint8_t phys, char *cell, CellSummary *s, Err *e) {
     const Vec *v = &m->in->set->vals[set];

@@ -105,7 +105,7 @@ Status rows_conflict(Table *t, int index, const NewRows *x, int64_t *rowid, Err 
 }
 
 /* ---- writing cells into a delta tablet ---- */
-static int128_t vec_int(const Vec *v, int64_t i) {
+int128_t vec_int(const Vec *v, int64_t i) {
     switch (v->phys) {
     case PH_BOOL: return ((const uint8_t *)v->data)[i];
     case PH_I16: return ((const int16_t *)v->data)[i];

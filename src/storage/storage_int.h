@@ -196,6 +196,7 @@ static inline bool table_last_takes_rows(const Table *t) {
     const Tablet *tab = t->tablets[t->n_tablets - 1];
     return tab->is_delta && !tab->block->has_home;
 }
+int128_t vec_int(const Vec *v, int64_t i); /* row_change.c: an integer or boolean */
 /* The shared cells of an open column of a version's tablet. */
 SharedBytes *version_cells(const Tablet *tab, int col);
 /* What is left when the data has gone, names and the Table: by its owner, and once by each that has raised impl->held.

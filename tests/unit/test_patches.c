@@ -8,10 +8,9 @@
 #include "storage/table_file.h"
 #include "storage/table_version.h"
 #include "unit_random.h"
+#include "unit_versions.h"
 
 enum { ID, NUMBER, CONSTANT, WORD, TEXT, NARROW, WIDE, DOUBLE, FLAG, N_COLS, ROWS = 3000, TEXT_SIZE = 64 };
-static MemAccount root;
-static EpochDomain *domain;
 
 /* A cell is what a seed stands for; 0: NULL. */
 typedef struct Model {
@@ -34,16 +33,6 @@ static Table *make_table(void) {
     assert_int_equal(table_new(&root, "t", N_COLS, cols, 1, &key, 0, NULL, &t, &e), ST_OK);
     assert_int_equal(table_versions_enable(t, domain, &e), ST_OK);
     return t;
-}
-static int setup(void **state) {
-    (void)state;
-    mem_account_init(&root, NULL, "test", 0, NULL);
-    return epoch_domain_new(&root, &domain, NULL) != ST_OK;
-}
-static int teardown(void **state) {
-    (void)state;
-    epoch_domain_free(domain);
-    return atomic_load(&root.used) != 0; /* nothing leaks */
 }
 
 static int64_t new_seed(int col) {
@@ -375,9 +364,9 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_random, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_forms, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_out_of_memory, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_random, versions_setup, versions_teardown),
+        cmocka_unit_test_setup_teardown(test_forms, versions_setup, versions_teardown),
+        cmocka_unit_test_setup_teardown(test_out_of_memory, versions_setup, versions_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

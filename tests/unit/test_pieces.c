@@ -8,11 +8,10 @@
 #include "storage/pieces_int.h"
 #include "storage/table_version.h"
 #include "unit_random.h"
+#include "unit_versions.h"
 
 enum { ID, AMOUNT, KIND, NOTE, WIDE, N_COLS };
 enum { ROWS = 2 * TABLET_ROWS + 5000 };
-static MemAccount root;
-static EpochDomain *domain;
 static EpochSlot *pin;
 static const _Atomic bool no_cancel;
 
@@ -23,17 +22,11 @@ static Type ty(TypeId id) {
     if (id == T_NUMERIC) t.precision = 30;
     return t;
 }
-static int setup(void **state) {
-    (void)state;
-    mem_account_init(&root, NULL, "test", 0, NULL);
-    return epoch_domain_new(&root, &domain, NULL) != ST_OK || epoch_register(domain, 1, &pin, NULL) != ST_OK;
-}
+static int setup(void **state) { return versions_setup(state) != 0 || epoch_register(domain, 1, &pin, NULL) != ST_OK; }
 static int teardown(void **state) {
-    (void)state;
     epoch_unregister(pin);
     while (epoch_reclaim(domain, EPOCH_BATCH)) {}
-    epoch_domain_free(domain);
-    return atomic_load(&root.used) != 0; /* nothing leaks */
+    return versions_teardown(state);
 }
 
 /* Values of rows, made from numbers. */

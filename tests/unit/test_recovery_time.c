@@ -5,29 +5,12 @@
  */
 #include <unistd.h>
 
-#include "api/api_int.h"
 #include "base/log.h"
 #include "db/checkpoint.h"
 #include "db/redo.h"
-#include "unit.h"
-#include "unit_api.h"
-#include "unit_disk.h"
+#include "unit_durable.h"
 
-static const char db_path[] = "/db";
-static stele_db *db;
-static stele_conn *conn;
-
-static void open_on(Disk *d) {
-    const stele_options o = {.threads = 1, .durable = true};
-    stele_error_info e;
-    if (api_open(db_path, &o, &d->vfs, &db, &e) != STELE_OK) fail_msg("%s %s", e.sqlstate, e.message);
-    assert_int_equal(stele_connect(db, &conn), STELE_OK);
-    api_run(conn, "set auto_merge = off; set synchronous_commit = off");
-}
-static void leave(void) {
-    stele_disconnect(conn);
-    stele_discard(db);
-}
+static const char settings[] = "set auto_merge = off; set synchronous_commit = off";
 static Disk *cut_off(Disk *d) {
     pthread_mutex_lock(&d->lock);
     Disk *left = disk_after_cut(d);
@@ -51,7 +34,7 @@ static const Shape shapes[] = {
 static double rate_of(const Shape *x) {
     Disk *d = disk_new(71);
     char sql[200];
-    open_on(d);
+    open_on(d, settings);
     api_run(conn, "create table t(id int primary key, s text, g int); insert into t select -i, 'row ' || i, 0 from "
                   "generate_series(0, 5000) g(i); checkpoint");
     for (int i = 0; i < x->n; i++) {
@@ -61,7 +44,7 @@ static double rate_of(const Shape *x) {
     api_run(conn, "set synchronous_commit = on; insert into t values (-10000, 'last', 0)");
     leave();
     Disk *left = cut_off(d);
-    open_on(left);
+    open_on(left, settings);
     const double rate = (double)atomic_load(&checkpoint_rates(db->db)->replay);
     leave();
     disk_free(left);
@@ -120,7 +103,7 @@ static double load(int64_t checkpoints) {
 }
 static void check_cut(Disk *left, double rate) {
     CheckpointInfo info;
-    open_on(left);
+    open_on(left, settings);
     checkpoint_info(db->db, &info);
     if ((double)info.replayed > 1.2 * TARGET_S * rate)
         fail_msg("%lld bytes of work are left, at %.0f per second", (long long)info.replayed, rate);
@@ -131,7 +114,7 @@ static void target_is_kept(void **state) {
     (void)state;
     Disk *d = disk_new(72);
     Cuts cuts = {.next = 0};
-    open_on(d);
+    open_on(d, settings);
     api_run(conn, "create table t(id int primary key, s text, g int); insert into t select i, '', 0 from "
                   "generate_series(0, 20000) g(i)");
     char sql[80];
@@ -158,7 +141,7 @@ static void summary(void **state) {
     (void)state;
     static char said[API_TEXT];
     Disk *d = disk_new(73);
-    open_on(d);
+    open_on(d, settings);
     api_run(conn, "create table t(a int)");
     api_run(conn, "insert into t values (1)");
     api_run(conn, "insert into t values (2); set synchronous_commit = on; insert into t values (3)");

@@ -9,32 +9,15 @@
 #include "storage/table_fork.h"
 #include "storage/table_version.h"
 #include "unit_random.h"
+#include "unit_versions.h"
 
 enum { ID, BALANCE, NAME, N_COLS };
 enum { IDS = 4000 /* that rows may have */, KINDS = 40 /* of names that are there from the beginning */ };
-static MemAccount root;
-static EpochDomain *domain;
 
-static Type ty(TypeId id) {
-    Type t;
-    memset(&t, 0, sizeof t);
-    t.id = (uint8_t)id;
-    return t;
-}
-static int setup(void **state) {
-    (void)state;
-    mem_account_init(&root, NULL, "test", 0, NULL);
-    return epoch_domain_new(&root, &domain, NULL) != ST_OK;
-}
-static int teardown(void **state) {
-    (void)state;
-    epoch_domain_free(domain);
-    return atomic_load(&root.used) != 0; /* nothing leaks */
-}
 static Table *make_table(void) {
-    ColumnDef cols[N_COLS] = {{.name = "id", .type = ty(T_INT8), .not_null = true},
-                              {.name = "balance", .type = ty(T_INT8)},
-                              {.name = "name", .type = ty(T_TEXT)}};
+    ColumnDef cols[N_COLS] = {{.name = "id", .type = type_make(T_INT8), .not_null = true},
+                              {.name = "balance", .type = type_make(T_INT8)},
+                              {.name = "name", .type = type_make(T_TEXT)}};
     KeyDef keys[] = {{.name = "pk", .primary = true, .n_cols = 1, .cols = (int[]){ID}},
                      {.name = "named", .n_cols = 2, .cols = (int[]){NAME, ID}}};
     Table *t = NULL;
@@ -75,17 +58,17 @@ static void cells_of(Vec *v, int64_t *id, Row *r, Str *name, char *buf, uint8_t 
     valid[0] = !r->null;
     valid[1] = r->name >= 0;
     if (r->null) r->balance = 0;
-    v[ID] = (Vec){.data = id, .phys = PH_I64, .type = ty(T_INT8)};
-    v[BALANCE] = (Vec){.data = &r->balance, .valid = valid, .phys = PH_I64, .type = ty(T_INT8)};
-    v[NAME] = (Vec){.data = name, .valid = valid + 1, .phys = PH_STR, .type = ty(T_TEXT)};
+    v[ID] = (Vec){.data = id, .phys = PH_I64, .type = type_make(T_INT8)};
+    v[BALANCE] = (Vec){.data = &r->balance, .valid = valid, .phys = PH_I64, .type = type_make(T_INT8)};
+    v[NAME] = (Vec){.data = name, .valid = valid + 1, .phys = PH_STR, .type = type_make(T_TEXT)};
 }
 static int64_t find(const Table *t, int64_t id) {
-    Value v = {.type = ty(T_INT8), .u.i64 = id};
+    Value v = {.type = type_make(T_INT8), .u.i64 = id};
     return table_lookup(t, 0, &v);
 }
 static int64_t find_named(const Table *t, int32_t name, int64_t id) {
     char buf[32];
-    Value v[2] = {{.type = ty(T_TEXT), .u.str = name_of(buf, name)}, {.type = ty(T_INT8), .u.i64 = id}};
+    Value v[2] = {{.type = type_make(T_TEXT), .u.str = name_of(buf, name)}, {.type = type_make(T_INT8), .u.i64 = id}};
     return table_lookup(t, 1, v);
 }
 /* The table has the model's rows and no others; keys find them, and do not find others. */
@@ -183,7 +166,7 @@ static void change_many(Table *t, Model *m, int64_t part, UndoLog *u) {
         m->rows[id].null = false;
         balances[n++] = m->rows[id].balance = rnd_below(1 << 20);
     }
-    Vec v = {.data = balances, .phys = PH_I64, .type = ty(T_INT8)};
+    Vec v = {.data = balances, .phys = PH_I64, .type = type_make(T_INT8)};
     assert_int_equal(table_update(t, n, rows, 1, (int[]){BALANCE}, &v, u, NULL), ST_OK);
 }
 /* A table in all the forms that there are. */
@@ -340,7 +323,7 @@ static void *fork_beside(void *arg) {
         bool ok = table_fork_new(v, &root, &f, NULL) == ST_OK;
         for (int64_t id = 0; ok && id < IDS; id += 7) {
             int64_t at = find(f, id);
-            Vec x = {.data = &balance, .phys = PH_I64, .type = ty(T_INT8)};
+            Vec x = {.data = &balance, .phys = PH_I64, .type = type_make(T_INT8)};
             if (at < 0) continue;
             ok = table_update(f, 1, &at, 1, (int[]){BALANCE}, &x, u, NULL) == ST_OK && find(f, id) == at;
             sum += balance;
@@ -384,10 +367,10 @@ static void test_beside(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_random, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_memory, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_out_of_memory, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_beside, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_random, versions_setup, versions_teardown),
+        cmocka_unit_test_setup_teardown(test_memory, versions_setup, versions_teardown),
+        cmocka_unit_test_setup_teardown(test_out_of_memory, versions_setup, versions_teardown),
+        cmocka_unit_test_setup_teardown(test_beside, versions_setup, versions_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,29 +5,12 @@
  * had before, and stele check must find all files good. */
 #include <unistd.h>
 
-#include "api/api_int.h"
 #include "db/checkpoint.h"
 #include "storage/table_file.h"
-#include "unit.h"
-#include "unit_api.h"
-#include "unit_disk.h"
+#include "unit_durable.h"
 #include "unit_random.h"
 
-static const char db_path[] = "/db";
-static stele_db *db;
-static stele_conn *conn;
-
-static void open_on(Disk *d) {
-    const stele_options o = {.threads = 1, .durable = true};
-    stele_error_info e;
-    if (api_open(db_path, &o, &d->vfs, &db, &e) != STELE_OK) fail_msg("%s %s", e.sqlstate, e.message);
-    assert_int_equal(stele_connect(db, &conn), STELE_OK);
-    api_run(conn, "set auto_merge = off");
-}
-static void leave(void) {
-    stele_disconnect(conn);
-    stele_discard(db);
-}
+static const char settings[] = "set auto_merge = off";
 /* The files as they would be found: those of tables, their bases, bytes of both. */
 typedef struct Files {
     int n_parts;
@@ -78,7 +61,7 @@ static void gives_the_same(Disk *d) {
     pthread_mutex_lock(&d->lock);
     Disk *left = disk_after_cut(d);
     pthread_mutex_unlock(&d->lock);
-    open_on(left);
+    open_on(left, settings);
     api_gives(conn, sums, want);
     leave();
     check_files(left, want);
@@ -89,7 +72,7 @@ static void gives_the_same(Disk *d) {
 static void one_tablet(void **state) {
     (void)state;
     Disk *d = disk_new(81);
-    open_on(d);
+    open_on(d, settings);
     api_run(conn, big);
     const Files whole = files_of(d);
     assert_int_equal(whole.n_parts, 0);
@@ -137,7 +120,7 @@ static void random_changes(void **state) {
         rng = (uint64_t)seed * 0x9E3779B97F4A7C15u | 1;
         const int64_t rows = seed % 2 ? 300000 : 3000;
         char sql[200];
-        open_on(d);
+        open_on(d, settings);
         snprintf(sql, sizeof sql,
                  "create table t(id int, g int, s text); insert into t select i, i, 'text ' || i %% 100 from "
                  "generate_series(1, %lld) g(i); vacuum t; checkpoint",
@@ -163,7 +146,7 @@ static void random_changes(void **state) {
             disk_free(d);
             d = left;
             check_files(d, want);
-            open_on(d);
+            open_on(d, settings);
             assert_string_equal(rows_now(), want);
         }
         leave();
@@ -183,7 +166,7 @@ static bool try_open_fails(Disk *d, stele_error_info *e) {
 static void damaged_base(void **state) {
     (void)state;
     Disk *d = disk_new(83);
-    open_on(d);
+    open_on(d, settings);
     api_run(conn, big);
     api_run(conn, "update t set g = -1 where id = 200000; checkpoint");
     char want[API_TEXT];
@@ -246,7 +229,7 @@ static void commit_beside(void **state) {
     for (int fails = 0; fails < 2; fails++) {
         Disk *d = disk_new(84);
         pthread_t thread;
-        open_on(d);
+        open_on(d, settings);
         api_run(conn, "set lock_timeout = 0; create table t(id int, g int, s text); insert into t select i, i, 'text' "
                       "from generate_series(1, 5000) g(i); checkpoint; delete from t where id % 3 = 0; vacuum t; "
                       "checkpoint; create table other(a int); checkpoint; insert into other values (1)");

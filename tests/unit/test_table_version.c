@@ -8,22 +8,15 @@
 #include "storage/storage_int.h"
 #include "storage/table_version.h"
 #include "unit_random.h"
+#include "unit_versions.h"
 
 enum { ID, BALANCE, NAME, FLAG, N_COLS };
-static MemAccount root;
-static EpochDomain *domain;
 
-static Type ty(TypeId id) {
-    Type t;
-    memset(&t, 0, sizeof t);
-    t.id = (uint8_t)id;
-    return t;
-}
 static Table *make_table(const char *name) {
-    ColumnDef cols[N_COLS] = {{.name = "id", .type = ty(T_INT8), .not_null = true},
-                              {.name = "balance", .type = ty(T_INT8)},
-                              {.name = "name", .type = ty(T_TEXT)},
-                              {.name = "flag", .type = ty(T_BOOL)}};
+    ColumnDef cols[N_COLS] = {{.name = "id", .type = type_make(T_INT8), .not_null = true},
+                              {.name = "balance", .type = type_make(T_INT8)},
+                              {.name = "name", .type = type_make(T_TEXT)},
+                              {.name = "flag", .type = type_make(T_BOOL)}};
     KeyDef keys[] = {{.name = "pk", .primary = true, .n_cols = 1, .cols = (int[]){ID}},
                      {.name = "named", .n_cols = 2, .cols = (int[]){NAME, ID}}};
     Table *t = NULL;
@@ -31,16 +24,6 @@ static Table *make_table(const char *name) {
     assert_int_equal(table_new(&root, name, N_COLS, cols, 2, keys, 0, NULL, &t, &e), ST_OK);
     assert_int_equal(table_versions_enable(t, domain, &e), ST_OK);
     return t;
-}
-static int setup(void **state) {
-    (void)state;
-    mem_account_init(&root, NULL, "test", 0, NULL);
-    return epoch_domain_new(&root, &domain, NULL) != ST_OK;
-}
-static int teardown(void **state) {
-    (void)state;
-    epoch_domain_free(domain);
-    return atomic_load(&root.used) != 0; /* nothing leaks */
 }
 static EpochSlot *slot(void) {
     EpochSlot *s = NULL;
@@ -75,10 +58,10 @@ static Status append_status(Table *t, int64_t first, int64_t n, int64_t balance,
         flags[i] = (first + i) % 3 == 1;
         flag_valid[i] = (first + i) % 3 != 0;
     }
-    Vec v[N_COLS] = {{.data = ids, .phys = PH_I64, .type = ty(T_INT8)},
-                     {.data = &balance, .phys = PH_I64, .is_const = true, .type = ty(T_INT8)},
-                     {.data = names, .valid = valid, .phys = PH_STR, .type = ty(T_TEXT)},
-                     {.data = flags, .valid = flag_valid, .phys = PH_BOOL, .type = ty(T_BOOL)}};
+    Vec v[N_COLS] = {{.data = ids, .phys = PH_I64, .type = type_make(T_INT8)},
+                     {.data = &balance, .phys = PH_I64, .is_const = true, .type = type_make(T_INT8)},
+                     {.data = names, .valid = valid, .phys = PH_STR, .type = type_make(T_TEXT)},
+                     {.data = flags, .valid = flag_valid, .phys = PH_BOOL, .type = type_make(T_BOOL)}};
     Status st = table_append(t, n, v, undo, NULL, e);
     free(ids);
     free(names);
@@ -102,12 +85,12 @@ static bool row_lives(const Table *t, int64_t rowid) {
     return tab < t->n_tablets && row < t->tablets[tab]->rows && !tablet_row_deleted(t->tablets[tab], row);
 }
 static void set_balance(Table *t, int64_t rowid, int64_t balance, UndoLog *undo) {
-    Vec v = {.data = &balance, .phys = PH_I64, .type = ty(T_INT8)};
+    Vec v = {.data = &balance, .phys = PH_I64, .type = type_make(T_INT8)};
     assert_int_equal(table_update(t, 1, &rowid, 1, (int[]){BALANCE}, &v, undo, NULL), ST_OK);
 }
 /* Both keys have the column. */
 static void set_id(Table *t, int64_t rowid, int64_t id, UndoLog *undo) {
-    Vec v = {.data = &id, .phys = PH_I64, .type = ty(T_INT8)};
+    Vec v = {.data = &id, .phys = PH_I64, .type = type_make(T_INT8)};
     assert_int_equal(table_update(t, 1, &rowid, 1, (int[]){ID}, &v, undo, NULL), ST_OK);
 }
 static void delete_row(Table *t, int64_t rowid, UndoLog *undo) {
@@ -211,11 +194,11 @@ static void forget_ids(void) {
 
 /* ---- reading by key ---- */
 static int64_t find_id(const Table *t, int64_t id) {
-    Value v = {.type = ty(T_INT8), .u.i64 = id};
+    Value v = {.type = type_make(T_INT8), .u.i64 = id};
     return table_lookup(t, 0, &v);
 }
 static int64_t find_named(const Table *t, Value name, int64_t id) {
-    Value v[2] = {name, {.type = ty(T_INT8), .u.i64 = id}};
+    Value v[2] = {name, {.type = type_make(T_INT8), .u.i64 = id}};
     return table_lookup(t, 1, v);
 }
 /* Where each id below n is, as a scan finds it; -1: nowhere. The others are left out. */
@@ -232,7 +215,7 @@ static int64_t *places(const Table *t, int64_t n) {
 }
 /* Whether both keys find the id where it is, and not with another name. */
 static bool finds(const Table *t, const int64_t *at, int64_t id) {
-    Value name = {.type = ty(T_TEXT), .u.str = str_make("no such name", 12)};
+    Value name = {.type = type_make(T_TEXT), .u.str = str_make("no such name", 12)};
     bool ok = find_id(t, id) == at[id] && find_named(t, name, id) == -1;
     if (at[id] < 0) return ok;
     table_value(t, at[id], NAME, &name);
@@ -732,7 +715,7 @@ static void test_out_of_memory(void **state) {
     n = 0;
     for (bool ok = false; !ok;) {
         int64_t row = rowid_make(1, 9), x = 5;
-        Vec b = {.data = &x, .phys = PH_I64, .type = ty(T_INT8)};
+        Vec b = {.data = &x, .phys = PH_I64, .type = type_make(T_INT8)};
         Digest was = digest(t);
         mem_fail_at(++n);
         ok = table_update(t, 1, &row, 1, (int[]){BALANCE}, &b, NULL, NULL) == ST_OK;
@@ -1221,24 +1204,24 @@ static void test_side_stress(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_versions, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_opened, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_beside_shared, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_sharing, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_dictionary, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_keys, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_slots_are_freed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_uncommitted, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_committing, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_hidden_log, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_drop, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_out_of_memory, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_random, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_side_by_side, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_long_pin, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_stress, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_key_stress, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_side_stress, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_versions, versions_setup, versions_teardown),
+        cmocka_unit_test_setup_teardown(test_opened, versions_setup, versions_teardown),
+        cmocka_unit_test_setup_teardown(test_beside_shared, versions_setup, versions_teardown),
+        cmocka_unit_test_setup_teardown(test_sharing, versions_setup, versions_teardown),
+        cmocka_unit_test_setup_teardown(test_dictionary, versions_setup, versions_teardown),
+        cmocka_unit_test_setup_teardown(test_keys, versions_setup, versions_teardown),
+        cmocka_unit_test_setup_teardown(test_slots_are_freed, versions_setup, versions_teardown),
+        cmocka_unit_test_setup_teardown(test_uncommitted, versions_setup, versions_teardown),
+        cmocka_unit_test_setup_teardown(test_committing, versions_setup, versions_teardown),
+        cmocka_unit_test_setup_teardown(test_hidden_log, versions_setup, versions_teardown),
+        cmocka_unit_test_setup_teardown(test_drop, versions_setup, versions_teardown),
+        cmocka_unit_test_setup_teardown(test_out_of_memory, versions_setup, versions_teardown),
+        cmocka_unit_test_setup_teardown(test_random, versions_setup, versions_teardown),
+        cmocka_unit_test_setup_teardown(test_side_by_side, versions_setup, versions_teardown),
+        cmocka_unit_test_setup_teardown(test_long_pin, versions_setup, versions_teardown),
+        cmocka_unit_test_setup_teardown(test_stress, versions_setup, versions_teardown),
+        cmocka_unit_test_setup_teardown(test_key_stress, versions_setup, versions_teardown),
+        cmocka_unit_test_setup_teardown(test_side_stress, versions_setup, versions_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
