@@ -46,7 +46,6 @@
  * something ahead: configurations with such bulks; bulks that the one before was told of; those of them whose
  * arguments, and whose footprints, were there when they began; `. calls failed` at the end.
  */
-#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -60,6 +59,7 @@
 #include "session/pool/bulk.h"
 #include "session/pool/bulk_redo.h"
 #include "session/pool/bulk_slices.h"
+#include "../remove_tree.h"
 
 enum { MAX_ROUTINES = 32, MAX_TABLES = 32, MAX_ARGS = 16, MAX_DIFFERENCES = 4, OTHERS = 2, WATCHERS = 2 };
 
@@ -842,17 +842,6 @@ static void readers_stop(const Config *g, Reader *r) {
     atomic_store(&r[1].stop, true);
     pthread_join(r[1].thread, NULL);
     read_now(&r[1]); /* at least once */
-}
-static void remove_tree(const char *path) {
-    DIR *d = opendir(path);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        char inner[1024];
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
-        snprintf(inner, sizeof inner, "%s/%s", path, e->d_name);
-        remove_tree(inner);
-    }
-    if (d) closedir(d);
-    (void)remove(path);
 }
 /* Leaves the database as a crash does, and opens it again: tables are what they were. */
 static void crash(const Case *k, const Config *g, Conn *c) {

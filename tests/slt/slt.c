@@ -34,6 +34,7 @@
 
 #include "../definitions.h"
 #include "stele/stele.h"
+#include "../remove_tree.h"
 
 typedef struct Lines {
     char *text, **line;
@@ -351,17 +352,6 @@ static char *state_of(stele_db *db) {
     stele_disconnect(c);
     free(s.tables.p);
     return s.text.p;
-}
-static void remove_tree(const char *path) {
-    DIR *d = opendir(path);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        char inner[1024];
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
-        snprintf(inner, sizeof inner, "%s/%s", path, e->d_name);
-        remove_tree(inner);
-    }
-    if (d) closedir(d);
-    (void)remove(path);
 }
 /* Prints the first line that differs. */
 static void compare_states(const char *file, const char *before, const char *after) {
