@@ -371,7 +371,8 @@ static Status finish(TableLoad *l, Pool *pool, UndoLog *undo, bool rebuild, int6
     TRY(run_step(l, pool, finish_worker, e));
     TRY(fresh ? install_fresh(l, pool, undo, e) : install_more(l, pool, undo, rows, e));
 #ifdef __GLIBC__
-    if (fresh ? t->live_rows > TRIM_ROWS : rows > TRIM_ROWS) malloc_trim(0);
+    /* a merge does so itself, when the load has gone */
+    if (!rebuild && (fresh ? t->live_rows : rows) > TRIM_ROWS) malloc_trim(0);
 #endif
     table_changed(t);
     return ST_OK;

@@ -63,7 +63,7 @@ typedef struct Merge {
     MergeFigures f;
     VEC(Span) spans;
     Made *made;
-    int64_t n_made, cap_made, rows, settled_rows;
+    int64_t n_made, cap_made, rows;
     Arena *arena;
     MergeCol *cols;
     /* steps */
@@ -168,19 +168,18 @@ static Status plan(Merge *m, bool keep, Err *e) {
     const Table *t = m->t;
     Made *open = NULL; /* takes more rows */
     int64_t texts = 0;
-    m->n_made = m->spans.len = m->rows = m->settled_rows = 0;
+    m->n_made = m->spans.len = m->rows = 0;
     for (int64_t i = 0; i < t->n_tablets; i++) {
         const Tablet *tab = t->tablets[i];
-        const int64_t bound = text_bound(t, tab);
         m->rows += tab->rows - tab->n_deleted;
         if (keep && is_settled(tab)) {
             TRY(add_made(m, &open, e));
             open->settled = true;
             TRY(add_span(m, open, (Span){i, 0, tab->rows}, tab->rows, e));
-            m->settled_rows += tab->rows;
             open = NULL;
             continue;
         }
+        const int64_t bound = text_bound(t, tab);
         for (int64_t first = 0, end, n; first < tab->rows; first = end) {
             if (open && (open->rows == TABLET_ROWS || texts + bound > CUT_BYTES)) open = NULL;
             end = live_run(tab, first, open ? TABLET_ROWS - open->rows : TABLET_ROWS, &n);

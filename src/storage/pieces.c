@@ -518,20 +518,6 @@ Status pieces_apply(TablePieces *p, const int64_t *rowids, const NewRows *set, U
 }
 
 /* ---- as cells ---- */
-/* A record of the column's old cells, of no rows yet. */
-static UndoRecord *push_cells(UndoLog *u, const TablePieces *p, int col, int64_t n, int64_t *ids, Err *e) {
-    const int64_t size = phys_size((Phys)column_phys(&p->table->cols[col]));
-    char *cells = undo_alloc(u, n * size, e);
-    uint8_t *valid = undo_alloc(u, n, e);
-    UndoRecord *r = cells && valid ? undo_push(u, UNDO_UPDATE, p->table, e) : NULL;
-    if (!r) return NULL;
-    r->rowids = ids;
-    r->col = col;
-    r->cell_size = (int32_t)size;
-    r->cells = cells;
-    r->valid = valid;
-    return r;
-}
 /* Strings of old cells stay with the tablet. */
 static Status keep_strings(Tablet *tab, int64_t n, Str *cells, const uint8_t *valid, Err *e) {
     for (int64_t i = 0; i < n; i++)
@@ -564,7 +550,7 @@ static Status unpack_column(const TablePieces *p, const Piece *x, int col, UndoR
 }
 static Status unpack_columns(UndoLog *u, const TablePieces *p, int64_t *ids, Err *e) {
     for (int i = 0; i < p->n_set; i++) {
-        UndoRecord *r = push_cells(u, p, p->set[i], pieces_rows(p), ids, e);
+        UndoRecord *r = push_update(p->table, pieces_rows(p), ids, p->set[i], u, e);
         if (!r) return ST_ERROR;
         for (int64_t j = 0; j < p->n; j++) TRY(unpack_column(p, &p->items[j], p->set[i], r, e));
     }

@@ -417,8 +417,7 @@ Status table_reserve_cell(Table *t, int64_t rowid, int col, Err *e) {
     TRY(begin_update(t, tab, col, 1, &rowid, e));
     return update_cell(t, tab, col, rowid & 0xffffffff, NULL, 0, &cell, e);
 }
-/* A record of the column's old cells, of no rows yet. */
-static UndoRecord *push_update(Table *t, int64_t n, int64_t *ids, int col, UndoLog *undo, Err *e) {
+UndoRecord *push_update(Table *t, int64_t n, int64_t *ids, int col, UndoLog *undo, Err *e) {
     int64_t size = phys_size((Phys)column_phys(&t->cols[col]));
     char *cells = undo_alloc(undo, n * size, e);
     uint8_t *valid = undo_alloc(undo, n, e);

@@ -262,6 +262,8 @@ struct UndoLog {
 
 /* A record of a change that comes. */
 UndoRecord *undo_push(UndoLog *u, UndoKind kind, Table *t, Err *e);
+/* row_change.c: of an UPDATE of the column's old cells, of no rows yet. */
+UndoRecord *push_update(Table *t, int64_t n, int64_t *ids, int col, UndoLog *undo, Err *e);
 int128_t undo_added(const UndoRecord *r, int64_t i);              /* what an ADD has added */
 void undo_cell_value(const UndoRecord *r, int64_t i, Value *out); /* of a shown UPDATE; bytes are the table's */
 void *undo_alloc(UndoLog *u, int64_t bytes, Err *e);

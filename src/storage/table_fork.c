@@ -115,13 +115,6 @@ typedef struct Applying {
     Err *e;
     VEC(RowEdit) moved; /* rows of the table that did not stay where they were, by `was` */
 } Applying;
-static int64_t sort_distinct(int64_t *v, int64_t n) {
-    int64_t k = 0;
-    if (n > 1) qsort(v, (size_t)n, sizeof *v, rowid_cmp);
-    for (int64_t i = 0; i < n; i++)
-        if (k == 0 || v[k - 1] != v[i]) v[k++] = v[i];
-    return k;
-}
 /* Of the fork, and of the kind that is asked for: deletes (cols NULL), or updates of one of these columns, among them
  * additions that were read. */
 static bool is_of(const Applying *x, const UndoRecord *r, const bool *cols) {

@@ -54,7 +54,7 @@ static bool own_row(const Net *n, const Table *t, int64_t rowid) {
     return r && r->t == t && r->tablet == at.tablet && at.first < r->end;
 }
 
-static int64_t sort_distinct(int64_t *v, int64_t n) {
+int64_t sort_distinct(int64_t *v, int64_t n) {
     int64_t k = 1;
     while (k < n && v[k - 1] < v[k]) k++;
     if (k >= n) return n;
@@ -128,10 +128,10 @@ static Status rows_of(Net *n, const Table *t, NetChange *c) {
     }
     const int64_t singly = c->n_updated;
     add_pieces(n, t, false, c->updated, &c->n_updated);
-    for (int64_t k = singly, all = c->n_updated; n_gone > 0 && k < all; k++) {
-        if (k == singly) c->n_updated = singly;
+    const int64_t all = c->n_updated;
+    if (n_gone > 0) c->n_updated = singly;
+    for (int64_t k = c->n_updated; k < all; k++)
         if (!listed(gone, n_gone, c->updated[k])) c->updated[c->n_updated++] = c->updated[k];
-    }
     c->n_updated = sort_distinct(c->updated, c->n_updated);
     return ST_OK;
 }
@@ -191,7 +191,8 @@ typedef struct OldCell {
 } OldCell;
 struct UndoCells {
     const UndoLog *u;
-    VEC(OldCell) cells; /* by table, column, row; of a cell's records the oldest first */
+    VEC(OldCell) cells;  /* by table, column, row; of a cell's records the oldest first */
+    VEC(int64_t) pieces; /* records of pieces, the oldest first */
 };
 static int by_cell(const void *x, const void *y) {
     const OldCell *a = x, *b = y;
@@ -207,6 +208,7 @@ Status undo_cells(const UndoLog *u, Arena *a, UndoCells **out) {
     x->u = u;
     for (int64_t k = 0; k < u->recs.len; k++) {
         const UndoRecord *r = &u->recs.items[k];
+        if (r->t && r->kind == UNDO_PIECES && !vec_push(a, &x->pieces, k)) return ST_ERROR;
         for (int64_t i = 0; r->t && r->kind == UNDO_UPDATE && i < r->n; i++)
             if (!vec_push(a, &x->cells, ((OldCell){r->t, r->rowids[i], k, i, r->col}))) return ST_ERROR;
     }
@@ -214,17 +216,17 @@ Status undo_cells(const UndoLog *u, Arena *a, UndoCells **out) {
     return ST_OK;
 }
 /* The first record of pieces that have the cell; -1: none. */
-static int64_t pieces_with(const UndoLog *u, const Table *t, int64_t rowid, int col) {
-    for (int64_t k = 0; k < u->recs.len; k++) {
-        const UndoRecord *r = &u->recs.items[k];
+static int64_t pieces_with(const UndoCells *x, const Table *t, int64_t rowid, int col) {
+    for (int64_t k = 0; k < x->pieces.len; k++) {
+        const UndoRecord *r = &x->u->recs.items[x->pieces.items[k]];
         if (r->t == t && r->kind == UNDO_PIECES && pieces_set_column(r->pieces, col) &&
             pieces_have_row(r->pieces, rowid))
-            return k;
+            return x->pieces.items[k];
     }
     return -1;
 }
 bool undo_cells_find(const UndoCells *x, const Table *t, int64_t rowid, int col, Value *out) {
-    const int64_t pieces = pieces_with(x->u, t, rowid, col);
+    const int64_t pieces = pieces_with(x, t, rowid, col);
     OldCell at = {t, rowid, -1, -1, col};
     int64_t lo = 0, hi = x->cells.len;
     while (lo < hi) {

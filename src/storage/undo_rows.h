@@ -25,6 +25,8 @@ static inline int rowid_cmp(const void *x, const void *y) {
     const int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
     return (a > b) - (a < b);
 }
+/* undo_net.c: sorts n rowids, each once; how many these are. */
+int64_t sort_distinct(int64_t *v, int64_t n);
 
 /* The updates after the mark, of integers and numerics, are additions from now on: the difference of the new cells to
  * the old ones. false: some cell is or was NULL, a row has moved, or a sum may be beyond 64 bits in a packed column,

@@ -16,7 +16,6 @@
  *
  * So arguments take as many bits as their range needs, and what is the same in all calls takes none.
  */
-#include "base/hash.h"
 #include "txn/run/replay_int.h"
 #include "types/array.h"
 #include "types/zone.h"
