@@ -595,13 +595,6 @@ const char *catalog_put_object(const Catalog *c, CatalogKind kind, int64_t i, By
     }
     return NULL;
 }
-Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccount *a, Err *e) {
-    BytesOut o = {.acct = a, .e = e};
-    Status st = catalog_file_put(c, &o);
-    if (st == ST_OK) st = vfs_write_file(vfs, path, o.p, o.len, e);
-    bytes_out_release(&o);
-    return st;
-}
 
 static bool type_ok(Type t) {
     if (t.id == T_ARRAY) return type_element(t).id != T_ARRAY && type_ok(type_element(t));
@@ -1221,6 +1214,16 @@ static Status begin_bytes(const char *p, int64_t len, const char *path, Arena *a
 static Status read_file(Vfs *vfs, const char *path, Arena *a, char **p, int64_t *len, Err *e) {
     TRY(vfs_read_file(vfs, a, path, p, len, e));
     return *len < 0 ? err_corrupted(e, path, 0, "file is missing") : ST_OK;
+}
+Status catalog_file_get(Vfs *vfs, const char *path, BytesOut *o, Err *e) {
+    Arena *a = arena_new(o->acct, e);
+    char *p;
+    int64_t len;
+    if (a) arena_set_err(a, e);
+    const Status st = a && path ? read_file(vfs, path, a, &p, &len, e) : ST_ERROR;
+    if (st == ST_OK) bytes_put(o, p, len);
+    arena_free(a);
+    return o->failed ? ST_ERROR : st;
 }
 Status catalog_file_next_id(Vfs *vfs, const char *path, Arena *a, int64_t *next_id, Err *e) {
     BytesIn in;

@@ -64,8 +64,6 @@
 
 /* The bytes of the file, appended to what `o` has: nothing. */
 Status catalog_file_put(const Catalog *c, BytesOut *o);
-/* Writes the whole file and syncs it. What is needed meanwhile is charged to `a`. */
-Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccount *a, Err *e);
 /* One of its objects: what the file has of it, appended to `o`, but for the numbers of a sequence; its key
  * (base/key.h). */
 typedef enum CatalogKind {
@@ -82,6 +80,8 @@ typedef enum CatalogKind {
 } CatalogKind;
 int64_t catalog_object_count(const Catalog *c, CatalogKind kind);
 const char *catalog_put_object(const Catalog *c, CatalogKind kind, int64_t i, BytesOut *o);
+/* The bytes of such a file, appended to `o`, as they are. XX001: it is missing. */
+Status catalog_file_get(Vfs *vfs, const char *path, BytesOut *o, Err *e);
 /* Fills an empty catalog; tables are charged to `account` and have no rows yet. What is needed meanwhile is in `a`.
  * XX001 when the file is missing or damaged; the catalog then has a part of it. */
 Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *account, Arena *a, Err *e);

@@ -63,13 +63,10 @@ Status closed_catalog_read(ClosedDir *d, const char *what, const char *p, int64_
 Status closed_catalog_load(ClosedDir *d, const char *path, Catalog *c, Err *e) {
     *c = (Catalog){0};
     Arena *a = arena_new(&d->account, e);
-    char *p = NULL;
-    int64_t len = 0;
     if (!a) return ST_ERROR;
     arena_set_err(a, e);
-    Status st = vfs_read_file(d->vfs, a, path, &p, &len, e);
-    if (st == ST_OK && len < 0) st = err_corrupted(e, path, 0, "file is missing");
-    if (st == ST_OK) st = closed_catalog_read(d, path, p, len, c, e);
+    Status st = catalog_init(c, &d->account, e);
+    if (st == ST_OK) st = catalog_file_load(c, d->vfs, path, &d->account, a, e);
     arena_free(a);
     return st;
 }

@@ -413,23 +413,11 @@ static bool is_commit(RedoKind k) { return k != REDO_NEXT && k != REDO_BULK && k
 static const char *catalog_path(const RedoLoading *r) {
     return r->catalog ? r->catalog : generation_path(r->a, r->db, r->chain.current.generation, "catalog");
 }
-/* Of a file. */
-static Status read_catalog(Vfs *vfs, const char *path, BytesOut *out, Err *e) {
-    Arena *a = arena_new(out->acct, e);
-    char *p;
-    int64_t len;
-    if (a) arena_set_err(a, e);
-    Status st = a && path ? vfs_read_file(vfs, a, path, &p, &len, e) : ST_ERROR;
-    if (st == ST_OK && len < 0) st = err_corrupted(e, path, 0, "file is missing");
-    if (st == ST_OK) bytes_put(out, p, len);
-    arena_free(a);
-    return out->failed ? ST_ERROR : st;
-}
 static Status note_definitions(RedoLoading *r, const RedoChainLog *l, const RedoRecord *x, const RedoPart *p, Err *e) {
     BytesOut now = {.acct = &r->account, .e = e};
     bool valid;
     r->definitions.e = e;
-    if (r->definitions.len == 0) TRY(read_catalog(r->db->vfs, catalog_path(r), &r->definitions, e));
+    if (r->definitions.len == 0) TRY(catalog_file_get(r->db->vfs, catalog_path(r), &r->definitions, e));
     const Status st = redo_apply_definitions(p, &r->definitions, &now, &valid, e);
     bytes_out_release(&r->definitions);
     r->definitions = now;
@@ -719,7 +707,7 @@ static Status begin_log(Database *db, Redo *r, Arena *a, Err *e) {
     r->generation = db->generation;
     const RedoLogId id = {.database = c->database, .timeline = c->timeline, .generation = r->generation};
     r->catalog = (BytesOut){.acct = &db->parts[DB_LOG], .e = e};
-    TRY(read_catalog(db->vfs, generation_path(a, db, db->generation, "catalog"), &r->catalog, e));
+    TRY(catalog_file_get(db->vfs, generation_path(a, db, db->generation, "catalog"), &r->catalog, e));
     TRY(redo_log_create(db->vfs, path, &id, c->lsn, &db->parts[DB_LOG], &r->log, e));
     TRY(db->vfs->sync_dir(db->vfs, r->dir, e));
     if (c->has_log) return ST_OK;

@@ -1,6 +1,8 @@
 /* redo_walk.c - see redo_walk.h. */
 #include "db/redo_walk.h"
 
+#include "db/catalog_file.h"
+
 Status redo_walk_begin(RedoWalk *w, ClosedDir *dir, const Current *current, bool *there, Err *e) {
     *w = (RedoWalk){.dir = dir, .e = e};
     w->chain = (RedoChain){.vfs = dir->vfs, .path = dir->path, .a = dir->a, .current = *current};
@@ -44,18 +46,10 @@ static Status check_place(RedoWalk *w, const RedoPart *p) {
 }
 /* The bytes of the catalog as of the part. XX001 */
 static Status read_image(RedoWalk *w, Err *e) {
-    Vfs *vfs = w->dir->vfs;
     if (w->image.len > 0) return ST_OK;
-    Arena *a = arena_new(&w->dir->account, e);
-    char *p;
-    int64_t len = 0;
-    if (a) arena_set_err(a, e);
-    w->image = (BytesOut){.acct = &w->dir->account, .e = w->e};
-    Status st = a ? vfs_read_file(vfs, a, w->catalog_path, &p, &len, e) : ST_ERROR;
-    if (st == ST_OK && len < 0) st = err_corrupted(e, w->catalog_path, 0, "file is missing");
-    if (st == ST_OK) bytes_put(&w->image, p, len);
-    if (w->image.failed) st = ST_ERROR;
-    arena_free(a);
+    w->image = (BytesOut){.acct = &w->dir->account, .e = e};
+    const Status st = catalog_file_get(w->dir->vfs, w->catalog_path, &w->image, e);
+    w->image.e = w->e;
     return st;
 }
 /* The catalog becomes another one. */

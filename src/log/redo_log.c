@@ -337,17 +337,15 @@ void redo_log_write_soon(RedoLog *log) {
     pthread_cond_signal(&log->wake);
     mutex_unlock(&log->mutex);
 }
-MemAccount *redo_log_account(const RedoLog *log) { return log->acct; }
 void redo_log_begin_made(RedoLog *log, MadeRecord *r, Err *e) {
-    static const char nothing[MADE_HEAD];
     *r = (MadeRecord){.bytes = {.acct = log->acct, .e = e}, .at = MADE_HEAD};
-    bytes_put(&r->bytes, nothing, MADE_HEAD);
+    (void)bytes_put_room(&r->bytes, MADE_HEAD);
 }
 Status redo_log_end_made(MadeRecord *r, Err *e) {
-    static const char nothing[MADE_TAIL];
     r->n = r->bytes.len - r->at;
-    bytes_put(&r->bytes, nothing, MADE_TAIL);
-    if (r->bytes.failed) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    char *tail = bytes_put_room(&r->bytes, MADE_TAIL);
+    if (!tail) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    memset(tail, 0, RECORD_ALIGN); /* what the record is padded with */
     r->checksum = checksum64(r->bytes.p + r->at, r->n);
     return ST_OK;
 }

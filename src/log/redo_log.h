@@ -77,7 +77,6 @@ typedef struct MadeRecord {
     int64_t at, n;
     uint64_t checksum;
 } MadeRecord;
-MemAccount *redo_log_account(const RedoLog *log);
 /* The record begins behind room for what the log puts before it, at r->at, and r->bytes goes on with its bytes. */
 void redo_log_begin_made(RedoLog *log, MadeRecord *r, Err *e);
 /* All of it is there. 53200 */

@@ -743,7 +743,7 @@ static void give_back_kept(const Session *s) {
 static bool merge_stop(void *ctx, double done) {
     Session *s = ctx;
     progress_hook(s, done);
-    return atomic_load(&s->cancel) || (s->deadline_ns && clock_ns() >= s->deadline_ns);
+    return query_stopped(&(QueryStop){&s->cancel, s->deadline_ns});
 }
 Status session_merge(Session *s, Table *t, Err *e) {
     const MergeOptions o = {.pool = s->db->pool, .stop = merge_stop, .ctx = s};

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "catalog/sql_names.h"
 #include "session/ddl/definition.h"
 #include "session/ddl/stored_text.h"
 #include "session/ddl/comments_builtin.h"
@@ -1249,14 +1250,6 @@ static Status add_composites(Lister *l) {
 
 /* ---- comments ---- */
 
-static void text_literal(Text *x, const char *s) {
-    text_put(x, strchr(s, '\\') ? "E'" : "'");
-    for (; *s; s++) {
-        if (*s == '\'' || *s == '\\') text_add(x, s, 1);
-        text_add(x, s, 1);
-    }
-    text_put(x, "'");
-}
 /* TABLE t; COLUMN t.a; "": not in a dump. */
 static const char *comment_object(Lister *l, const Comment *c) {
     const Slice name = slice_of(c->name);
@@ -1309,7 +1302,9 @@ static Status add_comments(Lister *l) {
         text_put(&x, "COMMENT ON ");
         text_put(&x, object);
         text_put(&x, " IS ");
-        text_literal(&x, c->text);
+        const char *text = quote_string(l->a, c->text);
+        if (!text) return ST_ERROR;
+        text_put(&x, text);
         TRY(add(l, (Definition){.kind = "COMMENT",
                                 .name = object,
                                 .table = c->name,

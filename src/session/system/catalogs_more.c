@@ -36,7 +36,6 @@ static Status routine_row(SystemRows *r, const SysRoutine *x) {
         all[n_all++] = oid;
         if (mode == 'i' || mode == 'b' || mode == 'v') in[n_in++] = oid;
     }
-    TRY(definition_routine_body(r->o, r->c->arena, f, &body));
     int64_t variadic = 0, ret;
     TRY(definition_result_oid(r->o, r->c->arena, f, &ret));
     if (f->variadic) {
@@ -45,7 +44,7 @@ static Status routine_row(SystemRows *r, const SysRoutine *x) {
     }
     const Privileges of = privileges_of_routine_id(f->id);
     RoutineConfig config;
-    const AstFuncOptions *o = definition_routine_options(r->c->arena, f);
+    const AstFuncOptions *o = definition_routine_options(r->c->arena, f, &body);
     if (!o) return err_oom(r->err);
     TRY(definition_routine_config(r->o, r->c->arena, o, false, &config));
     const double cost = o->cost > 0 ? o->cost : routine_is_aggregate(f) ? 1.0 : 100.0;

@@ -113,10 +113,15 @@ static const AstCreateFunction *statement_of(Arena *a, const Routine *f) {
         return NULL;
     return AST_AS_CONST(AstCreateFunction, list[0]);
 }
-const AstFuncOptions *definition_routine_options(Arena *a, const Routine *f) {
+static const char *body_of(Arena *a, const AstCreateFunction *x) {
+    return x->body.ptr && !x->sql_body ? arena_strndup(a, x->body.ptr, x->body.len) : "";
+}
+const AstFuncOptions *definition_routine_options(Arena *a, const Routine *f, const char **body) {
     static const AstFuncOptions none = {.strict = -1, .definer = -1, .leakproof = -1, .of_functions = -1};
-    const AstCreateFunction *x = routine_is_aggregate(f) ? NULL : statement_of(a, f);
-    return routine_is_aggregate(f) ? &none : x ? &x->options : NULL;
+    *body = "aggregate_dummy";
+    if (routine_is_aggregate(f)) return &none;
+    const AstCreateFunction *x = statement_of(a, f);
+    return x && (*body = body_of(a, x)) ? &x->options : NULL;
 }
 /* a, b as 'a', 'b'. */
 static const char *quoted_list(Arena *a, const char *text) {
@@ -155,11 +160,6 @@ Status definition_routine_config(const SysObjects *o, Arena *a, const AstFuncOpt
         out->items[out->n++] = item;
     }
     return ST_OK;
-}
-Status definition_routine_body(const SysObjects *o, Arena *a, const Routine *f, const char **out) {
-    const AstCreateFunction *x = statement_of(a, f);
-    if (routine_is_aggregate(f)) return *out = "aggregate_dummy", ST_OK;
-    return made(o, x && x->body.ptr && !x->sql_body ? arena_strndup(a, x->body.ptr, x->body.len) : "", out);
 }
 Status definition_result_oid(const SysObjects *o, Arena *a, const Routine *f, int64_t *out) {
     const CompositeType *row = composite_of(f->ret);
@@ -241,7 +241,7 @@ static const char *whole(const SysObjects *o, Arena *a, const Routine *f) {
     const char *what = f->is_procedure ? "PROCEDURE" : "FUNCTION";
     const AstCreateFunction *x = statement_of(a, f);
     RoutineConfig config;
-    if (!x || !args || !ret || !name || definition_routine_body(o, a, f, &body) != ST_OK) return NULL;
+    if (!x || !args || !ret || !name || !(body = body_of(a, x))) return NULL;
     if (definition_routine_config(o, a, &x->options, true, &config) != ST_OK) return NULL;
     const char *t = options_line(a, f, &x->options);
     for (int64_t i = 0; t && i < config.n; i++) t = arena_printf(a, "%s%s", t, config.items[i]);

@@ -23,8 +23,8 @@ Status definition_default_text(const SysObjects *o, Arena *a, const char *sql, T
 Status definition_check_columns(const SysObjects *o, const Table *t, const char *sql, int64_t *n, int64_t *cols);
 /* ---- routines ---- */
 typedef enum RoutineText { ROUTINE_ARGUMENTS, ROUTINE_IDENTITY, ROUTINE_RESULT, ROUTINE_DEFINITION } RoutineText;
-/* What its statement says beside the routine's form. NULL: no memory. */
-const AstFuncOptions *definition_routine_options(Arena *a, const Routine *f);
+/* What its statement says beside the routine's form, and the body as pg_proc has it. NULL: no memory. */
+const AstFuncOptions *definition_routine_options(Arena *a, const Routine *f, const char **body);
 /* Its settings: name=value, or as lines of a CREATE statement. */
 typedef struct RoutineConfig {
     int64_t n;
