@@ -330,7 +330,9 @@ static void put_blanks(JsonOut *o, int depth) {
 }
 static void put_number(JsonOut *o, const char *name, double v, int depth) {
     char text[64];
-    const int n = snprintf(text, sizeof text, ",\n%*s\"%s\": %.0f", 2 * depth, "", name, v);
+    json_put_text(o, ",\n");
+    put_blanks(o, depth);
+    const int n = snprintf(text, sizeof text, "\"%s\": %.0f", name, v);
     json_put(o, text, MIN_OF(n, (int)sizeof text - 1));
 }
 static void json_node(Out *t, const Plan *p, int depth, JsonOut *o) {
