@@ -80,6 +80,7 @@ typedef struct Bench {
 } Bench;
 
 double now_s(void);
+double process_s(void); /* processor time of all threads */
 bool over_budget(const Bench *b);
 void out_of_time(const Bench *b, char why[WHY_MAX]);
 double memory_total(void); /* of the machine, bytes */

@@ -310,11 +310,6 @@ static double resident_mb(void) {
     if (f) fclose(f);
     return (double)pages * (double)sysconf(_SC_PAGESIZE) / 1048576;
 }
-static double process_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 /* When the first round ended that a look has missed, before the look began; else when it began. */
 static double missed_since(const Site *s, const Look *x) {
     double since = x->began;

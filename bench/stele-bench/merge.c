@@ -148,11 +148,6 @@ static void copy_part(void *ctx, int worker) {
     const int64_t part = COPY_BYTES / c->threads;
     memcpy(c->to + worker * part, c->from + worker * part, (size_t)part);
 }
-static double process_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 /* Bytes in a second of processor time, of all threads; 0: no memory. */
 static double copy_rate(Pool *pool, int threads) {
     Copy c = {malloc(COPY_BYTES), malloc(COPY_BYTES), threads};

@@ -158,13 +158,6 @@ static void rank_latencies(Total *t) {
     }
 }
 
-/* Of all threads. */
-static double cpu_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* Calls of a bulk, and what the one before it is told of it. */
 typedef struct Turn {
     Calls *calls;
@@ -243,12 +236,12 @@ static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload 
         BulkResult *r = NULL;
         atomic_store(&s->cancel, false);
         err_clear(&s->err);
-        double began = now_s(), cpu = cpu_s();
+        double began = now_s(), cpu = process_s();
         const int64_t log_end = redo_end_lsn(s->db);
         Status st = session_bulk_run(s, now->n_parts, now->parts, &feed, &r);
         st = session_end_statement(s, st);
         double took = now_s() - began;
-        cpu = cpu_s() - cpu;
+        cpu = process_s() - cpu;
         if (st != ST_OK) return snprintf(why, WHY_MAX, "%s: %.380s", s->err.sqlstate, s->err.message), false;
         if (r->stats.strategy == STRATEGY_SERIAL && r->stats.reason &&
             strcmp(r->stats.executor, "one at a time") == 0) {
@@ -396,7 +389,7 @@ static bool run_pool(Session *s, Calls *calls, int n, Maker *m, const Workload *
         if (over && busy == 0) {
             warm = false;
             call_pool_stats(s, true, &pool);
-            began = now, began_ns = clock_ns(), sent = 0, cpu = cpu_s();
+            began = now, began_ns = clock_ns(), sent = 0, cpu = process_s();
         }
         if (!warm && now - began > m->o->seconds) break;
         while (ok && n_idle > 0 && !over && (rate == 0 || (double)sent / rate <= now - began)) {
@@ -428,7 +421,7 @@ static bool run_pool(Session *s, Calls *calls, int n, Maker *m, const Workload *
         if (!any && ok) nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
     }
     t->seconds = now_s() - began;
-    t->cpu = cpu_s() - cpu;
+    t->cpu = process_s() - cpu;
     call_pool_stats(s, false, &pool);
     t->bulks = pool.bulks;
     for (int64_t i = 0; all && i < size; i++) {

@@ -126,7 +126,6 @@ typedef struct Cells {
 } Cells;
 typedef struct Look { /* of the reader */
     double ms, copied;
-    bool found;
 } Look;
 static bool look_row(void *ctx, int64_t n, const char *const *values, const char *const *names) {
     (void)n, (void)names;
@@ -141,7 +140,6 @@ static bool look_row(void *ctx, int64_t n, const char *const *values, const char
     if (!at || sscanf(at, "made for this statement in %lf ms: %lf %3s", &x->ms, &size, unit) != 3) return false;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (strcmp(unit, units[i].unit) == 0) x->copied = size * units[i].f;
-    x->found = true;
     return false;
 }
 static bool failed(stele_conn *c) {

@@ -97,8 +97,7 @@ static const char out_of_range[] = "money out of range";
         { FAIL_IF(__builtin_##op##_overflow(x, y, &z), i, ERR_NUMERIC_RANGE, out_of_range); })
 MONEY_INT(money_plus, add)
 MONEY_INT(money_minus, sub)
-MONEY_INT(money_times_i64, mul)
-MONEY_INT(i64_times_money, mul)
+MONEY_INT(money_times_i64, mul) /* either way round */
 static bool fits_money(double d) { return d >= -9223372036854775808.0 && d < 9223372036854775808.0; } /* not NaN */
 K2F(money_times_f64, int64_t, double, int64_t, 0, {
     const double d = rint((double)x * y);
@@ -217,7 +216,7 @@ static const FuncDef defs[] = {
     OP("-", SF, T_MONEY, money_minus, "difference", T_MONEY, T_MONEY),
     OP("*", SF, T_MONEY, money_times_i64, "product", T_MONEY, T_INT8),
     OP("*", SF, T_MONEY, money_times_f64, "product", T_MONEY, T_FLOAT8),
-    OP("*", SF, T_MONEY, i64_times_money, "product", T_INT8, T_MONEY),
+    OP("*", SF, T_MONEY, money_times_i64, "product", T_INT8, T_MONEY),
     OP("*", SF, T_MONEY, f64_times_money, "product", T_FLOAT8, T_MONEY),
     OP("/", SF, T_MONEY, money_by_i64, "quotient", T_MONEY, T_INT8),
     OP("/", SF, T_MONEY, money_by_f64, "quotient", T_MONEY, T_FLOAT8),

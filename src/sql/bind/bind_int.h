@@ -378,10 +378,10 @@ const AstFunc *bind_schema_constructor(Binder *b, const AstFunc *f);
 /* The same of ranges and multiranges; constructors of them set *made to the type of the result. */
 Status bind_range_args(Binder *b, const char **name, bool *is_operator, int n, Expr **args, int64_t location,
                        Type *made);
-/* The name of a range type as that of a call with one argument, which is a literal without a type, or a value of that
- * type: a cast, as in PostgreSQL. NULL without an error: it is none. */
 /* A call that means a cast (bind_cast_call.c); NULL without an error: it does not. */
 Expr *bind_cast_call(Binder *b, const AstFunc *f, Expr **args);
+/* The name of a range type as that of a call with one argument, which is a literal without a type, or a value of that
+ * type: a cast, as in PostgreSQL. NULL without an error: it is none. */
 Expr *bind_range_cast(Binder *b, const char *name, int n, Expr *const *args, int64_t location);
 /* The multirange constructor of that name with VARIADIC array. NULL without an error: it is none. */
 Expr *bind_multirange_variadic(Binder *b, const char *name, Expr *array, int64_t location);
